@@ -2,12 +2,14 @@
 //!
 //! Other changes of forwarded requests are tested in `hosted`.
 
+mod origin_proxy;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
-use dhttp::{Handler, Server, ServerConfig};
-use roundtrip_dhttp_proxy::{Origin, service_handler};
+use origin_proxy::in_front_of;
+use roundtrip_dhttp_proxy::Origin;
 
 /// An origin that responds with the header section that it got.
 fn origin() -> SocketAddr {
@@ -24,21 +26,6 @@ fn origin() -> SocketAddr {
         }
     });
     address
-}
-
-/// A server in front of it.
-fn server(runtime: &tokio::runtime::Runtime, tells: bool) -> Server<impl Handler> {
-    let _inside = runtime.enter();
-    let origin = Origin::new(&format!("http://{}/", origin()).parse().unwrap()).unwrap();
-    let origin = if tells { origin.telling_clients() } else { origin };
-    let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
-    Server::start(
-        "127.0.0.1:0".parse().unwrap(),
-        config,
-        service_handler(origin, runtime.handle().clone()),
-        None,
-    )
-    .unwrap()
 }
 
 /// Forged fields of a client.
@@ -84,7 +71,7 @@ fn reported(response: &str) -> Vec<String> {
 #[test]
 fn origin_gets_proved_client_addresses_and_no_claims() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let server = server(&runtime, true);
+    let server = in_front_of(&runtime, origin(), Origin::telling_clients);
     let host = "x-forwarded-host: asked.example";
     assert_eq!(by_datagram(server.address(), ""), "", "a datagram may come from anywhere: eight bytes");
     let first = by_connection(server.address(), "DHTTP-Port: 0\r\n");
@@ -97,7 +84,7 @@ fn origin_gets_proved_client_addresses_and_no_claims() {
 #[test]
 fn by_default_origin_gets_only_the_requested_host() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let server = server(&runtime, false);
+    let server = in_front_of(&runtime, origin(), |origin| origin);
     let host = ["x-forwarded-host: asked.example"];
     assert_eq!(reported(&by_connection(server.address(), "")), host);
 }

@@ -17,12 +17,13 @@ use dhttp::client::{Event, KnownServers, Via};
 use dhttp::{Client, ClientConfig, Request, Response, Server, ServerConfig, Url};
 use dhttp_proto::client::Responders;
 use nix::sched::{CloneFlags, setns};
-use node::Node;
+use node::{Node, build, cable, router};
 use roundtrip_dhttp_proxy::cache::forward_upstream::ForwardUpstream;
 use roundtrip_dhttp_proxy::cache::rules::{Interception, rules};
 use roundtrip_dhttp_proxy::nft::Family;
 use roundtrip_dhttp_proxy::{Cache, CacheConfig};
 use socket2::{Domain, Protocol, Socket, Type};
+use testbed::Topology;
 
 /// The paper's figure: the client, the router that chooses, the upper path, the lower path with the cache, the server.
 struct Figure {
@@ -37,13 +38,18 @@ const SERVER: &str = "10.9.9.9:80";
 
 impl Figure {
     fn new() -> io::Result<Self> {
-        let [client, balancer, upper, lower, server] =
-            [Node::new()?, Node::new()?, Node::new()?, Node::new()?, Node::new()?];
-        balancer.wire(&client, "toclient", "10.1.1")?;
-        balancer.wire(&upper, "toupper", "10.1.2")?;
-        balancer.wire(&lower, "tolower", "10.1.3")?;
-        upper.wire(&server, "fromupper", "10.1.4")?;
-        lower.wire(&server, "fromlower", "10.1.5")?;
+        let names = ["client", "balancer", "upper", "lower", "server"];
+        let topology = names.into_iter().fold(Topology::new(), router);
+        let topology = [
+            (["balancer", "client"], "toclient", "10.1.1"),
+            (["balancer", "upper"], "toupper", "10.1.2"),
+            (["balancer", "lower"], "tolower", "10.1.3"),
+            (["upper", "server"], "fromupper", "10.1.4"),
+            (["lower", "server"], "fromlower", "10.1.5"),
+        ]
+        .into_iter()
+        .fold(topology, |topology, (hosts, name, network)| cable(topology, hosts, name, &[network]));
+        let [client, balancer, upper, lower, server] = build(topology).map_err(io::Error::other)?;
         client.run("ip route add default via 10.1.1.1")?;
         balancer.run(
             "ip route add default via 10.1.2.2 table 101

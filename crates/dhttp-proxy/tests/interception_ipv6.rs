@@ -5,34 +5,28 @@
 
 mod node;
 
-use std::io;
 use std::sync::Arc;
 
 use dhttp::client::KnownServers;
 use dhttp::{Client, ClientConfig, Request, Response, Server, ServerConfig, Url};
 use dhttp_proto::client::{Resend, Responders};
-use node::Node;
+use node::{Node, build, cable, router};
 use roundtrip_dhttp_proxy::cache::forward_upstream::ForwardUpstream;
 use roundtrip_dhttp_proxy::cache::rules::{Interception, rules};
 use roundtrip_dhttp_proxy::nft::Family;
 use roundtrip_dhttp_proxy::{Cache, CacheConfig};
+use testbed::{Error, Topology};
 use tokio::runtime::Builder;
 
 /// Nodes: a client, a router, and a server.
-fn hosts() -> io::Result<[Node; 3]> {
-    let [client, router, server] = [Node::new()?, Node::new()?, Node::new()?];
-    router.run("sysctl -q -w net.ipv6.conf.all.forwarding=1")?;
-    router.wire(&client, "toclient", "10.1.1")?;
-    router.wire(&server, "toserver", "10.1.2")?;
-    router.run(
-        "ip address add fd00:1::1/64 dev toclient nodad
-         ip address add fd00:2::1/64 dev toserver nodad",
-    )?;
-    for (host, wire, network) in [(&client, "toclient", "fd00:1"), (&server, "toserver", "fd00:2")] {
-        host.run(&format!(
-            "ip address add {network}::2/64 dev {wire} nodad
-             ip -6 route add default via {network}::1"
-        ))?;
+fn hosts() -> Result<[Node; 3], Error> {
+    let topology = Topology::new().host("client");
+    let topology = router(topology, "router").host("server");
+    let topology = cable(topology, ["router", "client"], "toclient", &["10.1.1", "fd00:1"]);
+    let topology = cable(topology, ["router", "server"], "toserver", &["10.1.2", "fd00:2"]);
+    let [client, router, server] = build(topology)?;
+    for (host, network) in [(&client, "fd00:1"), (&server, "fd00:2")] {
+        host.run(&format!("ip -6 route add default via {network}::1")).map_err(Error::io("add a route"))?;
     }
     Ok([client, router, server])
 }

@@ -3,6 +3,8 @@
 //!
 //! Parsing is tested in `http1`, payload by payload.
 
+mod origin_proxy;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -11,7 +13,8 @@ use std::thread;
 use std::time::Duration;
 
 use dhttp::client::KnownServers;
-use dhttp::{ClientConfig, Handler, Server, ServerConfig};
+use dhttp::{ClientConfig, Server, ServerConfig};
+use origin_proxy::in_front_of;
 use roundtrip_dhttp_proxy::{Gateway, GatewayConfig, Origin, service_handler};
 use tokio::runtime::Runtime;
 
@@ -52,29 +55,16 @@ struct Proxies {
 }
 
 /// Timeout of both for a silent side.
-const PATIENCE: Duration = Duration::from_millis(400);
+const TIMEOUT: Duration = Duration::from_millis(400);
 
 fn fronts(response: &'static str) -> Proxies {
     let origin = PlainOrigin::saying(response);
-    let config = GatewayConfig { timeout: PATIENCE, ..GatewayConfig::new(ClientConfig::internet()) };
+    let config = GatewayConfig { timeout: TIMEOUT, ..GatewayConfig::new(ClientConfig::internet()) };
     let gateway =
         Gateway::start("127.0.0.1:0".parse().unwrap(), config, KnownServers::default(), None, None).unwrap();
     let runtime = Runtime::new().unwrap();
-    let server = front(&runtime, origin.address);
+    let server = in_front_of(&runtime, origin.address, |origin| origin.with_timeout(TIMEOUT));
     Proxies { origin, gateway, server: server.address(), _server: Box::new(server), _runtime: runtime }
-}
-
-fn front(runtime: &Runtime, origin: SocketAddr) -> Server<impl Handler> {
-    let _inside = runtime.enter();
-    let origin = Origin::new(&format!("http://{origin}/").parse().unwrap()).unwrap().with_timeout(PATIENCE);
-    let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
-    Server::start(
-        "127.0.0.1:0".parse().unwrap(),
-        config,
-        service_handler(origin, runtime.handle().clone()),
-        None,
-    )
-    .unwrap()
 }
 
 /// Sends a request; returns the status of the first response (0: none), and all bytes until the connection ends or stalls.
@@ -249,7 +239,7 @@ fn silent_origin_costs_its_timeout_and_gives_504() {
     let at = listener.local_addr().unwrap();
     let fronts = fronts(GOOD);
     let runtime = Runtime::new().unwrap();
-    let server = front(&runtime, at);
+    let server = in_front_of(&runtime, at, |origin| origin.with_timeout(TIMEOUT));
     for (to, target) in
         [(fronts.gateway.address(), format!("http://{at}/")), (server.address(), "/".to_owned())]
     {
@@ -264,7 +254,7 @@ fn flapping_origin_gives_whole_responses_or_none() {
     // A free port, used by this test alone.
     let at = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let runtime = Runtime::new().unwrap();
-    let server = front(&runtime, at);
+    let server = in_front_of(&runtime, at, |origin| origin.with_timeout(TIMEOUT));
     let gateway = fronts(GOOD).gateway;
     let ways = [(gateway.address(), format!("http://{at}/")), (server.address(), "/".to_owned())];
     let counts: [AtomicUsize; 3] = Default::default();

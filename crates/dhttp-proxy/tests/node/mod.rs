@@ -1,59 +1,62 @@
-//! Hosts and routers of tests: network namespaces that are removed with the test, and virtual links between them.
-//!
-//! It requires root, `ip` and `sysctl`. Programs are started by the tests.
+//! Hosts and routers of tests, in which commands and servers run. The network between them is a [`Topology`].
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
 use std::process::Command;
 use std::thread;
 
-use nix::sched::{CloneFlags, setns, unshare};
+use nix::sched::{CloneFlags, setns};
+use testbed::netlink::Subnet;
+use testbed::{Error, Interface, Topology};
 
-/// A host or a router.
+/// A host or a router, removed with its last descriptor.
 pub(crate) struct Node(pub(crate) File);
 
-impl Node {
-    pub(crate) fn new() -> io::Result<Self> {
-        in_thread(|| {
-            unshare(CloneFlags::CLONE_NEWNET)?;
-            let node = Self(File::open("/proc/thread-self/ns/net")?);
-            run("ip link set lo up")?;
-            // Responses arrive by another path than requests leave.
-            for name in ["all", "default"] {
-                run(&format!("sysctl -q -w net.ipv4.conf.{name}.rp_filter=0"))?;
-            }
-            run("sysctl -q -w net.ipv4.ip_forward=1")?;
-            Ok(node)
-        })
-    }
+/// Adds a router to a topology, which accepts responses by another path than requests leave.
+pub(crate) fn router(topology: Topology, name: &'static str) -> Topology {
+    let settings = ["net.ipv4.conf.all.rp_filter", "net.ipv4.conf.default.rp_filter"];
+    settings.into_iter().fold(topology.router(name), |topology, setting| topology.setting(setting, "0"))
+}
 
+/// Joins two hosts by a cable whose ends have this name, with the first two addresses of each network.
+pub(crate) fn cable(
+    topology: Topology,
+    [one, other]: [&'static str; 2],
+    name: &str,
+    networks: &[&str],
+) -> Topology {
+    topology.cable([(one, 1), (other, 2)].map(|(host, last)| {
+        networks.iter().fold(Interface::of(host, name), |end, network| {
+            let (separator, bits) = if network.contains(':') { ("::", 64) } else { (".", 24) };
+            let address = format!("{network}{separator}{last}/{bits}").parse::<Subnet>();
+            end.address(address.expect("the start of an address"))
+        })
+    }))
+}
+
+/// Creates the network; returns its hosts in order of addition.
+pub(crate) fn build<const HOSTS: usize>(topology: Topology) -> Result<[Node; HOSTS], Error> {
+    let (hosts, []) = topology.build()?.split::<HOSTS, 0>()?;
+    let open = || File::open("/proc/thread-self/ns/net").map_err(Error::io("open a network namespace"));
+    let nodes = hosts.iter().map(|host| host.run(open).map(Node)).collect::<Result<Vec<_>, _>>()?;
+    nodes.try_into().map_err(|_| Error::Topology("a host is missing".to_owned()))
+}
+
+impl Node {
     /// Runs a function in the namespace; threads and programs that it starts stay there.
     pub(crate) fn inside<T: Send>(&self, what: impl FnOnce() -> T + Send) -> T {
-        in_thread(|| {
-            setns(&self.0, CloneFlags::CLONE_NEWNET).expect("the namespace is there as long as its file");
-            what()
+        thread::scope(|scope| {
+            let job = || {
+                setns(&self.0, CloneFlags::CLONE_NEWNET).expect("the namespace is there as long as its file");
+                what()
+            };
+            scope.spawn(job).join().expect("it does not panic")
         })
     }
 
     pub(crate) fn run(&self, lines: &str) -> io::Result<()> {
         self.inside(|| lines.lines().map(str::trim).filter(|line| !line.is_empty()).try_for_each(run))
     }
-
-    /// Connects it to another by a virtual link, with the first two addresses of a network of 256.
-    pub(crate) fn wire(&self, other: &Self, name: &str, network: &str) -> io::Result<()> {
-        let path = format!("/proc/{}/fd/{}", std::process::id(), other.0.as_raw_fd());
-        self.run(&format!(
-            "ip link add {name} type veth peer name {name} netns {path}
-             ip address add {network}.1/24 dev {name}
-             ip link set {name} up"
-        ))?;
-        other.run(&format!("ip address add {network}.2/24 dev {name}\nip link set {name} up"))
-    }
-}
-
-fn in_thread<T: Send>(what: impl FnOnce() -> T + Send) -> T {
-    thread::scope(|scope| scope.spawn(what).join().expect("it does not panic"))
 }
 
 fn run(line: &str) -> io::Result<()> {

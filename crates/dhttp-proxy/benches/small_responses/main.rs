@@ -1,7 +1,7 @@
 //! Small responses per second of CPU time: this server compared with nginx, hyper, libcoap and a server that reflects
 //! datagrams and does nothing else, in turns, in one run.
 //!
-//! `cargo bench -p roundtrip-dhttp-proxy --bench small_answers [-- [--loopback] [--rounds N] [SECTION...]]`; the sections are
+//! `cargo bench -p roundtrip-dhttp-proxy --bench small_responses [-- [--loopback] [--rounds N] [SECTION...]]`; the sections are
 //! `http`, `many`, `first`, `one`, `opened`, `latency`, `mutated`, `memory`, `cache` and `gateway`, by default all of them.
 //! Each server is one thread on CPU 0, and its load runs on the others, in a network namespace of its own, so that each end is
 //! charged for its own work (`network`). Without the permission to create namespaces, or with `--loopback`, it is the loopback

@@ -56,7 +56,7 @@ pub(crate) struct ServedDirectory(PathBuf);
 
 impl ServedDirectory {
     pub(crate) fn new() -> Self {
-        let path = std::env::temp_dir().join(format!("small-answers-{}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("small-responses-{}", std::process::id()));
         fs::create_dir_all(&path).expect("a folder for what is served");
         fs::write(path.join("small.txt"), vec![b's'; SMALL_BYTES]).expect("room for a kilobyte");
         fs::write(path.join("large.txt"), vec![b'l'; LARGE_BYTES]).expect("room for sixteen");

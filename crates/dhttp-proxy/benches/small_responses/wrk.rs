@@ -49,7 +49,7 @@ pub(crate) fn through(gateway: SocketAddr, url: &str) -> Option<u64> {
 fn count(url: &str, flags: &[&str], script: Option<&str>) -> Option<u64> {
     let mut command = Command::new("wrk");
     command.args(["-t", "2", "-c", "128", "-d", &format!("{}s", LOADED.as_secs())]).args(flags);
-    let path = std::env::temp_dir().join(format!("small-answers-{}.lua", std::process::id()));
+    let path = std::env::temp_dir().join(format!("small-responses-{}.lua", std::process::id()));
     if let Some(script) = script {
         fs::write(&path, script).ok()?;
         command.arg("-s").arg(&path);
