@@ -5,7 +5,7 @@
 mod attacks;
 mod client;
 mod network;
-mod patience;
 mod server;
 mod setting;
+mod timeouts;
 mod vectors;
