@@ -227,7 +227,7 @@ fn smuggled_requests_end_the_connection() {
         assert!(!text.contains("200 OK"), "{request:?} gave {text}");
     }
     let metrics = server.metrics();
-    assert!(metrics.contains("\ndhttp_faults_total 6\n"), "{metrics}");
+    assert!(metrics.contains("\nroundtrip_dhttp_faults_total 6\n"), "{metrics}");
 }
 
 /// Starts a hostile server that runs `act` with the request's id and the address on which the client listens.

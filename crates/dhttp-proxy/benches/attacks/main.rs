@@ -18,6 +18,9 @@ use dhttp::server::ClientLimits;
 use socket2::{Domain, Socket, Type};
 use two_clients::{Hosts, Service, cache, connect, gateway, is_served, serve, service_address};
 
+/// Starts a service, for IPv6 or not, with limits of clients.
+type Start = fn(bool, ClientLimits) -> Service;
+
 /// An attack of one host.
 struct Attack {
     name: &'static str,
@@ -160,8 +163,7 @@ fn main() -> ExitCode {
         "| service | attack by another host | median alone, ms | attacked | ratio | p99 alone, ms | attacked | ratio | failed | closed |"
     );
     println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
-    let services: [(&str, fn(bool, ClientLimits) -> Service); 3] =
-        [("serve", serve), ("cache", cache), ("gateway", gateway)];
+    let services: [(&str, Start); 3] = [("serve", serve), ("cache", cache), ("gateway", gateway)];
     for (name, start) in services {
         if names.is_empty() || names.iter().any(|one| one == name) {
             compare(name, start, rounds);
@@ -171,7 +173,7 @@ fn main() -> ExitCode {
 }
 
 /// Prints the rows of a service.
-fn compare(name: &str, start: fn(bool, ClientLimits) -> Service, rounds: usize) {
+fn compare(name: &str, start: Start, rounds: usize) {
     let [to_attacker, to_other] = [1, 2].map(|link| service_address(link, false));
     for each in &ATTACKS {
         let (mut alone, mut attacked) = (Latencies::default(), Latencies::default());
