@@ -204,7 +204,7 @@ fn symbol_in_colours(colours: &BTreeMap<[u8; 4], usize>, character: &'static str
     }
     let (ground, ink) = ground_and_ink(colours)?;
     let is_plain = matches!(ground[3], 0 | 255) && ink[3] == 255;
-    is_plain.then(|| ReplacementKind::Symbol { character, ground, ink })
+    is_plain.then_some(ReplacementKind::Symbol { character, ground, ink })
 }
 
 /// The two most frequent colours.

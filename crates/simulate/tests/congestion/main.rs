@@ -35,8 +35,11 @@ fn sample() -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Users of a row of the table.
-fn rows() -> [(&'static str, fn(usize) -> DumbbellConfig); 5] {
+/// Label of a row of the table, and its users, by the number of machines.
+type Row = (&'static str, fn(usize) -> DumbbellConfig);
+
+/// Returns the rows of the table.
+fn rows() -> [Row; 5] {
     [
         ("DHTTP, paper", |machines| DumbbellConfig::new(machines, UserProtocol::Dhttp)),
         ("the same, S = 0", |machines| {
