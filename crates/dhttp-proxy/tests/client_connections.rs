@@ -78,7 +78,8 @@ fn all_are_served(
     other
         .start(move || {
             assert!(is_served(&mut lasting, &prefix), "on a connection that was there before");
-            for number in 0..LIMIT {
+            // Fewer than its limit: the server may see the end of each only after the next has begun.
+            for number in 0..LIMIT / 2 {
                 assert!(is_served(&mut connect(to), &prefix), "on new connection {number}");
             }
             (lasting, prefix)
