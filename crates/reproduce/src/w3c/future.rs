@@ -21,7 +21,7 @@ use super::{ReproducedValue, tuned};
 /// | name | value |
 /// | --- | --- |
 /// | `requests` | bytes of all requests of a revalidation |
-/// | `requests-changed` | their bytes in the compact form of [`compact_bytes`] |
+/// | `requests-changed` | their bytes in the compact form of `compact_bytes` |
 /// | `layout/http10`, `layout/ranges` | seconds over the modem until the first 512 bytes of every image are known: by HTTP/1.0 over four connections, and by ranges over one |
 /// | `dictionary/document`, `dictionary/first-segment` | bytes by Zstandard with a dictionary over those without |
 /// | `algorithm/brotli`, `algorithm/zstd` | bytes of the document over those by deflate |
