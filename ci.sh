@@ -113,6 +113,8 @@ job_commits() {
 job_clippy() {
   cargo clippy --workspace --all-targets -- -D warnings
   cargo clippy --package roundtrip --all-targets --all-features -- -D warnings
+  # As in the slim package, with `diagnose` and `watch` alone.
+  cargo clippy --package roundtrip --no-default-features -- -D warnings
 }
 
 # The pure crates must build for a target without an operating system.

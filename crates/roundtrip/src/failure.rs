@@ -175,6 +175,7 @@ impl From<reproduce::engine::measure::Error> for Failure {
     }
 }
 
+#[cfg(feature = "all-verbs")]
 impl From<reproduce::server_benchmark::Error> for Failure {
     fn from(error: reproduce::server_benchmark::Error) -> Self {
         Self::Laboratory(error.to_string())
