@@ -211,10 +211,10 @@ impl Outbox {
         if self.used == self.slots.len() {
             self.slots.push((Vec::with_capacity(MAX_DATAGRAM_BYTES), ends));
         }
-        let (bytes, whom) = &mut self.slots[self.used];
+        let (bytes, endpoints) = &mut self.slots[self.used];
         self.used += 1;
         bytes.clear();
-        *whom = ends;
+        *endpoints = ends;
         bytes
     }
 

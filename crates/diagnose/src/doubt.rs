@@ -99,7 +99,7 @@ impl Doubt {
             _ if gap.continues() && is_window_unknown => Self::WindowUnknown,
             _ if send_buffer_limited::may_be(gap) => Self::ShortPlateau,
             _ if is_response && is_of_server && !gap.has_all => Self::RequestIncomplete,
-            _ if is_response && is_of_server && gap.talk.unanswered != Some(0) => Self::PathVaries,
+            _ if is_response && is_of_server && gap.messages.unanswered != Some(0) => Self::PathVaries,
             GapEnd::Data | GapEnd::Handshake { again: _ } | GapEnd::Fin | GapEnd::Reset => Self::NoRule,
         }
     }

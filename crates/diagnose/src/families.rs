@@ -13,7 +13,7 @@ use crate::side::Side;
 use crate::{Cause, Severity};
 
 /// A conversation in the making: what each side sends, as a script.
-struct Talk {
+struct Dialogue {
     /// Time at the client, and the one-way delay, in milliseconds.
     now: f64,
     way: f64,
@@ -23,16 +23,16 @@ struct Talk {
     random: u64,
 }
 
-impl Talk {
+impl Dialogue {
     fn new(seed: u64) -> Self {
-        let mut talk = Self { now: 0.0, way: 0.0, has_stamps: false, sent: Vec::new(), random: seed };
-        talk.way = [0.2, 5.0, 15.0, 60.0][talk.below(4)];
-        talk.has_stamps = talk.below(2) == 1;
-        talk.send(0.0, 'C', "syn");
-        talk.send(talk.way, 'S', "syn");
-        talk.now = 2.0 * talk.way;
-        talk.send(talk.now, 'C', "");
-        talk
+        let mut dialogue = Self { now: 0.0, way: 0.0, has_stamps: false, sent: Vec::new(), random: seed };
+        dialogue.way = [0.2, 5.0, 15.0, 60.0][dialogue.below(4)];
+        dialogue.has_stamps = dialogue.below(2) == 1;
+        dialogue.send(0.0, 'C', "syn");
+        dialogue.send(dialogue.way, 'S', "syn");
+        dialogue.now = 2.0 * dialogue.way;
+        dialogue.send(dialogue.now, 'C', "");
+        dialogue
     }
 
     /// Returns a random number (SplitMix64).
@@ -103,182 +103,184 @@ const FETCH: &str = "text=\\x00\\x00\\x00\\x20\\x00\\x01\\x00\\x0b\\x00\\x00\\x0
 const FETCHED: &str = "text=\\x00\\x00\\x00\\x20\\x00\\x00\\x00\\x07data";
 
 /// A family: its name, the accepted causes (none: silence), and what happens after the handshake.
-type Family = (&'static str, &'static [Cause], fn(&mut Talk));
+type Family = (&'static str, &'static [Cause], fn(&mut Dialogue));
 
 const FAMILIES: [Family; 26] = [
-    ("http: idle close by FIN", &[], |talk| {
-        (0..3).for_each(|_| talk.turn(GET, 0.3, OK));
-        let idle = [5_000.0, 15_000.0, 60_000.0, 65_000.0][talk.below(4)];
-        talk.reply(idle, "fin");
-        talk.send(talk.now + 0.2, 'C', "fin");
+    ("http: idle close by FIN", &[], |dialogue| {
+        (0..3).for_each(|_| dialogue.turn(GET, 0.3, OK));
+        let idle = [5_000.0, 15_000.0, 60_000.0, 65_000.0][dialogue.below(4)];
+        dialogue.reply(idle, "fin");
+        dialogue.send(dialogue.now + 0.2, 'C', "fin");
     }),
-    ("tls: close_notify and FIN", &[], |talk| {
-        (0..3).for_each(|_| talk.turn(RECORD, 0.3, RECORD));
-        let idle = [1_500.0, 5_000.0, 60_000.0][talk.below(3)];
-        talk.reply(idle, CLOSE_NOTIFY);
-        talk.send(talk.now - talk.way + 0.1, 'S', "fin");
+    ("tls: close_notify and FIN", &[], |dialogue| {
+        (0..3).for_each(|_| dialogue.turn(RECORD, 0.3, RECORD));
+        let idle = [1_500.0, 5_000.0, 60_000.0][dialogue.below(3)];
+        dialogue.reply(idle, CLOSE_NOTIFY);
+        dialogue.send(dialogue.now - dialogue.way + 0.1, 'S', "fin");
     }),
-    ("retransmitted FIN", &[], |talk| {
-        talk.turn(GET, 0.3, OK);
-        talk.send(talk.now + 1.0, 'C', "fin lost");
-        talk.send(talk.now + 301.0, 'C', "seq=27 fin");
+    ("retransmitted FIN", &[], |dialogue| {
+        dialogue.turn(GET, 0.3, OK);
+        dialogue.send(dialogue.now + 1.0, 'C', "fin lost");
+        dialogue.send(dialogue.now + 301.0, 'C', "seq=27 fin");
     }),
-    ("reset after everything arrived", &[], |talk| {
-        talk.turn(GET, 0.3, OK);
-        let later = talk.ms(300, 3_000);
-        talk.send(talk.now + later, 'C', "rst");
+    ("reset after everything arrived", &[], |dialogue| {
+        dialogue.turn(GET, 0.3, OK);
+        let later = dialogue.ms(300, 3_000);
+        dialogue.send(dialogue.now + later, 'C', "rst");
     }),
-    ("heartbeats of both sides", &[], |talk| {
-        let phase = talk.ms(150, 900);
+    ("heartbeats of both sides", &[], |dialogue| {
+        let phase = dialogue.ms(150, 900);
         for _ in 0..8 {
-            talk.ask("send=24");
-            talk.reply(phase, "send=24");
-            talk.now += 1_000.0 - phase;
+            dialogue.ask("send=24");
+            dialogue.reply(phase, "send=24");
+            dialogue.now += 1_000.0 - phase;
         }
     }),
-    ("pushed stream", &[], |talk| {
-        talk.turn("send=60", 0.3, "send=20");
+    ("pushed stream", &[], |dialogue| {
+        dialogue.turn("send=60", 0.3, "send=20");
         for _ in 0..12 {
-            let pause = talk.ms(100, 3_000);
-            talk.reply(pause, "send=90");
+            let pause = dialogue.ms(100, 3_000);
+            dialogue.reply(pause, "send=90");
         }
     }),
-    ("pushes that are acknowledged by messages", &[], |talk| {
-        talk.turn("send=60", 0.3, "send=20");
+    ("pushes that are acknowledged by messages", &[], |dialogue| {
+        dialogue.turn("send=60", 0.3, "send=20");
         for _ in 0..12 {
-            let pause = talk.ms(100, 900);
-            talk.reply(pause, "send=90");
-            talk.ask("send=8");
+            let pause = dialogue.ms(100, 900);
+            dialogue.reply(pause, "send=90");
+            dialogue.ask("send=8");
         }
     }),
-    ("event stream", &[], |talk| {
-        talk.turn(GET, 0.3, "text=HTTP/1.1 200 OK\\r\\nContent-Type: text/event-stream\\r\\n\\r\\n");
+    ("event stream", &[], |dialogue| {
+        dialogue.turn(GET, 0.3, "text=HTTP/1.1 200 OK\\r\\nContent-Type: text/event-stream\\r\\n\\r\\n");
         for _ in 0..6 {
-            let pause = talk.ms(100, 2_000);
-            talk.reply(pause, "send=40");
+            let pause = dialogue.ms(100, 2_000);
+            dialogue.reply(pause, "send=40");
         }
     }),
-    ("shell", &[], |talk| {
+    ("shell", &[], |dialogue| {
         for _ in 0..12 {
-            let (typing, work) = (talk.ms(150, 900), talk.ms(120, 900));
-            talk.now += typing;
-            talk.turn("send=36", 0.2, "send=36");
-            if talk.below(3) == 0 {
-                talk.reply(work, "send=140");
+            let (typing, work) = (dialogue.ms(150, 900), dialogue.ms(120, 900));
+            dialogue.now += typing;
+            dialogue.turn("send=36", 0.2, "send=36");
+            if dialogue.below(3) == 0 {
+                dialogue.reply(work, "send=140");
             }
         }
     }),
-    ("kafka: fetches that wait", &[], |talk| {
-        talk.turn("send=40", 0.3, "send=90");
+    ("kafka: fetches that wait", &[], |dialogue| {
+        dialogue.turn("send=40", 0.3, "send=90");
         for _ in 0..5 {
-            talk.turn(FETCH, 500.0, FETCHED);
-            let work = talk.ms(60, 300);
-            talk.now += work;
+            dialogue.turn(FETCH, 500.0, FETCHED);
+            let work = dialogue.ms(60, 300);
+            dialogue.now += work;
         }
     }),
-    ("healthy redis", &[], |talk| (0..20).for_each(|_| talk.turn(REDIS, 0.2, "text=$1\\r\\nv\\r\\n"))),
-    ("healthy postgresql, typed", &[], |talk| {
+    ("healthy redis", &[], |dialogue| {
+        (0..20).for_each(|_| dialogue.turn(REDIS, 0.2, "text=$1\\r\\nv\\r\\n"))
+    }),
+    ("healthy postgresql, typed", &[], |dialogue| {
         for _ in 0..4 {
-            talk.turn(QUERY, 2.0, ROW);
-            let typing = talk.ms(500, 4_000);
-            talk.now += typing;
+            dialogue.turn(QUERY, 2.0, ROW);
+            let typing = dialogue.ms(500, 4_000);
+            dialogue.now += typing;
         }
     }),
-    ("slow http", &[Cause::ServerThink], |talk| {
-        let work = talk.ms(200, 3_000);
-        talk.turn(GET, 0.3, OK);
-        talk.turn(GET, work, OK);
+    ("slow http", &[Cause::ServerThink], |dialogue| {
+        let work = dialogue.ms(200, 3_000);
+        dialogue.turn(GET, 0.3, OK);
+        dialogue.turn(GET, work, OK);
     }),
-    ("slow postgresql, typed", &[Cause::ServerThink], |talk| {
+    ("slow postgresql, typed", &[Cause::ServerThink], |dialogue| {
         for slow in [0.0, 1.0, 0.0] {
-            let (typing, work) = (talk.ms(500, 4_000), slow * talk.ms(200, 3_000));
-            talk.now += typing;
-            talk.turn(QUERY, 1.0 + work, ROW);
+            let (typing, work) = (dialogue.ms(500, 4_000), slow * dialogue.ms(200, 3_000));
+            dialogue.now += typing;
+            dialogue.turn(QUERY, 1.0 + work, ROW);
         }
     }),
-    ("slow redis script", &[Cause::ServerThink], |talk| {
-        let work = talk.ms(200, 900);
-        talk.turn(REDIS, 0.2, "text=$1\\r\\nv\\r\\n");
-        talk.turn(REDIS, work, "text=$1\\r\\nv\\r\\n");
+    ("slow redis script", &[Cause::ServerThink], |dialogue| {
+        let work = dialogue.ms(200, 900);
+        dialogue.turn(REDIS, 0.2, "text=$1\\r\\nv\\r\\n");
+        dialogue.turn(REDIS, work, "text=$1\\r\\nv\\r\\n");
     }),
-    ("slow tls, a program waits", &[Cause::ServerThink], |talk| {
-        let work = talk.ms(200, 900);
-        talk.turn(RECORD, 0.3, RECORD);
-        talk.turn(RECORD, work, RECORD);
-        talk.turn(RECORD, 0.3, RECORD);
+    ("slow tls, a program waits", &[Cause::ServerThink], |dialogue| {
+        let work = dialogue.ms(200, 900);
+        dialogue.turn(RECORD, 0.3, RECORD);
+        dialogue.turn(RECORD, work, RECORD);
+        dialogue.turn(RECORD, 0.3, RECORD);
     }),
-    ("slow unknown protocol, one request", &[Cause::ServerThink], |talk| {
-        let work = talk.ms(200, 900);
-        talk.turn("send=200", work, "send=900");
-        talk.send(talk.now + 1.0, 'C', "fin");
+    ("slow unknown protocol, one request", &[Cause::ServerThink], |dialogue| {
+        let work = dialogue.ms(200, 900);
+        dialogue.turn("send=200", work, "send=900");
+        dialogue.send(dialogue.now + 1.0, 'C', "fin");
     }),
-    ("hole by the capture", &[], |talk| {
-        talk.ask(GET);
-        talk.reply(0.3, "text=HTTP/1.1 200 OK\\r\\nContent-Length: 20440\\r\\n\\r\\n");
+    ("hole by the capture", &[], |dialogue| {
+        dialogue.ask(GET);
+        dialogue.reply(0.3, "text=HTTP/1.1 200 OK\\r\\nContent-Length: 20440\\r\\n\\r\\n");
         for _ in 0..14 {
-            let word = if talk.below(3) == 0 { "send=1460 missed" } else { "send=1460" };
-            let pause = [0.1, 0.2, 90.0][talk.below(3)];
-            talk.now -= 2.0 * talk.way;
-            talk.reply(if word.ends_with("missed") { pause } else { 0.1 }, word);
+            let word = if dialogue.below(3) == 0 { "send=1460 missed" } else { "send=1460" };
+            let pause = [0.1, 0.2, 90.0][dialogue.below(3)];
+            dialogue.now -= 2.0 * dialogue.way;
+            dialogue.reply(if word.ends_with("missed") { pause } else { 0.1 }, word);
         }
     }),
-    ("mtu hole", &[Cause::PathMtu], |talk| {
-        talk.turn(GET, 0.3, OK);
-        let at = talk.now;
-        let full = if talk.has_stamps { 1_448 } else { 1_460 };
-        talk.send(at, 'C', &format!("send={full} lost"));
+    ("mtu hole", &[Cause::PathMtu], |dialogue| {
+        dialogue.turn(GET, 0.3, OK);
+        let at = dialogue.now;
+        let full = if dialogue.has_stamps { 1_448 } else { 1_460 };
+        dialogue.send(at, 'C', &format!("send={full} lost"));
         for wait in [300.0, 900.0, 2_100.0] {
-            talk.send(at + wait, 'C', &format!("seq=27 send={full} lost"));
+            dialogue.send(at + wait, 'C', &format!("seq=27 send={full} lost"));
         }
-        talk.send(at + 4_500.0, 'C', "seq=27 send=536");
-        talk.send(at + 4_500.0 + talk.way, 'S', "");
-        talk.now = at + 4_500.0 + 2.0 * talk.way;
-        talk.send(talk.now + 0.1, 'C', &format!("seq=563 send={}", full - 536));
-        talk.send(talk.now + 0.2 + talk.way, 'S', "");
+        dialogue.send(at + 4_500.0, 'C', "seq=27 send=536");
+        dialogue.send(at + 4_500.0 + dialogue.way, 'S', "");
+        dialogue.now = at + 4_500.0 + 2.0 * dialogue.way;
+        dialogue.send(dialogue.now + 0.1, 'C', &format!("seq=563 send={}", full - 536));
+        dialogue.send(dialogue.now + 0.2 + dialogue.way, 'S', "");
     }),
-    ("reset within a response", &[Cause::ResetMidTransfer, Cause::ResetLostData], |talk| {
-        talk.turn(GET, 0.3, "text=HTTP/1.1 200 OK\\r\\nContent-Length: 90000\\r\\n\\r\\nbegun");
-        let later = talk.ms(50, 500);
-        talk.send(talk.now + later, 'S', "rst");
+    ("reset within a response", &[Cause::ResetMidTransfer, Cause::ResetLostData], |dialogue| {
+        dialogue.turn(GET, 0.3, "text=HTTP/1.1 200 OK\\r\\nContent-Length: 90000\\r\\n\\r\\nbegun");
+        let later = dialogue.ms(50, 500);
+        dialogue.send(dialogue.now + later, 'S', "rst");
     }),
-    ("refused", &[Cause::ConnectionRefused], |talk| {
-        talk.sent = vec![(0.0, 'C', "syn".to_owned()), (talk.way, 'S', "rst ack=0".to_owned())];
+    ("refused", &[Cause::ConnectionRefused], |dialogue| {
+        dialogue.sent = vec![(0.0, 'C', "syn".to_owned()), (dialogue.way, 'S', "rst ack=0".to_owned())];
     }),
-    ("unanswered", &[Cause::SynUnanswered], |talk| {
-        talk.sent = vec![(0.0, 'C', "syn lost".to_owned())];
+    ("unanswered", &[Cause::SynUnanswered], |dialogue| {
+        dialogue.sent = vec![(0.0, 'C', "syn lost".to_owned())];
         for at in [1_000.0, 3_000.0, 7_000.0] {
-            talk.send(at, 'C', "reopen lost");
+            dialogue.send(at, 'C', "reopen lost");
         }
     }),
-    ("vanished peer", &[Cause::PeerVanished], |talk| {
-        talk.turn("send=100", 0.3, "send=100");
-        talk.send(talk.now + 50.0, 'C', "send=100 lost");
+    ("vanished peer", &[Cause::PeerVanished], |dialogue| {
+        dialogue.turn("send=100", 0.3, "send=100");
+        dialogue.send(dialogue.now + 50.0, 'C', "send=100 lost");
         for wait in [300.0, 700.0, 1_500.0, 3_100.0, 6_300.0] {
-            talk.send(talk.now + 50.0 + wait, 'C', "seq=100 send=100 lost");
+            dialogue.send(dialogue.now + 50.0 + wait, 'C', "seq=100 send=100 lost");
         }
     }),
-    ("keep-alive probes", &[], |talk| {
-        talk.turn(GET, 0.3, OK);
+    ("keep-alive probes", &[], |dialogue| {
+        dialogue.turn(GET, 0.3, OK);
         for n in 1..4 {
-            talk.send(talk.now + 10_000.0 * f64::from(n), 'C', "seq=26 send=1");
-            talk.send(talk.now + 10_000.0 * f64::from(n) + talk.way, 'S', "");
+            dialogue.send(dialogue.now + 10_000.0 * f64::from(n), 'C', "seq=26 send=1");
+            dialogue.send(dialogue.now + 10_000.0 * f64::from(n) + dialogue.way, 'S', "");
         }
     }),
-    ("slow client", &[], |talk| {
+    ("slow client", &[], |dialogue| {
         for _ in 0..4 {
-            talk.turn(GET, 0.3, OK);
-            let work = talk.ms(100, 3_000);
-            talk.now += work;
+            dialogue.turn(GET, 0.3, OK);
+            let work = dialogue.ms(100, 3_000);
+            dialogue.now += work;
         }
     }),
-    ("deferred accept", &[], |talk| {
+    ("deferred accept", &[], |dialogue| {
         // The client's reply has a later timestamp than its SYN.
-        (talk.has_stamps, talk.now) = (true, talk.now + 2.0);
-        talk.send(talk.now, 'C', "");
-        talk.send(talk.now + 1_000.0, 'S', "reopen");
-        talk.send(talk.now + 1_000.0 + talk.way, 'C', "");
-        talk.now += 1_500.0;
-        talk.turn(GET, 0.3, OK);
+        (dialogue.has_stamps, dialogue.now) = (true, dialogue.now + 2.0);
+        dialogue.send(dialogue.now, 'C', "");
+        dialogue.send(dialogue.now + 1_000.0, 'S', "reopen");
+        dialogue.send(dialogue.now + 1_000.0 + dialogue.way, 'C', "");
+        dialogue.now += 1_500.0;
+        dialogue.turn(GET, 0.3, OK);
     }),
 ];
 
@@ -297,20 +299,20 @@ fn wrong_verdicts(seeds: impl Iterator<Item = u64> + Clone) -> (Vec<String>, usi
     let (mut wrong, mut all) = (Vec::new(), 0);
     for (name, expected, family) in FAMILIES {
         for seed in seeds.clone() {
-            let mut talk = Talk::new(seed.wrapping_mul(1_000_003) + name.len() as u64);
-            family(&mut talk);
-            let lines = talk.script();
-            let script = Script { one_way_ms: talk.way, lines: &lines };
+            let mut dialogue = Dialogue::new(seed.wrapping_mul(1_000_003) + name.len() as u64);
+            family(&mut dialogue);
+            let lines = dialogue.script();
+            let script = Script { one_way_ms: dialogue.way, lines: &lines };
             let mut judge = |view: &str, found: Vec<Cause>, is_silence_right: bool| {
                 all += 1;
                 let is_named = found.first().is_some_and(|first| expected.contains(first));
                 let is_silent = found.is_empty() && (expected.is_empty() || is_silence_right);
                 if !is_named && !is_silent {
-                    wrong.push(format!("{name}, seed {seed}, {view}, {} ms: {found:?}", talk.way));
+                    wrong.push(format!("{name}, seed {seed}, {view}, {} ms: {found:?}", dialogue.way));
                 }
             };
             // What is lost on the way to the server is not captured there.
-            let is_lost = talk.sent.iter().any(|(_, _, words)| words.contains("lost"));
+            let is_lost = dialogue.sent.iter().any(|(_, _, words)| words.contains("lost"));
             for place in PLACES.into_iter().filter(|place| !is_lost || *place == VantagePoint::Client) {
                 judge(&format!("{place:?}"), faults(&script.diagnose(place)), false);
             }
@@ -319,7 +321,7 @@ fn wrong_verdicts(seeds: impl Iterator<Item = u64> + Clone) -> (Vec<String>, usi
                 let report = script.diagnose_ticks(VantagePoint::Client, tick);
                 judge(&format!("ticks of {tick}"), faults(&report), true);
             }
-            let has_both = talk.sent.iter().any(|(_, side, _)| *side == 'S');
+            let has_both = dialogue.sent.iter().any(|(_, side, _)| *side == 'S');
             for side in [Side::Client, Side::Server].into_iter().filter(|_| has_both && !is_lost) {
                 judge(
                     &format!("only of the {side}"),

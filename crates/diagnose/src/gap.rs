@@ -104,7 +104,7 @@ pub(crate) struct Gap {
     /// The loss that it was still repairing, by the way in which it was detected.
     pub(crate) recovering: Option<crate::cause::Cause>,
     /// Facts from the messages of the connection.
-    pub(crate) talk: MessageFacts,
+    pub(crate) messages: MessageFacts,
     /// Whether the protocol is one of requests and responses: HTTP, or TLS, which mostly carries it.
     pub(crate) has_turns: bool,
     /// Whether the server has sent unsolicited data on this connection.

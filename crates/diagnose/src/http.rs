@@ -141,7 +141,7 @@ impl Conversation {
     }
 
     /// Returns the facts before `side` sends `payload`.
-    pub(crate) fn talk(&self, side: Side, payload: &[u8]) -> MessageFacts {
+    pub(crate) fn message_facts(&self, side: Side, payload: &[u8]) -> MessageFacts {
         if self.is_lost || self.requests == 0 {
             return MessageFacts { is_pushed: self.is_pushed, ..MessageFacts::default() };
         }

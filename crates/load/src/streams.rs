@@ -115,8 +115,8 @@ impl Streams {
         let number = self.number();
         let (orders, taken) = unbounded_channel();
         let (site, reporter, open) = (Arc::clone(&self.site), reactor.reporter(self.number), open.open());
-        let desk = ConnectionTask { number, site, orders: taken, reporter, open };
-        self.own.begin(desk, reactor.runtime(), may_early);
+        let task = ConnectionTask { number, site, orders: taken, reporter, open };
+        self.own.begin(task, reactor.runtime(), may_early);
         self.lines
             .insert(number, StreamConnection { orders: Some(orders), under_way: 0, served: 0, idle: None });
         number

@@ -49,7 +49,7 @@ pub(crate) struct Worker<'a> {
     opened: u64,
     /// Start of this tick.
     ticked: Time,
-    teller: ProgressSender,
+    progress: ProgressSender,
     stop: Stop,
 }
 
@@ -126,7 +126,7 @@ impl<'a> Worker<'a> {
         common: ThreadContext,
         pages: Vec<Queue>,
         mut ids: Random,
-        (teller, stop): (ProgressSender, Stop),
+        (progress, stop): (ProgressSender, Stop),
     ) -> io::Result<Self> {
         let mut users = Vec::with_capacity(pages.len());
         for (number, pages) in (0..).zip(pages) {
@@ -158,7 +158,7 @@ impl<'a> Worker<'a> {
             awake,
             opened,
             ticked: Time::ZERO,
-            teller,
+            progress,
             stop,
         })
     }
@@ -310,7 +310,7 @@ impl<'a> Worker<'a> {
             for due in self.held.drain(..) {
                 let (when, lateness) = (due.since(self.begins), now.since(due));
                 self.record.due(when, lateness);
-                self.teller.due(when, lateness);
+                self.progress.due(when, lateness);
             }
         }
         ports.send();
@@ -368,7 +368,7 @@ impl<'a> Worker<'a> {
             let now = self.clock.now();
             let (when, lateness) = (due.since(self.begins), now.since(due));
             self.record.due(when, lateness);
-            self.teller.due(when, lateness);
+            self.progress.due(when, lateness);
             now
         };
         let (is_head, may_repeat) = self.job.requests.traits(request);
@@ -407,7 +407,7 @@ impl<'a> Worker<'a> {
                     let (experienced, intended) = (now.since(pending.sent), now.since(pending.intended));
                     self.record.answered(when, bytes, way, experienced, intended);
                     self.record.answered_one(pending.number, intended);
-                    self.teller.answered(experienced);
+                    self.progress.answered(experienced);
                     now
                 }
                 Err(trouble) => {
@@ -490,6 +490,6 @@ impl<'a> Worker<'a> {
         second.open = second.open.max(self.common.open.most());
         second.opened +=
             self.common.connections - std::mem::replace(&mut self.opened, self.common.connections);
-        self.teller.tell(now.since(self.begins), &self.record, self.common.connections);
+        self.progress.tell(now.since(self.begins), &self.record, self.common.connections);
     }
 }

@@ -47,19 +47,19 @@ pub struct BenchmarkResults {
 
 impl BenchmarkResults {
     /// Outcome behind a bottleneck; `None` where there was no run, or it was void.
-    pub fn crowd(&self, crowd: Population) -> Option<&population::Outcome> {
-        let found = self.gathered.iter().find(|(known, _)| *known == crowd);
+    pub fn population(&self, population: Population) -> Option<&population::Outcome> {
+        let found = self.gathered.iter().find(|(known, _)| *known == population);
         found.map(|(_, outcome)| outcome).filter(|outcome| outcome.void.is_none())
     }
 
     /// Whether this run was done, void or not.
-    fn knows(&self, bout: &BenchmarkRun) -> bool {
-        self.found.iter().any(|(known, _)| known == bout)
+    fn knows(&self, benchmark: &BenchmarkRun) -> bool {
+        self.found.iter().any(|(known, _)| known == benchmark)
     }
 
     /// Outcome of this run; `None` where there was none.
-    pub fn of(&self, bout: &BenchmarkRun) -> Option<&Outcome> {
-        let found = self.found.iter().find(|(known, _)| known == bout);
+    pub fn of(&self, benchmark: &BenchmarkRun) -> Option<&Outcome> {
+        let found = self.found.iter().find(|(known, _)| known == benchmark);
         found.map(|(_, outcome)| outcome)
     }
 }
@@ -79,9 +79,9 @@ pub struct Laboratory<'a> {
     found: Vec<(Scenario, Peers, Option<KernelResult>)>,
     logs: Option<PathBuf>,
     counted: CountedLogs,
-    crowds: Vec<(DumbbellConfig, DumbbellResult)>,
+    dumbbells: Vec<(DumbbellConfig, DumbbellResult)>,
     contests: Option<Benchmarks<'a>>,
-    bouts: BenchmarkResults,
+    benchmarks: BenchmarkResults,
 }
 
 /// Counts of one log.
@@ -111,51 +111,54 @@ impl<'a> Laboratory<'a> {
         logs: Option<PathBuf>,
         contests: Option<Benchmarks<'a>>,
     ) -> Self {
-        let (found, crowds) = (Vec::new(), Vec::new());
+        let (found, dumbbells) = (Vec::new(), Vec::new());
         let users: &[u32] = contests.as_ref().map_or(&[], |contests| contests.users);
-        let bouts = BenchmarkResults { users, ..BenchmarkResults::default() };
-        Self { measure, found, logs, counted: CountedLogs::default(), crowds, contests, bouts }
+        let benchmarks = BenchmarkResults { users, ..BenchmarkResults::default() };
+        Self { measure, found, logs, counted: CountedLogs::default(), dumbbells, contests, benchmarks }
     }
 
     /// Numbers of users of each server; empty where the benchmark cannot run.
     pub fn users(&self) -> &'static [u32] {
-        self.bouts.users
+        self.benchmarks.users
     }
 
     /// Outcomes of these runs and of earlier ones; `None` where the benchmark cannot run, or a server is not installed.
     ///
     /// # Errors
     /// The reason why they could not run.
-    pub fn bouts(&mut self, wanted: &[BenchmarkRun]) -> Result<Option<&BenchmarkResults>, String> {
+    pub fn benchmarks(&mut self, wanted: &[BenchmarkRun]) -> Result<Option<&BenchmarkResults>, String> {
         let Some(Benchmarks { run, gather: _, users: _ }) = &mut self.contests else { return Ok(None) };
-        let new: Vec<BenchmarkRun> = wanted.iter().filter(|bout| !self.bouts.knows(bout)).copied().collect();
+        let new: Vec<BenchmarkRun> =
+            wanted.iter().filter(|benchmark| !self.benchmarks.knows(benchmark)).copied().collect();
         if !new.is_empty() {
             let Some(outcomes) = run(&new)? else {
                 // Later cells would fail for the same reason.
                 self.contests = None;
                 return Ok(None);
             };
-            self.bouts.found.extend(new.into_iter().zip(outcomes));
+            self.benchmarks.found.extend(new.into_iter().zip(outcomes));
         }
-        Ok(Some(&self.bouts))
+        Ok(Some(&self.benchmarks))
     }
 
-    /// Outcomes of these runs behind a bottleneck and of earlier ones; `None` as for [`Laboratory::bouts`].
+    /// Outcomes of these runs behind a bottleneck and of earlier ones; `None` as for [`Laboratory::benchmarks`].
     ///
     /// # Errors
     /// The reason why they could not run.
-    pub fn crowds(&mut self, wanted: &[Population]) -> Result<Option<&BenchmarkResults>, String> {
+    pub fn populations(&mut self, wanted: &[Population]) -> Result<Option<&BenchmarkResults>, String> {
         let Some(Benchmarks { run: _, gather, users: _ }) = &mut self.contests else { return Ok(None) };
-        let is_known = |crowd: &Population| self.bouts.gathered.iter().any(|(known, _)| known == crowd);
-        let new: Vec<Population> = wanted.iter().filter(|crowd| !is_known(crowd)).copied().collect();
+        let is_known =
+            |population: &Population| self.benchmarks.gathered.iter().any(|(known, _)| known == population);
+        let new: Vec<Population> =
+            wanted.iter().filter(|population| !is_known(population)).copied().collect();
         if !new.is_empty() {
             let Some(outcomes) = gather(&new)? else {
                 self.contests = None;
                 return Ok(None);
             };
-            self.bouts.gathered.extend(new.into_iter().zip(outcomes));
+            self.benchmarks.gathered.extend(new.into_iter().zip(outcomes));
         }
-        Ok(Some(&self.bouts))
+        Ok(Some(&self.benchmarks))
     }
 
     /// Simulated outcome of users behind a bottleneck.
@@ -163,15 +166,15 @@ impl<'a> Laboratory<'a> {
     /// # Errors
     /// The simulator's error.
     pub fn dumbbell(&mut self, config: &DumbbellConfig) -> Result<&DumbbellResult, String> {
-        let place = match self.crowds.iter().position(|(known, _)| known == config) {
+        let place = match self.dumbbells.iter().position(|(known, _)| known == config) {
             Some(place) => place,
             None => {
                 let result = dumbbell::run(config, Seed::default());
-                self.crowds.push((*config, result.map_err(|error| error.to_string())?));
-                self.crowds.len() - 1
+                self.dumbbells.push((*config, result.map_err(|error| error.to_string())?));
+                self.dumbbells.len() - 1
             }
         };
-        Ok(&self.crowds[place].1)
+        Ok(&self.dumbbells[place].1)
     }
 
     /// Counts of a log; `None` where logs are not available.
@@ -188,7 +191,7 @@ impl<'a> Laboratory<'a> {
 
     /// Log counts and server benchmark runs, for drawing.
     pub fn into_found(self) -> (CountedLogs, BenchmarkResults) {
-        (self.counted, self.bouts)
+        (self.counted, self.benchmarks)
     }
 
     /// Result of our own programs for this scenario; `None` without a laboratory.

@@ -97,7 +97,7 @@ pub struct Report {
     /// Log counts of these tables.
     pub counted: CountedLogs,
     /// Server benchmark runs of these tables.
-    pub bouts: BenchmarkResults,
+    pub benchmarks: BenchmarkResults,
 }
 
 /// One published table with our values.
@@ -171,8 +171,8 @@ pub fn run(options: Options<'_>) -> Result<Report, Error> {
     let entries = catalogue::select(&keys).map_err(Error::UnknownKey)?;
     let tables =
         entries.into_iter().map(|requested| reproduce(requested, &mut measured)).collect::<Result<_, _>>()?;
-    let (counted, bouts) = measured.into_found();
-    Ok(Report { tables, counted, bouts })
+    let (counted, benchmarks) = measured.into_found();
+    Ok(Report { tables, counted, benchmarks })
 }
 
 fn reproduce(requested: Asked, measured: &mut Laboratory<'_>) -> Result<ReproducedTable, Error> {
@@ -368,20 +368,22 @@ mod tests {
     #[test]
     fn each_server_is_benchmarked_once_and_failed_claims_differ() {
         let mut requested = Vec::new();
-        let mut contest = |bouts: &[BenchmarkRun]| {
-            requested.extend_from_slice(bouts);
+        let mut contest = |benchmarks: &[BenchmarkRun]| {
+            requested.extend_from_slice(benchmarks);
             // A server that closes after each response, or is not Apache, is as fast as DHTTP.
-            let slow = |bout: &BenchmarkRun| match (bout.kind, bout.idle_s, bout.closes_early) {
-                (ServerKind::Prefork, _, true) => Some((480.0, 3.0)),
-                (ServerKind::Prefork, 1, false) => Some((240.0, 2_000.0)),
-                (ServerKind::Prefork, 5 | 15, false) => Some((120.0, 5_000.0)),
-                (ServerKind::Event, 15, _) => Some((330.0, 100.0)),
-                _ => None,
-            };
-            let outcome = |bout: &BenchmarkRun| {
-                let (per_second, mean_ms) = slow(bout).unwrap_or((0.6 * f64::from(bout.users), 1.0));
+            let slow =
+                |benchmark: &BenchmarkRun| match (benchmark.kind, benchmark.idle_s, benchmark.closes_early) {
+                    (ServerKind::Prefork, _, true) => Some((480.0, 3.0)),
+                    (ServerKind::Prefork, 1, false) => Some((240.0, 2_000.0)),
+                    (ServerKind::Prefork, 5 | 15, false) => Some((120.0, 5_000.0)),
+                    (ServerKind::Event, 15, _) => Some((330.0, 100.0)),
+                    _ => None,
+                };
+            let outcome = |benchmark: &BenchmarkRun| {
+                let (per_second, mean_ms) =
+                    slow(benchmark).unwrap_or((0.6 * f64::from(benchmark.users), 1.0));
                 // One run whose generator could not send on time.
-                let is_void = bout.kind == ServerKind::Hyper;
+                let is_void = benchmark.kind == ServerKind::Hyper;
                 let [latency_is_void, throughput_is_void] = [is_void; 2];
                 let own_ms = if is_void { mean_ms } else { 0.0 };
                 Outcome {
@@ -393,7 +395,7 @@ mod tests {
                     ..Outcome::default()
                 }
             };
-            Ok(Some(bouts.iter().map(outcome).collect()))
+            Ok(Some(benchmarks.iter().map(outcome).collect()))
         };
         let mut gather = |_: &[Population]| Ok(None);
         let contests = Some(Benchmarks { run: &mut contest, gather: &mut gather, users: &[200, 1_000] });
@@ -407,7 +409,7 @@ mod tests {
         assert_eq!(verdict("lower-latency/none"), Verdict::Differs);
         assert_eq!(verdict("throughput/nginx"), Verdict::Differs);
         let draw = |table: &ReproducedTable| match table.entry.draw {
-            Some(Draw::Measured(draw)) => draw(&report.bouts).is_some(),
+            Some(Draw::Measured(draw)) => draw(&report.benchmarks).is_some(),
             Some(Draw::Alone(_) | Draw::Counted(_)) | None => false,
         };
         assert!(report.tables.iter().all(draw));

@@ -152,9 +152,9 @@ impl DumbbellResult {
 /// Errors of the simulator.
 pub fn run(config: &DumbbellConfig, seed: Seed) -> Result<DumbbellResult, Error> {
     let mut dumbbell = Dumbbell::new(config, seed)?;
-    let (mut crowds, mut sinks) = (Vec::new(), Vec::new());
+    let (mut populations, mut sinks) = (Vec::new(), Vec::new());
     for machine in 0..config.machines {
-        crowds.push(dumbbell.add_crowd(config.users, machine)?);
+        populations.push(dumbbell.add_crowd(config.users, machine)?);
     }
     for _ in 0..config.downloads {
         sinks.push(dumbbell.add_flow()?);
@@ -162,7 +162,7 @@ pub fn run(config: &DumbbellConfig, seed: Seed) -> Result<DumbbellResult, Error>
     let world = &mut dumbbell.world;
     world.run(Bounds { until: SETTLED, events: u64::MAX });
     let before: Vec<u64> = sinks.iter().map(|sink| received(world, *sink)).collect();
-    let users_before = counted(world, &crowds);
+    let users_before = counted(world, &populations);
     world.run(Bounds { until: END, events: u64::MAX });
     let seconds = END.since(SETTLED).as_secs_f64();
     let mut result = DumbbellResult {
@@ -171,7 +171,7 @@ pub fn run(config: &DumbbellConfig, seed: Seed) -> Result<DumbbellResult, Error>
             .zip(before)
             .map(|(sink, before)| (received(world, *sink) - before) as f64 * 8.0 / seconds)
             .collect(),
-        users: counted(world, &crowds).since(users_before),
+        users: counted(world, &populations).since(users_before),
         seconds,
         ..DumbbellResult::default()
     };
@@ -219,13 +219,13 @@ impl Dumbbell {
     }
 
     fn add_crowd(&mut self, protocol: UserProtocol, machine: usize) -> Result<HostId, Error> {
-        let random = self.seed.stream("crowd", machine as u64);
+        let random = self.seed.stream("population", machine as u64);
         let server = Address { host: HostId(0), port: PORT };
-        let crowd = Population::new(protocol, server, OBJECTS, USERS, random);
+        let population = Population::new(protocol, server, OBJECTS, USERS, random);
         let round_trip = ROUND_TRIPS.get(machine).copied().unwrap_or(ROUND_TRIP);
-        let crowd = self.add(HostProgram::Crowd(Box::new(crowd)))?;
-        self.join(HostId(0), crowd, round_trip)?;
-        Ok(crowd)
+        let population = self.add(HostProgram::Crowd(Box::new(population)))?;
+        self.join(HostId(0), population, round_trip)?;
+        Ok(population)
     }
 
     fn add_flow(&mut self) -> Result<HostId, Error> {
@@ -283,7 +283,7 @@ impl Application for HostProgram {
     fn handle(&mut self, now: Time, input: Input) {
         match self {
             Self::Web(web) => web.handle(now, input),
-            Self::Crowd(crowd) => crowd.handle(now, input),
+            Self::Crowd(population) => population.handle(now, input),
             Self::Source(next) => {
                 if let Input::Accepted(socket, ..) | Input::Written(socket) = input {
                     next.push(Action::Write(socket, Payload::from(vec![0; 65_536])));
@@ -300,7 +300,7 @@ impl Application for HostProgram {
     fn poll(&mut self, now: Time, fresh: SocketId) -> Action {
         match self {
             Self::Web(web) => web.poll(now, fresh),
-            Self::Crowd(crowd) => crowd.poll(now, fresh),
+            Self::Crowd(population) => population.poll(now, fresh),
             Self::Source(next) | Self::Sink(next, _) => next.pop().unwrap_or(Action::Wait(None)),
         }
     }
@@ -314,11 +314,11 @@ fn received(world: &World<HostProgram>, sink: HostId) -> u64 {
 }
 
 /// Sum of the counters of all users.
-fn counted(world: &World<HostProgram>, crowds: &[HostId]) -> UserCounts {
+fn counted(world: &World<HostProgram>, populations: &[HostId]) -> UserCounts {
     let mut sum = UserCounts::default();
-    for crowd in crowds {
-        if let HostProgram::Crowd(crowd) = world.application(*crowd) {
-            let UserCounts { responses, failures, waited, bytes } = crowd.counts();
+    for population in populations {
+        if let HostProgram::Crowd(population) = world.application(*population) {
+            let UserCounts { responses, failures, waited, bytes } = population.counts();
             sum.responses += responses;
             sum.failures += failures;
             sum.waited += waited;

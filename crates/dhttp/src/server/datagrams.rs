@@ -75,7 +75,7 @@ impl<H: Handler> Worker<H> {
     }
 
     fn datagram(&mut self, now: Time, index: usize) {
-        let WorkerParts { inbox, handler, desk, mut way } = self.parts();
+        let WorkerParts { inbox, handler, deferred_requests, mut way } = self.parts();
         let Some((ends, bytes)) = inbox.datagram(index) else {
             return count(&way.counters.ignored_malformed);
         };
@@ -116,7 +116,7 @@ impl<H: Handler> Worker<H> {
             Outcome::Kept(response) => way.respond(now, (ends, ticket), &request, response),
             Outcome::Given(Reply::Now(response)) => way.respond(now, (ends, ticket), &request, &response),
             Outcome::Given(Reply::PlainHttp) => way.refer(now, ends, ticket),
-            Outcome::Given(Reply::Later(later)) if desk.is_full(proved) => {
+            Outcome::Given(Reply::Later(later)) if deferred_requests.is_full(proved) => {
                 drop(later);
                 way.respond(now, (ends, ticket), &request, &Response::text(503, "503 Service Unavailable"));
             }
@@ -124,7 +124,7 @@ impl<H: Handler> Worker<H> {
                 // Resends get no response until this request has one.
                 way.machine.defer(&ticket);
                 way.open_early(now, ends, &mut ticket);
-                desk.wait(
+                deferred_requests.wait(
                     now,
                     later,
                     proved,

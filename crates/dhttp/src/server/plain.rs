@@ -83,7 +83,7 @@ pub(super) struct ConnectionContext<'a, H> {
     /// Counters of the thread.
     pub(super) counters: &'a Counters,
     /// Deferred requests, and the number of this connection there.
-    pub(super) desk: &'a mut DeferredRequests,
+    pub(super) deferred_requests: &'a mut DeferredRequests,
     pub(super) number: u64,
     pub(super) answered: ResponseCallback<'a>,
 }
@@ -260,13 +260,13 @@ impl PlainConnection {
                 let response = Response::text(500, NO_RESPONSE);
                 self.respond(around, id, &head, response, Fields::new());
             }
-            Reply::Later(_) if around.desk.is_full(Some(self.client)) => {
+            Reply::Later(_) if around.deferred_requests.is_full(Some(self.client)) => {
                 let response = Response::text(503, "503 Service Unavailable");
                 self.respond(around, id, &head, response, Fields::new());
             }
             Reply::Later(later) => {
                 self.promised = Some((id, head));
-                around.desk.wait(
+                around.deferred_requests.wait(
                     around.now,
                     later,
                     Some(self.client),

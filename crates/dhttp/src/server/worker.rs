@@ -44,7 +44,7 @@ pub(super) struct Sockets {
 pub(super) struct WorkerParts<'a, H> {
     pub(super) inbox: &'a mut Inbox,
     pub(super) handler: &'a mut H,
-    pub(super) desk: &'a mut DeferredRequests,
+    pub(super) deferred_requests: &'a mut DeferredRequests,
     pub(super) way: DatagramContext<'a>,
 }
 
@@ -64,7 +64,7 @@ pub(super) struct Worker<H> {
     pub(super) today: DateHeader,
     pub(super) counters: Arc<Counters>,
     pub(super) log: Option<Arc<Log>>,
-    desk: DeferredRequests,
+    deferred_requests: DeferredRequests,
     index: usize,
     config: ServerConfig,
     keys: Keys,
@@ -114,8 +114,8 @@ impl<H: Handler> Worker<H> {
         if let Some(waker) = shared.wakers.get(index) {
             poller.add(waker, WAKER, Interest::IN)?;
         }
-        let desk = DeferredRequests::new()?;
-        poller.add(desk.waker(), MAILBOX, Interest::IN)?;
+        let deferred_requests = DeferredRequests::new()?;
+        poller.add(deferred_requests.waker(), MAILBOX, Interest::IN)?;
         let LiveConfig { handler, log } = shared.live.lock().map_err(|_| io::ErrorKind::Other)?.clone();
         let local = sockets.udp.local_addr()?;
         let mut dhttp = config.dhttp;
@@ -138,7 +138,7 @@ impl<H: Handler> Worker<H> {
             today: DateHeader::at_port(local.port()),
             counters,
             log,
-            desk,
+            deferred_requests,
             index,
             config,
             keys,
@@ -175,7 +175,9 @@ impl<H: Handler> Worker<H> {
 
     /// Whether no work is pending.
     fn is_done(&self) -> bool {
-        self.opened.are_done() && self.desk.is_empty() && self.plain.values().all(PlainConnection::is_idle)
+        self.opened.are_done()
+            && self.deferred_requests.is_empty()
+            && self.plain.values().all(PlainConnection::is_idle)
     }
 
     /// Borrows the parts that handle datagrams, disjointly.
@@ -191,7 +193,12 @@ impl<H: Handler> Worker<H> {
             local: self.local,
             fast_open: self.sockets.fast_open,
         };
-        WorkerParts { inbox: &mut self.inbox, handler: &mut self.handler, desk: &mut self.desk, way }
+        WorkerParts {
+            inbox: &mut self.inbox,
+            handler: &mut self.handler,
+            deferred_requests: &mut self.deferred_requests,
+            way,
+        }
     }
 
     fn turn(&mut self, events: &mut Events) {
@@ -206,7 +213,7 @@ impl<H: Handler> Worker<H> {
                 LISTENER => self.accept(),
                 WAKER => self.woken(),
                 MAILBOX => {
-                    let come = self.desk.take();
+                    let come = self.deferred_requests.take();
                     self.responses(come);
                 }
                 id if id & 1 == 1 => {
@@ -270,7 +277,7 @@ impl<H: Handler> Worker<H> {
     }
 
     fn sweep(&mut self, now: Time) {
-        let expired = self.desk.expired(now);
+        let expired = self.deferred_requests.expired(now);
         self.responses(expired);
         if self.index == 0 {
             self.counters.body_bytes_now.store(self.clients.body_bytes(), Ordering::Relaxed);
@@ -406,7 +413,7 @@ impl<H: Handler> Worker<H> {
             buffer: &mut self.buffer,
             body_bytes: self.config.body_bytes,
             counters,
-            desk: &mut self.desk,
+            deferred_requests: &mut self.deferred_requests,
             number: id,
             answered: &mut |request, status, bytes| {
                 count(&counters.tcp_client);

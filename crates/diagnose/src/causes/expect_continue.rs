@@ -36,12 +36,12 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     }
     let all = || Ruling::all(gap, Cause::ExpectContinue, evidence);
     match (gap.before, gap.side) {
-        (GapStart::Data(Side::Client), Side::Client) => gap.talk.expects_continue.then(all),
+        (GapStart::Data(Side::Client), Side::Client) => gap.messages.expects_continue.then(all),
         // The cost is known once the body arrives.
         (GapStart::Data(Side::Client), Side::Server) => {
-            gap.talk.expects_continue.then(|| Ruling::plain(gap, Share::Stall(Cause::ExpectContinue)))
+            gap.messages.expects_continue.then(|| Ruling::plain(gap, Share::Stall(Cause::ExpectContinue)))
         }
-        (GapStart::Data(Side::Server), Side::Client) => gap.talk.permitted.map(|requested| Ruling {
+        (GapStart::Data(Side::Server), Side::Client) => gap.messages.permitted.map(|requested| Ruling {
             lost_since: Some(requested),
             saving: Some(gap.to.at.since(requested.at)),
             ..all()
@@ -59,7 +59,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
 
 fn evidence(gap: &Gap) -> String {
     let (response, body) = (gap.from.frame, gap.to.frame);
-    match gap.talk.permitted {
+    match gap.messages.permitted {
         Some(requested) => format!(
             "the client sent a head with Expect: 100-continue (packet {}) and kept the body back (packet {body}) until it \
              had the server's answer (packet {response}), {} later",

@@ -28,7 +28,7 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
 
 /// Returns a sentence for where other requests may have waited, but the capture does not show it.
 pub(crate) fn unknown(gap: &Gap) -> Option<String> {
-    let may_be_several = gap.talk.unanswered.is_none() && gap.pieces > 1;
+    let may_be_several = gap.messages.unanswered.is_none() && gap.pieces > 1;
     may_be_several.then(|| {
         format!(
             "whether several requests waited for it does not show: what the {} pieces before it ask was not captured, or \

@@ -139,7 +139,7 @@ pub(crate) fn needless(gap: &Gap) -> Option<Ruling> {
 /// Data lost before the point of capture, together with all that followed: the retransmission is the first copy
 /// captured. The middle of a message and Linux's timer show it.
 pub(crate) fn before_the_capture(gap: &Gap) -> Option<Ruling> {
-    (may_be_a_lost_tail(gap) && gap.talk.is_within == Some(true)).then(|| Ruling {
+    (may_be_a_lost_tail(gap) && gap.messages.is_within == Some(true)).then(|| Ruling {
         confidence: Confidence::Low,
         ..Ruling::all(gap, Cause::RetransmissionTimeout, of_span)
     })

@@ -123,13 +123,13 @@ fn thinking(gap: &Gap) -> Option<Ruling> {
         return Some(Ruling::plain(gap, Share::RoundTrip));
     }
     let since = since + late;
-    let is_unasked = gap.talk.unanswered == Some(0) && gap.talk.is_within != Some(true);
+    let is_unasked = gap.messages.unanswered == Some(0) && gap.messages.is_within != Some(true);
     let is_opaque = is_opaque(gap);
     let is_notice = is_opaque && (gap.continues() || gap.is_control) && (gap.is_control || thought > UNASKED);
     let (share, evidence): (_, Option<Evidence>) = match gap.side {
         Side::Client if thought > IDLE => (Share::Idle, None),
         Side::Server if is_unasked || (gap.continues() && thought > IDLE) => (Share::Idle, None),
-        Side::Server if gap.talk.is_pushed && gap.continues() => (Share::Idle, None),
+        Side::Server if gap.messages.is_pushed && gap.continues() => (Share::Idle, None),
         Side::Server if is_notice && thought > UNASKED => (Share::Idle, None),
         Side::Server if is_opaque && thought > OPAQUE => (Share::Idle, None),
         Side::Client => (Share::Stall(Cause::ClientThink), Some(of_client)),
@@ -159,7 +159,7 @@ fn thinking(gap: &Gap) -> Option<Ruling> {
 
 /// Returns whether nothing in the messages shows that the segment is a response.
 const fn is_opaque(gap: &Gap) -> bool {
-    gap.talk.is_within.is_none() && !gap.is_response
+    gap.messages.is_within.is_none() && !gap.is_response
 }
 
 /// Returns whether the client's next step must show that it waited for the segment.
@@ -216,8 +216,8 @@ fn crossing(gap: &Gap) -> Duration {
 /// Handles a side that closes the connection instead of waiting on. If a request has no response, it waited for that;
 /// if the close ends the response, the server took this long to send it.
 fn given_up(gap: &Gap) -> Option<Ruling> {
-    let is_open = gap.talk.is_until_close && gap.side == Side::Server && gap.continues();
-    let is_unanswered = gap.talk.unanswered.is_some_and(|count| count > 0)
+    let is_open = gap.messages.is_until_close && gap.side == Side::Server && gap.continues();
+    let is_unanswered = gap.messages.unanswered.is_some_and(|count| count > 0)
         && gap.before == GapStart::Data(Side::Client)
         && gap.is_heard;
     (is_open || is_unanswered).then(|| {
@@ -252,7 +252,7 @@ fn of_client(gap: &Gap) -> String {
 fn of_server(gap: &Gap) -> String {
     let thought = millis(thought(gap));
     let (from, to) = (gap.from.frame, gap.to.frame);
-    match (gap.continues(), gap.talk.is_within) {
+    match (gap.continues(), gap.messages.is_within) {
         (true, Some(false)) => format!(
             "the server had ended one response (packet {from}) and began the next, which had been requested (packet \
              {to}), {thought} later"

@@ -275,7 +275,7 @@ impl Dialogue {
         self.spend_until(mark.at, Share::Stall(Cause::ConnectionSetup));
         self.find(Cause::ConnectionSetup, Side::Server, opened.at, mark.at, vec![opened.frame, mark.frame], || {
             format!(
-                "the server opened a connection for its answer (packet {}), whose first byte came in packet {}, {} later",
+                "the server opened a connection for its response (packet {}), whose first byte came in packet {}, {} later",
                 opened.frame,
                 mark.frame,
                 millis(mark.at.since(opened.at))

@@ -125,7 +125,7 @@ impl Flow {
 
     /// Returns whether `sender` has more to send, as far as its messages show.
     fn has_more_to_send(&self, sender: Side) -> bool {
-        self.conversation.talk(sender, &[]).is_within != Some(false)
+        self.conversation.message_facts(sender, &[]).is_within != Some(false)
     }
 
     fn find_closed(&mut self, sender: Side, closed: (u32, u32), since: Mark, until: Mark, halted: Duration) {

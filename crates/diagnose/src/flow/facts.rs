@@ -25,7 +25,7 @@ pub(super) struct Facts {
     window: Option<u64>,
     learned: AckFacts,
     trigger: Option<Ack>,
-    talk: MessageFacts,
+    messages: MessageFacts,
     burst: Burst,
     is_heard: bool,
 }
@@ -37,7 +37,7 @@ impl Flow {
         let away = self.path.to(from).unwrap_or_default();
         // Segments that follow immediately make no gap: their flight is not computed.
         let is_looked_at = at.since(self.last.at) > Duration::from_micros(500);
-        let talk = self.conversation.talk(from, segment.tcp.payload);
+        let messages = self.conversation.message_facts(from, segment.tcp.payload);
         let timeout = self.timeout(from);
         let echo = segment.options.stamp.map(|stamp| stamp.echo).filter(|_| segment.has(Flags::ACK));
         // A gap shorter than the tolerance needs no acknowledgement within it.
@@ -62,7 +62,7 @@ impl Flow {
             window: learned.edge.map(|edge| edge.saturating_sub(learned.known)),
             learned,
             trigger,
-            talk,
+            messages,
             is_heard: sender.has_arrived(),
             burst: self.burst(from, is_looked_at),
         }
@@ -129,7 +129,7 @@ impl Flow {
             window,
             learned,
             trigger,
-            talk,
+            messages,
             burst,
             is_heard,
         } = facts;
@@ -213,7 +213,7 @@ impl Flow {
                 .recovery
                 .filter(|(_, until)| known < *until)
                 .map(|(cause, _)| cause),
-            talk,
+            messages,
             has_turns: self.has_turns || self.conversation.requests > 0,
             has_pushed: self.has_pushed,
             is_response: self.is_response(segment),

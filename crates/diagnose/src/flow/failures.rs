@@ -177,7 +177,7 @@ impl Flow {
         let Segment { from, at, frame, .. } = *segment;
         let peer = from.other();
         // A message that ends with the connection, and not by a FIN, is cut.
-        let is_cut = |side| self.conversation.talk(side, &[]).is_within == Some(true);
+        let is_cut = |side| self.conversation.message_facts(side, &[]).is_within == Some(true);
         let is_read = self.conversation.unanswered().is_some();
         let [own, others] = [from, peer].map(|side| &self.ends.of(side).sender);
         let has_closed = self.lately.of(from).has_ended || self.lately.of(peer).has_ended;

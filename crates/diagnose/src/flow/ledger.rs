@@ -166,7 +166,7 @@ impl Flow {
         if is_long && causes::think::is_unproven(gap) {
             self.turns.waits(ruling.since, spent);
         }
-        let others = gap.talk.unanswered.unwrap_or_default().saturating_sub(1);
+        let others = gap.messages.unanswered.unwrap_or_default().saturating_sub(1);
         if cause == Cause::ServerThink && others > 0 && !gap.continues() {
             let evidence = move |gap: &Gap| {
                 format!(

@@ -3,7 +3,7 @@
 use super::*;
 use wire::Time;
 
-fn talk(messages: &[(Side, &str)]) -> Conversation {
+fn conversation_of(messages: &[(Side, &str)]) -> Conversation {
     let mut conversation = Conversation::default();
     let mut places = Both { client: 10, server: 1_000 };
     for (frame, (side, text)) in (1..).zip(messages) {
@@ -31,7 +31,7 @@ use Side::{Client, Server};
 
 #[test]
 fn pipelined_requests_get_their_responses_in_order() {
-    let conversation = talk(&[
+    let conversation = conversation_of(&[
         (Client, "GET /a HTTP/1.1\r\nHost: h\r\n\r\nHEAD /b HTTP/1.1\r\nHo"),
         (Client, "st: h\r\n\r\n"),
         (Client, "POST /c HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabcGET /d HTTP/1.1\r\n\r\n"),
@@ -46,28 +46,28 @@ fn pipelined_requests_get_their_responses_in_order() {
 fn expectation_is_known_until_its_interim_response() {
     let ask = (Client, "PUT / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
     let response = b"HTTP/1.1 100 Continue\r\n\r\n";
-    assert!(talk(&[ask]).talk(Server, response).expects_continue);
-    assert!(talk(&[ask]).talk(Client, b"body").expects_continue);
-    assert!(!talk(&[ask]).talk(Server, b"HTTP/1.1 417 No\r\n\r\n").expects_continue);
-    let reported = talk(&[ask, (Server, "HTTP/1.1 100 Continue\r\n\r\n")]);
-    assert!(!reported.talk(Client, b"body").expects_continue);
+    assert!(conversation_of(&[ask]).message_facts(Server, response).expects_continue);
+    assert!(conversation_of(&[ask]).message_facts(Client, b"body").expects_continue);
+    assert!(!conversation_of(&[ask]).message_facts(Server, b"HTTP/1.1 417 No\r\n\r\n").expects_continue);
+    let reported = conversation_of(&[ask, (Server, "HTTP/1.1 100 Continue\r\n\r\n")]);
+    assert!(!reported.message_facts(Client, b"body").expects_continue);
     assert_eq!(reported.unanswered(), Some(1));
 }
 
 #[test]
 fn response_without_length_ends_with_the_connection() {
     let mut conversation =
-        talk(&[(Client, "GET / HTTP/1.0\r\n\r\n"), (Server, "HTTP/1.0 200 OK\r\n\r\nsome")]);
-    assert!(conversation.talk(Server, b"").is_until_close);
+        conversation_of(&[(Client, "GET / HTTP/1.0\r\n\r\n"), (Server, "HTTP/1.0 200 OK\r\n\r\nsome")]);
+    assert!(conversation.message_facts(Server, b"").is_until_close);
     conversation.ended(Server, Mark { at: Time::from_nanos(9), frame: 9 });
     assert_eq!(answered(&conversation), [("/", 200, 1, 9)]);
 }
 
 #[test]
 fn other_protocols_are_ignored() {
-    let hello = talk(&[(Client, "\u{16}\u{3}\u{1}\u{2}hello")]);
-    assert_eq!((hello.unanswered(), hello.talk(Server, b"").is_within), (None, None));
-    let upgraded = talk(&[
+    let hello = conversation_of(&[(Client, "\u{16}\u{3}\u{1}\u{2}hello")]);
+    assert_eq!((hello.unanswered(), hello.message_facts(Server, b"").is_within), (None, None));
+    let upgraded = conversation_of(&[
         (Client, "GET / HTTP/1.1\r\nUpgrade: websocket\r\n\r\n"),
         (Server, "HTTP/1.1 101 Switching\r\n\r\n"),
     ]);

@@ -126,11 +126,11 @@ pub(crate) struct Quic {
 
 impl UserStreamsConfig {
     /// Opens a connection, with this state of its task.
-    pub(crate) fn begin(&mut self, desk: ConnectionTask, runtime: &Runtime, may_early: bool) {
+    pub(crate) fn begin(&mut self, task: ConnectionTask, runtime: &Runtime, may_early: bool) {
         match self {
             Self::Http2(address, tls) => {
                 let (address, tls) = (*address, tls.clone());
-                runtime.spawn(desk.serve(async move {
+                runtime.spawn(task.serve(async move {
                     http2::open(address, tls).await.map_err(|failed| http2::trouble(&failed))
                 }));
             }
@@ -139,7 +139,7 @@ impl UserStreamsConfig {
                 let endpoint = quic.endpoint();
                 let config = if may_early { quic.config.clone() } else { quic.patient.clone() };
                 let (address, name) = (quic.address, quic.name.clone());
-                runtime.spawn(desk.serve(async move {
+                runtime.spawn(task.serve(async move {
                     let endpoint = endpoint.map_err(|_| FailureReason::Exhausted)?;
                     let opened = http3::open(endpoint, config, address, &name).await;
                     opened.map_err(|failed| http3::trouble(&failed))

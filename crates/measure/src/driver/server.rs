@@ -62,7 +62,7 @@ pub struct Server {
     connections: BTreeMap<u64, ServedConnection>,
     /// Responses that wait for their processing time, by its end.
     due: BTreeMap<(Time, u64), RequestId>,
-    desk: Option<DhttpEndpoint>,
+    endpoint: Option<DhttpEndpoint>,
     served: ServerResult,
     buffer: Box<[u8; BUFFER]>,
 }
@@ -124,11 +124,11 @@ impl ServedConnection {
         now: Time,
         request: RequestId,
         wanted: &RequestHead,
-        (service, desk): (&Service, Option<&DhttpEndpoint>),
+        (service, endpoint): (&Service, Option<&DhttpEndpoint>),
     ) -> Result<(), Misuse> {
         let mut response = service.site.respond(wanted);
-        if let Some(desk) = desk {
-            desk.add_token(now, self.client, wanted, &mut response);
+        if let Some(endpoint) = endpoint {
+            endpoint.add_token(now, self.client, wanted, &mut response);
         }
         // A configured division into writes is honoured: then the body is passed whole.
         let WritePolicy { head_apart, buffer, gather: _ } = service.config.writes;
@@ -167,7 +167,7 @@ impl Server {
     /// Listens in the calling thread's namespace.
     pub fn open(service: Service, clock: Clock) -> Result<Self, Error> {
         let listener = listen(service.address)?;
-        let desk = service.dhttp.map(|dhttp| DhttpEndpoint::open(service.address, dhttp)).transpose()?;
+        let endpoint = service.dhttp.map(|dhttp| DhttpEndpoint::open(service.address, dhttp)).transpose()?;
         let (connections, due) = (BTreeMap::new(), BTreeMap::new());
         Ok(Self {
             service,
@@ -175,7 +175,7 @@ impl Server {
             listener,
             connections,
             due,
-            desk,
+            endpoint,
             served: ServerResult::default(),
             buffer: Box::new([0; BUFFER]),
         })
@@ -210,12 +210,12 @@ impl Server {
             interest.set(PollFlags::POLLIN, visitor.machine.is_reading());
             PollFd::new(visitor.connection.as_fd(), interest)
         }));
-        sockets.extend(self.desk.iter().flat_map(DhttpEndpoint::sockets));
+        sockets.extend(self.endpoint.iter().flat_map(DhttpEndpoint::sockets));
         let response = self.due.keys().next().map(|(due, _)| *due);
         let response =
-            response.into_iter().chain(self.desk.as_ref().and_then(DhttpEndpoint::next_response)).min();
+            response.into_iter().chain(self.endpoint.as_ref().and_then(DhttpEndpoint::next_response)).min();
         let timeout = self.connections.values().filter_map(|visitor| visitor.wakes);
-        let timeout = timeout.chain(self.desk.as_ref().and_then(DhttpEndpoint::wakes)).min();
+        let timeout = timeout.chain(self.endpoint.as_ref().and_then(DhttpEndpoint::wakes)).min();
         let until = match (response, timeout) {
             (None, None) => WaitUntil::Ready,
             (None, Some(timeout)) => WaitUntil::About(timeout),
@@ -231,7 +231,7 @@ impl Server {
         let connections = self.connections.keys().copied().zip(&mut flags);
         let connections = connections.filter(|(_, flags)| !flags.is_empty()).collect();
         let has_datagrams = flags.next().is_some_and(|flags| !flags.is_empty());
-        let lanes = self.desk.iter().flat_map(DhttpEndpoint::lanes).zip(flags);
+        let lanes = self.endpoint.iter().flat_map(DhttpEndpoint::lanes).zip(flags);
         let lanes = lanes.filter(|(_, flags)| !flags.is_empty()).collect();
         Ok(Ready { is_stopped, connections, has_datagrams, lanes })
     }
@@ -242,14 +242,14 @@ impl Server {
         has_datagrams: bool,
         lanes: Vec<(ConnectionId, PollFlags)>,
     ) -> Result<(), Error> {
-        let Some(desk) = &mut self.desk else { return Ok(()) };
+        let Some(endpoint) = &mut self.endpoint else { return Ok(()) };
         if has_datagrams {
-            desk.receive(self.clock.now(), self.service.processing, self.buffer.as_mut_slice())?;
+            endpoint.receive(self.clock.now(), self.service.processing, self.buffer.as_mut_slice())?;
         }
         for (id, flags) in lanes {
-            desk.attend(self.clock.now(), id, flags, &self.service.profile)?;
+            endpoint.attend(self.clock.now(), id, flags, &self.service.profile)?;
         }
-        desk.obey(self.clock.now())
+        endpoint.obey(self.clock.now())
     }
 
     fn accept(&mut self) -> Result<(), Error> {
@@ -334,9 +334,9 @@ impl Server {
     }
 
     fn respond_what_is_due(&mut self) -> Result<(), Error> {
-        if let Some(desk) = &mut self.desk {
-            desk.respond(self.clock.now(), &self.service.site, &self.service.profile)?;
-            desk.obey(self.clock.now())?;
+        if let Some(endpoint) = &mut self.endpoint {
+            endpoint.respond(self.clock.now(), &self.service.site, &self.service.profile)?;
+            endpoint.obey(self.clock.now())?;
         }
         while let Some(entry) = self.due.first_entry() {
             let (moment, id) = *entry.key();
@@ -348,7 +348,7 @@ impl Server {
             let Some(visitor) = self.connections.get_mut(&id) else { continue };
             let Some(wanted) = visitor.wanted.take() else { continue };
             // It fails if the client has disconnected: then no response is needed.
-            if visitor.respond(now, request, &wanted, (&self.service, self.desk.as_ref())).is_ok() {
+            if visitor.respond(now, request, &wanted, (&self.service, self.endpoint.as_ref())).is_ok() {
                 self.obey(id)?;
             }
         }
@@ -368,7 +368,7 @@ impl Server {
                 }
                 Output::RequestAborted(request) => {
                     visitor.rest = None;
-                    self.due.retain(|(_, whose), waiting| (*whose, *waiting) != (id, request));
+                    self.due.retain(|(_, owner), waiting| (*owner, *waiting) != (id, request));
                 }
                 Output::Send(bytes) => {
                     visitor.is_lost |= visitor.connection.write(bytes).is_err();

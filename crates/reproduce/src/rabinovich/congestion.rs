@@ -23,9 +23,9 @@ const MACHINES: [u32; 3] = [1, 2, 3];
 pub fn table_1(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
     let machines = cell.label(0).parse().unwrap_or(1);
     if let Some(column) = cell.column.name.strip_suffix("-kernel") {
-        let crowd = Population { kind: ServerKind::Dhttp, machines, beside: true };
-        let Some(found) = measured.crowds(&all(true))? else { return Ok(None) };
-        return Ok(found.crowd(crowd).map(|outcome| counted(column, outcome.counted)));
+        let population = Population { kind: ServerKind::Dhttp, machines, beside: true };
+        let Some(found) = measured.populations(&all(true))? else { return Ok(None) };
+        return Ok(found.population(population).map(|outcome| counted(column, outcome.counted)));
     }
     let found = measured.dumbbell(&DumbbellConfig::new(machines as usize, UserProtocol::Dhttp))?;
     Ok(Some(match cell.column.name.as_str() {
@@ -84,8 +84,8 @@ pub fn figure_13(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue 
         Some(claim) => (claim, true),
         None => (cell.label(0), false),
     };
-    let Some(found) = measured.crowds(&all(beside))? else { return Ok(None) };
-    let of = |kind| found.crowd(Population { kind, machines, beside });
+    let Some(found) = measured.populations(&all(beside))? else { return Ok(None) };
+    let of = |kind| found.population(Population { kind, machines, beside });
     let [dhttp, apache] = [of(ServerKind::Dhttp), of(ServerKind::Prefork)];
     Ok(dhttp.zip(apache).map(|(dhttp, apache)| match claim {
         "throughput" => dhttp.per_second / apache.per_second,
@@ -113,8 +113,8 @@ pub fn draw_13(found: &BenchmarkResults) -> Option<String> {
         let mut drawn = Vec::new();
         for (name, stroke, kind, value) in curves {
             let point = |machines| {
-                let crowd = Population { kind: *kind, machines, beside };
-                Some((f64::from(machines), value(found.crowd(crowd)?)))
+                let population = Population { kind: *kind, machines, beside };
+                Some((f64::from(machines), value(found.population(population)?)))
             };
             let points: Vec<Point> = MACHINES.into_iter().filter_map(point).collect();
             drawn.push(Curve { name, stroke: *stroke, is_joined: true, points });

@@ -7,7 +7,9 @@
 use render::plot::palette;
 use render::plot::svg::Stroke;
 
-use super::servers::{ALTRUISTIC, Arm, DHTTP, NamedArm, Value, WIDTH, arm, bouts, draw, slower, throughput};
+use super::servers::{
+    ALTRUISTIC, Arm, DHTTP, NamedArm, Value, WIDTH, arm, benchmarks, draw, slower, throughput,
+};
 use crate::laboratory::{BenchmarkResults, Laboratory};
 use crate::published::Cell;
 use crate::server_benchmark::benchmark_run::Outcome;
@@ -59,26 +61,26 @@ pub fn figure_14(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue 
         "http3" => (HTTP3, HTTP3_KEPT),
         _ => (HTTP3_EARLY, HTTP3),
     };
-    let Some(bouts) = bouts(&ARMS, measured)? else { return Ok(None) };
+    let Some(benchmarks) = benchmarks(&ARMS, measured)? else { return Ok(None) };
     let ratio = |of: fn(&BenchmarkResults, Arm) -> Option<f64>, over, under| {
-        Some(of(bouts, over)? / of(bouts, under)?)
+        Some(of(benchmarks, over)? / of(benchmarks, under)?)
     };
     Ok(match cell.label(0) {
         "throughput" => ratio(throughput, DHTTP, other),
         "less-work" => ratio(work, other, DHTTP),
-        "lower-latency" => slower(bouts, other, DHTTP, cell.published),
+        "lower-latency" => slower(benchmarks, other, DHTTP, cell.published),
         "no-better-early" => ratio(throughput, plain, other),
         _ => ratio(work, other, plain),
     })
 }
 
 /// CPU time of the server's host for each response, in milliseconds.
-fn work(bouts: &BenchmarkResults, arm: Arm) -> Option<f64> {
-    bouts.of(&arm.bout(*bouts.users.last()?))?.server_ms()
+fn work(benchmarks: &BenchmarkResults, arm: Arm) -> Option<f64> {
+    benchmarks.of(&arm.benchmark(*benchmarks.users.last()?))?.server_ms()
 }
 
 /// The figure with all arms.
-pub fn draw_14(bouts: &BenchmarkResults) -> Option<String> {
+pub fn draw_14(benchmarks: &BenchmarkResults) -> Option<String> {
     let solid = |name, colour| (name, Stroke::solid(colour, WIDTH));
     let dashed = |name, colour| (name, Stroke { colour, width: WIDTH, dashes: "5 4" });
     let paper: Vec<NamedArm> = vec![
@@ -100,7 +102,7 @@ pub fn draw_14(bouts: &BenchmarkResults) -> Option<String> {
         ("CPU time of the server, ms a response", Outcome::server_ms),
     ];
     let title = "DHTTP beside requests in a connection's first packet";
-    draw(bouts, title, &quantities, [("Apache prefork", paper), ("nginx, and quinn", today)], "Fig. 14")
+    draw(benchmarks, title, &quantities, [("Apache prefork", paper), ("nginx, and quinn", today)], "Fig. 14")
 }
 
 #[cfg(test)]
@@ -111,12 +113,12 @@ mod tests {
     #[test]
     #[ignore = "runs servers of others for some minutes: as root, with Apache and nginx"]
     fn only_fast_open_and_0_rtt_send_early_requests() {
-        let bouts: Vec<BenchmarkRun> = ARMS.into_iter().map(|arm| arm.bout(1_000)).collect();
-        let outcomes = run(&bouts, Preset::QUICK, &|_| ()).unwrap();
-        for (bout, outcome) in bouts.iter().zip(outcomes) {
-            println!("{bout:?}: {outcome:?}");
-            let is_early = matches!(bout.how, Transport::FastOpen | Transport::Http3Early);
-            assert_eq!(is_early, outcome.early > 0.0, "{bout:?}: {outcome:?}");
+        let benchmarks: Vec<BenchmarkRun> = ARMS.into_iter().map(|arm| arm.benchmark(1_000)).collect();
+        let outcomes = run(&benchmarks, Preset::QUICK, &|_| ()).unwrap();
+        for (benchmark, outcome) in benchmarks.iter().zip(outcomes) {
+            println!("{benchmark:?}: {outcome:?}");
+            let is_early = matches!(benchmark.how, Transport::FastOpen | Transport::Http3Early);
+            assert_eq!(is_early, outcome.early > 0.0, "{benchmark:?}: {outcome:?}");
         }
     }
 }

@@ -79,8 +79,8 @@ pub fn figure_10(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue 
         "1-s-over-none" => (apache(1), apache(0)),
         _ => (apache(15), arm(ServerKind::Prefork, 15, 3)),
     };
-    let Some(bouts) = bouts(&APACHE, measured)? else { return Ok(None) };
-    Ok(throughput(bouts, over).zip(throughput(bouts, under)).map(|(over, under)| over / under))
+    let Some(benchmarks) = benchmarks(&APACHE, measured)? else { return Ok(None) };
+    Ok(throughput(benchmarks, over).zip(throughput(benchmarks, under)).map(|(over, under)| over / under))
 }
 
 /// Claims about DHTTP compared with Apache.
@@ -95,13 +95,13 @@ pub fn figure_11(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue 
         3,
     );
     let arms: Vec<Arm> = APACHE.into_iter().chain(OURS).collect();
-    let Some(bouts) = bouts(&arms, measured)? else { return Ok(None) };
-    let all = |of: &[Arm]| of.iter().map(|arm| throughput(bouts, *arm)).collect::<Option<Vec<_>>>();
+    let Some(benchmarks) = benchmarks(&arms, measured)? else { return Ok(None) };
+    let all = |of: &[Arm]| of.iter().map(|arm| throughput(benchmarks, *arm)).collect::<Option<Vec<_>>>();
     Ok(match cell.label(0) {
         "insensitive-to-time-out" => all(&OURS[..3]).map(|all| least_over_most(&all)),
         "insensitive-to-connections" => all(&OURS).map(|all| least_over_most(&all)),
-        "scales" => scales(bouts),
-        claim => beside(bouts, claim, apache, cell.published),
+        "scales" => scales(benchmarks),
+        claim => beside(benchmarks, claim, apache, cell.published),
     })
 }
 
@@ -115,32 +115,32 @@ pub fn figure_12(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue 
         _ => ServerKind::Ours,
     };
     let arms: Vec<Arm> = TODAY.into_iter().chain([DHTTP]).collect();
-    let Some(bouts) = bouts(&arms, measured)? else { return Ok(None) };
+    let Some(benchmarks) = benchmarks(&arms, measured)? else { return Ok(None) };
     Ok(match cell.label(0) {
         "closing-idle-ones-over-1-s" => {
             let [few, short] = [arm(ServerKind::NginxFew, 15, 3), arm(kind, 1, 3)];
-            throughput(bouts, few).zip(throughput(bouts, short)).map(|(few, short)| few / short)
+            throughput(benchmarks, few).zip(throughput(benchmarks, short)).map(|(few, short)| few / short)
         }
         claim => match claim.strip_suffix("-altruistic") {
-            Some(claim) => beside(bouts, claim, ALTRUISTIC, cell.published),
-            None => beside(bouts, claim, arm(kind, 15, 3), cell.published),
+            Some(claim) => beside(benchmarks, claim, ALTRUISTIC, cell.published),
+            None => beside(benchmarks, claim, arm(kind, 15, 3), cell.published),
         },
     })
 }
 
 /// Ratio of the throughput of DHTTP, or of the latency of the other; `None` if the generator decides whether it reaches
 /// `claimed`.
-fn beside(bouts: &BenchmarkResults, claim: &str, other: Arm, claimed: f64) -> Option<f64> {
+fn beside(benchmarks: &BenchmarkResults, claim: &str, other: Arm, claimed: f64) -> Option<f64> {
     match claim {
-        "throughput" => Some(throughput(bouts, DHTTP)? / throughput(bouts, other)?),
-        _ => slower(bouts, other, DHTTP, claimed),
+        "throughput" => Some(throughput(benchmarks, DHTTP)? / throughput(benchmarks, other)?),
+        _ => slower(benchmarks, other, DHTTP, claimed),
     }
 }
 
 /// Ratio of two latencies; `None` if the generator's possible share of either decides whether the ratio reaches
 /// `claimed`. Three orders of magnitude remain valid although requests were a tenth of a millisecond late.
-pub(super) fn slower(bouts: &BenchmarkResults, one: Arm, other: Arm, claimed: f64) -> Option<f64> {
-    times(outcome(bouts, one)?, outcome(bouts, other)?, claimed)
+pub(super) fn slower(benchmarks: &BenchmarkResults, one: Arm, other: Arm, claimed: f64) -> Option<f64> {
+    times(outcome(benchmarks, one)?, outcome(benchmarks, other)?, claimed)
 }
 
 fn times(one: &Outcome, other: &Outcome, claimed: f64) -> Option<f64> {
@@ -150,9 +150,9 @@ fn times(one: &Outcome, other: &Outcome, claimed: f64) -> Option<f64> {
 }
 
 /// Ratio of DHTTP's throughput per user at the maximum number of users to that at the minimum.
-fn scales(bouts: &BenchmarkResults) -> Option<f64> {
-    let (few, most) = (*bouts.users.first()?, *bouts.users.last()?);
-    let each = |users: u32| Some(bouts.of(&DHTTP.bout(users))?.throughput()? / f64::from(users));
+fn scales(benchmarks: &BenchmarkResults) -> Option<f64> {
+    let (few, most) = (*benchmarks.users.first()?, *benchmarks.users.last()?);
+    let each = |users: u32| Some(benchmarks.of(&DHTTP.benchmark(users))?.throughput()? / f64::from(users));
     Some(each(most)? / each(few)?)
 }
 
@@ -162,40 +162,40 @@ fn least_over_most(all: &[f64]) -> f64 {
 }
 
 /// Outcome at the maximum number of users.
-fn outcome(bouts: &BenchmarkResults, arm: Arm) -> Option<&Outcome> {
-    bouts.of(&arm.bout(*bouts.users.last()?))
+fn outcome(benchmarks: &BenchmarkResults, arm: Arm) -> Option<&Outcome> {
+    benchmarks.of(&arm.benchmark(*benchmarks.users.last()?))
 }
 
-pub(super) fn throughput(bouts: &BenchmarkResults, arm: Arm) -> Option<f64> {
-    outcome(bouts, arm)?.throughput()
+pub(super) fn throughput(benchmarks: &BenchmarkResults, arm: Arm) -> Option<f64> {
+    outcome(benchmarks, arm)?.throughput()
 }
 
 impl Arm {
-    pub(super) fn bout(self, users: u32) -> BenchmarkRun {
+    pub(super) fn benchmark(self, users: u32) -> BenchmarkRun {
         let Self { kind, idle_s, connections, closes_early, how } = self;
         BenchmarkRun { kind, idle_s, connections, closes_early, how, users }
     }
 }
 
 /// Outcomes of these arms for every number of users.
-pub(super) fn bouts<'a>(
+pub(super) fn benchmarks<'a>(
     arms: &[Arm],
     measured: &'a mut Laboratory<'_>,
 ) -> Result<Option<&'a BenchmarkResults>, String> {
-    let of = |users: &u32| arms.iter().map(|arm| arm.bout(*users)).collect::<Vec<_>>();
+    let of = |users: &u32| arms.iter().map(|arm| arm.benchmark(*users)).collect::<Vec<_>>();
     let wanted: Vec<BenchmarkRun> = measured.users().iter().flat_map(of).collect();
-    measured.bouts(&wanted)
+    measured.benchmarks(&wanted)
 }
 
 /// Apache's throughput and latency.
-pub fn draw_10(bouts: &BenchmarkResults) -> Option<String> {
+pub fn draw_10(benchmarks: &BenchmarkResults) -> Option<String> {
     let curves = |connections: usize| {
         let arms = APACHE.into_iter().filter(move |arm| arm.connections == connections);
         arms.map(|arm| (by_time_out(arm.idle_s), arm)).collect()
     };
     let title = "Apache with 200 processes under SURGE's users";
     draw(
-        bouts,
+        benchmarks,
         title,
         &BOTH,
         [("three connections a user", curves(3)), ("one connection", curves(1))],
@@ -204,14 +204,14 @@ pub fn draw_10(bouts: &BenchmarkResults) -> Option<String> {
 }
 
 /// DHTTP's throughput and latency.
-pub fn draw_11(bouts: &BenchmarkResults) -> Option<String> {
+pub fn draw_11(benchmarks: &BenchmarkResults) -> Option<String> {
     let curves = |connections: usize| {
         let arms = OURS.into_iter().filter(move |arm| arm.connections == connections);
         arms.map(|arm| (by_time_out(arm.idle_s), arm)).collect()
     };
     let title = "DHTTP under SURGE's users";
     draw(
-        bouts,
+        benchmarks,
         title,
         &BOTH,
         [("three connections a user", curves(3)), ("one connection", curves(1))],
@@ -220,7 +220,7 @@ pub fn draw_11(bouts: &BenchmarkResults) -> Option<String> {
 }
 
 /// The same of current servers.
-pub fn draw_12(bouts: &BenchmarkResults) -> Option<String> {
+pub fn draw_12(benchmarks: &BenchmarkResults) -> Option<String> {
     use ServerKind::{Event, Hyper, Nginx, NginxFew, Ours};
     let solid = |name, colour| (name, Stroke::solid(colour, WIDTH));
     let dashed = |name, colour| (name, Stroke { colour, width: WIDTH, dashes: "5 4" });
@@ -238,7 +238,13 @@ pub fn draw_12(bouts: &BenchmarkResults) -> Option<String> {
         (dashed("ours, HTTP", palette::ACCENT), arm(Ours, 15, 3)),
     ];
     let title = "DHTTP beside Apache, and beside servers of today";
-    draw(bouts, title, &BOTH, [("Apache prefork, 1 s", paper), ("servers of today, 15 s", today)], "Fig. 12")
+    draw(
+        benchmarks,
+        title,
+        &BOTH,
+        [("Apache prefork, 1 s", paper), ("servers of today, 15 s", today)],
+        "Fig. 12",
+    )
 }
 
 /// Width of a curve, in pixels.
@@ -265,21 +271,22 @@ pub(super) type Value = fn(&Outcome) -> Option<f64>;
 
 /// A row for each quantity, a column for each group of arms.
 pub(super) fn draw(
-    bouts: &BenchmarkResults,
+    benchmarks: &BenchmarkResults,
     title: &str,
     quantities: &[(&str, Value)],
     groups: [(&str, Vec<NamedArm>); 2],
     figure: &str,
 ) -> Option<String> {
-    let most = *bouts.users.last()?;
+    let most = *benchmarks.users.last()?;
     let mut rows = Vec::new();
     for (quantity, value) in quantities {
         let mut row = Vec::new();
         for (group, arms) in &groups {
             let mut curves = Vec::new();
             for ((name, stroke), arm) in arms {
-                let point = |users: &u32| Some((f64::from(*users), value(bouts.of(&arm.bout(*users))?)?));
-                let points: Vec<Point> = bouts.users.iter().filter_map(point).collect();
+                let point =
+                    |users: &u32| Some((f64::from(*users), value(benchmarks.of(&arm.benchmark(*users))?)?));
+                let points: Vec<Point> = benchmarks.users.iter().filter_map(point).collect();
                 curves.push(Curve { name, stroke: *stroke, is_joined: true, points });
             }
             row.push(Panel { title: format!("{group}: {quantity}"), curves });

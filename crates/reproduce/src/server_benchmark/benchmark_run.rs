@@ -133,29 +133,34 @@ fn encrypted_beside() -> usize {
 /// # Errors
 /// The first run that failed, with the reason.
 pub fn run(
-    bouts: &[BenchmarkRun],
+    benchmarks: &[BenchmarkRun],
     extent: Preset,
     progress: &(dyn Fn(usize) + Sync),
 ) -> Result<Vec<Outcome>, Error> {
     let mut sites = Vec::new();
-    for users in extent.users.iter().filter(|users| bouts.iter().any(|bout| bout.users == **users)) {
+    for users in
+        extent.users.iter().filter(|users| benchmarks.iter().any(|benchmark| benchmark.users == **users))
+    {
         sites.push((*users, Arc::new(Site::new(*users, extent.lasts)?)));
     }
-    let outcomes = Mutex::new(vec![None; bouts.len()]);
+    let outcomes = Mutex::new(vec![None; benchmarks.len()]);
     let run_one = |number: usize| -> Result<(), Error> {
-        let bout = bouts[number];
-        let Some((_, site)) = sites.iter().find(|(users, _)| *users == bout.users) else { return Ok(()) };
-        let outcome = one(bout, extent, site)?;
+        let benchmark = benchmarks[number];
+        let Some((_, site)) = sites.iter().find(|(users, _)| *users == benchmark.users) else {
+            return Ok(());
+        };
+        let outcome = one(benchmark, extent, site)?;
         if let Ok(mut outcomes) = outcomes.lock() {
             outcomes[number] = Some(outcome);
             progress(outcomes.iter().flatten().count());
         }
         Ok(())
     };
-    let mut order: Vec<usize> = (0..bouts.len()).collect();
+    let mut order: Vec<usize> = (0..benchmarks.len()).collect();
     // Runs are taken from the end, so the longest start first: servers that may not keep up.
-    order.sort_by_key(|number| (bouts[*number].kind == ServerKind::Prefork, bouts[*number].users));
-    let (encrypted, plain) = order.into_iter().partition(|number| bouts[*number].how.security().is_some());
+    order.sort_by_key(|number| (benchmarks[*number].kind == ServerKind::Prefork, benchmarks[*number].users));
+    let (encrypted, plain) =
+        order.into_iter().partition(|number| benchmarks[*number].how.security().is_some());
     beside_one_another(plain, MAX_CONCURRENT_RUNS, &run_one)?;
     beside_one_another(encrypted, encrypted_beside(), &run_one)?;
     let outcomes = outcomes.into_inner().unwrap_or_default();
@@ -178,7 +183,7 @@ fn beside_one_another(
     };
     let ends: Vec<_> = thread::scope(|scope| {
         let workers: Vec<_> = (0..beside).map(|_| scope.spawn(work)).collect();
-        workers.into_iter().map(|worker| worker.join().expect("a bout does not panic")).collect()
+        workers.into_iter().map(|worker| worker.join().expect("a benchmark does not panic")).collect()
     });
     ends.into_iter().collect()
 }
@@ -217,8 +222,8 @@ impl Site {
     }
 }
 
-fn one(bout: BenchmarkRun, extent: Preset, site: &Arc<Site>) -> Result<Outcome, Error> {
-    let BenchmarkRun { kind, idle_s, connections, closes_early, how, users } = bout;
+fn one(benchmark: BenchmarkRun, extent: Preset, site: &Arc<Site>) -> Result<Outcome, Error> {
+    let BenchmarkRun { kind, idle_s, connections, closes_early, how, users } = benchmark;
     let hosts = Hosts::new()?;
     how.prepare(&hosts)?;
     let (here, progress) = (Arc::clone(site), ServerOptions { idle_s, per_client: connections, how });
@@ -302,10 +307,10 @@ mod tests {
             ServerKind::Ours,
             ServerKind::Dhttp,
         ];
-        let mut bouts = Vec::new();
+        let mut benchmarks = Vec::new();
         for kind in kinds {
             for idle_s in [0, 1, 15] {
-                bouts.push(BenchmarkRun {
+                benchmarks.push(BenchmarkRun {
                     kind,
                     idle_s,
                     connections: 3,
@@ -315,9 +320,9 @@ mod tests {
                 });
             }
         }
-        let outcomes = run(&bouts, Preset::QUICK, &|_| ()).unwrap();
-        for (bout, outcome) in bouts.iter().zip(outcomes) {
-            println!("{bout:?}: {outcome:?}");
+        let outcomes = run(&benchmarks, Preset::QUICK, &|_| ()).unwrap();
+        for (benchmark, outcome) in benchmarks.iter().zip(outcomes) {
+            println!("{benchmark:?}: {outcome:?}");
             assert!(outcome.per_second > 0.0);
         }
     }

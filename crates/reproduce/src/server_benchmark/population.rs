@@ -85,11 +85,16 @@ const MAX_CONCURRENT_RUNS: usize = 2;
 ///
 /// # Errors
 /// The first run that failed, with the reason.
-pub fn run(crowds: &[Population], lasts: Duration, progress: &dyn Fn(usize)) -> Result<Vec<Outcome>, Error> {
+pub fn run(
+    populations: &[Population],
+    lasts: Duration,
+    progress: &dyn Fn(usize),
+) -> Result<Vec<Outcome>, Error> {
     let mut outcomes = Vec::new();
-    for some in crowds.chunks(MAX_CONCURRENT_RUNS) {
+    for some in populations.chunks(MAX_CONCURRENT_RUNS) {
         let ends: Vec<_> = thread::scope(|scope| {
-            let runs: Vec<_> = some.iter().map(|crowd| scope.spawn(|| one(*crowd, lasts))).collect();
+            let runs: Vec<_> =
+                some.iter().map(|population| scope.spawn(|| one(*population, lasts))).collect();
             runs.into_iter().map(|run| run.join().expect("a run does not panic")).collect()
         });
         for end in ends {
@@ -100,8 +105,8 @@ pub fn run(crowds: &[Population], lasts: Duration, progress: &dyn Fn(usize)) -> 
     Ok(outcomes)
 }
 
-fn one(crowd: Population, lasts: Duration) -> Result<Outcome, Error> {
-    let Population { kind, machines, beside } = crowd;
+fn one(population: Population, lasts: Duration) -> Result<Outcome, Error> {
+    let Population { kind, machines, beside } = population;
     let site = Arc::new(Site::new(USERS * machines, lasts)?);
     let line = BottleneckHosts::new(machines as usize)?;
     let here = Arc::clone(&site);
@@ -259,14 +264,14 @@ mod tests {
     #[test]
     #[ignore = "fills a line for five minutes: as root, with Apache"]
     fn users_and_a_download_share_a_bottleneck() {
-        let mut crowds = Vec::new();
+        let mut populations = Vec::new();
         for kind in [ServerKind::Dhttp, ServerKind::Prefork] {
-            crowds.extend([1, 2, 3].map(|machines| Population { kind, machines, beside: true }));
+            populations.extend([1, 2, 3].map(|machines| Population { kind, machines, beside: true }));
         }
-        crowds.sort_unstable_by_key(|crowd| crowd.machines);
-        let outcomes = run(&crowds, Duration::from_secs(60), &|_| ()).unwrap();
-        for (crowd, outcome) in crowds.iter().zip(outcomes) {
-            println!("{crowd:?}: {outcome:?}");
+        populations.sort_unstable_by_key(|population| population.machines);
+        let outcomes = run(&populations, Duration::from_secs(60), &|_| ()).unwrap();
+        for (population, outcome) in populations.iter().zip(outcomes) {
+            println!("{population:?}: {outcome:?}");
             assert!(outcome.per_second > 0.0);
         }
     }

@@ -34,7 +34,7 @@ pub enum LoadVerb {
 #[derive(Debug, Args)]
 pub struct LoadRun {
     #[command(flatten)]
-    pub whom: TargetFlags,
+    pub destination: TargetFlags,
 
     #[command(flatten)]
     pub requests: RequestFlags,

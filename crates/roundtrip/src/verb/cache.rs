@@ -47,7 +47,7 @@ enum CachedServers {
 struct Settings {
     /// Flags and file.
     read: Flags,
-    whose: CachedServers,
+    cached: CachedServers,
     listen: SocketAddr,
     cache: CacheConfig,
     server: ServerConfig,
@@ -74,7 +74,7 @@ impl Settings {
             limit,
             reach_private,
         } = read.clone();
-        let (whose, usual_listen) = match (origin, intercept) {
+        let (cached, usual_listen) = match (origin, intercept) {
             (Some(origin), None) => {
                 let url = origin.parse();
                 let url =
@@ -82,23 +82,23 @@ impl Settings {
                 (CachedServers::Origin(url), "127.0.0.1:8080")
             }
             (None, Some(list)) => {
-                let whose =
+                let cached =
                     CachedServers::OnTheirWay(port_list("intercept", &list)?, interfaces(inside.as_deref())?);
-                (whose, "0.0.0.0:3129")
+                (cached, "0.0.0.0:3129")
             }
             (Some(_), Some(_)) => {
                 return Err(Failure::Value("origin and intercept exclude each other; give one".to_owned()));
             }
             (None, None) => {
                 return Err(Failure::Value(
-                    "--origin: missing; name the server whose responses are cached, as in: roundtrip cache --origin \
+                    "--origin: missing; name the server cached responses are cached, as in: roundtrip cache --origin \
                      http://127.0.0.1:3000"
                         .to_owned(),
                 ));
             }
         };
         let listen = address("listen", listen.as_deref().unwrap_or(usual_listen))?;
-        if let CachedServers::OnTheirWay(ports, _) = &whose
+        if let CachedServers::OnTheirWay(ports, _) = &cached
             && (!listen.ip().is_unspecified() || ports.contains(&listen.port()))
         {
             return Err(Failure::Value(format!(
@@ -107,21 +107,21 @@ impl Settings {
             )));
         }
         // Only a cache in front of one server acts for that server.
-        let usual_targets: &[&str] = match whose {
+        let usual_targets: &[&str] = match cached {
             CachedServers::Origin(_) => &[CDN_CACHE_CONTROL],
             CachedServers::OnTheirWay(..) => &[],
         };
         let cache = cache_storage::config(keeping, usual_targets)?;
         let threads = threads.as_deref().map(thread_count).transpose()?;
         let server = ServerConfig::internet();
-        let intercepts = matches!(whose, CachedServers::OnTheirWay(..));
+        let intercepts = matches!(cached, CachedServers::OnTheirWay(..));
         let server = ServerConfig { threads: threads.unwrap_or(server.threads), intercepts, ..server };
         let reaches = reach_private || is_private(listen.ip());
         let server = if reaches { server.reaching_anywhere() } else { server };
         let server = limited(server, &limit)?;
         Ok(Self {
             read,
-            whose,
+            cached,
             listen,
             cache,
             server,
@@ -134,7 +134,7 @@ impl Settings {
     /// Files that a cache in front of an origin needs.
     fn paths(&self, config: Option<&Path>) -> Paths {
         let paths = Paths::new(config, self.access_log.as_deref()).for_requests();
-        let paths = match self.whose {
+        let paths = match self.cached {
             CachedServers::Origin(_) => paths,
             CachedServers::OnTheirWay(..) => paths.for_router(),
         };
@@ -147,7 +147,7 @@ impl Settings {
 
     /// nftables rules for the address families that can reach this address: `[::]` takes both.
     fn rules(&self, listen: SocketAddr) -> Vec<Rules> {
-        let CachedServers::OnTheirWay(ports, inside) = &self.whose else { return Vec::new() };
+        let CachedServers::OnTheirWay(ports, inside) = &self.cached else { return Vec::new() };
         let reaches_private = self.reaches_private;
         let interception = Interception { listen, ports, inside, reaches_private };
         match listen.is_ipv4() {
@@ -157,7 +157,7 @@ impl Settings {
     }
 
     fn sentence(&self, listen: SocketAddr) -> String {
-        match &self.whose {
+        match &self.cached {
             CachedServers::Origin(url) => {
                 let origin = url.authority();
                 format!("caching responses of http://{origin}/, at http://{listen}/ and dhttp://{listen}/")
@@ -184,7 +184,7 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
         return output::to_stdout(if was_there { "the rules are gone\n" } else { "there were no rules\n" });
     }
     let settings = Settings::read(flags)?;
-    privileges::retain_capabilities(match settings.whose {
+    privileges::retain_capabilities(match settings.cached {
         CachedServers::Origin(_) => privileges::SERVER,
         CachedServers::OnTheirWay(..) => privileges::ROUTER,
     });
@@ -199,8 +199,8 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
     let signals = Signals::block()?;
     let runtime =
         Runtime::new().map_err(|error| Failure::Network(format!("cannot start threads: {error}")))?;
-    match &settings.whose {
-        CachedServers::Origin(_) => serve(flags, &settings, &runtime, &signals, |whose| match whose {
+    match &settings.cached {
+        CachedServers::Origin(_) => serve(flags, &settings, &runtime, &signals, |cached| match cached {
             CachedServers::Origin(url) => {
                 let _inside = runtime.enter();
                 Origin::new(url).map_err(network)
@@ -211,7 +211,7 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
             let (reaches_private, races) = (settings.reaches_private, !settings.read.no_race);
             let client = ClientConfig { reaches_private, races, ..ClientConfig::internet() };
             let onward = ForwardUpstream::start(client, None).map_err(network)?;
-            serve(flags, &settings, &runtime, &signals, |whose| match whose {
+            serve(flags, &settings, &runtime, &signals, |cached| match cached {
                 CachedServers::Origin(_) => Err(other_place()),
                 CachedServers::OnTheirWay(..) => Ok(onward.clone()),
             })
@@ -237,10 +237,10 @@ fn serve<U: Upstream>(
     upstream: impl Fn(&CachedServers) -> Result<U, Failure>,
 ) -> Result<(), Failure> {
     let (listen, log) = (settings.listen, settings.log()?);
-    let cache = Cache::new(upstream(&settings.whose)?, settings.cache.clone(), runtime.handle().clone());
+    let cache = Cache::new(upstream(&settings.cached)?, settings.cache.clone(), runtime.handle().clone());
     let cache = cache.map_err(network)?;
     let server = Server::start(listen, settings.server, cache.clone(), log).map_err(|error| {
-        let remedy = match settings.whose {
+        let remedy = match settings.cached {
             CachedServers::Origin(_) => "choose another address with --listen",
             CachedServers::OnTheirWay(..) => "choose another address with --listen, and run as root",
         };
@@ -275,7 +275,7 @@ fn reload<U>(
     upstream: &impl Fn(&CachedServers) -> Result<U, Failure>,
 ) -> Result<(Settings, U, Option<Arc<Log>>), Failure> {
     let settings = Settings::read(flags)?;
-    let (upstream, log) = (upstream(&settings.whose)?, settings.log()?);
+    let (upstream, log) = (upstream(&settings.cached)?, settings.log()?);
     // All or none: new ports of one family and old ones of the other would match no configuration.
     let replaced = InstalledRules::replace_all(installed, settings.rules(listen));
     replaced.map_err(|error| Failure::Network(error.to_string()))?;

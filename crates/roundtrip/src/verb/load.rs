@@ -166,14 +166,15 @@ fn wanted_plan(flags: &PlanFlags, site: Option<&Site>) -> Result<PlanSpec, Failu
 const USERS: u32 = 100;
 
 fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
-    let LoadRun { whom, goals, log: log_file, format, .. } = flags;
+    let LoadRun { destination, goals, log: log_file, format, .. } = flags;
     let thresholds = thresholds(goals)?;
     let config = config(flags)?;
-    if whom.network.is_some() {
+    if destination.network.is_some() {
         // A user namespace can only be entered while there is one thread.
         testbed::prepare()?;
     }
-    let network = whom.network.as_deref().map(|name| emulated::network(name, config.protocol)).transpose()?;
+    let network =
+        destination.network.as_deref().map(|name| emulated::network(name, config.protocol)).transpose()?;
     let (traffic, target, named) = traffic_of(flags, &config)?;
     if config.has_early && !traffic.is_safe() {
         return Err(Failure::Value(
@@ -190,11 +191,11 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
     }
     let stop = Stop::default();
     let heard = run_display::listen(stop.clone())?;
-    let whom = match &network {
+    let destination = match &network {
         None => named,
         Some(network) => format!("our own server over {}", network.name),
     };
-    let mut watch = RunDisplay::new(&whom, traffic.job().lasts, config.at);
+    let mut watch = RunDisplay::new(&destination, traffic.job().lasts, config.at);
     let mut show = |progress: &Progress| watch.show(progress);
     let (record, traffic) = match (&network, traffic) {
         (Some(network), Traffic::Plan(plan)) => {
@@ -207,7 +208,7 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
     // From here on a signal ends the program.
     stop.stop();
     let record = record.map_err(|error| Failure::Network(error.to_string()))?;
-    let log = Log { about: about(&traffic, whom, &config, &record), record };
+    let log = Log { about: about(&traffic, destination, &config, &record), record };
     // Results are printed even if the disk is full by now.
     let logged =
         log_file.as_ref().map_or(Ok(()), |path| crate::file::write_with(path, |out| log::write(&log, out)));
@@ -247,17 +248,17 @@ fn thresholds(flags: &ThresholdFlags) -> Result<Vec<Threshold>, Failure> {
 
 /// The requests, the server, and a name for both.
 fn traffic_of(flags: &LoadRun, config: &Config) -> Result<(Traffic, Target, String), Failure> {
-    let LoadRun { whom, requests, plan, surge, wanted, .. } = flags;
-    let is_surge = plan.is_some() || surge.is_some() || whom.network.is_some();
+    let LoadRun { destination, requests, plan, surge, wanted, .. } = flags;
+    let is_surge = plan.is_some() || surge.is_some() || destination.network.is_some();
     let listed = requests
         .requests
         .as_deref()
-        .map(|path| RequestFile::read(path, whom.target.as_deref()))
+        .map(|path| RequestFile::read(path, destination.target.as_deref()))
         .transpose()?;
-    let url = listed.as_ref().and_then(|listed| listed.server.clone()).or_else(|| whom.target.clone());
-    let (target, path) = match &whom.network {
+    let url = listed.as_ref().and_then(|listed| listed.server.clone()).or_else(|| destination.target.clone());
+    let (target, path) = match &destination.network {
         Some(_) => (emulated::target(), "/".to_owned()),
-        None => target::resolve(url.as_deref().unwrap_or_default(), whom, config.protocol)?,
+        None => target::resolve(url.as_deref().unwrap_or_default(), destination, config.protocol)?,
     };
     let scheme = if target.security.is_some() { "https" } else { "http" };
     if !is_surge {
@@ -357,7 +358,7 @@ fn about(traffic: &Traffic, target: String, config: &Config, record: &Record) ->
 
 fn config(flags: &LoadRun) -> Result<Config, Failure> {
     let LoadRun {
-        whom,
+        destination,
         protocol,
         connections,
         ports,
@@ -372,7 +373,7 @@ fn config(flags: &LoadRun) -> Result<Config, Failure> {
         at,
         ..
     } = flags;
-    let is_secure = whom.target.as_deref().is_some_and(load::url::is_secure);
+    let is_secure = destination.target.as_deref().is_some_and(load::url::is_secure);
     let protocol = match protocol {
         Some(name) => {
             value("protocol", names::find("protocol of load", name, &Protocol::ALL, Protocol::name))?

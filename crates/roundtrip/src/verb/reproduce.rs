@@ -30,8 +30,8 @@ pub fn run(flags: &Reproduce) -> Result<ExitCode, Failure> {
         laboratory::available()?;
     }
     let extent = if *full { Preset::FULL } else { Preset::QUICK };
-    let mut contest = |bouts: &[BenchmarkRun]| servers(bouts, extent);
-    let mut gather = |crowds: &[Population]| behind_a_line(crowds, extent);
+    let mut contest = |benchmarks: &[BenchmarkRun]| servers(benchmarks, extent);
+    let mut gather = |populations: &[Population]| behind_a_line(populations, extent);
     let contests =
         measure.then(|| Benchmarks { run: &mut contest, gather: &mut gather, users: extent.users });
     let measure: Option<&mut Measure<'_>> = if *measure { Some(&mut on_the_kernel) } else { None };
@@ -62,13 +62,13 @@ fn on_the_kernel(scenario: &Scenario, peers: Peers) -> Result<Option<KernelResul
 }
 
 /// Runs the server benchmark; reports a server that is not installed.
-fn servers(bouts: &[BenchmarkRun], extent: Preset) -> Result<Option<Vec<Outcome>>, String> {
-    if let Some(missing) = bouts.iter().find_map(|bout| bout.kind.available().err()) {
+fn servers(benchmarks: &[BenchmarkRun], extent: Preset) -> Result<Option<Vec<Outcome>>, String> {
+    if let Some(missing) = benchmarks.iter().find_map(|benchmark| benchmark.kind.available().err()) {
         eprintln!("{missing}");
         return Ok(None);
     }
-    let bar = runs(bouts.len());
-    let outcomes = benchmark_run::run(bouts, extent, &|over| bar.set_position(over as u64));
+    let bar = runs(benchmarks.len());
+    let outcomes = benchmark_run::run(benchmarks, extent, &|over| bar.set_position(over as u64));
     bar.finish_and_clear();
     let outcomes = outcomes.map_err(|error| error.to_string())?;
     let latencies = outcomes.iter().filter(|outcome| outcome.latency_is_void).count();
@@ -84,13 +84,16 @@ fn servers(bouts: &[BenchmarkRun], extent: Preset) -> Result<Option<Vec<Outcome>
 }
 
 /// Runs users behind a bottleneck; reports a program that is not installed.
-fn behind_a_line(crowds: &[Population], extent: Preset) -> Result<Option<Vec<population::Outcome>>, String> {
-    if let Some(missing) = crowds.iter().find_map(|crowd| crowd.kind.available().err()) {
+fn behind_a_line(
+    populations: &[Population],
+    extent: Preset,
+) -> Result<Option<Vec<population::Outcome>>, String> {
+    if let Some(missing) = populations.iter().find_map(|population| population.kind.available().err()) {
         eprintln!("{missing}");
         return Ok(None);
     }
-    let bar = runs(crowds.len());
-    let outcomes = population::run(crowds, extent.fills, &|over| bar.set_position(over as u64));
+    let bar = runs(populations.len());
+    let outcomes = population::run(populations, extent.fills, &|over| bar.set_position(over as u64));
     bar.finish_and_clear();
     let outcomes = outcomes.map_err(|error| error.to_string())?;
     let of = |why| outcomes.iter().filter(|outcome| outcome.void == Some(why)).count();
@@ -128,7 +131,7 @@ fn draw(report: &Report, directory: &Path) -> Result<(), Failure> {
                 Some(picture) => picture,
                 None => continue,
             },
-            Some(Draw::Measured(draw)) => match draw(&report.bouts) {
+            Some(Draw::Measured(draw)) => match draw(&report.benchmarks) {
                 Some(picture) => picture,
                 None => continue,
             },

@@ -34,7 +34,7 @@ pub struct WebServer {
     /// Each connection carries one response, and its last write shuts the connection down (T/TCP's
     /// `MSG_EOF`).
     is_transaction: bool,
-    desk: Option<DhttpService>,
+    dhttp: Option<DhttpService>,
     steps: VecDeque<ServerStep>,
     connections: BTreeMap<SocketId, HttpConnection>,
     queue: AcceptQueue,
@@ -66,7 +66,7 @@ struct HttpConnection {
 enum ServerStep {
     Listen,
     Bind,
-    Desk(dhttp_service::DhttpStep),
+    Dhttp(dhttp_service::DhttpStep),
     Work(Duration),
     Respond(SocketId, RequestId, Box<RequestHead>),
     Proceed(SocketId),
@@ -87,7 +87,7 @@ impl WebServer {
     ) -> Self {
         let (steps, connections) = ([ServerStep::Listen].into(), BTreeMap::new());
         let queue = AcceptQueue::new(None);
-        Self { site, config, times, heads, is_transaction, desk: None, steps, connections, queue, faults: 0 }
+        Self { site, config, times, heads, is_transaction, dhttp: None, steps, connections, queue, faults: 0 }
     }
 
     /// Limits the connections that clients opened and that are served simultaneously; others wait in a queue.
@@ -100,14 +100,14 @@ impl WebServer {
     /// Adds DHTTP to the server.
     #[must_use]
     pub fn with_dhttp(mut self, dhttp: DhttpServer) -> Self {
-        self.desk = Some(DhttpService::new(dhttp));
+        self.dhttp = Some(DhttpService::new(dhttp));
         self.steps.push_back(ServerStep::Bind);
         self
     }
 
     /// Counters of DHTTP, if it speaks DHTTP.
     pub fn dhttp_counts(&self) -> Option<DhttpCounts> {
-        self.desk.as_ref().map(DhttpService::counts)
+        self.dhttp.as_ref().map(DhttpService::counts)
     }
 
     /// Number of clients' protocol errors.
@@ -118,9 +118,9 @@ impl WebServer {
     pub(super) fn handle(&mut self, now: Time, input: Input) {
         match input {
             Input::Datagram(datagram) => {
-                let step = self.desk.as_mut().and_then(|desk| desk.receive(now, datagram));
+                let step = self.dhttp.as_mut().and_then(|dhttp| dhttp.receive(now, datagram));
                 if let Some(step) = step {
-                    self.steps.extend([ServerStep::Work(self.times.request), ServerStep::Desk(step)]);
+                    self.steps.extend([ServerStep::Work(self.times.request), ServerStep::Dhttp(step)]);
                 }
             }
             Input::Connected(socket)
@@ -129,10 +129,10 @@ impl WebServer {
             | Input::Written(socket)
             | Input::Closed(socket)
             | Input::Failed(socket, _)
-                if self.desk.as_ref().is_some_and(|desk| desk.owns(socket)) =>
+                if self.dhttp.as_ref().is_some_and(|dhttp| dhttp.owns(socket)) =>
             {
-                let step = self.desk.as_mut().and_then(|desk| desk.handle(now, &input));
-                self.steps.extend(step.map(ServerStep::Desk));
+                let step = self.dhttp.as_mut().and_then(|dhttp| dhttp.handle(now, &input));
+                self.steps.extend(step.map(ServerStep::Dhttp));
             }
             Input::Accepted(socket, _, client) => {
                 if self.queue.is_busy(self.connections.len()) {
@@ -169,7 +169,7 @@ impl WebServer {
             match self.steps.pop_front() {
                 Some(ServerStep::Listen) => return Action::Listen(PORT),
                 Some(ServerStep::Bind) => return Action::Bind(PORT),
-                Some(ServerStep::Desk(step)) => {
+                Some(ServerStep::Dhttp(step)) => {
                     if let Some(action) = self.serve(now, step, fresh) {
                         return action;
                     }
@@ -191,8 +191,8 @@ impl WebServer {
                         self.drain(now, socket);
                         continue;
                     }
-                    match self.desk.as_mut().map_or(Err(None), |desk| desk.expire(now)) {
-                        Ok(step) => self.steps.push_back(ServerStep::Desk(step)),
+                    match self.dhttp.as_mut().map_or(Err(None), |dhttp| dhttp.expire(now)) {
+                        Ok(step) => self.steps.push_back(ServerStep::Dhttp(step)),
                         Err(until) => {
                             return Action::Wait([until, self.deadline()].into_iter().flatten().min());
                         }
@@ -236,15 +236,15 @@ impl WebServer {
             dhttp_service::DhttpStep::Answer(requested) => {
                 let mut response = self.site.respond(&requested.head);
                 self.pad(&requested.head, &mut response);
-                let steps = self.desk.as_mut()?.respond(now, *requested, &response);
-                steps.into_iter().rev().for_each(|step| self.steps.push_front(ServerStep::Desk(step)));
+                let steps = self.dhttp.as_mut()?.respond(now, *requested, &response);
+                steps.into_iter().rev().for_each(|step| self.steps.push_front(ServerStep::Dhttp(step)));
                 None
             }
             step @ (dhttp_service::DhttpStep::Send(_)
             | dhttp_service::DhttpStep::Open(_)
             | dhttp_service::DhttpStep::Proceed(_)
             | dhttp_service::DhttpStep::Close(_)
-            | dhttp_service::DhttpStep::Abort(_)) => self.desk.as_mut()?.act(step, fresh),
+            | dhttp_service::DhttpStep::Abort(_)) => self.dhttp.as_mut()?.act(step, fresh),
         }
     }
 
@@ -259,8 +259,8 @@ impl WebServer {
         let mut response = self.site.respond(head);
         self.pad(head, &mut response);
         if let Some(line) = self.connections.get_mut(&socket) {
-            if let Some(desk) = &self.desk {
-                desk.add_token(now, line.client, head, &mut response);
+            if let Some(dhttp) = &self.dhttp {
+                dhttp.add_token(now, line.client, head, &mut response);
             }
             // A request that was aborted in the meantime needs no response.
             let _ = line.connection.respond(now, id, response);
