@@ -94,7 +94,7 @@ struct ObjectReader {
 
 impl ObjectReader {
     /// Requests pieces up to the limit in flight.
-    fn ask(&mut self) {
+    fn send_request(&mut self) {
         let (capacity, length) = match self.requested {
             0 => (1, FIRST),
             _ => (AHEAD, PIECE),
@@ -111,7 +111,7 @@ impl ObjectReader {
 impl Read for ObjectReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if !self.here.has_remaining() && !into.is_empty() {
-            self.ask();
+            self.send_request();
             let Some(next) = self.coming.pop_front() else { return Ok(0) };
             self.here = self.object.runtime().block_on(next).map_err(io::Error::other)??;
         }

@@ -222,7 +222,7 @@ impl Client {
             Input::Accepted(id, peer) => self.accept(now, id, peer),
             Input::Received(id, bytes) => self.received(now, id, bytes),
             Input::Ended(id) => self.lose(now, id, Failure::Ended),
-            Input::Heard(server, bytes) => self.servers.hear(now, server, bytes, false),
+            Input::Heard(server, bytes) => self.servers.count_received(now, server, bytes, false),
         }
     }
 
@@ -341,7 +341,7 @@ impl Client {
         let key = self.find(id).ok_or(Discard::Unknown)?;
         let request = self.requests.get(&key).ok_or(Discard::Unknown)?;
         let is_server = from == request.server;
-        self.servers.hear(now, from.ip(), datagram.len(), false);
+        self.servers.count_received(now, from.ip(), datagram.len(), false);
         if !is_server && !self.config.answerers.include(from.ip()) {
             // A host that knows the id has seen the request: a cache on the path.
             self.pass_caches(now, key);

@@ -35,14 +35,14 @@ fn main() {
         line.parse::<u64>().expect("a number")
     };
     // The first response pays for one-time allocations.
-    ask(&mut cache, 0);
+    send_request(&mut cache, 0);
     while stored() < 1 {
         std::thread::yield_now();
     }
     let before = resident();
     let mut content = 0;
     for number in 1..=OBJECTS {
-        content += ask(&mut cache, number);
+        content += send_request(&mut cache, number);
         while number.is_multiple_of(AT_ONCE) && stored() <= number {
             std::thread::yield_now();
         }
@@ -57,7 +57,7 @@ fn main() {
 }
 
 /// Requests an object; returns the bytes of its key, fields and body.
-fn ask(cache: &mut Cache<Origin>, number: u64) -> u64 {
+fn send_request(cache: &mut Cache<Origin>, number: u64) -> u64 {
     let target = format!("/images/{number:07}.gif");
     let fields = fields(&[("Host", "www.example.org")]);
     let head = RequestHead { method: Method::Get, target, version: Version::Http11, fields };

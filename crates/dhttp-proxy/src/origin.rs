@@ -97,7 +97,7 @@ impl Origin {
     }
 
     /// Sends it a request, unless it is down.
-    pub(crate) async fn ask(
+    pub(crate) async fn send_request(
         &self,
         request: Request<Full<Bytes>>,
     ) -> Result<HttpResponse<OriginBody>, OriginError> {
@@ -194,7 +194,9 @@ impl Service<Request<Full<Bytes>>> for Origin {
 
     fn call(&mut self, request: Request<Full<Bytes>>) -> Self::Future {
         let origin = self.clone();
-        Box::pin(async move { Ok(origin.ask(request).await.unwrap_or_else(|error| own(error.respond()))) })
+        Box::pin(async move {
+            Ok(origin.send_request(request).await.unwrap_or_else(|error| own(error.respond())))
+        })
     }
 }
 

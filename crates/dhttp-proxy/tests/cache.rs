@@ -41,7 +41,7 @@ impl Origin {
 }
 
 impl Upstream for Origin {
-    async fn ask(
+    async fn send_request(
         &self,
         _to: Option<SocketAddr>,
         head: RequestHead,
@@ -99,7 +99,7 @@ impl TestServer {
     }
 
     /// Sends a request over plain HTTP; returns the response's header section and body.
-    fn ask(&self, method: &str, path: &str, lines: &str) -> (String, Vec<u8>) {
+    fn send_request(&self, method: &str, path: &str, lines: &str) -> (String, Vec<u8>) {
         let mut stream = TcpStream::connect(self.server.address()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         write!(stream, "{method} {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{lines}\r\n").unwrap();
@@ -117,10 +117,10 @@ const FRESH: (&str, &str) = ("Cache-Control", "max-age=60");
 fn fresh_responses_are_fetched_once() {
     let house = TestServer::open();
     house.origin.says("/a", 200, &[FRESH, ("Date", "Sun, 06 Nov 2094 08:49:37 GMT"), ("X", "1")], b"hello");
-    let (first, body) = house.ask("GET", "/a", "");
+    let (first, body) = house.send_request("GET", "/a", "");
     assert_eq!(body, b"hello");
     assert!(first.contains("Cache-Status: roundtrip; fwd=miss; stored; ttl=60\r\n"), "{first}");
-    let (second, body) = house.ask("GET", "/a", "");
+    let (second, body) = house.send_request("GET", "/a", "");
     assert_eq!(body, b"hello");
     assert!(
         second.starts_with("HTTP/1.1 200 ") && second.contains("Cache-Status: roundtrip; hit; ttl="),
@@ -131,13 +131,13 @@ fn fresh_responses_are_fetched_once() {
         second.contains("Date: Sun, 06 Nov 2094 08:49:37 GMT\r\n") && second.contains("Age: 0\r\n"),
         "{second}"
     );
-    let (head, body) = house.ask("HEAD", "/a", "");
+    let (head, body) = house.send_request("HEAD", "/a", "");
     assert!(head.contains("Content-Length: 5\r\n") && body.is_empty(), "{head}");
-    let (part, body) = house.ask("GET", "/a", "Range: bytes=1-2\r\n");
+    let (part, body) = house.send_request("GET", "/a", "Range: bytes=1-2\r\n");
     assert!(part.starts_with("HTTP/1.1 206 ") && part.contains("Content-Range: bytes 1-2/5\r\n"), "{part}");
     assert_eq!(body, b"el");
     assert_eq!(house.origin.requested(), 1);
-    let (other, _) = house.ask("GET", "/a", "Cache-Control: no-cache\r\n");
+    let (other, _) = house.send_request("GET", "/a", "Cache-Control: no-cache\r\n");
     assert!(other.contains("fwd=request; stored"), "{other}");
     assert_eq!(house.origin.requested(), 2);
 }
@@ -152,14 +152,16 @@ fn sparing_cache_stores_only_explicit_lifetimes_and_delays_no_request() {
     for (path, requested) in [("/said", 1), ("/guess", 2), ("/large", 2)] {
         let before = house.origin.requested();
         for _ in 0..2 {
-            assert!(house.ask("GET", path, "").0.starts_with("HTTP/1.1 200 "));
+            assert!(house.send_request("GET", path, "").0.starts_with("HTTP/1.1 200 "));
         }
         assert_eq!(house.origin.requested() - before, requested, "{path}");
     }
     house.origin.says("/slow", 200, &[FRESH], b"slow");
     *house.origin.wait.lock().unwrap() = Duration::from_millis(200);
     let before = house.origin.requested();
-    std::thread::scope(|scope| (0..3).for_each(|_| drop(scope.spawn(|| house.ask("GET", "/slow", "")))));
+    std::thread::scope(|scope| {
+        (0..3).for_each(|_| drop(scope.spawn(|| house.send_request("GET", "/slow", ""))))
+    });
     assert_eq!(house.origin.requested() - before, 3);
 }
 
@@ -167,7 +169,7 @@ fn sparing_cache_stores_only_explicit_lifetimes_and_delays_no_request() {
 fn hosts_have_separate_responses() {
     let house = TestServer::open();
     house.origin.says("/", 200, &[FRESH], b"x");
-    house.ask("GET", "/", "");
+    house.send_request("GET", "/", "");
     let mut stream = TcpStream::connect(house.server.address()).unwrap();
     write!(stream, "GET / HTTP/1.1\r\nHost: other\r\nConnection: close\r\n\r\n").unwrap();
     stream.read_to_end(&mut Vec::new()).unwrap();
@@ -180,7 +182,8 @@ fn concurrent_requests_are_collapsed() {
     house.origin.says("/slow", 200, &[FRESH], b"slow");
     *house.origin.wait.lock().unwrap() = Duration::from_millis(300);
     let responses: Vec<_> = std::thread::scope(|scope| {
-        let askers: Vec<_> = (0..20).map(|_| scope.spawn(|| house.ask("GET", "/slow", ""))).collect();
+        let askers: Vec<_> =
+            (0..20).map(|_| scope.spawn(|| house.send_request("GET", "/slow", ""))).collect();
         askers.into_iter().map(|asker| asker.join().unwrap()).collect()
     });
     assert!(responses.iter().all(|(_, body)| body == b"slow"));
@@ -195,7 +198,7 @@ fn collapsed_request_for_a_private_response_is_forwarded() {
     *house.origin.wait.lock().unwrap() = Duration::from_millis(100);
     std::thread::scope(|scope| {
         for _ in 0..5 {
-            scope.spawn(|| assert_eq!(house.ask("GET", "/mine", "").1, b"mine"));
+            scope.spawn(|| assert_eq!(house.send_request("GET", "/mine", "").1, b"mine"));
         }
     });
     assert_eq!(house.origin.requested(), 5);
@@ -207,21 +210,26 @@ fn stale_responses_are_validated_and_replace_an_unreachable_origin() {
     let tag = ("ETag", "\"t\"");
     house.origin.says("/tagged", 200, &[("Cache-Control", "max-age=0"), tag], b"tagged");
     house.origin.says("/strict", 200, &[("Cache-Control", "max-age=0, must-revalidate"), tag], b"strict");
-    house.ask("GET", "/tagged", "");
-    house.ask("GET", "/strict", "");
-    let (validated, body) = house.ask("GET", "/tagged", "");
+    house.send_request("GET", "/tagged", "");
+    house.send_request("GET", "/strict", "");
+    let (validated, body) = house.send_request("GET", "/tagged", "");
     assert!(validated.contains("fwd=stale; fwd-status=304"), "{validated}");
     assert_eq!(body, b"tagged");
-    let (unchanged, body) = house.ask("GET", "/tagged", "If-None-Match: \"t\"\r\n");
+    let (unchanged, body) = house.send_request("GET", "/tagged", "If-None-Match: \"t\"\r\n");
     assert!(unchanged.starts_with("HTTP/1.1 304 ") && body.is_empty(), "{unchanged}");
     house.origin.is_gone.store(true, Ordering::SeqCst);
-    let (stale, body) = house.ask("GET", "/tagged", "");
+    let (stale, body) = house.send_request("GET", "/tagged", "");
     assert!(stale.starts_with("HTTP/1.1 200 ") && stale.contains("detail=unreachable"), "{stale}");
     assert_eq!(body, b"tagged");
-    assert!(house.ask("GET", "/strict", "").0.starts_with("HTTP/1.1 502 "));
-    assert!(house.ask("GET", "/never-seen", "").0.starts_with("HTTP/1.1 502 "));
+    assert!(house.send_request("GET", "/strict", "").0.starts_with("HTTP/1.1 502 "));
+    assert!(house.send_request("GET", "/never-seen", "").0.starts_with("HTTP/1.1 502 "));
     let before = house.origin.requested();
-    assert!(house.ask("GET", "/strict", "Cache-Control: only-if-cached\r\n").0.starts_with("HTTP/1.1 504 "));
+    assert!(
+        house
+            .send_request("GET", "/strict", "Cache-Control: only-if-cached\r\n")
+            .0
+            .starts_with("HTTP/1.1 504 ")
+    );
     assert_eq!(house.origin.requested(), before);
 }
 
@@ -231,12 +239,12 @@ fn regress_response_that_became_uncacheable_is_dropped_on_validation() {
     let house = TestServer::open();
     let tag = ("ETag", "\"1\"");
     house.origin.says("/s", 200, &[("Cache-Control", "max-age=0"), tag], b"once");
-    assert!(house.ask("GET", "/s", "").0.starts_with("HTTP/1.1 200"));
+    assert!(house.send_request("GET", "/s", "").0.starts_with("HTTP/1.1 200"));
     house.origin.says("/s", 200, &[("Cache-Control", "no-store"), tag], b"once");
-    let (head, body) = house.ask("GET", "/s", "");
+    let (head, body) = house.send_request("GET", "/s", "");
     assert!(head.contains("fwd-status=304") && body == b"once", "{head}");
     house.origin.is_gone.store(true, Ordering::SeqCst);
-    let (head, _) = house.ask("GET", "/s", "");
+    let (head, _) = house.send_request("GET", "/s", "");
     assert!(head.starts_with("HTTP/1.1 502"), "{head}");
 }
 
@@ -252,11 +260,11 @@ fn regress_only_if_cached_finds_responses_on_disk() {
     let disk = Some((file.clone(), 1 << 20));
     let house = TestServer::with(CacheConfig { memory: 0, disk, ..CacheConfig::default() });
     house.origin.says("/a", 200, &[FRESH], b"hello");
-    assert_eq!(house.ask("GET", "/a", "").1, b"hello");
+    assert_eq!(house.send_request("GET", "/a", "").1, b"hello");
     // The disk's thread may still be writing.
     let found = (0..500).find_map(|_| {
         pause();
-        let (head, body) = house.ask("GET", "/a", "Cache-Control: only-if-cached\r\n");
+        let (head, body) = house.send_request("GET", "/a", "Cache-Control: only-if-cached\r\n");
         head.starts_with("HTTP/1.1 200 ").then_some(body)
     });
     assert_eq!(found.as_deref(), Some(&b"hello"[..]));
@@ -268,27 +276,27 @@ fn regress_only_if_cached_finds_responses_on_disk() {
 fn unsafe_methods_invalidate_and_head_detects_changes() {
     let house = TestServer::open();
     house.origin.says("/a", 200, &[FRESH], b"old");
-    house.ask("GET", "/a", "");
-    house.ask("POST", "/a", "Content-Length: 0\r\n");
+    house.send_request("GET", "/a", "");
+    house.send_request("POST", "/a", "Content-Length: 0\r\n");
     house.origin.says("/a", 200, &[FRESH], b"newer");
-    assert_eq!(house.ask("GET", "/a", "").1, b"newer");
+    assert_eq!(house.send_request("GET", "/a", "").1, b"newer");
     assert_eq!(house.origin.requested(), 3);
     house.origin.says("/a", 200, &[FRESH], b"newest");
-    let (head, _) = house.ask("HEAD", "/a", "Cache-Control: no-cache\r\n");
+    let (head, _) = house.send_request("HEAD", "/a", "Cache-Control: no-cache\r\n");
     assert!(head.contains("Content-Length: 6\r\n"), "{head}");
-    assert_eq!(house.ask("GET", "/a", "").1, b"newest");
+    assert_eq!(house.send_request("GET", "/a", "").1, b"newest");
 }
 
 #[test]
 fn without_a_token_only_cached_responses_are_served() {
     let house = TestServer::open();
     house.origin.says("/there", 200, &[FRESH], b"there");
-    house.ask("GET", "/there", "");
+    house.send_request("GET", "/there", "");
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let server = house.server.address();
     let fill = "x".repeat(300);
-    let ask = |path: &str, fields: &str| {
+    let send_request = |path: &str, fields: &str| {
         let head = format!("GET {path} HTTP/1.1\r\nHost: h\r\n{fields}DHTTP-Fill: {fill}\r\n\r\n");
         socket.send_to(&[&[0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0][..], head.as_bytes()].concat(), server).unwrap();
         let mut buffer = [0; 2_048];
@@ -300,9 +308,9 @@ fn without_a_token_only_cached_responses_are_served() {
         ("/there", "Cache-Control: no-cache\r\n"),
         ("/absent", "Cache-Control: only-if-cached\r\n"),
     ] {
-        assert_eq!(ask(path, fields), b"", "{path} {fields}");
+        assert_eq!(send_request(path, fields), b"", "{path} {fields}");
     }
-    assert!(ask("/there", "").ends_with(b"\r\n\r\nthere"));
+    assert!(send_request("/there", "").ends_with(b"\r\n\r\nthere"));
     assert_eq!(house.origin.requested(), 1);
 }
 

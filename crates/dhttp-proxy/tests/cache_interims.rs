@@ -53,7 +53,7 @@ impl TestServer {
     }
 
     /// Sends a request; returns all received bytes.
-    fn ask(&self, request: &str) -> String {
+    fn send_request(&self, request: &str) -> String {
         let mut all = String::new();
         self.connect(request).read_to_string(&mut all).unwrap();
         all
@@ -102,14 +102,14 @@ fn rfc9110_15_2_interim_responses_pass_immediately_and_are_not_stored() {
     stream.read_to_string(&mut rest).unwrap();
     assert!(rest.starts_with("HTTP/1.1 200 ") && rest.ends_with("\r\n\r\nwhole"), "{rest}");
     assert!(!rest.contains("style.css"), "{rest}");
-    let stored = house.ask(GET);
+    let stored = house.send_request(GET);
     assert!(stored.starts_with("HTTP/1.1 200 ") && stored.contains("roundtrip; hit"), "{stored}");
 }
 
 #[test]
 fn rfc9110_15_2_http10_and_datagrams_get_the_final_response_alone() {
     let house = TestServer::before(|_, stream| write(stream, &format!("{HINT}{HINT}{WHOLE}")));
-    let old = house.ask("GET /a HTTP/1.0\r\nHost: h\r\n\r\n");
+    let old = house.send_request("GET /a HTTP/1.0\r\nHost: h\r\n\r\n");
     assert!(old.starts_with("HTTP/1.0 200 ") || old.starts_with("HTTP/1.1 200 "), "{old}");
     assert!(!old.contains(" 103 "), "{old}");
     let client = Client::start(ClientConfig::internet(), KnownServers::default(), None).unwrap();
@@ -125,7 +125,7 @@ fn a_server_that_only_ever_hints_fills_no_memory_and_leave_is_not_passed_on() {
         write(stream, &HINT.repeat(100));
         write(stream, WHOLE);
     });
-    let all = house.ask(GET);
+    let all = house.send_request(GET);
     assert_eq!(all.matches("HTTP/1.1 103 ").count(), 16);
     assert!(!all.contains(" 100 ") && all.ends_with("\r\n\r\nwhole"), "{all}");
 }
@@ -161,7 +161,9 @@ fn rfc9110_6_5_trailers_pass_if_accepted_and_are_not_stored() {
         write(stream, &chunked(if asks { "asked" } else { "whole" }));
     });
     let taking = |path: &str| {
-        house.ask(&format!("GET {path} HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: TE, close\r\n\r\n"))
+        house.send_request(&format!(
+            "GET {path} HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: TE, close\r\n\r\n"
+        ))
     };
     let first = taking("/a");
     let low = first.to_ascii_lowercase();
@@ -171,7 +173,7 @@ fn rfc9110_6_5_trailers_pass_if_accepted_and_are_not_stored() {
     );
     assert!(low.ends_with("\r\n\r\n5\r\nasked\r\n0\r\nx-sum: 9\r\n\r\n"), "{first}");
     // Header section and body are stored; no trailer has become a header field (RFC 9111, section 3).
-    for stored in [taking("/a"), house.ask(GET)] {
+    for stored in [taking("/a"), house.send_request(GET)] {
         assert!(
             stored.contains("roundtrip; hit") && stored.contains("\r\nContent-Length: 5\r\n"),
             "{stored}"
@@ -182,11 +184,12 @@ fn rfc9110_6_5_trailers_pass_if_accepted_and_are_not_stored() {
         );
     }
     // A client that does not accept trailers gets a length.
-    let other = house.ask(&GET.replace("/a", "/b"));
+    let other = house.send_request(&GET.replace("/a", "/b"));
     assert!(other.contains("\r\nContent-Length: 5\r\n") && other.ends_with("\r\n\r\nwhole"), "{other}");
     assert!(!other.to_ascii_lowercase().contains("x-sum"), "{other}");
     // Trailers describe the whole response, and are left out of any other.
-    let part = house.ask("HEAD /c HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: TE, close\r\n\r\n");
+    let part =
+        house.send_request("HEAD /c HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: TE, close\r\n\r\n");
     assert!(!part.to_ascii_lowercase().contains("x-sum"), "{part}");
 }
 
@@ -195,7 +198,8 @@ fn trailers_stand_behind_bodies_that_wait_in_files_too() {
     let body = "0123456789abcdef".repeat(40_000);
     let sent = body.clone();
     let house = TestServer::before(move |_, stream| write(stream, &chunked(&sent)));
-    let all = house.ask("GET /a HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: TE, close\r\n\r\n");
+    let all =
+        house.send_request("GET /a HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: TE, close\r\n\r\n");
     let (_, mut rest) = all.split_once("\r\n\r\n").unwrap();
     let mut came = String::new();
     loop {

@@ -23,7 +23,13 @@ fn gateway_with(cache: CacheConfig) -> Gateway {
 }
 
 /// Sends a request through the gateway; returns the response's header section and body as received.
-fn ask(gateway: SocketAddr, to: SocketAddr, method: &str, path: &str, lines: &str) -> (String, Vec<u8>) {
+fn send_request(
+    gateway: SocketAddr,
+    to: SocketAddr,
+    method: &str,
+    path: &str,
+    lines: &str,
+) -> (String, Vec<u8>) {
     let mut stream = begin(gateway, to, method, path, lines);
     let mut bytes = Vec::new();
     // A truncated response ends in a reset.
@@ -83,7 +89,7 @@ impl Origin {
     }
 }
 
-fn say(stream: &mut TcpStream, lines: &str, body: &str) {
+fn respond(stream: &mut TcpStream, lines: &str, body: &str) {
     let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{lines}\r\n{body}", body.len());
 }
 
@@ -97,10 +103,11 @@ fn pause(time: Duration) {
 
 #[test]
 fn fresh_responses_are_fetched_once_whole_or_in_part() {
-    let origin =
-        Origin::new(|_, stream| say(stream, "Cache-Control: max-age=60\r\nETag: \"a\"\r\n", "0123456789"));
+    let origin = Origin::new(|_, stream| {
+        respond(stream, "Cache-Control: max-age=60\r\nETag: \"a\"\r\n", "0123456789")
+    });
     let gateway = gateway();
-    let get = |method, lines| ask(gateway.address(), origin.address, method, "/a", lines);
+    let get = |method, lines| send_request(gateway.address(), origin.address, method, "/a", lines);
     let (head, body) = get("GET", "");
     assert!(head.contains("Cache-Status: roundtrip; fwd=miss; stored"), "{head}");
     assert_eq!(body, b"0123456789");
@@ -142,7 +149,7 @@ fn response_streams_through_and_is_stored_when_whole() {
     assert!(begun.starts_with(b"HTTP/1.1 103"), "{}", String::from_utf8_lossy(&begun[..100]));
     go_on.send(()).unwrap();
     stream.read_to_end(&mut begun).unwrap();
-    let (head, body) = ask(gateway.address(), origin.address, "GET", "/a", "");
+    let (head, body) = send_request(gateway.address(), origin.address, "GET", "/a", "");
     assert!(head.contains("roundtrip; hit") && body == vec![b'x'; length], "{head}");
     assert_eq!(origin.requested(), 1);
 }
@@ -159,8 +166,9 @@ fn trailers_pass_and_truncated_responses_are_not_stored() {
         );
     });
     let gateway = gateway();
-    let get =
-        |path| ask(gateway.address(), origin.address, "GET", path, "TE: trailers\r\nConnection: TE\r\n");
+    let get = |path| {
+        send_request(gateway.address(), origin.address, "GET", path, "TE: trailers\r\nConnection: TE\r\n")
+    };
     let (_, body) = get("/whole");
     assert!(body.ends_with(b"0\r\nDigest: abc\r\n\r\n"), "{}", String::from_utf8_lossy(&body));
     assert_eq!(get("/whole").1, b"hello");
@@ -177,14 +185,16 @@ fn concurrent_requests_are_collapsed_unless_private() {
     let origin = Origin::new(|head, stream| {
         pause(Duration::from_millis(100));
         let control = if head.starts_with("GET /private ") { "private" } else { "max-age=60" };
-        say(stream, &format!("Cache-Control: {control}\r\n"), "x");
+        respond(stream, &format!("Cache-Control: {control}\r\n"), "x");
     });
     let gateway = gateway();
     for (path, questions) in [("/a", 1), ("/private", 5)] {
         let before = origin.requested();
         thread::scope(|scope| {
             for _ in 0..5 {
-                scope.spawn(|| assert_eq!(ask(gateway.address(), origin.address, "GET", path, "").1, b"x"));
+                scope.spawn(|| {
+                    assert_eq!(send_request(gateway.address(), origin.address, "GET", path, "").1, b"x")
+                });
             }
         });
         assert_eq!(origin.requested() - before, questions, "{path}");
@@ -207,13 +217,13 @@ fn stale_responses_are_validated_and_replace_failures() {
             ("wild", _) => write!(stream, "\0\0\0garbage\r\n\r\n"),
             (mood, _) => {
                 let lines = "Cache-Control: max-age=0, stale-if-error=60\r\nETag: \"a\"\r\n";
-                say(stream, lines, mood);
+                respond(stream, lines, mood);
                 return;
             }
         };
     });
     let gateway = gateway();
-    let get = || ask(gateway.address(), origin.address, "GET", "/a", "");
+    let get = || send_request(gateway.address(), origin.address, "GET", "/a", "");
     assert_eq!(get().1, b"good");
     let (head, body) = get();
     assert!(head.contains("fwd=stale; fwd-status=304") && body == b"good", "{head}");
@@ -233,9 +243,9 @@ fn stale_responses_are_validated_and_replace_failures() {
 #[test]
 fn stale_while_revalidate_is_served_immediately_and_revalidated() {
     let lines = "ETag: \"a\"\r\nCache-Control: max-age=0, stale-while-revalidate=60\r\n";
-    let origin = Origin::new(move |_, stream| say(stream, lines, "x"));
+    let origin = Origin::new(move |_, stream| respond(stream, lines, "x"));
     let gateway = gateway();
-    let get = || ask(gateway.address(), origin.address, "GET", "/a", "").0;
+    let get = || send_request(gateway.address(), origin.address, "GET", "/a", "").0;
     assert!(get().contains("fwd=miss"));
     assert!(get().contains("roundtrip; hit"));
     let asked_again = (0..500).any(|_| {
@@ -247,18 +257,20 @@ fn stale_while_revalidate_is_served_immediately_and_revalidated() {
 
 #[test]
 fn unsafe_methods_invalidate_and_hosts_are_separate() {
-    let response =
-        |name: &'static str| Origin::new(move |_, stream| say(stream, "Cache-Control: max-age=60\r\n", name));
+    let response = |name: &'static str| {
+        Origin::new(move |_, stream| respond(stream, "Cache-Control: max-age=60\r\n", name))
+    };
     let (one, other) = (response("one"), response("other"));
     let gateway = gateway();
-    let ask = |origin: &Origin, method, lines| ask(gateway.address(), origin.address, method, "/a", lines);
-    assert_eq!(ask(&one, "GET", "").1, b"one");
-    assert_eq!(ask(&other, "GET", "").1, b"other");
-    let (head, _) = ask(&one, "POST", "Content-Length: 0\r\n");
+    let exchange =
+        |origin: &Origin, method, lines| send_request(gateway.address(), origin.address, method, "/a", lines);
+    assert_eq!(exchange(&one, "GET", "").1, b"one");
+    assert_eq!(exchange(&other, "GET", "").1, b"other");
+    let (head, _) = exchange(&one, "POST", "Content-Length: 0\r\n");
     assert!(head.contains("fwd=method"), "{head}");
-    assert!(ask(&one, "GET", "").0.contains("fwd=miss"));
-    assert!(ask(&other, "GET", "").0.contains("roundtrip; hit"));
-    let (head, _) = ask(&other, "GET", "Cache-Control: only-if-cached, no-cache\r\n");
+    assert!(exchange(&one, "GET", "").0.contains("fwd=miss"));
+    assert!(exchange(&other, "GET", "").0.contains("roundtrip; hit"));
+    let (head, _) = exchange(&other, "GET", "Cache-Control: only-if-cached, no-cache\r\n");
     assert!(head.starts_with("HTTP/1.1 504"), "{head}");
 }
 
@@ -269,13 +281,13 @@ fn oversized_responses_pass_and_those_on_disk_survive_a_restart() {
         || CacheConfig { largest: 1_000, disk: Some((directory.clone(), 1 << 20)), ..CacheConfig::default() };
     let origin = Origin::new(|head, stream| {
         let length = if head.starts_with("GET /long ") { 5_000 } else { 500 };
-        say(stream, "Cache-Control: max-age=60\r\n", &"x".repeat(length));
+        respond(stream, "Cache-Control: max-age=60\r\n", &"x".repeat(length));
     });
     let first = gateway_with(config());
     for (path, length, questions) in [("/long", 5_000, 2), ("/short", 500, 1)] {
         let before = origin.requested();
         for _ in 0..2 {
-            let (head, body) = ask(first.address(), origin.address, "GET", path, "");
+            let (head, body) = send_request(first.address(), origin.address, "GET", path, "");
             assert_eq!(body.len(), length, "{head}");
         }
         assert_eq!(origin.requested() - before, questions, "{path}");
@@ -288,7 +300,7 @@ fn oversized_responses_pass_and_those_on_disk_survive_a_restart() {
         Gateway::start("127.0.0.1:0".parse().unwrap(), config, KnownServers::default(), None, None).ok()
     });
     let again = again.expect("the file is free again");
-    assert!(ask(again.address(), origin.address, "GET", "/short", "").0.contains("roundtrip; hit"));
+    assert!(send_request(again.address(), origin.address, "GET", "/short", "").0.contains("roundtrip; hit"));
     let _ = std::fs::remove_file(directory);
 }
 
@@ -305,7 +317,7 @@ fn responses_by_dhttp_are_stored_too() {
     let gateway = gateway();
     for (path, length) in [("/_dhttp_/small", 30), ("/_dhttp_/large", 30_000)] {
         for how in ["fwd=miss; stored", "roundtrip; hit"] {
-            let (head, body) = ask(gateway.address(), server.address(), "GET", path, "");
+            let (head, body) = send_request(gateway.address(), server.address(), "GET", path, "");
             assert!(head.contains(how) && body == vec![b'x'; length], "{path}: {head}");
         }
     }

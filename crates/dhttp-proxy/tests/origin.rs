@@ -71,7 +71,7 @@ fn front(address: SocketAddr, timeout: Duration) -> (Runtime, Server<impl Handle
 }
 
 /// Sends a request over plain HTTP; returns the status and the whole response.
-fn ask(server: SocketAddr) -> (u16, String) {
+fn send_request(server: SocketAddr) -> (u16, String) {
     let mut stream = TcpStream::connect(server).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     write!(stream, "GET / HTTP/1.1\r\nHost: asked\r\nConnection: close\r\n\r\n").unwrap();
@@ -88,12 +88,12 @@ fn origin_is_marked_down_and_probed_until_it_returns() {
     let at = origin.address;
     let (_runtime, server, metrics) = front(at, LONG);
     for _ in 0..2 {
-        assert_eq!(ask(server.address()).0, 200);
+        assert_eq!(send_request(server.address()).0, 200);
         assert!(metrics().contains("roundtrip_origin_up 1\n"));
     }
     drop(origin);
     for _ in 0..3 {
-        let (status, text) = ask(server.address());
+        let (status, text) = send_request(server.address());
         assert!(
             status == 503
                 && text.contains("retry-after: 2\r\n")
@@ -107,7 +107,7 @@ fn origin_is_marked_down_and_probed_until_it_returns() {
     while metrics().contains("roundtrip_origin_up 0\n") {
         thread::park_timeout(Duration::from_millis(10));
     }
-    assert_eq!(ask(server.address()).0, 200);
+    assert_eq!(send_request(server.address()).0, 200);
 }
 
 /// Each response but the first was 502: the origin closed the connection just when the next request was sent on it.
@@ -139,7 +139,7 @@ fn regress_idle_connection_closed_under_a_request_costs_no_response() {
     });
     let (_runtime, server, _) = front(at, LONG);
     for _ in 0..5 {
-        let (status, text) = ask(server.address());
+        let (status, text) = send_request(server.address());
         assert_eq!(status, 200, "{text}");
     }
 }
@@ -151,10 +151,10 @@ fn origin_silent_three_times_is_marked_down() {
     let (_runtime, server, metrics) = front(listener.local_addr().unwrap(), Duration::from_millis(100));
     for _ in 0..3 {
         assert!(metrics().contains("roundtrip_origin_up 1\n"), "one that is slow once is not down");
-        let (status, text) = ask(server.address());
+        let (status, text) = send_request(server.address());
         assert!(status == 504 && text.contains("has sent nothing for 0.1 s"), "{text}");
     }
-    let (status, text) = ask(server.address());
+    let (status, text) = send_request(server.address());
     assert!(status == 503 && text.contains("retry-after: 2\r\n"), "{text}");
     assert!(metrics().contains("roundtrip_origin_failures_total{reason=\"down\"} 1\n"), "{}", metrics());
 }
@@ -172,7 +172,7 @@ fn invalid_response_is_the_origins_fault_and_does_not_mark_it_down() {
         let origin = PlainOrigin::start("127.0.0.1:0", lie);
         let (_runtime, server, metrics) = front(origin.address, LONG);
         for _ in 0..2 {
-            let (status, text) = ask(server.address());
+            let (status, text) = send_request(server.address());
             assert!(status == 502 && !text.contains("half of it"), "{lie:?}: {text}");
             assert!(metrics().contains("roundtrip_origin_up 1\n"), "{lie:?}");
         }
@@ -186,6 +186,6 @@ fn interim_responses_of_the_origin_are_dropped() {
         "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ngood",
     );
     let (_runtime, server, _metrics) = front(origin.address, LONG);
-    let (status, text) = ask(server.address());
+    let (status, text) = send_request(server.address());
     assert!(status == 200 && text.ends_with("good") && !text.contains("Early Hints"), "{text}");
 }

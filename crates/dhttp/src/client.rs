@@ -185,12 +185,12 @@ impl Client {
         let head = head(method, url, fields);
         let (shared, url) = (Arc::clone(&self.shared), url.clone());
         match url.host.parse::<IpAddr>() {
-            Ok(address) => shared.ask(id, &url, SocketAddr::new(address, url.port), head, sink),
+            Ok(address) => shared.send_request(id, &url, SocketAddr::new(address, url.port), head, sink),
             // Name resolution blocks, so it has a thread of its own.
             Err(_) => {
                 thread::Builder::new().spawn(move || match (&*url.host, url.port).to_socket_addrs() {
                     Ok(mut addresses) => match addresses.next() {
-                        Some(address) => shared.ask(id, &url, address, head, sink),
+                        Some(address) => shared.send_request(id, &url, address, head, sink),
                         None => sink.fail(format!("{} has no address", url.host)),
                     },
                     Err(error) => sink.fail(format!("{} has no address: {error}", url.host)),
@@ -211,7 +211,7 @@ impl Client {
         let exchange = Exchange::new(id, Arc::clone(&sink), Arc::clone(&self.shared));
         let (host, port, target) = (server.ip().to_string(), server.port(), head.target.clone());
         let url = Url { is_dhttp: true, is_by_tcp: false, host, port, target };
-        self.shared.ask(id, &url, server, head, sink);
+        self.shared.send_request(id, &url, server, head, sink);
         Ok(exchange)
     }
 
@@ -222,8 +222,8 @@ impl Client {
 
     /// Learns from the header section of a response that came over plain HTTP outside this client: `Alt-Svc` (RFC 7838) and the
     /// token. `server` is a host, and its port unless that is 80; `address` is the source of the response.
-    pub fn hear(&self, server: &str, address: Option<IpAddr>, fields: &Fields) {
-        self.shared.hear(server, address, None, fields);
+    pub fn learn_from_response(&self, server: &str, address: Option<IpAddr>, fields: &Fields) {
+        self.shared.learn_from_response(server, address, None, fields);
     }
 
     /// Returns the field, name and value, that names the TCP port on which this client accepts connections. It is for requests
@@ -283,7 +283,14 @@ impl Command {
 }
 
 impl Shared {
-    fn ask(self: &Arc<Self>, id: Id, url: &Url, server: SocketAddr, head: RequestHead, sink: Arc<Sink>) {
+    fn send_request(
+        self: &Arc<Self>,
+        id: Id,
+        url: &Url,
+        server: SocketAddr,
+        head: RequestHead,
+        sink: Arc<Sink>,
+    ) {
         if !self.config.reaches(server.ip()) {
             return sink.fail(unreached(server));
         }
@@ -292,7 +299,7 @@ impl Shared {
         let question = PendingRequest { id, url: url.clone(), server, dhttp, head, sink, race: None };
         match port {
             Some(_) => self.tell(Command::Ask(Box::new(question))),
-            None => plain::ask(self, question),
+            None => plain::send_request(self, question),
         }
     }
 
@@ -313,9 +320,15 @@ impl Shared {
 
     /// Learns from the header section of a response over plain HTTP. `dhttp` is the server's presumed port for DHTTP, if the
     /// response has no `Alt-Svc`.
-    fn hear(&self, server: &str, address: Option<IpAddr>, dhttp: Option<u16>, fields: &Fields) {
+    fn learn_from_response(
+        &self,
+        server: &str,
+        address: Option<IpAddr>,
+        dhttp: Option<u16>,
+        fields: &Fields,
+    ) {
         let known = self.known.lock().map(|mut known| {
-            fields.all("Alt-Svc").for_each(|field| known.hear(server, field));
+            fields.all("Alt-Svc").for_each(|field| known.apply_alt_svc(server, field));
             known.port(server)
         });
         let port = known.ok().flatten().or(dhttp);

@@ -87,12 +87,12 @@ impl ResponseSender {
 
     /// Sends the response with trailers, for a client that accepts them (`TE: trailers`) on a connection that it opened.
     pub fn give_with(self, response: Response, trailers: Fields) {
-        self.slot.say(ResponseEvent::Answer(response, trailers));
+        self.slot.push(ResponseEvent::Answer(response, trailers));
     }
 
     /// Refers the client to plain HTTP instead of a response by UDP ([`Reply::PlainHttp`]).
     pub fn refer(self) {
-        self.slot.say(ResponseEvent::PlainHttp);
+        self.slot.push(ResponseEvent::PlainHttp);
     }
 
     /// Returns a sender of interim responses, for use in any thread.
@@ -114,11 +114,11 @@ const MAX_INTERIMS: usize = 16;
 
 impl Interims {
     /// Sends an interim response: a status of 100 to 199, and fields.
-    pub fn say(&self, status: u16, fields: Fields) {
+    pub fn send(&self, status: u16, fields: Fields) {
         let is_one_left =
             self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
         if is_one_left.is_ok() {
-            self.slot.say(ResponseEvent::Interim(status, fields));
+            self.slot.push(ResponseEvent::Interim(status, fields));
         }
     }
 }
@@ -127,12 +127,12 @@ impl Drop for ResponseSender {
     fn drop(&mut self) {
         // After `give` this has no effect.
         let response = Response::text(500, NO_RESPONSE);
-        self.slot.say(ResponseEvent::Answer(response, Fields::new()));
+        self.slot.push(ResponseEvent::Answer(response, Fields::new()));
     }
 }
 
 impl Slot {
-    fn say(&self, word: ResponseEvent) {
+    fn push(&self, word: ResponseEvent) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let is_last = match &word {
             ResponseEvent::Interim(..) => false,
@@ -242,15 +242,15 @@ mod tests {
         let mailbox = Arc::new(Mailbox::new().unwrap());
         let (promise, later) = super::promise();
         let interims = promise.interims();
-        interims.say(103, Fields::new());
+        interims.send(103, Fields::new());
         later.await_in(&mailbox, 1);
-        interims.say(102, Fields::new());
+        interims.send(102, Fields::new());
         promise.give(Response::text(200, "slow"));
-        interims.say(103, Fields::new());
+        interims.send(103, Fields::new());
         assert_eq!(taken(&mailbox), [(1, 103), (1, 102), (1, 200)]);
         let (promise, later) = super::promise();
         let interims = promise.interims();
-        (0..100).for_each(|_| interims.say(103, Fields::new()));
+        (0..100).for_each(|_| interims.send(103, Fields::new()));
         promise.give(Response::text(200, "quick"));
         later.await_in(&mailbox, 2);
         assert_eq!(taken(&mailbox).len(), MAX_INTERIMS + 1);

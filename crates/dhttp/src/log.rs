@@ -84,7 +84,7 @@ impl Log {
     }
 
     /// Logs something other than a response.
-    pub fn say(&self, when: Duration, what: &dyn fmt::Display) {
+    pub fn write_event(&self, when: Duration, what: &dyn fmt::Display) {
         let when = calendar::common_log(when);
         if let Ok(mut out) = self.out.lock() {
             let _ = writeln!(out, "[{when}] {what}");

@@ -47,7 +47,7 @@ fn a_datagram_is_answered_without_asking_for_memory() {
     let files = Files::below(directory.path()).unwrap();
     let server = Server::start("127.0.0.1:0".parse().unwrap(), config, files, None).unwrap();
     let client = Client::of(&server);
-    let token = client.ask(&request(0, &format!("DHTTP-Fill: {}", "0".repeat(340))));
+    let token = client.send_request(&request(0, &format!("DHTTP-Fill: {}", "0".repeat(340))));
     let token = token.lines().find(|line| line.starts_with("DHTTP-Token: ")).expect("who is new gets one");
     // After these the file has been read, and reused buffers have their final size.
     let known: Vec<_> = (1..=600).map(|id| request(id, token)).collect();
@@ -76,7 +76,7 @@ impl Client {
         Self(socket)
     }
 
-    fn ask(&self, request: &[u8]) -> String {
+    fn send_request(&self, request: &[u8]) -> String {
         let mut buffer = [0; 2_048];
         self.0.send(request).unwrap();
         let length = self.0.recv(&mut buffer).unwrap();

@@ -241,7 +241,7 @@ fn plain_clients_are_served_on_the_same_port_with_ranges_and_conditions() {
     let directory = TestDirectory::new("plain");
     let server = serve(&directory, 1);
     let mut stream = TcpStream::connect(server.address()).unwrap();
-    let mut ask = |request: &str, length: usize| {
+    let mut send_request = |request: &str, length: usize| {
         write!(stream, "{request}\r\nHost: h\r\n\r\n").unwrap();
         let (mut bytes, mut buffer) = (Vec::new(), [0; 65_536]);
         let end = |bytes: &[u8]| bytes.windows(4).position(|four| four == b"\r\n\r\n").map(|end| end + 4);
@@ -254,17 +254,17 @@ fn plain_clients_are_served_on_the_same_port_with_ranges_and_conditions() {
         assert_eq!(bytes.len(), end + length);
         (String::from_utf8_lossy(&bytes[..end]).into_owned(), bytes[end..].to_vec())
     };
-    let (head, body) = ask("GET /large.bin HTTP/1.1", 3_000_000);
+    let (head, body) = send_request("GET /large.bin HTTP/1.1", 3_000_000);
     assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && body == large());
     assert!(head.contains("Alt-Svc: dhttp=\":"), "{head}");
-    let (head, body) = ask("GET /large.bin HTTP/1.1\r\nRange: bytes=1000000-1000009", 10);
+    let (head, body) = send_request("GET /large.bin HTTP/1.1\r\nRange: bytes=1000000-1000009", 10);
     assert!(head.starts_with("HTTP/1.1 206 ") && body == large()[1_000_000..1_000_010]);
-    let (head, _) = ask("HEAD /large.bin HTTP/1.1", 0);
+    let (head, _) = send_request("HEAD /large.bin HTTP/1.1", 0);
     assert!(head.contains("Content-Length: 3000000\r\n"));
     let tag = head.split("ETag: ").nth(1).unwrap().split("\r\n").next().unwrap();
-    let (head, _) = ask(&format!("GET /large.bin HTTP/1.1\r\nIf-None-Match: {tag}"), 0);
+    let (head, _) = send_request(&format!("GET /large.bin HTTP/1.1\r\nIf-None-Match: {tag}"), 0);
     assert!(head.starts_with("HTTP/1.1 304 "), "{head}");
-    let (head, _) = ask("POST /large.bin HTTP/1.1\r\nContent-Length: 0", 23);
+    let (head, _) = send_request("POST /large.bin HTTP/1.1\r\nContent-Length: 0", 23);
     assert!(head.starts_with("HTTP/1.1 405 ") && head.contains("Allow: GET, HEAD\r\n"), "{head}");
 }
 

@@ -88,7 +88,7 @@ impl DhttpUser {
     }
 
     /// Sends a request; returns `false` if it must go over plain HTTP.
-    pub(crate) fn ask(&mut self, now: Time, id: Id, pending: Pending, head: &RequestHead) -> bool {
+    pub(crate) fn send_request(&mut self, now: Time, id: Id, pending: Pending, head: &RequestHead) -> bool {
         let is_asked = self.machine.request(now, id, self.server, head).is_ok();
         if is_asked {
             self.requested.insert(id, PendingExchange { pending, status: 0, received: 0, way: Channel::Udp });

@@ -117,7 +117,7 @@ impl Http1Connection {
     }
 
     /// Sends a request; bytes that the kernel does not accept now wait. Returns `false` if the connection is broken.
-    pub(crate) fn ask(&mut self, pending: Pending, write: impl FnOnce(&mut Vec<u8>)) -> bool {
+    pub(crate) fn send_request(&mut self, pending: Pending, write: impl FnOnce(&mut Vec<u8>)) -> bool {
         self.requested.push_back(pending);
         self.idle = None;
         write(&mut self.out);

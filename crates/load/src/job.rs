@@ -71,8 +71,8 @@ pub fn timed_pages(requests: usize, times: impl Iterator<Item = Time>) -> Vec<Pa
 
 /// A page of a single request.
 pub fn page(file: u32, user: u32, begins: PageStart) -> Page {
-    let ask = ObjectRequest { file, after: Duration::ZERO, is_conditional: false };
-    Page { user, begins, objects: vec![ask], ends_session: false }
+    let request = ObjectRequest { file, after: Duration::ZERO, is_conditional: false };
+    Page { user, begins, objects: vec![request], ends_session: false }
 }
 
 impl Requests<'_> {

@@ -82,7 +82,7 @@ impl Streams {
     }
 
     /// Sends a request; returns whether a connection was opened for it.
-    pub(crate) fn ask(&mut self, pending: Pending, reactor: &Reactor, open: &Gauge) -> bool {
+    pub(crate) fn send_request(&mut self, pending: Pending, reactor: &Reactor, open: &Gauge) -> bool {
         let free = self.free();
         let line = free.unwrap_or_else(|| self.open(reactor, open, !pending.is_again));
         let number = self.number();

@@ -96,7 +96,7 @@ impl User {
     }
 
     /// Sends a request by the configured protocol; the random number must be unpredictable. Returns the user's next timeout.
-    pub(crate) fn ask(
+    pub(crate) fn send_request(
         &mut self,
         now: Time,
         pending: Pending,
@@ -105,7 +105,7 @@ impl User {
     ) -> Option<Time> {
         if let Some(pair) = &mut self.pair {
             let id = ports::id(drawn, self.number);
-            let is_asked = pair.ask(now, id, pending, common.head(&pending));
+            let is_asked = pair.send_request(now, id, pending, common.head(&pending));
             if is_asked {
                 return self.wake(now, common);
             }
@@ -121,7 +121,7 @@ impl User {
 
     fn stream(&mut self, now: Time, pending: Pending, common: &mut ThreadContext) {
         if let (Some(streams), Some((_, reactor))) = (&mut self.streams, &common.streams) {
-            let is_new = streams.ask(Pending { sent: now, ..pending }, reactor, &common.open);
+            let is_new = streams.send_request(Pending { sent: now, ..pending }, reactor, &common.open);
             common.connections += u64::from(is_new);
         }
     }
@@ -204,7 +204,7 @@ impl User {
     pub(crate) fn give_up(&mut self, now: Time, long_ago: Time, common: &mut ThreadContext) {
         if let Some(pair) = self.pair.as_mut().filter(|pair| pair.is_short()) {
             pair.try_again();
-            hear(pair, self.number, EventFlags::IN, common);
+            set_listener_events(pair, self.number, EventFlags::IN, common);
         }
         let mut outcomes = Vec::new();
         for line in &mut self.lines {
@@ -264,7 +264,7 @@ impl User {
             self.waiting.extend(plain);
             if accepted.is_none() {
                 if let Some(pair) = self.pair.as_ref().filter(|pair| pair.is_short()) {
-                    hear(pair, number, EventFlags::empty(), common);
+                    set_listener_events(pair, number, EventFlags::empty(), common);
                 }
                 self.dispatch(now, common);
                 return Some(());
@@ -336,7 +336,7 @@ impl User {
             }
             let Some(line) = self.lines[place].as_mut() else { continue };
             let port = self.pair.as_ref().and_then(DhttpUser::named_port);
-            if !line.ask(pending, |out| common.encode(&pending, port, out)) {
+            if !line.send_request(pending, |out| common.encode(&pending, port, out)) {
                 let mut outcomes = Vec::new();
                 line.broken(&mut outcomes);
                 self.lines[place] = None;
@@ -380,7 +380,7 @@ impl User {
 }
 
 /// Enables or disables events of the port that the server connects to.
-fn hear(pair: &DhttpUser, user: u32, what: EventFlags, common: &ThreadContext) {
+fn set_listener_events(pair: &DhttpUser, user: u32, what: EventFlags, common: &ThreadContext) {
     // It is registered as long as its user exists.
     let _ = epoll::modify(&common.epoll, pair.listener(), data(user, LISTENER), what);
 }

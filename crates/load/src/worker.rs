@@ -335,7 +335,9 @@ impl<'a> Worker<'a> {
                 // Pages and objects that were not started by the end are dropped.
                 Wake::Page(_) | Wake::Object(..) if at > self.ends => {}
                 Wake::Page(page) => self.begin(now, at, number, page),
-                Wake::Object(page, object) => self.ask(now, at, number, self.job.pages[page].objects[object]),
+                Wake::Object(page, object) => {
+                    self.send_request(now, at, number, self.job.pages[page].objects[object])
+                }
             }
         }
         self.send();
@@ -355,10 +357,10 @@ impl<'a> Worker<'a> {
             // Later pages do not wait for it.
             self.schedule(number, self.begins);
         }
-        self.ask(now, at, number, objects[0]);
+        self.send_request(now, at, number, objects[0]);
     }
 
-    fn ask(&mut self, now: Time, due: Time, number: usize, ask: ObjectRequest) {
+    fn send_request(&mut self, now: Time, due: Time, number: usize, ask: ObjectRequest) {
         let ObjectRequest { file: request, after: _, is_conditional } = ask;
         let now = if self.common.ports.is_some() {
             self.held.push(due);
@@ -383,7 +385,7 @@ impl<'a> Worker<'a> {
         };
         self.under_way += 1;
         let drawn = self.ids.next_u64();
-        let wakes = self.users[number].user.ask(now, pending, drawn, &mut self.common);
+        let wakes = self.users[number].user.send_request(now, pending, drawn, &mut self.common);
         self.settle(now, number, wakes);
     }
 

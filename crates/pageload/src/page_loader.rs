@@ -216,7 +216,7 @@ impl PageLoader {
             };
             // Both are idle: send the robot's requests.
             if let Some((connection, request)) = self.wishes.pop_front() {
-                self.ask(now, connection, request);
+                self.send_request(now, connection, request);
                 continue;
             }
             let silent =
@@ -256,7 +256,7 @@ impl PageLoader {
     }
 
     /// Sends a request by DHTTP, or over plain HTTP where DHTTP does not allow it.
-    fn ask(&mut self, now: Time, connection: ConnectionId, request: Vec<u8>) {
+    fn send_request(&mut self, now: Time, connection: ConnectionId, request: Vec<u8>) {
         let Ok(head) = RequestView::read(&mut request.as_slice(), &self.limits).map(|view| view.to_head())
         else {
             return self.fall_back(connection, request);
@@ -311,18 +311,18 @@ impl PageLoader {
                 }
                 let mut bytes = Vec::new();
                 bounded(head).encode(&mut bytes);
-                self.tell(now, id, |connection| robot::Input::Received(connection, &bytes));
+                self.deliver(now, id, |connection| robot::Input::Received(connection, &bytes));
             }
             client::Output::Body(id, part) => {
-                self.tell(now, id, |connection| robot::Input::Received(connection, &part));
+                self.deliver(now, id, |connection| robot::Input::Received(connection, &part));
             }
-            client::Output::End(id) => self.tell(now, id, robot::Input::EndOfStream),
+            client::Output::End(id) => self.deliver(now, id, robot::Input::EndOfStream),
             client::Output::Failed(id, why) => {
                 let why = match why {
                     Failure::Ended | Failure::Malformed(_) => Break::Reset,
                     Failure::Stalled => Break::Unreachable,
                 };
-                self.tell(now, id, |connection| robot::Input::Broken(connection, why));
+                self.deliver(now, id, |connection| robot::Input::Broken(connection, why));
             }
             client::Output::Fallback(id, Reason::Referred | Reason::Unreachable | Reason::Silence) => {
                 if let Some(connection) = self.connections.remove(&id)
@@ -336,7 +336,7 @@ impl PageLoader {
         }
     }
 
-    fn tell<'a>(&mut self, now: Time, id: Id, input: impl FnOnce(ConnectionId) -> robot::Input<'a>) {
+    fn deliver<'a>(&mut self, now: Time, id: Id, input: impl FnOnce(ConnectionId) -> robot::Input<'a>) {
         if let Some(connection) = self.connections.get(&id) {
             self.robot.handle(now, input(*connection));
         }

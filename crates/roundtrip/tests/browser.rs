@@ -118,7 +118,7 @@ fn load(network: &Network, asks: RequestPath, www: &Path, run: usize) -> Page {
             .start(move || {
                 let mut known = KnownServers::default();
                 if asks == RequestPath::GatewayThatKnows {
-                    known.hear(&SERVER.to_string(), b"dhttp=\":80\"");
+                    known.apply_alt_svc(&SERVER.to_string(), b"dhttp=\":80\"");
                 }
                 let config = GatewayConfig::new(ClientConfig::internet());
                 Gateway::start("127.0.0.1:0".parse().unwrap(), config, known, None, None).unwrap()

@@ -172,7 +172,7 @@ impl Netlink {
         message.number(IFLA_MTU, mtu);
         message.number(IFLA_TXQLEN, tx_queue_length);
         message.number(IFLA_GSO_MAX_SEGS, gso_max_segments);
-        self.ask(message, &format!("bring up {name} with an MTU of {mtu} bytes"))?;
+        self.send_request(message, &format!("bring up {name} with an MTU of {mtu} bytes"))?;
         let found = self.link(name)?;
         if found == link {
             return Ok(());
@@ -189,7 +189,7 @@ impl Netlink {
         let mut message = Message::new(RTM_NEWLINK, 0);
         message.put(&link_header(IFF_UP));
         message.text(IFLA_IFNAME, name);
-        self.ask(message, &format!("bring up {name}")).map(drop)
+        self.send_request(message, &format!("bring up {name}")).map(drop)
     }
 
     /// Brings the loopback device up with its present settings.
@@ -212,7 +212,7 @@ impl Netlink {
                 });
             });
         });
-        self.ask(message, &format!("make the cable from {name} to {far}")).map(drop)
+        self.send_request(message, &format!("make the cable from {name} to {far}")).map(drop)
     }
 
     /// Adds the queueing discipline of a network card to a link, of three bands (tc-pfifo_fast(8)): a sender
@@ -225,7 +225,7 @@ impl Netlink {
             message.put(&word.to_ne_bytes());
         }
         message.text(TCA_KIND, "pfifo_fast");
-        self.ask(message, &format!("give {name} a queue")).map(drop)
+        self.send_request(message, &format!("give {name} a queue")).map(drop)
     }
 
     /// Adds an address to a link, without duplicate address detection.
@@ -236,7 +236,7 @@ impl Netlink {
         message.put(&index.to_ne_bytes());
         message.address(IFA_LOCAL, subnet.address);
         message.address(IFA_ADDRESS, subnet.address);
-        self.ask(message, &format!("give {name} the address {subnet}")).map(drop)
+        self.send_request(message, &format!("give {name} the address {subnet}")).map(drop)
     }
 
     /// Creates or replaces a route over a link, and verifies it.
@@ -256,7 +256,7 @@ impl Netlink {
         }
         message.number(RTA_OIF, index);
         message.nested(RTA_METRICS, |nested| put_metrics(nested, metrics));
-        self.ask(message, &format!("route {destination} over {name} with {metrics:?}"))?;
+        self.send_request(message, &format!("route {destination} over {name} with {metrics:?}"))?;
         let found = self.metrics(*destination, metrics.congestion)?;
         if found == *metrics {
             return Ok(());
@@ -281,25 +281,25 @@ impl Netlink {
             message.address(RTA_PREFSRC, *source);
         }
         message.number(RTA_OIF, index);
-        self.ask(message, &format!("route {destination} over {name} in table {table}")).map(drop)
+        self.send_request(message, &format!("route {destination} over {name} in table {table}")).map(drop)
     }
 
     /// Adds a rule of IPv4 (ip-rule(8)).
     pub fn add_rule(&mut self, rule: Rule) -> Result<(), Error> {
         let message = rule.message(RTM_NEWRULE, NLM_F_CREATE | NLM_F_EXCL);
-        self.ask(message, &format!("add {rule:?}")).map(drop)
+        self.send_request(message, &format!("add {rule:?}")).map(drop)
     }
 
     /// Removes a rule of IPv4.
     pub fn remove_rule(&mut self, rule: Rule) -> Result<(), Error> {
-        self.ask(rule.message(RTM_DELRULE, 0), &format!("remove {rule:?}")).map(drop)
+        self.send_request(rule.message(RTM_DELRULE, 0), &format!("remove {rule:?}")).map(drop)
     }
 
     /// Removes the route to all of IPv4.
     pub fn remove_default_route(&mut self) -> Result<(), Error> {
         let mut message = Message::new(RTM_DELROUTE, 0);
         message.put(&route_header(Subnet::IPV4, false));
-        self.ask(message, "remove the default route").map(drop)
+        self.send_request(message, "remove the default route").map(drop)
     }
 
     /// Number of packets that a link dropped before the emulator could read them.
@@ -331,7 +331,7 @@ impl Netlink {
         let mut message = Message::new(RTM_GETLINK, 0);
         message.put(&link_header(0));
         message.text(IFLA_IFNAME, name);
-        let responses = self.ask(message, &format!("look at link {name}"))?;
+        let responses = self.send_request(message, &format!("look at link {name}"))?;
         responses.into_iter().next().ok_or_else(|| incomplete(name, "description"))
     }
 
@@ -339,7 +339,7 @@ impl Netlink {
     fn metrics(&mut self, destination: Subnet, wanted: Option<&'static str>) -> Result<Metrics, Error> {
         let mut message = Message::new(RTM_GETROUTE, NLM_F_DUMP);
         message.put(&route_header(destination, false));
-        let responses = self.ask(message, "list the routes")?;
+        let responses = self.send_request(message, "list the routes")?;
         let is_there = |listed: Option<&[u8]>| match destination.address {
             _ if destination.bits == 0 => listed.is_none(),
             IpAddr::V4(address) => listed == Some(&address.octets()),
@@ -365,7 +365,7 @@ impl Netlink {
     }
 
     /// Sends a message and returns the bodies of the replies before the acknowledgement.
-    fn ask(&mut self, message: Message, doing: &str) -> Result<Vec<Vec<u8>>, Error> {
+    fn send_request(&mut self, message: Message, doing: &str) -> Result<Vec<Vec<u8>>, Error> {
         let refused = |errno| Error::Kernel { doing: doing.to_owned(), errno };
         self.sequence = self.sequence.wrapping_add(1);
         let bytes = message.finish(self.sequence);

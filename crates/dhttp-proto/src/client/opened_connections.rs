@@ -45,7 +45,7 @@ impl Client {
             // A peer that opens a connection is expected to send: the stall timeout applies.
             let (due, stream) = (now + self.config.stall, Stream::new(self.config.limits));
             // The SYN counts as received traffic: the response may be queued behind data on this connection.
-            self.servers.hear(now, peer.ip(), SYN_BYTES, true);
+            self.servers.count_received(now, peer.ip(), SYN_BYTES, true);
             let opened = Some((now, self.servers.heard_from(peer.ip())));
             self.connections.insert(id, Connection { peer, stream, due, opened });
             self.agenda.insert((due, TimerTarget::Connection(id)));
@@ -57,7 +57,7 @@ impl Client {
     pub(super) fn received(&mut self, now: Time, id: ConnectionId, mut bytes: &[u8]) {
         let Some(mut connection) = self.connections.remove(&id) else { return };
         self.agenda.remove(&(connection.due, TimerTarget::Connection(id)));
-        self.servers.hear(now, connection.peer.ip(), bytes.len(), true);
+        self.servers.count_received(now, connection.peer.ip(), bytes.len(), true);
         let mut has_progressed = false;
         loop {
             match connection.stream.read(&mut bytes) {

@@ -80,7 +80,7 @@ impl Servers {
     }
 
     /// Counts bytes that arrived from this host, on any channel.
-    pub(super) fn hear(&mut self, now: Time, from: IpAddr, bytes: usize, is_in_connection: bool) {
+    pub(super) fn count_received(&mut self, now: Time, from: IpAddr, bytes: usize, is_in_connection: bool) {
         let bytes = bytes as u64;
         for heard in self.known.range_mut(ports_of(from)).map(|(_, server)| &mut server.heard) {
             heard.at = now;

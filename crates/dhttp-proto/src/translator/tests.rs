@@ -38,7 +38,7 @@ fn ask(translator: &mut Translator, now: Time, from: &str, to: &str, datagram: &
     drain(translator, now)
 }
 
-fn hear(translator: &mut Translator, at: SocketAddr, from: &str, id: u64) -> Vec<Output> {
+fn respond(translator: &mut Translator, at: SocketAddr, from: &str, id: u64) -> Vec<Output> {
     let datagram = [&Id(id).to_bytes()[..], b"HTTP/1.1 200 OK\r\n\r\n"].concat();
     translator.handle(Time::ZERO, Input::Answer { at, from: socket(from), datagram: &datagram });
     drain(translator, Time::ZERO)
@@ -71,12 +71,12 @@ fn a_request_leaves_with_the_port_at_which_its_connection_is_expected() {
 fn a_response_reaches_its_client_once_and_closes_the_hole() {
     let mut translator = Translator::new(translating(), [7; 16]);
     let hole = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
-    let outputs = hear(&mut translator, hole.outside, SERVER, 1);
+    let outputs = respond(&mut translator, hole.outside, SERVER, 1);
     assert_eq!(outputs[0], Output::Close(hole));
     assert!(
         matches!(outputs[1], Output::Answer { from, to, .. } if from == socket(SERVER) && to == socket(CLIENT))
     );
-    let again = hear(&mut translator, hole.outside, SERVER, 1);
+    let again = respond(&mut translator, hole.outside, SERVER, 1);
     assert_eq!(again, [Output::Refused(socket(SERVER), Refusal::Unasked)]);
 }
 
@@ -89,9 +89,9 @@ fn shared_pinhole_stays_open() {
         .map(|hole| hole.slot)
         .collect();
     assert_eq!((first.slot, slots), (0, vec![1, 2, 3, 0]));
-    assert!(matches!(&*hear(&mut translator, first.outside, SERVER, 1), [Output::Answer { .. }]));
+    assert!(matches!(&*respond(&mut translator, first.outside, SERVER, 1), [Output::Answer { .. }]));
     assert!(matches!(
-        &*hear(&mut translator, first.outside, SERVER, 5),
+        &*respond(&mut translator, first.outside, SERVER, 5),
         [Output::Close(_), Output::Answer { .. }]
     ));
 }
@@ -139,7 +139,7 @@ fn client_without_port_gets_the_response_but_no_pinhole() {
     let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 0));
     let [Output::Begin(mapping), Output::Request { datagram, .. }] = &*outputs else { panic!("{outputs:?}") };
     assert_eq!(datagram, &request(1, 0));
-    assert!(matches!(&*hear(&mut translator, mapping.outside, SERVER, 1), [Output::Answer { .. }]));
+    assert!(matches!(&*respond(&mut translator, mapping.outside, SERVER, 1), [Output::Answer { .. }]));
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn only_requested_servers_may_respond_unless_caches_may() {
     let hole = opened(&ask(&mut strict, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
     for (from, id) in [(cache, 1), ("192.0.2.1:81", 1), (SERVER, 2)] {
         assert_eq!(
-            hear(&mut strict, hole.outside, from, id),
+            respond(&mut strict, hole.outside, from, id),
             [Output::Refused(socket(from), Refusal::Unasked)]
         );
     }
@@ -157,8 +157,11 @@ fn only_requested_servers_may_respond_unless_caches_may() {
         Translator::new(TranslatorConfig { answerers: Responders::Anybody, ..translating() }, [7; 16]);
     let hole = opened(&ask(&mut open, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
     assert_eq!(hole.server, None);
-    assert!(matches!(&*hear(&mut open, hole.outside, cache, 2), [Output::Refused(..)]));
-    assert!(matches!(&*hear(&mut open, hole.outside, cache, 1), [Output::Close(_), Output::Answer { .. }]));
+    assert!(matches!(&*respond(&mut open, hole.outside, cache, 2), [Output::Refused(..)]));
+    assert!(matches!(
+        &*respond(&mut open, hole.outside, cache, 1),
+        [Output::Close(_), Output::Answer { .. }]
+    ));
 }
 
 #[test]
@@ -170,7 +173,7 @@ fn caches_of_given_networks_may_respond_besides_the_server() {
     {
         let hole = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(id, 50_000)))[0];
         assert_eq!(hole.server, Some(socket(SERVER).ip()));
-        let outputs = hear(&mut translator, hole.outside, from, id);
+        let outputs = respond(&mut translator, hole.outside, from, id);
         assert_eq!(matches!(&*outputs, [Output::Close(_), Output::Answer { .. }]), is_taken, "{from}");
     }
 }
@@ -184,7 +187,7 @@ fn regress_a_response_closes_no_hole_that_another_server_may_come_through() {
     for id in 2..=5 {
         ask(&mut translator, Time::ZERO, CLIENT, "192.0.2.2:80", &request(id, 50_000));
     }
-    assert!(matches!(&*hear(&mut translator, first.outside, SERVER, 1), [Output::Answer { .. }]));
+    assert!(matches!(&*respond(&mut translator, first.outside, SERVER, 1), [Output::Answer { .. }]));
 }
 
 #[test]
@@ -209,8 +212,8 @@ fn other_datagrams_pass_unchanged_and_open_nothing() {
     let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, b"something else");
     let [Output::Begin(mapping), Output::Request { datagram, .. }] = &*outputs else { panic!("{outputs:?}") };
     assert_eq!(datagram, b"something else");
-    assert!(matches!(&*hear(&mut translator, mapping.outside, SERVER, 9), [Output::Answer { .. }]));
-    assert!(matches!(&*hear(&mut translator, mapping.outside, "192.0.2.2:80", 9), [Output::Refused(..)]));
+    assert!(matches!(&*respond(&mut translator, mapping.outside, SERVER, 9), [Output::Answer { .. }]));
+    assert!(matches!(&*respond(&mut translator, mapping.outside, "192.0.2.2:80", 9), [Output::Refused(..)]));
 }
 
 #[test]
@@ -230,7 +233,7 @@ fn responses_are_waited_for_thirty_seconds_and_mappings_stay_for_two_minutes() {
     let hole = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
     assert_eq!(translator.poll(Time::ZERO), Output::Timeout(Some(seconds(30))));
     assert!(drain(&mut translator, seconds(30)).is_empty());
-    assert!(matches!(&*hear(&mut translator, hole.outside, SERVER, 1), [Output::Refused(..)]));
+    assert!(matches!(&*respond(&mut translator, hole.outside, SERVER, 1), [Output::Refused(..)]));
     // Another request refreshes the mapping.
     ask(&mut translator, seconds(100), CLIENT, SERVER, &request(2, 50_000));
     assert!(drain(&mut translator, seconds(219)).is_empty());

@@ -15,7 +15,7 @@ pub(crate) struct Origin {
 }
 
 impl Upstream for Origin {
-    async fn ask(
+    async fn send_request(
         &self,
         _to: Option<SocketAddr>,
         _head: RequestHead,

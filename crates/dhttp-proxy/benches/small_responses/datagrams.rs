@@ -105,7 +105,7 @@ impl Loader {
         let (mut responses, mut waiting) = (0, 0);
         while now() < end {
             while waiting < window {
-                self.ask();
+                self.send_request();
                 waiting += 1;
             }
             self.outbox.send(&self.socket);
@@ -120,7 +120,7 @@ impl Loader {
         responses
     }
 
-    fn ask(&mut self) {
+    fn send_request(&mut self) {
         self.requested += 1;
         let id = self.seed + self.requested;
         let turn = usize::try_from(self.requested).unwrap_or(0) % self.requests.len();

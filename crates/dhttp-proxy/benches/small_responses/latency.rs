@@ -59,7 +59,7 @@ fn round(asking: &mut [ReturningClient; 2]) -> [Percentiles; 2] {
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..TURNS {
         for (asking, times) in asking.iter_mut().zip(&mut times) {
-            times.extend((0..TOGETHER).map(|_| asking.ask()));
+            times.extend((0..TOGETHER).map(|_| asking.send_request()));
             rest();
         }
     }
@@ -90,7 +90,7 @@ impl ReturningClient {
         socket.set_nonblocking(true).expect("it is a socket");
         let first = request(b"small.txt", &padding());
         let mut asking = Self { socket, request: first, buffer: [0; 2_048], requested: 0 };
-        asking.ask();
+        asking.send_request();
         if let Some(token) = token(&asking.buffer) {
             asking.request = request(b"small.txt", &token);
         }
@@ -98,7 +98,7 @@ impl ReturningClient {
     }
 
     /// Returns the response time of a request, in microseconds.
-    fn ask(&mut self) -> f64 {
+    fn send_request(&mut self) -> f64 {
         loop {
             self.requested += 1;
             self.request[..8].copy_from_slice(&self.requested.to_be_bytes());

@@ -123,7 +123,7 @@ impl Loader {
         let mut due: Vec<IpAddr> = turns.by_ref().take(WINDOW.into()).collect();
         while now() < end {
             for client in due.drain(..) {
-                self.ask(client);
+                self.send_request(client);
             }
             self.outbox.send(&self.socket);
             events.clear();
@@ -151,7 +151,7 @@ impl Loader {
         responses
     }
 
-    fn ask(&mut self, client: IpAddr) {
+    fn send_request(&mut self, client: IpAddr) {
         self.requested += 1;
         let Some(request) = self.requests.get(&client) else { return };
         let slot = self.outbox.slot(Endpoints { peer: self.server, local: Some(client) });

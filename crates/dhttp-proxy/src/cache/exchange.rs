@@ -82,7 +82,7 @@ async fn respond<U: Upstream>(
     let (head, body) =
         (for_server(&wanted.head, ours.map(|found| found.record.fields())), owned.body.clone());
     let asked_at = since_1970();
-    let fetched = ask(shared, owned, head, body, interims.clone()).await;
+    let fetched = send_request(shared, owned, head, body, interims.clone()).await;
     let times = Times { requested: asked_at, came: since_1970(), calendar: on_calendar() };
     let fetched = match (fetched, ours) {
         (Ok(UpstreamResponse { head, body: _, trailers: _ }), Some(found)) if head.status == 304 => {
@@ -91,7 +91,7 @@ async fn respond<U: Upstream>(
             }
             // It describes a response that is not stored: retry without our conditions.
             let head = for_server(&wanted.head, Some(Fields::new().as_lines()));
-            ask(shared, owned, head, owned.body.clone(), interims).await
+            send_request(shared, owned, head, owned.body.clone(), interims).await
         }
         (fetched, _) => fetched,
     };
@@ -114,14 +114,14 @@ async fn respond<U: Upstream>(
 }
 
 /// Sends the request; a 304 is a valid response only to a conditional one.
-async fn ask<U: Upstream>(
+async fn send_request<U: Upstream>(
     shared: &Shared<U>,
     owned: &OwnedRequest,
     head: RequestHead,
     body: Vec<u8>,
     interims: Option<Interims>,
 ) -> Result<UpstreamResponse, UpstreamFailure> {
-    let fetched = shared.upstream.ask(owned.to, head.clone(), body, owned.most, interims).await?;
+    let fetched = shared.upstream.send_request(owned.to, head.clone(), body, owned.most, interims).await?;
     if is_unasked(&head, fetched.head.status) {
         return Err(UNASKED.to_owned().into());
     }

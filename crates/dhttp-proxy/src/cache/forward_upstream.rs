@@ -36,7 +36,7 @@ impl ForwardUpstream {
 }
 
 impl Upstream for ForwardUpstream {
-    async fn ask(
+    async fn send_request(
         &self,
         to: Option<SocketAddr>,
         head: RequestHead,

@@ -22,7 +22,7 @@ use dhttp::handler::{Body, Response};
 pub trait Upstream: Send + Sync + 'static {
     /// Returns the whole response to a request; an intercepted one is sent to the server to which it was addressed. The error
     /// is a sentence. No body is longer than `most` bytes. Interim responses go to `interims`.
-    fn ask(
+    fn send_request(
         &self,
         to: Option<SocketAddr>,
         head: RequestHead,
@@ -68,7 +68,7 @@ impl UpstreamResponse {
 }
 
 impl Upstream for Origin {
-    async fn ask(
+    async fn send_request(
         &self,
         _to: Option<SocketAddr>,
         head: RequestHead,
@@ -87,11 +87,11 @@ impl Upstream for Origin {
         if let Some(interims) = interims {
             let name = self.name().to_owned();
             let on_interim = move |head: &ResponseHead| {
-                interims.say(head.status, gateway::response(head, &name).fields);
+                interims.send(head.status, gateway::response(head, &name).fields);
             };
             request.extensions_mut().insert(OnInterim(Arc::new(on_interim)));
         }
-        let (parts, body) = match Self::ask(self, request).await {
+        let (parts, body) = match Self::send_request(self, request).await {
             Ok(response) => response.into_parts(),
             Err(OriginError::Refused(status, sentence)) => {
                 return Ok(UpstreamResponse::refusal(status, &sentence));

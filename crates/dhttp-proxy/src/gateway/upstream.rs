@@ -129,7 +129,7 @@ impl Upstream {
                     each(ResponseItem::Interim(head)).map_err(|_| UpstreamError::program())?;
                 }
                 Some(Event::Head(head, framing)) => {
-                    self.client.hear(&self.authority, self.server, &head.fields);
+                    self.client.learn_from_response(&self.authority, self.server, &head.fields);
                     last = Some(persists(head.version, &head.fields));
                     each(ResponseItem::Head(head, framing)).map_err(|_| UpstreamError::program())?;
                 }

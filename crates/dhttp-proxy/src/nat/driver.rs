@@ -197,7 +197,7 @@ impl Driver {
                     counters.opened.fetch_add(1, Ordering::Relaxed);
                     let opened = self.holes.let_in(&hole);
                     self.check(opened);
-                    self.say(&format_args!("a hole at {} to {}", hole.outside, hole.inside));
+                    self.log_event(&format_args!("a hole at {} to {}", hole.outside, hole.inside));
                 }
                 Output::Close(hole) => {
                     counters.closed.fetch_add(1, Ordering::Relaxed);
@@ -286,23 +286,23 @@ impl Driver {
             Refusal::Unasked => &counters.refused_unasked,
         };
         counter.fetch_add(1, Ordering::Relaxed);
-        self.say(&format_args!("refused: {from}: {refusal}"));
+        self.log_event(&format_args!("refused: {from}: {refusal}"));
     }
 
     fn check(&self, result: Result<(), RulesError>) {
         if let Err(error) = result {
             self.shared.counters.failed.fetch_add(1, Ordering::Relaxed);
             tracing::warn!(%error, "the kernel refused a change of its rules");
-            self.say(&error);
+            self.log_event(&error);
         }
     }
 
-    fn say(&self, what: &dyn Display) {
+    fn log_event(&self, what: &dyn Display) {
         tracing::debug!("{what}");
         if let Ok(log) = self.shared.log.lock()
             && let Some(log) = log.as_ref()
         {
-            log.say(dhttp::clock::calendar(), what);
+            log.write_event(dhttp::clock::calendar(), what);
         }
     }
 

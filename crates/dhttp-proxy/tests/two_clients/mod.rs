@@ -152,7 +152,7 @@ impl Bodies {
 struct Origin(Bodies);
 
 impl Upstream for Origin {
-    async fn ask(
+    async fn send_request(
         &self,
         _to: Option<SocketAddr>,
         head: RequestHead,

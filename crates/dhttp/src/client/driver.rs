@@ -108,7 +108,7 @@ impl Driver {
             events.clear();
             // An interrupted wait has no events; any other failure would be a bug in this file.
             let _ = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), wait.as_ref());
-            self.hear();
+            self.count_plain_bytes();
             for event in events.drain(..) {
                 match event.data.u64() {
                     WAKER => {
@@ -171,7 +171,7 @@ impl Driver {
     }
 
     /// Reports bytes received by plain HTTP meanwhile, before the state machine considers a server silent.
-    fn hear(&mut self) {
+    fn count_plain_bytes(&mut self) {
         let heard = self.shared.heard.lock().map(|mut heard| std::mem::take(&mut *heard));
         for (server, bytes) in heard.unwrap_or_default() {
             self.machine.handle(self.clock.now(), Input::Heard(server, bytes));
@@ -209,7 +209,7 @@ impl Driver {
             }
         }
         if !question.race.as_ref().is_some_and(|race| race.leave_to_plain()) {
-            plain::ask(&self.shared, PendingRequest { race: None, ..question });
+            plain::send_request(&self.shared, PendingRequest { race: None, ..question });
         }
     }
 
@@ -220,7 +220,7 @@ impl Driver {
         let commands = self.shared.commands.lock().map(|mut all| all.as_mut().map(std::mem::take));
         for command in commands.ok().flatten().unwrap_or_default() {
             match command {
-                Command::Ask(question) => self.ask(*question),
+                Command::Ask(question) => self.send_request(*question),
                 Command::Learn(server, token) => self.machine.learn_token(self.clock.now(), server, &token),
                 // The caller may have stopped waiting.
                 Command::Export(to) => {
@@ -252,7 +252,7 @@ impl Driver {
         stored.collect()
     }
 
-    fn ask(&mut self, mut question: PendingRequest) {
+    fn send_request(&mut self, mut question: PendingRequest) {
         let now = self.clock.now();
         let is_raced = self.is_raced(&question);
         match self.machine.request(now, question.id, question.dhttp, &question.head) {
@@ -263,7 +263,7 @@ impl Driver {
                 self.questions.insert(question.id, question);
             }
             // Every refusal except a full table means plain HTTP, and then plain HTTP serves as well.
-            Err(_) => plain::ask(&self.shared, question),
+            Err(_) => plain::send_request(&self.shared, question),
         }
     }
 

@@ -99,7 +99,7 @@ impl KnownServers {
     }
 
     /// Applies a server's field `Alt-Svc` (RFC 7838): `dhttp=":PORT"` on its own host, or `clear`.
-    pub fn hear(&mut self, server: &str, field: &[u8]) {
+    pub fn apply_alt_svc(&mut self, server: &str, field: &[u8]) {
         let Ok(field) = std::str::from_utf8(field) else { return };
         if field.trim() == "clear" {
             self.ports.remove(server);
@@ -153,12 +153,12 @@ mod tests {
     #[test]
     fn servers_support_is_stored_as_text() {
         let mut known = KnownServers::default();
-        known.hear("h", b"h2=\":443\", dhttp=\":8080\"; ma=60");
-        known.hear("i:81", b"dhttp=\":81\"");
-        known.hear("other", b"dhttp=\"elsewhere:80\"");
+        known.apply_alt_svc("h", b"h2=\":443\", dhttp=\":8080\"; ma=60");
+        known.apply_alt_svc("i:81", b"dhttp=\":81\"");
+        known.apply_alt_svc("other", b"dhttp=\"elsewhere:80\"");
         assert_eq!(known.text(), "h 8080\ni:81 81\n");
         assert_eq!(KnownServers::from_text(&known.text()), Ok(known.clone()));
-        known.hear("h", b"clear");
+        known.apply_alt_svc("h", b"clear");
         assert_eq!(known.port("h"), None);
     }
 

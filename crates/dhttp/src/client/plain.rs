@@ -16,7 +16,7 @@ use super::{Command, Note, PendingRequest, Shared};
 use crate::clock::Clock;
 
 /// Sends the request in a thread of its own.
-pub(super) fn ask(shared: &Arc<Shared>, question: PendingRequest) {
+pub(super) fn send_request(shared: &Arc<Shared>, question: PendingRequest) {
     let (shared, sink, race) = (Arc::clone(shared), Arc::clone(&question.sink), question.race.clone());
     let spawned = thread::Builder::new().name("dhttp-plain".to_owned()).spawn(move || {
         if let Err(why) = exchange(&shared, &question)
@@ -49,7 +49,7 @@ fn exchange(shared: &Shared, question: &PendingRequest) -> Result<(), String> {
     alone(head, shared.port_field()).encode(&mut bytes);
     stream.write_all(&bytes).map_err(|error| failed("cannot write to", &error))?;
     let hear = |fields: &Fields| {
-        shared.hear(&url.authority(), Some(server.ip()), Some(dhttp.port()), fields);
+        shared.learn_from_response(&url.authority(), Some(server.ip()), Some(dhttp.port()), fields);
         let is_first = race.as_ref().is_none_or(|race| race.claim_for_plain());
         if race.is_some() && is_first {
             shared.tell(Command::Cancel(*id));

@@ -47,7 +47,7 @@ impl Race {
     /// Opens the connection for a request, which must not have a race yet.
     pub(super) fn begin(shared: &Arc<Shared>, question: &mut PendingRequest) {
         question.race = Some(Arc::default());
-        plain::ask(shared, question.clone());
+        plain::send_request(shared, question.clone());
     }
 
     /// Waits on the open connection until the request must be sent on it; `false` if it must not. `handshake` is the time that

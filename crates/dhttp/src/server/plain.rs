@@ -290,7 +290,7 @@ impl PlainConnection {
     }
 
     /// Sends an interim response before the deferred one. Returns `false` as above.
-    pub(super) fn say<H: Handler>(
+    pub(super) fn send_interim<H: Handler>(
         &mut self,
         around: &mut ConnectionContext<'_, H>,
         status: u16,

@@ -270,7 +270,7 @@ impl<H: Handler> Worker<H> {
                     self.plain(id, |plain, around| plain.respond_now(around, response, trailers));
                 }
                 (RequestChannel::Connection(id), ResponseEvent::Interim(status, fields)) => {
-                    self.plain(id, |plain, around| plain.say(around, status, &fields));
+                    self.plain(id, |plain, around| plain.send_interim(around, status, &fields));
                 }
             }
         }

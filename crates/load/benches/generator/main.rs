@@ -192,8 +192,8 @@ fn hasty(pages: u64) -> Plan {
 
 fn page(number: u64, begins: PageStart) -> Page {
     let user = u32::try_from(number % u64::from(USERS)).unwrap_or(0);
-    let ask = ObjectRequest { file: 0, after: Duration::ZERO, is_conditional: false };
-    Page { user, begins, objects: vec![ask], ends_session: false }
+    let request = ObjectRequest { file: 0, after: Duration::ZERO, is_conditional: false };
+    Page { user, begins, objects: vec![request], ends_session: false }
 }
 
 fn plan(schedule: Schedule, lasts: Duration, pages: Vec<Page>) -> Plan {

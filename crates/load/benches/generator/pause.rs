@@ -22,7 +22,7 @@ pub(crate) fn compare() {
         PAUSE.1.as_secs()
     );
     let expected = LONGER.map(|longer| (PAUSE.1.as_secs_f64() - longer) / SECONDS as f64);
-    say("expected", expected, PAUSE.1.as_secs_f64());
+    print("expected", expected, PAUSE.1.as_secs_f64());
     if let Some(server) = Server::start(ServerKind::Pausing) {
         let record = run(&even(RATE, SECONDS * 1_000), server.address, Protocol::KeepAlive, USERS, 1);
         for (name, of) in [("as intended", &record.intended), ("as sent", &record.experienced)] {
@@ -30,16 +30,16 @@ pub(crate) fn compare() {
                 let longer = Duration::from_secs_f64(longer).unwrap_or_default().as_nanos();
                 1.0 - of.count_between(0, longer) as f64 / of.len() as f64
             };
-            say(name, LONGER.map(above), of.max() as f64 / 1e9);
+            print(name, LONGER.map(above), of.max() as f64 / 1e9);
         }
     }
     let Some(server) = Server::start(ServerKind::Pausing) else { return };
     if let Some((shares, most)) = wrk::shares(server.address, SECONDS, USERS, LONGER) {
-        say("wrk, corrected", shares, most);
+        print("wrk, corrected", shares, most);
     }
 }
 
-fn say(name: &str, shares: [f64; 3], most: f64) {
+fn print(name: &str, shares: [f64; 3], most: f64) {
     let [tenth, half, nine] = shares.map(|share| 100.0 * share);
     println!("  {name:<15} 0.1 s {tenth:>6.2}%, 0.5 s {half:>6.2}%, 0.9 s {nine:>6.2}%, most {most:.3} s");
 }

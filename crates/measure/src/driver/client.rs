@@ -96,19 +96,19 @@ struct Client<'a> {
 impl Client<'_> {
     fn run(mut self) -> Result<FetchedPage, Error> {
         let mut buffer = Box::new([0; 65_536]);
-        let mut wakes = self.obey()?;
+        let mut wakes = self.execute_outputs()?;
         while !self.robot.is_done() {
             for (id, flags) in self.wait(wakes)? {
-                self.attend(id, flags, buffer.as_mut_slice())?;
-                self.obey()?;
+                self.handle_readiness(id, flags, buffer.as_mut_slice())?;
+                self.execute_outputs()?;
             }
-            wakes = self.obey()?;
+            wakes = self.execute_outputs()?;
         }
         Ok(self.fetched)
     }
 
     /// Executes the robot's outputs until there are none.
-    fn obey(&mut self) -> Result<Option<Time>, Error> {
+    fn execute_outputs(&mut self) -> Result<Option<Time>, Error> {
         loop {
             let now = self.clock.now();
             match self.robot.poll(now) {
@@ -160,7 +160,12 @@ impl Client<'_> {
     }
 
     /// Passes a socket's data to the robot.
-    fn attend(&mut self, id: ConnectionId, flags: PollFlags, buffer: &mut [u8]) -> Result<(), Error> {
+    fn handle_readiness(
+        &mut self,
+        id: ConnectionId,
+        flags: PollFlags,
+        buffer: &mut [u8],
+    ) -> Result<(), Error> {
         let Some(connection) = self.connections.get_mut(&id) else { return Ok(()) };
         if !connection.is_open() {
             match connection.conclude_opening() {

@@ -173,7 +173,7 @@ impl DhttpEndpoint {
     }
 
     /// Passes a connection's events to the state machine.
-    pub(super) fn attend(
+    pub(super) fn handle_readiness(
         &mut self,
         now: Time,
         id: ConnectionId,
@@ -207,7 +207,7 @@ impl DhttpEndpoint {
     }
 
     /// Executes the state machine's outputs until it waits.
-    pub(super) fn obey(&mut self, now: Time) -> Result<(), Error> {
+    pub(super) fn execute_outputs(&mut self, now: Time) -> Result<(), Error> {
         loop {
             match self.machine.poll(now) {
                 Output::Close(id) => {

@@ -108,7 +108,7 @@ struct Ready {
 impl Client<'_> {
     fn run(mut self) -> Result<FetchedPage, Error> {
         let mut buffer = Box::new([0; 65_536]);
-        let mut wakes = self.obey()?;
+        let mut wakes = self.execute_outputs()?;
         while !self.visitor.is_done() {
             let Ready { has_datagrams, has_connections, connections } = self.wait(wakes)?;
             if has_datagrams {
@@ -118,17 +118,17 @@ impl Client<'_> {
                 self.accept()?;
             }
             for (name, flags) in connections {
-                self.attend(name, flags, buffer.as_mut_slice())?;
-                self.obey()?;
+                self.handle_readiness(name, flags, buffer.as_mut_slice())?;
+                self.execute_outputs()?;
             }
-            wakes = self.obey()?;
+            wakes = self.execute_outputs()?;
         }
         self.fetched.channels = Some(self.visitor.counts());
         Ok(self.fetched)
     }
 
     /// Executes the state machine's outputs until there are none.
-    fn obey(&mut self) -> Result<Option<Time>, Error> {
+    fn execute_outputs(&mut self) -> Result<Option<Time>, Error> {
         loop {
             let now = self.clock.now();
             let output = match self.visitor.poll(now) {
@@ -199,7 +199,7 @@ impl Client<'_> {
                     let now = self.clock.now();
                     let datagram = buffer.get(..length).unwrap_or_default();
                     self.visitor.handle(now, Input::Dhttp(client::Input::Datagram(self.server, datagram)));
-                    self.obey()?;
+                    self.execute_outputs()?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => self.forgive(error)?,
@@ -231,7 +231,7 @@ impl Client<'_> {
                     self.connections.insert(Name::Opened(id), connection);
                     let now = self.clock.now();
                     self.visitor.handle(now, Input::Dhttp(client::Input::Accepted(id, self.server)));
-                    self.obey()?;
+                    self.execute_outputs()?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
@@ -257,7 +257,7 @@ impl Client<'_> {
     }
 
     /// Passes a connection's data to the state machine.
-    fn attend(&mut self, name: Name, flags: PollFlags, buffer: &mut [u8]) -> Result<(), Error> {
+    fn handle_readiness(&mut self, name: Name, flags: PollFlags, buffer: &mut [u8]) -> Result<(), Error> {
         let Some(connection) = self.connections.get_mut(&name) else { return Ok(()) };
         if !connection.is_open() {
             match (connection.conclude_opening(), name) {

@@ -191,7 +191,7 @@ impl Server {
                 return Ok(self.served);
             }
             for (id, flags) in connections {
-                self.attend(id, flags)?;
+                self.handle_readiness(id, flags)?;
             }
             self.attend_desk(has_datagrams, lanes)?;
             self.accept()?;
@@ -247,9 +247,9 @@ impl Server {
             endpoint.receive(self.clock.now(), self.service.processing, self.buffer.as_mut_slice())?;
         }
         for (id, flags) in lanes {
-            endpoint.attend(self.clock.now(), id, flags, &self.service.profile)?;
+            endpoint.handle_readiness(self.clock.now(), id, flags, &self.service.profile)?;
         }
-        endpoint.obey(self.clock.now())
+        endpoint.execute_outputs(self.clock.now())
     }
 
     fn accept(&mut self) -> Result<(), Error> {
@@ -276,7 +276,7 @@ impl Server {
                         is_lost: false,
                     };
                     self.connections.insert(id, visitor);
-                    self.obey(id)?;
+                    self.execute_outputs(id)?;
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(()),
                 // The client aborted before it was accepted.
@@ -287,16 +287,16 @@ impl Server {
     }
 
     /// Passes a socket's data to its connection's state machine, and executes its outputs.
-    fn attend(&mut self, id: u64, flags: PollFlags) -> Result<(), Error> {
+    fn handle_readiness(&mut self, id: u64, flags: PollFlags) -> Result<(), Error> {
         let Some(visitor) = self.connections.get_mut(&id) else { return Ok(()) };
         if flags.contains(PollFlags::POLLOUT) && visitor.connection.write_what_waits().is_err() {
             visitor.machine.handle(self.clock.now(), Input::Reset);
-            return self.obey(id);
+            return self.execute_outputs(id);
         }
         if flags.contains(PollFlags::POLLOUT) && visitor.rest.is_some() {
             // An aborted response has no rest.
             let _ = visitor.go_on(self.clock.now());
-            self.obey(id)?;
+            self.execute_outputs(id)?;
         }
         let Some(visitor) = self.connections.get_mut(&id) else { return Ok(()) };
         if visitor.is_leaving {
@@ -318,7 +318,7 @@ impl Server {
             Ok(ReadResult::End) => visitor.machine.handle(now, Input::EndOfStream),
             Err(_) => visitor.machine.handle(now, Input::Reset),
         }
-        self.obey(id)
+        self.execute_outputs(id)
     }
 
     /// Handles expired deadlines of the state machines.
@@ -330,13 +330,13 @@ impl Server {
             .filter(|(_, visitor)| visitor.wakes.is_some_and(|moment| moment <= now))
             .map(|(id, _)| *id)
             .collect();
-        late.into_iter().try_for_each(|id| self.obey(id))
+        late.into_iter().try_for_each(|id| self.execute_outputs(id))
     }
 
     fn respond_what_is_due(&mut self) -> Result<(), Error> {
         if let Some(endpoint) = &mut self.endpoint {
             endpoint.respond(self.clock.now(), &self.service.site, &self.service.profile)?;
-            endpoint.obey(self.clock.now())?;
+            endpoint.execute_outputs(self.clock.now())?;
         }
         while let Some(entry) = self.due.first_entry() {
             let (moment, id) = *entry.key();
@@ -349,14 +349,14 @@ impl Server {
             let Some(wanted) = visitor.wanted.take() else { continue };
             // It fails if the client has disconnected: then no response is needed.
             if visitor.respond(now, request, &wanted, (&self.service, self.endpoint.as_ref())).is_ok() {
-                self.obey(id)?;
+                self.execute_outputs(id)?;
             }
         }
         Ok(())
     }
 
     /// Executes the outputs of a connection's state machine until there are none.
-    fn obey(&mut self, id: u64) -> Result<(), Error> {
+    fn execute_outputs(&mut self, id: u64) -> Result<(), Error> {
         loop {
             let Some(visitor) = self.connections.get_mut(&id) else { return Ok(()) };
             let now = self.clock.now();

@@ -53,7 +53,7 @@ pub(crate) fn gateway(host: &Host, timeout: TimeoutSetting) -> Gateway {
                 Resend::Adaptive { first, least, most: stall, times: 3, queue: 0, queued: stall };
         }
         let mut known = KnownServers::default();
-        known.hear(&address(SERVER, PORT).to_string(), format!("dhttp=\":{PORT}\"").as_bytes());
+        known.apply_alt_svc(&address(SERVER, PORT).to_string(), format!("dhttp=\":{PORT}\"").as_bytes());
         Gateway::start("127.0.0.1:0".parse().unwrap(), config, known, None, None).unwrap()
     })
 }

@@ -158,12 +158,12 @@ impl Population {
         match input {
             Input::Datagram(Datagram { peer: _, port, payload }) => {
                 self.counts.bytes += payload.len() as u64;
-                self.tell(now, usize::from(port - PORT), ClientInput::Datagram(SERVER, &payload));
+                self.deliver(now, usize::from(port - PORT), ClientInput::Datagram(SERVER, &payload));
             }
             Input::Accepted(socket, port, _) => {
                 let user = usize::from(port - PORT);
                 self.sockets.insert(socket, user);
-                self.tell(now, user, ClientInput::Accepted(name(socket), SERVER));
+                self.deliver(now, user, ClientInput::Accepted(name(socket), SERVER));
             }
             Input::Data(socket, bytes) => {
                 let Some(user) = self.sockets.get(&socket).copied() else { return };
@@ -171,7 +171,7 @@ impl Population {
                 if self.users[user].connections.has(socket) {
                     self.read(now, user, socket, &bytes);
                 } else {
-                    self.tell(now, user, ClientInput::Received(name(socket), &bytes));
+                    self.deliver(now, user, ClientInput::Received(name(socket), &bytes));
                 }
             }
             Input::Connected(socket) => {
@@ -190,7 +190,7 @@ impl Population {
                         self.request_over_tcp(user, request);
                     }
                 } else {
-                    self.tell(now, user, ClientInput::Ended(name(socket)));
+                    self.deliver(now, user, ClientInput::Ended(name(socket)));
                 }
             }
             Input::Written(_) => {}
@@ -247,7 +247,7 @@ impl Population {
         self.listen(now, number);
     }
 
-    fn tell(&mut self, now: Time, user: usize, reported: ClientInput<'_>) {
+    fn deliver(&mut self, now: Time, user: usize, reported: ClientInput<'_>) {
         if let Some(client) = &mut self.users[user].client {
             client.handle(now, reported);
         }

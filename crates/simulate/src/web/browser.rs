@@ -172,16 +172,16 @@ impl Browser {
                 if self.accepted.contains(&socket) {
                     self.reported(now, dhttp::Input::Received(opened(socket), &bytes));
                 } else {
-                    self.tell(now, socket, |id| robot::Input::Received(id, &bytes));
+                    self.deliver(now, socket, |id| robot::Input::Received(id, &bytes));
                 }
                 self.steps.push_front(BrowserStep::Work(self.config.times.reading(bytes.len())));
             }
-            Input::Connected(socket) => self.tell(now, socket, robot::Input::Connected),
+            Input::Connected(socket) => self.deliver(now, socket, robot::Input::Connected),
             Input::Finished(socket) | Input::Closed(socket) if self.accepted.remove(&socket) => {
                 self.reported(now, dhttp::Input::Ended(opened(socket)));
                 self.steps.push_back(BrowserStep::Close(socket));
             }
-            Input::Finished(socket) => self.tell(now, socket, robot::Input::EndOfStream),
+            Input::Finished(socket) => self.deliver(now, socket, robot::Input::EndOfStream),
             Input::Written(socket) => {
                 if let Some(line) = self.connections.get_mut(&socket) {
                     line.is_writing = false;
@@ -197,14 +197,14 @@ impl Browser {
                     Failure::Reset => Break::Reset,
                     Failure::TimedOut => Break::Unreachable,
                 };
-                self.tell(now, socket, |id| robot::Input::Broken(id, why));
+                self.deliver(now, socket, |id| robot::Input::Broken(id, why));
             }
             Input::Closed(_) => {}
         }
     }
 
     /// Handles an event of the client's own connections.
-    fn tell<'a>(
+    fn deliver<'a>(
         &mut self,
         now: Time,
         socket: SocketId,

@@ -143,15 +143,15 @@ impl WebServer {
             }
             Input::Data(socket, bytes) => match self.queue.find(socket) {
                 Some(waiting) => waiting.bytes.extend_from_slice(&bytes),
-                None => self.tell(now, socket, server::Input::Received(&bytes)),
+                None => self.deliver(now, socket, server::Input::Received(&bytes)),
             },
             Input::Finished(socket) => match self.queue.find(socket) {
                 Some(waiting) => waiting.is_finished = true,
-                None => self.tell(now, socket, server::Input::EndOfStream),
+                None => self.deliver(now, socket, server::Input::EndOfStream),
             },
             Input::Failed(socket, _) | Input::Closed(socket) => {
                 self.queue.forget(socket);
-                self.tell(now, socket, server::Input::Reset);
+                self.deliver(now, socket, server::Input::Reset);
                 self.connections.remove(&socket);
             }
             Input::Written(socket) => {
@@ -222,10 +222,10 @@ impl WebServer {
         let Waiting { client, bytes, is_finished } = waiting;
         self.accept(now, socket, client);
         if !bytes.is_empty() {
-            self.tell(now, socket, server::Input::Received(&bytes));
+            self.deliver(now, socket, server::Input::Received(&bytes));
         }
         if is_finished {
-            self.tell(now, socket, server::Input::EndOfStream);
+            self.deliver(now, socket, server::Input::EndOfStream);
         }
         true
     }
@@ -248,7 +248,7 @@ impl WebServer {
         }
     }
 
-    fn tell(&mut self, now: Time, socket: SocketId, input: server::Input<'_>) {
+    fn deliver(&mut self, now: Time, socket: SocketId, input: server::Input<'_>) {
         if let Some(line) = self.connections.get_mut(&socket) {
             line.connection.handle(now, input);
             self.drain(now, socket);

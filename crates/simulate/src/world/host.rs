@@ -311,11 +311,11 @@ impl<A: Application> Host<A> {
                 self.datagrams.push_back((local, peer, Segment::datagram(payload)));
             }
             Action::Connect(peer) => self.connect(now, peer),
-            Action::Write(id, payload) => self.tell(now, id, tcp::Input::Write(payload)),
-            Action::WriteLast(id, payload) => self.tell(now, id, tcp::Input::WriteLast(payload)),
-            Action::Shutdown(id) => self.tell(now, id, tcp::Input::Shutdown),
-            Action::Close(id) => self.tell(now, id, tcp::Input::Close),
-            Action::Abort(id) => self.tell(now, id, tcp::Input::Abort),
+            Action::Write(id, payload) => self.deliver(now, id, tcp::Input::Write(payload)),
+            Action::WriteLast(id, payload) => self.deliver(now, id, tcp::Input::WriteLast(payload)),
+            Action::Shutdown(id) => self.deliver(now, id, tcp::Input::Shutdown),
+            Action::Close(id) => self.deliver(now, id, tcp::Input::Close),
+            Action::Abort(id) => self.deliver(now, id, tcp::Input::Abort),
         }
         None
     }
@@ -409,7 +409,7 @@ impl<A: Application> Host<A> {
         let port = self.free_port(peer);
         let local = Address { host: self.id, port };
         let id = self.insert(connection, local, peer, false);
-        self.tell(now, id, tcp::Input::Open);
+        self.deliver(now, id, tcp::Input::Open);
     }
 
     fn accept(&mut self, from: Address, to: Address, segment: &Segment) -> Option<SocketId> {
@@ -460,7 +460,7 @@ impl<A: Application> Host<A> {
         }
     }
 
-    fn tell(&mut self, now: Time, id: SocketId, input: tcp::Input<'_>) {
+    fn deliver(&mut self, now: Time, id: SocketId, input: tcp::Input<'_>) {
         if let Some(socket) = self.socket(id) {
             socket.connection.handle(now, input);
             self.restless.push_back(id);

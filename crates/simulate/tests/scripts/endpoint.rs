@@ -74,18 +74,18 @@ impl Endpoint {
         arriving.options.syn = Some(Box::new(syn));
         arriving.options.timestamps = None;
         if is_client {
-            self.tell(Input::Open);
+            self.deliver(Input::Open);
             self.advance(Time::ZERO + half * 2);
             arriving.flags = Flags { syn: true, ack: true, ..Flags::default() };
             arriving.acknowledgement = 1;
-            self.tell(Input::Segment(&arriving));
+            self.deliver(Input::Segment(&arriving));
         } else {
             arriving.flags = Flags { syn: true, ..Flags::default() };
-            self.tell(Input::Segment(&arriving));
+            self.deliver(Input::Segment(&arriving));
             self.advance(Time::ZERO + half * 2);
             let mut ack = plain(1, Payload::EMPTY);
             ack.acknowledgement = 1;
-            self.tell(Input::Segment(&ack));
+            self.deliver(Input::Segment(&ack));
         }
         let scale = self.sent.iter().find_map(|(_, segment)| segment.options.syn.as_ref()?.window_scale);
         self.scale = scale.unwrap_or(0);
@@ -115,12 +115,12 @@ impl Endpoint {
             return Err(format!("unexpected at {}: {}", millis(*at), show(segment)));
         }
         match what {
-            ScriptEvent::Write(bytes) => self.tell(Input::Write(Payload::from(vec![7; *bytes]))),
+            ScriptEvent::Write(bytes) => self.deliver(Input::Write(Payload::from(vec![7; *bytes]))),
             ScriptEvent::Read => self.read(),
-            ScriptEvent::Shutdown => self.tell(Input::Shutdown),
-            ScriptEvent::Close => self.tell(Input::Close),
-            ScriptEvent::Abort => self.tell(Input::Abort),
-            ScriptEvent::Arrive(numbers) => self.tell(Input::Segment(&arriving(numbers))),
+            ScriptEvent::Shutdown => self.deliver(Input::Shutdown),
+            ScriptEvent::Close => self.deliver(Input::Close),
+            ScriptEvent::Abort => self.deliver(Input::Abort),
+            ScriptEvent::Arrive(numbers) => self.deliver(Input::Segment(&arriving(numbers))),
             ScriptEvent::Sends(_) | ScriptEvent::Told(_) | ScriptEvent::Quiet => {}
         }
         Ok(())
@@ -150,7 +150,7 @@ impl Endpoint {
         self.now = until;
     }
 
-    fn tell(&mut self, input: Input<'_>) {
+    fn deliver(&mut self, input: Input<'_>) {
         self.connection.handle(self.now, input);
         self.poll();
     }
