@@ -219,7 +219,7 @@ impl Dumbbell {
     }
 
     fn add_crowd(&mut self, protocol: UserProtocol, machine: usize) -> Result<HostId, Error> {
-        let random = self.seed.stream("population", machine as u64);
+        let random = self.seed.stream("crowd", machine as u64);
         let server = Address { host: HostId(0), port: PORT };
         let population = Population::new(protocol, server, OBJECTS, USERS, random);
         let round_trip = ROUND_TRIPS.get(machine).copied().unwrap_or(ROUND_TRIP);
