@@ -83,7 +83,8 @@ impl Paths {
     pub fn for_router(mut self) -> Self {
         let directories: Vec<_> = std::env::split_paths(&program_path()).collect();
         // Either may be a link to a program elsewhere, as `/usr/sbin/ip` is on Debian.
-        let programs = directories.iter().flat_map(|directory| ["nft", "ip"].map(|name| directory.join(name)));
+        let programs =
+            directories.iter().flat_map(|directory| ["nft", "ip"].map(|name| directory.join(name)));
         self.execute.extend(programs.filter_map(|program| program.canonicalize().ok()));
         self.execute.extend(directories);
         self.execute.extend(PROGRAMS.map(PathBuf::from));
