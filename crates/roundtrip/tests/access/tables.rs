@@ -174,7 +174,10 @@ fn a_table_has_distributions_and_responses_of_one_size_are_one_file() {
             "json",
         ]);
         let stderr = String::from_utf8_lossy(&printed.stderr).into_owned();
-        assert!(printed.status.success() && stderr.contains("responses of one size are one file"), "{stderr}");
+        assert!(
+            printed.status.success() && stderr.contains("responses of one size are one file"),
+            "{stderr}"
+        );
         serde_json::from_slice::<Vec<Value>>(&printed.stdout).unwrap()
     });
     assert_eq!(one, other);
