@@ -96,7 +96,7 @@ pub struct DumbbellResult {
     pub dhttp: DhttpCounts,
     /// Throughput of each competing flow, in bits per second.
     pub flows: Vec<f64>,
-    /// What all users received after the first seconds.
+    /// Responses and bytes of all users after the first seconds.
     pub users: UserCounts,
     /// Seconds of that.
     pub seconds: f64,

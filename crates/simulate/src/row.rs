@@ -4,10 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use pageload::robot::PageEvent;
+use pageload::robot::{Failure, PageEvent};
 use scenario::Scenario;
 use trace::{Cause, Row, Stall, Summary};
-use wire::Duration;
+use wire::{Duration, Time};
 
 use crate::error::Error;
 use crate::page::{Experiment, Hosts, PageResult};
@@ -32,7 +32,10 @@ pub fn simulate(scenario: &Scenario, hosts: Hosts) -> Result<Row, Error> {
     // Failures come first.
     let mut notes = Vec::from_iter(failures(&runs));
     if experiment.may_lose() {
-        notes.extend(scenario::robot::destroyed(&runs.iter().map(lost).collect::<Vec<_>>()));
+        let lost = |run| {
+            failed_objects(run).map(|(_, object, failure)| format!("object {object}: {failure}")).collect()
+        };
+        notes.extend(scenario::robot::destroyed(&runs.iter().map(lost).collect::<Vec<Vec<String>>>()));
     }
     notes.extend(experiment.notes().to_vec());
     notes.extend(session(&experiment, &runs));
@@ -84,10 +87,10 @@ fn session(experiment: &Experiment, runs: &[PageResult]) -> Option<String> {
     (pages > 1).then(|| format!("pages of the session, in ms: {}", means.join(", ")))
 }
 
-/// Failures of objects that were requested.
-fn lost(run: &PageResult) -> Vec<String> {
-    let failures = run.reports.iter().filter_map(|report| match report.what {
-        PageEvent::ObjectFailed { object, failure } => Some(format!("object {}: {failure}", object + 1)),
+/// Failures of objects that were requested: time, number of the object from 1, and reason.
+fn failed_objects(run: &PageResult) -> impl Iterator<Item = (Time, usize, Failure)> {
+    run.reports.iter().filter_map(|report| match report.what {
+        PageEvent::ObjectFailed { object, failure } => Some((report.at, object + 1, failure)),
         PageEvent::RequestSent { .. }
         | PageEvent::HeadReceived { .. }
         | PageEvent::ObjectFound { .. }
@@ -96,8 +99,7 @@ fn lost(run: &PageResult) -> Vec<String> {
         | PageEvent::ObjectComplete { .. }
         | PageEvent::Fault { .. }
         | PageEvent::Finished { .. } => None,
-    });
-    failures.collect()
+    })
 }
 
 /// Time in which the path sent no useful data, in round trips.
@@ -145,22 +147,11 @@ fn failures(runs: &[PageResult]) -> Option<String> {
     let first = failed.first()?;
     let why = match first.ended {
         RunEnd::OutOfTime | RunEnd::OutOfEvents => format!("after {} events", first.events),
-        RunEnd::Finished | RunEnd::Quiet => first
-            .reports
-            .iter()
-            .find_map(|report| match report.what {
-                PageEvent::ObjectFailed { object, failure } => {
-                    let after = report.at.since(first.began).as_secs_f64();
-                    Some(format!("after {after:.0} s: object {} did not come: {failure}", object + 1))
-                }
-                PageEvent::RequestSent { .. }
-                | PageEvent::HeadReceived { .. }
-                | PageEvent::ObjectFound { .. }
-                | PageEvent::TooManyObjects { .. }
-                | PageEvent::FirstBytesReceived { .. }
-                | PageEvent::ObjectComplete { .. }
-                | PageEvent::Fault { .. }
-                | PageEvent::Finished { .. } => None,
+        RunEnd::Finished | RunEnd::Quiet => failed_objects(first)
+            .next()
+            .map(|(at, object, failure)| {
+                let after = at.since(first.began).as_secs_f64();
+                format!("after {after:.0} s: object {object} did not come: {failure}")
             })
             .unwrap_or_else(|| "with nothing left to do".to_owned()),
     };
