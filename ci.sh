@@ -61,7 +61,7 @@ all_tests() {
   local output
   output="$(mktemp)"
   if [ "$(id -u)" = 0 ]; then local -x ROUNDTRIP_REQUIRE_KERNEL=1; fi
-  cargo test "$@" 2>&1 | tee "$output"
+  cargo test --no-fail-fast "$@" 2>&1 | tee "$output"
   echo "skipped:"
   while read -r line; do
     case "$line" in *"skipped: "*) echo "${line##*skipped: }" ;; esac

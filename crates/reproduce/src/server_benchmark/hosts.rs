@@ -113,7 +113,7 @@ mod tests {
             let before = hosts.spent_s();
             from.run(move || {
                 let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(Error::io("send"))?;
-                for _ in 0..2_000 {
+                for _ in 0..10_000 {
                     // No program listens there, but the kernel receives it all the same.
                     socket.send_to(&[0; 32], (to, 9)).map_err(Error::io("send"))?;
                 }
@@ -122,8 +122,9 @@ mod tests {
             .unwrap();
             hosts.spent_s() - before
         };
-        assert!(took(SERVER, &hosts.users) > 0.0);
-        // A sender to itself uses CPU time of its own host alone.
-        assert_eq!(took(USERS, &hosts.users), 0.0);
+        let across = took(SERVER, &hosts.users);
+        // A sender to itself uses CPU time of its own host; the other host may answer a neighbour's question meanwhile.
+        let within = took(USERS, &hosts.users);
+        assert!(across > 4.0 * within, "{across} s across the link, {within} s within the host");
     }
 }
