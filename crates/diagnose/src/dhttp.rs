@@ -3,24 +3,23 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | (here) | [`Dialogues`]: all clients and servers; parsing of datagrams |
+//! | (here) | [`Dialogues`]: all clients and servers |
 //! | `dialogue` | one client and one server: requests, responses, and where their time went |
-//! | `opened` | responses on a connection that the server opened |
 //!
-//! Not a strict reader (`dhttp-proto` has one), and not UDP in general: a server is recognized by a request to it, and
+//! Messages are read by [`dissect::dhttp`]. Not UDP in general: a server is recognized by a request to it, and
 //! datagrams that belong to no request are skipped.
 
 mod dialogue;
-mod opened;
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeMap, VecDeque};
 
+use dissect::Mark;
+use dissect::dhttp::{Request, split_id};
 use wire::packet::{Packet, TcpSegment, UdpDatagram};
 use wire::{Duration, Time};
 
 use crate::cause::{CauseInfo, Fix, Party};
-use crate::gap::Mark;
 use crate::report::FlowReport;
 use crate::table::Options;
 
@@ -86,7 +85,7 @@ impl Dialogues {
             }
             true
         } else if let Some(dialogue) = self.all.get_mut(&(destination, source))
-            && let Some((id, rest)) = id(udp.payload)
+            && let Some((id, rest)) = split_id(udp.payload)
         {
             let mark = dialogue.counts(mark, udp.payload_length);
             dialogue.respond(mark, id, rest);
@@ -139,54 +138,3 @@ impl Dialogues {
         self.doors.retain(|_, key| self.all.contains_key(key));
     }
 }
-
-/// A client's request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Request<'a> {
-    id: u64,
-    /// The TCP port at which the client accepts connections; 0 if it accepts none.
-    port: u16,
-    is_again: bool,
-    method: &'a str,
-    target: &'a str,
-}
-
-impl<'a> Request<'a> {
-    /// Parses a request; `None` for every other datagram.
-    fn read(payload: &'a [u8]) -> Option<Self> {
-        let (id, rest) = id(payload)?;
-        let ([high, low, flags], http) = rest.split_first_chunk::<3>()?;
-        let line = http.split(|byte| *byte == b'\r').next()?;
-        let (line, version) = std::str::from_utf8(line).ok()?.rsplit_once(' ')?;
-        let (method, target) = line.split_once(' ')?;
-        let is_method = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_uppercase());
-        let port = u16::from_be_bytes([*high, *low]);
-        // A request resent to bypass a cache: nothing was lost.
-        let is_past = http.windows(PAST.len()).any(|bytes| bytes == PAST);
-        (*flags <= 1 && version == "HTTP/1.1" && is_method).then_some(Self {
-            id,
-            port,
-            is_again: *flags == 1 && !is_past,
-            method,
-            target,
-        })
-    }
-}
-
-/// Beginning of the `DHTTP-Past` field.
-const PAST: &[u8] = b"\r\nDHTTP-Past:";
-
-/// Splits off the id with which every message begins.
-fn id(payload: &[u8]) -> Option<(u64, &[u8])> {
-    let (id, rest) = payload.split_first_chunk()?;
-    Some((u64::from_be_bytes(*id), rest))
-}
-
-/// Returns the status code of an HTTP response.
-fn status(response: &[u8]) -> Option<u16> {
-    let rest = response.strip_prefix(b"HTTP/1.")?.get(2..5)?;
-    std::str::from_utf8(rest).ok()?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests;

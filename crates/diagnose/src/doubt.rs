@@ -1,10 +1,10 @@
 //! Reasons for which time is `unknown`: what the capture lacks, or what makes it ambiguous.
 
+use dissect::Side;
 use wire::Duration;
 
 use crate::causes::{retransmission, send_buffer_limited};
 use crate::gap::{Gap, GapEnd, GapStart};
-use crate::side::Side;
 
 /// Reason for which the cause of some time is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,11 +5,11 @@
 //! Round trips, pauses and timestamps vary by seed. Rules were fixed by the even seeds; the odd ones were scored once,
 //! afterwards, without a mistake.
 
+use dissect::Side;
 use wire::Duration;
 
 use crate::report::{FlowReport, VantagePoint};
 use crate::script::Script;
-use crate::side::Side;
 use crate::{Cause, Severity};
 
 /// A conversation in the making: what each side sends, as a script.

@@ -3,12 +3,12 @@
 //! A connection retains the worst findings of each cause and counts all of them: memory does not grow with the packets.
 //! `retention::Keep` limits their number.
 
+use dissect::Side;
 use wire::{Duration, Time};
 
 use crate::cause::{Cause, CauseInfo, Describe as _};
 use crate::gap::millis;
 pub use crate::judge::Confidence;
-use crate::side::Side;
 
 /// A stall and its cause.
 #[derive(Clone, Debug)]

@@ -5,7 +5,6 @@
 //! | (here) | [`Flow`]: what each segment is to the connection |
 //! | `acknowledgements` | acknowledgements, and windows with them |
 //! | `handshake` | what SYNs agree on |
-//! | `record` | TLS records that close a connection |
 //! | `closed_windows` | windows that a receiver closes |
 //! | `message_progress` | progress of a message: what a wider window would save |
 //! | `facts` | facts of a gap when it ends |
@@ -27,13 +26,20 @@ mod ledger;
 mod message_progress;
 mod notes;
 pub(crate) mod opening;
-mod record;
 mod repairs;
 mod spending;
 mod state;
 
 use core::net::{IpAddr, SocketAddr};
 
+use dissect::hosts::Hosts;
+use dissect::http::Conversation;
+use dissect::path::Path;
+use dissect::plot::Plot;
+use dissect::sender::{Sender, SequenceRelation};
+use dissect::tls::Tls;
+use dissect::turns::Turns;
+use dissect::{Both, Mark, Segment, Side, record};
 use wire::packet::{Flags, Packet};
 use wire::{Bytes, Duration, Time};
 
@@ -41,20 +47,11 @@ use crate::account::{Account, Share};
 use crate::cause::Cause;
 use crate::doubt::{Doubt, Doubts};
 use crate::finding::Findings;
-use crate::gap::{GapEnd, GapStart, Mark};
-use crate::hosts::Hosts;
-use crate::http::Conversation;
-use crate::path::Path;
-use crate::plot::Plot;
+use crate::gap::{GapEnd, GapStart};
 use crate::report::{ExchangeReport, FlowReport, Oddities, Protocol};
 use crate::retention::Keep;
-use crate::segment::Segment;
-use crate::sender::{Sender, SequenceRelation};
-use crate::side::{Both, Side};
 use crate::table::Options;
 use crate::tick;
-use crate::tls::Tls;
-use crate::turns::Turns;
 
 use failures::{MidTransferReset, SmallMtu};
 use opening::Opening;
@@ -86,7 +83,7 @@ pub(crate) struct Flow {
     since: Time,
     path: Path,
     ends: Both<EndState>,
-    conversation: Conversation,
+    conversation: Conversation<Account>,
     findings: Findings,
     account: Account,
     plot: Option<Box<Plot>>,

@@ -206,9 +206,9 @@ mod tests {
     use wire::packet::{Flags, Packet, TcpBuilder, Transport};
 
     use super::*;
-    use crate::segment::Segment;
-    use crate::side::Side;
     use crate::table::Options;
+    use dissect::Segment;
+    use dissect::Side;
 
     fn key(number: u32) -> (Key, Flow) {
         let [a, b, c, d] = number.to_be_bytes();

@@ -7,10 +7,12 @@
 
 use wire::{Duration, Time};
 
+use dissect::flight::Flight;
+use dissect::http::MessageFacts;
+use dissect::sender::Ack;
+use dissect::{Mark, Side};
+
 use crate::causes::opening::MessageProgress;
-use crate::flight::Flight;
-use crate::sender::Ack;
-use crate::side::Side;
 
 /// The facts of one gap.
 #[derive(Clone, Debug)]
@@ -115,13 +117,6 @@ pub(crate) struct Gap {
     pub(crate) is_first_response: bool,
     /// Number of short segments of the peer since the sender last sent: each was a separate write.
     pub(crate) pieces: u16,
-}
-
-/// A moment and the packet that marks it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
-    pub(crate) at: Time,
-    pub(crate) frame: u64,
 }
 
 /// Event that began a gap.
@@ -254,23 +249,6 @@ impl Rounds {
     pub(crate) fn latest(&self) -> impl Iterator<Item = u64> {
         self.flights.into_iter().map(u64::from).take(self.count)
     }
-}
-
-/// Facts from the messages of the connection, as far as they can be read.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct MessageFacts {
-    /// Whether the sender was within a message; `None` if unknown.
-    pub(crate) is_within: Option<bool>,
-    /// Whether only the close of the connection will end that message.
-    pub(crate) is_until_close: bool,
-    /// Whether the server sends without requests.
-    pub(crate) is_pushed: bool,
-    /// Number of requests without a complete response; `None` if unknown.
-    pub(crate) unanswered: Option<usize>,
-    /// Whether the last request expects `100 Continue` before its body.
-    pub(crate) expects_continue: bool,
-    /// When it sent that request, if the interim response has arrived and its body has not begun.
-    pub(crate) permitted: Option<Mark>,
 }
 
 impl Gap {

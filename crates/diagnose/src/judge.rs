@@ -19,7 +19,7 @@ pub(crate) struct Ruling {
     /// Time that a fix would save; `None` if unknown.
     pub(crate) saving: Option<Duration>,
     /// When the lost time began before the gap: the data was missing since then.
-    pub(crate) lost_since: Option<crate::gap::Mark>,
+    pub(crate) lost_since: Option<dissect::Mark>,
 }
 
 /// Confidence in a finding.

@@ -10,18 +10,13 @@
 //! | [`account`], [`doubt`] | all time, divided; why some of it is unknown |
 //! | `flows`, `retention` | the open connections, found by their sockets; limits on what each retains |
 //! | `flow` | one connection: what each segment is to it |
-//! | `sender`, `flight`, `mss`, `path`, `pace` | an end as a sender; where the capture was taken; how fast the path is |
-//! | `clock`, `tick` | TCP timestamps: when a segment was generated; the capture's clock, if it is coarse |
-//! | `http`, `tls` | messages and exchanges, where they can be read; TLS handshakes |
-//! | `turns` | whether a client waited for its server, where messages cannot be read |
-//! | `hosts` | hosts and ports that responded |
+//! | `tick` | findings that a coarse clock of the capture cannot have measured |
 //! | `gap`, `judge`, `causes/` | the time between two events, and the rules that name its cause |
 //! | `program` | fixes that are one program's, by its port |
 //! | `dhttp` | requests in datagrams, and their responses |
-//! | [`plot`] | points of a time-sequence plot |
 //!
-//! It reads no file (`trace` does), prints nothing (`roundtrip` does), and supports TCP and DHTTP: other datagrams are
-//! counted and skipped. It imports `trace` and `wire`, and builds for `wasm32-unknown-unknown`.
+//! It reads no file (`trace` does) and no packet (`dissect` does: each end as a sender, the path, messages), prints nothing
+//! (`roundtrip` does), and supports TCP and DHTTP: other datagrams are counted and skipped.
 //!
 //! ```
 //! use roundtrip_diagnose::{Diagnosis, Options, PacketPosition};
@@ -48,40 +43,27 @@
 pub mod account;
 pub mod cause;
 mod causes;
-mod clock;
 mod dhttp;
 pub mod doubt;
 #[cfg(test)]
 mod families;
 pub mod finding;
-mod flight;
 mod flow;
 mod flows;
 mod gap;
-mod hosts;
-mod http;
 mod judge;
-mod mss;
-mod pace;
-mod path;
-pub mod plot;
 mod program;
 pub mod report;
 mod retention;
 #[cfg(test)]
 mod script;
-mod segment;
-mod sender;
-pub mod side;
 pub mod table;
 mod tick;
-mod tls;
-mod turns;
 
 pub use account::{Account, Share};
 pub use cause::Cause;
+pub use dissect::{Side, plot, side};
 pub use doubt::{Doubt, Doubts};
 pub use finding::{Finding, Severity};
 pub use report::FlowReport;
-pub use side::Side;
 pub use table::{Diagnosis, Options, PacketPosition};

@@ -2,6 +2,8 @@
 
 use core::net::SocketAddr;
 
+use dissect::Side;
+use dissect::http::Exchange;
 use wire::{Bytes, Duration, Time};
 
 use crate::account::Account;
@@ -10,11 +12,9 @@ use crate::causes::syn_unanswered;
 use crate::dhttp;
 use crate::doubt::Doubts;
 use crate::finding::{Count, Finding};
-use crate::http::Exchange;
-pub use crate::path::VantagePoint;
-use crate::plot::Plot;
 use crate::program::Program;
-use crate::side::Side;
+pub use dissect::path::VantagePoint;
+use dissect::plot::Plot;
 
 /// The diagnosis of a connection.
 #[derive(Clone, Debug)]
@@ -124,8 +124,8 @@ pub struct ExchangeReport {
 }
 
 impl ExchangeReport {
-    pub(crate) fn new(exchange: Exchange, account: &Account) -> Self {
-        let Exchange { method, target, status, requested, ended, account: before, .. } = exchange;
+    pub(crate) fn new(exchange: Exchange<Account>, account: &Account) -> Self {
+        let Exchange { method, target, status, requested, ended, context: before, .. } = exchange;
         Self {
             request: format!("{method} {target}"),
             status,

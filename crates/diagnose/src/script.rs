@@ -23,12 +23,12 @@
 //!
 //! Not a TCP: every line is sent as written.
 
+use dissect::{Both, Side};
 use wire::packet::{Flags, Packet, TcpBuilder, TcpOption};
 use wire::{Duration, Time};
 
 use crate::cause::Describe as _;
 use crate::report::{FlowReport, VantagePoint};
-use crate::side::{Both, Side};
 use crate::{Cause, Diagnosis, Options, PacketPosition, Share};
 
 /// A script, and the one-way delay of a packet.

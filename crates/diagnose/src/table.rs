@@ -3,6 +3,9 @@
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeMap, VecDeque};
 
+use dissect::hosts::Hosts;
+use dissect::tick::Tick;
+use dissect::{Mark, Segment, Side};
 use wire::packet::icmp::Unreachable;
 use wire::packet::{Flags, Packet, TcpSegment, Transport};
 use wire::{Duration, Time};
@@ -12,12 +15,7 @@ use crate::dhttp::Dialogues;
 use crate::flow::opening::{ALTERNATIVE, RefusedConnection};
 use crate::flow::{Flow, PreviousConnection};
 use crate::flows::{Flows, Key, Slot};
-use crate::gap::Mark;
-use crate::hosts::Hosts;
 use crate::report::FlowReport;
-use crate::segment::Segment;
-use crate::side::Side;
-use crate::tick::Tick;
 
 /// Diagnosis of a capture: call [`Diagnosis::handle`] for each packet, then [`Diagnosis::poll`] until it returns
 /// nothing. At the end of the capture call [`Diagnosis::end`], and poll again.

@@ -8,13 +8,13 @@
 //! faster (nothing has reduced it); one that stays constant for round trips (congestion avoidance adds a segment every
 //! one or two round trips, so something else limits it).
 
+use dissect::sender::Ack;
 use wire::Duration;
 
 use super::opening;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, millis};
 use crate::judge::{Confidence, Ruling};
-use crate::sender::Ack;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "Losses had reduced the sender's congestion window, and it waited for acknowledgements though the path had capacity.",

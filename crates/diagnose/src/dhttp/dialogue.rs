@@ -7,18 +7,18 @@
 use core::net::SocketAddr;
 use std::collections::BTreeMap;
 
+use dissect::dhttp::opened::{Event, OpenedConnection};
+use dissect::dhttp::{Request, status};
+use dissect::{Mark, Side};
 use wire::packet::{Flags, TcpSegment};
 use wire::{Bytes, Duration, Time};
 
-use super::opened::{Event, OpenedConnection};
-use super::{Request, status};
 use crate::account::{Account, Share};
 use crate::cause::{Cause, Describe as _};
 use crate::doubt::{Doubt, Doubts};
 use crate::finding::{Confidence, Finding, Findings, Severity};
-use crate::gap::{Mark, millis};
+use crate::gap::millis;
 use crate::report::{ExchangeReport, FlowReport, Oddities, Protocol, VantagePoint};
-use crate::side::Side;
 use crate::table::{LEAP, Options};
 
 #[derive(Debug)]

@@ -1,12 +1,11 @@
 //! Acknowledgements: evidence of the path and of windows, echoed timestamps, and probes.
 
+use dissect::clock::{self, Stamp};
+use dissect::sender::AckStamp;
+use dissect::{Mark, Segment, Side};
 use wire::packet::Flags;
 
-use crate::clock::{self, Stamp};
-use crate::gap::{GapEnd, GapStart, Mark};
-use crate::segment::Segment;
-use crate::sender::AckStamp;
-use crate::side::Side;
+use crate::gap::{GapEnd, GapStart};
 
 use super::Flow;
 

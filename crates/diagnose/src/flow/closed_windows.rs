@@ -6,14 +6,14 @@
 //!
 //! A closed window is a finding only if its sender was blocked: it probed, or it sent as soon as the window opened.
 
+use dissect::{Both, Mark, Side};
 use wire::{Duration, Time};
 
 use crate::account::Share;
 use crate::cause::{Cause, Describe as _};
 use crate::doubt::Doubt;
 use crate::finding::{Confidence, Finding, Severity};
-use crate::gap::{Gap, GapStart, Mark, millis};
-use crate::side::{Both, Side};
+use crate::gap::{Gap, GapStart, millis};
 
 use super::Flow;
 

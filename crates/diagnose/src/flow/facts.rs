@@ -1,18 +1,18 @@
 //! The facts of a gap when it ends: the state of the sender, of the path and of the messages, collected before the
 //! segment that ended it changes them.
 
+use dissect::flight::Flight;
+use dissect::http::MessageFacts;
+use dissect::sender::{Ack, AckFacts};
+use dissect::{Mark, Segment, Side, record};
 use wire::packet::Flags;
 use wire::{Duration, Time};
 
 use crate::causes::opening::MessageProgress;
-use crate::flight::Flight;
-use crate::gap::{Burst, Gap, GapEnd, GapStart, Mark, MessageFacts, PathFacts, Rounds};
-use crate::segment::Segment;
-use crate::sender::{Ack, AckFacts};
-use crate::side::Side;
+use crate::gap::{Burst, Gap, GapEnd, GapStart, PathFacts, Rounds};
 
+use super::Flow;
 use super::state::EndState;
-use super::{Flow, record};
 
 /// A sender's knowledge before it sent.
 pub(super) struct Facts {

@@ -3,17 +3,16 @@
 
 use core::net::IpAddr;
 
+use dissect::sender::SentSegment;
+use dissect::tls::Tls;
+use dissect::{Mark, Segment, Side};
 use wire::Duration;
 use wire::packet::Flags;
 
 use crate::account::Share;
 use crate::cause::{Cause, Describe as _};
 use crate::finding::{Confidence, Finding, Severity};
-use crate::gap::{Mark, millis};
-use crate::segment::Segment;
-use crate::sender::SentSegment;
-use crate::side::Side;
-use crate::tls::Tls;
+use crate::gap::millis;
 
 use super::Flow;
 use super::state::EndState;

@@ -1,13 +1,12 @@
 //! The handshake: the side that opens, the negotiated options, and the window scale if the capture has truncated it.
 
+use dissect::clock;
+use dissect::sender::SequenceRelation;
+use dissect::{Both, Mark, Segment, Side};
 use wire::Duration;
 use wire::packet::Flags;
 
-use crate::clock;
-use crate::gap::{GapEnd, GapStart, Mark};
-use crate::segment::Segment;
-use crate::sender::SequenceRelation;
-use crate::side::{Both, Side};
+use crate::gap::{GapEnd, GapStart};
 
 use super::Flow;
 use super::state::{Handshake, ScaleOffer};

@@ -1,5 +1,7 @@
 //! Judged gaps: their time in the account, and findings where enough of it was lost.
 
+use dissect::sender::Sender;
+use dissect::{Mark, Segment, Side};
 use wire::{Duration, Time};
 
 use crate::account::Share;
@@ -7,11 +9,8 @@ use crate::cause::{Cause, Describe as _};
 use crate::causes;
 use crate::doubt::Doubt;
 use crate::finding::{Confidence, Finding, Severity};
-use crate::gap::{Gap, GapEnd, GapStart, Mark, counted, millis};
+use crate::gap::{Gap, GapEnd, GapStart, counted, millis};
 use crate::judge::{self, Ruling};
-use crate::segment::Segment;
-use crate::sender::Sender;
-use crate::side::Side;
 use crate::table::LEAP;
 
 use super::facts::Facts;

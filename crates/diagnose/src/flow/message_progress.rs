@@ -1,12 +1,12 @@
 //! Progress of a message: where its sender stopped, the savings already counted for that, and those still to be counted
 //! when the next message begins. `causes/opening.rs` computes the time that the message would have taken.
 
+use dissect::Side;
 use wire::Duration;
 
 use crate::cause::Cause;
 use crate::causes::opening::{self, CountedSavings};
 use crate::gap::{Gap, GapEnd};
-use crate::side::Side;
 
 use super::Flow;
 

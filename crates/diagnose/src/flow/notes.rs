@@ -1,5 +1,6 @@
 //! Notes: facts about the path of a connection and about its capture that are no fault of either side.
 
+use dissect::Side;
 use wire::{Duration, Time};
 
 use crate::account::Share;
@@ -7,7 +8,6 @@ use crate::cause::{Cause, Describe as _};
 use crate::doubt::Doubt;
 use crate::finding::{Confidence, Finding, Severity};
 use crate::gap::millis;
-use crate::side::Side;
 
 use super::Flow;
 

@@ -1,5 +1,7 @@
 //! Openings that fail or take long: refused, unanswered, or blocked by an older connection.
 
+use dissect::hosts::Hosts;
+use dissect::{Mark, Segment, Side};
 use wire::packet::Flags;
 use wire::packet::icmp::{Reason, Unreachable};
 use wire::{Duration, Time};
@@ -7,11 +9,8 @@ use wire::{Duration, Time};
 use crate::account::Share;
 use crate::cause::Cause;
 use crate::finding::{Confidence, Finding, Severity};
-use crate::gap::{GapStart, Mark, millis};
-use crate::hosts::Hosts;
+use crate::gap::{GapStart, millis};
 use crate::report::VantagePoint;
-use crate::segment::Segment;
-use crate::side::Side;
 
 use super::Flow;
 

@@ -1,11 +1,10 @@
 //! Facts about data that came late or twice: whether it was retransmitted at all, and why.
 
+use dissect::sender::Hole;
+use dissect::{Mark, Segment, Side};
 use wire::Duration;
 
-use crate::gap::{Mark, Repair};
-use crate::segment::Segment;
-use crate::sender::Hole;
-use crate::side::Side;
+use crate::gap::Repair;
 
 use super::Flow;
 use super::state::EndState;

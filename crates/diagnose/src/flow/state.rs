@@ -1,14 +1,15 @@
 //! State of each side of a connection, and of its opening.
 
+use dissect::Mark;
+use dissect::clock::Clock;
+use dissect::recent::RecentPackets;
+use dissect::sender::Sender;
 use wire::{Duration, Time};
 
 use crate::cause::Cause;
 use crate::causes::opening::{CountedSavings, SparedWaits};
-use crate::clock::Clock;
-use crate::gap::{Burst, Gap, Mark};
+use crate::gap::{Burst, Gap};
 use crate::judge::Ruling;
-use crate::segment::Segment;
-use crate::sender::Sender;
 
 use super::failures::RepeatedRetransmission;
 
@@ -146,17 +147,6 @@ pub(super) enum ScaleOffer {
     Unknown,
 }
 
-/// Fingerprints of the last packets.
-#[derive(Debug, Default)]
-pub(super) struct RecentPackets {
-    fingerprints: [u32; 16],
-    place: u8,
-    identification: Option<u16>,
-    /// Number of consecutive different packets with the same IP ID, and whether any two had different ones.
-    alike: u32,
-    differs: bool,
-}
-
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Handshake {
     pub(super) opened: Option<Mark>,
@@ -169,32 +159,5 @@ impl Handshake {
     pub(super) fn is_asked_again(&self) -> bool {
         let Self { opened, answered, is_done: _ } = self;
         opened.zip(*answered).is_some_and(|(opened, answered)| opened.at > answered.at)
-    }
-}
-
-impl RecentPackets {
-    /// The first and the last of them.
-    pub(super) fn edges(&self) -> [u64; 2] {
-        let [first, .., last] = self.fingerprints;
-        [first, last].map(u64::from)
-    }
-
-    /// Returns whether this very packet was captured before.
-    pub(super) fn has(&mut self, segment: &Segment<'_>) -> bool {
-        let Some(fingerprint) = segment.fingerprint() else { return false };
-        // A sender whose IP IDs are all equal does not set them.
-        if self.fingerprints.contains(&fingerprint) && (self.alike == 0 || self.differs) {
-            return true;
-        }
-        match self.identification {
-            Some(before) if before == segment.identification => self.alike += 1,
-            Some(_) => self.differs = true,
-            None => {}
-        }
-        self.identification = Some(segment.identification);
-        let place = usize::from(self.place) % self.fingerprints.len();
-        self.fingerprints[place] = fingerprint;
-        self.place = self.place.wrapping_add(1);
-        false
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::tree;
 
-const PURE: [&str; 14] = [
+const PURE: [&str; 15] = [
     "wire",
     "quantity",
     "tcp",
@@ -17,6 +17,7 @@ const PURE: [&str; 14] = [
     "trace",
     "model",
     "simulate",
+    "dissect",
     "diagnose",
     "render",
 ];

@@ -1,5 +1,5 @@
-//! A ratchet on sizes: a file of more than [`FILE`] lines of production code, or a crate of more than [`CRATE`] lines of
-//! source, is listed with its length, and may only shrink. Files are split by purpose; the limit only triggers a review.
+//! A ratchet on sizes: a file of more than [`FILE`] lines of production code, or a crate of more than [`CRATE`] lines with
+//! its unit tests, is listed with its length, and may only shrink. Files are split by purpose; the limit only triggers a review.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ const FILE: usize = 700;
 /// Files that are longer, with the length they must not exceed. Shorten the entry when the file shrinks.
 const LONGER: [(&str, usize); 0] = [];
 
-/// Largest crate that needs no entry, in lines below its `src` without unit tests.
+/// Largest crate that needs no entry, in all lines below its `src`.
 const CRATE: usize = 12_000;
 
 /// The same for crates; the command line is allowed less than a library, 10,000 lines at most.
-const LARGER: [(&str, usize); 1] = [("roundtrip", 8_300)];
+const LARGER: [(&str, usize); 1] = [("roundtrip", 8_600)];
 
 #[test]
 fn no_file_grows_beyond_its_limit() {
@@ -69,7 +69,7 @@ fn crates() -> BTreeMap<String, usize> {
     let mut crates = BTreeMap::new();
     for file in tree::files("crates", &[".rs"]) {
         if let ["crates", name, "src", ..] = file.split('/').collect::<Vec<_>>()[..] {
-            *crates.entry(name.to_owned()).or_default() += production(&tree::text(&file));
+            *crates.entry(name.to_owned()).or_default() += tree::text(&file).lines().count();
         }
     }
     crates

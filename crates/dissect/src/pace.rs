@@ -7,8 +7,9 @@
 
 use wire::{Duration, Time};
 
+/// An estimate of the rate of a path's slowest link.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Pace {
+pub struct Pace {
     count: u16,
     /// The usual bucket, and that of the link alone. Recomputed only occasionally: with thousands of connections the
     /// samples are in no CPU cache.
@@ -30,7 +31,7 @@ const ENOUGH: u16 = 3;
 impl Pace {
     /// Handles an acknowledgement of `bytes` more, up to `to`, when everything below `sent` was sent. A delayed one is
     /// no evidence about the path.
-    pub(crate) fn acknowledged(&mut self, at: Time, bytes: u64, to: u64, sent: u64, is_delayed: bool) {
+    pub fn acknowledged(&mut self, at: Time, bytes: u64, to: u64, sent: u64, is_delayed: bool) {
         if let Some((before, sent_then)) = self.before
             && to <= sent_then
             && !is_delayed
@@ -41,7 +42,7 @@ impl Pace {
     }
 
     /// Records that `bytes` took `time`.
-    pub(crate) fn took(&mut self, time: Duration, bytes: u64) {
+    pub fn took(&mut self, time: Duration, bytes: u64) {
         let needed = time.as_nanos().saturating_mul(16) / bytes.max(1);
         let samples = self.samples.get_or_insert_with(|| Box::new([0; BUCKETS]));
         if let Some(samples) = samples.get_mut(bucket(needed)) {
@@ -66,18 +67,18 @@ impl Pace {
     }
 
     /// Returns the number of samples.
-    pub(crate) fn known(&self) -> u64 {
+    pub fn known(&self) -> u64 {
         u64::from(self.count)
     }
 
     /// Returns the time `bytes` need at the usual pace, rounded up to the next power of two; zero with too few samples.
-    pub(crate) fn needed(&self, bytes: u64) -> Duration {
+    pub fn needed(&self, bytes: u64) -> Duration {
         let nanos_16 = self.usual.map_or(0, |bucket| 2_u64 << (bucket / 4));
         Duration::from_nanos(bytes.saturating_mul(nanos_16) / 16)
     }
 
     /// Returns the time `bytes` need at the pace of the link, to a tenth; `None` with too few samples.
-    pub(crate) fn of_link(&self, bytes: u64) -> Option<Duration> {
+    pub fn of_link(&self, bytes: u64) -> Option<Duration> {
         let bucket = u64::from(self.link?);
         let (octave, quarter) = (bucket / 4, bucket % 4);
         // The middle of the bucket, in eighths of its octave.

@@ -33,20 +33,24 @@ impl fmt::Display for Side {
 
 /// A value for each side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Both<T> {
-    pub(crate) client: T,
-    pub(crate) server: T,
+pub struct Both<T> {
+    /// The client's.
+    pub client: T,
+    /// The server's.
+    pub server: T,
 }
 
 impl<T> Both<T> {
-    pub(crate) const fn of(&self, side: Side) -> &T {
+    /// Returns the value of `side`.
+    pub const fn of(&self, side: Side) -> &T {
         match side {
             Side::Client => &self.client,
             Side::Server => &self.server,
         }
     }
 
-    pub(crate) const fn of_mut(&mut self, side: Side) -> &mut T {
+    /// Returns the value of `side`, to be changed.
+    pub const fn of_mut(&mut self, side: Side) -> &mut T {
         match side {
             Side::Client => &mut self.client,
             Side::Server => &mut self.server,

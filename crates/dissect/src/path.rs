@@ -6,7 +6,7 @@
 
 use wire::Duration;
 
-use crate::side::{Both, Side};
+use crate::{Both, Side};
 
 /// Point of capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,20 +26,26 @@ const ENOUGH: u8 = 4;
 /// Minimum retransmission timeout.
 const MIN_RTO: Duration = Duration::from_millis(200);
 
-/// A proxy that acknowledges for a side: the round trips of a handshake and of data.
+/// A proxy that acknowledges for a side.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Proxy {
-    pub(crate) handshake: Duration,
-    pub(crate) data: Duration,
+pub struct Proxy {
+    /// Round trip of the handshake.
+    pub handshake: Duration,
+    /// The minimum round trip of data.
+    pub data: Duration,
 }
 
 /// A queue, as shown by acknowledgements of two full segments or more.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Queue {
-    pub(crate) least: Duration,
-    pub(crate) worst: Duration,
-    pub(crate) samples: u16,
-    pub(crate) inflated: u16,
+pub struct Queue {
+    /// The minimum round trip of such acknowledgements.
+    pub least: Duration,
+    /// The longest.
+    pub worst: Duration,
+    /// Number of such acknowledgements.
+    pub samples: u16,
+    /// Number of those that took three times as long as the fastest.
+    pub inflated: u16,
 }
 
 /// A handshake that takes less does not indicate a proxy: a host may have been busy.
@@ -47,7 +53,7 @@ const FAR: Duration = Duration::from_millis(20);
 
 /// Both parts of the path.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Path {
+pub struct Path {
     parts: Both<PathPart>,
 }
 
@@ -84,7 +90,7 @@ struct PathPart {
 
 impl Path {
     /// Records that `side` acknowledged a packet `after` it had passed.
-    pub(crate) fn answered(&mut self, side: Side, after: Duration) {
+    pub fn answered(&mut self, side: Side, after: Duration) {
         let part = self.parts.of_mut(side);
         // As RFC 6298 smooths: an eighth for the mean, a quarter for the deviation.
         match part.answered {
@@ -105,24 +111,24 @@ impl Path {
     }
 
     /// Returns the possible error of the minimum time to `side`: a minimum of few samples exceeds the true one.
-    pub(crate) fn slack(&self, side: Side) -> Duration {
+    pub fn slack(&self, side: Side) -> Duration {
         let to = self.to(side).unwrap_or_default();
         if self.parts.of(side).times_answered < ENOUGH { to / 4 } else { to / 20 }
     }
 
     /// Returns the variation of the round trip to `side`: four mean deviations, once there are enough samples.
-    pub(crate) fn noise(&self, side: Side) -> Duration {
+    pub fn noise(&self, side: Side) -> Duration {
         let part = self.parts.of(side);
         if part.times_answered < ENOUGH { self.slack(side) } else { part.deviation * 4 }
     }
 
     /// Records that `side` responded to a SYN that was sent once, `after` it had passed.
-    pub(crate) fn opened(&mut self, side: Side, after: Duration) {
+    pub fn opened(&mut self, side: Side, after: Duration) {
         self.parts.of_mut(side).handshake = Some(after);
     }
 
     /// Records that `side` acknowledged two full segments or more `after` they had passed.
-    pub(crate) fn answered_at_once(&mut self, side: Side, after: Duration) {
+    pub fn answered_at_once(&mut self, side: Side, after: Duration) {
         const NOTICEABLE: Duration = Duration::from_millis(50);
         let part = self.parts.of_mut(side);
         part.answered_at_once = Some(part.answered_at_once.map_or(after, |least| least.min(after)));
@@ -137,7 +143,7 @@ impl Path {
     }
 
     /// Returns whether a proxy near the capture acknowledges for `side`, or completes handshakes for it.
-    pub(crate) fn proxy(&self, side: Side) -> Option<Proxy> {
+    pub fn proxy(&self, side: Side) -> Option<Proxy> {
         let part = self.parts.of(side);
         let (handshake, data) = (part.handshake?, part.data?);
         let is_quick = u32::from(part.quick) * 5 >= u32::from(part.samples) * 4;
@@ -148,13 +154,13 @@ impl Path {
     }
 
     /// Returns the round trip beyond a proxy that acknowledges for `side`, if all acknowledgements so far show one.
-    pub(crate) fn beyond_proxy(&self, side: Side) -> Option<Duration> {
+    pub fn beyond_proxy(&self, side: Side) -> Option<Duration> {
         let part = self.parts.of(side);
         part.handshake.filter(|handshake| *handshake >= FAR && part.samples > 0 && part.quick == part.samples)
     }
 
     /// Returns the standing queue in which data to `receiver` waits.
-    pub(crate) fn standing_queue(&self, receiver: Side) -> Option<Queue> {
+    pub fn standing_queue(&self, receiver: Side) -> Option<Queue> {
         const ENOUGH: u16 = 8;
         let part = self.parts.of(receiver);
         let is_standing = part.at_once >= ENOUGH && part.inflated >= part.at_once / 2;
@@ -163,19 +169,19 @@ impl Path {
     }
 
     /// Returns the time until `side` acknowledges data without delay, as far as is known.
-    pub(crate) fn prompt(&self, side: Side) -> Option<Duration> {
+    pub fn prompt(&self, side: Side) -> Option<Duration> {
         let part = self.parts.of(side);
         self.to(side).map(|to| to.max(part.answered_at_once.unwrap_or_default()))
     }
 
     /// Records that `side` sent data `after` an acknowledgement for it had passed.
-    pub(crate) fn echoed(&mut self, side: Side, after: Duration) {
+    pub fn echoed(&mut self, side: Side, after: Duration) {
         let part = self.parts.of_mut(side);
         part.echoed = Some(part.echoed.map_or(after, |least| least.min(after)));
     }
 
     /// Records that a packet of `side` passed with `hops_left` hops left.
-    pub(crate) fn passed(&mut self, side: Side, hops_left: u8) {
+    pub fn passed(&mut self, side: Side, hops_left: u8) {
         let part = self.parts.of_mut(side);
         if part.hops_left.is_none() {
             part.hops_left = Some(hops_left);
@@ -183,30 +189,30 @@ impl Path {
     }
 
     /// Returns the minimum round trip from the point of capture to `side`.
-    pub(crate) fn to(&self, side: Side) -> Option<Duration> {
+    pub fn to(&self, side: Side) -> Option<Duration> {
         let part = self.parts.of(side);
         part.answered.or(part.echoed)
     }
 
     /// Returns the round trip between client and server.
-    pub(crate) fn round_trip(&self) -> Option<Duration> {
+    pub fn round_trip(&self) -> Option<Duration> {
         Some(self.parts.client.answered? + self.parts.server.answered?)
     }
 
     /// Returns the known part of the round trip; an unknown part counts as zero.
-    pub(crate) fn round_trip_at_least(&self) -> Duration {
+    pub fn round_trip_at_least(&self) -> Duration {
         self.to(Side::Client).unwrap_or_default() + self.to(Side::Server).unwrap_or_default()
     }
 
     /// Returns the minimum retransmission timeout of a sender with this path: RFC 6298's estimate with the lower bound
     /// of 200 ms that most stacks have.
-    pub(crate) fn retransmission_timeout(&self) -> Duration {
+    pub fn retransmission_timeout(&self) -> Duration {
         let (smoothed, deviation) = self.estimate();
         (smoothed + deviation * 4).max(MIN_RTO)
     }
 
     /// Returns Linux's retransmission timeout: its lower bound applies to the deviation.
-    pub(crate) fn usual_timeout(&self) -> Duration {
+    pub fn usual_timeout(&self) -> Duration {
         let (smoothed, deviation) = self.estimate();
         smoothed + (deviation * 4).max(MIN_RTO)
     }
@@ -218,7 +224,7 @@ impl Path {
     }
 
     /// Returns the point of capture.
-    pub(crate) fn place(&self) -> VantagePoint {
+    pub fn place(&self) -> VantagePoint {
         let Both { client, server } = &self.parts;
         let untouched = |part: &PathPart| part.hops_left.is_some_and(|hops| matches!(hops, 64 | 128 | 255));
         let (Some(to_client), Some(to_server)) = (client.answered, server.answered) else {

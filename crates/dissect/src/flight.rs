@@ -9,24 +9,30 @@ use crate::sender::{Sender, SentSegment};
 
 /// Data in flight at one moment.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Flight {
-    pub(crate) start: u64,
-    pub(crate) bytes: u64,
-    pub(crate) segments: u64,
-    pub(crate) short_segments: u64,
-    pub(crate) begins_short: bool,
-    pub(crate) last_short_end: u64,
+pub struct Flight {
+    /// Position of its first byte.
+    pub start: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Number of its segments.
+    pub segments: u64,
+    /// Number of segments shorter than the MSS.
+    pub short_segments: u64,
+    /// Whether its first segment is short.
+    pub begins_short: bool,
+    /// Position after its last short segment; zero if there is none.
+    pub last_short_end: u64,
     /// Length of the last segment.
-    pub(crate) last: u64,
+    pub last: u64,
     /// The first and the last packet.
-    pub(crate) frames: (u64, u64),
+    pub frames: (u64, u64),
     /// When the first was sent.
-    pub(crate) since: Option<Time>,
+    pub since: Option<Time>,
 }
 
 /// Number of segments in flight, and of the short ones among them.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally {
+pub struct Tally {
     /// The MSS by which they were counted.
     mss: u64,
     segments: u64,
@@ -65,7 +71,7 @@ impl Tally {
 
 impl Sender {
     /// Returns the data in flight as the sender saw it when it knew only of `known`.
-    pub(crate) fn flight(&self, known: u64) -> Flight {
+    pub fn flight(&self, known: u64) -> Flight {
         let arrived = self.sent.partition_point(|sent| sent.end <= known);
         let bytes = self.next.saturating_sub(known);
         let (Some(first), Some(last)) = (self.sent.get(arrived), self.sent.back()) else {
@@ -104,7 +110,7 @@ impl Sender {
     }
 
     /// Counts the oldest segment as arrived.
-    pub(crate) fn arrived(&mut self) {
+    pub fn arrived(&mut self) {
         if let Some(SentSegment { start, end, .. }) = self.sent.pop_front() {
             self.on_the_way.remove(start, end);
         }
@@ -124,7 +130,7 @@ mod tests {
     use wire::Duration;
 
     use super::*;
-    use crate::gap::Mark;
+    use crate::Mark;
 
     const FIRST: u64 = 1 << 40;
 

@@ -6,19 +6,19 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::account::Account;
-use crate::gap::{Mark, MessageFacts};
-use crate::side::{Both, Side};
+use crate::{Both, Mark, Side};
 
-/// Both directions, and the exchanges between them.
+/// Both directions, and the exchanges between them. `C` is what the caller wants to have with each exchange: its own state
+/// when the request was sent.
 #[derive(Debug, Default)]
-pub(crate) struct Conversation {
+pub struct Conversation<C> {
     streams: Both<Stream>,
     /// Requests without a complete response, oldest first.
-    open: VecDeque<Exchange>,
+    open: VecDeque<Exchange<C>>,
     /// Exchanges completed since they were last taken.
-    pub(crate) answered: Vec<Exchange>,
-    pub(crate) requests: u64,
+    pub answered: Vec<Exchange<C>>,
+    /// Number of requests.
+    pub requests: u64,
     is_lost: bool,
     /// Whether the server sends without requests: an event stream, or another protocol after 101.
     is_pushed: bool,
@@ -26,16 +26,38 @@ pub(crate) struct Conversation {
 
 /// A request and its response.
 #[derive(Clone, Debug)]
-pub(crate) struct Exchange {
-    pub(crate) method: String,
-    pub(crate) target: String,
-    pub(crate) status: Option<u16>,
-    pub(crate) requested: Mark,
-    pub(crate) ended: Mark,
-    /// The connection's account at the time of the request.
-    pub(crate) account: Account,
+pub struct Exchange<C> {
+    /// The request's method.
+    pub method: String,
+    /// The request's target; its first 200 characters.
+    pub target: String,
+    /// The status code of the final response, once its header section was read.
+    pub status: Option<u16>,
+    /// The end of the request's header section.
+    pub requested: Mark,
+    /// The end of the response.
+    pub ended: Mark,
+    /// The caller's state at the time of the request.
+    pub context: C,
     expects_continue: bool,
     is_continued: bool,
+}
+
+/// Facts from the messages of the connection, as far as they can be read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MessageFacts {
+    /// Whether the sender was within a message; `None` if unknown.
+    pub is_within: Option<bool>,
+    /// Whether only the close of the connection will end that message.
+    pub is_until_close: bool,
+    /// Whether the server sends without requests.
+    pub is_pushed: bool,
+    /// Number of requests without a complete response; `None` if unknown.
+    pub unanswered: Option<usize>,
+    /// Whether the last request expects `100 Continue` before its body.
+    pub expects_continue: bool,
+    /// When it sent that request, if the interim response has arrived and its body has not begun.
+    pub permitted: Option<Mark>,
 }
 
 #[derive(Debug, Default)]
@@ -84,17 +106,9 @@ const MAX_OPEN: usize = 1_024;
 const MAX_TARGET_BYTES: usize = 200;
 const MAX_FIELDS: usize = 128;
 
-impl Conversation {
+impl<C: Clone> Conversation<C> {
     /// Handles `length` bytes that `side` sent from `start` on, `payload` of them captured.
-    pub(crate) fn sent(
-        &mut self,
-        side: Side,
-        start: u64,
-        payload: &[u8],
-        length: u64,
-        mark: Mark,
-        account: &Account,
-    ) {
+    pub fn sent(&mut self, side: Side, start: u64, payload: &[u8], length: u64, mark: Mark, context: &C) {
         if self.is_lost || length == 0 {
             return;
         }
@@ -117,7 +131,7 @@ impl Conversation {
         let known =
             usize::try_from(next - start).map_or(&[][..], |known| payload.get(known..).unwrap_or_default());
         stream.next = Some(end);
-        self.read(side, known, end - next - known.len() as u64, mark, account);
+        self.read(side, known, end - next - known.len() as u64, mark, context);
         while !self.is_lost {
             let stream = self.streams.of_mut(side);
             let next = stream.next.unwrap_or_default();
@@ -128,12 +142,12 @@ impl Conversation {
             let fresh =
                 usize::try_from(next - start).ok().and_then(|known| piece.get(known..)).unwrap_or_default();
             stream.next = Some(next + fresh.len() as u64);
-            self.read(side, fresh, 0, mark, account);
+            self.read(side, fresh, 0, mark, context);
         }
     }
 
     /// Handles the end of the data of `side`.
-    pub(crate) fn ended(&mut self, side: Side, mark: Mark) {
+    pub fn ended(&mut self, side: Side, mark: Mark) {
         if matches!(self.streams.of(side).reader, Reader::UntilClose) && side == Side::Server {
             self.respond_ends(mark);
             self.streams.of_mut(side).reader = Reader::default();
@@ -141,7 +155,7 @@ impl Conversation {
     }
 
     /// Returns the facts before `side` sends `payload`.
-    pub(crate) fn message_facts(&self, side: Side, payload: &[u8]) -> MessageFacts {
+    pub fn message_facts(&self, side: Side, payload: &[u8]) -> MessageFacts {
         if self.is_lost || self.requests == 0 {
             return MessageFacts { is_pushed: self.is_pushed, ..MessageFacts::default() };
         }
@@ -162,13 +176,13 @@ impl Conversation {
     }
 
     /// Returns the number of requests without complete responses; `None` if this is not HTTP.
-    pub(crate) fn unanswered(&self) -> Option<usize> {
+    pub fn unanswered(&self) -> Option<usize> {
         let is_read = !self.is_lost && self.requests > 0;
         is_read.then_some(self.open.len())
     }
 
     /// Returns when the oldest request without a complete response was sent.
-    pub(crate) fn first_unanswered(&self) -> Option<Mark> {
+    pub fn first_unanswered(&self) -> Option<Mark> {
         self.open.front().map(|exchange| exchange.requested)
     }
 
@@ -180,7 +194,7 @@ impl Conversation {
     }
 
     /// Reads bytes in order; `missing` more were sent but not captured.
-    fn read(&mut self, side: Side, bytes: &[u8], mut missing: u64, mark: Mark, account: &Account) {
+    fn read(&mut self, side: Side, bytes: &[u8], mut missing: u64, mark: Mark, context: &C) {
         let mut retained: Vec<u8>;
         let mut rest = bytes;
         while !self.is_lost && (!rest.is_empty() || missing > 0) {
@@ -206,7 +220,7 @@ impl Conversation {
                     return self.lose();
                 }
                 Reader::Head(begun) => {
-                    let (head, length) = match self.head(side, begun, rest, mark, account) {
+                    let (head, length) = match self.head(side, begun, rest, mark, context) {
                         Some(read) => read,
                         None => return,
                     };
@@ -259,7 +273,7 @@ impl Conversation {
         mut begun: Vec<u8>,
         more: &[u8],
         mark: Mark,
-        account: &Account,
+        context: &C,
     ) -> Option<(Vec<u8>, usize)> {
         let is_first = begun.is_empty();
         if is_first && side == Side::Client {
@@ -267,7 +281,7 @@ impl Conversation {
         }
         begun.extend_from_slice(more);
         let read = match side {
-            Side::Client => self.request(&begun, mark, account),
+            Side::Client => self.request(&begun, mark, context),
             Side::Server => self.response(&begun, mark),
         };
         match read {
@@ -283,7 +297,7 @@ impl Conversation {
         }
     }
 
-    fn request(&mut self, bytes: &[u8], mark: Mark, account: &Account) -> Result<Option<usize>, NotHttp> {
+    fn request(&mut self, bytes: &[u8], mark: Mark, context: &C) -> Result<Option<usize>, NotHttp> {
         let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
         let mut request = httparse::Request::new(&mut fields);
         let httparse::Status::Complete(length) = request.parse(bytes).map_err(|_| NotHttp)? else {
@@ -304,7 +318,7 @@ impl Conversation {
             status: None,
             requested: mark,
             ended: mark,
-            account: *account,
+            context: context.clone(),
             expects_continue: reported.expects_continue,
             is_continued: false,
         });

@@ -3,38 +3,48 @@
 use wire::Time;
 use wire::packet::{Flags, Packet, TcpOption, TcpSegment};
 
+use crate::Side;
 use crate::clock::Stamp;
-use crate::side::Side;
 
 /// One segment of a connection.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Segment<'a> {
+pub struct Segment<'a> {
     /// Its packet's number in the capture.
-    pub(crate) frame: u64,
-    pub(crate) at: Time,
-    pub(crate) from: Side,
-    pub(crate) tcp: TcpSegment<'a>,
-    pub(crate) options: Options,
-    pub(crate) identification: u16,
-    pub(crate) hops_left: u8,
+    pub frame: u64,
+    /// When it was captured.
+    pub at: Time,
+    /// Side that sent it.
+    pub from: Side,
+    /// The TCP header and payload.
+    pub tcp: TcpSegment<'a>,
+    /// Its TCP options.
+    pub options: Options,
+    /// The IP ID; 0 where the sender does not set it.
+    pub identification: u16,
+    /// TTL or hop limit.
+    pub hops_left: u8,
 }
 
 /// The options that matter.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Options {
-    pub(crate) mss: Option<u16>,
-    pub(crate) window_scale: Option<u8>,
-    pub(crate) stamp: Option<Stamp>,
+pub struct Options {
+    /// The MSS, in bytes.
+    pub mss: Option<u16>,
+    /// The window scale, in bits; at most 14.
+    pub window_scale: Option<u8>,
+    /// The timestamps.
+    pub stamp: Option<Stamp>,
     /// Whether further options may not have been captured.
-    pub(crate) is_cut: bool,
+    pub is_cut: bool,
     /// The first SACK block.
-    pub(crate) sack: Option<(u32, u32)>,
+    pub sack: Option<(u32, u32)>,
     /// Whether a SACK option was cut off: nothing else follows timestamps except in a SYN.
-    pub(crate) is_sack_cut: bool,
+    pub is_sack_cut: bool,
 }
 
 impl<'a> Segment<'a> {
-    pub(crate) fn new(frame: u64, at: Time, from: Side, packet: &Packet<'a>, tcp: TcpSegment<'a>) -> Self {
+    /// Parses the options of a segment that `from` sent.
+    pub fn new(frame: u64, at: Time, from: Side, packet: &Packet<'a>, tcp: TcpSegment<'a>) -> Self {
         let mut options = Options { is_cut: tcp.options.is_cut(), ..Options::default() };
         for option in tcp.options.iter() {
             match option {
@@ -51,23 +61,24 @@ impl<'a> Segment<'a> {
         Self { frame, at, from, tcp, options, identification, hops_left }
     }
 
-    pub(crate) const fn has(&self, flag: Flags) -> bool {
+    /// Returns whether it has the flag.
+    pub const fn has(&self, flag: Flags) -> bool {
         self.tcp.flags.contains(flag)
     }
 
     /// Payload bytes on the wire.
-    pub(crate) const fn length(&self) -> u64 {
+    pub const fn length(&self) -> u64 {
         self.tcp.payload_length.get()
     }
 
     /// Returns whether it consumes sequence numbers.
-    pub(crate) fn carries(&self) -> bool {
+    pub fn carries(&self) -> bool {
         self.tcp.sequence_length() > 0
     }
 
     /// Returns a fingerprint that two captures of the same packet share, and a retransmission does not. `None` where
     /// the sender does not set the IP ID.
-    pub(crate) fn fingerprint(&self) -> Option<u32> {
+    pub fn fingerprint(&self) -> Option<u32> {
         if self.identification == 0 {
             return None;
         }

@@ -1,10 +1,10 @@
 //! TLS records, by their types and lengths: alerts and frames that close a connection are not messages.
 
-use crate::segment::Segment;
+use crate::Segment;
 
 /// Returns whether a segment is only a FIN or a TLS alert: a record of type 21, or in TLS 1.3 one as short as an
 /// encrypted alert.
-pub(super) fn closes(segment: &Segment<'_>) -> bool {
+pub fn closes(segment: &Segment<'_>) -> bool {
     /// An alert with a CBC cipher, SHA-384 and padding.
     const MAX_ALERT_BYTES: u64 = 5 + 112;
     /// An encrypted alert: its two bytes, the type and a tag.
@@ -18,7 +18,7 @@ pub(super) fn closes(segment: &Segment<'_>) -> bool {
 }
 
 /// Returns whether a segment carries only a TLS record as short as an alert, or a frame that closes a connection.
-pub(super) fn is_short(segment: &Segment<'_>) -> bool {
+pub fn is_short(segment: &Segment<'_>) -> bool {
     const SHORT: u64 = 120;
     matches!(segment.tcp.payload, [20..=23, 3, ..]) && segment.length() <= SHORT
 }

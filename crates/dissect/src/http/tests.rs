@@ -3,22 +3,23 @@
 use super::*;
 use wire::Time;
 
-fn conversation_of(messages: &[(Side, &str)]) -> Conversation {
+fn conversation_of(messages: &[(Side, &str)]) -> Conversation<()> {
     let mut conversation = Conversation::default();
     let mut places = Both { client: 10, server: 1_000 };
     for (frame, (side, text)) in (1..).zip(messages) {
         let mark = Mark { at: Time::from_nanos(frame), frame };
         let place = places.of_mut(*side);
-        let account = Account::default();
-        conversation.sent(*side, *place, text.as_bytes(), text.len() as u64, mark, &account);
+        let context = ();
+        conversation.sent(*side, *place, text.as_bytes(), text.len() as u64, mark, &context);
         *place += text.len() as u64;
     }
     conversation
 }
 
-fn answered(conversation: &Conversation) -> Vec<(&str, u16, u64, u64)> {
-    let of =
-        |exchange: &Exchange| (exchange.status.unwrap_or(0), exchange.requested.frame, exchange.ended.frame);
+fn answered(conversation: &Conversation<()>) -> Vec<(&str, u16, u64, u64)> {
+    let of = |exchange: &Exchange<()>| {
+        (exchange.status.unwrap_or(0), exchange.requested.frame, exchange.ended.frame)
+    };
     conversation
         .answered
         .iter()
@@ -78,11 +79,11 @@ fn other_protocols_are_ignored() {
 fn out_of_order_pieces_wait_for_their_turn() {
     let mut conversation = Conversation::default();
     let (first, last) = ("GET / HTTP/1.1\r\n", "Host: h\r\n\r\n");
-    let account = Account::default();
+    let context = ();
     let mark = |frame| Mark { at: Time::from_nanos(frame), frame };
-    conversation.sent(Client, 100, b"G", 1, mark(1), &account);
-    conversation.sent(Client, 116, last.as_bytes(), last.len() as u64, mark(2), &account);
+    conversation.sent(Client, 100, b"G", 1, mark(1), &context);
+    conversation.sent(Client, 116, last.as_bytes(), last.len() as u64, mark(2), &context);
     assert_eq!(conversation.requests, 0);
-    conversation.sent(Client, 100, first.as_bytes(), first.len() as u64, mark(3), &account);
+    conversation.sent(Client, 100, first.as_bytes(), first.len() as u64, mark(3), &context);
     assert_eq!(conversation.requests, 1);
 }

@@ -11,39 +11,43 @@ use std::collections::VecDeque;
 
 use wire::{Duration, Time};
 
+use crate::Mark;
 use crate::clock;
 use crate::flight::Tally;
-use crate::gap::Mark;
 use crate::mss::Mss;
 use crate::pace::Pace;
 
 /// A sender, as shown by its captured packets and its peer's acknowledgements.
 #[derive(Debug, Default)]
-pub(crate) struct Sender {
+pub struct Sender {
     /// Whether any of its packets was captured; from then on all its sequence numbers are known.
-    pub(crate) is_seen: bool,
+    pub is_seen: bool,
     /// The next sequence number to be sent.
-    pub(crate) next: u64,
+    pub next: u64,
     /// The highest acknowledgement that has passed.
-    pub(crate) acknowledged: u64,
+    pub acknowledged: u64,
     /// The highest acknowledgement that it had received when it last sent.
-    pub(crate) known: u64,
+    pub known: u64,
     /// Edge of the window that it knew of then; `None` where windows cannot be read.
-    pub(crate) edge: Option<u64>,
+    pub edge: Option<u64>,
     /// The peer's window when it last passed.
-    pub(crate) window: Option<u32>,
+    pub window: Option<u32>,
     /// The largest segment it may send.
-    pub(crate) mss: Mss,
-    /// In bytes: the largest flight overall, since a repair, and since a pause; the largest acknowledged segment.
-    pub(crate) largest_flight: u32,
-    pub(crate) largest_since_loss: u32,
-    pub(crate) largest_since_pause: u32,
-    pub(crate) largest_arrived: u32,
-    pub(crate) sent_last: Option<Time>,
+    pub mss: Mss,
+    /// The largest flight overall, in bytes.
+    pub largest_flight: u32,
+    /// The largest flight since a repair, in bytes.
+    pub largest_since_loss: u32,
+    /// The largest flight since a pause, in bytes.
+    pub largest_since_pause: u32,
+    /// The largest acknowledged segment, in bytes.
+    pub largest_arrived: u32,
+    /// When it last sent something new, or repaired.
+    pub sent_last: Option<Time>,
     /// Sent and not known to have arrived, oldest first.
-    pub(crate) sent: VecDeque<SentSegment>,
+    pub sent: VecDeque<SentSegment>,
     /// Number of segments in flight.
-    pub(crate) on_the_way: Tally,
+    pub on_the_way: Tally,
     /// Acknowledgements that have passed but not yet reached the sender.
     acks: VecDeque<Ack>,
     /// Ranges that were not captured, although later data was. Most senders have none.
@@ -55,41 +59,51 @@ pub(crate) struct Sender {
     /// A byte sent into a closed window.
     probe: Option<u64>,
     /// Whether it echoes the timestamps of acknowledgements without data.
-    pub(crate) echoes_bare: bool,
+    pub echoes_bare: bool,
     /// Position up to which it had sent when it last repaired a loss.
     repaired: u64,
     /// When an acknowledgement of new data last passed.
-    pub(crate) progressed_at: Option<Time>,
+    pub progressed_at: Option<Time>,
     /// Number of consecutive duplicate ACKs that it received.
-    pub(crate) duplicates: u32,
+    pub duplicates: u32,
     /// Whether one of them reported data behind a gap (SACK).
-    pub(crate) is_sacked: bool,
+    pub is_sacked: bool,
     /// Time at which its last received acknowledgement passed.
-    pub(crate) heard_at: Option<Time>,
-    pub(crate) pace: Pace,
+    pub heard_at: Option<Time>,
+    /// The rate of the path's slowest link, towards its peer.
+    pub pace: Pace,
 }
 
 /// A segment in flight.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct SentSegment {
-    pub(crate) start: u64,
-    pub(crate) end: u64,
-    pub(crate) frame: u64,
-    /// When it was first sent, and when last.
-    pub(crate) at: Time,
-    pub(crate) again_at: Time,
-    pub(crate) times: u32,
+pub struct SentSegment {
+    /// Position of its first byte.
+    pub start: u64,
+    /// Position after its last byte.
+    pub end: u64,
+    /// Packet that first carried it.
+    pub frame: u64,
+    /// When it was first sent.
+    pub at: Time,
+    /// When it was last sent.
+    pub again_at: Time,
+    /// Number of times it was sent.
+    pub times: u32,
     /// Bytes in flight ahead of it.
-    pub(crate) ahead: u32,
+    pub ahead: u32,
 }
 
 /// An acknowledgement of new data, a wider window, or a duplicate ACK.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ack {
-    pub(crate) frame: u64,
-    pub(crate) at: Time,
-    pub(crate) to: u64,
-    pub(crate) edge: Option<u64>,
+pub struct Ack {
+    /// Its packet.
+    pub frame: u64,
+    /// When it passed.
+    pub at: Time,
+    /// Position up to which it acknowledges.
+    pub to: u64,
+    /// Window edge that it offers; `None` where windows cannot be read.
+    pub edge: Option<u64>,
     /// Whether its window edge is beyond the previous one.
     pub(crate) widens: bool,
     /// When the newest segment that it covers passed, if that was sent once.
@@ -97,53 +111,58 @@ pub(crate) struct Ack {
     /// When the oldest segment that it does not cover passed.
     oldest_after: Option<Time>,
     /// Bytes that it newly acknowledges.
-    pub(crate) bytes: u32,
-    /// Whether it only repeats the previous one, and whether it reports data behind a gap (SACK).
+    pub bytes: u32,
+    /// Whether it only repeats the previous one.
     pub(crate) is_duplicate: bool,
-    pub(crate) is_sacked: bool,
+    /// Whether it reports data behind a gap (SACK).
+    pub is_sacked: bool,
     /// Whether it echoes a later timestamp than any captured.
-    pub(crate) is_of_unseen: bool,
+    pub is_of_unseen: bool,
     /// Bytes in flight ahead of its newest segment.
-    pub(crate) ahead: u32,
+    pub ahead: u32,
     /// Time since the previous acknowledgement of new data.
-    pub(crate) since_before: Option<Duration>,
+    pub since_before: Option<Duration>,
     /// Its timestamp, if its receiver may echo that from then on (RFC 7323, section 4.3).
     stamp: Option<AckStamp>,
 }
 
 /// The timestamp of an acknowledgement, in order.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct AckStamp {
-    pub(crate) value: u32,
+pub struct AckStamp {
+    /// The value (TSval).
+    pub value: u32,
     /// Whether the acknowledgement carries no data: stacks of RFC 1323 do not echo such a timestamp.
-    pub(crate) is_bare: bool,
+    pub is_bare: bool,
 }
 
 impl Ack {
     /// Returns the time since the newest covered segment passed, if that was sent once.
-    pub(crate) fn after(&self) -> Option<Duration> {
+    pub fn after(&self) -> Option<Duration> {
         self.newest.map(|passed| self.at.since(passed))
     }
 
     /// Returns the time since the oldest segment that it does not cover passed.
-    pub(crate) fn not_covered(&self) -> Option<Duration> {
+    pub fn not_covered(&self) -> Option<Duration> {
         self.oldest_after.map(|passed| self.at.since(passed))
     }
 }
 
 /// A range that was not captured by the time later data was.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Hole {
+pub struct Hole {
     start: u64,
     end: u64,
-    pub(crate) since: Time,
-    pub(crate) frame: u64,
-    pub(crate) identification: u16,
+    /// When it showed.
+    pub since: Time,
+    /// Packet that showed it.
+    pub frame: u64,
+    /// The IP ID of that packet.
+    pub identification: u16,
 }
 
 /// Relation of a range of sequence numbers to those known.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum SequenceRelation {
+pub enum SequenceRelation {
     /// It continues the stream (possibly after a gap).
     New,
     /// It fills a hole.
@@ -165,7 +184,7 @@ const MAX_HOLES: usize = 64;
 
 impl Sender {
     /// Returns the 64-bit position of the sequence number, nearest to what was sent so far; the first one is arbitrary.
-    pub(crate) fn place(&self, seq: u32) -> u64 {
+    pub fn place(&self, seq: u32) -> u64 {
         // Far from zero, so that data before the first number captured has a position, too.
         const FIRST: u64 = 1 << 40;
         if !self.is_seen && self.next == 0 {
@@ -178,7 +197,7 @@ impl Sender {
 
     /// Records that it sent from `start` up to `end` (exclusive). Data repeated before `soon` has passed is not a
     /// retransmission: it was captured, or arrived, twice.
-    pub(crate) fn send(
+    pub fn send(
         &mut self,
         start: u64,
         end: u64,
@@ -285,7 +304,7 @@ impl Sender {
 
     /// Records that its peer acknowledged up to `to` and offered `window` bytes more. `None` if that allows no further
     /// data.
-    pub(crate) fn acknowledge(
+    pub fn acknowledge(
         &mut self,
         to: u64,
         window: Option<u32>,
@@ -338,26 +357,26 @@ impl Sender {
     }
 
     /// Marks its peer's last acknowledgement as reporting data behind a gap (SACK).
-    pub(crate) fn tells_of_a_gap(&mut self) {
+    pub fn tells_of_a_gap(&mut self) {
         if let Some(ack) = self.acks.back_mut() {
             ack.is_sacked = true;
         }
     }
 
     /// Marks its peer's last acknowledgement as that of a packet that was not captured: its time is no evidence.
-    pub(crate) fn is_of_unseen(&mut self) -> Option<Ack> {
+    pub fn is_of_unseen(&mut self) -> Option<Ack> {
         let ack = self.acks.back_mut()?;
         (ack.newest, ack.is_of_unseen) = (None, true);
         Some(*ack)
     }
 
     /// Returns whether an acknowledgement does not advance the window's edge.
-    pub(crate) fn stands_still(&self, to: u64, window: u32) -> bool {
+    pub fn stands_still(&self, to: u64, window: u32) -> bool {
         self.acknowledged_edge().is_some_and(|edge| to + u64::from(window) <= edge)
     }
 
     /// Handles a duplicate ACK, which reports data behind a gap if `is_sacked`.
-    pub(crate) fn acknowledge_again(&mut self, is_sacked: bool, mark: Mark, stamp: Option<AckStamp>) {
+    pub fn acknowledge_again(&mut self, is_sacked: bool, mark: Mark, stamp: Option<AckStamp>) {
         let Mark { at, frame } = mark;
         self.will_hear(Ack {
             frame,
@@ -393,7 +412,7 @@ impl Sender {
     }
 
     /// Skips to `to`: data that was not captured was acknowledged, so the sender has sent it.
-    pub(crate) fn jump(&mut self, to: u64) {
+    pub fn jump(&mut self, to: u64) {
         self.next = self.next.max(to);
         self.sent.clear();
         self.on_the_way = Tally::default();
@@ -404,7 +423,7 @@ impl Sender {
     /// point of capture, which may be `slack` too long. Its earlier knowledge remains available until
     /// [`Sender::forget`]. `noise` is the variation of that round trip, and `echo` the timestamp that its segment echoes:
     /// an acknowledgement with a later one had not arrived.
-    pub(crate) fn learn(
+    pub fn learn(
         &mut self,
         now: Time,
         away: Duration,
@@ -472,7 +491,7 @@ impl Sender {
     }
 
     /// Drops segments that the sender knows to have arrived, and all but the newest `most`.
-    pub(crate) fn forget(&mut self, most: usize) {
+    pub fn forget(&mut self, most: usize) {
         while self.sent.front().is_some_and(|sent| sent.end <= self.known) || self.sent.len() > most {
             self.arrived();
         }
@@ -486,7 +505,7 @@ impl Sender {
 
     /// Returns whether a segment without data at `seq` is a keep-alive or window probe: one byte back (RFC 9293,
     /// section 3.8.4). The reply is no round-trip sample of older data.
-    pub(crate) fn is_probed_by(&mut self, seq: u32) -> bool {
+    pub fn is_probed_by(&mut self, seq: u32) -> bool {
         let is_probe = self.is_seen && self.place(seq) + 1 == self.next;
         if let Some(newest) = self.sent.back_mut().filter(|_| is_probe) {
             newest.times += 1;
@@ -496,34 +515,34 @@ impl Sender {
 
     /// Returns whether `length` new bytes at `start` are a short segment while another is unacknowledged. Unknown where
     /// the handshake was not captured: then the full size is unknown.
-    pub(crate) fn sends_short(&self, start: u64, length: u64) -> bool {
+    pub fn sends_short(&self, start: u64, length: u64) -> bool {
         let is_short = |length: u64| length > 0 && length < self.mss.get();
         let known = self.mss.offered.is_some() && self.window != Some(0) && start == self.next;
         known && is_short(length) && self.flight(self.acknowledged).last_short_end > self.acknowledged
     }
 
     /// Returns whether everything that it sent was acknowledged, as far as captured.
-    pub(crate) const fn has_arrived(&self) -> bool {
+    pub const fn has_arrived(&self) -> bool {
         self.acknowledged >= self.next
     }
 
     /// Returns whether data that was not captured is still missing.
-    pub(crate) fn is_missing(&self) -> bool {
+    pub fn is_missing(&self) -> bool {
         self.holes.as_ref().is_some_and(|holes| !holes.is_empty())
     }
 
     /// Returns whether data is missing before `seq`.
-    pub(crate) fn has_hole(&self, seq: u32) -> bool {
+    pub fn has_hole(&self, seq: u32) -> bool {
         self.is_seen && (self.place(seq) > self.next || self.is_missing())
     }
 
     /// Combines the positions of its newest segment and acknowledgement: this loads both (see `Flow::warm`).
-    pub(crate) fn newest(&self) -> u64 {
+    pub fn newest(&self) -> u64 {
         self.sent.back().map_or(0, |sent| sent.start) ^ self.acks.back().map_or(0, |ack| ack.to)
     }
 
     /// Returns the bytes in flight, as far as the sender knew.
-    pub(crate) fn in_flight(&self) -> u64 {
+    pub fn in_flight(&self) -> u64 {
         self.next.saturating_sub(self.known)
     }
 }
@@ -536,18 +555,21 @@ fn bounded(bytes: u64) -> u32 {
 
 /// Facts that a sender learned since it last sent.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct AckFacts {
-    /// Its previous knowledge: the acknowledged position, and the window edge.
-    pub(crate) known: u64,
-    pub(crate) edge: Option<u64>,
-    pub(crate) acks: u32,
-    pub(crate) last: Option<Ack>,
+pub struct AckFacts {
+    /// Position that it knew to be acknowledged before.
+    pub known: u64,
+    /// Window edge that it knew of before.
+    pub edge: Option<u64>,
+    /// Number of acknowledgements that it has received since.
+    pub acks: u32,
+    /// The last of them.
+    pub last: Option<Ack>,
     /// The last duplicate ACK.
-    pub(crate) again: Option<Ack>,
+    pub again: Option<Ack>,
     /// Bytes whose acknowledgement it had received long enough before the last one.
-    pub(crate) freed: u64,
+    pub freed: u64,
     /// The same, if the path had delayed it by as much as it varies.
-    pub(crate) surely_freed: u64,
+    pub surely_freed: u64,
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use wire::{Duration, Time};
 
 /// Time of the latest packet, by address.
 #[derive(Debug, Default)]
-pub(crate) struct Hosts {
+pub struct Hosts {
     /// For a server's port: the latest SYN/ACK.
     accepting: BTreeMap<SocketAddr, Time>,
     /// For a host: the latest SYN/ACK or reset.
@@ -21,7 +21,7 @@ const MEANWHILE: Duration = Duration::from_secs(60);
 
 impl Hosts {
     /// Records a SYN/ACK from `server`.
-    pub(crate) fn accepted(&mut self, server: SocketAddr, at: Time) {
+    pub fn accepted(&mut self, server: SocketAddr, at: Time) {
         if self.accepting.len() < MAX_HOSTS || self.accepting.contains_key(&server) {
             self.accepting.insert(server, at);
         }
@@ -29,19 +29,19 @@ impl Hosts {
     }
 
     /// Records a packet that shows that its host is up.
-    pub(crate) fn heard(&mut self, host: IpAddr, at: Time) {
+    pub fn heard(&mut self, host: IpAddr, at: Time) {
         if self.alive.len() < MAX_HOSTS || self.alive.contains_key(&host) {
             self.alive.insert(host, at);
         }
     }
 
     /// Returns whether other connections to the port were accepted since shortly before `since`.
-    pub(crate) fn accepts(&self, server: SocketAddr, since: Time) -> bool {
+    pub fn accepts(&self, server: SocketAddr, since: Time) -> bool {
         self.accepting.get(&server).is_some_and(|at| *at + MEANWHILE >= since)
     }
 
     /// Returns whether the host sent anything since shortly before `since`.
-    pub(crate) fn is_alive(&self, host: IpAddr, since: Time) -> bool {
+    pub fn is_alive(&self, host: IpAddr, since: Time) -> bool {
         self.alive.get(&host).is_some_and(|at| *at + MEANWHILE >= since)
     }
 }

@@ -3,39 +3,44 @@
 //!
 //! Not a TLS reader: records are counted and skipped, whatever they contain. A hole in a direction ends the reading.
 
-use crate::gap::Mark;
-use crate::side::{Both, Side};
+use crate::{Both, Mark, Side};
 
 /// The handshake of one connection.
 #[derive(Debug)]
-pub(crate) struct Tls {
+pub struct Tls {
     streams: Both<Stream>,
     /// The Client Hello.
-    pub(crate) began: Mark,
+    pub began: Mark,
     /// The server's flight that begins with its Server Hello: its first and last segment, and its bytes.
-    pub(crate) flight: Option<Flight>,
+    pub flight: Option<Flight>,
     /// Whether the client sent something after that flight.
     is_answered: bool,
     /// The client's first application data.
-    pub(crate) ended: Option<Mark>,
+    pub ended: Option<Mark>,
     /// The first fatal alert.
-    pub(crate) alert: Option<Alert>,
+    pub alert: Option<Alert>,
 }
 
 /// The server's first flight.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Flight {
-    pub(crate) first: Mark,
-    pub(crate) last: Mark,
-    pub(crate) bytes: u64,
+pub struct Flight {
+    /// Its first segment.
+    pub first: Mark,
+    /// Its last segment.
+    pub last: Mark,
+    /// Its bytes, headers of records included.
+    pub bytes: u64,
 }
 
 /// A fatal alert.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Alert {
-    pub(crate) from: Side,
-    pub(crate) mark: Mark,
-    pub(crate) description: u8,
+pub struct Alert {
+    /// Side that sent it.
+    pub from: Side,
+    /// Its packet.
+    pub mark: Mark,
+    /// Its description (RFC 8446, section 6).
+    pub description: u8,
 }
 
 /// One direction, as far as it was captured in order.
@@ -59,27 +64,28 @@ const APPLICATION_DATA: u8 = 23;
 
 impl Tls {
     /// Returns whether a connection that begins with `payload` speaks TLS: a record with a Client Hello.
-    pub(crate) fn begins(payload: &[u8]) -> bool {
+    pub fn begins(payload: &[u8]) -> bool {
         const CLIENT_HELLO: u8 = 1;
         matches!(payload, [HANDSHAKE, 3, 0..=4, _, _, CLIENT_HELLO, ..])
     }
 
-    pub(crate) fn new(began: Mark) -> Self {
+    /// Creates the state at a Client Hello.
+    pub fn new(began: Mark) -> Self {
         Self { streams: Both::default(), began, flight: None, is_answered: false, ended: None, alert: None }
     }
 
     /// Returns whether the rest of it is encrypted.
-    pub(crate) const fn is_over(&self) -> bool {
+    pub const fn is_over(&self) -> bool {
         self.ended.is_some() || self.alert.is_some()
     }
 
     /// Returns whether both directions were captured in order so far.
-    pub(crate) const fn is_read(&self) -> bool {
+    pub const fn is_read(&self) -> bool {
         !self.streams.client.is_lost && !self.streams.server.is_lost
     }
 
     /// Handles `length` bytes that `side` sent from `start` on, `payload` of them captured.
-    pub(crate) fn sent(&mut self, side: Side, start: u64, payload: &[u8], length: u64, mark: Mark) {
+    pub fn sent(&mut self, side: Side, start: u64, payload: &[u8], length: u64, mark: Mark) {
         self.is_answered |= side == Side::Client && self.flight.is_some();
         if side == Side::Server && !self.is_answered {
             let Flight { first, bytes, .. } =
@@ -147,7 +153,7 @@ const fn is_orderly(description: u8) -> bool {
 
 impl Alert {
     /// Returns its name (RFC 8446, section 6).
-    pub(crate) const fn name(&self) -> &'static str {
+    pub const fn name(&self) -> &'static str {
         match self.description {
             10 => "unexpected_message",
             20 => "bad_record_mac",

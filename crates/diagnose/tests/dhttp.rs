@@ -1,13 +1,11 @@
-//! Handcrafted dialogues, and responses split at any byte.
+//! Handcrafted dialogues of DHTTP.
 
-use proptest::prelude::*;
-use wire::Bytes;
-use wire::packet::{Flags, TcpBuilder, UdpBuilder};
+extern crate roundtrip_diagnose as diagnose;
 
-use super::opened::{Event, OpenedConnection};
-use super::*;
-use crate::report::Protocol;
-use crate::{Cause, Diagnosis, PacketPosition};
+use diagnose::report::Protocol;
+use diagnose::{Cause, Diagnosis, FlowReport, PacketPosition};
+use wire::packet::{Flags, Packet, TcpBuilder, UdpBuilder};
+use wire::{Duration, Time};
 
 const CLIENT: ([u8; 4], u16) = ([10, 0, 0, 1], 40_000);
 const SERVER: ([u8; 4], u16) = ([10, 0, 0, 2], 80);
@@ -131,51 +129,4 @@ fn server_opened_connection_is_marked_as_within_the_dialogue() {
 fn bare_id_ends_the_exchange_without_a_response() {
     let report = Script::default().asks(0, 1, false).responses(30, 1, "").dialogue();
     assert_eq!((report.exchanges.len(), report.exchanges[0].status), (1, None));
-}
-
-#[test]
-fn other_datagrams_are_ignored() {
-    for payload in
-        [&b"\0\0\0\0\0\0\0\x01\0\0\0GET / HTTP/2\r\n"[..], b"\x12\x34\x01\0\0\x01\0\0\0\0\0\0", b""]
-    {
-        assert_eq!(Request::read(payload), None);
-    }
-}
-
-fn events(stream: &[u8], cuts: &[usize]) -> Vec<Event> {
-    let mut opened = OpenedConnection::new(Mark { at: Time::ZERO, frame: 1 }, 0);
-    let mut places: Vec<usize> = cuts.iter().map(|cut| cut % (stream.len() + 1)).collect();
-    places.extend([0, stream.len()]);
-    places.sort_unstable();
-    let pieces = places.windows(2).flat_map(|pair| {
-        let piece = &stream[pair[0]..pair[1]];
-        let seq = u32::try_from(pair[0]).unwrap();
-        opened.read(seq, piece, Bytes::new(piece.len() as u64), |id| id == 3)
-    });
-    pieces.collect()
-}
-
-proptest! {
-    #[test]
-    fn responses_are_read_the_same_at_every_split(cuts in prop::collection::vec(any::<usize>(), 0..12)) {
-        let stream = b"\0\0\0\0\0\0\0\x01HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nab\
-            \0\0\0\0\0\0\0\x02HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nA;x=y\r\n0123456789\r\n0\r\nT: 1\r\n\r\n\
-            \0\0\0\0\0\0\0\x03HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n\0\0\0\0\0\0\0\x04HTTP/1.1 304 Not\r\n\r\n";
-        let began = |id| Event::Began { id };
-        let ended = |id, status| Event::Ended { id, status };
-        let expected = [
-            began(1), ended(1, 200), began(2), ended(2, 200), began(3), ended(3, 200), began(4), ended(4, 304),
-        ];
-        prop_assert_eq!(events(stream, &cuts), expected);
-    }
-
-    #[test]
-    fn any_bytes_are_read_to_an_end(
-        stream in prop::collection::vec(any::<u8>(), 0..200),
-        cuts in prop::collection::vec(any::<usize>(), 0..4),
-    ) {
-        let _ = (events(&stream, &cuts), Request::read(&stream));
-        let head = [&b"\0\0\0\0\0\0\0\x01HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"[..], &stream].concat();
-        let _ = events(&head, &cuts);
-    }
 }

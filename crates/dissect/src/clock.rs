@@ -9,28 +9,28 @@ use wire::{Duration, Time};
 
 /// A segment's timestamps option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub struct Stamp {
     /// The sender's clock value (TSval).
-    pub(crate) value: u32,
+    pub value: u32,
     /// The latest timestamp of the peer that the sender had received (TSecr).
-    pub(crate) echo: u32,
+    pub echo: u32,
 }
 
 /// Returns whether timestamp `one` is later than `other`, modulo 2^32.
-pub(crate) const fn is_later(one: u32, other: u32) -> bool {
+pub const fn is_later(one: u32, other: u32) -> bool {
     one.wrapping_sub(other).cast_signed() > 0
 }
 
 /// A sender's clock.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Clock {
+pub struct Clock {
     first: Option<(Time, u32)>,
     /// Nanoseconds per tick; zero while unknown.
     unit: u32,
     /// Whether the timestamps do not come from a single clock.
     is_odd: bool,
     /// Whether they advance as no known clock does: capture and sender disagree about the time.
-    pub(crate) is_unlike: bool,
+    pub is_unlike: bool,
     /// Minimum of passing time minus generation time, relative to the first segment, and when that was last updated.
     least: i64,
     looked_at: Time,
@@ -47,7 +47,7 @@ const DRIFT_PARTS: i64 = 10_000;
 
 impl Clock {
     /// Returns the transit time of a segment with stamp `value` beyond the minimum; `None` if unknown.
-    pub(crate) fn passed(&mut self, at: Time, value: u32) -> Option<Duration> {
+    pub fn passed(&mut self, at: Time, value: u32) -> Option<Duration> {
         let Some((first_at, first)) = self.first else {
             (self.first, self.looked_at) = (Some((at, value)), at);
             return None;
@@ -75,7 +75,7 @@ impl Clock {
 
     /// Returns whether segments that passed `apart` and carry the same timestamp, `value`, were generated together:
     /// within less than half of that.
-    pub(crate) fn is_one_tick(&self, at: Time, value: u32, apart: Duration) -> bool {
+    pub fn is_one_tick(&self, at: Time, value: u32, apart: Duration) -> bool {
         self.first.is_some_and(|(first_at, first)| {
             let ticks = u64::from(value.wrapping_sub(first)).min(u64::from(u32::MAX / 2));
             !self.is_odd && ticks >= 4 && at.since(first_at) / ticks * 4 <= apart
@@ -83,12 +83,12 @@ impl Clock {
     }
 
     /// Returns the first timestamp.
-    pub(crate) fn first_value(&self) -> Option<u32> {
+    pub fn first_value(&self) -> Option<u32> {
         self.first.map(|(_, value)| value)
     }
 
     /// Returns whether it is known to tick every 10 ms or more often.
-    pub(crate) const fn is_fast(&self) -> bool {
+    pub const fn is_fast(&self) -> bool {
         0 < self.unit && self.unit <= 10_000_000
     }
 

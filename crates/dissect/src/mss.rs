@@ -2,18 +2,20 @@
 
 /// The MSS of one direction: as negotiated, or else as observed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Mss {
-    /// MSS options of the peer and of this end.
-    pub(crate) offered: Option<u16>,
-    pub(crate) accepted: Option<u16>,
-    pub(crate) has_timestamps: bool,
+pub struct Mss {
+    /// The MSS option of the peer.
+    pub offered: Option<u16>,
+    /// The MSS option of this end.
+    pub accepted: Option<u16>,
+    /// Whether segments carry timestamps (RFC 7323), which take part of the MSS.
+    pub has_timestamps: bool,
     largest: u32,
     largest_twice: u32,
 }
 
 impl Mss {
     /// Records a segment of `length` payload bytes.
-    pub(crate) fn saw(&mut self, length: u64) {
+    pub fn saw(&mut self, length: u64) {
         let length = u32::try_from(length).unwrap_or(u32::MAX);
         if length >= self.largest {
             if length == self.largest {
@@ -24,7 +26,7 @@ impl Mss {
     }
 
     /// Returns the MSS in payload bytes; at least 1.
-    pub(crate) fn get(&self) -> u64 {
+    pub fn get(&self) -> u64 {
         const TIMESTAMPS: u64 = 12;
         /// The MSS on Ethernet (RFC 9293's default is `MIN_MSS`).
         const USUAL: u64 = 1_460;

@@ -17,12 +17,12 @@ const HEAD_BYTES: usize = 24;
 
 /// The turns of one connection.
 #[derive(Debug, Default)]
-pub(crate) struct Turns {
+pub struct Turns {
     /// First bytes of the client's last message, and their number.
     request: [u8; HEAD_BYTES],
     length: u8,
     /// Whether the server has sent data.
-    pub(crate) has_server_sent: bool,
+    pub has_server_sent: bool,
     /// Waits in the last response of which it is not known whether the client acted on it.
     unproven: Option<Unproven>,
     /// Number of responses on which the client acted, and on which it did not.
@@ -47,7 +47,7 @@ struct Unproven {
 
 impl Turns {
     /// Records the beginning of a client's message.
-    pub(crate) fn requests(&mut self, payload: &[u8]) {
+    pub fn requests(&mut self, payload: &[u8]) {
         let length = payload.len().min(HEAD_BYTES);
         self.request = [0; HEAD_BYTES];
         self.request[..length].copy_from_slice(&payload[..length]);
@@ -56,14 +56,14 @@ impl Turns {
     }
 
     /// Returns whether the server's `payload` responds to the client's last message, by its first bytes.
-    pub(crate) fn is_response(&self, payload: &[u8]) -> bool {
+    pub fn is_response(&self, payload: &[u8]) -> bool {
         let request = self.request.get(..self.length.into()).unwrap_or_default();
         RESPONDS.iter().any(|responds| responds(request, payload))
     }
 
     /// Records that the server took a `wait` worth reporting, from `since` on, for something that is not proven to be a
     /// response.
-    pub(crate) fn waits(&mut self, since: Time, wait: Duration) {
+    pub fn waits(&mut self, since: Time, wait: Duration) {
         self.terse = self.terse.saturating_add(u16::from(usize::from(self.length) < HEAD_BYTES));
         let since = self.unproven.map_or(since, |before| before.since);
         self.unproven = Some(Unproven { since, wait });
@@ -71,7 +71,7 @@ impl Turns {
 
     /// Handles the client's next step, `reaction` after the server's last data: `None` if it never came. Returns the
     /// time from which on waits are still unproven.
-    pub(crate) fn acts(&mut self, reaction: Option<Duration>) -> Option<Time> {
+    pub fn acts(&mut self, reaction: Option<Duration>) -> Option<Time> {
         let Unproven { since, wait } = self.unproven.take()?;
         // Programs need little time, and a coincidence is unlikely within a small part of the wait.
         let bound = (wait / 4).clamp(Duration::from_millis(10), Duration::from_millis(50));
@@ -84,20 +84,20 @@ impl Turns {
     /// Returns whether the client mostly did not act on what it seemed to wait for (where it did, it was a
     /// coincidence), or the server never sent promptly after the client's data, or seldom after very short messages: then
     /// the client may respond to the server, which sends by a timer or on events.
-    pub(crate) const fn are_doubtful(&self) -> bool {
+    pub const fn are_doubtful(&self) -> bool {
         const FEW: u16 = 2;
         let are_replies = self.terse > FEW && self.terse > self.prompt;
         self.ignored > self.acted || (self.acted > 0 && self.prompt == 0) || are_replies
     }
 
     /// Records that the server sent promptly after the client's data.
-    pub(crate) fn is_prompt(&mut self) {
+    pub fn is_prompt(&mut self) {
         self.prompt = self.prompt.saturating_add(1);
     }
 
     /// Records a pause of the server in the middle of a message. Returns when the first one began, if the message is a
     /// stream, or paced: it pauses repeatedly.
-    pub(crate) fn pauses(&mut self, since: Time) -> Option<Time> {
+    pub fn pauses(&mut self, since: Time) -> Option<Time> {
         const REPEATEDLY: u16 = 3;
         let (first, count) = self.pauses.unwrap_or((since, 0));
         self.pauses = Some((first, count.saturating_add(1)));

@@ -3,9 +3,8 @@
 use wire::Time;
 use wire::packet::Flags;
 
-use crate::segment::Segment;
 use crate::sender::Sender;
-use crate::side::Side;
+use crate::{Segment, Side};
 
 /// A connection's packets as points.
 #[derive(Clone, Debug)]
@@ -44,11 +43,13 @@ pub struct Point {
 const MAX_POINTS: usize = 20_000;
 
 impl Plot {
-    pub(crate) const fn new(started: Time) -> Self {
+    /// Creates a plot without points.
+    pub const fn new(started: Time) -> Self {
         Self { started, points: Vec::new(), is_cut: false, first: [None; 2] }
     }
 
-    pub(crate) fn add(&mut self, segment: &Segment<'_>, sent: u64, peer: &Sender) {
+    /// Adds a packet. `sent` is the position up to which its sender had sent with it, and `peer` the receiver.
+    pub fn add(&mut self, segment: &Segment<'_>, sent: u64, peer: &Sender) {
         if self.points.len() >= MAX_POINTS {
             self.is_cut = true;
             return;

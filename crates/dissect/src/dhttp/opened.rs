@@ -4,12 +4,13 @@
 
 use wire::Bytes;
 
-use crate::gap::Mark;
+use crate::Mark;
 
+/// A connection that a DHTTP server opened to send responses.
 #[derive(Debug)]
-pub(super) struct OpenedConnection {
+pub struct OpenedConnection {
     /// Its SYN.
-    pub(super) opened: Mark,
+    pub opened: Mark,
     next: u32,
     state: State,
     is_fresh: bool,
@@ -46,11 +47,19 @@ enum State {
 
 /// Event found in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub enum Event {
     /// A response to this request begins.
-    Began { id: u64 },
+    Began {
+        /// The id of the request.
+        id: u64,
+    },
     /// The response is complete.
-    Ended { id: u64, status: u16 },
+    Ended {
+        /// The id of the request.
+        id: u64,
+        /// The status code.
+        status: u16,
+    },
 }
 
 const MAX_HEAD_BYTES: usize = 1 << 16;
@@ -59,17 +68,17 @@ const MAX_FIELDS: usize = 128;
 
 impl OpenedConnection {
     /// Creates the state of a connection; `next` is the sequence number of its first byte.
-    pub(super) const fn new(opened: Mark, next: u32) -> Self {
+    pub const fn new(opened: Mark, next: u32) -> Self {
         Self { opened, next, state: State::Id(Vec::new()), is_fresh: true }
     }
 
     /// Returns whether it has carried nothing yet.
-    pub(super) const fn is_fresh(&self) -> bool {
+    pub const fn is_fresh(&self) -> bool {
         self.is_fresh
     }
 
     /// Returns whether it is in the middle of a response.
-    pub(super) fn is_within(&self) -> bool {
+    pub fn is_within(&self) -> bool {
         match &self.state {
             State::Id(begun) => !begun.is_empty(),
             State::Head { .. } | State::Body { .. } | State::ChunkLine { .. } | State::Chunk { .. } => true,
@@ -78,12 +87,12 @@ impl OpenedConnection {
     }
 
     /// Returns whether it cannot be followed any further.
-    pub(super) const fn is_lost(&self) -> bool {
+    pub const fn is_lost(&self) -> bool {
         matches!(self.state, State::Lost)
     }
 
     /// Reads the next segment; `is_head` returns whether a request's response never has a body.
-    pub(super) fn read(
+    pub fn read(
         &mut self,
         seq: u32,
         payload: &[u8],

@@ -1,0 +1,60 @@
+//! Stage 4a, facts from the captured packets of one connection, as far as they show them. No judgement: `diagnose` has the
+//! rules that name causes.
+//!
+//! Read in this order:
+//!
+//! | module | what it holds |
+//! | --- | --- |
+//! | [`Mark`], [`Side`], [`Segment`] | a moment of the capture; one end of a connection; one packet, parsed |
+//! | [`sender`], [`flight`], [`mss`] | an end as a sender: what it had sent, what it knew to have arrived, what was in flight |
+//! | [`path`], [`pace`] | where the capture was taken, and the round trips; the rate of the slowest link |
+//! | [`clock`], [`tick`] | TCP timestamps: when a segment was generated; the capture's clock, if it is coarse |
+//! | [`recent`] | packets that were captured twice |
+//! | [`tls`], [`record`] | TLS: the handshake; records that close a connection |
+//! | [`http`], [`dhttp`] | messages and exchanges, where they can be read |
+//! | [`turns`] | whether a client waited for its server, where messages cannot be read |
+//! | [`hosts`] | hosts and ports that responded |
+//! | [`plot`] | points of a time-sequence plot |
+//!
+//! Every reader takes the packets in the order of the capture, bounds its memory, and accepts any bytes: where it cannot
+//! follow, it says so and reports nothing further.
+//!
+//! ```
+//! use roundtrip_dissect::http::Conversation;
+//! use roundtrip_dissect::{Mark, Side};
+//! use wire::Time;
+//!
+//! let (request, response) = (b"GET /a HTTP/1.1\r\n\r\n", b"HTTP/1.1 204 No Content\r\n\r\n");
+//! let mark = |frame| Mark { at: Time::from_nanos(frame * 1_000_000), frame };
+//! let mut conversation = Conversation::default();
+//! conversation.sent(Side::Client, 1, request, request.len() as u64, mark(4), &"the caller's state");
+//! assert_eq!(conversation.unanswered(), Some(1));
+//! conversation.sent(Side::Server, 1, response, response.len() as u64, mark(6), &"a later one");
+//! let exchange = conversation.answered.pop().ok_or("an exchange")?;
+//! assert_eq!((exchange.target.as_str(), exchange.status, exchange.context), ("/a", Some(204), "the caller's state"));
+//! assert_eq!(exchange.ended.at.since(exchange.requested.at).as_millis_f64(), 2.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod clock;
+pub mod dhttp;
+pub mod flight;
+pub mod hosts;
+pub mod http;
+mod mark;
+pub mod mss;
+pub mod pace;
+pub mod path;
+pub mod plot;
+pub mod recent;
+pub mod record;
+mod segment;
+pub mod sender;
+pub mod side;
+pub mod tick;
+pub mod tls;
+pub mod turns;
+
+pub use mark::Mark;
+pub use segment::{Options, Segment};
+pub use side::{Both, Side};
