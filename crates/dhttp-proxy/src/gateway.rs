@@ -7,7 +7,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | `pipeline` | the stages of a request, and the hand-overs between threads |
-//! | `accept` | connections of clients, and the limits of their number |
+//! | `accept`, `slots` | connections of clients, and the limits of their number |
 //! | `read_request` | one of them while it is watched: requests, timeouts |
 //! | `check` | the request's limits and method, and the gateway's rules |
 //! | `look_up` | the cache, if there is one |
@@ -36,6 +36,7 @@ mod read_request;
 mod receive;
 mod receive_datagram;
 mod send;
+mod slots;
 mod thread_pool;
 mod tunnel;
 mod upstream;

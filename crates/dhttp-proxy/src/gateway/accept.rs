@@ -4,8 +4,9 @@
 
 use std::net::IpAddr;
 
-use super::event_loop::{ConnectionSlot, EventLoop};
+use super::event_loop::EventLoop;
 use super::read_request::Connection;
+use super::slots::ConnectionSlot;
 use super::write_response::refuse_overload;
 use crate::fetches::site;
 use dhttp::counters::count_shared;
@@ -43,24 +44,23 @@ impl EventLoop {
     fn has_room(&mut self, peer: IpAddr) -> bool {
         let most = self.config.connections;
         let share = self.config.client_connections.unwrap_or((most / 2).max(1));
-        if !peer.to_canonical().is_loopback() && self.slots.len() >= share {
-            let client = site(peer);
-            let is_its = |slot: &ConnectionSlot| slot.client().is_some_and(|one| one == client);
-            let count = self.slots.values().filter(|slot| is_its(slot)).count();
-            if count >= share && !self.evict_idle(is_its) {
-                return false;
-            }
+        let client = site(peer);
+        if !peer.to_canonical().is_loopback()
+            && self.slots.count(client) >= share
+            && !self.evict_idle(|slot| slot.is_of(client))
+        {
+            return false;
         }
         self.slots.len() < most || self.evict_idle(|_| true)
     }
 
     fn evict_idle(&mut self, may: impl Fn(&ConnectionSlot) -> bool) -> bool {
         let idle = self.slots.iter().filter(|(_, slot)| may(slot)).filter_map(|(number, slot)| match slot {
-            ConnectionSlot::Here(waiting) => Some((waiting.idle_since()?, *number)),
-            ConnectionSlot::Leased(_) | ConnectionSlot::Tunnel(_) => None,
+            ConnectionSlot::Here(waiting) => Some((waiting.idle_since()?, number)),
+            ConnectionSlot::Leased(..) | ConnectionSlot::Tunnel(_) => None,
         });
         let Some((_, number)) = idle.min() else { return false };
         count_shared(&self.shared.counters.evicted);
-        self.slots.remove(&number).is_some()
+        self.slots.remove(number).is_some()
     }
 }

@@ -5,18 +5,17 @@
 //! ([`dhttp::readiness`]), with the same queues, but not the same state machine: a gateway forwards bodies before they are
 //! complete.
 
-use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::pipeline::{self, Stage};
 use super::read_request::{Connection, ConnectionContext, ConnectionStep, PhaseTimeouts, WatchedConnection};
+use super::slots::{ConnectionSlot, Slots};
 use super::tunnel::{self, RelayLimit, Side, Tunnel};
 use super::{GatewayConfig, Shared, log_response};
 use crate::cache::streaming_fill::ThreadCache;
-use crate::fetches::site;
 use dhttp::counters::set;
 use dhttp::log::{Channel, Log};
 use dhttp::readiness::{Events, Interest, Poller, SpareDescriptor, Waker};
@@ -26,7 +25,7 @@ pub(super) struct EventLoop {
     pub(super) shared: Arc<Shared>,
     pub(super) listener: TcpListener,
     poller: Poller,
-    pub(super) slots: BTreeMap<u64, ConnectionSlot>,
+    pub(super) slots: Slots,
     /// Number of connections whose request waits for a server.
     busy: usize,
     tunnels: usize,
@@ -40,26 +39,6 @@ pub(super) struct EventLoop {
     pub(super) config: Arc<GatewayConfig>,
     log: Option<Arc<Log>>,
     is_stopping: bool,
-}
-
-/// State of a connection.
-pub(super) enum ConnectionSlot {
-    Here(Box<WatchedConnection>),
-    /// Leased to a thread.
-    Leased(Arc<TcpStream>),
-    Tunnel(Box<Tunnel>),
-}
-
-impl ConnectionSlot {
-    /// The client: the peer's address, or its /64.
-    pub(super) fn client(&self) -> Option<IpAddr> {
-        let peer = match self {
-            Self::Here(waiting) => waiting.connection.peer,
-            Self::Tunnel(tunnel) => tunnel.peer,
-            Self::Leased(stream) => stream.peer_addr().ok()?,
-        };
-        Some(site(peer.ip()))
-    }
 }
 
 /// Connections that return to the loop, and its waker.
@@ -109,7 +88,7 @@ impl EventLoop {
         Ok(Self {
             listener,
             poller,
-            slots: BTreeMap::new(),
+            slots: Slots::default(),
             busy: 0,
             tunnels: 0,
             next: FIRST,
@@ -134,17 +113,17 @@ impl EventLoop {
         self.poller.remove(&self.listener);
         let now = self.shared.clock.now();
         let end = now + self.shared.grace();
-        self.slots.retain(|_, slot| match slot {
+        self.slots.retain(|slot| match slot {
             ConnectionSlot::Here(waiting) => waiting.is_busy(),
-            ConnectionSlot::Leased(_) | ConnectionSlot::Tunnel(_) => true,
+            ConnectionSlot::Leased(..) | ConnectionSlot::Tunnel(_) => true,
         });
         while !self.slots.is_empty() && self.shared.clock.now() < end {
             self.poller.wake_by(self.shared.clock.now(), end);
             self.turn(&mut events);
         }
-        for slot in self.slots.values() {
+        for (_, slot) in self.slots.iter() {
             match slot {
-                ConnectionSlot::Leased(stream) => drop(stream.shutdown(Shutdown::Both)),
+                ConnectionSlot::Leased(_, stream) => drop(stream.shutdown(Shutdown::Both)),
                 ConnectionSlot::Tunnel(tunnel) => self.log_tunnel(tunnel),
                 ConnectionSlot::Here(_) => {}
             }
@@ -164,9 +143,9 @@ impl EventLoop {
                 LISTENER => self.accept(),
                 WAKER => self.take_back(),
                 number if number & 1 == 1 => self.carry(number - 1, Side::Server),
-                number => match self.slots.get(&number) {
+                number => match self.slots.get(number) {
                     Some(ConnectionSlot::Tunnel(_)) => self.carry(number, Side::Program),
-                    Some(ConnectionSlot::Here(_) | ConnectionSlot::Leased(_)) | None => {
+                    Some(ConnectionSlot::Here(_) | ConnectionSlot::Leased(..)) | None => {
                         self.step(number, WatchedConnection::ready)
                     }
                 },
@@ -184,7 +163,7 @@ impl EventLoop {
                 self.step(number, |waiting, context, _| waiting.poll(context));
                 continue;
             }
-            self.slots.remove(&number);
+            self.slots.remove(number);
             self.busy -= 1;
             match back {
                 Completion::Open(connection) if !self.is_stopping => self.watch(number, connection),
@@ -225,7 +204,7 @@ impl EventLoop {
 
     /// Handles an event at one end of a tunnel.
     fn carry(&mut self, number: u64, side: Side) {
-        let Some(ConnectionSlot::Tunnel(tunnel)) = self.slots.get_mut(&number) else { return };
+        let Some(ConnectionSlot::Tunnel(tunnel)) = self.slots.get_mut(number) else { return };
         match tunnel.ready(side, &mut self.buffer) {
             RelayLimit::All => {}
             RelayLimit::MyShare => {
@@ -234,7 +213,7 @@ impl EventLoop {
                 }
             }
             RelayLimit::ToTheEnd => {
-                if let Some(ConnectionSlot::Tunnel(tunnel)) = self.slots.remove(&number) {
+                if let Some(ConnectionSlot::Tunnel(tunnel)) = self.slots.remove(number) {
                     self.tunnels -= 1;
                     self.log_tunnel(&tunnel);
                 }
@@ -259,7 +238,7 @@ impl EventLoop {
     fn expire(&mut self) {
         let (now, timeout) = (self.shared.clock.now(), timeout(&self.config));
         let is_here = |slot: &ConnectionSlot| matches!(slot, ConnectionSlot::Here(_));
-        let here = self.slots.iter().filter(|(_, slot)| is_here(slot)).map(|(number, _)| *number);
+        let here = self.slots.iter().filter(|(_, slot)| is_here(slot)).map(|(number, _)| number);
         for number in here.collect::<Vec<_>>() {
             self.step(number, |waiting, _, _| waiting.expire(now, timeout));
         }
@@ -271,7 +250,7 @@ impl EventLoop {
         number: u64,
         step: impl FnOnce(&mut WatchedConnection, &mut ConnectionContext<'_>, &mut [u8]) -> ConnectionStep,
     ) {
-        let Some(ConnectionSlot::Here(waiting)) = self.slots.get_mut(&number) else { return };
+        let Some(ConnectionSlot::Here(waiting)) = self.slots.get_mut(number) else { return };
         let (now, timeout) = (self.shared.clock.now(), timeout(&self.config));
         let was_pending = waiting.is_pending();
         let mut context = ConnectionContext {
@@ -288,9 +267,9 @@ impl EventLoop {
         self.busy = self.busy + usize::from(waiting.is_pending()) - usize::from(was_pending);
         let is_last = self.is_stopping && !waiting.is_busy();
         match step {
-            ConnectionStep::Stays if is_last => drop(self.slots.remove(&number)),
+            ConnectionStep::Stays if is_last => drop(self.slots.remove(number)),
             // During the shutdown no new exchange begins.
-            ConnectionStep::Leases(stage) if is_last && stage.is_first() => drop(self.slots.remove(&number)),
+            ConnectionStep::Leases(stage) if is_last && stage.is_first() => drop(self.slots.remove(number)),
             ConnectionStep::Stays => {
                 let wanted = waiting.wants();
                 if wanted != waiting.watched {
@@ -303,7 +282,7 @@ impl EventLoop {
             // Closing it ends its registration.
             ConnectionStep::Ends => {
                 self.busy -= usize::from(waiting.is_pending());
-                drop(self.slots.remove(&number));
+                drop(self.slots.remove(number));
             }
             ConnectionStep::Leases(stage) => self.lease(number, stage),
         }
@@ -311,10 +290,11 @@ impl EventLoop {
 
     /// Leases a connection to a thread.
     fn lease(&mut self, number: u64, stage: Box<Stage>) {
-        let Some(ConnectionSlot::Here(waiting)) = self.slots.remove(&number) else { return };
+        let Some(ConnectionSlot::Here(waiting)) = self.slots.remove(number) else { return };
         let connection = waiting.connection;
         self.poller.remove(&connection.stream);
-        self.slots.insert(number, ConnectionSlot::Leased(Arc::clone(&connection.stream)));
+        let slot = ConnectionSlot::Leased(connection.peer, Arc::clone(&connection.stream));
+        self.slots.insert(number, slot);
         self.busy += 1;
         let mut lease = Lease { shared: Arc::clone(&self.shared), number, is_over: false };
         // If no thread can be started, the connection is closed.
