@@ -205,6 +205,11 @@ impl Client {
         self.step(key, Event::Cancelled);
     }
 
+    /// Returns the request whose response is arriving on a connection.
+    pub fn arriving_on(&self, id: ConnectionId) -> Option<Id> {
+        Some(self.connections.get(&id)?.response()?.id)
+    }
+
     /// Returns the number of requests that have not ended yet.
     pub fn outstanding(&self) -> usize {
         self.requests.len() - self.over.len()
@@ -222,6 +227,8 @@ impl Client {
             Input::Accepted(id, peer) => self.accept(now, id, peer),
             Input::Received(id, bytes) => self.received(now, id, bytes),
             Input::Ended(id) => self.lose(now, id, Failure::Ended),
+            Input::Paused(id) => self.pause(id),
+            Input::Resumed(id) => self.resume(now, id),
             Input::Heard(server, bytes) => self.servers.count_received(now, server, bytes, false),
         }
     }
@@ -276,6 +283,12 @@ impl Client {
     fn expire(&mut self, now: Time, key: Key) {
         let Some(request) = self.requests.get_mut(&key) else { return };
         request.due = None;
+        let (id, server) = (request.id, request.server);
+        if self.has_paused(server.ip()) && self.step(key, Event::GivenUp) {
+            self.outputs.push_back(Output::Fallback(id, Reason::Paused));
+            return;
+        }
+        let Some(request) = self.requests.get_mut(&key) else { return };
         let wait = self.servers.round_trips(request.server).wait(&self.config.resend, request.resends);
         if let Some(wait) = wait.filter(|_| request.gathered.is_none())
             && let Some(due) =

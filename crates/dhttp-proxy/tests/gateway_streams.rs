@@ -4,12 +4,13 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::Duration;
 
-use dhttp::ClientConfig;
-use dhttp::client::KnownServers;
+use dhttp::client::{KnownServers, Note};
+use dhttp::{ClientConfig, Request, Response, Server, ServerConfig};
 use roundtrip_dhttp_proxy::{Gateway, GatewayConfig};
 
 const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\nCache-Control: no-store\r\n\r\n";
@@ -78,4 +79,50 @@ fn regress_received_part_of_a_response_is_forwarded_before_the_rest() {
         program.read_exact(&mut rest).unwrap();
         assert_eq!(rest, HALVES[1]);
     }
+}
+
+/// Length of a response that no socket buffers hold.
+const HUGE: usize = 48 << 20;
+
+#[test]
+fn a_program_that_does_not_read_delays_no_response_by_dhttp_to_another() {
+    let bodies: [Arc<[u8]>; 3] = [5, 100_000, HUGE].map(|length| vec![b'b'; length].into());
+    let respond = move |request: &Request<'_>| {
+        let kind = request.target.as_bytes()["/_dhttp_/".len()] - b'0';
+        Response::whole(200, "text/plain", Arc::clone(&bodies[usize::from(kind)]))
+    };
+    let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+    let server = Server::start("127.0.0.1:0".parse().unwrap(), config, respond, None).unwrap();
+    let (tell, paused) = channel();
+    let watch = move |note: &Note| {
+        if matches!(note, Note::Paused(_)) {
+            let _ = tell.send(());
+        }
+    };
+    let config = GatewayConfig::new(ClientConfig::internet());
+    let listen = "127.0.0.1:0".parse().unwrap();
+    let gateway =
+        Gateway::start(listen, config, KnownServers::default(), Some(Arc::new(watch)), None).unwrap();
+    let request = |kind: u8| {
+        let mut program = TcpStream::connect(gateway.address()).unwrap();
+        program.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        let at = server.address();
+        write!(program, "GET http://{at}/_dhttp_/{kind} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n")
+            .unwrap();
+        program
+    };
+    let length = |mut program: TcpStream| {
+        let mut response = Vec::new();
+        program.read_to_end(&mut response).unwrap();
+        let end = response.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+        assert!(response.starts_with(b"HTTP/1.1 200") && response[end..].iter().all(|byte| *byte == b'b'));
+        response.len() - end
+    };
+    assert_eq!(length(request(0)), 5, "with the token for the next");
+    let slow = request(2);
+    paused.recv_timeout(Duration::from_secs(30)).expect("the server's connection is not read");
+    assert_eq!([0, 1].map(|kind| length(request(kind))), [5, 100_000]);
+    let metrics = gateway.metrics()();
+    assert!(metrics.contains("channel=\"tcp-opened\"} 1\n"), "{metrics}");
+    assert_eq!(length(slow), HUGE);
 }

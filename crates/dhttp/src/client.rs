@@ -33,6 +33,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::{self, JoinHandle};
 
 use dhttp_proto::address::is_global;
+use dhttp_proto::client::ConnectionId;
 use dhttp_proto::token::{PORT_FIELD, TOKEN_FIELD};
 use dhttp_proto::{ClientConfig as Machine, Id};
 use http1::message::{Fields, Method, RequestHead, Version};
@@ -121,6 +122,8 @@ enum Command {
     /// A token, and the server that issued it.
     Learn(SocketAddr, Vec<u8>),
     Cancel(Id),
+    /// Read this connection again: the caller has taken its response.
+    Resume(ConnectionId),
     /// Report the servers' tokens.
     Export(SyncSender<StoredTokens>),
     Stop,
@@ -277,7 +280,7 @@ impl Command {
     fn refuse(self) {
         match self {
             Self::Ask(question) => question.sink.fail(STOPPED.to_owned()),
-            Self::Learn(..) | Self::Cancel(_) | Self::Export(_) | Self::Stop => {}
+            Self::Learn(..) | Self::Cancel(_) | Self::Resume(_) | Self::Export(_) | Self::Stop => {}
         }
     }
 }

@@ -9,7 +9,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use dhttp::client::{Event, KnownServers, Via};
+use dhttp::client::{Event, KnownServers, Note, Via};
 use dhttp::log::Log;
 use dhttp::{Client, ClientConfig, Files, Reply, Request, Response, Server, ServerConfig, Url, promise};
 use dhttp_proto::Extension;
@@ -425,4 +425,42 @@ fn panic_of_the_watch_ends_pending_requests() {
         let why = client.get(&url).unwrap().whole().unwrap_err();
         assert_eq!(why, "the client has been stopped");
     }
+}
+
+#[test]
+fn a_caller_that_does_not_read_delays_no_other_response() {
+    let directory = TestDirectory::new("paused");
+    let huge: Vec<u8> = (0..12_000_000_u32).map(|number| (number % 241) as u8).collect();
+    std::fs::write(directory.0.join("huge.bin"), &huge).unwrap();
+    let server = serve(&directory, 1);
+    let (tell, paused) = std::sync::mpsc::channel();
+    let watch = move |note: &Note| {
+        if matches!(note, Note::Paused(_)) {
+            let _ = tell.send(());
+        }
+    };
+    let client =
+        Client::start(ClientConfig::internet(), KnownServers::default(), Some(Arc::new(watch))).unwrap();
+    let at = |path| url("dhttp", server.address(), path);
+    assert_eq!(fetch(&client, &at("/small.txt")).0, Via::Udp, "with the token for the next");
+    let begin = || {
+        let mut slow = client.get(&at("/huge.bin")).unwrap();
+        assert!(matches!(slow.next(), Some(Event::Head(Via::TcpOpened, _))));
+        paused.recv_timeout(std::time::Duration::from_secs(20)).expect("its connection is not read");
+        slow
+    };
+    let (mut slow, dropped) = (begin(), begin());
+    assert_eq!(fetch(&client, &at("/small.txt")), (Via::Udp, 200, b"a small answer".to_vec()));
+    assert!(fetch(&client, &at("/large.bin")) == (Via::TcpOpened, 200, large()));
+    drop(dropped);
+    let mut body = Vec::new();
+    while let Some(event) = slow.next() {
+        match event {
+            Event::Body(part) => body.extend_from_slice(&part),
+            Event::End => {}
+            Event::Head(..) | Event::Failed(_) => panic!("{event:?}"),
+        }
+    }
+    assert!(body == huge, "{} bytes", body.len());
+    assert!(fetch(&client, &at("/large.bin")) == (Via::TcpOpened, 200, large()));
 }

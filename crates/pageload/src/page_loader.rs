@@ -324,7 +324,10 @@ impl PageLoader {
                 };
                 self.deliver(now, id, |connection| robot::Input::Broken(connection, why));
             }
-            client::Output::Fallback(id, Reason::Referred | Reason::Unreachable | Reason::Silence) => {
+            client::Output::Fallback(
+                id,
+                Reason::Referred | Reason::Unreachable | Reason::Silence | Reason::Paused,
+            ) => {
                 if let Some(connection) = self.connections.remove(&id)
                     && let Some(Exchange::Asked(_, head)) = self.exchanges.remove(&connection)
                 {

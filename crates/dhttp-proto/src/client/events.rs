@@ -28,6 +28,10 @@ pub enum Input<'a> {
     Received(ConnectionId, &'a [u8]),
     /// A connection was closed or broke; nothing more follows.
     Ended(ConnectionId),
+    /// The driver does not read a connection until [`Input::Resumed`], because the caller does not take its response.
+    Paused(ConnectionId),
+    /// The driver reads it again.
+    Resumed(ConnectionId),
     /// Bytes that arrived from this host on connections outside this client, such as plain HTTP: the host is not
     /// silent.
     Heard(IpAddr, usize),
@@ -74,6 +78,8 @@ pub enum Reason {
     Unreachable,
     /// The last resend got no response.
     Silence,
+    /// A connection of the server is not read ([`Input::Paused`]), and the response may be queued on it.
+    Paused,
 }
 
 /// Reason why a response broke off.

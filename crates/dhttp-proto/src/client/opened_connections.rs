@@ -3,7 +3,7 @@
 //! An unknown id closes a connection without a reply: nothing after it can be trusted. A header section must be
 //! complete within its timeout; bytes of it do not count as progress. Not a listener: the driver accepts connections.
 
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 
 use wire::Time;
 
@@ -18,7 +18,8 @@ use crate::Id;
 pub(super) struct Connection {
     peer: SocketAddr,
     stream: Stream,
-    due: Time,
+    /// Time of its timeout; `None` while it is not read.
+    due: Option<Time>,
     /// When it was accepted, and the traffic from the server by then; `None` once the response has begun for which it
     /// was opened.
     opened: Option<(Time, ReceivedTraffic)>,
@@ -35,6 +36,12 @@ pub(super) struct IncomingResponse {
 /// Size of a SYN without options (RFC 9293, section 3.1).
 const SYN_BYTES: usize = 40;
 
+impl Connection {
+    pub(super) fn response(&self) -> Option<IncomingResponse> {
+        self.stream.respond()
+    }
+}
+
 impl Client {
     pub(super) fn accept(&mut self, now: Time, id: ConnectionId, peer: SocketAddr) {
         let why = if !self.may_respond(peer.ip(), None) {
@@ -47,16 +54,15 @@ impl Client {
             // The SYN counts as received traffic: the response may be queued behind data on this connection.
             self.servers.count_received(now, peer.ip(), SYN_BYTES, true);
             let opened = Some((now, self.servers.heard_from(peer.ip())));
-            self.connections.insert(id, Connection { peer, stream, due, opened });
-            self.agenda.insert((due, TimerTarget::Connection(id)));
+            self.connections.insert(id, Connection { peer, stream, due: None, opened });
+            self.set_timeout(id, Some(due));
             return;
         };
         self.outputs.extend([Output::Discarded(peer, why), Output::Close(id)]);
     }
 
     pub(super) fn received(&mut self, now: Time, id: ConnectionId, mut bytes: &[u8]) {
-        let Some(mut connection) = self.connections.remove(&id) else { return };
-        self.agenda.remove(&(connection.due, TimerTarget::Connection(id)));
+        let Some(mut connection) = self.take(id) else { return };
         self.servers.count_received(now, connection.peer.ip(), bytes.len(), true);
         let mut has_progressed = false;
         loop {
@@ -79,13 +85,51 @@ impl Client {
                 }
             }
         }
-        if connection.stream.is_between_responses() {
-            connection.due = now + self.config.idle;
+        let before = connection.due.take();
+        let due = if connection.stream.is_between_responses() {
+            Some(now + self.config.idle)
         } else if has_progressed {
-            connection.due = now + self.config.stall;
-        }
-        self.agenda.insert((connection.due, TimerTarget::Connection(id)));
+            Some(now + self.config.stall)
+        } else {
+            before
+        };
         self.connections.insert(id, connection);
+        self.set_timeout(id, due);
+    }
+
+    /// Stops the timer of a connection that is not read.
+    pub(super) fn pause(&mut self, id: ConnectionId) {
+        self.set_timeout(id, None);
+    }
+
+    /// Starts it again.
+    pub(super) fn resume(&mut self, now: Time, id: ConnectionId) {
+        self.set_timeout(id, Some(now + self.config.stall));
+    }
+
+    /// Whether a connection from this host is not read.
+    pub(super) fn has_paused(&self, host: IpAddr) -> bool {
+        self.connections.values().any(|one| one.due.is_none() && same_host(one.peer.ip(), host))
+    }
+
+    fn set_timeout(&mut self, id: ConnectionId, due: Option<Time>) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let before = std::mem::replace(&mut connection.due, due);
+        if let Some(before) = before {
+            self.agenda.remove(&(before, TimerTarget::Connection(id)));
+        }
+        if let Some(due) = due {
+            self.agenda.insert((due, TimerTarget::Connection(id)));
+        }
+    }
+
+    /// Removes a connection and its timer.
+    fn take(&mut self, id: ConnectionId) -> Option<Connection> {
+        let connection = self.connections.remove(&id)?;
+        if let Some(due) = connection.due {
+            self.agenda.remove(&(due, TimerTarget::Connection(id)));
+        }
+        Some(connection)
     }
 
     fn stream_step(
@@ -160,8 +204,7 @@ impl Client {
 
     /// Removes a connection that was closed, broke or stalled.
     pub(super) fn lose(&mut self, now: Time, id: ConnectionId, why: Failure) {
-        let Some(connection) = self.connections.remove(&id) else { return };
-        self.agenda.remove(&(connection.due, TimerTarget::Connection(id)));
+        let Some(connection) = self.take(id) else { return };
         self.break_off(now, &connection, why);
     }
 

@@ -4,7 +4,7 @@
 //! checks when the request is resent. Without other data that is after a second. Not a network: `simulate` has one.
 
 use http1::message::{Limits, Method};
-use roundtrip_dhttp_proto::client::{Client, ConnectionId, Input, Output};
+use roundtrip_dhttp_proto::client::{Client, ConnectionId, Input, Output, Reason};
 use roundtrip_dhttp_proto::message::Request;
 use roundtrip_dhttp_proto::{ClientConfig, Id};
 use wire::Time;
@@ -125,4 +125,26 @@ fn so_does_a_response_on_a_connection() {
         }
     });
     assert_eq!(again, at(2_200));
+}
+
+/// A request waits while another's response is not taken by its caller: it may be queued behind.
+#[test]
+fn a_paused_connection_has_no_timeout_and_a_request_that_waits_for_its_server_uses_plain_http() {
+    let mut client = client(ClientConfig::internet());
+    [LOST, OTHER].into_iter().for_each(|id| ask(&mut client, 0, id));
+    let long = respond(OTHER.0, "", 1_000);
+    client.handle(at(100), Input::Accepted(CONNECTION, server_at()));
+    client.handle(at(100), Input::Received(CONNECTION, &long[..500]));
+    assert_eq!(client.arriving_on(CONNECTION), Some(OTHER));
+    client.handle(at(100), Input::Paused(CONNECTION));
+    let (_, wake) = drain(&mut client, at(100));
+    let (outputs, wake) = drain(&mut client, wake.unwrap());
+    assert_eq!((outputs, wake), (vec![Output::Fallback(LOST, Reason::Paused)], None));
+    // An hour later its caller goes on.
+    client.handle(at(3_600_000), Input::Resumed(CONNECTION));
+    let stall = ClientConfig::internet().stall;
+    assert_eq!(drain(&mut client, at(3_600_000)), (Vec::new(), Some(at(3_600_000) + stall)));
+    client.handle(at(3_600_001), Input::Received(CONNECTION, &long[500..]));
+    let (outputs, _) = drain(&mut client, at(3_600_001));
+    assert!(matches!(outputs[..], [Output::Body(OTHER, _), Output::End(OTHER)]), "{outputs:?}");
 }

@@ -200,7 +200,7 @@ impl Driver {
         let Some(question) = self.questions.remove(&id) else { return };
         self.shared.note(&Note::Fallback(reason));
         match reason {
-            Reason::Referred => {}
+            Reason::Referred | Reason::Paused => {}
             // The server was known, but the entry is out of date.
             Reason::Unreachable | Reason::Silence => {
                 if let Ok(mut known) = self.shared.known.lock() {
@@ -232,6 +232,7 @@ impl Driver {
                         race.claim_for_dhttp();
                     }
                 }
+                Command::Resume(id) => self.resume(id),
                 Command::Stop => return false,
             }
         }
@@ -319,6 +320,8 @@ impl Driver {
             Ok(length) => {
                 let bytes = self.buffer.get(..length).unwrap_or_default();
                 self.machine.handle(now, Input::Received(id, bytes));
+                self.poll();
+                self.pause_if_full(id);
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(_) => {
@@ -326,6 +329,33 @@ impl Driver {
                 self.machine.handle(now, Input::Ended(id));
             }
         }
+    }
+
+    /// Stops reading a connection if the caller holds too much of the response that arrives on it.
+    fn pause_if_full(&mut self, id: ConnectionId) {
+        let question = self.machine.arriving_on(id).and_then(|response| self.questions.get(&response));
+        if let Some(question) = question
+            && let Some((stream, from)) = self.connections.get(&id)
+            && question.sink.pause_if_full(id)
+        {
+            // It is registered, so that this cannot fail.
+            let _ = epoll::delete(&self.epoll, stream);
+            self.shared.note(&Note::Paused(*from));
+            self.machine.handle(self.clock.now(), Input::Paused(id));
+        }
+    }
+
+    fn resume(&mut self, id: ConnectionId) {
+        let Some((stream, _)) = self.connections.get(&id) else { return };
+        let now = self.clock.now();
+        match epoll::add(&self.epoll, stream, EventData::new_u64(id.0), EventFlags::IN) {
+            Ok(()) => self.machine.handle(now, Input::Resumed(id)),
+            Err(_) => {
+                self.connections.remove(&id);
+                self.machine.handle(now, Input::Ended(id));
+            }
+        }
+        self.poll();
     }
 
     fn datagrams(&mut self, number: u64) {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use dhttp_proto::Id;
+use dhttp_proto::client::ConnectionId;
 use http1::message::ResponseHead;
 
 use super::{Command, Shared};
@@ -69,10 +70,14 @@ struct State {
     /// Number of threads that wait here.
     sleepers: usize,
     waker: Option<Waker>,
+    /// Connection of the response, if it is not read until enough events are taken.
+    paused: Option<ConnectionId>,
 }
 
-/// Buffered bytes beyond which the sender of events waits.
-const MAX_WAITING_BYTES: usize = 8 << 20;
+/// Buffered bytes of a response beyond which no more of it is read.
+const MAX_BUFFERED_BYTES: usize = 1 << 20;
+/// Buffered bytes at which it is read again.
+const RESUME_BYTES: usize = MAX_BUFFERED_BYTES / 2;
 
 impl Exchange {
     pub(super) const fn new(id: Id, sink: Arc<Sink>, shared: Arc<Shared>) -> Self {
@@ -89,6 +94,9 @@ impl Exchange {
         loop {
             if let Some(event) = self.sink.take(&mut state) {
                 self.is_over = is_last(&event);
+                let resumed = state.resumed();
+                drop(state);
+                self.resume(resumed);
                 return Some(event);
             }
             state.sleepers += 1;
@@ -113,7 +121,16 @@ impl Exchange {
             return Poll::Pending;
         };
         self.is_over = is_last(&event);
+        let resumed = state.resumed();
+        drop(state);
+        self.resume(resumed);
         Poll::Ready(Some(event))
+    }
+
+    fn resume(&self, connection: Option<ConnectionId>) {
+        if let Some(connection) = connection {
+            self.shared.tell(Command::Resume(connection));
+        }
     }
 
     /// Returns the next event, in a task.
@@ -143,21 +160,19 @@ impl Exchange {
 impl Drop for Exchange {
     fn drop(&mut self) {
         if !self.is_over {
-            self.sink.abandon();
+            let paused = self.sink.abandon();
             self.shared.tell(Command::Cancel(self.id));
+            self.resume(paused);
         }
     }
 }
 
 impl Sink {
-    /// Queues an event; `false` if the exchange was dropped.
+    /// Queues an event, and never waits; `false` if the exchange was dropped.
     pub(super) fn give(&self, event: Event) -> bool {
         let Ok(mut state) = self.state.lock() else { return false };
-        while state.bytes > MAX_WAITING_BYTES && !state.is_abandoned {
-            state.sleepers += 1;
-            let Ok(again) = self.changed.wait(state) else { return false };
-            state = again;
-            state.sleepers -= 1;
+        if state.is_abandoned {
+            return false;
         }
         if let Event::Body(part) = &event {
             state.bytes += part.len();
@@ -165,12 +180,30 @@ impl Sink {
         state.events.push_back(event);
         self.has_changed(&state);
         let waker = state.waker.take();
-        let is_wanted = !state.is_abandoned;
         drop(state);
         if let Some(waker) = waker {
             waker.wake();
         }
-        is_wanted
+        true
+    }
+
+    /// Whether the caller holds so much of the response that this connection must not be read. The caller then resumes it.
+    pub(super) fn pause_if_full(&self, connection: ConnectionId) -> bool {
+        let Ok(mut state) = self.state.lock() else { return false };
+        let is_full = state.is_full();
+        state.paused = is_full.then_some(connection);
+        is_full
+    }
+
+    /// Waits until the caller has taken enough of the response; for threads that serve no other.
+    pub(super) fn wait_for_capacity(&self) {
+        let Ok(mut state) = self.state.lock() else { return };
+        while state.is_full() {
+            state.sleepers += 1;
+            let Ok(again) = self.changed.wait(state) else { return };
+            state = again;
+            state.sleepers -= 1;
+        }
     }
 
     pub(super) fn fail(&self, why: String) {
@@ -193,12 +226,26 @@ impl Sink {
         }
     }
 
-    fn abandon(&self) {
-        if let Ok(mut state) = self.state.lock() {
+    /// Discards all events, and returns the paused connection.
+    fn abandon(&self) -> Option<ConnectionId> {
+        let paused = self.state.lock().ok().and_then(|mut state| {
             state.is_abandoned = true;
             state.events.clear();
-        }
+            state.paused.take()
+        });
         self.changed.notify_all();
+        paused
+    }
+}
+
+impl State {
+    const fn is_full(&self) -> bool {
+        self.bytes > MAX_BUFFERED_BYTES && !self.is_abandoned
+    }
+
+    /// Takes the paused connection, if it is to be read again.
+    const fn resumed(&mut self) -> Option<ConnectionId> {
+        if self.bytes > RESUME_BYTES { None } else { self.paused.take() }
     }
 }
 

@@ -24,6 +24,8 @@ pub enum Note {
     Connected(SocketAddr, bool),
     /// Fast Open is off for listeners: the value of `net.ipv4.tcp_fastopen`, whose bit 1 is not set.
     NoFastOpen(u32),
+    /// A server's connection is not read, until the caller takes more of the response.
+    Paused(SocketAddr),
     /// A server's connection was closed.
     Ended(SocketAddr),
     /// A message was discarded: its source, and the reason.
@@ -43,7 +45,7 @@ impl Note {
             | Self::Received(..)
             | Self::FallbackMessage(..)
             | Self::Part(..) => true,
-            Self::Connected(..) | Self::NoFastOpen(_) | Self::Ended(_) => false,
+            Self::Connected(..) | Self::NoFastOpen(_) | Self::Paused(_) | Self::Ended(_) => false,
             Self::Discarded(..) | Self::Fallback(_) | Self::Connecting(_) => false,
         }
     }
@@ -69,11 +71,13 @@ impl fmt::Display for Note {
                     value | 2
                 )
             }
+            Self::Paused(from) => write!(f, "* tcp {from}: paused, the caller reads slowly"),
             Self::Ended(from) => write!(f, "< tcp {from}: closed"),
             Self::Discarded(from, why) => write!(f, "* {from}: dropped, {}", discarded(*why)),
             Self::Fallback(Reason::Referred) => f.write_str("* the server asks for plain HTTP"),
             Self::Fallback(Reason::Unreachable) => f.write_str("* UDP port unreachable: plain HTTP"),
             Self::Fallback(Reason::Silence) => f.write_str("* no response by UDP: plain HTTP"),
+            Self::Fallback(Reason::Paused) => f.write_str("* the server's connection is paused: plain HTTP"),
             Self::Connecting(to) => write!(f, "> tcp {to}: connecting, plain HTTP"),
         }
     }

@@ -78,6 +78,7 @@ fn read(
         if !is_final && clock.now().since(Time::ZERO) > timeout {
             return Err(format!("the server's response has not begun within {timeout}"));
         }
+        sink.wait_for_capacity();
         let length = stream.read(&mut buffer).map_err(|error| silence(&error, timeout))?;
         shared.hear_bytes(server.ip(), length);
         let mut input = buffer.get(..length).unwrap_or_default();
