@@ -154,8 +154,9 @@ job_test() {
   done < <(grep -rlE 'skip::(has|has_all|missing)\(|^\[features\]' crates --include '*.rs' --include Cargo.toml)
   for crate in $TOOLED; do packages+=(--package "roundtrip-$crate"); done
   all_tests "${packages[@]}" --all-features --lib --bins --tests
-  # The benchmark of servers is all of this crate that runs a tool.
-  all_tests --package roundtrip-reproduce --lib -- server_benchmark
+  # The benchmark of servers is all of this crate that runs a tool. The other packages are named for their features, so that
+  # nothing is built again.
+  all_tests "${packages[@]}" --package roundtrip-reproduce --all-features --lib -- server_benchmark
 }
 
 # Runs `reproduce` with the program that `fresh` has built.
