@@ -7,12 +7,10 @@
 //! | [`text`] | for a terminal |
 //! | [`json`], [`csv`] | for programs |
 //! | [`mod@page`] | one HTML file |
-//! | [`sequence`] | time-sequence plots as SVG |
-//! | [`xplot`] | the same for xplot |
+//! | [`sequence`] | time-sequence plots, as SVG and for xplot |
 
 pub mod csv;
 pub mod json;
 pub mod page;
 pub mod sequence;
 pub mod text;
-pub mod xplot;

@@ -1,6 +1,6 @@
 //! Traces of the papers as time-sequence plots: the printed one above, ours below, on one time scale.
 
-use render::plot::time_sequence::picture::Picture;
+use render::plot::time_sequence::picture::{Form, Picture};
 use render::plot::time_sequence::{End, ObservationPoint, Packet, Panel, Stall};
 use wire::packet::Flags;
 use wire::{Duration, Time};
@@ -47,6 +47,7 @@ pub fn heidemann_figure_1() -> String {
         panels: &[ours],
         is_one_time: true,
         source: "After Heidemann, Obraczka, Touch 1997, Fig. 1.",
+        form: Form::Print,
     }
     .draw()
 }
@@ -62,6 +63,7 @@ pub fn heidemann_figure_3() -> String {
         panels: &[ours],
         is_one_time: true,
         source: "After Heidemann, Obraczka, Touch 1997, Fig. 3. Mb = 2^20 bits.",
+        form: Form::Print,
     }
     .draw()
 }
@@ -88,7 +90,7 @@ fn both(title: &str, subtitle: &str, printed: Panel, ours: Panel, source: &str) 
     // The client does not see the server's congestion window, and no printed trace has it.
     let windows = Vec::new();
     let ours = Panel { title: name, seen_by: End::Client, sender, packets, windows, stalls };
-    Picture { title, subtitle, panels: &[printed, ours], is_one_time: true, source }.draw()
+    Picture { title, subtitle, panels: &[printed, ours], is_one_time: true, source, form: Form::Print }.draw()
 }
 
 /// The lines of a printed trace as packets; the longest time between two segments is shaded.
@@ -116,9 +118,16 @@ fn printed(table: &Table, stall: &str, title: &str) -> Panel {
             acknowledged: Some(acknowledged),
             window: None,
             flags: if what.starts_with("SYN") { Flags::SYN } else { Flags::ACK },
+            number: None,
         });
     }
-    let stalls = longest_pause(&packets).map(|(at, lost)| Stall { name: stall.to_owned(), at, lost });
+    let stalls = longest_pause(&packets).map(|(at, lost)| Stall {
+        name: stall.to_owned(),
+        at,
+        lost,
+        is_note: false,
+        evidence: String::new(),
+    });
     let (title, stalls) = (title.to_owned(), stalls.into_iter().collect());
     Panel { title, seen_by: End::Client, sender: End::Server, packets, windows: Vec::new(), stalls }
 }

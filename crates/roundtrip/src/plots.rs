@@ -17,8 +17,7 @@ use std::{fs, thread};
 
 use ::diagnose::FlowReport;
 use capture::Capture;
-use capture::report::sequence::{named, svg};
-use capture::report::xplot;
+use capture::report::sequence::{named, svg, xplot_files};
 
 use crate::failure::Failure;
 use crate::file;
@@ -64,7 +63,7 @@ pub fn write_png(captures: &[Capture], directory: &Path) -> Result<(), Failure> 
 /// Writes two files for each connection with findings, one for each direction.
 pub fn write_xplot(captures: &[Capture], directory: &Path) -> Result<(), Failure> {
     for (name, flow) in named(captures) {
-        for (sender, text) in xplot::files(flow) {
+        for (sender, text) in xplot_files(flow) {
             let path = made(directory)?.join(format!("{name}-{sender}.xpl"));
             file::write_unsynced(&path, text.as_bytes())?;
         }

@@ -7,30 +7,44 @@ document.body.append(tip);
 for (const svg of document.querySelectorAll("svg.sequence")) {
   const data = svg.querySelector("svg.data");
   const left = +svg.dataset.left, width = +svg.dataset.width, span = +svg.dataset.span;
-  const [, , inner, height] = data.getAttribute("viewBox").split(" ").map(Number);
-  const tick = svg.querySelector(".tick[data-t]");
+  const [begin, top, inner, height] = data.getAttribute("viewBox").split(" ").map(Number);
+  const ticks = [...svg.querySelectorAll(".tick")], behindTicks = ticks.at(-1).nextSibling;
+  const leaders = [...svg.querySelectorAll(".leader")], letters = [...svg.querySelectorAll(".letter")];
+  const names = [...svg.querySelectorAll(".name")]
+    .map((group, n) => ({ group, leader: leaders[n], t: +group.dataset.t, text: group.firstElementChild }))
+    .sort((one, other) => one.t - other.t);
+  const rows = [...new Set(names.map((name) => +name.text.getAttribute("y")))].sort((one, other) => other - one);
   let low = 0, high = 1;
 
   const show = () => {
-    data.setAttribute("viewBox", `${low * inner} 0 ${(high - low) * inner} ${height}`);
-    const place = (t) => (t - low) / (high - low);
-    let reached = -1;
-    for (const name of svg.querySelectorAll(".name")) {
-      const t = place(+name.dataset.t), x = left + t * width, half = 3.1 * name.textContent.length;
-      const fits = t >= 0 && t <= 1 && x - half > reached;
-      name.setAttribute("display", fits ? "inline" : "none");
-      name.setAttribute("x", x);
-      if (fits) reached = x + half;
+    data.setAttribute("viewBox", `${begin + low * inner} ${top} ${(high - low) * inner} ${height}`);
+    const place = (t) => left + (t - low) / (high - low) * width;
+    const shift = (group, t) => group.setAttribute("transform", `translate(${place(t) - left - group.dataset.t * width})`);
+    const reached = rows.map(() => 0);
+    for (const { group, leader, t, text } of names) {
+      const half = 3 * text.textContent.length, x = Math.min(left + width - half, Math.max(left + half, place(t)));
+      const row = low <= t && t <= high ? reached.findIndex((end) => x - half > end) : -1;
+      group.classList.toggle("hidden", row < 0);
+      leader.classList.toggle("hidden", row < 0);
+      if (row < 0) continue;
+      reached[row] = x + half + 5;
+      text.setAttribute("x", x);
+      text.setAttribute("y", rows[row]);
+      leader.firstElementChild.setAttribute("d", `M${place(t)} ${top}V${rows[row] + 3}`);
     }
-    for (const old of svg.querySelectorAll(".tick[data-t]")) old.remove();
+    for (const letter of letters) {
+      letter.classList.toggle("hidden", letter.dataset.t < low || letter.dataset.t > high);
+      shift(letter, +letter.dataset.t);
+    }
+    for (const old of svg.querySelectorAll(".tick")) old.remove();
     const rough = (high - low) * span / 8, power = 10 ** Math.floor(Math.log10(rough));
     const step = [1, 2, 5, 10].map((n) => n * power).find((s) => s >= rough);
     const digits = Math.max(0, -Math.floor(Math.log10(step)));
     for (let ms = Math.ceil(low * span / step) * step; ms <= high * span; ms += step) {
-      const label = tick.cloneNode();
-      label.setAttribute("x", left + place(ms / span) * width);
-      label.textContent = step >= 1000 ? `${(ms / 1000).toFixed(0)} s` : `${ms.toFixed(digits)} ms`;
-      svg.append(label);
+      const tick = ticks[0].cloneNode(true);
+      shift(tick, ms / span);
+      tick.lastElementChild.textContent = (+ms.toFixed(digits)).toLocaleString("en-US", { maximumFractionDigits: digits });
+      svg.insertBefore(tick, behindTicks);
     }
   };
   const look = (from, to) => {
@@ -41,20 +55,21 @@ for (const svg of document.querySelectorAll("svg.sequence")) {
   };
   const zoom = (t, factor) => look(t - (t - low) * factor, t + (high - t) * factor);
   const at = (event) => {
-    const box = svg.getBoundingClientRect(), x = (event.clientX - box.left) / box.width * 960;
+    const box = svg.getBoundingClientRect(), x = (event.clientX - box.left) / box.width * svg.viewBox.baseVal.width;
     return low + (high - low) * (x - left) / width;
   };
 
   // What is drawn, by time: read once, when somebody first points at it.
   let marks = null;
   const read = () => [...data.querySelectorAll("title")].map((title) => {
-    const drawn = title.parentNode, text = title.textContent;
+    const drawn = title.parentNode, text = title.textContent, area = drawn.querySelector("rect");
     title.remove();
-    if (drawn.tagName === "rect") {
-      const x = +drawn.getAttribute("x");
-      return { stall: true, from: x / inner, to: (x + +drawn.getAttribute("width")) / inner, text };
+    const at = (x) => (x - begin) / inner;
+    if (area) {
+      const x = +area.getAttribute("x");
+      return { stall: true, from: at(x), to: at(x + +area.getAttribute("width")), text };
     }
-    const x = parseFloat(drawn.getAttribute("d").slice(1)) / inner;
+    const x = at(parseFloat(drawn.getAttribute("d").slice(1)));
     return { stall: false, from: x, to: x, text };
   });
   const point = (event) => {

@@ -115,11 +115,13 @@ impl Axes {
         let (font, (number_at, title_at)) = (self.theme.font(Anchor::Middle), self.theme.below);
         for (tick, number) in ticks {
             let x = self.x(tick);
-            if self.theme.is_full_grid {
-                svg.line(&[(x, self.top), (x, self.bottom)], Stroke::solid(self.theme.grid, 1.0));
-            }
-            svg.line(&[(x, self.bottom), (x, self.bottom + 5.0)], Stroke::solid(self.theme.tick, 1.0));
-            svg.text((x, self.bottom + number_at), &number, font);
+            svg.placed("tick", self.along.place(tick), |svg| {
+                if self.theme.is_full_grid {
+                    svg.line(&[(x, self.top), (x, self.bottom)], Stroke::solid(self.theme.grid, 1.0));
+                }
+                svg.line(&[(x, self.bottom), (x, self.bottom + 5.0)], Stroke::solid(self.theme.tick, 1.0));
+                svg.text((x, self.bottom + number_at), &number, font);
+            });
         }
         if !title.is_empty() {
             svg.text((f64::midpoint(self.left, self.right), self.bottom + title_at), title, font);

@@ -1,4 +1,5 @@
-//! Shapes and text to SVG, as plain as the format allows: no scripts, no fonts of its own, two decimals.
+//! Shapes and text to SVG, as plain as the format allows: no scripts, no fonts of its own, two decimals. A page's script can
+//! zoom an interactive picture ([`Svg::interactive`]).
 //!
 //! Not a drawing model: shapes written first are below later ones.
 
@@ -17,6 +18,8 @@ pub struct Svg {
     clips: usize,
     /// Whether a page's style sheet defines the colours and the font.
     is_in_page: bool,
+    /// Whether a page's script may zoom it.
+    is_interactive: bool,
     body: String,
 }
 
@@ -105,14 +108,26 @@ impl Heading {
 impl Svg {
     /// An empty picture on white.
     pub fn new(width: f64, height: f64) -> Self {
-        let mut svg = Self { width, height, clips: 0, is_in_page: false, body: String::new() };
+        let mut svg =
+            Self { width, height, clips: 0, is_in_page: false, is_interactive: false, body: String::new() };
         svg.rectangle((0.0, 0.0), (width, height), "#ffffff");
         svg
     }
 
+    /// An empty picture on white that a page's script can zoom horizontally, in the output of [`Svg::within`], while it
+    /// moves what is [`Svg::placed`]. Without a script it shows all of it.
+    pub fn interactive(width: f64, height: f64) -> Self {
+        Self { is_interactive: true, ..Self::new(width, height) }
+    }
+
+    /// Whether a page's script may zoom it: shapes in it must bear to be stretched.
+    pub const fn is_interactive(&self) -> bool {
+        self.is_interactive
+    }
+
     /// An empty picture on a page, whose style sheet has the font and colours such as `var(--ink)`.
     pub const fn in_page(width: f64, height: f64) -> Self {
-        Self { width, height, clips: 0, is_in_page: true, body: String::new() }
+        Self { width, height, clips: 0, is_in_page: true, is_interactive: false, body: String::new() }
     }
 
     /// A filled rectangle from its top left corner.
@@ -178,8 +193,17 @@ impl Svg {
         if self.is_in_page { format!(r#"style="fill:{colour}""#) } else { format!(r#"fill="{colour}""#) }
     }
 
-    /// Clips the output of `draw` to a rectangle.
+    /// Clips the output of `draw` to a rectangle, which a script can zoom if the picture is interactive.
     pub fn within(&mut self, (x, y): Point, (width, height): (f64, f64), draw: impl FnOnce(&mut Self)) {
+        if self.is_interactive {
+            // The same coordinates inside as outside.
+            self.put(format_args!(
+                r#"<svg class="data" x="{x}" y="{y}" width="{width}" height="{height}" viewBox="{x} {y} {width} {height}" preserveAspectRatio="none">"#
+            ));
+            draw(self);
+            self.put(format_args!("</svg>"));
+            return;
+        }
         self.clips += 1;
         let name = format!("clip{}", self.clips);
         self.put(format_args!(
@@ -194,6 +218,31 @@ impl Svg {
     pub fn named(&mut self, words: &str, draw: impl FnOnce(&mut Self)) {
         self.put(format_args!("<g><title>{}</title>", escaped(words)));
         draw(self);
+        self.put(format_args!("</g>"));
+    }
+
+    /// Marks the output of `draw` for the script of an interactive picture, at a part of the zoomed width (0 to 1). Any
+    /// other picture gets the output alone.
+    pub fn placed(&mut self, class: &str, part: f64, draw: impl FnOnce(&mut Self)) {
+        if !self.is_interactive {
+            return draw(self);
+        }
+        self.put(format_args!(r#"<g class="{class}" data-t="{part:.6}">"#));
+        draw(self);
+        self.put(format_args!("</g>"));
+    }
+
+    /// Upright lines of one style, each with a tooltip: position, lower and upper end, words.
+    pub fn uprights(
+        &mut self,
+        stroke: Stroke<'_>,
+        lines: impl IntoIterator<Item = (f64, (f64, f64), String)>,
+    ) {
+        self.put(format_args!("<g {}>", attributes(stroke)));
+        for (x, (low, high), words) in lines {
+            let words = escaped(&words);
+            self.put(format_args!(r#"<path d="M{x:.2} {low:.1}V{high:.1}"><title>{words}</title></path>"#));
+        }
         self.put(format_args!("</g>"));
     }
 
@@ -262,10 +311,10 @@ impl Svg {
 
     /// The file. `title` and `description` are for screen readers.
     pub fn finish(self, title: &str, description: &str) -> String {
-        let Self { width, height, clips: _, is_in_page: _, body } = self;
+        let Self { width, height, clips: _, is_in_page: _, is_interactive: _, body } = self;
         let (title, description) = (escaped(title), escaped(description));
         format!(
-            r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif" role="img">
+            r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="{FONTS}" role="img">
 <title>{title}</title>
 <desc>{description}</desc>
 {body}</svg>
@@ -273,9 +322,22 @@ impl Svg {
         )
     }
 
+    /// The file or element of an interactive picture. Its script finds the position and width of the zoomed part, and the
+    /// time that it spans, in milliseconds, as data. `title` is for screen readers.
+    pub fn finish_interactive(self, title: &str, (left, width): (f64, f64), span_ms: f64) -> String {
+        let Self { width: whole, height, clips: _, is_in_page: _, is_interactive: _, body } = self;
+        let title = escaped(title);
+        format!(
+            r#"<svg xmlns="http://www.w3.org/2000/svg" class="sequence" viewBox="0 0 {whole} {height}" font-family="{FONTS}" role="img" aria-label="{title}" data-left="{left}" data-width="{width}" data-span="{span_ms:.6}">
+<style>.data *{{vector-effect:non-scaling-stroke}}.hidden{{display:none}}</style>
+{body}</svg>
+"#
+        )
+    }
+
     /// The element for a page, as wide as the page's column. `title` is for screen readers.
     pub fn element(self, title: &str) -> String {
-        let Self { width, height, clips: _, is_in_page: _, body } = self;
+        let Self { width, height, clips: _, is_in_page: _, is_interactive: _, body } = self;
         let title = escaped(title);
         format!(
             r#"<div class="scroll">
@@ -289,7 +351,7 @@ impl Svg {
     /// The element for a page, as wide as the page's column, with unscaled text: positions are percentages. `title` is
     /// for screen readers.
     pub fn fluid_element(self, title: &str) -> String {
-        let Self { width: _, height, clips: _, is_in_page: _, body } = self;
+        let Self { width: _, height, clips: _, is_in_page: _, is_interactive: _, body } = self;
         let title = escaped(title);
         format!(
             "<svg width=\"100%\" height=\"{height:.0}\" role=\"img\" aria-label=\"{title}\">\n{body}</svg>\n"
@@ -300,6 +362,9 @@ impl Svg {
         writeln!(self.body, "{element}").expect("text grows without fail");
     }
 }
+
+/// Fonts of a file.
+const FONTS: &str = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif";
 
 fn attributes(stroke: Stroke<'_>) -> String {
     let Stroke { colour, width, dashes } = stroke;

@@ -72,6 +72,8 @@ pub struct Packet {
     pub window: Option<u64>,
     /// TCP flags.
     pub flags: Flags,
+    /// Its number in a capture.
+    pub number: Option<u64>,
 }
 
 /// Point of observation of a packet.
@@ -94,14 +96,26 @@ pub struct Stall {
     pub at: Time,
     /// Duration.
     pub lost: Duration,
+    /// Whether it is no fault, but belongs to the path or to the protocol's start.
+    pub is_note: bool,
+    /// Evidence, for its tooltip; may be empty.
+    pub evidence: String,
 }
 
 impl End {
-    /// Name of its bytes on the axis.
+    /// Its name.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Server => "server",
+        }
+    }
+
+    /// Name of its data on the axis.
     const fn says(self) -> &'static str {
         match self {
-            Self::Client => "request bytes",
-            Self::Server => "response bytes",
+            Self::Client => "request",
+            Self::Server => "response",
         }
     }
 }

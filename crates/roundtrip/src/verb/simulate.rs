@@ -7,7 +7,7 @@ use ::simulate::capture::CapturePoint;
 use render::output::number;
 use render::output::table::{self, Layout};
 use render::plot::time_sequence::Panel;
-use render::plot::time_sequence::picture::Picture;
+use render::plot::time_sequence::picture::{Form, Picture};
 use render::plot::time_sequence::xplot;
 use reproduce::engine::simulate::{probes, sequence, visits};
 use reproduce::engine::{self, simulate};
@@ -125,7 +125,8 @@ fn picture(scenarios: &[Scenario], panels: &[Panel]) -> String {
         false => ("Packets in time".to_owned(), String::new()),
     };
     let is_one_time = is_same(scenarios);
-    Picture { title: &title, subtitle: &subtitle, panels, is_one_time, source: &source }.draw()
+    Picture { title: &title, subtitle: &subtitle, panels, is_one_time, source: &source, form: Form::Print }
+        .draw()
 }
 
 /// Whether all have one page and one network.

@@ -5,17 +5,18 @@
 use crate::plot::palette;
 use crate::plot::svg::{Anchor, Font, Point, Stroke, Svg};
 
-/// Shading of a stall.
+/// Shading of a stall, and of one that is no fault.
 pub(super) const STALL: &str = "#fbe3d3";
+pub(super) const NOTE: &str = "#e6e9ee";
 
 /// Line of the congestion window.
 pub(super) const CONGESTION: Stroke<'static> =
     Stroke { colour: palette::PURPLE, width: 1.0, dashes: "1.5 2.5" };
 
-/// A segment: a vertical bar with a cap at both ends.
+/// A segment: a vertical bar with a cap at both ends, except where a zoom would stretch the caps.
 pub(super) fn bar(svg: &mut Svg, x: f64, (low, high): (f64, f64), colour: &str) {
     // The caps of many small segments on top of each other would be a block.
-    let has_hat = low - high >= 4.0;
+    let has_hat = low - high >= 4.0 && !svg.is_interactive();
     let stroke = Stroke::solid(colour, if has_hat { 1.5 } else { 3.0 });
     svg.line(&[(x, low), (x, high.min(low - 1.2))], stroke);
     if has_hat {
@@ -31,11 +32,18 @@ pub(super) fn cross(svg: &mut Svg, (x, y): Point, colour: &str) {
     svg.line(&[(x - 4.0, y + 4.0), (x + 4.0, y - 4.0)], stroke);
 }
 
-/// A request, just below the bytes before it.
-pub(super) fn triangle(svg: &mut Svg, (x, y): Point) {
+/// A request, just below the bytes before it: a triangle, or a tick where a zoom would stretch it.
+pub(super) fn request(svg: &mut Svg, (x, y): Point) {
+    if svg.is_interactive() {
+        svg.line(&[(x, y + 2.5), (x, y + 10.5)], REQUEST);
+        return;
+    }
     let corners = [(x, y + 2.5), (x - 4.5, y + 10.5), (x + 4.5, y + 10.5)];
     svg.polygon(&corners, palette::PURPLE, Stroke::solid("#ffffff", 0.8));
 }
+
+/// Tick of a request.
+pub(super) const REQUEST: Stroke<'static> = Stroke::solid(palette::PURPLE, 2.0);
 
 /// Legend of the symbols that occur.
 #[derive(Default)]
@@ -58,10 +66,11 @@ pub(super) enum Meaning {
     Fin,
     Reset,
     Stall,
+    Note,
 }
 
 impl Meaning {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Segment,
         Self::Again,
         Self::Lost,
@@ -74,6 +83,7 @@ impl Meaning {
         Self::Fin,
         Self::Reset,
         Self::Stall,
+        Self::Note,
     ];
 
     const fn words(self) -> &'static str {
@@ -90,6 +100,7 @@ impl Meaning {
             Self::Fin => "FIN",
             Self::Reset => "reset",
             Self::Stall => "stall",
+            Self::Note => "no fault",
         }
     }
 }
@@ -121,7 +132,7 @@ impl Key {
             Meaning::Segment => bar(svg, x + 4.0, (y + 7.0, y - 7.0), palette::BLUE),
             Meaning::Again => bar(svg, x + 4.0, (y + 7.0, y - 7.0), palette::ACCENT),
             Meaning::Lost => cross(svg, (x + 4.0, y), palette::ACCENT),
-            Meaning::Request => triangle(svg, (x + 5.0, y - 6.0)),
+            Meaning::Request => request(svg, (x + 5.0, y - 6.0)),
             Meaning::Acknowledged => {
                 svg.line(&[(x, y), (x + 22.0, y)], Stroke::solid(palette::GREEN, 2.0));
                 return 28.0;
@@ -139,8 +150,9 @@ impl Key {
             Meaning::Syn => return letter(svg, "S"),
             Meaning::Fin => return letter(svg, "F"),
             Meaning::Reset => return letter(svg, "X"),
-            Meaning::Stall => {
-                svg.rectangle((x, y - 7.0), (16.0, 14.0), STALL);
+            Meaning::Stall | Meaning::Note => {
+                let shade = if meaning == Meaning::Stall { STALL } else { NOTE };
+                svg.rectangle((x, y - 7.0), (16.0, 14.0), shade);
                 return 22.0;
             }
         }

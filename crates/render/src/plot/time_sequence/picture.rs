@@ -1,8 +1,8 @@
-//! The plot as SVG: panels below one another, on one time scale.
+//! The plot as SVG: panels below one another, on one time scale, for print; or a single panel that a page can zoom.
 
 use wire::Time;
 
-use super::key::{self, Key, Meaning, STALL, bar, cross, triangle};
+use super::key::{self, Key, Meaning, NOTE, REQUEST, STALL, bar, cross, request};
 use super::shade::{Label, labels};
 use super::track::{Connection, Mark, Segment, SegmentKind, Sign, Track};
 use super::{End, Panel, Stall};
@@ -25,15 +25,29 @@ pub struct Picture<'a> {
     pub is_one_time: bool,
     /// Source of the packets.
     pub source: &'a str,
+    /// Whether it is for print, or for a page.
+    pub form: Form,
+}
+
+/// Form of a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// For print.
+    Print,
+    /// For a page whose script zooms the first panel. Every packet has a tooltip, and every stall a name, which is hidden
+    /// where there is no space. Thousands of segments are merged into fewer strokes.
+    Interactive,
 }
 
 const WIDTH: f64 = 960.0;
 const LEFT: f64 = 76.0;
 const RIGHT: f64 = WIDTH - 28.0;
-/// Height of title and subtitle, in pixels.
+/// Height of title and subtitle, in pixels, and of a title alone.
 const HEAD: f64 = 78.0;
-/// Height below the last panel: the axis' title, the key, the source.
+const HEAD_OF_TITLE: f64 = 46.0;
+/// Height below the last panel: the axis' title, the key, the source; and without a source.
 const FOOT: f64 = 100.0;
+const FOOT_WITHOUT_SOURCE: f64 = 66.0;
 /// Height of a panel's title, then the maximum number of rows of stall names.
 const PANEL_TITLE: f64 = 24.0;
 const ROWS: usize = 3;
@@ -51,14 +65,29 @@ impl Picture<'_> {
         let height = if self.panels.len() > 1 { 250.0 } else { 400.0 };
         let rows = self.panels.iter().zip(&clocks).map(|(panel, clock)| rows(&panel.stalls, *clock));
         let rows = rows.max().unwrap_or_default();
+        // The names of short stalls show when a page zooms them.
+        let is_named =
+            self.form == Form::Interactive && self.panels.iter().any(|panel| !panel.stalls.is_empty());
+        let rows = rows.max(usize::from(is_named));
         let above = PANEL_TITLE + rows as f64 * ROW;
         let pitch = above + height + AXIS;
-        let bottom = HEAD + pitch * self.panels.len() as f64;
-        let mut svg = Svg::new(WIDTH, bottom + FOOT);
+        let head = match self.form {
+            Form::Interactive if self.subtitle.is_empty() => HEAD_OF_TITLE,
+            Form::Print | Form::Interactive => HEAD,
+        };
+        let bottom = head + pitch * self.panels.len() as f64;
+        let foot = match self.form {
+            Form::Interactive if self.source.is_empty() => FOOT_WITHOUT_SOURCE,
+            Form::Print | Form::Interactive => FOOT,
+        };
+        let mut svg = match self.form {
+            Form::Print => Svg::new(WIDTH, bottom + foot),
+            Form::Interactive => Svg::interactive(WIDTH, bottom + foot),
+        };
         svg.heading(LEFT, Heading::MEDIUM, self.title, &[self.subtitle]);
         let mut key = Key::default();
         for (index, ((panel, track), clock)) in self.panels.iter().zip(&tracks).zip(&clocks).enumerate() {
-            let top = HEAD + pitch * index as f64;
+            let top = head + pitch * index as f64;
             let frame = Frame::new(top + above, height, *clock, track);
             let title = Font { bold: true, ..Font::new(14.0, palette::INK, Anchor::Start) };
             let closed = track.closed.map(|at| format!("; closed at {}", millis(at.as_millis_f64())));
@@ -68,12 +97,18 @@ impl Picture<'_> {
         let title = Font::new(14.0, palette::INK, Anchor::Middle);
         svg.text((f64::midpoint(LEFT, RIGHT), bottom + 8.0), &self.axis_title(), title);
         key.draw(&mut svg, (LEFT, bottom + 40.0));
-        svg.text((LEFT, bottom + FOOT - 16.0), self.source, Font::new(12.0, palette::GREY, Anchor::Start));
-        svg.finish(self.title, self.subtitle)
+        svg.text((LEFT, bottom + foot - 16.0), self.source, Font::new(12.0, palette::GREY, Anchor::Start));
+        match (self.form, clocks.first()) {
+            (Form::Interactive, Some(clock)) => {
+                svg.finish_interactive(self.title, (LEFT, RIGHT - LEFT), clock.scale.to)
+            }
+            (Form::Print, _) | (Form::Interactive, None) => svg.finish(self.title, self.subtitle),
+        }
     }
 
     fn axis_title(&self) -> String {
-        let all = |end| self.panels.iter().all(|panel| panel.seen_by == end);
+        // A page says where its packets were captured.
+        let all = |end| self.form == Form::Print && self.panels.iter().all(|panel| panel.seen_by == end);
         let who = if all(End::Server) {
             ", as the server sees it"
         } else if all(End::Client) {
@@ -88,7 +123,7 @@ impl Picture<'_> {
 /// Number of rows of stall names of a panel.
 fn rows(stalls: &[Stall], time: Clock) -> usize {
     let labels = labels(stalls, |millis| time.place(millis), (LEFT, RIGHT), ROWS);
-    labels.iter().map(|label| label.row + 1).max().unwrap_or_default()
+    labels.iter().filter_map(|label| label.row).map(|row| row + 1).max().unwrap_or_default()
 }
 
 /// Milliseconds in a readable form.
@@ -154,8 +189,14 @@ impl Frame {
         let corner = (LEFT, self.top);
         svg.rectangle(corner, (RIGHT - LEFT, self.bottom - self.top), "#fbfbfc");
         self.axes(svg, panel.sender);
-        self.stalls(svg, &panel.stalls, key);
+        if !svg.is_interactive() {
+            self.shades(svg, &panel.stalls, key);
+        }
+        self.names(svg, &panel.stalls);
         svg.within(corner, (RIGHT - LEFT, self.bottom - self.top), |svg| {
+            if svg.is_interactive() {
+                self.shades(svg, &panel.stalls, key);
+            }
             let mut name_y = f64::MAX;
             for (number, connection) in (1..).zip(&track.connections) {
                 // Names that would overlap are left out.
@@ -163,6 +204,10 @@ impl Frame {
                 let is_named = name_y - y >= NAME_HEIGHT;
                 name_y = if is_named { y } else { name_y };
                 self.lines(svg, is_named.then_some(number), connection, key);
+            }
+            if svg.is_interactive() {
+                self.strokes(svg, panel.sender, track, key);
+                return;
             }
             for segment in &track.segments {
                 self.segment(svg, segment, key);
@@ -172,6 +217,15 @@ impl Frame {
                 self.mark(svg, mark, key);
             }
         });
+        // Letters would be stretched.
+        if svg.is_interactive() {
+            self.repeats(svg, &track.segments);
+            track
+                .marks
+                .iter()
+                .filter(|mark| mark.sign != Sign::Request)
+                .for_each(|mark| self.mark(svg, mark, key));
+        }
         let corners = [corner, (RIGHT, self.top), (RIGHT, self.bottom), (LEFT, self.bottom), corner];
         svg.line(&corners, Stroke::solid(palette::INK, 1.0));
     }
@@ -189,34 +243,61 @@ impl Frame {
         let labelled = |tick| (tick, grouped(tick));
         axes.foot(svg, self.time.scale.ticks(self.time.step).into_iter().map(labelled), "");
         let most = self.bytes.to;
-        axes.side(svg, multiples(0.0, most, round_step(most, 6.0)).into_iter().map(labelled));
+        // Longer numbers would reach the title.
+        let (unit, name) = match most {
+            ..1e6 => (1.0, "bytes"),
+            ..1e9 => (1e3, "kB"),
+            _ => (1e6, "MB"),
+        };
+        let ticks = multiples(0.0, most, round_step(most, 6.0)).into_iter();
+        axes.side(svg, ticks.map(|tick| (tick, grouped(tick / unit))));
         let place = (LEFT - 60.0, f64::midpoint(self.top, self.bottom));
         let title = Font::new(13.0, palette::INK, Anchor::Middle);
-        svg.text(place, sender.says(), Font { turned: -90.0, ..title });
+        svg.text(place, &format!("{} {name}", sender.says()), Font { turned: -90.0, ..title });
     }
 
-    fn stalls(&self, svg: &mut Svg, stalls: &[Stall], key: &mut Key) {
-        for Stall { name, at, lost } in stalls {
+    fn shades(&self, svg: &mut Svg, stalls: &[Stall], key: &mut Key) {
+        // Faults are above what is none.
+        let (notes, faults): (Vec<&Stall>, Vec<&Stall>) = stalls.iter().partition(|stall| stall.is_note);
+        for Stall { name, at, lost, is_note, evidence } in notes.into_iter().chain(faults) {
+            let (shade, meaning) = if *is_note { (NOTE, Meaning::Note) } else { (STALL, Meaning::Stall) };
             let from = self.time.place(at.as_millis_f64());
             let width = (self.time.place(at.as_millis_f64() + lost.as_millis_f64()) - from).max(0.6);
-            let words =
+            let mut words =
                 format!("{name}: {} from {}", millis(lost.as_millis_f64()), millis(at.as_millis_f64()));
+            if !evidence.is_empty() {
+                words = words + "\n" + evidence;
+            }
             svg.named(&words, |svg| {
-                svg.rectangle((from, self.top), (width, self.bottom - self.top), STALL);
+                svg.rectangle((from, self.top), (width, self.bottom - self.top), shade);
             });
             svg.line(&[(from, self.top), (from, self.bottom)], Stroke::solid(LEADER, 0.5));
-            key.shows(Meaning::Stall);
+            key.shows(meaning);
         }
-        let labels = labels(stalls, |millis| self.time.place(millis), (LEFT, RIGHT), ROWS);
+    }
+
+    fn names(&self, svg: &mut Svg, stalls: &[Stall]) {
+        let mut labels = labels(stalls, |millis| self.time.place(millis), (LEFT, RIGHT), ROWS);
+        labels.retain(|label| label.row.is_some() || svg.is_interactive());
         let base = |row: usize| self.top - 6.0 - row as f64 * ROW;
         // All leader lines are below all names.
         for Label { text: _, x: _, row, points_to } in &labels {
-            svg.line(&[(*points_to, self.top), (*points_to, base(*row) + 3.0)], Stroke::solid(LEADER, 0.8));
+            svg.placed(&format!("leader{}", hidden(*row)), self.part(*points_to), |svg| {
+                let ends = [(*points_to, self.top), (*points_to, base(row.unwrap_or_default()) + 3.0)];
+                svg.line(&ends, Stroke::solid(LEADER, 0.8));
+            });
         }
         let font = Font { halo: true, ..Font::new(11.5, palette::ACCENT, Anchor::Middle) };
-        for Label { text, x, row, points_to: _ } in &labels {
-            svg.text((*x, base(*row)), text, font);
+        for Label { text, x, row, points_to } in &labels {
+            svg.placed(&format!("name{}", hidden(*row)), self.part(*points_to), |svg| {
+                svg.text((*x, base(row.unwrap_or_default())), text, font);
+            });
         }
+    }
+
+    /// Position on the time axis: 0 at its left end, 1 at its right.
+    fn part(&self, x: f64) -> f64 {
+        (x - LEFT) / (RIGHT - LEFT)
     }
 
     fn lines(&self, svg: &mut Svg, number: Option<usize>, connection: &Connection, key: &mut Key) {
@@ -233,7 +314,7 @@ impl Frame {
         svg.line(&self.steps(allowed), Stroke { colour: palette::ORANGE, width: 1.2, dashes: "5 3" });
         svg.line(&self.steps(congestion), key::CONGESTION);
         svg.line(&self.steps(acknowledged), Stroke::solid(palette::GREEN, 1.5));
-        if self.is_sparse {
+        if self.is_sparse && !svg.is_interactive() {
             for (at, bytes) in acknowledged.iter().skip(1) {
                 let (x, y) = self.point(*at, *bytes);
                 svg.line(&[(x - 3.0, y), (x, y)], Stroke::solid(palette::GREEN, 2.6));
@@ -262,17 +343,58 @@ impl Frame {
         points
     }
 
+    /// All segments and requests, as upright lines with tooltips.
+    fn strokes(&self, svg: &mut Svg, sender: End, track: &Track, key: &mut Key) {
+        for (kind, colour) in [
+            (SegmentKind::First, palette::BLUE),
+            (SegmentKind::Again, palette::ACCENT),
+            (SegmentKind::Lost, palette::ACCENT),
+        ] {
+            let mut strokes = merged(&track.segments, kind).peekable();
+            if strokes.peek().is_none() {
+                continue;
+            }
+            key.shows(meaning(kind));
+            svg.uprights(
+                Stroke::solid(colour, 2.5),
+                strokes.map(|segment| {
+                    let ((x, low), (_, high)) =
+                        (self.point(segment.at, segment.from), self.point(segment.at, segment.to));
+                    (x, (low, high.min(low - 1.2)), words(&segment))
+                }),
+            );
+        }
+        let requests = || track.marks.iter().filter(|mark| mark.sign == Sign::Request);
+        if requests().next().is_none() {
+            return;
+        }
+        key.shows(Meaning::Request);
+        let peer = if sender == End::Client { End::Server } else { End::Client }.name();
+        let step = requests().count().div_ceil(MAX_STROKES);
+        svg.uprights(
+            REQUEST,
+            requests().step_by(step).map(|mark| {
+                let (x, y) = self.point(mark.at, mark.height);
+                let words = format!(
+                    "{}{} {} bytes of the {peer}",
+                    numbered(mark.number),
+                    millis_exact(mark.at),
+                    mark.bytes
+                );
+                (x, (y + 10.5, y + 2.5), words)
+            }),
+        );
+    }
+
     fn segment(&self, svg: &mut Svg, segment: &Segment, key: &mut Key) {
-        let Segment { at, from, to, kind, sequence } = *segment;
-        let (colour, meaning, words) = match kind {
-            SegmentKind::First => (palette::BLUE, Meaning::Segment, ""),
-            SegmentKind::Again => (palette::ACCENT, Meaning::Again, ", again"),
-            SegmentKind::Lost => (palette::ACCENT, Meaning::Lost, ", lost"),
+        let Segment { at, from, to, kind, sequence: _, number: _ } = *segment;
+        let colour = match kind {
+            SegmentKind::First => palette::BLUE,
+            SegmentKind::Again | SegmentKind::Lost => palette::ACCENT,
         };
-        key.shows(meaning);
+        key.shows(meaning(kind));
         let ((x, low), (_, high)) = (self.point(at, from), self.point(at, to));
-        let bytes = to - from;
-        let words = format!("{} {sequence}:{} ({bytes} bytes){words}", millis_exact(at), sequence + bytes);
+        let words = words(segment);
         let draw = |svg: &mut Svg| match kind {
             SegmentKind::First | SegmentKind::Again => bar(svg, x, (low, high), colour),
             SegmentKind::Lost => cross(svg, (x, f64::midpoint(low, high)), colour),
@@ -287,14 +409,16 @@ impl Frame {
             let (x, high) = self.point(segment.at, segment.to);
             if x >= free_from {
                 let font = Font::new(10.0, palette::ACCENT, Anchor::Middle);
-                svg.text((x, high - 4.0), "R", Font { bold: true, ..font });
+                svg.placed("letter", self.part(x), |svg| {
+                    svg.text((x, high - 4.0), "R", Font { bold: true, ..font });
+                });
                 free_from = x + 9.0;
             }
         }
     }
 
     fn mark(&self, svg: &mut Svg, mark: &Mark, key: &mut Key) {
-        let Mark { at, height, sign } = *mark;
+        let Mark { at, height, sign, bytes: _, number: _ } = *mark;
         let (x, y) = self.point(at, height);
         let (meaning, letter) = match sign {
             Sign::Request => (Meaning::Request, None),
@@ -304,10 +428,12 @@ impl Frame {
         };
         key.shows(meaning);
         match letter {
-            None => triangle(svg, (x, y)),
+            None => request(svg, (x, y)),
             Some(letter) => {
                 let font = Font::new(11.0, palette::PURPLE, Anchor::Middle);
-                svg.text((x.max(LEFT + 5.0), y - 4.0), letter, Font { bold: true, halo: true, ..font });
+                svg.placed("letter", self.part(x), |svg| {
+                    svg.text((x.max(LEFT + 5.0), y - 4.0), letter, Font { bold: true, halo: true, ..font });
+                });
             }
         }
     }
@@ -320,6 +446,54 @@ const NAME_HEIGHT: f64 = 12.0;
 /// Colour of the leader line to a stall's name.
 const LEADER: &str = "#e9b995";
 
+/// Maximum number of strokes of one kind; more cannot be distinguished.
+const MAX_STROKES: usize = 4_000;
+
+/// The segments of a kind; where there are too many, as many neighbours as necessary in one.
+fn merged(segments: &[Segment], kind: SegmentKind) -> impl Iterator<Item = Segment> {
+    let of_kind: Vec<&Segment> = segments.iter().filter(|segment| segment.kind == kind).collect();
+    // Retransmissions are not neighbours.
+    let step = if kind == SegmentKind::First { of_kind.len().div_ceil(MAX_STROKES).max(1) } else { 1 };
+    let parts: Vec<Segment> = of_kind
+        .chunks(step)
+        .filter_map(|part| {
+            let (first, last) = (part.first()?, part.last()?);
+            Some(Segment { at: last.at, to: last.to, ..**first })
+        })
+        .collect();
+    parts.into_iter()
+}
+
+const fn meaning(kind: SegmentKind) -> Meaning {
+    match kind {
+        SegmentKind::First => Meaning::Segment,
+        SegmentKind::Again => Meaning::Again,
+        SegmentKind::Lost => Meaning::Lost,
+    }
+}
+
+/// Tooltip of a segment.
+fn words(segment: &Segment) -> String {
+    let Segment { at, from, to, kind, sequence, number } = *segment;
+    let fate = match kind {
+        SegmentKind::First => "",
+        SegmentKind::Again => ", again",
+        SegmentKind::Lost => ", lost",
+    };
+    let bytes = to - from;
+    let number = numbered(number);
+    format!("{number}{} {sequence}:{} ({bytes} bytes){fate}", millis_exact(at), sequence + bytes)
+}
+
+fn numbered(number: Option<u64>) -> String {
+    number.map_or_else(String::new, |number| format!("packet {number}, "))
+}
+
+/// Class of a label that has no row: the script of a page shows it where there is space.
+const fn hidden(row: Option<usize>) -> &'static str {
+    if row.is_some() { "" } else { " hidden" }
+}
+
 fn millis_exact(at: Time) -> String {
     format!("{:.3} ms:", at.as_millis_f64())
 }
@@ -329,5 +503,69 @@ fn grouped(value: f64) -> String {
     match value.fract().abs() < 1e-9 {
         true => number::count(value),
         false => ((value * 1e6).round() / 1e6).to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::Duration;
+    use wire::packet::Flags;
+
+    use super::super::{ObservationPoint, Packet};
+    use super::*;
+
+    fn drawn(segments: u64, form: Form) -> String {
+        let packet = |number: u64| Packet {
+            at: Time::from_nanos(number * 1_000_000),
+            connection: 0,
+            sender: End::Server,
+            seen: ObservationPoint::Sent,
+            sequence: 1 + number * 100,
+            bytes: 100,
+            acknowledged: Some(1),
+            window: None,
+            flags: Flags::ACK,
+            number: Some(number + 7),
+        };
+        let stall = |lost: u64, is_note: bool| Stall {
+            name: if is_note { "path-latency" } else { "nagle" }.to_owned(),
+            at: Time::ZERO,
+            lost: Duration::from_micros(lost),
+            is_note,
+            evidence: "a < b".to_owned(),
+        };
+        let panel = Panel {
+            title: "one".to_owned(),
+            seen_by: End::Server,
+            sender: End::Server,
+            packets: (0..segments).map(packet).collect(),
+            windows: Vec::new(),
+            stalls: vec![stall(1, false), stall(segments * 900, true)],
+        };
+        Picture { title: "t", subtitle: "", panels: &[panel], is_one_time: true, source: "", form }.draw()
+    }
+
+    #[test]
+    fn interactive_picture_names_every_packet_and_every_stall() {
+        let text = drawn(9, Form::Interactive);
+        assert_eq!(text.matches("<title>packet ").count(), 9);
+        assert!(text.contains("<title>packet 7, 0.000 ms: 1:101 (100 bytes)</title>"));
+        assert!(text.contains("class=\"name hidden\"") && text.contains("class=\"name\" data-t="));
+        assert!(text.contains("nagle: 0.0 ms from 0.0 ms\na &lt; b</title>"));
+        let (note, fault) = (text.find(NOTE).unwrap(), text.find(STALL).unwrap());
+        assert!(note < fault, "the note covers the fault");
+    }
+
+    #[test]
+    fn thousands_of_segments_are_merged_and_none_is_left_out() {
+        let text = drawn(9_000, Form::Interactive);
+        assert_eq!(text.matches("<title>packet ").count(), 3_000);
+        assert!(text.contains("1:301 (300 bytes)") && text.contains(":900001 (300 bytes)"));
+    }
+
+    #[test]
+    fn print_has_nothing_for_a_script() {
+        let text = drawn(9, Form::Print);
+        assert!(!text.contains("class=") && !text.contains("data-"));
     }
 }

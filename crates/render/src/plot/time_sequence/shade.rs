@@ -11,13 +11,13 @@ pub(super) struct Label {
     pub text: String,
     /// Its centre, in pixels from the left.
     pub x: f64,
-    /// Row, counted from the picture upwards.
-    pub row: usize,
+    /// Row, counted from the picture upwards; `None` where it does not fit.
+    pub row: Option<usize>,
     /// Centre of the stall.
     pub points_to: f64,
 }
 
-/// Labels for the stalls that are long enough, as far as they fit between `left` and `right`.
+/// Labels of the stalls. Those that are long enough have a row, as far as they fit between `left` and `right`.
 pub(super) fn labels(
     stalls: &[Stall],
     place: impl Fn(f64) -> f64,
@@ -28,13 +28,7 @@ pub(super) fn labels(
         let from = stall.at.as_millis_f64();
         (place(from), place(from + stall.lost.as_millis_f64()))
     };
-    let mut longest: Vec<&Stall> = stalls
-        .iter()
-        .filter(|stall| {
-            let (from, to) = stretch(stall);
-            to - from >= MIN_SHARE * (right - left)
-        })
-        .collect();
+    let mut longest: Vec<&Stall> = stalls.iter().collect();
     // Where not all fit, the longest are labelled.
     longest.sort_by(|one, other| other.lost.cmp(&one.lost).then(one.at.cmp(&other.at)));
     let mut taken: Vec<Vec<(f64, f64)>> = vec![Vec::new(); rows];
@@ -47,12 +41,12 @@ pub(super) fn labels(
         let x = points_to.min(right - half).max(left + half);
         let span = (x - half - GAP, x + half + GAP);
         let is_free = |row: &Vec<(f64, f64)>| row.iter().all(|other| span.1 <= other.0 || other.1 <= span.0);
-        if let Some(row) = taken.iter().position(is_free) {
-            if let Some(line) = taken.get_mut(row) {
-                line.push(span);
-            }
-            labels.push(Label { text, x, row, points_to });
+        let is_long = to - from >= MIN_SHARE * (right - left);
+        let row = if is_long { taken.iter().position(is_free) } else { None };
+        if let Some(line) = row.and_then(|row| taken.get_mut(row)) {
+            line.push(span);
         }
+        labels.push(Label { text, x, row, points_to });
     }
     labels
 }
@@ -75,10 +69,14 @@ mod tests {
             name: "slow-start".to_owned(),
             at: Time::from_nanos(at * 1_000_000),
             lost: Duration::from_millis(lost),
+            is_note: false,
+            evidence: String::new(),
         };
         let stalls = [stall(0, 20), stall(30, 25), stall(60, 15), stall(900, 20), stall(950, 1)];
         let labels = labels(&stalls, |ms| ms, (0.0, 1000.0), 2);
-        let seen: Vec<(usize, f64)> = labels.iter().map(|label| (label.row, label.points_to)).collect();
+        let shown = labels.iter().filter_map(|label| Some((label.row?, label.points_to)));
+        let seen: Vec<(usize, f64)> = shown.collect();
+        assert_eq!(labels.len(), stalls.len());
         assert_eq!(seen, [(0, 42.5), (1, 10.0), (0, 910.0)]);
         assert!(labels.iter().all(|label| label.x > 0.0 && label.x < 1000.0));
     }

@@ -39,6 +39,8 @@ pub struct Segment {
     pub kind: SegmentKind,
     /// Sequence number in its connection.
     pub sequence: u64,
+    /// Its packet's number in a capture.
+    pub number: Option<u64>,
 }
 
 /// Kind of a segment.
@@ -76,6 +78,10 @@ pub struct Mark {
     pub height: u64,
     /// Symbol.
     pub sign: Sign,
+    /// Bytes of its packet.
+    pub bytes: u64,
+    /// Its packet's number in a capture.
+    pub number: Option<u64>,
 }
 
 /// Symbol of a mark.
@@ -158,14 +164,15 @@ impl Track {
         let base = connection.base;
         let lowest = line.lowest;
         let height = |number: u64| base + number.saturating_sub(lowest);
-        let mut mark = |height, sign| self.marks.push(Mark { at: packet.at, height, sign });
+        let Packet { at, bytes, number, .. } = *packet;
+        let mut mark = |height, sign| self.marks.push(Mark { at, height, sign, bytes, number });
         let is = |flag| packet.flags.contains(flag);
         match packet.sender == sender {
             true => {
                 if packet.bytes > 0 {
                     let kind = line.kind(packet);
                     let (from, to) = (height(packet.sequence), height(packet.end()));
-                    self.segments.push(Segment { at: packet.at, from, to, kind, sequence: packet.sequence });
+                    self.segments.push(Segment { at, from, to, kind, sequence: packet.sequence, number });
                 }
                 if is(Flags::FIN) {
                     mark(height(packet.end()), Sign::Fin);
@@ -280,6 +287,7 @@ mod tests {
             acknowledged,
             window,
             flags,
+            number: None,
         }
     }
 
@@ -349,6 +357,9 @@ mod tests {
         ];
         let track = track(&packets, Client);
         assert_eq!((track.segments.len(), track.segments[0].at), (1, Time::from_nanos(5)));
-        assert_eq!(track.marks, [Mark { at: Time::from_nanos(6), height: 0, sign: Sign::Request }]);
+        assert_eq!(
+            track.marks,
+            [Mark { at: Time::from_nanos(6), height: 0, sign: Sign::Request, bytes: 9, number: None }]
+        );
     }
 }

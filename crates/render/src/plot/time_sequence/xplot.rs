@@ -14,7 +14,7 @@ pub fn file(panel: &Panel) -> String {
     let track = Track::of(panel);
     let title: String = panel.title.chars().filter(|letter| !letter.is_control()).collect();
     let mut out =
-        format!("timeval unsigned\ntitle\n{title}\nxlabel\ntime\nylabel\n{}\n", panel.sender.says());
+        format!("timeval unsigned\ntitle\n{title}\nxlabel\ntime\nylabel\n{} bytes\n", panel.sender.says());
     for stall in &panel.stalls {
         shade(&mut out, stall, track.height);
     }
@@ -107,6 +107,7 @@ mod tests {
             acknowledged: Some(101),
             window: Some(500),
             flags: Flags::ACK,
+            number: None,
         };
         let data = Packet {
             at: Time::ZERO,
@@ -116,7 +117,13 @@ mod tests {
             acknowledged: Some(1),
             ..ack
         };
-        let stall = Stall { name: "slow-start".to_owned(), at: Time::ZERO, lost: Duration::from_millis(2) };
+        let stall = Stall {
+            name: "slow-start".to_owned(),
+            at: Time::ZERO,
+            lost: Duration::from_millis(2),
+            is_note: false,
+            evidence: String::new(),
+        };
         let title = "a\npanel".to_owned();
         let packets = vec![data, ack];
         let (seen_by, sender, windows) = (End::Server, End::Server, Vec::new());

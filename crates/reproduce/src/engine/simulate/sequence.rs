@@ -73,6 +73,7 @@ impl Datagrams {
             acknowledged: None,
             window: None,
             flags: Flags::default(),
+            number: None,
         }
     }
 }
@@ -103,6 +104,7 @@ fn packet(record: &Record, began: Time, scales: &mut BTreeMap<Flow, Scales>) -> 
         acknowledged: segment.flags.ack.then_some(segment.acknowledgement),
         window: window(segment.window, segment.flags.syn, *scales, is_client),
         flags: Flags::from(segment.flags),
+        number: None,
     }
 }
 
@@ -120,5 +122,11 @@ fn window(field: u16, is_syn: bool, scales: Scales, is_client: bool) -> Option<u
 fn stall(named: &Named) -> Stall {
     let Named { cause, at_ms, lost_ms } = named;
     let span = |millis: f64| Duration::from_secs_f64(millis / 1e3).unwrap_or_default();
-    Stall { name: cause.name().to_owned(), at: Time::ZERO + span(*at_ms), lost: span(*lost_ms) }
+    Stall {
+        name: cause.name().to_owned(),
+        at: Time::ZERO + span(*at_ms),
+        lost: span(*lost_ms),
+        is_note: false,
+        evidence: String::new(),
+    }
 }
