@@ -4,9 +4,11 @@
 //! fills the counters of its shorter prefixes. Modelled on Knot DNS. Two prefixes may share a counter; the key of the
 //! table is secret, so that an attacker cannot choose to share one with a victim for long. A server has two limiters: a
 //! token only proves that a host at the address has received before, maybe an attacker behind the same address
-//! translator.
+//! translator. Clones share one table: the kernel spreads one address's ports over the threads of a server.
 
 use core::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use wire::{Duration, Time};
 
@@ -21,7 +23,7 @@ pub struct LimiterConfig {
     /// Time in which a counter halves if nothing is added.
     pub half_life: Duration,
     /// Capacity of the counters of an address, of a site (/24, or /64 of IPv6) and of a network (/16, /48), in responses or
-    /// in units of [`UNIT_BYTES`]; less than 4,194,304.
+    /// in units of [`UNIT_BYTES`]; 4,194,304 and more: no limit.
     pub most: [u32; 3],
     /// One of this many limited responses is replaced by the bare id of eight bytes. That refers a genuine client to
     /// plain HTTP, and sends little to a victim of spoofing. 0: none.
@@ -39,12 +41,20 @@ pub fn units(bytes: u64) -> u32 {
 }
 
 impl LimiterConfig {
-    /// Limits for clients with a token, in units of [`UNIT_BYTES`]: bursts of 1 MiB per address, 4 MiB per site and 16
-    /// MiB per network. The sustained rate is 0.7 of that per second. Every response beyond that is replaced by the
-    /// bare id.
+    /// Limits for clients with a token, in units of [`UNIT_BYTES`]: bursts of 1 MiB per address and 4 MiB per site. The
+    /// sustained rate is 0.7 of that per second. Every response beyond that is replaced by the bare id.
+    ///
+    /// A network has no limit: spoofed requests need a token of each address, and the hosts that receive these tokens
+    /// can load the network's link by downloads as well. Any limit below the rate of the server's own link would bind
+    /// the users of a large network. A site is one host that owns a /64, or the public addresses of one translator.
     pub fn for_tokens() -> Self {
-        let [address, site, network] = [1_u64 << 20, 4 << 20, 16 << 20].map(units);
-        Self { most: [address, site, network], slip: 1, ..Self::default() }
+        Self { slip: 1, ..Self::default() }.of_address(1 << 20)
+    }
+
+    /// Returns the configuration with this burst of bytes per address, 4 times that per site, and no limit of networks.
+    #[must_use]
+    pub fn of_address(self, bytes: u64) -> Self {
+        Self { most: [units(bytes), units(bytes.saturating_mul(4)), u32::MAX], ..self }
     }
 }
 
@@ -74,11 +84,12 @@ pub enum Allowance {
 }
 
 /// Response rate limiter.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Limiter {
     config: LimiterConfig,
     key: Secret,
-    counters: Vec<Counter>,
+    /// Each is a [`Counter`]. Threads that update one at the same time may lose an update.
+    counters: Arc<[AtomicU64]>,
     limited: u64,
 }
 
@@ -92,6 +103,19 @@ struct Counter {
 }
 
 const UNIT: u32 = 1_024;
+/// Maximum time between the readings of the clock by two threads.
+const MAX_SKEW_MILLIS: u32 = 1_000;
+
+impl Counter {
+    const fn to_bits(self) -> u64 {
+        (self.load as u64) << 32 | self.at_millis as u64
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "both halves have 32 bits")]
+    const fn from_bits(bits: u64) -> Self {
+        Self { load: (bits >> 32) as u32, at_millis: bits as u32 }
+    }
+}
 
 impl Limiter {
     /// Limiter with an empty table; `key` comes from a CSPRNG.
@@ -99,7 +123,7 @@ impl Limiter {
         Self {
             config,
             key: Secret(key),
-            counters: vec![Counter::default(); config.counters.max(1)],
+            counters: (0..config.counters.max(1)).map(|_| AtomicU64::new(0)).collect(),
             limited: 0,
         }
     }
@@ -112,12 +136,12 @@ impl Limiter {
     /// Adds `weight` responses to the counters of an address, unless one of them is full.
     pub fn charge(&mut self, now: Time, address: IpAddr, weight: u32) -> Allowance {
         let places = prefixes(address).map(|prefix| self.place(prefix));
-        let loads = places.map(|place| self.decayed(now, place));
+        let counters = places.map(|place| self.decayed(now, place));
         let weight = weight.saturating_mul(UNIT);
-        let is_full = loads
+        let is_full = counters
             .iter()
             .zip(self.config.most)
-            .any(|(load, most)| load.saturating_add(weight) > most.saturating_mul(UNIT));
+            .any(|(counter, most)| counter.load.saturating_add(weight) > most.saturating_mul(UNIT));
         if is_full {
             self.limited += 1;
             if !self.config.is_dry_run {
@@ -125,9 +149,10 @@ impl Limiter {
                 return if slips { Allowance::Slip } else { Allowance::Silence };
             }
         }
-        for (place, load) in places.into_iter().zip(loads) {
-            if let Some(counter) = self.counters.get_mut(place) {
-                *counter = Counter { load: load.saturating_add(weight), at_millis: millis(now) };
+        for (place, Counter { load, at_millis }) in places.into_iter().zip(counters) {
+            if let Some(counter) = self.counters.get(place) {
+                let charged = Counter { load: load.saturating_add(weight), at_millis };
+                counter.store(charged.to_bits(), Ordering::Relaxed);
             }
         }
         Allowance::Granted
@@ -137,12 +162,18 @@ impl Limiter {
         self.key.place(&prefix, self.counters.len())
     }
 
-    /// Returns the current load: halved for every whole half-life, and interpolated between.
-    fn decayed(&self, now: Time, place: usize) -> u32 {
-        let Some(&Counter { load, at_millis }) = self.counters.get(place) else { return 0 };
-        let age = u64::from(millis(now).wrapping_sub(at_millis));
+    /// Returns a counter as it is now: halved for every whole half-life, and interpolated between.
+    fn decayed(&self, now: Time, place: usize) -> Counter {
+        let bits = self.counters.get(place).map_or(0, |counter| counter.load(Ordering::Relaxed));
+        let Counter { load, at_millis } = Counter::from_bits(bits);
+        let age = millis(now).wrapping_sub(at_millis);
+        // Another thread's clock may have been read a moment later.
+        if age > u32::MAX - MAX_SKEW_MILLIS {
+            return Counter { load, at_millis };
+        }
+        let (age, at_millis) = (u64::from(age), millis(now));
         if load == 0 || age == 0 {
-            return load;
+            return Counter { load, at_millis };
         }
         let half_life = (self.config.half_life.as_nanos() / 1_000_000).max(1);
         let halvings = u32::try_from(age / half_life).unwrap_or(u32::MAX);
@@ -152,7 +183,7 @@ impl Limiter {
         let (age, half_life) = (u128::from(age % half_life), u128::from(half_life));
         let part =
             u128::from(load) * age * (6_931 * half_life - 1_931 * age) / (10_000 * half_life * half_life);
-        load - u32::try_from(part).unwrap_or(0)
+        Counter { load: load - u32::try_from(part).unwrap_or(0), at_millis }
     }
 }
 
@@ -252,6 +283,36 @@ mod tests {
     fn the_table_never_grows() {
         let mut limiter = limiter(LimiterConfig { counters: 64, ..LimiterConfig::default() });
         granted(&mut limiter, at(0), (0..10_000).map(|n| format!("10.{}.{}.1", n / 256, n % 256)));
-        assert_eq!((limiter.counters.len(), limiter.counters.capacity()), (64, 64));
+        assert_eq!(limiter.counters.len(), 64);
+    }
+
+    #[test]
+    fn a_network_with_tokens_has_no_limit_beside_those_of_its_addresses_and_sites() {
+        let weight = units(1_232 + 28);
+        let megabytes = |make: fn(u32) -> String| {
+            let mut limiter = limiter(LimiterConfig { counters: 1 << 20, ..LimiterConfig::for_tokens() });
+            let granted = (0..60_000).map(make).filter(|address| {
+                limiter.charge(at(0), address.parse().unwrap(), weight) == Allowance::Granted
+            });
+            granted.count() as u64 * u64::from(weight) * UNIT_BYTES >> 20
+        };
+        assert_eq!(megabytes(|_| "198.51.100.1".into()), 0);
+        assert_eq!(megabytes(|n| format!("198.51.100.{}", n % 256)), 3);
+        assert_eq!(megabytes(|n| format!("2600::{:x}", n + 1)), 3);
+        let all = 60_000 * u64::from(weight) * UNIT_BYTES >> 20;
+        assert_eq!(megabytes(|n| format!("198.51.{}.{}", n % 256, n / 256)), all);
+        assert_eq!(megabytes(|n| format!("2600:0:0:{n:x}::1")), all);
+    }
+
+    #[test]
+    fn clones_share_the_table_and_a_slow_clock_changes_nothing() {
+        let mut threads = vec![limiter(LimiterConfig::default())];
+        threads.push(threads[0].clone());
+        let address = "198.51.100.1".parse().unwrap();
+        let granted = (0..1_000).filter(|n| {
+            let now = at(1_000 + n % 2);
+            threads[usize::try_from(n % 2).unwrap()].charge(now, address, 1) == Allowance::Granted
+        });
+        assert_eq!(granted.count(), 100);
     }
 }

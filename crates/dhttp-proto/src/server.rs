@@ -176,10 +176,28 @@ pub struct Server {
 struct Guard {
     factor: u64,
     tokens: Tokens,
+    limits: SharedLimits,
+}
+
+/// Response rate limits, whose clones share one state: that of a server's threads.
+#[derive(Clone, Debug)]
+pub struct SharedLimits {
     /// For clients without a token.
     limiter: Limiter,
     /// For clients with one.
     rate: Limiter,
+}
+
+impl SharedLimits {
+    /// Limits of a server; `None` if it trusts every address. `key` comes from a CSPRNG.
+    pub fn new(config: &ServerConfig, key: [u8; 16]) -> Option<Self> {
+        match config.validation {
+            Validation::Trusting => None,
+            Validation::Tokens { factor: _, lifetime: _, limiter, rate } => {
+                Some(Self { limiter: Limiter::new(limiter, key), rate: Limiter::new(rate, key) })
+            }
+        }
+    }
 }
 
 /// The headers of IP and UDP, by the longer of both versions (RFC 8200, section 3; RFC 768).
@@ -192,14 +210,17 @@ const SYNS_BYTES: u64 = 5 * 80;
 impl Server {
     /// A server without connections.
     pub fn new(config: ServerConfig, secrets: Secrets) -> Self {
+        let limits = SharedLimits::new(&config, secrets.tables);
+        Self::sharing(config, secrets, limits)
+    }
+
+    /// The same for one of several threads of a server, which share the limits.
+    pub fn sharing(config: ServerConfig, secrets: Secrets, limits: Option<SharedLimits>) -> Self {
         let guard = match config.validation {
             Validation::Trusting => None,
-            Validation::Tokens { factor, lifetime, limiter, rate } => Some(Guard {
-                factor,
-                tokens: Tokens::new(secrets.token, lifetime),
-                limiter: Limiter::new(limiter, secrets.tables),
-                rate: Limiter::new(rate, secrets.tables),
-            }),
+            Validation::Tokens { factor, lifetime, limiter: _, rate: _ } => {
+                limits.map(|limits| Guard { factor, tokens: Tokens::new(secrets.token, lifetime), limits })
+            }
         };
         Self {
             config,
@@ -216,6 +237,11 @@ impl Server {
         if let Some(guard) = &mut self.guard {
             guard.tokens.rotate(key);
         }
+    }
+
+    /// Returns the number of responses and connections that the rate of clients with a token prevented here.
+    pub fn rate_limited(&self) -> u64 {
+        self.guard.as_ref().map_or(0, |guard| guard.limits.rate.limited())
     }
 
     /// Returns the number of connections that are open or being opened.
@@ -237,7 +263,7 @@ impl Server {
         let worth = self.worth(now, client, &marks);
         let requests_token = marks.requests_token && worth == Validity::Nothing;
         if let Some(guard) = self.guard.as_mut().filter(|_| worth == Validity::Nothing) {
-            match guard.limiter.charge(now, source.ip(), 1) {
+            match guard.limits.limiter.charge(now, source.ip(), 1) {
                 Allowance::Granted => {}
                 Allowance::Slip => {
                     return Verdict::Refer(self.fallback(now, header.id, client, requests_token));
@@ -485,7 +511,9 @@ impl Server {
     /// Whether `bytes` are within the limit of a client with a token; if so, they are counted.
     fn is_within_rate(&mut self, now: Time, client: IpAddr, bytes: u64) -> bool {
         let Some(guard) = &mut self.guard else { return true };
-        unmapped(client).is_loopback() || guard.rate.charge(now, client, units(bytes)) == Allowance::Granted
+        unmapped(client).is_loopback() || {
+            guard.limits.rate.charge(now, client, units(bytes)) == Allowance::Granted
+        }
     }
 
     /// Removes a connection, and forgets those of its responses that may not have arrived.

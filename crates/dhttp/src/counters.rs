@@ -83,6 +83,8 @@ counters! {
     refused_total = "roundtrip_dhttp_connections_refused_total{reason=\"total\"}", "";
     /// Connections refused for want of descriptors.
     refused_descriptors = "roundtrip_dhttp_connections_refused_total{reason=\"descriptors\"}", "";
+    /// Responses by UDP and connections beyond the rate of clients with a token.
+    rate_limited = "roundtrip_dhttp_rate_limited_total", "Responses and connections to clients with a token, refused by the limit token-bytes.";
     /// Bodies beyond the maximum length.
     bodies_too_long = "roundtrip_dhttp_bodies_refused_total{reason=\"length\"}", "Bodies of requests refused, by the limit.";
     /// Bodies beyond the buffer limit.

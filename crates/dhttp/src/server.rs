@@ -41,9 +41,11 @@ use crate::counters::Counters;
 use crate::descriptors;
 use crate::handler::Handler;
 use crate::log::Log;
+use crate::random;
 use crate::readiness::Waker;
 use crate::socket;
 use clients::Clients;
+use dhttp_proto::server::SharedLimits;
 use keys::Keys;
 use worker::{Sockets, Worker};
 
@@ -68,6 +70,8 @@ struct Shared<H> {
     live: Mutex<LiveConfig<H>>,
     wakers: Vec<Waker>,
     clients: Arc<Clients>,
+    /// Limits of responses by UDP, without and with a token.
+    limits: Option<SharedLimits>,
 }
 
 /// Bytes of responses that the kernel holds for a connection besides those in flight.
@@ -102,6 +106,7 @@ impl<H: Handler> Server<H> {
             live: Mutex::new(LiveConfig { handler, log }),
             wakers: (0..count).map(|_| Waker::new()).collect::<Result<_, _>>()?,
             clients: Clients::new(config.clients),
+            limits: SharedLimits::new(&config.dhttp, random::bytes()?),
         });
         descriptors::make_room();
         let keys = Keys::draw()?;

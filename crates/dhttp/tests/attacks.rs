@@ -9,17 +9,23 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use dhttp::client::{KnownServers, Via};
+use dhttp::clock::Clock;
 use dhttp::{Client, ClientConfig, Request, Response, Server, ServerConfig};
+use wire::Time;
 
 type Handler = fn(&Request<'_>) -> Response;
 
 /// Starts a server whose responses have the number of bytes in the path.
 fn server() -> Server<Handler> {
+    server_with(1)
+}
+
+fn server_with(threads: usize) -> Server<Handler> {
     let handler: Handler = |request| {
         let length = request.target.trim_start_matches('/').parse().unwrap_or(10);
         Response::whole(200, "text/plain", vec![b'x'; length])
     };
-    let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+    let config = ServerConfig { threads, ..ServerConfig::internet().reaching_anywhere() };
     Server::start("127.0.0.1:0".parse().unwrap(), config, handler, None).unwrap()
 }
 
@@ -151,6 +157,35 @@ fn floods_without_tokens_are_limited() {
     assert!(full <= 300, "{full} full answers for one address");
     assert!(got < sent, "{got} bytes for {sent}");
     assert!(full > 0, "an honest client has its share");
+}
+
+#[test]
+fn threads_share_the_limit_of_an_address() {
+    let server = server_with(4);
+    let clock = Clock::start();
+    let http = "GET /10 HTTP/1.1\r\nHost: h\r\nDHTTP-Fill: xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\r\n\r\n";
+    // The kernel spreads the ports over the threads.
+    for id in 0..1_000 {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.send_to(&request(id, 0, http), server.address()).unwrap();
+    }
+    let counted = |label: &str| -> u64 {
+        let metrics = server.metrics();
+        let value = metrics.lines().find_map(|line| line.strip_prefix(label));
+        value.unwrap().trim().parse().unwrap()
+    };
+    let by_udp = || counted("roundtrip_dhttp_responses_total{channel=\"udp\"}");
+    let limited = || {
+        counted("roundtrip_dhttp_responses_total{channel=\"overload\"}")
+            + counted("roundtrip_dhttp_ignored_total{reason=\"limited\"}")
+    };
+    while by_udp() + limited() < 1_000 {
+        assert!(clock.now().since(Time::ZERO).as_secs_f64() < 60.0, "{}", server.metrics());
+        std::thread::yield_now();
+    }
+    // A hundred halve every second, which allows 70 more.
+    let most = 100.0 + 75.0 * clock.now().since(Time::ZERO).as_secs_f64();
+    assert!(by_udp() > 0 && (by_udp() as f64) <= most, "{} of {most}", by_udp());
 }
 
 #[test]

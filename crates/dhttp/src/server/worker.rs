@@ -130,7 +130,7 @@ impl<H: Handler> Worker<H> {
             local,
             sockets,
             handler,
-            machine: Machine::new(dhttp, keys.secrets()?),
+            machine: Machine::sharing(dhttp, keys.secrets()?, shared.limits.clone()),
             opened: OpenedConnections::default(),
             inbox: Inbox::default(),
             outbox: Outbox::default(),
@@ -226,6 +226,7 @@ impl<H: Handler> Worker<H> {
         self.refer_unreached();
         set(&self.counters.open_now, self.opened.len());
         set(&self.counters.accepted_now, self.plain.len());
+        self.counters.rate_limited.store(self.machine.rate_limited(), Ordering::Relaxed);
     }
 
     /// Handles expired timers, and returns the next deadline.

@@ -3,6 +3,7 @@
 //! Not what they do: that is for `dhttp` and `dhttp_proxy`.
 
 use dhttp::ServerConfig;
+use dhttp_proto::server::Validation;
 use dhttp_proxy::GatewayConfig;
 use quantity::names::Quoted;
 use scenario::dhttp::{Parameters, SERVER_PARAMETERS};
@@ -10,8 +11,10 @@ use scenario::dhttp::{Parameters, SERVER_PARAMETERS};
 use super::cache_storage::size;
 use crate::failure::Failure;
 
-const NAMES: &str = "connections, client-connections, body, client-bodies, bodies, min-rate, datagram, loss, idle, \
+const NAMES: &str = "connections, client-connections, body, client-bodies, bodies, min-rate, token-bytes, datagram, loss, idle, \
                      opened-connections, client-opened-connections";
+/// Minimum burst of a client with a token.
+const MIN_TOKEN_BYTES: u64 = 16 << 10;
 const GATEWAY_NAMES: &str = "connections, client-connections, min-rate";
 
 /// The configuration with these limits; later ones win.
@@ -43,6 +46,15 @@ fn one(mut config: ServerConfig, text: &str) -> Result<ServerConfig, Failure> {
         "client-bodies" => clients.body_bytes = limit.bytes()?,
         "bodies" => clients.total_body_bytes = limit.bytes()?,
         "min-rate" => clients.min_read_rate = limit.bytes()?,
+        "token-bytes" => {
+            let bytes = limit.bytes()?;
+            if bytes < MIN_TOKEN_BYTES {
+                return Err(wrong(text, "is less than a few responses; give 16KiB or more"));
+            }
+            if let Validation::Tokens { rate, .. } = &mut config.dhttp.validation {
+                *rate = rate.of_address(bytes);
+            }
+        }
         name if SERVER_PARAMETERS.contains(&name) => {
             let mut parameters = Parameters::default();
             let set = parameters.set(name, limit.value);
@@ -99,7 +111,16 @@ mod tests {
         let config = limited(config, &texts(&limits)).unwrap();
         assert_eq!((config.accepted, config.body_bytes), (7, 2_048));
         assert_eq!((config.clients.total_body_bytes, config.clients.min_read_rate), (1 << 20, 0));
-        for text in ["connections", "connections=0", "connections=x", "body=much", "x=1"] {
+        let rate = |config: ServerConfig| match config.dhttp.validation {
+            Validation::Tokens { rate, .. } => rate.most,
+            Validation::Trusting => [0; 3],
+        };
+        assert_eq!(
+            rate(limited(config, &texts(&["token-bytes=2MiB"])).unwrap()),
+            [32_768, 131_072, u32::MAX]
+        );
+        for text in ["connections", "connections=0", "connections=x", "body=much", "x=1", "token-bytes=1KiB"]
+        {
             assert!(limited(config, &texts(&[text])).is_err(), "{text}");
         }
         let limits = ["datagram=4kB", "loss=2%", "idle=5s", "opened-connections=9", "datagram=8kB"];

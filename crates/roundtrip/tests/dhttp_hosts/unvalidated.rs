@@ -115,7 +115,7 @@ fn a_token_from_the_same_nat_brings_a_victim_one_mebibyte_then_fallback_messages
     let shared = address([60, 1, 1, 1], 40_000);
     let stolen = token(&host, shared, 40_001);
     let (clock, mut spent, mut got, mut whole) = (Clock::start(), 0, 0, 0);
-    let mut ids = BTreeSet::new();
+    let (mut ids, mut limited) = (BTreeSet::new(), 0);
     for id in 0..40_000_u64 {
         spent += host.receives_datagram(shared, PORT, &request(id, 40_001, 1_050, &stolen));
         if id % 32 == 31 {
@@ -124,6 +124,7 @@ fn a_token_from_the_same_nat_brings_a_victim_one_mebibyte_then_fallback_messages
                 let datagram = sent.datagram().expect("nothing by TCP");
                 ids.insert(datagram[..8].to_vec());
                 whole += u64::from(datagram.len() > 8) * sent.bytes();
+                limited += u64::from(datagram.len() == 8);
             }
         }
     }
@@ -132,5 +133,11 @@ fn a_token_from_the_same_nat_brings_a_victim_one_mebibyte_then_fallback_messages
     let most = 1_100_000.0 * (1.0 + 0.75 * took);
     assert!((whole as f64) < most, "{whole} bytes in {took} s");
     assert_eq!(ids.len(), 40_000, "each has some response");
+    host.until_silent(SOON);
+    let metrics = server.metrics();
+    assert!(
+        metrics.contains(&format!("roundtrip_dhttp_rate_limited_total {limited}\n")),
+        "{limited} {metrics}"
+    );
     drop(server);
 }
