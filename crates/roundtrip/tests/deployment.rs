@@ -78,19 +78,29 @@ fn paper_section_iv_e_every_client_gets_the_right_bytes_from_every_server_in_as_
     }
     let heads = COLUMNS.map(|(_, name)| name).join(" | ");
     let mut table = format!("| client | {heads} |\n| --- | --- | --- | --- | --- | --- |\n");
+    let document = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/gateway.md")).unwrap();
     let rows = ROWS.map(|(asks, name)| {
-        std::thread::spawn(move || (name, COLUMNS.map(|(responses, _)| cell(asks, responses))))
+        let row = document.lines().find_map(|line| line.strip_prefix(&format!("| {name} |")));
+        let documented: Vec<String> = row.unwrap_or_default().split('|').map(str::to_owned).collect();
+        std::thread::spawn(move || {
+            let cells = COLUMNS.iter().zip(documented.into_iter().chain(std::iter::repeat(String::new())));
+            (name, Vec::from_iter(cells.map(|((responses, _), cell)| round_trips(asks, *responses, &cell))))
+        })
     });
     for row in rows {
         let (name, cells) = row.join().unwrap();
         writeln!(table, "| {name} | {} |", cells.join(" | ")).unwrap();
     }
-    let document = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/gateway.md"));
-    assert!(document.unwrap().contains(&table), "docs/gateway.md should hold:\n{table}");
+    assert!(document.contains(&table), "docs/gateway.md should hold:\n{table}");
 }
 
-/// Round trips of a small and of a large response.
-fn cell(asks: ClientKind, responses: ServerSideKind) -> String {
+/// Maximum number of measurements of a response that takes longer than documented.
+const MAX_TRIES: usize = 10;
+
+/// Round trips of a small and of a large response, beside the documented ones.
+fn round_trips(asks: ClientKind, responses: ServerSideKind, documented: &str) -> String {
+    let documented = documented.split('/').map(|count| count.trim().parse().unwrap_or(u64::MAX));
+    let mut documented = documented.chain([u64::MAX; 2]);
     if matches!((asks, responses), (ClientKind::ClientThatKnows, ServerSideKind::OtherProgram)) {
         for size in SIZES {
             fetch(asks, responses, size);
@@ -99,11 +109,13 @@ fn cell(asks: ClientKind, responses: ServerSideKind) -> String {
     }
     SIZES
         .map(|size| {
-            // Load on the host can add to a time, and never reduces it.
-            let tries = (0..3).map(|_| fetch(asks, responses, size));
+            let documented = documented.next().unwrap_or(u64::MAX);
+            // Load on the host adds to a time, sometimes more than a round trip, and never reduces it. Two equal times are the
+            // result, unless both are longer than documented.
             let mut least = u64::MAX;
-            for count in tries {
-                if count == least {
+            for _ in 0..MAX_TRIES {
+                let count = fetch(asks, responses, size);
+                if count == least && least <= documented {
                     break;
                 }
                 least = least.min(count);
