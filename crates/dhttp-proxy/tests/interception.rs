@@ -197,7 +197,7 @@ fn with_cache<T: Send>(figure: &Figure, what: impl FnOnce() -> T + Send) -> T {
     let listen: SocketAddr = "0.0.0.0:3129".parse().unwrap();
     let handle = runtime.handle().clone();
     let (_server, _rules) = figure.lower.inside(|| {
-        let onward = ForwardUpstream::start(ClientConfig::internet(), None).unwrap();
+        let onward = ForwardUpstream::start(ClientConfig::internet(), KnownServers::default(), None).unwrap();
         let cache = Cache::new(onward, CacheConfig::default(), handle).unwrap();
         let config = ServerConfig { threads: 1, intercepts: true, ..ServerConfig::internet() };
         let server = Server::start(listen, config.reaching_anywhere(), cache, None).unwrap();

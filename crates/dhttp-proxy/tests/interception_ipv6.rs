@@ -58,7 +58,7 @@ fn intercepts_requests_over_ipv6() {
     let inside = ["toclient".to_owned()];
     let taken = Interception { listen, ports: &[80], inside: &inside, reaches_private: true };
     let _cache = router.inside(|| {
-        let onward = ForwardUpstream::start(ClientConfig::internet(), None).unwrap();
+        let onward = ForwardUpstream::start(ClientConfig::internet(), KnownServers::default(), None).unwrap();
         let cache = Cache::new(onward, CacheConfig::default(), handle).unwrap();
         let config = ServerConfig { intercepts: true, ..config() };
         let server = Server::start(listen, config, cache, None).unwrap();

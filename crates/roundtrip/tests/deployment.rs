@@ -277,7 +277,7 @@ type CacheGuard = (Server<Cache<ForwardUpstream>>, InstalledRules, Runtime);
 fn cache() -> CacheGuard {
     fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap();
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let onward = ForwardUpstream::start(ClientConfig::internet(), None).unwrap();
+    let onward = ForwardUpstream::start(ClientConfig::internet(), KnownServers::default(), None).unwrap();
     let cache = Cache::new(onward, CacheConfig::default(), runtime.handle().clone()).unwrap();
     let config =
         ServerConfig { threads: 1, intercepts: true, ..ServerConfig::internet().reaching_anywhere() };

@@ -24,14 +24,23 @@ pub struct ForwardUpstream {
 }
 
 impl ForwardUpstream {
-    /// Binds its ports; `watch` observes what is sent and received.
+    /// Binds its ports. `known` has the tokens of an earlier run; `watch` observes what is sent and received.
     ///
     /// # Errors
     /// The system's error for a socket.
-    pub fn start(config: ClientConfig, watch: Option<Observer>) -> std::io::Result<Self> {
+    pub fn start(
+        config: ClientConfig,
+        known: KnownServers,
+        watch: Option<Observer>,
+    ) -> std::io::Result<Self> {
         let number = u32::from_be_bytes(random::bytes()?);
-        let client = Arc::new(Client::start(config, KnownServers::default(), watch)?);
+        let client = Arc::new(Client::start(config, known, watch)?);
         Ok(Self { client, name: format!("roundtrip-{number:08x}").into() })
+    }
+
+    /// Returns the servers that are known to speak DHTTP by now, and their tokens.
+    pub fn known(&self) -> KnownServers {
+        self.client.known()
     }
 }
 

@@ -24,6 +24,7 @@ use tokio::runtime::Runtime;
 use crate::cli::cache::Cache as Flags;
 use crate::failure::Failure;
 use crate::output;
+use crate::serve::known_servers::{self, ServersFile};
 use crate::serve::layers::{Layer as _, layered, reloaded};
 use crate::serve::limits::limited;
 use crate::serve::settings::{address, interface_name, open_log, port_list, thread_count};
@@ -136,7 +137,10 @@ impl Settings {
         let paths = Paths::new(config, self.access_log.as_deref()).for_requests();
         let paths = match self.cached {
             CachedServers::Origin(_) => paths,
-            CachedServers::OnTheirWay(..) => paths.for_router(),
+            CachedServers::OnTheirWay(..) => {
+                let store = known_servers::directory();
+                store.iter().fold(paths.for_router(), |paths, directory| paths.write_below(directory))
+            }
         };
         self.cache.disk.iter().fold(paths, |paths, (file, _)| paths.write_file(file))
     }
@@ -210,11 +214,19 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
         CachedServers::OnTheirWay(..) => {
             let (reaches_private, races) = (settings.reaches_private, !settings.read.no_race);
             let client = ClientConfig { reaches_private, races, ..ClientConfig::internet() };
-            let onward = ForwardUpstream::start(client, None).map_err(network)?;
+            let before = known_servers::load(ServersFile::Interception);
+            let onward = ForwardUpstream::start(client, before.clone(), None).map_err(network)?;
+            let save = || known_servers::save(ServersFile::Interception, &before, &onward.known());
             serve(flags, &settings, &runtime, &signals, |cached| match cached {
                 CachedServers::Origin(_) => Err(other_place()),
-                CachedServers::OnTheirWay(..) => Ok(onward.clone()),
-            })
+                CachedServers::OnTheirWay(..) => {
+                    // At the start and at each reload.
+                    save();
+                    Ok(onward.clone())
+                }
+            })?;
+            save();
+            Ok(())
         }
     }
 }

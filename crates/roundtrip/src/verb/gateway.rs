@@ -16,11 +16,12 @@ use dhttp_proxy::{CacheConfig, GatewayConfig};
 
 use crate::cli::dhttp::{Gateway, Profile};
 use crate::failure::Failure;
+use crate::serve::known_servers::{self, ServersFile};
 use crate::serve::layers::{Layer as _, layered, reloaded};
 use crate::serve::limits::gateway_limited;
 use crate::serve::settings::{address, open_log, port_list};
 use crate::serve::signals::Signals;
-use crate::serve::{cache_storage, known_servers, metrics, networks, privileges};
+use crate::serve::{cache_storage, metrics, networks, privileges};
 use crate::verb::get::{port_range, show};
 use dhttp_proxy::confinement::Paths;
 
@@ -87,7 +88,7 @@ pub fn run(flags: &Gateway) -> Result<(), Failure> {
     privileges::confine(&settings.paths(flags.operation.config.as_deref()));
     let signals = Signals::block()?;
     let watch: Option<Observer> = flags.verbose.then(|| Arc::new(show) as Observer);
-    let before = known_servers::load();
+    let before = known_servers::load(ServersFile::Programs);
     let gateway = dhttp_proxy::Gateway::start(listen, settings.config, before.clone(), watch, log).map_err(
         |error| {
             // An error of the storage file has no OS error number, and is already a complete sentence.
@@ -104,10 +105,10 @@ pub fn run(flags: &Gateway) -> Result<(), Failure> {
     }
     eprintln!("roundtrip: {}", sentence(gateway.address()));
     signals.wait_for_end(|| {
-        known_servers::save(&before, &gateway.known());
+        known_servers::save(ServersFile::Programs, &before, &gateway.known());
         reload(&gateway, flags, &settings.read, listen)
     })?;
-    known_servers::save(&before, &gateway.known());
+    known_servers::save(ServersFile::Programs, &before, &gateway.known());
     eprintln!("roundtrip: finishing what was begun");
     gateway.stop(GRACE);
     Ok(())

@@ -16,8 +16,9 @@ use quantity::names::Quoted;
 use crate::cli::dhttp::{Get, Profile};
 use crate::failure::Failure;
 use crate::file;
+use crate::serve::known_servers::{self, ServersFile};
+use crate::serve::networks;
 use crate::serve::settings::named_extensions;
-use crate::serve::{known_servers, networks};
 
 /// Prints an event of the client. A closed standard error is ignored.
 pub fn show(note: &Note) {
@@ -49,7 +50,7 @@ pub fn run(flags: &Get) -> Result<ExitCode, Failure> {
     let ports = ports.as_deref().map(port_range).transpose()?;
     let config = ClientConfig { dhttp, ports, races: config.races && !no_race, ..config };
     let watch: Option<Observer> = verbose.then(|| Arc::new(show) as Observer);
-    let known = known_servers::load();
+    let known = known_servers::load(ServersFile::Programs);
     let client = Client::start(config, known.clone(), watch).map_err(|error| {
         Failure::Network(format!("cannot listen for servers: {error}; try other --ports"))
     })?;
@@ -57,7 +58,7 @@ pub fn run(flags: &Get) -> Result<ExitCode, Failure> {
     for url in &urls {
         is_fine &= fetch(&client, url, output.as_deref(), *verbose)?;
     }
-    known_servers::save(&known, &client.known());
+    known_servers::save(ServersFile::Programs, &known, &client.known());
     Ok(if is_fine { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 

@@ -272,10 +272,21 @@ pub(crate) struct RunningProgram {
 
 impl RunningProgram {
     pub(crate) fn start(namespace: &Namespace, arguments: &[&str]) -> Self {
+        Self::start_with(namespace, arguments, &[])
+    }
+
+    /// The same with these environment variables.
+    pub(crate) fn start_with(
+        namespace: &Namespace,
+        arguments: &[&str],
+        environment: &[(&'static str, PathBuf)],
+    ) -> Self {
         let arguments: Vec<String> = arguments.iter().map(|one| (*one).to_owned()).collect();
+        let environment = environment.to_vec();
         let mut child = inside(namespace, move || {
             Command::new(PROGRAM)
                 .args(arguments)
+                .envs(environment)
                 .stderr(Stdio::piped())
                 .stdout(Stdio::null())
                 .spawn()

@@ -4,6 +4,7 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -85,7 +86,8 @@ fn a_cache_on_the_way_fetches_nothing_from_inside_for_those_outside() {
     sh(&lab.world, "ip route add 10.0.0.0/24 via 11.0.100.1");
     let pages = [internal_server(&lab, "10.0.0.2"), internal_server(&lab, "2600:db8:2::2")];
     let flags = ["cache", "--intercept", "80", "--inside", "lan", "--listen", "[::]:3129", "--reach-private"];
-    let cache = RunningProgram::start(&lab.router, &flags);
+    let store = lab.directory.join("cache-of-router");
+    let cache = RunningProgram::start_with(&lab.router, &flags, &[("XDG_CACHE_HOME", store.clone())]);
     assert!(cache.first.contains("of lan to UDP 80"), "{}", cache.first);
     assert_eq!(send_from_world(&lab, "11.0.100.2", "10.0.0.2:80".to_owned(), 10), 0);
     assert_eq!(send_from_world(&lab, "2600:db8:1::2", "[2600:db8:2::2]:80".to_owned(), 10), 0);
@@ -98,6 +100,18 @@ fn a_cache_on_the_way_fetches_nothing_from_inside_for_those_outside() {
         let got = lab.get_at(server, "small", &["--caches", "any"]);
         assert!(got.body == b"small" && got.printed.contains(":3129: response"), "{}", got.printed);
     }
+    // The servers' tokens are stored for the next run.
+    let (ended, rest) = cache.stop();
+    assert!(ended, "{rest}");
+    let path = store.join("roundtrip/dhttp-servers-of-cache");
+    let stored = std::fs::read_to_string(&path).unwrap();
+    for server in [format!("{SERVER}:80"), format!("{SERVER6}:80")] {
+        assert!(
+            stored.lines().any(|line| line.starts_with(&format!("@token {server} "))),
+            "{server}: {stored}"
+        );
+    }
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
