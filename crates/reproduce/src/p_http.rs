@@ -40,6 +40,7 @@ const CLIENT: BrowserTimes = BrowserTimes {
 };
 const SERVER: ServerTimes = ServerTimes {
     connection: Duration::ZERO,
+    opening: Duration::ZERO,
     request: Duration::from_micros(1_650),
     write: Duration::from_micros(550),
 };

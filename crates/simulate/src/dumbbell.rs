@@ -5,6 +5,8 @@
 
 pub mod population;
 
+use core::num::NonZeroU32;
+
 use dhttp_proto::ServerConfig as DhttpServerConfig;
 use http1::message::Limits;
 use http1::server::{ConnectionTimeouts, ServerConfig};
@@ -36,16 +38,27 @@ const ROUND_TRIPS: [Duration; 3] =
 const ROUND_TRIP: Duration = Duration::from_millis(40);
 /// "The persistent connection timeout for both servers is 5 seconds."
 const IDLE: Duration = Duration::from_secs(5);
+/// "Three connections per client."
+const USER_CONNECTIONS: usize = 3;
 /// Connection limit above the number of users: no one is refused.
 const CONNECTIONS: usize = 1_000;
+/// "Standard Linux limits the total number of TCP connections that are [...] waiting to be accepted to 128."
+const BACKLOG: usize = 128;
+/// "All connected by a 100Mbps LAN", whose switch queues 200 packets.
+const LAN_BITS: u64 = 100_000_000;
+const LAN_QUEUE: QueueLimit = QueueLimit { packets: Some(200), bytes: None };
+/// Round trip of a switched LAN.
+const LAN_ROUND_TRIP: Duration = Duration::from_micros(300);
+/// "4 processes on each client machine, with 50 threads per process."
+const LAN_USERS: u16 = 200;
 /// SURGE's lognormal body, with the mean of "roughly 10K" that the paper gives.
 const SIGMA: f64 = 1.318;
 const MEAN: f64 = 10_000.0;
 const OBJECTS: u64 = 2_000;
 /// Start of measuring the competing flows, when all users have started.
 const SETTLED: Time = Time::from_nanos(10_000_000_000);
-/// End of the run.
-const END: Time = Time::from_nanos(60_000_000_000);
+/// Length of a run, unless configured.
+const LENGTH: Duration = Duration::from_secs(60);
 
 /// Protocol of the users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +71,15 @@ pub enum UserProtocol {
     DhttpOfToday,
 }
 
+/// Path between users and server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UserPath {
+    /// The Internet, with a bottleneck at the server (`papers/dhttp#section-vi-b`, B.2).
+    Internet,
+    /// A LAN of 100 Mbit/s, where the server is the bottleneck (B.1).
+    Lan,
+}
+
 /// Users, server and competing traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DumbbellConfig {
@@ -67,8 +89,18 @@ pub struct DumbbellConfig {
     pub users: UserProtocol,
     /// Number of competing bulk downloads without end, by TCP. The paper has none.
     pub downloads: usize,
-    /// Number of the server's processes, each of which serves one connection that a client opened; `None`: no limit.
+    /// Number of the server's processes, each of which serves one connection, whichever end opened it; `None`: no limit.
     pub processes: Option<usize>,
+    /// Length of the run; its first ten seconds are not counted.
+    pub lasts: Duration,
+    /// Path between users and server.
+    pub path: UserPath,
+    /// Maximum number of connections that a user opens.
+    pub connections: usize,
+    /// Whether users of HTTP close their connections after each page ("altruistic", `papers/dhttp#figure-12`).
+    pub closes_early: bool,
+    /// Idle timeout of the connections that clients open; zero: the server closes them after each response.
+    pub idle: Duration,
     /// CPU time of the server's work.
     pub times: ServerTimes,
     /// DHTTP's server.
@@ -85,7 +117,19 @@ impl DumbbellConfig {
         let mut dhttp = profile.server;
         dhttp.timeout.idle = IDLE;
         dhttp.connections = CONNECTIONS;
-        Self { machines, users, downloads: 0, processes: None, times: ServerTimes::default(), dhttp }
+        Self {
+            machines,
+            users,
+            downloads: 0,
+            processes: None,
+            lasts: LENGTH,
+            path: UserPath::Internet,
+            connections: USER_CONNECTIONS,
+            closes_early: false,
+            idle: IDLE,
+            times: ServerTimes::default(),
+            dhttp,
+        }
     }
 }
 
@@ -136,6 +180,12 @@ impl DumbbellResult {
         self.users.waited.as_millis_f64() / (self.users.responses.max(1)) as f64
     }
 
+    /// Mean milliseconds of a response as SURGE reports it, which "charges the overlapped latency to only one of the
+    /// downloads" (`papers/dhttp#section-vi-b`).
+    pub fn charged_ms(&self) -> f64 {
+        self.users.pages.as_millis_f64() / (self.users.responses.max(1)) as f64
+    }
+
     /// Bits per second of the users' responses.
     pub fn users_bits(&self) -> f64 {
         self.users.bytes as f64 * 8.0 / self.seconds
@@ -146,7 +196,7 @@ impl DumbbellResult {
     }
 }
 
-/// Simulates a minute of it.
+/// Simulates a run.
 ///
 /// # Errors
 /// Errors of the simulator.
@@ -154,7 +204,7 @@ pub fn run(config: &DumbbellConfig, seed: Seed) -> Result<DumbbellResult, Error>
     let mut dumbbell = Dumbbell::new(config, seed)?;
     let (mut populations, mut sinks) = (Vec::new(), Vec::new());
     for machine in 0..config.machines {
-        populations.push(dumbbell.add_crowd(config.users, machine)?);
+        populations.push(dumbbell.add_crowd(config, machine)?);
     }
     for _ in 0..config.downloads {
         sinks.push(dumbbell.add_flow()?);
@@ -163,8 +213,9 @@ pub fn run(config: &DumbbellConfig, seed: Seed) -> Result<DumbbellResult, Error>
     world.run(Bounds { until: SETTLED, events: u64::MAX });
     let before: Vec<u64> = sinks.iter().map(|sink| received(world, *sink)).collect();
     let users_before = counted(world, &populations);
-    world.run(Bounds { until: END, events: u64::MAX });
-    let seconds = END.since(SETTLED).as_secs_f64();
+    let end = Time::ZERO + config.lasts;
+    world.run(Bounds { until: end, events: u64::MAX });
+    let seconds = end.since(SETTLED).as_secs_f64();
     let mut result = DumbbellResult {
         flows: sinks
             .iter()
@@ -200,29 +251,37 @@ impl Dumbbell {
         let sizes: Vec<Bytes> = (0..OBJECTS).map(|_| size(&mut random)).collect();
         let site = Site::new(&sizes, seed).expect("10 MB at most, 2,000 times, fit");
         let timeout = ConnectionTimeouts {
-            idle: IDLE,
+            idle: if config.idle == Duration::ZERO { IDLE } else { config.idle },
             request: IDLE * 60,
             linger: IDLE,
             ..ConnectionTimeouts::default()
         };
-        let http = ServerConfig { limits: Limits::default(), timeout, ..ServerConfig::default() };
+        let requests = if config.idle == Duration::ZERO { NonZeroU32::new(1) } else { None };
+        let http = ServerConfig { limits: Limits::default(), timeout, requests, ..ServerConfig::default() };
         let server = WebServer::new(site, http, config.times, HeadSizes::default(), false)
-            .with_processes(config.processes)
+            .with_processes(config.processes, BACKLOG)
             .with_dhttp(DhttpServer { config: config.dhttp, seed });
         let server = HostProgram::Web(Web::Server(Box::new(server)));
         world.add_host(host, server).map_err(Error::Stack)?;
-        let rate = Rate::from_bits_per_second(BOTTLENECK_BITS);
-        let line = link::Config { rate, queue: QUEUE, ..link::Config::default() };
+        let (bits, queue) = match config.path {
+            UserPath::Internet => (BOTTLENECK_BITS, QUEUE),
+            UserPath::Lan => (LAN_BITS, LAN_QUEUE),
+        };
+        let line = link::Config { rate: Rate::from_bits_per_second(bits), queue, ..link::Config::default() };
         let [up, down] = [world.add_link(&line), world.add_link(&line)];
         let (up, down) = (up.map_err(Error::Link)?, down.map_err(Error::Link)?);
         Ok(Self { world, seed, up, down, hosts: 1 })
     }
 
-    fn add_crowd(&mut self, protocol: UserProtocol, machine: usize) -> Result<HostId, Error> {
+    fn add_crowd(&mut self, config: &DumbbellConfig, machine: usize) -> Result<HostId, Error> {
         let random = self.seed.stream("crowd", machine as u64);
         let server = Address { host: HostId(0), port: PORT };
-        let population = Population::new(protocol, server, OBJECTS, USERS, random);
-        let round_trip = ROUND_TRIPS.get(machine).copied().unwrap_or(ROUND_TRIP);
+        let (users, round_trip) = match config.path {
+            UserPath::Internet => (USERS, ROUND_TRIPS.get(machine).copied().unwrap_or(ROUND_TRIP)),
+            UserPath::Lan => (LAN_USERS, LAN_ROUND_TRIP),
+        };
+        let population = Population::new(config.users, server, OBJECTS, users, config.connections, random)
+            .closing_early(config.closes_early);
         let population = self.add(HostProgram::Crowd(Box::new(population)))?;
         self.join(HostId(0), population, round_trip)?;
         Ok(population)
@@ -318,11 +377,12 @@ fn counted(world: &World<HostProgram>, populations: &[HostId]) -> UserCounts {
     let mut sum = UserCounts::default();
     for population in populations {
         if let HostProgram::Crowd(population) = world.application(*population) {
-            let UserCounts { responses, failures, waited, bytes } = population.counts();
+            let UserCounts { responses, failures, waited, bytes, pages } = population.counts();
             sum.responses += responses;
             sum.failures += failures;
             sum.waited += waited;
             sum.bytes += bytes;
+            sum.pages += pages;
         }
     }
     sum

@@ -125,9 +125,10 @@ impl Hosts {
             kilobyte: kilobyte + client_reading.unwrap_or_default(),
             file: file + client_file.unwrap_or_default(),
         };
-        let ServerTimes { connection, request, write } = self.server;
+        let ServerTimes { connection, opening, request, write } = self.server;
         let server = ServerTimes {
             connection: connection + server_setup.unwrap_or_default(),
+            opening,
             request,
             write: write + server_write.unwrap_or_default(),
         };
@@ -308,7 +309,7 @@ impl Experiment {
         let config = ServerConfig { limits: Limits::default(), writes, requests, closing, timeout };
         let server =
             WebServer::new(self.site.clone(), config, self.hosts.server, self.hosts.heads, is_transaction)
-                .with_processes(self.hosts.connections.map(|limit| limit.get() as usize));
+                .with_processes(self.hosts.connections.map(|limit| limit.get() as usize), usize::MAX);
         let server = match self.dhttp {
             Some(Dhttp { client: _, server: config }) => server.with_dhttp(DhttpServer { config, seed }),
             None => server,

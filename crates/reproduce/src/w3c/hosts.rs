@@ -56,7 +56,7 @@ impl Software {
             Self::Jigsaw => Duration::from_micros(12_000),
             Self::Apache => Duration::from_micros(4_900),
         };
-        ServerTimes { connection: Duration::ZERO, request, write: Duration::ZERO }
+        ServerTimes { connection: Duration::ZERO, opening: Duration::ZERO, request, write: Duration::ZERO }
     }
 
     /// Times of its client: before each write of requests, fitted to the seconds of unpipelined revalidation on the

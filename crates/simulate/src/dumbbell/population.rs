@@ -44,6 +44,7 @@ pub struct Population {
     sockets: BTreeMap<SocketId, usize>,
     steps: VecDeque<PendingStep>,
     counts: UserCounts,
+    closes_early: bool,
 }
 
 /// Counters of a host's users.
@@ -57,18 +58,21 @@ pub struct UserCounts {
     pub waited: Duration,
     /// Bytes received, of responses with their headers.
     pub bytes: u64,
+    /// Sum of the times from a page's first request to its last response.
+    pub pages: Duration,
 }
 
 impl UserCounts {
     /// The counts since an earlier time.
     #[must_use]
     pub const fn since(self, before: Self) -> Self {
-        let Self { responses, failures, waited, bytes } = before;
+        let Self { responses, failures, waited, bytes, pages } = before;
         Self {
             responses: self.responses - responses,
             failures: self.failures - failures,
             waited: self.waited.saturating_sub(waited),
             bytes: self.bytes - bytes,
+            pages: self.pages.saturating_sub(pages),
         }
     }
 }
@@ -84,6 +88,8 @@ struct User {
     left: u64,
     /// Objects of the page that were requested and have not come.
     outstanding: u64,
+    /// Start of the page in progress, or of the last one.
+    page_began: Time,
     /// Start of the next page; `None` while a page is in progress.
     begins: Option<Time>,
 }
@@ -112,12 +118,13 @@ impl Pareto {
 }
 
 impl Population {
-    /// `count` users, who start one after another within the first three seconds.
+    /// `count` users with at most `limit` connections each that they open, who start one after another within the first three seconds.
     pub(super) fn new(
         protocol: UserProtocol,
         server: Address,
         objects: u64,
         count: u16,
+        limit: usize,
         mut random: Random,
     ) -> Self {
         let (mut users, mut agenda, mut steps) = (Vec::new(), BTreeSet::new(), VecDeque::new());
@@ -136,16 +143,23 @@ impl Population {
             let begins = Time::ZERO + Duration::from_millis(random.up_to(3_000));
             users.push(User {
                 client,
-                connections: UserConnections::default(),
+                connections: UserConnections::new(limit),
                 requests: BTreeMap::new(),
                 left: 0,
                 outstanding: 0,
+                page_began: begins,
                 begins: Some(begins),
             });
             agenda.insert((begins, number));
         }
         let (sockets, counts) = (BTreeMap::new(), UserCounts::default());
-        Self { server, objects, random, users, agenda, sockets, steps, counts }
+        Self { server, objects, random, users, agenda, sockets, steps, counts, closes_early: false }
+    }
+
+    /// The same, with users who close their connections after each page or keep them.
+    pub(super) const fn closing_early(mut self, closes_early: bool) -> Self {
+        self.closes_early = closes_early;
+        self
     }
 
     /// Counters since the start.
@@ -235,7 +249,7 @@ impl Population {
     fn wake(&mut self, now: Time, number: usize) {
         let user = &mut self.users[number];
         if user.begins.is_some_and(|begins| begins <= now) {
-            user.begins = None;
+            (user.begins, user.page_began) = (None, now);
             // From 1 to 60.
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let objects = OBJECTS.draw(&mut self.random) as u64;
@@ -308,6 +322,13 @@ impl Population {
         } else if user.outstanding == 0 {
             let thinking = Duration::from_secs_f64(THINKING.draw(&mut self.random)).unwrap_or_default();
             user.begins = Some(now + thinking);
+            self.counts.pages += now.since(user.page_began);
+            if self.closes_early {
+                for socket in user.connections.remove_all() {
+                    self.sockets.remove(&socket);
+                    self.steps.push_back(PendingStep::Do(Action::Close(socket)));
+                }
+            }
             self.agenda.insert((now + thinking, number));
         }
     }

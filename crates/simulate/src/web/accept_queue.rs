@@ -1,6 +1,6 @@
 //! Connections that wait for a process of a server with a limited number of them, as in Apache's prefork model.
 //!
-//! The kernel has accepted them: their requests arrive, and nothing reads them. Not the limit of a kernel's backlog.
+//! The kernel has accepted them: their requests arrive, and nothing reads them. When the backlog is full, it drops SYNs.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,6 +11,8 @@ use crate::world::{Address, SocketId};
 pub(super) struct AcceptQueue {
     /// Number of processes, each of which serves one connection; `None`: no limit.
     processes: Option<usize>,
+    /// Maximum number of waiting connections.
+    backlog: usize,
     order: VecDeque<SocketId>,
     waiting: BTreeMap<SocketId, Waiting>,
 }
@@ -25,8 +27,8 @@ pub(super) struct Waiting {
 }
 
 impl AcceptQueue {
-    pub(super) const fn new(processes: Option<usize>) -> Self {
-        Self { processes, order: VecDeque::new(), waiting: BTreeMap::new() }
+    pub(super) const fn new(processes: Option<usize>, backlog: usize) -> Self {
+        Self { processes, backlog, order: VecDeque::new(), waiting: BTreeMap::new() }
     }
 
     /// Whether a connection must wait while this many are being served.
@@ -37,6 +39,11 @@ impl AcceptQueue {
     pub(super) fn push(&mut self, socket: SocketId, client: Address) {
         self.order.push_back(socket);
         self.waiting.insert(socket, Waiting { client, bytes: Vec::new(), is_finished: false });
+    }
+
+    /// Whether no further connection may wait.
+    pub(super) fn is_full(&self) -> bool {
+        self.waiting.len() >= self.backlog
     }
 
     /// The waiting connection of this socket.
@@ -69,13 +76,15 @@ mod tests {
     #[test]
     fn connections_wait_in_order_until_a_process_is_free() {
         let client = Address { host: HostId(1), port: 1_000 };
-        let mut queue = AcceptQueue::new(Some(2));
+        let mut queue = AcceptQueue::new(Some(2), 2);
         assert!(!queue.is_busy(1) && queue.is_busy(2));
         (1..=3).for_each(|number| queue.push(SocketId(number), client));
         queue.find(SocketId(2)).unwrap().bytes.push(b'G');
         queue.forget(SocketId(1));
         assert!(queue.next(2).is_none());
+        assert!(queue.is_full());
         let (socket, waiting) = queue.next(1).unwrap();
+        assert!(!queue.is_full());
         assert_eq!((socket, waiting.bytes), (SocketId(2), vec![b'G']));
         assert_eq!(queue.next(1).unwrap().0, SocketId(3));
         assert!(queue.next(0).is_none());

@@ -113,6 +113,11 @@ impl DhttpService {
         self.counts
     }
 
+    /// Number of connections that it has opened and not closed.
+    pub(super) fn open(&self) -> usize {
+        self.lanes.len()
+    }
+
     /// Whether this connection was opened by DHTTP.
     pub(super) fn owns(&self, socket: SocketId) -> bool {
         self.sockets.contains_key(&socket)

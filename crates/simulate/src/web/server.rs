@@ -2,7 +2,7 @@
 //!
 //! One CPU does everything sequentially, in order of arrival.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use http1::message::RequestHead;
 use http1::server::{self, RequestId, Response, ServerConfig, ServerConnection};
@@ -19,6 +19,8 @@ use crate::world::{Action, Address, Input, SocketId};
 pub struct ServerTimes {
     /// Per connection, before its first request is read: accepting, starting a process.
     pub connection: Duration,
+    /// Per connection that the server opens (DHTTP).
+    pub opening: Duration,
     /// Per request, before the first byte of its response is written.
     pub request: Duration,
     /// Per write, except a header section that leaves separately: reading the file, copying.
@@ -38,6 +40,8 @@ pub struct WebServer {
     steps: VecDeque<ServerStep>,
     connections: BTreeMap<SocketId, HttpConnection>,
     queue: AcceptQueue,
+    /// Timeouts of the connections.
+    deadlines: BTreeSet<(Time, SocketId)>,
     faults: u64,
 }
 
@@ -65,6 +69,7 @@ struct HttpConnection {
 /// Pending steps, in order.
 enum ServerStep {
     Listen,
+    DropSyns,
     Bind,
     Dhttp(dhttp_service::DhttpStep),
     Work(Duration),
@@ -85,15 +90,28 @@ impl WebServer {
         heads: HeadSizes,
         is_transaction: bool,
     ) -> Self {
-        let (steps, connections) = ([ServerStep::Listen].into(), BTreeMap::new());
-        let queue = AcceptQueue::new(None);
-        Self { site, config, times, heads, is_transaction, dhttp: None, steps, connections, queue, faults: 0 }
+        let (steps, connections, deadlines) = ([ServerStep::Listen].into(), BTreeMap::new(), BTreeSet::new());
+        let queue = AcceptQueue::new(None, usize::MAX);
+        Self {
+            site,
+            config,
+            times,
+            heads,
+            is_transaction,
+            dhttp: None,
+            steps,
+            connections,
+            queue,
+            deadlines,
+            faults: 0,
+        }
     }
 
-    /// Limits the connections that clients opened and that are served simultaneously; others wait in a queue.
+    /// Limits the connections that are served simultaneously, whichever end opened them. Up to `backlog` others wait;
+    /// beyond them SYNs are dropped.
     #[must_use]
-    pub(crate) fn with_processes(mut self, processes: Option<usize>) -> Self {
-        self.queue = AcceptQueue::new(processes);
+    pub(crate) fn with_processes(mut self, processes: Option<usize>, backlog: usize) -> Self {
+        self.queue = AcceptQueue::new(processes, backlog);
         self
     }
 
@@ -135,8 +153,11 @@ impl WebServer {
                 self.steps.extend(step.map(ServerStep::Dhttp));
             }
             Input::Accepted(socket, _, client) => {
-                if self.queue.is_busy(self.connections.len()) {
+                if self.queue.is_busy(self.served()) {
                     self.queue.push(socket, client);
+                    if self.queue.is_full() {
+                        self.steps.push_back(ServerStep::DropSyns);
+                    }
                 } else {
                     self.accept(now, socket, client);
                 }
@@ -150,9 +171,11 @@ impl WebServer {
                 None => self.deliver(now, socket, server::Input::EndOfStream),
             },
             Input::Failed(socket, _) | Input::Closed(socket) => {
+                let was_full = self.queue.is_full();
                 self.queue.forget(socket);
+                self.listen_again(was_full);
                 self.deliver(now, socket, server::Input::Reset);
-                self.connections.remove(&socket);
+                self.forget(socket);
             }
             Input::Written(socket) => {
                 if let Some(line) = self.connections.get_mut(&socket) {
@@ -168,6 +191,7 @@ impl WebServer {
         loop {
             match self.steps.pop_front() {
                 Some(ServerStep::Listen) => return Action::Listen(PORT),
+                Some(ServerStep::DropSyns) => return Action::DropSyns(PORT),
                 Some(ServerStep::Bind) => return Action::Bind(PORT),
                 Some(ServerStep::Dhttp(step)) => {
                     if let Some(action) = self.serve(now, step, fresh) {
@@ -186,20 +210,35 @@ impl WebServer {
                     if self.serve_next(now) {
                         continue;
                     }
-                    let late = self.connections.iter().find(|(_, line)| line.is_late(now));
-                    if let Some(socket) = late.map(|(socket, _)| *socket) {
+                    if let Some((deadline, socket)) = self.deadlines.first().copied()
+                        && deadline <= now
+                    {
                         self.drain(now, socket);
                         continue;
                     }
                     match self.dhttp.as_mut().map_or(Err(None), |dhttp| dhttp.expire(now)) {
                         Ok(step) => self.steps.push_back(ServerStep::Dhttp(step)),
                         Err(until) => {
-                            return Action::Wait([until, self.deadline()].into_iter().flatten().min());
+                            return Action::Wait(
+                                until.into_iter().chain(self.deadlines.first().map(|(at, _)| *at)).min(),
+                            );
                         }
                     }
                 }
             }
         }
+    }
+
+    /// Accepts SYNs again if the backlog was full and no longer is.
+    fn listen_again(&mut self, was_full: bool) {
+        if was_full && !self.queue.is_full() {
+            self.steps.push_back(ServerStep::Listen);
+        }
+    }
+
+    /// Number of connections that are served.
+    fn served(&self) -> usize {
+        self.connections.len() + self.dhttp.as_ref().map_or(0, DhttpService::open)
     }
 
     fn accept(&mut self, now: Time, socket: SocketId, client: Address) {
@@ -218,7 +257,9 @@ impl WebServer {
 
     /// Gives a waiting connection to a free process, with what has arrived on it meanwhile.
     fn serve_next(&mut self, now: Time) -> bool {
-        let Some((socket, waiting)) = self.queue.next(self.connections.len()) else { return false };
+        let was_full = self.queue.is_full();
+        let Some((socket, waiting)) = self.queue.next(self.served()) else { return false };
+        self.listen_again(was_full);
         let Waiting { client, bytes, is_finished } = waiting;
         self.accept(now, socket, client);
         if !bytes.is_empty() {
@@ -237,7 +278,13 @@ impl WebServer {
                 let mut response = self.site.respond(&requested.head);
                 self.pad(&requested.head, &mut response);
                 let steps = self.dhttp.as_mut()?.respond(now, *requested, &response);
-                steps.into_iter().rev().for_each(|step| self.steps.push_front(ServerStep::Dhttp(step)));
+                for step in steps.into_iter().rev() {
+                    let opens = matches!(step, dhttp_service::DhttpStep::Open(_));
+                    self.steps.push_front(ServerStep::Dhttp(step));
+                    if opens {
+                        self.steps.push_front(ServerStep::Work(self.times.opening));
+                    }
+                }
                 None
             }
             step @ (dhttp_service::DhttpStep::Send(_)
@@ -268,6 +315,12 @@ impl WebServer {
         }
     }
 
+    fn forget(&mut self, socket: SocketId) {
+        if let Some(HttpConnection { deadline: Some(deadline), .. }) = self.connections.remove(&socket) {
+            self.deadlines.remove(&(deadline, socket));
+        }
+    }
+
     /// Handles all outputs of a connection's state machine.
     fn drain(&mut self, now: Time, socket: SocketId) {
         let Some(line) = self.connections.get_mut(&socket) else { return };
@@ -284,7 +337,11 @@ impl WebServer {
                 server::Output::RequestAborted(_) => line.request = None,
                 server::Output::Fault(_) => self.faults += 1,
                 server::Output::Timeout(until) => {
+                    if let Some(before) = line.deadline {
+                        self.deadlines.remove(&(before, socket));
+                    }
                     line.deadline = until;
+                    self.deadlines.extend(until.map(|until| (until, socket)));
                     break;
                 }
                 output @ (server::Output::Send(_)
@@ -325,11 +382,11 @@ impl WebServer {
             }
             // TCP completes the close without the server.
             server::Output::Close => {
-                self.connections.remove(&socket);
+                self.forget(socket);
                 Some(Action::Close(socket))
             }
             server::Output::Abort => {
-                self.connections.remove(&socket);
+                self.forget(socket);
                 Some(Action::Abort(socket))
             }
             server::Output::Request(..)
@@ -339,10 +396,6 @@ impl WebServer {
             | server::Output::Fault(_)
             | server::Output::Timeout(_) => None,
         }
-    }
-
-    fn deadline(&self) -> Option<Time> {
-        self.connections.values().filter_map(|line| line.deadline).min()
     }
 
     /// Pads the header section to its minimum size, by a field without meaning.
@@ -383,11 +436,5 @@ fn head_bytes(request: &RequestHead, response: Response) -> usize {
             | server::Output::Abort
             | server::Output::Fault(_) => {}
         }
-    }
-}
-
-impl HttpConnection {
-    fn is_late(&self, now: Time) -> bool {
-        self.deadline.is_some_and(|deadline| deadline <= now)
     }
 }

@@ -59,6 +59,8 @@ pub struct Datagram {
 pub enum Action {
     /// Wait for connections on this port.
     Listen(u16),
+    /// Drop the SYNs for this port until the next [`Action::Listen`], as a kernel does whose backlog is full.
+    DropSyns(u16),
     /// Take datagrams for this port.
     Bind(u16),
     /// Send a datagram.

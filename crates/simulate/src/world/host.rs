@@ -30,6 +30,8 @@ pub(super) struct Host<A> {
     pub(super) sockets: Vec<Option<Box<Socket>>>,
     by_address: BTreeMap<(u16, Address), SocketId>,
     listening: Vec<u16>,
+    /// Ports whose backlog is full.
+    full: Vec<u16>,
     /// Ports that take datagrams.
     bound: Vec<u16>,
     /// Datagrams to be sent.
@@ -90,6 +92,7 @@ impl<A: Application> Host<A> {
             sockets: Vec::new(),
             by_address: BTreeMap::new(),
             listening: Vec::new(),
+            full: Vec::new(),
             bound: Vec::new(),
             datagrams: VecDeque::new(),
             next_port: FIRST_EPHEMERAL,
@@ -137,6 +140,9 @@ impl<A: Application> Host<A> {
         }
         let known = self.by_address.get(&(to.port, from)).copied();
         let Some(id) = known.or_else(|| self.accept(from, to, &segment)) else {
+            if segment.flags.syn && self.full.contains(&to.port) {
+                return;
+            }
             self.strays.push_back((from, to, segment));
             return;
         };
@@ -304,7 +310,14 @@ impl<A: Application> Host<A> {
             }
             Action::Work(time) => self.busy_until = now + time,
             Action::Finish => self.is_finished = true,
-            Action::Listen(port) => self.listening.push(port),
+            Action::Listen(port) => {
+                self.full.retain(|full| *full != port);
+                self.listening.push(port);
+            }
+            Action::DropSyns(port) => {
+                self.listening.retain(|listening| *listening != port);
+                self.full.push(port);
+            }
             Action::Bind(port) => self.bound.push(port),
             Action::Send(Datagram { peer, port, payload }) => {
                 let local = Address { host: self.id, port };

@@ -8,12 +8,13 @@ use http1::message::{Event, Limits, Method, ResponseReader};
 use super::Request;
 use crate::world::SocketId;
 
-/// Maximum number of a user's connections.
-const MAX_CONNECTIONS: usize = 3;
-
-/// A user's connections, in the order in which they were opened.
-#[derive(Default)]
-pub(super) struct UserConnections(Vec<Http1Connection>);
+/// A user's connections.
+pub(super) struct UserConnections {
+    /// In the order in which they were opened.
+    open: Vec<Http1Connection>,
+    /// Maximum number.
+    limit: usize,
+}
 
 /// An HTTP/1.1 connection.
 struct Http1Connection {
@@ -38,19 +39,24 @@ pub(super) enum ConnectionChoice {
 }
 
 impl UserConnections {
+    /// At most this number of connections, none of them open.
+    pub(super) const fn new(limit: usize) -> Self {
+        Self { open: Vec::new(), limit }
+    }
+
     /// Whether the user opened this connection.
     pub(super) fn has(&self, socket: SocketId) -> bool {
-        self.0.iter().any(|line| line.socket == Some(socket))
+        self.open.iter().any(|line| line.socket == Some(socket))
     }
 
     /// Chooses a connection for a request: one without requests, else a new one, else that with the fewest.
     pub(super) fn request(&mut self, request: Request, bytes: Vec<u8>) -> ConnectionChoice {
-        let is_full = self.0.len() >= MAX_CONNECTIONS;
-        let fewest = self.0.iter_mut().min_by_key(|line| line.requests.len());
+        let is_full = self.open.len() >= self.limit;
+        let fewest = self.open.iter_mut().min_by_key(|line| line.requests.len());
         let Some(line) = fewest.filter(|line| is_full || line.requests.is_empty()) else {
             let (socket, reader) = (None, ResponseReader::new(Limits::default()));
             let requests = [request].into();
-            self.0.push(Http1Connection { socket, is_open: false, reader, requests, unsent: bytes });
+            self.open.push(Http1Connection { socket, is_open: false, reader, requests, unsent: bytes });
             return ConnectionChoice::Open;
         };
         line.requests.push_back(request);
@@ -65,28 +71,33 @@ impl UserConnections {
 
     /// Gives the next connection without a socket this one.
     pub(super) fn name(&mut self, socket: SocketId) {
-        if let Some(line) = self.0.iter_mut().find(|line| line.socket.is_none()) {
+        if let Some(line) = self.open.iter_mut().find(|line| line.socket.is_none()) {
             line.socket = Some(socket);
         }
     }
 
     /// Records that a connection was established; returns the bytes to write.
     pub(super) fn open(&mut self, socket: SocketId) -> Option<Vec<u8>> {
-        let line = self.0.iter_mut().find(|line| line.socket == Some(socket))?;
+        let line = self.open.iter_mut().find(|line| line.socket == Some(socket))?;
         line.is_open = true;
         Some(std::mem::take(&mut line.unsent))
     }
 
     /// Removes a connection; returns the requests whose responses are missing.
     pub(super) fn remove(&mut self, socket: SocketId) -> VecDeque<Request> {
-        let place = self.0.iter().position(|line| line.socket == Some(socket));
-        place.map(|place| self.0.remove(place).requests).unwrap_or_default()
+        let place = self.open.iter().position(|line| line.socket == Some(socket));
+        place.map(|place| self.open.remove(place).requests).unwrap_or_default()
+    }
+
+    /// Removes every connection that has a socket; none of them has a request in progress.
+    pub(super) fn remove_all(&mut self) -> Vec<SocketId> {
+        std::mem::take(&mut self.open).into_iter().filter_map(|line| line.socket).collect()
     }
 
     /// Reads received bytes; returns the requests whose responses are complete, and the tokens in their headers.
     pub(super) fn read(&mut self, socket: SocketId, mut bytes: &[u8]) -> (Vec<Request>, Vec<Vec<u8>>) {
         let (mut ended, mut tokens) = (Vec::new(), Vec::new());
-        let Some(line) = self.0.iter_mut().find(|line| line.socket == Some(socket)) else {
+        let Some(line) = self.open.iter_mut().find(|line| line.socket == Some(socket)) else {
             return (ended, tokens);
         };
         while let Ok(Some(event)) = line.reader.read(&mut bytes, &Method::Get) {
