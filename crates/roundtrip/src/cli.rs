@@ -101,7 +101,7 @@ pub enum Verb {
     /// bottleneck of every second: generator, network or server. Exit status 1 if too many requests fail or a threshold
     /// is missed.
     #[cfg(feature = "all-verbs")]
-    Load(Load),
+    Load(Box<Load>),
     /// Synthetic access logs
     #[cfg(feature = "all-verbs")]
     Logs(Logs),
@@ -271,8 +271,7 @@ pub struct Measure {
 pub struct Compare {
     #[command(flatten)]
     pub scenario: ScenarioFlags,
-    /// An engine; repeat it for more: model, simulate, measure
-    #[arg(long = "engine", value_name = "NAME", value_delimiter = ',')]
+    #[arg(long = "engine", value_name = "NAME", value_delimiter = ',', help = scenario::spec::Key::Engine.help())]
     pub engines: Vec<String>,
     /// Runs, where simulated or measured
     #[arg(long, value_name = "N")]
@@ -382,7 +381,7 @@ pub struct Site {
 #[derive(Debug, Args)]
 pub struct Content {
     /// A directory with the page's files, a browser's FILE.har with bodies, or microscape
-    #[arg(value_name = "PAGE", value_hint = clap::ValueHint::DirPath)]
+    #[arg(id = "directory", value_name = "PAGE", value_hint = clap::ValueHint::DirPath)]
     pub page: String,
     /// Also images at a quality of 1 to 100, as JPEG, WebP and AVIF: smaller, but with loss
     #[arg(long, value_name = "QUALITY", value_parser = clap::value_parser!(u8).range(1..=100))]

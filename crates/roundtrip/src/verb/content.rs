@@ -6,7 +6,7 @@ use content::{input, row, show};
 use indicatif::{ProgressBar, ProgressStyle};
 use render::provenance::Provenance;
 use render::report;
-use scenario::spec::Defaults;
+use scenario::spec::{Defaults, Key};
 use scenario::{Network, Protocol};
 use wire::Seed;
 
@@ -24,7 +24,7 @@ pub fn run(arguments: &Content) -> Result<(), Failure> {
     if quality.is_some() {
         Feature::ImageCodecs.require("--quality")?;
     }
-    if !scenario.pages.is_empty() {
+    if scenario.keys.has(Key::Page) {
         return Err(Failure::Value(
             "--page: the page is the first argument here; leave the flag out".to_owned(),
         ));

@@ -450,11 +450,10 @@ mod tests {
 
     #[test]
     fn the_flags_defaults_are_those_of_a_plan() {
-        let Verb::Load(Load { verb: Some(LoadVerb::Plan(flags)), run: _ }) =
-            Cli::parse_from(["roundtrip", "load", "plan"]).verb
-        else {
+        let Verb::Load(load) = Cli::parse_from(["roundtrip", "load", "plan"]).verb else {
             panic!("another verb");
         };
+        let Load { verb: Some(LoadVerb::Plan(flags)), run: _ } = *load else { panic!("another verb") };
         assert_eq!(wanted_plan(&flags.plan, None).unwrap(), PlanSpec::default());
     }
 }

@@ -147,75 +147,162 @@ impl Key {
         names::find("key", name, &Self::ALL, Self::name)
     }
 
+    /// Everything about a key but its parser: a flag, and a key of a file.
+    const fn info(self) -> KeyInfo {
+        match self {
+            Self::Network => KeyInfo::list(
+                "network",
+                "NAME",
+                "\"fast-internet\"",
+                "A network by name, or all; repeat it for more (see `roundtrip list networks`)",
+            ),
+            Self::Page => KeyInfo::list(
+                "page",
+                "PAGE",
+                "\"small-cluster\"",
+                "A page by name, or all, or sizes such as 6651+3883+1866 (43008/11264 adds the \
+                 deflated size), a directory, or a browser's FILE.har; repeat it for more",
+            ),
+            Self::Protocol => KeyInfo::list(
+                "protocol",
+                "NAME",
+                "[\"http10\", \"http11\"]",
+                "A protocol by name, or all; repeat it for more (see `roundtrip list protocols`)",
+            ),
+            Self::Stack => KeyInfo::list(
+                "stack",
+                "NAME",
+                "\"period\"",
+                "TCP stack of both ends; repeat it for more (see `roundtrip list stacks`; default: \
+                 period on the papers' networks, linux on others)",
+            ),
+            Self::Engine => KeyInfo::list(
+                "engine",
+                "NAME",
+                "[\"model\", \"measure\"]",
+                "An engine; repeat it for more: model, simulate, measure",
+            ),
+            Self::Visit => KeyInfo::value(
+                "visit",
+                "VISIT",
+                "\"first\"",
+                "Visit: first, or revalidate for a page in the client's cache",
+            ),
+            Self::Requests => KeyInfo::value(
+                "requests",
+                "ORDER",
+                "\"dependent\"",
+                "Order of requests: independent; after-document, all when the first object is \
+                 complete; or dependent, each after the object before it (default: independent to \
+                 predict or with --parallel, else dependent)",
+            ),
+            Self::RequestSize => KeyInfo::value(
+                "request-size",
+                "SIZE",
+                "256",
+                "Size of each request with its header section [default: 256]",
+            ),
+            Self::Parallel => KeyInfo::value(
+                "parallel",
+                "N",
+                "4",
+                "Parallel connections, for http10 (default: 1) and http11-parallel (default: 6); \
+                 others refuse it",
+            ),
+            Self::Connection => KeyInfo::value(
+                "connection",
+                "STATE",
+                "\"cold\"",
+                "State of the connection at the first request: none (cold) or warm (open, with an \
+                 open window)",
+            ),
+            Self::Processing => KeyInfo::value(
+                "processing",
+                "TIME",
+                "\"3.7ms\"",
+                "Processing time of the server, from a request's arrival to the first byte of its \
+                 response: 3.7ms [default: 0]",
+            ),
+            Self::Sharing => KeyInfo::value(
+                "sharing",
+                "SHARING",
+                "\"ensemble\"",
+                "State that connections share: none, temporal (a new one begins with the values of \
+                 the last) or ensemble (concurrent ones have one window together; RFC 2140)",
+            ),
+            Self::Acks => KeyInfo::value(
+                "acks",
+                "POLICY",
+                "\"every-segment\"",
+                "Acknowledgements of the receiver: every-segment, delayed (the odd one after twice a \
+                 segment's time) or no-delayed (default: as the named stack; every-segment for \
+                 predict without one)",
+            ),
+            Self::Runs => KeyInfo::value("runs", "N", "20", "Runs"),
+            Self::Seed => KeyInfo::value("seed", "N", "1", "Random seed"),
+            Self::Program(key) => KeyInfo::value(key.name(), key.value_name(), key.example(), key.help()),
+            Self::Path(key) => key.info(),
+        }
+    }
+
     /// Name in a file; after two dashes, as a flag.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Network => "network",
-            Self::Page => "page",
-            Self::Protocol => "protocol",
-            Self::Stack => "stack",
-            Self::Engine => "engine",
-            Self::Visit => "visit",
-            Self::Requests => "requests",
-            Self::RequestSize => "request-size",
-            Self::Parallel => "parallel",
-            Self::Connection => "connection",
-            Self::Processing => "processing",
-            Self::Sharing => "sharing",
-            Self::Acks => "acks",
-            Self::Runs => "runs",
-            Self::Seed => "seed",
-            Self::Program(key) => key.name(),
-            Self::Path(key) => key.name(),
-        }
+        self.info().name
+    }
+
+    /// Placeholder of the flag's value.
+    pub const fn value_name(self) -> &'static str {
+        self.info().value_name
+    }
+
+    /// Help text of the flag.
+    pub const fn help(self) -> &'static str {
+        self.info().help
     }
 
     /// Example of a line that sets it.
     pub fn example(self) -> String {
-        let value = match self {
-            Self::Network => "\"fast-internet\"",
-            Self::Page => "\"small-cluster\"",
-            Self::Protocol => "[\"http10\", \"http11\"]",
-            Self::Stack => "\"period\"",
-            Self::Engine => "[\"model\", \"measure\"]",
-            Self::Visit => "\"first\"",
-            Self::Requests => "\"dependent\"",
-            Self::RequestSize => "256",
-            Self::Parallel => "4",
-            Self::Connection => "\"cold\"",
-            Self::Processing => "\"3.7ms\"",
-            Self::Sharing => "\"ensemble\"",
-            Self::Acks => "\"every-segment\"",
-            Self::Runs => "20",
-            Self::Seed => "1",
-            Self::Program(key) => key.example(),
-            Self::Path(key) => return key.example(),
-        };
-        format!("{} = {value}", self.name())
+        self.info().line()
     }
 
     /// Whether it takes several values.
     pub const fn is_list(self) -> bool {
-        match self {
-            Self::Network
-            | Self::Page
-            | Self::Protocol
-            | Self::Stack
-            | Self::Engine
-            | Self::Path(PathKey::Rtt | PathKey::Rate) => true,
-            Self::Visit
-            | Self::Requests
-            | Self::RequestSize
-            | Self::Parallel
-            | Self::Connection
-            | Self::Processing
-            | Self::Sharing
-            | Self::Acks
-            | Self::Runs
-            | Self::Seed
-            | Self::Program(_)
-            | Self::Path(_) => false,
-        }
+        self.info().is_list
+    }
+}
+
+/// Description of a key.
+#[derive(Clone, Copy, Debug)]
+struct KeyInfo {
+    name: &'static str,
+    value_name: &'static str,
+    /// A value in a file.
+    example: &'static str,
+    help: &'static str,
+    is_list: bool,
+}
+
+impl KeyInfo {
+    const fn value(
+        name: &'static str,
+        value_name: &'static str,
+        example: &'static str,
+        help: &'static str,
+    ) -> Self {
+        Self { name, value_name, example, help, is_list: false }
+    }
+
+    const fn list(
+        name: &'static str,
+        value_name: &'static str,
+        example: &'static str,
+        help: &'static str,
+    ) -> Self {
+        Self { name, value_name, example, help, is_list: true }
+    }
+
+    fn line(self) -> String {
+        format!("{} = {}", self.name, self.example)
     }
 }
 
@@ -247,36 +334,53 @@ impl PathKey {
         all
     };
 
+    const fn info(self) -> KeyInfo {
+        match self {
+            Self::Rtt => KeyInfo::list(
+                "rtt",
+                "TIME",
+                "\"89ms\"",
+                "Round-trip time, without transmission times: 89ms; repeat it for more networks",
+            ),
+            Self::Rate => KeyInfo::list(
+                "rate",
+                "RATE",
+                "\"1.02Mibit\"",
+                "Payload bits per second: 10Mbit (or 10Mbit/s, 10Mbps); 1.25MB/s are bytes; repeat \
+                 it for more networks",
+            ),
+            Self::RateUp => {
+                KeyInfo::value("rate-up", "RATE", "\"28800bit\"", "Rate towards the server, where it differs")
+            }
+            Self::DelayUp => KeyInfo::value(
+                "delay-up",
+                "TIME",
+                "\"40ms\"",
+                "One-way delay towards the server, where it is not half of the round-trip time",
+            ),
+            Self::Mss => KeyInfo::value("mss", "SIZE", "512", "Maximum segment size (default: 1460)"),
+            Self::Mtu => KeyInfo::value("mtu", "SIZE", "1500", "Maximum packet size: 552"),
+            Self::Modem => KeyInfo::value(
+                "modem",
+                "MODEM",
+                "\"v42bis/57.6kbit\"",
+                "Modems at both ends: v42bis compresses (v42bis:512x6: codewords, longest string), \
+                 v42bis/57.6kbit behind a serial port of this rate, v42 only corrects errors, v42+vj \
+                 also compresses TCP/IP headers (RFC 1144); --rate is then the line's, headers \
+                 included",
+            ),
+            Self::Packets(way, key) => key.info(way),
+        }
+    }
+
     /// Name in a file.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Rtt => "rtt",
-            Self::Rate => "rate",
-            Self::RateUp => "rate-up",
-            Self::DelayUp => "delay-up",
-            Self::Mss => "mss",
-            Self::Mtu => "mtu",
-            Self::Modem => "modem",
-            Self::Packets(way, key) => key.name(way),
-        }
+        self.info().name
     }
 
     /// Example of a line that sets it.
     pub fn example(self) -> String {
-        let value = match self {
-            Self::Rtt => "\"89ms\"",
-            Self::Rate => "\"1.02Mibit\"",
-            Self::RateUp => "\"28800bit\"",
-            Self::DelayUp => "\"40ms\"",
-            Self::Mss => "512",
-            Self::Mtu => "1500",
-            Self::Modem => "\"v42bis/57.6kbit\"",
-            Self::Packets(_, DirectionKey::Queue) => "\"20p\"",
-            Self::Packets(_, DirectionKey::Loss | DirectionKey::Duplication) => "\"0.1%\"",
-            Self::Packets(_, DirectionKey::Jitter) => "\"5ms\"",
-            Self::Packets(_, DirectionKey::Reordering) => "\"1%/5ms\"",
-        };
-        format!("{} = {value}", self.name())
+        self.info().line()
     }
 }
 
@@ -284,20 +388,46 @@ impl DirectionKey {
     /// Every key.
     pub const ALL: [Self; 5] = [Self::Queue, Self::Loss, Self::Jitter, Self::Reordering, Self::Duplication];
 
-    /// Name in a file.
-    pub const fn name(self, way: PathDirection) -> &'static str {
-        let [both, up, down] = match self {
-            Self::Queue => ["queue", "queue-up", "queue-down"],
-            Self::Loss => ["loss", "loss-up", "loss-down"],
-            Self::Jitter => ["jitter", "jitter-up", "jitter-down"],
-            Self::Reordering => ["reordering", "reordering-up", "reordering-down"],
-            Self::Duplication => ["duplication", "duplication-up", "duplication-down"],
+    const fn info(self, way: PathDirection) -> KeyInfo {
+        let ([both, up, down], value_name, example, help) = match self {
+            Self::Queue => (
+                ["queue", "queue-up", "queue-down"],
+                "LIMIT",
+                "\"20p\"",
+                "Queue limit: 20p packets, or 64kib [default: unlimited]",
+            ),
+            Self::Loss => (
+                ["loss", "loss-up", "loss-down"],
+                "SHARE",
+                "\"0.1%\"",
+                "Packets lost: 0.1% independently; burst:0.5%/33%, into and out of bursts \
+                 (Gilbert-Elliott); packets:3+17, exactly these",
+            ),
+            Self::Jitter => (
+                ["jitter", "jitter-up", "jitter-down"],
+                "TIME",
+                "\"5ms\"",
+                "Maximum random delay: 5ms; 5ms/free allows reordering",
+            ),
+            Self::Reordering => (
+                ["reordering", "reordering-up", "reordering-down"],
+                "SHARE",
+                "\"1%/5ms\"",
+                "Packets reordered, and their delay: 1%/5ms",
+            ),
+            Self::Duplication => (
+                ["duplication", "duplication-up", "duplication-down"],
+                "SHARE",
+                "\"0.1%\"",
+                "Packets duplicated: 0.1%",
+            ),
         };
-        match way {
+        let name = match way {
             PathDirection::Both => both,
             PathDirection::Up => up,
             PathDirection::Down => down,
-        }
+        };
+        KeyInfo::value(name, value_name, example, help)
     }
 }
 
