@@ -154,6 +154,7 @@ impl Gateway {
         log: Option<Arc<Log>>,
     ) -> io::Result<Self> {
         let listener = socket::tcp(address, false, false)?;
+        socket::limit_unsent(&listener);
         let address = listener.local_addr()?;
         descriptors::make_room();
         let number = u32::from_be_bytes(random::bytes()?);

@@ -4,13 +4,14 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use dhttp::client::KnownServers;
 use dhttp::{ClientConfig, Reply, Request, Response, Server, ServerConfig, promise};
 use dhttp_proto::client::Resend;
-use roundtrip_dhttp_proxy::{Gateway, GatewayConfig};
+use roundtrip_dhttp_proxy::{CacheConfig, Gateway, GatewayConfig};
 
 fn gateway() -> Gateway {
     gateway_with(GatewayConfig::new(ClientConfig::internet()))
@@ -149,6 +150,20 @@ fn scripted(responses: Vec<&'static str>) -> SocketAddr {
 
 /// Returns a counter of this client's requests: a response is counted when it has been written, and before the next
 /// request of its connection is read.
+/// Length of a response that no socket buffers hold.
+const LARGE: usize = 16 << 20;
+
+fn large_server() -> Server<impl dhttp::Handler> {
+    let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
+    let body: Arc<[u8]> = vec![b'l'; LARGE].into();
+    let respond = move |_: &Request<'_>| {
+        let mut response = Response::whole(200, "text/plain", Arc::clone(&body));
+        Arc::make_mut(&mut response.fields).push("Cache-Control", "max-age=3600").unwrap();
+        response
+    };
+    Server::start("127.0.0.1:0".parse().unwrap(), config, respond, None).unwrap()
+}
+
 fn counted(program: &mut GatewayClient, gateway: &Gateway, name: &str) -> u64 {
     program.send("GET /proxy.pac HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(program.respond().status, 200);
@@ -424,6 +439,37 @@ fn an_upload_below_the_minimum_rate_is_aborted_and_counted() {
         counted(&mut other, &gateway, "roundtrip_gateway_connections_closed_total{reason=\"slow\"}"),
         1
     );
+}
+
+#[test]
+fn a_response_that_is_not_read_is_aborted_and_counted_on_every_channel() {
+    let server = large_server();
+    let config = GatewayConfig::new(ClientConfig::internet());
+    let timeout = Duration::from_secs(1);
+    let cache = Some(CacheConfig::default());
+    let gateway = gateway_with(GatewayConfig { timeout, cache, ..config });
+    let at = server.address();
+    let slow = "roundtrip_gateway_connections_closed_total{reason=\"slow\"}";
+    // By plain HTTP, from the cache, and by a connection that the server opened.
+    for (number, path) in (1..).zip(["/", "/", "/_dhttp_/"]) {
+        let mut program = GatewayClient::new(&gateway);
+        program.send(&format!("GET http://{at}{path} HTTP/1.1\r\nHost: {at}\r\n\r\n"));
+        let mut other = GatewayClient::new(&gateway);
+        let ended = (0..300).any(|_| {
+            thread::park_timeout(Duration::from_millis(100));
+            counted(&mut other, &gateway, slow) == number
+        });
+        assert!(ended, "{path}: thirty seconds");
+        let mut received = Vec::new();
+        let end = program.stream.read_to_end(&mut received);
+        assert!(received.len() < LARGE, "{path}: {end:?}");
+        if number == 1 {
+            // The response is stored once it is whole.
+            let mut reader = GatewayClient::new(&gateway);
+            reader.send(&format!("GET http://{at}{path} HTTP/1.1\r\nHost: {at}\r\n\r\n"));
+            assert_eq!(reader.respond().body.len(), LARGE);
+        }
+    }
 }
 
 #[test]

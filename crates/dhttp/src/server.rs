@@ -74,9 +74,6 @@ struct Shared<H> {
     limits: Option<SharedLimits>,
 }
 
-/// Bytes of responses that the kernel holds for a connection besides those in flight.
-const NOTSENT_BYTES: i32 = 128 << 10;
-
 #[derive(Clone, Debug)]
 struct LiveConfig<H> {
     handler: H,
@@ -199,9 +196,7 @@ impl Sockets {
 
     fn bind(address: SocketAddr, config: &ServerConfig) -> io::Result<Self> {
         let listener = socket::tcp(address, true, false)?;
-        // Accepted connections inherit it: a client that does not read leaves at most this much unsent in the kernel. If the
-        // option is not supported, the kernel's own limits apply.
-        let _ = socket::set(&listener, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, NOTSENT_BYTES);
+        socket::limit_unsent(&listener);
         let udp = socket::udp(address, true)?;
         batch::prepare(&udp);
         if config.intercepts {

@@ -169,6 +169,15 @@ fn never_fragment(socket: &Socket, address: SocketAddr) -> io::Result<()> {
 /// Size of an `i32`.
 const LENGTH: libc::socklen_t = 4;
 
+/// Bytes that the kernel holds for a connection besides those in flight.
+const NOTSENT_BYTES: i32 = 128 << 10;
+
+/// Limits what a client that does not read leaves unsent in the kernel, on all connections of a listener, which inherit it. If
+/// the option is not supported, the kernel's own limits apply.
+pub fn limit_unsent(listener: &TcpListener) {
+    let _ = set(listener, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, NOTSENT_BYTES);
+}
+
 /// Sets an integer option.
 pub fn set(socket: &impl AsRawFd, level: i32, option: i32, value: i32) -> io::Result<()> {
     // SAFETY: the value is a number that outlives the call, of the length given.

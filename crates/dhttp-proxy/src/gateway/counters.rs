@@ -10,7 +10,7 @@ use dhttp::log::Channel;
 counters! {
     /// Idle connections closed for others.
     evicted = "roundtrip_gateway_connections_closed_total{reason=\"idle\"}", "Connections of programs closed before their time.";
-    /// Uploads below the minimum rate.
+    /// Uploads below the minimum rate, and responses that clients do not read.
     slow = "roundtrip_gateway_connections_closed_total{reason=\"slow\"}", "";
     /// Connections refused by a limit.
     turned_away = "roundtrip_gateway_connections_refused_total", "Client connections refused because of a limit.";

@@ -236,11 +236,11 @@ impl EventLoop {
 
     /// Handles expired timeouts.
     fn expire(&mut self) {
-        let (now, timeout) = (self.shared.clock.now(), timeout(&self.config));
+        let timeout = timeout(&self.config);
         let is_here = |slot: &ConnectionSlot| matches!(slot, ConnectionSlot::Here(_));
         let here = self.slots.iter().filter(|(_, slot)| is_here(slot)).map(|(number, _)| number);
         for number in here.collect::<Vec<_>>() {
-            self.step(number, |waiting, _, _| waiting.expire(now, timeout));
+            self.step(number, |waiting, context, _| waiting.expire(context, timeout));
         }
     }
 

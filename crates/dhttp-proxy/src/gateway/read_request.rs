@@ -193,13 +193,18 @@ impl WatchedConnection {
     }
 
     /// Handles a timeout, if it has expired.
-    pub(super) fn expire(&mut self, now: Time, timeout: PhaseTimeouts) -> ConnectionStep {
-        if now < self.deadline(timeout) {
+    pub(super) fn expire(
+        &mut self,
+        context: &ConnectionContext<'_>,
+        timeout: PhaseTimeouts,
+    ) -> ConnectionStep {
+        if context.now < self.deadline(timeout) {
             return ConnectionStep::Stays;
         }
         match self.phase {
             Phase::Header(_) => ConnectionStep::Leases(refusal(PeerFault::TooSlow)),
             Phase::Writable(_) => {
+                count_shared(&context.shared.counters.slow);
                 write_response::break_off(&self.connection.stream);
                 ConnectionStep::Ends
             }

@@ -99,8 +99,11 @@ impl Pipeline<'_> {
                 }
                 self.conclude(&exchange.request.head, status, Channel::TcpClient, &ended)
             }
-            (Err(_), Some(_)) => {
+            (Err(broken), Some(_)) => {
                 count_shared(&shared.counters.failed);
+                if broken.is_slow {
+                    count_shared(&shared.counters.slow);
+                }
                 Stage::End(ExchangeEnd::Broken)
             }
             (Err(_), None) if let Some(fault) = fault.get() => {

@@ -126,15 +126,16 @@ impl Upstream {
                             false,
                         ));
                     }
-                    each(ResponseItem::Interim(head)).map_err(|_| UpstreamError::program())?;
+                    each(ResponseItem::Interim(head)).map_err(|error| UpstreamError::program(&error))?;
                 }
                 Some(Event::Head(head, framing)) => {
                     self.client.learn_from_response(&self.authority, self.server, &head.fields);
                     last = Some(persists(head.version, &head.fields));
-                    each(ResponseItem::Head(head, framing)).map_err(|_| UpstreamError::program())?;
+                    each(ResponseItem::Head(head, framing))
+                        .map_err(|error| UpstreamError::program(&error))?;
                 }
                 Some(Event::Body(part)) => {
-                    each(ResponseItem::Body(part)).map_err(|_| UpstreamError::program())?
+                    each(ResponseItem::Body(part)).map_err(|error| UpstreamError::program(&error))?
                 }
                 Some(Event::End) => {
                     if let Some(persists) = last {
@@ -146,7 +147,7 @@ impl Upstream {
                 }
                 None => {
                     self.incoming.consume(used);
-                    each(ResponseItem::Pause).map_err(|_| UpstreamError::program())?;
+                    each(ResponseItem::Pause).map_err(|error| UpstreamError::program(&error))?;
                     let mut filled = self.incoming.fill(timeout);
                     while filled.as_ref().is_err_and(is_late) && has_progressed.swap(false, Ordering::Relaxed)
                     {
@@ -182,7 +183,7 @@ impl Upstream {
 }
 
 /// Whether a connection's error is a timeout.
-fn is_late(error: &io::Error) -> bool {
+pub(super) fn is_late(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
@@ -195,20 +196,23 @@ pub(super) struct UpstreamError {
     pub(super) why: String,
     /// Whether not a byte of a response had arrived.
     pub(super) is_silent: bool,
+    /// Whether the client read too slowly.
+    pub(super) is_slow: bool,
 }
 
 impl UpstreamError {
     fn server(authority: &str, why: &str, is_silent: bool) -> Self {
-        Self { status: 502, why: format!("{authority}: {why}"), is_silent }
+        Self { status: 502, why: format!("{authority}: {why}"), is_silent, is_slow: false }
     }
 
     /// Error of a timeout. It is not retried: a server this slow once is as slow again.
     fn late(authority: &str, timeout: Duration) -> Self {
         let why = format!("{authority} has sent nothing for {} s", timeout.as_secs_f32());
-        Self { status: 504, why, is_silent: false }
+        Self { status: 504, why, is_silent: false, is_slow: false }
     }
 
-    fn program() -> Self {
-        Self { status: 502, why: "the client closed the connection".to_owned(), is_silent: false }
+    fn program(error: &io::Error) -> Self {
+        let why = "the client closed the connection, or does not read".to_owned();
+        Self { status: 502, why, is_silent: false, is_slow: is_late(error) }
     }
 }

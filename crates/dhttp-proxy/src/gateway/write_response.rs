@@ -9,6 +9,7 @@ use http1::message::head::{write_decimal, write_status_line};
 use http1::message::{Fields, Method, RequestHead, ResponseHead, Version};
 
 use super::pipeline::{ClientRequest, ExchangeEnd, Pipeline, Stage};
+use super::upstream::is_late;
 use super::{chunked, log_response};
 use crate::cache::streaming_fill::{Disposition, StreamingFill};
 use dhttp::counters::count_shared;
@@ -169,7 +170,12 @@ impl Pipeline<'_> {
                 count_shared(counters.responses(channel));
                 self.log(head, status, *bytes, channel);
             }
-            Err(_) => count_shared(&counters.failed),
+            Err(error) => {
+                count_shared(&counters.failed);
+                if is_late(error) {
+                    count_shared(&counters.slow);
+                }
+            }
         }
         Stage::End(end_of(ended))
     }
