@@ -7,13 +7,14 @@ pub mod population;
 
 use core::num::NonZeroU32;
 
-use dhttp_proto::ServerConfig as DhttpServerConfig;
+use dhttp_proto::{ClientConfig, ServerConfig as DhttpServerConfig};
 use http1::message::Limits;
 use http1::server::{ConnectionTimeouts, ServerConfig};
 use http1::site::Site;
 use scenario::Stack;
 use scenario::dhttp::Dhttp;
 use tcp::Payload;
+use tcp::config::Shortcut;
 use wire::link::{self, QueueLimit};
 use wire::seed::Random;
 use wire::{Bytes, Duration, Rate, Seed, Time};
@@ -80,6 +81,15 @@ pub enum UserPath {
     Lan,
 }
 
+/// Transactions of users of T/TCP, one connection each, with the requests in its first segment (`papers/dhttp#figure-14`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transactions {
+    /// A page with all its objects in one: the paper's idealized clients.
+    WholePage,
+    /// The page in one, its embedded objects in a second: the realistic clients of the paper's footnote 10.
+    PageFirst,
+}
+
 /// Users, server and competing traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DumbbellConfig {
@@ -95,6 +105,8 @@ pub struct DumbbellConfig {
     pub lasts: Duration,
     /// Path between users and server.
     pub path: UserPath,
+    /// Whether users of HTTP have T/TCP, and so does the server.
+    pub transactions: Option<Transactions>,
     /// Maximum number of connections that a user opens.
     pub connections: usize,
     /// Whether users of HTTP close their connections after each page ("altruistic", `papers/dhttp#figure-12`).
@@ -105,6 +117,8 @@ pub struct DumbbellConfig {
     pub times: ServerTimes,
     /// DHTTP's server.
     pub dhttp: DhttpServerConfig,
+    /// DHTTP's clients.
+    pub client: ClientConfig,
 }
 
 impl DumbbellConfig {
@@ -113,6 +127,10 @@ impl DumbbellConfig {
         let profile = match users {
             UserProtocol::Http | UserProtocol::Dhttp => Dhttp::paper(),
             UserProtocol::DhttpOfToday => Dhttp::internet(),
+        };
+        let client = match users {
+            UserProtocol::Http | UserProtocol::Dhttp => ClientConfig::paper(),
+            UserProtocol::DhttpOfToday => ClientConfig::internet(),
         };
         let mut dhttp = profile.server;
         dhttp.timeout.idle = IDLE;
@@ -124,11 +142,13 @@ impl DumbbellConfig {
             processes: None,
             lasts: LENGTH,
             path: UserPath::Internet,
+            transactions: None,
             connections: USER_CONNECTIONS,
             closes_early: false,
             idle: IDLE,
             times: ServerTimes::default(),
             dhttp,
+            client,
         }
     }
 }
@@ -236,6 +256,7 @@ pub fn run(config: &DumbbellConfig, seed: Seed) -> Result<DumbbellResult, Error>
 struct Dumbbell {
     world: World<HostProgram>,
     seed: Seed,
+    shortcut: Shortcut,
     up: LinkId,
     down: LinkId,
     hosts: u64,
@@ -245,7 +266,9 @@ impl Dumbbell {
     fn new(config: &DumbbellConfig, seed: Seed) -> Result<Self, Error> {
         let stack = Stack::named("linux-2.0").expect("a stack of the catalogue");
         let clocks = Clocks::random(seed, 0);
-        let host = profile::host(&stack, Bytes::new(1_460), Duration::from_micros(1_300), clocks);
+        let mut host = profile::host(&stack, Bytes::new(1_460), Duration::from_micros(1_300), clocks);
+        let shortcut = if config.transactions.is_some() { Shortcut::Ttcp } else { Shortcut::None };
+        host.tcp.shortcut = shortcut;
         let mut world = World::new(seed);
         let mut random = seed.stream("sizes", 0);
         let sizes: Vec<Bytes> = (0..OBJECTS).map(|_| size(&mut random)).collect();
@@ -258,9 +281,10 @@ impl Dumbbell {
         };
         let requests = if config.idle == Duration::ZERO { NonZeroU32::new(1) } else { None };
         let http = ServerConfig { limits: Limits::default(), timeout, requests, ..ServerConfig::default() };
-        let server = WebServer::new(site, http, config.times, HeadSizes::default(), false)
-            .with_processes(config.processes, BACKLOG)
-            .with_dhttp(DhttpServer { config: config.dhttp, seed });
+        let server =
+            WebServer::new(site, http, config.times, HeadSizes::default(), config.transactions.is_some())
+                .with_processes(config.processes, BACKLOG)
+                .with_dhttp(DhttpServer { config: config.dhttp, seed });
         let server = HostProgram::Web(Web::Server(Box::new(server)));
         world.add_host(host, server).map_err(Error::Stack)?;
         let (bits, queue) = match config.path {
@@ -270,7 +294,7 @@ impl Dumbbell {
         let line = link::Config { rate: Rate::from_bits_per_second(bits), queue, ..link::Config::default() };
         let [up, down] = [world.add_link(&line), world.add_link(&line)];
         let (up, down) = (up.map_err(Error::Link)?, down.map_err(Error::Link)?);
-        Ok(Self { world, seed, up, down, hosts: 1 })
+        Ok(Self { world, seed, shortcut, up, down, hosts: 1 })
     }
 
     fn add_crowd(&mut self, config: &DumbbellConfig, machine: usize) -> Result<HostId, Error> {
@@ -280,8 +304,7 @@ impl Dumbbell {
             UserPath::Internet => (USERS, ROUND_TRIPS.get(machine).copied().unwrap_or(ROUND_TRIP)),
             UserPath::Lan => (LAN_USERS, LAN_ROUND_TRIP),
         };
-        let population = Population::new(config.users, server, OBJECTS, users, config.connections, random)
-            .closing_early(config.closes_early);
+        let population = Population::new(config, server, OBJECTS, users, random);
         let population = self.add(HostProgram::Crowd(Box::new(population)))?;
         self.join(HostId(0), population, round_trip)?;
         Ok(population)
@@ -298,7 +321,8 @@ impl Dumbbell {
     fn add(&mut self, inhabitant: HostProgram) -> Result<HostId, Error> {
         let stack = Stack::named("linux-2.0").expect("a stack of the catalogue");
         let clocks = Clocks::random(self.seed, self.hosts);
-        let host = profile::host(&stack, Bytes::new(1_460), Duration::from_micros(1_300), clocks);
+        let mut host = profile::host(&stack, Bytes::new(1_460), Duration::from_micros(1_300), clocks);
+        host.tcp.shortcut = self.shortcut;
         self.hosts += 1;
         self.world.add_host(host, inhabitant).map_err(Error::Stack)
     }

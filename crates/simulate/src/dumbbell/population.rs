@@ -19,7 +19,7 @@ use tcp::Payload;
 use wire::seed::Random;
 use wire::{Duration, Time};
 
-use super::UserProtocol;
+use super::{DumbbellConfig, Transactions, UserProtocol};
 use crate::world::{Action, Address, Datagram, Input, SocketId};
 use connections::{ConnectionChoice, UserConnections};
 
@@ -45,6 +45,7 @@ pub struct Population {
     steps: VecDeque<PendingStep>,
     counts: UserCounts,
     closes_early: bool,
+    transactions: Option<Transactions>,
 }
 
 /// Counters of a host's users.
@@ -118,13 +119,12 @@ impl Pareto {
 }
 
 impl Population {
-    /// `count` users with at most `limit` connections each that they open, who start one after another within the first three seconds.
+    /// `count` users, who start one after another within the first three seconds.
     pub(super) fn new(
-        protocol: UserProtocol,
+        config: &DumbbellConfig,
         server: Address,
         objects: u64,
         count: u16,
-        limit: usize,
         mut random: Random,
     ) -> Self {
         let (mut users, mut agenda, mut steps) = (Vec::new(), BTreeSet::new(), VecDeque::new());
@@ -135,15 +135,14 @@ impl Population {
                     (u128::from(random.next_u64()) << 64 | u128::from(random.next_u64())).to_be_bytes();
                 Box::new(Client::new(config, port, secret))
             };
-            let client = match protocol {
+            let client = match config.users {
                 UserProtocol::Http => None,
-                UserProtocol::Dhttp => Some(client(ClientConfig::paper())),
-                UserProtocol::DhttpOfToday => Some(client(ClientConfig::internet())),
+                UserProtocol::Dhttp | UserProtocol::DhttpOfToday => Some(client(config.client)),
             };
             let begins = Time::ZERO + Duration::from_millis(random.up_to(3_000));
             users.push(User {
                 client,
-                connections: UserConnections::new(limit),
+                connections: UserConnections::new(config.connections),
                 requests: BTreeMap::new(),
                 left: 0,
                 outstanding: 0,
@@ -153,13 +152,8 @@ impl Population {
             agenda.insert((begins, number));
         }
         let (sockets, counts) = (BTreeMap::new(), UserCounts::default());
-        Self { server, objects, random, users, agenda, sockets, steps, counts, closes_early: false }
-    }
-
-    /// The same, with users who close their connections after each page or keep them.
-    pub(super) const fn closing_early(mut self, closes_early: bool) -> Self {
-        self.closes_early = closes_early;
-        self
+        let DumbbellConfig { closes_early, transactions, .. } = *config;
+        Self { server, objects, random, users, agenda, sockets, steps, counts, closes_early, transactions }
     }
 
     /// Counters since the start.
@@ -189,7 +183,8 @@ impl Population {
                 }
             }
             Input::Connected(socket) => {
-                if let Some(user) = self.sockets.get(&socket)
+                if self.transactions.is_none()
+                    && let Some(user) = self.sockets.get(&socket)
                     && let Some(unsent) = self.users[*user].connections.open(socket)
                 {
                     self.steps.push_back(PendingStep::Do(Action::Write(socket, Payload::from(unsent))));
@@ -232,7 +227,12 @@ impl Population {
                 Some(PendingStep::Do(action)) => return action,
                 Some(PendingStep::Open(user)) => {
                     self.sockets.insert(fresh, user);
-                    self.users[user].connections.name(fresh);
+                    let connections = &mut self.users[user].connections;
+                    connections.name(fresh);
+                    if self.transactions.is_some() {
+                        let requests = Payload::from(connections.spend(fresh));
+                        self.steps.push_front(PendingStep::Do(Action::WriteLast(fresh, requests)));
+                    }
                     return Action::Connect(self.server);
                 }
                 None => match self.agenda.first().copied() {
@@ -253,8 +253,9 @@ impl Population {
             // From 1 to 60.
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let objects = OBJECTS.draw(&mut self.random) as u64;
-            // Only DHTTP's users know the embedded objects before the page has come.
-            let first = if user.client.is_some() { objects } else { 1 };
+            // Users of HTTP do not know the embedded objects before the page has come, unless they are idealized.
+            let is_whole = user.client.is_some() || self.transactions == Some(Transactions::WholePage);
+            let first = if is_whole { objects } else { 1 };
             user.left = objects;
             self.request_next(now, number, first);
         }

@@ -5,13 +5,14 @@
 //! -p roundtrip-simulate --test congestion -- 60` runs one, two and three client hosts with that number of seeds and prints
 //! a table of means with 95% intervals, as stored in `studies/dhttp-congestion`. It fails unless the download beside users of
 //! DHTTP has at least 0.9 of its throughput beside users of HTTP, at the lower end of the interval. `-- 60 fair` prints
-//! only that comparison.
+//! only that comparison, `-- 10 sweep` only the effect of DHTTP's parameters.
 
 extern crate roundtrip_simulate as simulate;
 
 use std::process::ExitCode;
 use std::thread;
 
+use dhttp_proto::client::Resend;
 use simulate::dumbbell::{DumbbellConfig, DumbbellResult, UserPath, UserProtocol, run};
 use trace::Summary;
 use trace::statistics::interval95;
@@ -23,7 +24,12 @@ const PROCESSES: usize = 200;
 fn main() -> ExitCode {
     let seeds = std::env::args().skip(1).find_map(|word| word.parse().ok());
     let Some(seeds) = seeds else { return sample() };
-    if !std::env::args().any(|word| word == "fair") {
+    let has = |mode: &str| std::env::args().any(|word| word == mode);
+    if has("sweep") {
+        sweep(seeds);
+        return ExitCode::SUCCESS;
+    }
+    if !has("fair") {
         table(seeds);
     }
     fair(seeds)
@@ -162,6 +168,54 @@ fn table(seeds: u64) {
                 let dhttp = dhttp.join(" | ");
                 println!("| {downloads} | {machines} | {name} | {dhttp} | {latency} | {users} | {flows} |");
             }
+        }
+    }
+}
+
+/// A parameter's value, and the change that it makes.
+type Change = (&'static str, fn(&mut DumbbellConfig));
+
+/// Prints the effect of each of DHTTP's parameters, with users of the paper's profile: S, L, resend times, idle timeout.
+fn sweep(seeds: u64) {
+    fn resend_after(config: &mut DumbbellConfig, first: u64) {
+        config.client.resend =
+            Resend::Fixed { waits: [Duration::from_secs(first), Duration::from_secs(2 * first)] };
+    }
+    let changes: [Change; 12] = [
+        ("S = 0", |config| config.dhttp.threshold = 0),
+        ("S = 512", |config| config.dhttp.threshold = 512),
+        ("S = 1,000", |config| config.dhttp.threshold = 1_000),
+        ("**S = 1,460, L = 1%, 5 and 10 s, idle 5 s**", |_| ()),
+        ("L = 0.1%", |config| config.dhttp.loss.threshold_ppm = 1_000),
+        ("L = 5%", |config| config.dhttp.loss.threshold_ppm = 50_000),
+        ("L = 100%", |config| config.dhttp.loss.threshold_ppm = 1_000_000),
+        ("resends after 1 and 2 s", |config| resend_after(config, 1)),
+        ("resends after 2 and 4 s", |config| resend_after(config, 2)),
+        ("resends after 20 and 40 s", |config| resend_after(config, 20)),
+        ("idle 1 s", |config| config.dhttp.timeout.idle = Duration::from_secs(1)),
+        ("idle 15 s", |config| config.dhttp.timeout.idle = Duration::from_secs(15)),
+    ];
+    println!(
+        "| hosts | parameters | UDP share | resent/fresh | connections | mean latency, ms | responses a second |"
+    );
+    println!("| --- | --- | --- | --- | --- | --- | --- |");
+    for machines in [1, 3] {
+        for (name, change) in changes {
+            let mut config = DumbbellConfig::new(machines, UserProtocol::Dhttp);
+            change(&mut config);
+            let all = outcomes(config, seeds);
+            let both = |value: fn(&DumbbellResult) -> f64, digits: usize| {
+                let (mean, interval) = mean(&all, value);
+                format!("{mean:.digits$} ± {interval:.digits$}")
+            };
+            println!(
+                "| {machines} | {name} | {}% | {}% | {} | {} | {} |",
+                both(|result| 100.0 * result.udp_share(), 1),
+                both(|result| 100.0 * result.resent(), 1),
+                both(|result| result.dhttp.connections as f64, 0),
+                both(DumbbellResult::mean_ms, 0),
+                both(DumbbellResult::per_second, 1)
+            );
         }
     }
 }

@@ -21,6 +21,8 @@ struct Http1Connection {
     /// Absent until it is being opened.
     socket: Option<SocketId>,
     is_open: bool,
+    /// Whether no further request may use it.
+    is_spent: bool,
     reader: ResponseReader,
     /// Requests without a complete response, the oldest first.
     requests: VecDeque<Request>,
@@ -51,12 +53,21 @@ impl UserConnections {
 
     /// Chooses a connection for a request: one without requests, else a new one, else that with the fewest.
     pub(super) fn request(&mut self, request: Request, bytes: Vec<u8>) -> ConnectionChoice {
-        let is_full = self.open.len() >= self.limit;
-        let fewest = self.open.iter_mut().min_by_key(|line| line.requests.len());
+        let usable = || self.open.iter().filter(|line| !line.is_spent);
+        let is_full = usable().count() >= self.limit;
+        let fewest =
+            self.open.iter_mut().filter(|line| !line.is_spent).min_by_key(|line| line.requests.len());
         let Some(line) = fewest.filter(|line| is_full || line.requests.is_empty()) else {
             let (socket, reader) = (None, ResponseReader::new(Limits::default()));
             let requests = [request].into();
-            self.open.push(Http1Connection { socket, is_open: false, reader, requests, unsent: bytes });
+            self.open.push(Http1Connection {
+                socket,
+                is_open: false,
+                is_spent: false,
+                reader,
+                requests,
+                unsent: bytes,
+            });
             return ConnectionChoice::Open;
         };
         line.requests.push_back(request);
@@ -81,6 +92,15 @@ impl UserConnections {
         let line = self.open.iter_mut().find(|line| line.socket == Some(socket))?;
         line.is_open = true;
         Some(std::mem::take(&mut line.unsent))
+    }
+
+    /// Takes a connection's requests, to be written with the end of its stream.
+    pub(super) fn spend(&mut self, socket: SocketId) -> Vec<u8> {
+        let line = self.open.iter_mut().find(|line| line.socket == Some(socket));
+        line.map_or_else(Vec::new, |line| {
+            line.is_spent = true;
+            std::mem::take(&mut line.unsent)
+        })
     }
 
     /// Removes a connection; returns the requests whose responses are missing.
