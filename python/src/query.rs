@@ -78,7 +78,7 @@ impl KernelQuery {
 
     /// The names of a table's columns that are read.
     fn columns(&self, schema: PyArrowType<Schema>) -> PyResult<Vec<String>> {
-        let places = self.find(&schema.0)?.places();
+        let places = self.find(&schema.0)?.indices();
         Ok(places.into_iter().map(|place| schema.0.field(place).name().clone()).collect())
     }
 

@@ -89,11 +89,11 @@ impl Intake {
 
     /// Releases a log, with one more block to read (whose number is the result), or at its end.
     pub fn cut(&mut self, log: usize, block: bool) -> u64 {
-        let lane = &mut self.logs[log];
-        let number = lane.cut;
-        lane.taken = false;
-        lane.cut += u64::from(block);
-        lane.cut_all = !block;
+        let source = &mut self.logs[log];
+        let number = source.cut;
+        source.taken = false;
+        source.cut += u64::from(block);
+        source.cut_all = !block;
         self.end(log);
         number
     }
@@ -106,15 +106,15 @@ impl Intake {
 
     /// Adds a parsed block.
     pub fn put(&mut self, log: usize, number: u64, requests: Vec<Request>, read: LogCounters) {
-        let lane = &mut self.logs[log];
-        lane.read.insert(number, (requests, read));
-        while let Some((requests, read)) = lane.read.remove(&lane.next) {
-            lane.next += 1;
+        let source = &mut self.logs[log];
+        source.read.insert(number, (requests, read));
+        while let Some((requests, read)) = source.read.remove(&source.next) {
+            source.next += 1;
             let LogCounters { tally, without_size, failed } = read;
-            lane.reported.tally.append(tally);
-            lane.reported.without_size += without_size;
-            lane.reported.failed = lane.reported.failed.take().or(failed);
-            self.merge.put(log, lane.order.next(requests));
+            source.reported.tally.append(tally);
+            source.reported.without_size += without_size;
+            source.reported.failed = source.reported.failed.take().or(failed);
+            self.merge.put(log, source.order.next(requests));
         }
         self.end(log);
     }
@@ -126,19 +126,19 @@ impl Intake {
 
     /// Whether every log was read to its end.
     pub fn is_done(&self) -> bool {
-        self.logs.iter().all(|lane| lane.cut_all && lane.on_its_way() == 0)
+        self.logs.iter().all(|source| source.cut_all && source.on_its_way() == 0)
     }
 
     /// Counters of each log, and the number of requests that came too late.
     pub fn finish(self) -> (Vec<LogCounters>, u64) {
-        (self.logs.into_iter().map(|lane| lane.reported).collect(), self.late + self.merge.late())
+        (self.logs.into_iter().map(|source| source.reported).collect(), self.late + self.merge.late())
     }
 
     /// Flushes the buffered requests of a finished log.
     fn end(&mut self, log: usize) {
-        let lane = &mut self.logs[log];
-        if lane.cut_all && lane.on_its_way() == 0 {
-            let (held, late) = lane.order.finish();
+        let source = &mut self.logs[log];
+        if source.cut_all && source.on_its_way() == 0 {
+            let (held, late) = source.order.finish();
             self.late += late;
             self.merge.put(log, held);
             self.merge.end(log);

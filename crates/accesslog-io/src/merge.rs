@@ -11,7 +11,7 @@ use wire::Time;
 /// Logs being merged.
 #[derive(Debug)]
 pub struct Merge {
-    lanes: Vec<LogQueue>,
+    queues: Vec<LogQueue>,
     /// Time of the last request that was returned.
     given: Time,
     /// Number of requests that came too late.
@@ -33,44 +33,44 @@ struct LogQueue {
 impl Merge {
     /// State for logs that begin at these times; a request before its log's beginning is too late.
     pub fn new(begin: impl IntoIterator<Item = Time>) -> Self {
-        let lane = |from| LogQueue { from, ..LogQueue::default() };
-        Self { lanes: begin.into_iter().map(lane).collect(), given: Time::ZERO, late: 0 }
+        let queue = |from| LogQueue { from, ..LogQueue::default() };
+        Self { queues: begin.into_iter().map(queue).collect(), given: Time::ZERO, late: 0 }
     }
 
     /// Adds requests of a log, sorted and not before those it had already.
     pub fn put(&mut self, log: usize, mut requests: Vec<Request>) {
-        let lane = &mut self.lanes[log];
-        let late = requests.partition_point(|request| request.time < lane.from);
+        let queue = &mut self.queues[log];
+        let late = requests.partition_point(|request| request.time < queue.from);
         self.late += late as u64;
         requests.drain(..late);
         if let Some(last) = requests.last() {
-            lane.from = last.time;
-            lane.waiting.push_back(requests);
+            queue.from = last.time;
+            queue.waiting.push_back(requests);
         }
     }
 
     /// Ends a log.
     pub fn end(&mut self, log: usize) {
-        self.lanes[log].ended = true;
+        self.queues[log].ended = true;
     }
 
     /// The next requests, as many as are known; `None` while the next one is not.
     pub fn next_requests(&mut self) -> Option<Vec<Request>> {
         let mut next: Option<Vec<Request>> = None;
-        while next.as_ref().is_none_or(|next| next.len() < ENOUGH)
+        while next.as_ref().is_none_or(|next| next.len() < MIN_BATCH)
             && let Some((log, until)) = self.first()
         {
-            let lane = &mut self.lanes[log];
-            let rest = lane.rest();
+            let queue = &mut self.queues[log];
+            let rest = queue.rest();
             let due =
                 until.map_or(rest.len(), |until| rest.partition_point(|request| (request.time, log) < until));
             let ends = due == rest.len();
             match &mut next {
                 // Usually logs follow one another, and nothing is copied.
-                None if ends && lane.taken == 0 => next = lane.waiting.pop_front(),
+                None if ends && queue.taken == 0 => next = queue.waiting.pop_front(),
                 _ => {
                     next.get_or_insert_default().extend_from_slice(&rest[..due]);
-                    lane.take(due);
+                    queue.take(due);
                 }
             }
         }
@@ -82,11 +82,11 @@ impl Merge {
     /// another log. `None` if another log may still precede it.
     fn first(&self) -> Option<(usize, Option<(Time, usize)>)> {
         let mut bounds: [Option<(Time, usize)>; 2] = [None; 2];
-        for (log, lane) in self.lanes.iter().enumerate() {
-            let bound = match lane.rest().first() {
+        for (log, queue) in self.queues.iter().enumerate() {
+            let bound = match queue.rest().first() {
                 Some(first) => (first.time, log),
-                None if lane.ended => continue,
-                None => (lane.from, log),
+                None if queue.ended => continue,
+                None => (queue.from, log),
             };
             if bounds[0].is_none_or(|least| bound < least) {
                 bounds = [Some(bound), bounds[0]];
@@ -95,23 +95,24 @@ impl Merge {
             }
         }
         let [first, until] = bounds;
-        first.filter(|(_, log)| !self.lanes[*log].waiting.is_empty()).map(|(_, log)| (log, until))
+        first.filter(|(_, log)| !self.queues[*log].waiting.is_empty()).map(|(_, log)| (log, until))
     }
 
     /// The log that the others wait for; `None` if no log can deliver more.
     pub fn behind(&self) -> Option<usize> {
-        let silent = self.lanes.iter().enumerate().filter(|(_, lane)| lane.waiting.is_empty() && !lane.ended);
-        silent.min_by_key(|(_, lane)| lane.from).map(|(log, _)| log)
+        let silent =
+            self.queues.iter().enumerate().filter(|(_, queue)| queue.waiting.is_empty() && !queue.ended);
+        silent.min_by_key(|(_, queue)| queue.from).map(|(log, _)| log)
     }
 
     /// Whether requests of the log were returned already: it overlaps with the others.
     pub fn has_begun(&self, log: usize) -> bool {
-        self.lanes[log].from <= self.given
+        self.queues[log].from <= self.given
     }
 
     /// Number of buffered batches.
     pub fn waiting(&self) -> usize {
-        self.lanes.iter().map(|lane| lane.waiting.len()).sum()
+        self.queues.iter().map(|queue| queue.waiting.len()).sum()
     }
 
     /// Number of requests that came too late.
@@ -137,7 +138,7 @@ impl LogQueue {
 }
 
 /// Minimum number of requests to return together: runs of one log may be short.
-const ENOUGH: usize = 1 << 12;
+const MIN_BATCH: usize = 1 << 12;
 
 #[cfg(test)]
 mod tests {

@@ -36,7 +36,7 @@ pub fn open_all(inputs: Vec<Input>, options: &ConnectionsOptions) -> Result<Open
     let mut found = Vec::new();
     let mut passed_over = Vec::new();
     for input in inputs {
-        match begun(&input, options) {
+        match examine_log(&input, options) {
             Ok((first, log)) => found.push((first, input.name(), log)),
             Err(error) if alone => return Err(error),
             Err(error) => passed_over.push(error),
@@ -55,7 +55,7 @@ pub fn open_all(inputs: Vec<Input>, options: &ConnectionsOptions) -> Result<Open
 }
 
 /// Examines a log: the time of its first request, and all of its bytes.
-fn begun(input: &Input, options: &ConnectionsOptions) -> Result<(Time, Log), Error> {
+fn examine_log(input: &Input, options: &ConnectionsOptions) -> Result<(Time, Log), Error> {
     let unreadable = |error: io::Error| match input {
         Input::File(path) => Error::Unreadable { path: path.clone(), error },
         Input::Stdin => Error::Stdin(error),

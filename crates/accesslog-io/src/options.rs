@@ -39,7 +39,7 @@ impl ConnectionsOptions {
             format: None,
             named: ColumnNames::default(),
             window: Window::of(WINDOW),
-            threads: processors(),
+            threads: cpu_count(),
         }
     }
 }
@@ -70,6 +70,6 @@ const BLOCKS: usize = 8;
 const MIN_BLOCK_BYTES: usize = 64 << 10;
 
 /// Number of CPUs of this host.
-pub fn processors() -> usize {
+pub fn cpu_count() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

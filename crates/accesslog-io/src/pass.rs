@@ -215,7 +215,7 @@ impl State {
             Ok(counter) => {
                 let clients = counter.clients();
                 let counts = counter.finish();
-                known.learn(&counts);
+                known.record(&counts);
                 known.expect_clients(clients);
                 counted.insert(number, counts);
             }

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_million_requests_of_one_second_are_not_held() {
+    fn ten_million_requests_of_one_second_are_not_buffered() {
         let mut slices = Slices::new(Duration::from_secs(3_600));
         let flood = (0..10_000).map(|_| requests(1_000_000_000, 1_000));
         let (most, continued) = held(&mut slices, flood);

@@ -108,7 +108,7 @@ fn open(kind: TableFormat, place: TableSource, named: &ColumnNames) -> Result<Ba
 fn parquet(bytes: impl ChunkReader + 'static, named: &ColumnNames) -> Result<Batches, ArrowError> {
     let builder = ParquetRecordBatchReaderBuilder::try_new(bytes)?.with_batch_size(ROWS);
     let columns = find(builder.schema(), named)?;
-    let mask = ProjectionMask::roots(builder.parquet_schema(), columns.places());
+    let mask = ProjectionMask::roots(builder.parquet_schema(), columns.indices());
     let reader = builder.with_projection(mask).build()?;
     Ok(Batches { columns: columns.alone(), batches: Box::new(reader) })
 }
@@ -117,7 +117,7 @@ fn parquet(bytes: impl ChunkReader + 'static, named: &ColumnNames) -> Result<Bat
 fn parquet_object(object: &Object, named: &ColumnNames) -> Result<Batches, ArrowError> {
     let table = ParquetObject::open(object)?;
     let columns = find(table.schema(), named)?;
-    let batches = table.batches(ROWS, columns.places())?;
+    let batches = table.batches(ROWS, columns.indices())?;
     Ok(Batches { columns: columns.alone(), batches: Box::new(batches) })
 }
 

@@ -9,7 +9,7 @@ use roundtrip_accesslog_io::options::ConnectionsOptions;
 use roundtrip_accesslog_io::{Error, count, input};
 use wire::{Bytes, Duration};
 
-fn question() -> Query {
+fn query() -> Query {
     let timeouts = [1, 15, 3_600].map(Duration::from_secs);
     Query::new(&timeouts, &[1, 3], &[Bytes::ZERO, Bytes::new(1_000)], timeouts[1]).unwrap()
 }
@@ -36,7 +36,7 @@ fn whole(log: &str) -> Counts {
     let reader =
         Reader::new(Format::named("clf", &ClientDefinition::default()).unwrap(), ClientDefinition::default());
     reader.clone().read(log.as_bytes(), |record| requests.extend(Sizing::default().request(&record)));
-    let mut counter = Counter::new(&question());
+    let mut counter = Counter::new(&query());
     counter.count(&requests);
     counter.finish()
 }
@@ -44,8 +44,7 @@ fn whole(log: &str) -> Counts {
 fn counted(name: &str, log: &str) -> Result<Counts, Error> {
     let path = std::env::temp_dir().join(format!("roundtrip-flood-{}-{name}.log", std::process::id()));
     fs::write(&path, log).unwrap();
-    let result =
-        count(input::named(std::slice::from_ref(&path)).unwrap(), &ConnectionsOptions::of(question()));
+    let result = count(input::named(std::slice::from_ref(&path)).unwrap(), &ConnectionsOptions::of(query()));
     fs::remove_file(&path).unwrap();
     Ok(result?.passed.counts)
 }

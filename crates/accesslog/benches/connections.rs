@@ -28,7 +28,7 @@ fn main() {
         black_box(bytes);
     });
     for timeouts in [1, 20, 100] {
-        let question = question(timeouts);
+        let question = query(timeouts);
         print(&format!("count alone, {timeouts} time-outs"), LINES, || {
             let mut counter = counter(&question, &requests);
             counter.count(&requests);
@@ -40,7 +40,7 @@ fn main() {
     }
     let thin = thin();
     for timeouts in [1, 20, 100] {
-        let question = question(timeouts);
+        let question = query(timeouts);
         print(&format!("count alone, thin, {timeouts} time-outs"), LINES, || {
             let mut counter = counter(&question, &thin);
             counter.count(&thin);
@@ -48,7 +48,7 @@ fn main() {
         });
     }
     let some = &requests[..20_000];
-    let question = question(20).under(Rule::FirstCreated, false);
+    let question = query(20).under(Rule::FirstCreated, false);
     print("count by rule, 20 time-outs", 20_000, || {
         let mut counter = RuleCounter::new(&question);
         counter.count(some);
@@ -56,7 +56,7 @@ fn main() {
     });
 }
 
-fn question(timeouts: u64) -> Query {
+fn query(timeouts: u64) -> Query {
     let timeouts: Vec<Duration> =
         (1..=timeouts).map(|number| Duration::from_millis(number * 60_000 / timeouts)).collect();
     let thresholds = [0, 1_460, 4_096].map(Bytes::new);

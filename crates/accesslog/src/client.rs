@@ -68,7 +68,7 @@ pub(super) fn hash(text: &[u8]) -> u64 {
     }
     let mut words = text.chunks_exact(8);
     for word in &mut words {
-        state = fold(state ^ word_of(word), PI[1]);
+        state = fold(state ^ little_endian(word), PI[1]);
     }
     let rest = words.remainder();
     if !rest.is_empty() {
@@ -92,7 +92,7 @@ fn fold(one: u64, other: u64) -> u64 {
 }
 
 #[inline]
-fn word_of(bytes: &[u8]) -> u64 {
+fn little_endian(bytes: &[u8]) -> u64 {
     bytes.try_into().map_or(0, u64::from_le_bytes)
 }
 
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_puts_neighbours_together_and_leaves_names_alone() {
+    fn a_prefix_groups_neighbouring_addresses_and_leaves_names_unchanged() {
         let within = |text: &str| Client::within(text.as_bytes(), Prefix { v4: 24, v6: 64 });
         assert_eq!(within("192.0.2.1"), within("192.0.2.254"));
         assert_ne!(within("192.0.2.1"), within("192.0.3.1"));

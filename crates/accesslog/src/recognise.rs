@@ -7,11 +7,11 @@ use crate::format::{ClientDefinition, Format, Reader};
 use crate::w3c::Columns;
 
 /// Bytes at the beginning that are examined.
-const LOOKED_AT: usize = 64 << 10;
+const EXAMINED_BYTES: usize = 64 << 10;
 
 /// The format of a log with this beginning; `None` if it is unknown.
 pub fn recognise(beginning: &[u8], who: &ClientDefinition) -> Option<Format> {
-    let looked_at = whole_lines(&beginning[..beginning.len().min(LOOKED_AT)]);
+    let looked_at = whole_lines(&beginning[..beginning.len().min(EXAMINED_BYTES)]);
     let candidates = [Format::W3c(Columns::default()), Format::Json, Format::Alb, Format::Clf];
     let tried = candidates.into_iter().map(|format| {
         let tally = Reader::new(format.clone(), who.clone()).read(looked_at, |_| {});

@@ -52,7 +52,7 @@ enum TimeNotation {
 /// Reason why a format string is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TemplateError {
-    /// It lacks the client, or the time.
+    /// A required field is missing: the client, or the time.
     Lacks(&'static str),
     /// A field that may not be safe to skip.
     Unknown(String),

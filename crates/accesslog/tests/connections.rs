@@ -12,7 +12,7 @@ const TIMEOUTS_S: [u64; 6] = [0, 1, 2, 5, 15, 60];
 const LIMITS: [usize; 3] = [1, 2, 3];
 const THRESHOLDS: [u64; 3] = [0, 1_460, 4_096];
 
-fn question() -> Query {
+fn query() -> Query {
     let timeouts = TIMEOUTS_S.map(Duration::from_secs);
     Query::new(&timeouts, &LIMITS, &THRESHOLDS.map(Bytes::new), Duration::from_secs(15)).unwrap()
 }
@@ -60,23 +60,23 @@ fn assert_as_brute_force(counts: &Counts, requests: &[Request]) {
 }
 
 fn in_one_pass(requests: &[Request]) -> Counts {
-    by_the(TimeUnit::Milliseconds, requests)
+    counted_with(TimeUnit::Milliseconds, requests)
 }
 
-fn by_the(clock: TimeUnit, requests: &[Request]) -> Counts {
-    let mut counter = Counter::with_prior_facts(&question(), &PriorFacts::default(), clock);
+fn counted_with(clock: TimeUnit, requests: &[Request]) -> Counts {
+    let mut counter = Counter::with_prior_facts(&query(), &PriorFacts::default(), clock);
     counter.count(requests);
     counter.finish()
 }
 
 fn by_rule(requests: &[Request], rule: Rule) -> Counts {
-    let mut counter = RuleCounter::new(&question().under(rule, false));
+    let mut counter = RuleCounter::new(&query().under(rule, false));
     counter.count(requests);
     counter.finish()
 }
 
 fn loads(requests: &[Request]) -> ConnectionLoads {
-    let mut loads = LoadCounter::new(&question());
+    let mut loads = LoadCounter::new(&query());
     loads.count(requests);
     loads.finish()
 }
@@ -91,16 +91,16 @@ fn in_pieces(clock: TimeUnit, requests: &[Request], cuts: &[usize]) -> Counts {
     cuts.sort_unstable();
     for piece in cuts.windows(2).rev() {
         let Some(first) = requests[piece[0]..piece[1]].first() else { continue };
-        let longest = question().longest();
+        let longest = query().longest();
         let warm = requests[..piece[0]].partition_point(|request| request.time + longest < first.time);
-        let mut counter = Counter::with_prior_facts(&question(), &known, clock);
+        let mut counter = Counter::with_prior_facts(&query(), &known, clock);
         counter.warm_up(&requests[warm..piece[0]]);
         counter.count(&requests[piece[0]..piece[1]]);
         let counts = counter.finish();
-        known.learn(&counts);
+        known.record(&counts);
         pieces.push(counts);
     }
-    let mut counts = Counts::new(&question());
+    let mut counts = Counts::new(&query());
     pieces.iter().rev().for_each(|piece| counts.append(piece));
     counts
 }
@@ -153,7 +153,7 @@ proptest! {
     fn counting_by_the_second_agrees_with_brute_force(
         requests in prop_oneof![requests_in_seconds(4), requests_in_seconds(60)],
     ) {
-        assert_as_brute_force(&by_the(TimeUnit::Seconds, &requests), &requests);
+        assert_as_brute_force(&counted_with(TimeUnit::Seconds, &requests), &requests);
     }
 
     #[test]
@@ -161,7 +161,7 @@ proptest! {
         requests in requests_in_seconds(9), cuts in prop::collection::vec(any::<usize>(), 0..4),
     ) {
         let whole = in_one_pass(&requests);
-        prop_assert_eq!(&whole, &by_the(TimeUnit::Seconds, &requests));
+        prop_assert_eq!(&whole, &counted_with(TimeUnit::Seconds, &requests));
         prop_assert_eq!(&whole, &in_pieces(TimeUnit::Seconds, &requests, &cuts));
     }
 
@@ -180,7 +180,7 @@ proptest! {
     fn loads_by_chain_agree_with_the_reference(
         requests in prop_oneof![requests(4), requests(60)],
     ) {
-        let mut by_rule = RuleCounter::new(&question());
+        let mut by_rule = RuleCounter::new(&query());
         by_rule.count(&requests);
         let (counts, carried) = by_rule.finish_with_loads();
         prop_assert_eq!(&carried, &loads(&requests));
@@ -226,10 +226,10 @@ fn long_log_agrees_with_brute_force_as_memory_is_released() {
             Request { time: now, client, bytes: Bytes::new(random.up_to(9_000)), taken: Duration::ZERO }
         })
         .collect();
-    let mut by_rule = RuleCounter::new(&question());
+    let mut by_rule = RuleCounter::new(&query());
     by_rule.count(&requests);
     assert_eq!(by_rule.finish_with_loads().1, loads(&requests));
-    let mut counter = Counter::new(&question());
+    let mut counter = Counter::new(&query());
     counter.count(&requests);
     assert!(counter.client_bytes() < 2_500 * 88, "{} bytes", counter.client_bytes());
     let counts = counter.finish();

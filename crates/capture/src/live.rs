@@ -50,11 +50,11 @@ pub struct LiveOptions {
 /// Exit of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandExit {
-    /// It exited, with this status.
+    /// Exited with this status.
     Exited(i32),
-    /// It was killed, by this signal.
+    /// Killed by this signal.
     Killed(i32),
-    /// It is still running.
+    /// Still running.
     Running,
 }
 

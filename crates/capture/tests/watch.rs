@@ -80,7 +80,7 @@ fn a_server_that_writes_headers_and_body_apart_is_named_with_its_process() {
 }
 
 #[test]
-fn its_fixed_twins_are_silent() {
+fn fixed_servers_have_no_stalls() {
     let twins: [(Respond, SetUp); 2] = [(whole, |_| ()), (apart, |stream| stream.set_nodelay(true).unwrap())];
     for (respond, set_up) in twins {
         let server = serve(respond, set_up);

@@ -29,11 +29,11 @@ const SPEED: u8 = 6;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::picture::tests::blinking;
+    use crate::picture::tests::two_frames;
 
     #[test]
     fn stills_are_encoded_and_animations_are_not() {
-        let mut picture = blinking(true);
+        let mut picture = two_frames(true);
         assert_eq!(encode(&picture, 80), None);
         picture.frames.truncate(1);
         let file = encode(&picture, 80).unwrap();

@@ -55,7 +55,7 @@ impl Replacements {
         {
             for tag in html::tags(&file.bytes) {
                 let Some(image) = image(file, &tag, &places) else { continue };
-                match look(&content.files[image], &tag, &file.bytes) {
+                match replacement_of(&content.files[image], &tag, &file.bytes) {
                     Some(look) => found.push((document, tag.whole, image, look)),
                     None => drop(needed.insert(image)),
                 }
@@ -122,7 +122,7 @@ fn image(document: &File, tag: &Tag, places: &BTreeMap<&str, usize>) -> Option<u
 }
 
 /// Replacement of the tag's image; `None` if the image has to stay.
-fn look(file: &File, tag: &Tag, html: &[u8]) -> Option<ImageReplacement> {
+fn replacement_of(file: &File, tag: &Tag, html: &[u8]) -> Option<ImageReplacement> {
     let picture = file.picture()?;
     // An image map cannot become words.
     if tag.attribute(html, "usemap").is_some() {

@@ -26,7 +26,7 @@ pub enum Error {
     },
     /// A directory has no non-empty file.
     Empty(PathBuf),
-    /// This file makes the page larger than 256 MiB.
+    /// A file that makes the page larger than 256 MiB.
     TooLarge {
         /// The path.
         path: PathBuf,

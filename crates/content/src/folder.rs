@@ -21,11 +21,11 @@ pub fn page(directory: &Path) -> Result<Page, Error> {
     let found = all(directory)?;
     let Some((first, _)) = found.first() else { return Err(empty(directory)) };
     let mut left = MAX_PAGE_BYTES;
-    let document = file(&place(directory, first), whole(first, &mut left)?);
+    let document = file(&relative_path(directory, first), whole(first, &mut left)?);
     let (page, notes) = if document.content_type.starts_with("text/html") {
         let paths: BTreeMap<String, &Path> =
-            found.iter().map(|(path, _)| (place(directory, path), path.as_path())).collect();
-        let named = named(&place(directory, first), &document.body, &paths.keys().cloned().collect());
+            found.iter().map(|(path, _)| (relative_path(directory, path), path.as_path())).collect();
+        let named = named(&relative_path(directory, first), &document.body, &paths.keys().cloned().collect());
         let notes = notes(directory, first, &named, paths.len());
         let mut bodies = BTreeMap::new();
         for (_, place) in &named.files {
@@ -36,7 +36,8 @@ pub fn page(directory: &Path) -> Result<Page, Error> {
         (contents::page(&name(directory), document, named, &bodies), notes)
     } else {
         let others = found.iter().skip(1).filter(|(_, size)| *size > Bytes::ZERO);
-        let others = others.map(|(path, _)| Ok(file(&place(directory, path), whole(path, &mut left)?)));
+        let others =
+            others.map(|(path, _)| Ok(file(&relative_path(directory, path), whole(path, &mut left)?)));
         let files: Result<Vec<_>, Error> = std::iter::once(Ok(document)).chain(others).collect();
         (Page::real(&name(directory), files?), Vec::new())
     };
@@ -46,7 +47,7 @@ pub fn page(directory: &Path) -> Result<Page, Error> {
 
 /// Notes on files of the directory that are not in the page, and on references of the page without a file.
 fn notes(directory: &Path, document: &Path, named: &ReferencedFiles, files: usize) -> Vec<String> {
-    let document = place(directory, document).replace(char::is_control, "?");
+    let document = relative_path(directory, document).replace(char::is_control, "?");
     let ReferencedFiles { files: there, missing, is_cut } = named;
     let places: BTreeSet<&String> = there.iter().map(|(_, place)| place).collect();
     let fetched = places.len() + 1;
@@ -114,7 +115,7 @@ fn collect(directory: &Path, files: &mut Vec<(PathBuf, Bytes)>) -> Result<(), (P
 }
 
 /// A file's path below the directory: `images/a.gif`.
-fn place(directory: &Path, path: &Path) -> String {
+fn relative_path(directory: &Path, path: &Path) -> String {
     let below = path.strip_prefix(directory).unwrap_or(path);
     let parts: Vec<_> = below.iter().map(|part| part.to_string_lossy()).collect();
     parts.join("/")

@@ -204,7 +204,7 @@ const CHROMINANCE: [u8; 64] = [
 mod tests {
     use super::*;
     use crate::picture::Frame;
-    use crate::picture::tests::blinking;
+    use crate::picture::tests::two_frames;
     use crate::still;
 
     /// Waves of colour on a canvas that is not a multiple of the block size.
@@ -242,8 +242,8 @@ mod tests {
 
     #[test]
     fn animations_and_transparent_pictures_have_no_jpeg() {
-        assert_eq!(encode(&blinking(false), 50), None);
-        let mut still = blinking(true);
+        assert_eq!(encode(&two_frames(false), 50), None);
+        let mut still = two_frames(true);
         still.frames.truncate(1);
         assert_eq!(encode(&still, 50), None);
     }

@@ -137,7 +137,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::picture::tests::blinking;
+    use crate::picture::tests::two_frames;
 
     proptest! {
         #[test]
@@ -146,7 +146,7 @@ mod tests {
             damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
             cut in prop::option::of(any::<prop::sample::Index>()),
         ) {
-            let mut still = blinking(true);
+            let mut still = two_frames(true);
             still.frames.truncate(1);
             let jpeg = include_bytes!("still/grey.jpg").to_vec();
             let gif = b"GIF89a\x01\x00\x01\x00\x80\x00\x00\xff\x00\x00\x00\x00\x00,\x00\x00\x00\x00\x01\x00\x01\x00\x00\x02\x02D\x01\x00;";
@@ -154,7 +154,7 @@ mod tests {
                 0 => jpeg,
                 1 => gif.to_vec(),
                 2 => png::encode(&still).unwrap(),
-                _ => png::encode(&blinking(false)).unwrap(),
+                _ => png::encode(&two_frames(false)).unwrap(),
             };
             for (place, byte) in damage {
                 let place = place.index(bytes.len());
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn first_bytes_select_the_format_and_order_is_kept() {
-        let mut still = blinking(false);
+        let mut still = two_frames(false);
         still.frames.truncate(1);
         let png = png::encode(&still).unwrap();
         let sources =

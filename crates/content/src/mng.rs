@@ -33,7 +33,7 @@ fn file(picture: &Picture, gamma: Option<u32>) -> Option<Vec<u8>> {
     let header = [picture.width, picture.height, HUNDREDTHS, frames, frames, ticks, PROFILE];
     chunk(&mut out, b"MHDR", &header.map(u32::to_be_bytes).concat());
     // Number of repetitions, without a pause.
-    let plays = if picture.plays == 0 { FOR_EVER } else { picture.plays };
+    let plays = if picture.plays == 0 { ENDLESS } else { picture.plays };
     chunk(&mut out, b"TERM", &[&[3, 0][..], &0_u32.to_be_bytes(), &plays.to_be_bytes()].concat());
     if let Some(gamma) = gamma {
         chunk(&mut out, b"gAMA", &gamma.to_be_bytes());
@@ -62,7 +62,7 @@ fn file(picture: &Picture, gamma: Option<u32>) -> Option<Vec<u8>> {
 
 /// Ticks in a second: GIF's delays are hundredths of one.
 const HUNDREDTHS: u32 = 100;
-const FOR_EVER: u32 = 0x7FFF_FFFF;
+const ENDLESS: u32 = 0x7FFF_FFFF;
 
 /// Appends a chunk with its length and checksum, as PNG and MNG have them.
 pub(crate) fn chunk(out: &mut Vec<u8>, name: &[u8; 4], data: &[u8]) {
@@ -98,7 +98,7 @@ fn chunks(mut bytes: &[u8]) -> impl Iterator<Item = ([u8; 4], &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::picture::tests::blinking;
+    use crate::picture::tests::two_frames;
     use crate::png::tests::decoded;
 
     /// The images in a file, as PNGs again.
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn changed_pixels_are_drawn_over_the_previous_frame() {
-        let picture = blinking(false);
+        let picture = two_frames(false);
         let file = encode(&picture).unwrap();
         let names: Vec<_> =
             chunks(&file[8..]).map(|(name, _)| String::from_utf8(name.to_vec()).unwrap()).collect();
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn transparent_frames_begin_with_an_empty_canvas() {
-        let picture = blinking(true);
+        let picture = two_frames(true);
         let shown: Vec<_> =
             images(&encode(&picture).unwrap()).iter().flat_map(|image| decoded(image)).collect();
         assert_eq!(shown, [picture.frames[0].pixels.clone(), picture.frames[1].pixels.clone()]);

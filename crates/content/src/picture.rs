@@ -188,7 +188,7 @@ pub(super) mod tests {
     use super::*;
 
     /// Two frames of 4 by 2, a pixel changed in the second; the first column is transparent if requested.
-    pub(crate) fn blinking(is_transparent: bool) -> Picture {
+    pub(crate) fn two_frames(is_transparent: bool) -> Picture {
         let first = if is_transparent { [0; 4] } else { [9, 9, 9, 255] };
         let pixels: Vec<[u8; 4]> =
             (0..8_u8).map(|n| if n % 4 == 0 { first } else { [n, 0, 200, 255] }).collect();

@@ -149,7 +149,7 @@ fn bits(palette: &Palette) -> usize {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::picture::tests::blinking;
+    use crate::picture::tests::two_frames;
 
     /// The frames of a PNG as they are in the file, each as red, green, blue, alpha.
     pub(crate) fn decoded(file: &[u8]) -> Vec<Vec<[u8; 4]>> {
@@ -170,7 +170,7 @@ pub(super) mod tests {
     #[test]
     fn a_still_is_the_same_to_the_pixel() {
         for is_transparent in [false, true] {
-            let mut picture = blinking(is_transparent);
+            let mut picture = two_frames(is_transparent);
             picture.frames.truncate(1);
             assert_eq!(decoded(&encode(&picture).unwrap()), [picture.frames[0].pixels.clone()]);
         }
@@ -178,7 +178,7 @@ pub(super) mod tests {
 
     #[test]
     fn an_unoptimised_still_has_a_gamma_chunk_of_16_bytes() {
-        let mut picture = blinking(false);
+        let mut picture = two_frames(false);
         picture.frames.truncate(1);
         let mut plain = Vec::new();
         write(&picture, picture.palette().as_ref(), &mut plain).unwrap();
@@ -190,7 +190,7 @@ pub(super) mod tests {
 
     #[test]
     fn regress_a_rectangle_is_filtered_like_the_whole_frame() {
-        let mut picture = blinking(false);
+        let mut picture = two_frames(false);
         picture.frames.truncate(1);
         let palette = picture.palette();
         let mut whole = Vec::new();
@@ -200,7 +200,7 @@ pub(super) mod tests {
 
     #[test]
     fn an_animation_stores_changed_rectangles() {
-        let picture = blinking(true);
+        let picture = two_frames(true);
         let frames = decoded(&encode(&picture).unwrap());
         assert_eq!(frames, [picture.frames[0].pixels.clone(), vec![[255; 4]]]);
     }

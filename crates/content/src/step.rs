@@ -150,7 +150,7 @@ impl Step {
             let (form, bytes) = match &file.kind {
                 FileKind::Html | FileKind::Text => file.coded(coding, is_lower, rewritten),
                 FileKind::Picture(forms) => file.smallest(forms.in_format(format)),
-                FileKind::Other => file.as_it_is(),
+                FileKind::Other => file.unchanged(),
             };
             Part { path: file.path.clone(), form, bytes: bytes.max(1) }
         };
@@ -159,16 +159,16 @@ impl Step {
 }
 
 impl File {
-    fn as_it_is(&self) -> (&'static str, u64) {
+    fn unchanged(&self) -> (&'static str, u64) {
         ("as-it-is", self.sent.unwrap_or(self.bytes.len() as u64))
     }
 
     /// The smallest form, or the original if none is smaller.
     fn smallest(&self, forms: impl IntoIterator<Item = (&'static str, u64)>) -> (&'static str, u64) {
-        std::iter::once(self.as_it_is())
+        std::iter::once(self.unchanged())
             .chain(forms)
             .min_by_key(|(_, bytes)| *bytes)
-            .unwrap_or(self.as_it_is())
+            .unwrap_or(self.unchanged())
     }
 
     /// Text in a coding; `rewritten` replaces the original.

@@ -122,7 +122,7 @@ fn orientation(exif: &[u8]) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::picture::tests::blinking;
+    use crate::picture::tests::two_frames;
     use crate::png as writer;
 
     /// A grey pixel that every decoder reads: baseline, one block.
@@ -131,12 +131,12 @@ mod tests {
     #[test]
     fn a_png_is_read_as_it_was_written() {
         for is_transparent in [false, true] {
-            let mut picture = blinking(is_transparent);
+            let mut picture = two_frames(is_transparent);
             picture.frames.truncate(1);
             let read = of_png(&writer::encode(&picture).unwrap()).unwrap();
             assert_eq!(read.frames[0].pixels, picture.frames[0].pixels);
         }
-        let animation = of_png(&writer::encode(&blinking(false)).unwrap());
+        let animation = of_png(&writer::encode(&two_frames(false)).unwrap());
         assert_eq!(animation, Err("it is an animation (APNG)".to_owned()));
     }
 
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn damage_and_decompression_bombs_are_errors() {
-        let mut picture = blinking(false);
+        let mut picture = two_frames(false);
         picture.frames.truncate(1);
         let mut bomb = writer::encode(&picture).unwrap();
         bomb[16..24].copy_from_slice(&[0, 1, 0, 0, 0, 1, 0, 0]);

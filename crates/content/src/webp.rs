@@ -49,11 +49,11 @@ fn write(picture: &Picture, mut config: WebPConfig) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::picture::tests::blinking;
+    use crate::picture::tests::two_frames;
 
     #[test]
     fn stills_and_animations_are_the_same_to_the_pixel() {
-        let mut picture = blinking(true);
+        let mut picture = two_frames(true);
         let file = encode(&picture).unwrap();
         let animation = webp::AnimDecoder::new(&file).decode().unwrap();
         let shown: Vec<_> = animation

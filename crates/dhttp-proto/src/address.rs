@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_laboratory_only_the_impossible_is_out_of_reach() {
+    fn in_a_laboratory_only_impossible_addresses_are_refused() {
         assert_eq!(
             reached(Reach::Anywhere, &["127.0.0.1:5000", "10.0.0.1:6667", "[fd00::1]:1024"]),
             [true; 3]

@@ -175,7 +175,7 @@ impl Client {
 
     /// Stores the token that a server gave in a response over plain HTTP; `server` is the destination of requests to
     /// it. Invalid tokens are ignored.
-    pub fn learn_token(&mut self, now: Time, server: SocketAddr, token: &[u8]) {
+    pub fn store_token(&mut self, now: Time, server: SocketAddr, token: &[u8]) {
         if is_token(token) && self.config.names_port {
             self.servers.learn(server).learn_named_token(now, token);
         }
@@ -371,7 +371,7 @@ impl Client {
                 ([], true) if shows_token => known.forget_token(now),
                 ([], true) => {}
                 ([], false) => known.cache = Cache::Seen,
-                (token, true) => known.learn_token(now, token),
+                (token, true) => known.store_token(now, token),
                 (token, false) => known.cache = Cache::Gave(token.to_vec()),
             }
             self.outputs.push_back(Output::Fallback(id, Reason::Referred));

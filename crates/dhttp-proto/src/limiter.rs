@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_good_for_a_mebibyte_at_once_and_two_thirds_of_one_a_second() {
+    fn a_token_allows_a_mebibyte_immediately_and_two_thirds_of_one_a_second() {
         let mut limiter = limiter(LimiterConfig::for_tokens());
         let address = "198.51.100.1".parse().unwrap();
         let weight = units(1_232 + 28);

@@ -258,7 +258,7 @@ fn unsolicited_304_gives_no_empty_page() {
 }
 
 #[test]
-fn an_origin_that_drips_is_waited_for_as_long_as_something_comes() {
+fn a_slow_origin_is_awaited_while_bytes_arrive() {
     let house = TestServer::open(PATIENCE);
     let (status, body, head) = house.get("/drips", "");
     assert_eq!((status, &*body), (200, BODY.as_bytes()), "{head}");
@@ -288,7 +288,7 @@ fn parts_of_an_origin_that_changes_in_between_are_never_put_together() {
 }
 
 #[test]
-fn an_origin_that_changes_its_mind_is_never_mixed_up_with_itself() {
+fn versions_of_a_changing_origin_are_never_mixed() {
     let house = TestServer::open(Duration::from_secs(10));
     for round in 0..5 {
         // To a range request this origin responds with the whole, and the cache with a part of the stored response.

@@ -194,7 +194,7 @@ fn rfc9110_6_5_trailers_pass_if_accepted_and_are_not_stored() {
 }
 
 #[test]
-fn trailers_stand_behind_bodies_that_wait_in_files_too() {
+fn trailers_follow_bodies_spooled_to_files_too() {
     let body = "0123456789abcdef".repeat(40_000);
     let sent = body.clone();
     let house = TestServer::before(move |_, stream| write(stream, &chunked(&sent)));

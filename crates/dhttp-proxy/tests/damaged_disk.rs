@@ -67,7 +67,7 @@ impl Drop for TestDirectory {
 }
 
 #[test]
-fn a_damaged_store_is_set_aside_and_nothing_wrong_is_given() {
+fn a_damaged_store_is_set_aside_and_no_wrong_response_is_served() {
     let directory =
         TestDirectory(std::env::temp_dir().join(format!("roundtrip-damaged-{}", std::process::id())));
     std::fs::create_dir_all(&directory.0).unwrap();

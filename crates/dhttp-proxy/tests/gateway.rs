@@ -255,7 +255,7 @@ fn a_server_that_speaks_only_http_sees_nothing_else() {
 }
 
 #[test]
-fn a_connection_that_closed_just_then_costs_nothing_but_another() {
+fn a_connection_closed_at_that_moment_costs_only_a_new_connection() {
     let origin = scripted(vec![
         "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\none",
         "",
@@ -376,7 +376,7 @@ fn excess_connections_get_503() {
 }
 
 #[test]
-fn when_all_places_are_taken_the_longest_idle_connection_makes_way() {
+fn at_the_limit_the_longest_idle_connection_is_evicted() {
     let config = GatewayConfig { connections: 2, ..GatewayConfig::new(ClientConfig::internet()) };
     let gateway = gateway_with(config);
     let idle: Vec<_> = (0..20).map(|_| GatewayClient::new(&gateway)).collect();

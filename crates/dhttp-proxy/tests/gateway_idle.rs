@@ -36,7 +36,7 @@ fn get(program: &mut TcpStream, address: &str) -> String {
 }
 
 #[test]
-fn connections_that_are_idle_cost_no_threads_and_are_served_when_they_speak() {
+fn idle_connections_take_no_threads_and_are_served_when_they_send() {
     let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
     let response = |_: &Request<'_>| {
         let mut response = Response::text(200, "answer");

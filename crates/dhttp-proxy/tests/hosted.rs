@@ -66,7 +66,7 @@ fn an_axum_application_is_served_in_one_line() {
 }
 
 #[test]
-fn a_body_over_the_limit_is_an_error_and_not_a_flood() {
+fn a_body_over_the_limit_is_an_error() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let handler = service_handler(application(), runtime.handle().clone()).with_longest_body(1_000);
     let server = Server::start("127.0.0.1:0".parse().unwrap(), config(), handler, None).unwrap();
@@ -152,7 +152,7 @@ fn an_origin_sees_a_clean_request_and_its_responses_go_by_dhttp() {
 }
 
 #[test]
-fn regress_the_response_to_head_says_the_length_that_the_origin_says() {
+fn regress_the_response_to_head_has_the_origins_content_length() {
     let described = "HTTP/1.1 200 OK\r\nContent-Length: 12345\r\nConnection: close\r\n\r\n";
     let unknown = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n";
     let (server, _told, _runtime) =

@@ -74,7 +74,7 @@ impl Figure {
     /// Returns `None` if this is impossible, which is printed and not a failure.
     fn if_possible() -> Option<Self> {
         if !nix::unistd::geteuid().is_root() {
-            skip::because("network namespaces take root");
+            skip::report_skip("network namespaces take root");
             return None;
         }
         if !skip::has_all(&["ip", "nft", "sysctl"]) {
@@ -227,7 +227,7 @@ impl PathChoice {
     }
 }
 
-fn none_is_broken(ways: PathChoice, fetches: usize) {
+fn check_no_fetch_breaks(ways: PathChoice, fetches: usize) {
     let Some(figure) = Figure::if_possible() else { return };
     let _server = figure.serve();
     match ways {
@@ -255,39 +255,39 @@ const LOSE: &str = "nft add chain ip balance lose { type filter hook forward pri
 
 #[test]
 fn paper_figure_3_a_cache_on_one_of_two_paths_breaks_no_fetch() {
-    none_is_broken(PathChoice::EitherAtRandom, 300);
+    check_no_fetch_breaks(PathChoice::EitherAtRandom, 300);
 }
 
 #[test]
 fn paper_figure_3_routes_that_change_in_mid_flight_break_no_fetch() {
-    none_is_broken(PathChoice::Flapping, 300);
+    check_no_fetch_breaks(PathChoice::Flapping, 300);
 }
 
 #[test]
 fn where_three_of_ten_packets_are_lost_no_byte_is_wrong() {
-    none_is_broken(PathChoice::Losing, 8);
+    check_no_fetch_breaks(PathChoice::Losing, 8);
 }
 
 #[test]
 #[ignore = "ten thousand fetches; studies/proxies has what it counted"]
 fn paper_figure_3_a_cache_on_one_of_two_paths_breaks_none_of_ten_thousand() {
-    none_is_broken(PathChoice::EitherAtRandom, 10_000);
+    check_no_fetch_breaks(PathChoice::EitherAtRandom, 10_000);
 }
 
 #[test]
 #[ignore = "ten thousand fetches; studies/proxies has what it counted"]
 fn paper_figure_3_routes_that_change_in_mid_flight_break_none_of_ten_thousand() {
-    none_is_broken(PathChoice::Flapping, 10_000);
+    check_no_fetch_breaks(PathChoice::Flapping, 10_000);
 }
 
 #[test]
 #[ignore = "minutes of waiting; studies/proxies has what it counted"]
 fn where_three_of_ten_packets_are_lost_no_byte_of_a_thousand_responses_is_wrong() {
-    none_is_broken(PathChoice::Losing, 1_000);
+    check_no_fetch_breaks(PathChoice::Losing, 1_000);
 }
 
 #[test]
-fn when_the_cache_is_gone_everything_passes() {
+fn without_the_cache_everything_passes() {
     let Some(figure) = Figure::if_possible() else { return };
     let _server = figure.serve();
     let listen: SocketAddr = "0.0.0.0:3129".parse().unwrap();

@@ -34,7 +34,7 @@ fn hosts() -> Result<[Node; 3], Error> {
 #[test]
 fn intercepts_requests_over_ipv6() {
     if !nix::unistd::geteuid().is_root() {
-        return skip::because("network namespaces take root");
+        return skip::report_skip("network namespaces take root");
     }
     if !skip::has_all(&["ip", "nft", "sysctl"]) {
         return;

@@ -87,7 +87,7 @@ fn is_there(program: &str) -> bool {
 }
 
 #[test]
-fn curl_gets_datagrams_and_connections_of_the_server_and_never_knows() {
+fn curl_uses_dhttp_transparently_through_the_gateway() {
     if !is_there("curl") {
         return;
     }
@@ -113,7 +113,7 @@ fn curl_gets_datagrams_and_connections_of_the_server_and_never_knows() {
 }
 
 #[test]
-fn wget_gets_datagrams_and_connections_of_the_server_and_never_knows() {
+fn wget_uses_dhttp_transparently_through_the_gateway() {
     if !is_there("wget") {
         return;
     }

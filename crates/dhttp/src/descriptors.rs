@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_is_room_for_as_many_as_the_limit_allows() {
+    fn the_descriptor_table_grows_to_the_limit() {
         make_room();
         let status = fs::read_to_string("/proc/self/status").unwrap();
         let size: u64 =

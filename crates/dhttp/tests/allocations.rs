@@ -40,7 +40,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
 static COUNTING: CountingAllocator = CountingAllocator;
 
 #[test]
-fn a_datagram_is_answered_without_asking_for_memory() {
+fn a_datagram_gets_its_response_without_allocation() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("small.txt"), [b's'; 960]).unwrap();
     let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };

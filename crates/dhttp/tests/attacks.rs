@@ -60,7 +60,7 @@ fn received(socket: &UdpSocket) -> Option<Vec<u8>> {
 }
 
 #[test]
-fn a_client_that_proved_nothing_gets_at_most_three_bytes_for_one() {
+fn an_unvalidated_client_gets_at_most_three_bytes_for_one() {
     let server = server();
     let socket = socket(server.address());
     for length in [1, 50, 100, 200, 400, 1_000, 10_000] {

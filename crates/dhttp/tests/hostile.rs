@@ -77,7 +77,7 @@ fn says(listens: SocketAddr, id: &[u8], text: &[u8], closes: bool) {
 }
 
 /// Checks that the client, after an invalid response on a server's connection, fell back to plain HTTP and was refused.
-fn nobody_there(outcome: Outcome) {
+fn check_fallback_after_invalid_response(outcome: Outcome) {
     let why = outcome.unwrap_err();
     assert!(why.starts_with("cannot connect to 127.0.0.1:"), "{why}");
 }
@@ -86,13 +86,15 @@ fn nobody_there(outcome: Outcome) {
 fn heads_without_end_are_cut_off() {
     for text in [b"A: b\r\n".repeat(50_000), b"\r\nHTTP/1.1 100 Continue\r\n".repeat(10_000)] {
         let text = [&b"HTTP/1.1 100 Continue\r\n"[..], &text].concat();
-        nobody_there(requested(move |_, _, listens, id| says(listens, id, &text, false)));
+        check_fallback_after_invalid_response(requested(move |_, _, listens, id| {
+            says(listens, id, &text, false)
+        }));
     }
 }
 
 #[test]
-fn a_head_that_trickles_has_its_time_and_no_more() {
-    nobody_there(requested(|_, _, listens, id| {
+fn a_slow_header_section_has_its_timeout_and_no_more() {
+    check_fallback_after_invalid_response(requested(|_, _, listens, id| {
         let mut stream = TcpStream::connect(listens).unwrap();
         let _ = stream.write_all(&[id, b"HTTP/1.1 200 OK\r\n"].concat());
         trickle(&mut stream);
@@ -112,14 +114,14 @@ fn trickle(stream: &mut TcpStream) {
 
 #[test]
 fn silent_connection_is_closed_and_its_request_retried_elsewhere() {
-    nobody_there(requested(|_, _, listens, _| {
+    check_fallback_after_invalid_response(requested(|_, _, listens, _| {
         let mut stream = TcpStream::connect(listens).unwrap();
         assert!(matches!(stream.read(&mut [0]), Ok(0) | Err(_)), "the client closes it");
     }));
 }
 
 #[test]
-fn a_body_shorter_than_its_length_is_told_as_silence_or_as_an_end() {
+fn a_body_shorter_than_its_length_is_reported_as_a_timeout_or_an_early_end() {
     let half = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf";
     let silent = requested(|_, _, listens, id| says(listens, id, half, false)).unwrap_err();
     assert!(silent.ends_with("the server stalled in the middle of the response; retry"), "{silent}");
@@ -135,7 +137,7 @@ fn bytes_after_the_length_of_a_body_are_no_response() {
 }
 
 #[test]
-fn lengths_that_cannot_be_true_are_not_believed() {
+fn impossible_lengths_are_ignored() {
     for fields in [
         "Content-Length: 5\r\nContent-Length: 6\r\n",
         "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
@@ -145,7 +147,9 @@ fn lengths_that_cannot_be_true_are_not_believed() {
         "",
     ] {
         let text = format!("HTTP/1.1 200 OK\r\n{fields}\r\nhello");
-        nobody_there(requested(move |_, _, listens, id| says(listens, id, text.as_bytes(), false)));
+        check_fallback_after_invalid_response(requested(move |_, _, listens, id| {
+            says(listens, id, text.as_bytes(), false)
+        }));
     }
     let chunks = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n";
     let why = requested(|_, _, listens, id| says(listens, id, chunks, false)).unwrap_err();
@@ -173,7 +177,7 @@ fn forged_datagrams_and_ids_do_not_block_the_true_response() {
 }
 
 #[test]
-fn on_plain_http_every_end_has_its_sentence() {
+fn every_end_of_a_plain_http_exchange_has_its_sentence() {
     let why = |outcome: Outcome| outcome.unwrap_err();
     let silent = |stream: &mut TcpStream| drop(stream.read(&mut [0]));
     let reported = why(asked_plainly(silent));

@@ -45,7 +45,7 @@ fn now() -> Instant {
 }
 
 /// Checks twenty requests of the other client, each on a connection of its own: every one is served within ten seconds.
-fn the_other_is_served(server: SocketAddr) {
+fn check_other_client_is_served(server: SocketAddr) {
     for _ in 0..20 {
         let mut stream = connect(OTHER, server);
         stream.write_all(b"GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").unwrap();
@@ -70,13 +70,13 @@ fn counted(server: &Server<fn(&Request<'_>) -> Response>, name: &str, least: u64
 }
 
 #[test]
-fn twelve_thousand_idle_connections_of_one_client_keep_no_other_out() {
+fn twelve_thousand_idle_connections_of_one_client_exclude_no_other() {
     let server = server(ServerConfig::internet());
     let mut idle = Vec::new();
     for number in 0..12_000 {
         idle.push(connect(GREEDY, server.address()));
         if number % 3_000 == 2_999 {
-            the_other_is_served(server.address());
+            check_other_client_is_served(server.address());
         }
         // The client's own descriptors are limited, too: the server has closed the oldest connections.
         if idle.len() == 4_000 {
@@ -95,7 +95,7 @@ fn at_the_connection_limit_the_longest_idle_is_closed() {
     let clients = ClientLimits { connections: 1_000, ..ClientLimits::default() };
     let server = server(ServerConfig { accepted: 100, clients, ..ServerConfig::internet() });
     let idle: Vec<_> = (0..300).map(|_| connect(GREEDY, server.address())).collect();
-    the_other_is_served(server.address());
+    check_other_client_is_served(server.address());
     assert!(counted(&server, "roundtrip_dhttp_connections_closed_total{reason=\"idle\"}", 200) >= 200);
     drop(idle);
 }
@@ -127,7 +127,7 @@ fn bodies_of_one_client_take_no_more_than_its_share() {
     let mut first = [0; 12];
     stream.read_exact(&mut first).unwrap();
     assert_eq!(&first, b"HTTP/1.1 200");
-    the_other_is_served(server.address());
+    check_other_client_is_served(server.address());
     drop(streams);
     let until = now() + Duration::from_secs(10);
     while counted(&server, "roundtrip_dhttp_body_bytes", 0) > 0 {
@@ -172,7 +172,7 @@ fn slow_readers_are_closed_and_do_not_block_others() {
         for stream in &mut slow {
             let _ = stream.read(&mut [0; 90]);
         }
-        the_other_is_served(server.address());
+        check_other_client_is_served(server.address());
         pause(500);
     }
     assert_eq!(counted(&server, "roundtrip_dhttp_connections_closed_total{reason=\"slow\"}", 300), 300);

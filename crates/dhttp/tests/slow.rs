@@ -58,14 +58,14 @@ fn trickled(mut stream: TcpStream, begin: &str, part: &str) -> String {
 }
 
 #[test]
-fn a_head_that_trickles_buys_no_time() {
+fn a_slow_header_section_gets_no_extra_time() {
     let server = server(100);
     let printed = trickled(connected(&server), "GET / HTTP/1.1\r\nHost: h\r\n", "A: b\r\n");
     assert!(printed.starts_with("HTTP/1.1 408 "), "{printed}");
 }
 
 #[test]
-fn a_body_that_trickles_buys_little() {
+fn a_slow_body_gets_little_extra_time() {
     let server = server(100);
     let head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n";
     let printed = trickled(connected(&server), head, "x");
@@ -115,7 +115,7 @@ fn endless_pipelining_waits_for_its_own_responses() {
 }
 
 #[test]
-fn a_house_that_is_full_of_idlers_closes_to_newcomers_at_once_and_opens_again() {
+fn a_server_full_of_idle_connections_refuses_new_ones_immediately_and_recovers() {
     let server = server(20);
     let idlers: Vec<_> = (0..20).map(|_| connected(&server)).collect();
     // Connections are accepted in order of arrival.

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_one_says_what_it_is() {
+    fn every_cause_is_described_and_every_fault_has_a_fix() {
         for cause in Cause::ALL {
             let CauseInfo { what, fixes, is_fault, least: _ } = cause.about();
             assert!(what.ends_with('.'), "{}", cause.name());

@@ -148,7 +148,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_counted_is_what_there_is(
+        fn segments_in_flight_agree_with_brute_force(
             steps in prop::collection::vec((0_u64..4_000, 1_u64..6_000, 0_u64..8_000), 1..60),
         ) {
             let mut sender = Sender::default();

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn little_is_nothing() {
+    fn few_samples_give_no_estimate() {
         let mut pace = Pace::default();
         (1..4).for_each(|n| pace.acknowledged(Time::from_nanos(n * 1_000), 1, n, 100, false));
         assert_eq!(pace.needed(1_000_000), Duration::ZERO);

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn client_that_mostly_goes_its_own_way_waited_for_nothing() {
+    fn client_that_mostly_acts_independently_waited_for_nothing() {
         let [soon, late] = [20, 200].map(Duration::from_millis);
         let mut turns = Turns { prompt: 1, ..Turns::default() };
         turns.requests(&[0; HEAD_BYTES]);

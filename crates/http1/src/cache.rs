@@ -27,6 +27,6 @@ pub mod update;
 pub mod vary;
 
 pub use parsed_request::ParsedRequest;
-pub use policy::{Policy, ServerFailure, Times, Verdict, says_how_long};
+pub use policy::{Policy, ServerFailure, Times, Verdict, states_lifetime};
 pub use reuse::{ServedResponse, StoredResponse, reuse};
 pub use vary::Choice;

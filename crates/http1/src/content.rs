@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_coding_is_what_the_fields_say_and_there_is_one() {
+    fn exactly_one_coding_is_read_from_the_fields() {
         let of = |values: &[&str]| {
             let mut fields = Fields::new();
             values.iter().for_each(|value| fields.push("content-encoding", value).unwrap());

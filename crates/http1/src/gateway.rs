@@ -216,9 +216,9 @@ impl<'a> HopByHop<'a> {
     /// Collects those that these values of `Connection` name; the standard ones are always included.
     pub fn named_by(connection: impl Iterator<Item = &'a [u8]>) -> Self {
         // `Connection` must not remove these for the next hop (vulnerabilities such as CVE-2022-1388).
-        const NEVER_TAKEN: [&str; 6] =
+        const NEVER_REMOVED: [&str; 6] =
             ["Host", "Content-Length", "Authorization", "Cookie", "Cache-Control", "Via"];
-        Self(connection.flat_map(list).filter(|name| !is_one_of(name, &NEVER_TAKEN)).collect())
+        Self(connection.flat_map(list).filter(|name| !is_one_of(name, &NEVER_REMOVED)).collect())
     }
 
     /// Returns whether a field of this name is not forwarded.

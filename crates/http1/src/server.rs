@@ -264,7 +264,7 @@ impl ServerConnection {
             self.phase = Phase::Idle(now);
             self.advance(now);
         } else {
-            self.hang_up(now);
+            self.close_after_responses(now);
         }
     }
 
@@ -284,7 +284,7 @@ impl ServerConnection {
                 Err(found) => fault = Some(found),
             }
         }
-        unread.keep(input.len());
+        unread.retain_last(input.len());
         self.unread = unread;
         match fault {
             Some(fault) => self.refuse(now, fault),
@@ -364,11 +364,11 @@ impl ServerConnection {
         self.writes.head(|out| head.write([&NO_FIELDS; 2], out));
         self.writes.flush();
         self.send_writes();
-        self.hang_up(now);
+        self.close_after_responses(now);
     }
 
     /// Closes the connection after the last response.
-    fn hang_up(&mut self, now: Time) {
+    fn close_after_responses(&mut self, now: Time) {
         match self.config.closing {
             Closing::Careful if !self.unread.ended => {
                 self.outputs.push_back(Output::HalfClose);
@@ -403,7 +403,7 @@ impl ServerConnection {
             return;
         }
         match self.phase {
-            Phase::Idle(_) => self.hang_up(now),
+            Phase::Idle(_) => self.close_after_responses(now),
             Phase::Head(_) | Phase::Body(_) => self.refuse(now, PeerFault::TooSlow),
             Phase::Linger(_) => self.close(Output::Close),
             Phase::Answer | Phase::Closed => {}

@@ -32,22 +32,22 @@ impl Client {
         Self(ServerConnection::new(NOW, ServerConfig::default()))
     }
 
-    fn says(&mut self, bytes: impl AsRef<[u8]>) -> Vec<OutputEvent> {
+    fn receive(&mut self, bytes: impl AsRef<[u8]>) -> Vec<OutputEvent> {
         self.0.handle(NOW, Input::Received(bytes.as_ref()));
-        self.did(NOW)
+        self.poll_outputs(NOW)
     }
 
     fn ends(&mut self) -> Vec<OutputEvent> {
         self.0.handle(NOW, Input::EndOfStream);
-        self.did(NOW)
+        self.poll_outputs(NOW)
     }
 
-    fn answered(&mut self, id: u64, response: Response) -> Vec<OutputEvent> {
+    fn respond(&mut self, id: u64, response: Response) -> Vec<OutputEvent> {
         self.0.respond(NOW, RequestId(id), response).unwrap();
-        self.did(NOW)
+        self.poll_outputs(NOW)
     }
 
-    fn did(&mut self, now: Time) -> Vec<OutputEvent> {
+    fn poll_outputs(&mut self, now: Time) -> Vec<OutputEvent> {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         let mut did = Vec::new();
         loop {
@@ -104,10 +104,10 @@ fn responses_state_whether_the_connection_persists() {
         ),
     ] {
         let mut client = Client::connect();
-        assert_eq!(client.says(request), requested(0));
+        assert_eq!(client.receive(request), requested(0));
         let mut expected = vec![OutputEvent::Sent(format!("{head}Content-Length: 5\r\n\r\nhello"))];
         expected.extend((!stays).then_some(OutputEvent::HalfClosed));
-        assert_eq!(client.answered(0, hello()), expected, "{request}");
+        assert_eq!(client.respond(0, hello()), expected, "{request}");
         assert_eq!(client.ends(), [OutputEvent::Closed]);
     }
 }
@@ -115,35 +115,35 @@ fn responses_state_whether_the_connection_persists() {
 #[test]
 fn requests_sent_ahead_are_handed_over_one_at_a_time() {
     let mut client = Client::connect();
-    assert_eq!(client.says([GET, GET, &GET[..9]].concat()), requested(0));
-    let mut after_first = client.answered(0, hello());
+    assert_eq!(client.receive([GET, GET, &GET[..9]].concat()), requested(0));
+    let mut after_first = client.respond(0, hello());
     assert_eq!(after_first.split_off(1), requested(1));
     assert!(client.0.is_reading());
-    assert_eq!(client.says(&GET[9..]), []);
+    assert_eq!(client.receive(&GET[9..]), []);
     assert_eq!(client.ends(), []);
     assert!(!client.0.is_reading());
-    assert_eq!(client.answered(1, hello()).split_off(1), requested(2));
-    assert_eq!(client.answered(2, hello()).split_off(1), [OutputEvent::Closed]);
+    assert_eq!(client.respond(1, hello()).split_off(1), requested(2));
+    assert_eq!(client.respond(2, hello()).split_off(1), [OutputEvent::Closed]);
 }
 
 #[test]
 fn reading_pauses_for_a_client_that_pipelines_without_end() {
     let mut client = Client::connect();
     let pushed = (0..).take_while(|_| {
-        client.says(GET);
+        client.receive(GET);
         client.0.is_reading()
     });
     assert!((100..2_000).contains(&pushed.count()));
 }
 
 #[test]
-fn a_head_request_gets_the_head_alone() {
+fn a_head_request_gets_the_header_section_alone() {
     let mut client = Client::connect();
-    client.says("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
+    client.receive("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\n";
-    assert_eq!(client.answered(0, hello()), [OutputEvent::Sent(head.to_owned())]);
-    client.says(GET);
-    let not_modified = client.answered(1, Response::empty(304));
+    assert_eq!(client.respond(0, hello()), [OutputEvent::Sent(head.to_owned())]);
+    client.receive(GET);
+    let not_modified = client.respond(1, Response::empty(304));
     assert_eq!(not_modified, [OutputEvent::Sent("HTTP/1.1 304 Not Modified\r\n\r\n".to_owned())]);
 }
 
@@ -171,13 +171,13 @@ fn a_body_in_parts_is_chunked_or_counted_or_ends_with_the_connection() {
         ),
     ] {
         let mut client = Client::connect();
-        client.says(request);
-        let mut did = client.answered(0, streamed(body));
+        client.receive(request);
+        let mut did = client.respond(0, streamed(body));
         for part in ["hello", "", " world"] {
             client.0.send_part(RequestId(0), part.as_bytes()).unwrap();
         }
         client.0.finish(NOW, RequestId(0)).unwrap();
-        did.extend(client.did(NOW));
+        did.extend(client.poll_outputs(NOW));
         let expected = writes.into_iter().map(|write| match write {
             "(end)" => OutputEvent::HalfClosed,
             write => OutputEvent::Sent(write.to_owned()),
@@ -191,18 +191,18 @@ fn a_request_with_a_body_is_handed_over_in_parts() {
     let mut client = Client::connect();
     let head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n";
     assert_eq!(
-        client.says(format!("{head}he")),
+        client.receive(format!("{head}he")),
         [OutputEvent::Requested(0, "/".to_owned()), OutputEvent::Body("he".to_owned())]
     );
-    assert_eq!(client.says("llo"), [OutputEvent::Body("llo".to_owned()), OutputEvent::Ended(0)]);
+    assert_eq!(client.receive("llo"), [OutputEvent::Body("llo".to_owned()), OutputEvent::Ended(0)]);
 }
 
 #[test]
 fn response_before_the_end_of_its_request_is_the_last() {
     let mut client = Client::connect();
-    client.says("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhe");
-    assert_eq!(client.answered(0, Response::empty(413)).split_off(1), [OutputEvent::HalfClosed]);
-    assert_eq!(client.says("llo"), []);
+    client.receive("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhe");
+    assert_eq!(client.respond(0, Response::empty(413)).split_off(1), [OutputEvent::HalfClosed]);
+    assert_eq!(client.receive("llo"), []);
     assert_eq!(client.ends(), [OutputEvent::Closed]);
 }
 
@@ -224,13 +224,13 @@ fn bad_request_gets_400_and_is_read_no_further() {
         ("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip\r\n\r\n", PeerFault::TransferEncoding, 501),
     ] {
         let mut client = Client::connect();
-        let did = client.says(request);
+        let did = client.receive(request);
         assert_eq!(did[0], OutputEvent::Complained(fault), "{request:?}");
         let OutputEvent::Sent(response) = &did[1] else { panic!("{did:?}") };
         assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{response}");
         assert!(response.ends_with("\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"), "{response}");
         assert_eq!(did[2..], [OutputEvent::HalfClosed]);
-        assert_eq!(client.says(GET), []);
+        assert_eq!(client.receive(GET), []);
     }
 }
 
@@ -238,27 +238,27 @@ fn bad_request_gets_400_and_is_read_no_further() {
 fn truncated_request_is_aborted() {
     let post = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
     let mut client = Client::connect();
-    client.says(post);
-    let did = client.says("nonsense\r\n");
+    client.receive(post);
+    let did = client.receive("nonsense\r\n");
     assert_eq!(did[..2], [OutputEvent::Complained(PeerFault::Chunk), OutputEvent::Aborted(0)]);
     assert_eq!(client.0.respond(NOW, RequestId(0), hello()), Err(Misuse::NotAwaited(RequestId(0))));
 
     let mut client = Client::connect();
-    client.says(post);
+    client.receive(post);
     let did = client.ends();
     assert_eq!(did[..2], [OutputEvent::Complained(PeerFault::Truncated), OutputEvent::Aborted(0)]);
     assert_eq!(did[3..], [OutputEvent::Closed]);
 
     let mut client = Client::connect();
-    client.says(post);
-    client.answered(0, streamed(ResponseBody::Unknown));
-    let did = client.says("nonsense\r\n");
+    client.receive(post);
+    client.respond(0, streamed(ResponseBody::Unknown));
+    let did = client.receive("nonsense\r\n");
     assert_eq!(did, [OutputEvent::Complained(PeerFault::Chunk), OutputEvent::Aborted(0), OutputEvent::Reset]);
 
     let mut client = Client::connect();
-    client.says(GET);
+    client.receive(GET);
     client.0.handle(NOW, Input::Reset);
-    assert_eq!(client.did(NOW), [OutputEvent::Aborted(0), OutputEvent::Closed]);
+    assert_eq!(client.poll_outputs(NOW), [OutputEvent::Aborted(0), OutputEvent::Closed]);
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn rfc9110_10_1_1_expectations_with_a_body_get_100() {
         ("POST / HTTP/1.0\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n", false),
         ("GET / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n\r\n", false),
     ] {
-        let did = Client::connect().says(request);
+        let did = Client::connect().receive(request);
         assert_eq!(did.contains(&leave()), gets_leave, "{request}: {did:?}");
     }
 }
@@ -283,21 +283,21 @@ fn rfc9110_15_2_interim_responses_are_sent_immediately_and_only_before_the_final
     hints.push("Link", "</a>").unwrap();
     let mut client = Client::connect();
     assert_eq!(client.0.interim(id, 103, &hints), Err(Misuse::NotAwaited(id)));
-    client.says(GET);
+    client.receive(GET);
     for status in [99, 101, 200] {
         assert_eq!(client.0.interim(id, status, &hints), Err(Misuse::Status(status)));
     }
     client.0.interim(id, 103, &hints).unwrap();
     assert_eq!(
-        client.did(NOW),
+        client.poll_outputs(NOW),
         [OutputEvent::Sent("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n".to_owned())]
     );
     client.0.respond(NOW, id, streamed(ResponseBody::Length(3))).unwrap();
     assert_eq!(client.0.interim(id, 103, &hints), Err(Misuse::OutOfOrder(id)));
     let mut old = Client::connect();
-    old.says("GET / HTTP/1.0\r\n\r\n");
+    old.receive("GET / HTTP/1.0\r\n\r\n");
     old.0.interim(id, 103, &hints).unwrap();
-    assert_eq!(old.did(NOW), []);
+    assert_eq!(old.poll_outputs(NOW), []);
 }
 
 #[test]
@@ -311,12 +311,12 @@ fn rfc9112_7_1_2_trailers_only_follow_chunks() {
         (b"GET / HTTP/1.0\r\n\r\n", ResponseBody::Unknown, "x"),
     ] {
         let mut client = Client::connect();
-        client.says(request);
+        client.receive(request);
         client.0.respond(NOW, id, streamed(body)).unwrap();
         client.0.send_part(id, b"x").unwrap();
         client.0.finish_with(NOW, id, &trailers).unwrap();
         let sent: String = client
-            .did(NOW)
+            .poll_outputs(NOW)
             .into_iter()
             .filter_map(|did| match did {
                 OutputEvent::Sent(text) => Some(text),
@@ -345,16 +345,16 @@ fn rejects_responses_that_would_not_arrive_as_meant() {
     assert_eq!(server.send_part(id, b"four"), Err(Misuse::TooLong(id)));
     server.send_part(id, b"tw").unwrap();
     assert_eq!(server.finish(NOW, id), Err(Misuse::TooShort(id)));
-    assert_eq!(client.did(NOW).last(), Some(&OutputEvent::Reset));
+    assert_eq!(client.poll_outputs(NOW).last(), Some(&OutputEvent::Reset));
 }
 
 #[test]
 fn empty_line_before_the_end_is_ignored() {
     let mut client = Client::connect();
-    assert_eq!(client.says("\r\n"), []);
+    assert_eq!(client.receive("\r\n"), []);
     assert_eq!(client.ends(), [OutputEvent::Closed]);
     let mut client = Client::connect();
-    assert_eq!(client.says("\r"), []);
+    assert_eq!(client.receive("\r"), []);
     assert_eq!(client.ends()[0], OutputEvent::Complained(PeerFault::Truncated));
 }
 
@@ -363,20 +363,20 @@ fn timeouts_depend_on_the_awaited_event() {
     let ConnectionTimeouts { idle, request, least_rate: _, linger } = ConnectionTimeouts::default();
     let mut client = Client::connect();
     assert_eq!(client.deadline(), Some(NOW + idle));
-    assert_eq!(client.did(NOW + idle), [OutputEvent::HalfClosed]);
-    assert_eq!(client.did(NOW + idle + linger), [OutputEvent::Closed]);
+    assert_eq!(client.poll_outputs(NOW + idle), [OutputEvent::HalfClosed]);
+    assert_eq!(client.poll_outputs(NOW + idle + linger), [OutputEvent::Closed]);
     assert_eq!(client.deadline(), None);
 
     let mut client = Client::connect();
-    client.says(&GET[..3]);
+    client.receive(&GET[..3]);
     client.0.handle(NOW + Duration::from_secs(1), Input::Received(&GET[3..9]));
     assert_eq!(client.deadline(), Some(NOW + request), "a slow head does not buy itself time");
-    let did = client.did(NOW + request);
+    let did = client.poll_outputs(NOW + request);
     assert_eq!(did[0], OutputEvent::Complained(PeerFault::TooSlow));
     assert!(matches!(&did[1], OutputEvent::Sent(response) if response.starts_with("HTTP/1.1 408 ")));
 
     let mut client = Client::connect();
-    client.says(GET);
+    client.receive(GET);
     assert_eq!(client.deadline(), None, "an application may take as long as it likes");
 }
 
@@ -385,20 +385,20 @@ fn slow_body_times_out_and_steady_body_gets_more_time() {
     let request = ConnectionTimeouts::default().request;
     let head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100000\r\n\r\n";
     let mut client = Client::connect();
-    client.says(head);
+    client.receive(head);
     let mut now = NOW;
     for _ in 0..29 {
         now += Duration::from_secs(1);
         client.0.handle(now, Input::Received(b"x"));
-        client.did(now);
+        client.poll_outputs(now);
     }
     let end = NOW + request + Duration::from_millis(29 * 2);
     assert_eq!(client.deadline(), Some(end), "a byte a second buys two milliseconds");
-    assert_eq!(client.did(end)[0], OutputEvent::Complained(PeerFault::TooSlow));
+    assert_eq!(client.poll_outputs(end)[0], OutputEvent::Complained(PeerFault::TooSlow));
 
     let mut client = Client::connect();
-    client.says(head);
+    client.receive(head);
     client.0.handle(now, Input::Received(&[b'x'; 90_000]));
-    assert_eq!(client.did(now).len(), 1);
+    assert_eq!(client.poll_outputs(now).len(), 1);
     assert_eq!(client.deadline(), Some(now + request), "no more than the patience itself");
 }

@@ -15,7 +15,7 @@ pub enum Bottleneck {
     Nothing,
     /// The server left more requests without a response than before.
     Server,
-    /// This host's kernel dropped datagrams.
+    /// Datagrams dropped by this host's kernel.
     Network,
     /// Requests were sent late, or a thread was busy all the time.
     Generator,
@@ -177,7 +177,7 @@ fn failed(record: &Record) -> String {
 }
 
 /// CPU time of the calling thread.
-pub(crate) fn processor() -> Duration {
+pub(crate) fn thread_cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
     seconds + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0))
@@ -244,7 +244,7 @@ mod tests {
             for number in 0..100 {
                 let when = Duration::from_millis(number);
                 record.due(when, lateness);
-                record.answered(when, 1, Channel::Udp, took, lateness + took);
+                record.count_response(when, 1, Channel::Udp, took, lateness + took);
             }
             record
         };

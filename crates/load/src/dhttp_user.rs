@@ -78,8 +78,8 @@ impl DhttpUser {
     }
 
     /// Stores the token of a response over plain HTTP.
-    pub(crate) fn learn_token(&mut self, now: Time, token: &[u8]) {
-        self.machine.learn_token(now, self.server, token);
+    pub(crate) fn store_token(&mut self, now: Time, token: &[u8]) {
+        self.machine.store_token(now, self.server, token);
     }
 
     /// The port to name in requests over plain HTTP.
@@ -214,7 +214,7 @@ impl DhttpUser {
     }
 
     /// Times out requests sent before `long_ago`.
-    pub(crate) fn give_up(&mut self, long_ago: Time, turn: &mut TurnResults<'_>) {
+    pub(crate) fn expire_requests(&mut self, long_ago: Time, turn: &mut TurnResults<'_>) {
         let late = self.requested.iter().filter(|(_, requested)| requested.pending.sent < long_ago);
         let late: Vec<Id> = late.map(|(id, _)| *id).collect();
         for id in late {

@@ -126,7 +126,7 @@ impl Http1Connection {
 
     /// Events to wait for.
     pub(crate) fn interest(&self) -> EventFlags {
-        if self.is_open && !self.transport.wants_room(self.out.len() - self.taken) {
+        if self.is_open && !self.transport.wants_writable(self.out.len() - self.taken) {
             EventFlags::IN
         } else {
             EventFlags::IN | EventFlags::OUT

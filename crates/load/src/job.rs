@@ -110,7 +110,7 @@ impl Requests<'_> {
     }
 
     /// Number of different requests with results of their own; 0 where there is one, or too many.
-    pub(crate) fn told_apart(&self) -> usize {
+    pub(crate) fn separate_requests(&self) -> usize {
         match self {
             Self::List(list, _) if (2..=MAX_SEPARATE_REQUESTS).contains(&list.len()) => list.len(),
             Self::List(..) | Self::Site(_) => 0,

@@ -13,7 +13,7 @@ use crate::log::{Log, RunParameters};
 /// Error of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MergeError {
-    /// There are no results.
+    /// No results.
     Nothing,
     /// A result is of another run than the first.
     Other {

@@ -31,7 +31,7 @@ pub enum Refusal {
     NoAnswer(String),
     /// Its certificate cannot be verified.
     Certificate(String),
-    /// It speaks TLS, but offers another protocol in it than the one with this name.
+    /// TLS that negotiates another protocol than the one with this name.
     Another(&'static str),
     /// Its response is not in the protocol with this name.
     NotThis(&'static str),

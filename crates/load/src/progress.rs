@@ -149,12 +149,12 @@ impl ProgressSender {
     }
 
     /// Records the service time of a response.
-    pub(crate) fn answered(&mut self, experienced: Duration) {
+    pub(crate) fn record_response(&mut self, experienced: Duration) {
         self.experienced.saturating_record(experienced.as_nanos());
     }
 
     /// Reports the seconds that are complete and not reported yet.
-    pub(crate) fn tell(&mut self, since_beginning: Duration, record: &Record, connections: u64) {
+    pub(crate) fn report(&mut self, since_beginning: Duration, record: &Record, connections: u64) {
         while Duration::from_secs(self.reported + 1) <= since_beginning {
             let place = usize::try_from(self.reported).unwrap_or(usize::MAX);
             let reported = SecondReport {
@@ -162,7 +162,7 @@ impl ProgressSender {
                 second: record.seconds.get(place).cloned().unwrap_or_default(),
                 experienced: std::mem::replace(&mut self.experienced, latencies()),
                 late: std::mem::take(&mut self.late),
-                came: self.came(record, connections),
+                came: self.counts_since_report(record, connections),
             };
             self.reported += 1;
             // A receiver that is gone has ended the run.
@@ -170,7 +170,7 @@ impl ProgressSender {
         }
     }
 
-    fn came(&mut self, record: &Record, connections: u64) -> CountsSinceReport {
+    fn counts_since_report(&mut self, record: &Record, connections: u64) -> CountsSinceReport {
         let Record { channels, troubles, .. } = record;
         let now = CountsSinceReport { channels: channels.clone(), troubles: troubles.clone(), connections };
         let before = std::mem::replace(&mut self.before, now);
@@ -206,7 +206,7 @@ impl Stop {
     }
 
     /// Whether it is set.
-    pub(crate) fn is_said(&self) -> bool {
+    pub(crate) fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -224,19 +224,19 @@ mod tests {
         let [early, late] = [500, 3_100].map(Duration::from_millis);
         let mut record = Record::default();
         record.due(early, Duration::ZERO);
-        record.answered(early, 10, Channel::Udp, early, early);
-        one.answered(early);
-        one.tell(Duration::from_millis(1_001), &record, 2);
-        other.tell(Duration::from_millis(900), &record, 2);
+        record.count_response(early, 10, Channel::Udp, early, early);
+        one.record_response(early);
+        one.report(Duration::from_millis(1_001), &record, 2);
+        other.report(Duration::from_millis(900), &record, 2);
         let mut progress = Progress::default();
         from.try_iter().for_each(|reported| progress.add(reported));
         assert_eq!((progress.over, progress.seconds[0].answered, progress.connections), (1, 1, 2));
         assert_eq!(progress.experienced.as_ref().unwrap().len(), 1);
         // The other's first second had more requests, and they left two seconds late.
-        other.tell(Duration::from_millis(1_100), &record, 2);
+        other.report(Duration::from_millis(1_100), &record, 2);
         record.due(early, late);
         other.due(early, late);
-        other.tell(Duration::from_millis(3_200), &record, 3);
+        other.report(Duration::from_millis(3_200), &record, 3);
         from.try_iter().for_each(|reported| progress.add(reported));
         let first = &progress.seconds[0];
         assert_eq!((first.due, first.late, first.answered), (3, 1, 2));

@@ -52,11 +52,11 @@ pub enum FailureReason {
     Garbage,
     /// Its status does not count as success.
     Status,
-    /// It had another length than the plan's file.
+    /// A response of another length than the plan's file.
     Size,
-    /// It did not come before the timeout.
+    /// No response before the timeout.
     Timeout,
-    /// This host had no socket or port left.
+    /// No free socket or port on this host.
     Exhausted,
 }
 
@@ -228,7 +228,7 @@ impl Default for RequestStats {
 
 impl Record {
     /// A record with separate results for this number of requests.
-    pub(crate) fn telling_apart(requests: usize) -> Self {
+    pub(crate) fn with_separate_results(requests: usize) -> Self {
         Self { requests: vec![RequestStats::default(); requests], ..Self::default() }
     }
 
@@ -238,7 +238,7 @@ impl Record {
     }
 
     /// Counts a success of one of the separate requests.
-    pub(crate) fn answered_one(&mut self, number: u32, intended: Duration) {
+    pub(crate) fn count_separate_response(&mut self, number: u32, intended: Duration) {
         if let Some(request) = self.requests.get_mut(number as usize) {
             request.answered += 1;
             request.intended.saturating_record(intended.as_nanos());
@@ -281,7 +281,7 @@ impl Record {
     }
 
     /// Counts a complete response.
-    pub(crate) fn answered(
+    pub(crate) fn count_response(
         &mut self,
         when: Duration,
         bytes: u64,
@@ -408,7 +408,7 @@ mod tests {
         let mut record = Record { elapsed: Duration::from_millis(5_001), ..Record::default() };
         for number in 0..20_000 {
             let when = Duration::from_nanos(number * 250_050);
-            record.answered(when, 1, Channel::TcpClient, Duration::ZERO, Duration::ZERO);
+            record.count_response(when, 1, Channel::TcpClient, Duration::ZERO, Duration::ZERO);
         }
         assert_eq!(record.seconds.len(), 6);
         assert!((record.responses_per_second() - 3_999.2).abs() < 0.1, "{}", record.responses_per_second());
@@ -420,7 +420,7 @@ mod tests {
             let mut record = Record::default();
             let (when, took) = (Duration::from_millis(millis), Duration::from_millis(millis));
             record.due(when, Duration::from_millis(millis / 1_000));
-            record.answered(when, 10, Channel::Udp, took, took + took);
+            record.count_response(when, 10, Channel::Udp, took, took + took);
             record.failed(when, FailureReason::Timeout);
             record
         };

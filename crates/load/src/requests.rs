@@ -48,7 +48,7 @@ pub enum RequestError {
     Field(String),
     /// The field is set by the generator itself.
     Reserved(String),
-    /// There are more fields than the maximum.
+    /// More fields than the maximum.
     TooManyFields,
     /// The value of `Host` is not a host.
     Host(String),

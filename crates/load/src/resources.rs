@@ -82,7 +82,7 @@ impl std::error::Error for MissingResource {}
 /// # Errors
 /// [`MissingResource`], with the needed and the available amount.
 pub fn check(job: &Job<'_>, config: &Config) -> Result<(), MissingResource> {
-    needs(job, config).fit(&there())
+    needs(job, config).fit(&of_this_host())
 }
 
 impl Resources {
@@ -148,7 +148,7 @@ const fn bytes_of_user(config: &Config) -> u64 {
 }
 
 /// Resources of this host; an unknown one counts as sufficient.
-fn there() -> Resources {
+fn of_this_host() -> Resources {
     Resources { files: allowed_files(), ports: given_ports(), bytes: free_memory() }
 }
 
@@ -287,8 +287,8 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_reports_its_resources() {
-        let Resources { files, ports, bytes } = there();
+    fn this_host_reports_its_resources() {
+        let Resources { files, ports, bytes } = of_this_host();
         assert!(
             files > 16 && ports < 65_536 && bytes < u64::MAX,
             "{files} files, {ports} ports, {bytes} bytes"

@@ -34,7 +34,7 @@ use crate::worker::{Queue, Worker};
 /// Reason why a run did not begin.
 #[derive(Debug)]
 pub enum Error {
-    /// This host lacks a resource.
+    /// A resource that this host lacks.
     MissingResource(MissingResource),
     /// The system gave no socket, port or thread.
     System(io::Error),
@@ -154,7 +154,7 @@ pub fn run_until<'a>(
     }
     descriptors::make_room();
     let mut record = Record::default();
-    let mut dropped = vec![thrown_away()];
+    let mut dropped = vec![dropped_datagrams()];
     thread::scope(|scope| {
         // No thread begins before all of them exist: where the system provides fewer, nothing is sent.
         let workers: Vec<_> = parts
@@ -189,7 +189,7 @@ pub fn run_until<'a>(
                 Ok(reported) => progress.add(reported),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) if is_told => {
-                    let (before, now) = (dropped.last().copied().unwrap_or(0), thrown_away());
+                    let (before, now) = (dropped.last().copied().unwrap_or(0), dropped_datagrams());
                     progress.dropped(over - 1, now.saturating_sub(before));
                     dropped.push(now);
                     is_told = false;
@@ -210,7 +210,7 @@ pub fn run_until<'a>(
         }
         io::Result::Ok(())
     })?;
-    dropped.push(thrown_away());
+    dropped.push(dropped_datagrams());
     for (second, pair) in (0_u64..).zip(dropped.windows(2)) {
         if let [before, after] = pair
             && after > before
@@ -262,7 +262,7 @@ fn secret() -> io::Result<Seed> {
 }
 
 /// Datagrams dropped for lack of buffers, incoming and outgoing, in this network namespace so far (proc(5)).
-fn thrown_away() -> u64 {
+fn dropped_datagrams() -> u64 {
     // Of this thread's namespace: others may be in other namespaces.
     let udp = fs::read_to_string("/proc/thread-self/net/snmp").unwrap_or_default();
     let mut lines = udp.lines().filter_map(|line| line.strip_prefix("Udp: "));

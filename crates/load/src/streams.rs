@@ -49,7 +49,7 @@ pub(crate) struct Streams {
 struct StreamConnection {
     /// Sender of orders; `None`: it takes no more requests.
     orders: Option<UnboundedSender<StreamRequest>>,
-    under_way: u64,
+    in_flight: u64,
     served: u64,
     /// Time since which it is idle.
     idle: Option<Time>,
@@ -88,15 +88,15 @@ impl Streams {
         let number = self.number();
         let Pending { number: request, is_conditional, .. } = pending;
         self.requested.insert(number, PendingStream { pending, line });
-        if let Some(StreamConnection { orders: Some(orders), under_way, idle, .. }) =
+        if let Some(StreamConnection { orders: Some(orders), in_flight, idle, .. }) =
             self.lines.get_mut(&line)
         {
-            *under_way += 1;
+            *in_flight += 1;
             *idle = None;
             if let Err(unsent) = orders.send(StreamRequest { number, request, is_conditional }) {
                 // Its task has ended, and has reported that.
                 let StreamRequest { number, .. } = unsent.0;
-                reactor.reporter(self.number).tell(Report::Came(number, StreamOutcome::Broken(false)));
+                reactor.reporter(self.number).send_report(Report::Came(number, StreamOutcome::Broken(false)));
             }
         }
         free.is_none()
@@ -107,8 +107,8 @@ impl Streams {
     fn free(&self) -> Option<u64> {
         let open = self.lines.iter().filter(|(_, line)| line.orders.is_some());
         let count = open.clone().count();
-        let (number, best) = open.min_by_key(|(_, line)| line.under_way)?;
-        (best.under_way == 0 || count >= self.connections).then_some(*number)
+        let (number, best) = open.min_by_key(|(_, line)| line.in_flight)?;
+        (best.in_flight == 0 || count >= self.connections).then_some(*number)
     }
 
     fn open(&mut self, reactor: &Reactor, open: &Gauge, may_early: bool) -> u64 {
@@ -118,7 +118,7 @@ impl Streams {
         let task = ConnectionTask { number, site, orders: taken, reporter, open };
         self.own.begin(task, reactor.runtime(), may_early);
         self.lines
-            .insert(number, StreamConnection { orders: Some(orders), under_way: 0, served: 0, idle: None });
+            .insert(number, StreamConnection { orders: Some(orders), in_flight: 0, served: 0, idle: None });
         number
     }
 
@@ -138,17 +138,23 @@ impl Streams {
                 ReportOutcome::Nothing
             }
             Report::Came(number, came) => match self.requested.remove(&number) {
-                Some(PendingStream { pending, line }) => self.came(now, pending, line, came),
+                Some(PendingStream { pending, line }) => self.finish_request(now, pending, line, came),
                 // It has timed out before.
                 None => ReportOutcome::Nothing,
             },
         }
     }
 
-    fn came(&mut self, now: Time, pending: Pending, number: u64, came: StreamOutcome) -> ReportOutcome {
+    fn finish_request(
+        &mut self,
+        now: Time,
+        pending: Pending,
+        number: u64,
+        came: StreamOutcome,
+    ) -> ReportOutcome {
         let Some(line) = self.lines.get_mut(&number) else { return ReportOutcome::Nothing };
-        line.under_way = line.under_way.saturating_sub(1);
-        if line.under_way == 0 {
+        line.in_flight = line.in_flight.saturating_sub(1);
+        if line.in_flight == 0 {
             line.idle = Some(now);
         }
         let turn = match came {
@@ -176,7 +182,7 @@ impl Streams {
                 ReportOutcome::Over(pending, Err(trouble), Channel::TcpClient)
             }
         };
-        if self.keeps == Some(Duration::ZERO) && line.under_way == 0 {
+        if self.keeps == Some(Duration::ZERO) && line.in_flight == 0 {
             line.orders = None;
         }
         self.forget(number);
@@ -185,7 +191,7 @@ impl Streams {
 
     /// Removes a connection that takes no requests and has none in flight.
     fn forget(&mut self, number: u64) {
-        let is_over = |line: &StreamConnection| line.orders.is_none() && line.under_way == 0;
+        let is_over = |line: &StreamConnection| line.orders.is_none() && line.in_flight == 0;
         if self.lines.get(&number).is_some_and(is_over) {
             self.lines.remove(&number);
         }
@@ -193,16 +199,16 @@ impl Streams {
 
     /// Closes idle connections.
     pub(crate) fn close(&mut self) {
-        self.lines.retain(|_, line| line.under_way > 0);
+        self.lines.retain(|_, line| line.in_flight > 0);
     }
 
     /// Closes connections that have been idle for `keeps`.
     pub(crate) fn close_idle(&mut self, now: Time, keeps: Duration) {
-        self.lines.retain(|_, line| line.under_way > 0 || line.idle.is_none_or(|since| since + keeps > now));
+        self.lines.retain(|_, line| line.in_flight > 0 || line.idle.is_none_or(|since| since + keeps > now));
     }
 
     /// Times out requests sent before `long_ago`: connections enforce the timeout themselves, except at the end of a run.
-    pub(crate) fn give_up(&mut self, long_ago: Time) -> Vec<Pending> {
+    pub(crate) fn expire_requests(&mut self, long_ago: Time) -> Vec<Pending> {
         if long_ago < Time::MAX {
             return Vec::new();
         }

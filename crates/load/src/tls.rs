@@ -27,7 +27,7 @@ pub struct Security {
 pub enum Trust {
     /// The system's CA certificates.
     System,
-    /// These CA certificates.
+    /// The given CA certificates.
     Authorities(Vec<CertificateDer<'static>>),
     /// Any certificate, for servers with a self-signed one.
     Unverified,

@@ -201,7 +201,7 @@ impl User {
     }
 
     /// Times out requests sent before `long_ago`, and checks for free sockets.
-    pub(crate) fn give_up(&mut self, now: Time, long_ago: Time, common: &mut ThreadContext) {
+    pub(crate) fn expire_requests(&mut self, now: Time, long_ago: Time, common: &mut ThreadContext) {
         if let Some(pair) = self.pair.as_mut().filter(|pair| pair.is_short()) {
             pair.try_again();
             set_listener_events(pair, self.number, EventFlags::IN, common);
@@ -216,10 +216,10 @@ impl User {
         outcomes.extend(
             self.waiting.drain(..late).map(|pending| Outcome::Done(pending, Err(FailureReason::Timeout))),
         );
-        let late = self.streams.as_mut().map(|streams| streams.give_up(long_ago)).unwrap_or_default();
+        let late = self.streams.as_mut().map(|streams| streams.expire_requests(long_ago)).unwrap_or_default();
         outcomes.extend(late.into_iter().map(|pending| Outcome::Done(pending, Err(FailureReason::Timeout))));
         self.settle(outcomes, Channel::TcpClient, common);
-        self.turn(now, common, |pair, turn| pair.give_up(long_ago, turn));
+        self.turn(now, common, |pair, turn| pair.expire_requests(long_ago, turn));
         self.dispatch(now, common);
     }
 
@@ -279,7 +279,7 @@ impl User {
         let mut outcomes = Vec::new();
         let is_there = line.ready(now, buffer, &mut outcomes);
         if let (Some(pair), Some(token)) = (&mut self.pair, line.take_token()) {
-            pair.learn_token(now, &token);
+            pair.store_token(now, &token);
         }
         if !is_there {
             *place = None;
@@ -313,7 +313,7 @@ impl User {
     fn dispatch(&mut self, now: Time, common: &mut ThreadContext) {
         let depth = if common.config.protocol == Protocol::Pipelined { DEPTH } else { 1 };
         while let Some(pending) = self.waiting.front().copied() {
-            let Some(place) = self.place(depth, common.config.connections) else { return };
+            let Some(place) = self.choose_connection(depth, common.config.connections) else { return };
             self.waiting.pop_front();
             let pending = Pending { sent: now, ..pending };
             if self.lines[place].is_none() {
@@ -347,7 +347,7 @@ impl User {
     }
 
     /// The connection for the next request: an idle one, a new one, or with pipelining the one with the fewest requests.
-    fn place(&mut self, depth: usize, connections: usize) -> Option<usize> {
+    fn choose_connection(&mut self, depth: usize, connections: usize) -> Option<usize> {
         let requested = |line: &Option<Http1Connection>| line.as_ref().map(Http1Connection::requested);
         let best = self
             .lines

@@ -15,7 +15,7 @@ use wire::seed::Random;
 use wire::{Duration, Time};
 use workload::plan::{ObjectRequest, PageStart};
 
-use crate::bottleneck::processor;
+use crate::bottleneck::thread_cpu_time;
 use crate::http1_connection::{Pending, Response};
 use crate::job::{Job, Turns};
 use crate::ports;
@@ -39,7 +39,7 @@ pub(crate) struct Worker<'a> {
     record: Record,
     /// Due times of requests that have not been sent yet.
     held: Vec<Time>,
-    under_way: u64,
+    in_flight: u64,
     /// Time of the next check for timeouts, and the users to check then.
     sweeps: Time,
     swept: usize,
@@ -112,11 +112,11 @@ const AFTER_FAILURE: Duration = Duration::from_millis(10);
 /// Busy-waiting time before something is due: more than the kernel needs to wake a thread.
 const AWAKE: Duration = Duration::from_micros(60);
 /// Maximum number of datagrams received in a row before due requests are checked.
-const TAKEN_AT_ONCE: usize = 8;
+const MAX_CONSECUTIVE_DATAGRAMS: usize = 8;
 /// Slot of events at ports, which belong to no single user.
 const PORTS: u32 = u32::MAX;
 /// Number of users that are checked together, which takes a few microseconds.
-const SWEPT_AT_ONCE: usize = 64;
+const USERS_PER_SWEEP: usize = 64;
 
 impl<'a> Worker<'a> {
     /// A thread with a user for each list of pages; `ids` is an unpredictable generator.
@@ -139,8 +139,8 @@ impl<'a> Worker<'a> {
             epoll::add(&common.epoll, socket, data, EventFlags::IN)?;
         }
         let (timers, record, held) =
-            (BinaryHeap::new(), Record::telling_apart(job.requests.told_apart()), Vec::new());
-        let (under_way, opened, swept, awake) = (0, 0, 0, Duration::ZERO);
+            (BinaryHeap::new(), Record::with_separate_results(job.requests.separate_requests()), Vec::new());
+        let (in_flight, opened, swept, awake) = (0, 0, 0, Duration::ZERO);
         Ok(Self {
             job,
             clock,
@@ -152,7 +152,7 @@ impl<'a> Worker<'a> {
             ids,
             record,
             held,
-            under_way,
+            in_flight,
             sweeps: Time::ZERO,
             swept,
             awake,
@@ -177,7 +177,7 @@ impl<'a> Worker<'a> {
         let mut timeout = self.common.config.timeout;
         let (mut events, mut reports) = (Vec::with_capacity(1_024), Vec::new());
         let mut inbox = Inbox::default();
-        let (mut tick, mut busy) = (self.begins + TICK, processor());
+        let (mut tick, mut busy) = (self.begins + TICK, thread_cpu_time());
         loop {
             let now = self.clock.now();
             self.due(now);
@@ -186,12 +186,12 @@ impl<'a> Worker<'a> {
                 self.tick(now, &mut busy);
                 tick = self.next_tick(now);
             }
-            if self.stop.is_said() && now < self.ends {
+            if self.stop.is_set() && now < self.ends {
                 self.record.cut = Some(now.since(self.begins));
                 self.ends = now;
                 timeout = timeout.min(GRACE);
             }
-            if now >= self.ends && (self.under_way == 0 || now >= self.ends + timeout) {
+            if now >= self.ends && (self.in_flight == 0 || now >= self.ends + timeout) {
                 break;
             }
             self.send();
@@ -227,7 +227,7 @@ impl<'a> Worker<'a> {
         self.record.elapsed = now.since(self.begins);
         if self.record.cut.is_none() {
             for number in 0..self.users.len() {
-                self.users[number].user.give_up(now, Time::MAX, &mut self.common);
+                self.users[number].user.expire_requests(now, Time::MAX, &mut self.common);
                 self.settle(now, number, None);
             }
         }
@@ -296,7 +296,7 @@ impl<'a> Worker<'a> {
                 let wakes = seat.user.datagram(now, peer, bytes, &mut self.common);
                 self.settle(now, number, wakes);
             }
-            if index % TAKEN_AT_ONCE == TAKEN_AT_ONCE - 1 {
+            if index % MAX_CONSECUTIVE_DATAGRAMS == MAX_CONSECUTIVE_DATAGRAMS - 1 {
                 self.start_due();
             }
         }
@@ -383,7 +383,7 @@ impl<'a> Worker<'a> {
             sent: now,
             is_again: false,
         };
-        self.under_way += 1;
+        self.in_flight += 1;
         let drawn = self.ids.next_u64();
         let wakes = self.users[number].user.send_request(now, pending, drawn, &mut self.common);
         self.settle(now, number, wakes);
@@ -398,7 +398,7 @@ impl<'a> Worker<'a> {
         }
         let mut done = std::mem::take(&mut self.common.done);
         for FinishedRequest { pending, outcome, way } in done.drain(..) {
-            self.under_way -= 1;
+            self.in_flight -= 1;
             let when = now.since(self.begins);
             let judged = outcome.and_then(|Response { status, bytes }| {
                 self.record.status(status);
@@ -407,9 +407,9 @@ impl<'a> Worker<'a> {
             let there = match judged {
                 Ok(bytes) => {
                     let (experienced, intended) = (now.since(pending.sent), now.since(pending.intended));
-                    self.record.answered(when, bytes, way, experienced, intended);
-                    self.record.answered_one(pending.number, intended);
-                    self.progress.answered(experienced);
+                    self.record.count_response(when, bytes, way, experienced, intended);
+                    self.record.count_separate_response(pending.number, intended);
+                    self.progress.record_response(experienced);
                     now
                 }
                 Err(trouble) => {
@@ -457,16 +457,16 @@ impl<'a> Worker<'a> {
         }
         let (timeout, keeps) = (self.common.config.timeout, self.common.config.keeps);
         let long_ago = Time::ZERO + now.since(Time::ZERO + timeout);
-        let until = (self.swept + SWEPT_AT_ONCE).min(self.users.len());
+        let until = (self.swept + USERS_PER_SWEEP).min(self.users.len());
         for number in self.swept..until {
             if let Some(keeps) = keeps {
                 self.users[number].user.close_idle(now, keeps);
             }
-            self.users[number].user.give_up(now, long_ago, &mut self.common);
+            self.users[number].user.expire_requests(now, long_ago, &mut self.common);
             self.settle(now, number, None);
         }
         self.swept = if until == self.users.len() { 0 } else { until };
-        let rounds = self.users.len().div_ceil(SWEPT_AT_ONCE).max(1) as u64;
+        let rounds = self.users.len().div_ceil(USERS_PER_SWEEP).max(1) as u64;
         self.sweeps = now + Duration::from_nanos(TICK.as_nanos() / rounds);
     }
 
@@ -480,7 +480,7 @@ impl<'a> Worker<'a> {
 
     /// Records the time since the last tick.
     fn tick(&mut self, now: Time, busy: &mut Duration) {
-        let before = std::mem::replace(busy, processor());
+        let before = std::mem::replace(busy, thread_cpu_time());
         let since = now.since(std::mem::replace(&mut self.ticked, now));
         let worked = busy.saturating_sub(before).saturating_sub(std::mem::take(&mut self.awake));
         // The last one may be arbitrarily short, without a meaningful share.
@@ -492,6 +492,6 @@ impl<'a> Worker<'a> {
         second.open = second.open.max(self.common.open.most());
         second.opened +=
             self.common.connections - std::mem::replace(&mut self.opened, self.common.connections);
-        self.progress.tell(now.since(self.begins), &self.record, self.common.connections);
+        self.progress.report(now.since(self.begins), &self.record, self.common.connections);
     }
 }

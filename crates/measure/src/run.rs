@@ -32,7 +32,7 @@ use crate::peers::server::{RunningServer, ServerSettings};
 use crate::peers::{self, ClientProgram, InstalledProgram, RunDirectory, ServerProgram};
 use crate::profile::{Profile, Setting};
 use crate::{Error, Peers, driver, fidelity};
-use plan::{config, deadline, honoured, only_ours, plan, shape, validate};
+use plan::{config, deadline, honoured, plan, require_own_client, shape, validate};
 
 /// Observations of one run.
 #[derive(Debug)]
@@ -118,7 +118,7 @@ impl Experiment {
         } = scenario;
         honoured(programs)?;
         let (server, client) = found(scenario, peers)?;
-        only_ours(programs, peers.client)?;
+        require_own_client(programs, peers.client)?;
         fidelity::check(scenario, peers)?;
         let opener = if *protocol == Protocol::Dhttp { End::Server } else { End::Client };
         let mut profile = Profile::of(&programs.sockets(stack), network.mss, opener)?;
@@ -174,7 +174,7 @@ impl Experiment {
         let capture = capture.or(asks.1.as_ref().map(|_| WATCHED));
         let seed = Seed::new(scenario.seed.stream("run", u64::from(number)).next_u64());
         let retained = asks.1.as_ref().map(|_| RunDirectory::new().map(Arc::new)).transpose()?;
-        if self.is_asked_about() {
+        if self.is_revalidated() {
             self.visit_before(seed, retained.as_ref())?;
         }
         let laboratory = Laboratory::build(&scenario.network, profile, seed, capture)?;
@@ -187,7 +187,7 @@ impl Experiment {
         let watched = || report.capture.as_ref().map(peers::client::fetched).unwrap_or_default();
         let fetched = fetched.unwrap_or_else(watched);
         match (plan.shape, fetched.ended) {
-            (Shape::Http11Pipelined(_) | Shape::Dhttp, _) => report.reactions.keep_first(),
+            (Shape::Http11Pipelined(_) | Shape::Dhttp, _) => report.reactions.retain_first(),
             (
                 Shape::Http10 { parallel: _ }
                 | Shape::Http10KeepAlive
@@ -300,7 +300,7 @@ impl Experiment {
             (program, Some(found)) => {
                 let (program, found, site) = (*program, found.clone(), site.clone());
                 let reported =
-                    ServerSettings { programs: scenario.programs, is_asked_about: self.is_asked_about() };
+                    ServerSettings { programs: scenario.programs, is_revalidated: self.is_revalidated() };
                 let serving = server
                     .run(move || RunningServer::start(program, &found, SERVER, &site, reported, clock))?;
                 let fetched = client.run(asking);
@@ -311,7 +311,7 @@ impl Experiment {
     }
 
     /// Whether a browser revalidates, and must not consider its cached copy fresh.
-    fn is_asked_about(&self) -> bool {
+    fn is_revalidated(&self) -> bool {
         self.scenario.visit == Visit::Revalidate && self.client.1.is_some()
     }
 }

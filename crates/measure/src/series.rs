@@ -102,7 +102,7 @@ pub fn measure(
         let elapsed = outcome.as_ref().map(|outcome| outcome.run.elapsed);
         series.outcomes.extend(outcome);
         progress(series.progress(elapsed));
-        if series.is_hopeless() {
+        if series.is_too_busy() {
             break;
         }
     }
@@ -138,7 +138,7 @@ impl Series {
     }
 
     /// Whether this host is too busy to continue.
-    fn is_hopeless(&self) -> bool {
+    fn is_too_busy(&self) -> bool {
         self.outcomes.is_empty() && self.given_up >= HOPELESS
     }
 

@@ -60,17 +60,17 @@ impl Connection {
             Err(error) if error.raw_os_error() == Some(libc::EINPROGRESS) => {}
             Err(error) => return Err(error),
         }
-        Ok(Self::around(socket, false))
+        Ok(Self::from_socket(socket, false))
     }
 
     /// A connection accepted by a listener.
     pub(crate) fn accepted(socket: Socket, profile: &Profile) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         set_options(&socket, profile)?;
-        Ok(Self::around(socket, true))
+        Ok(Self::from_socket(socket, true))
     }
 
-    fn around(socket: Socket, is_open: bool) -> Self {
+    fn from_socket(socket: Socket, is_open: bool) -> Self {
         Self { socket, is_open, writes: VecDeque::new(), taken: 0, goes_on: false, ends_after_writes: false }
     }
 
@@ -101,17 +101,17 @@ impl Connection {
     /// queued.
     pub(crate) fn write(&mut self, bytes: Vec<u8>) -> io::Result<()> {
         self.writes.push_back(bytes);
-        self.write_what_waits()
+        self.write_pending()
     }
 
     /// Sets whether further writes follow immediately: then the kernel holds back a last segment that is not
     /// full, as if both were one write.
-    pub(crate) const fn go_on(&mut self, goes_on: bool) {
+    pub(crate) const fn hold_last_segment(&mut self, goes_on: bool) {
         self.goes_on = goes_on;
     }
 
     /// Passes queued writes to TCP, as far as it accepts them.
-    pub(crate) fn write_what_waits(&mut self) -> io::Result<()> {
+    pub(crate) fn write_pending(&mut self) -> io::Result<()> {
         while let Some(first) = self.writes.front() {
             let flags = libc::MSG_NOSIGNAL | if self.goes_on { libc::MSG_MORE } else { 0 };
             match self.socket.send_with_flags(first.get(self.taken..).unwrap_or_default(), flags) {

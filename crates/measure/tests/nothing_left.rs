@@ -32,7 +32,7 @@ fn main() {
     interrupted_runs_leave_nothing(&before);
     a_run_that_succeeds_leaves_nothing(&before);
     if Uid::effective().is_root() {
-        another_user_measures_or_is_told_what_is_missing(&before);
+        other_user_measures_or_gets_the_reason(&before);
     }
     println!("nothing left behind: ok");
 }
@@ -74,7 +74,7 @@ fn interrupted_runs_leave_nothing(before: &KernelState) {
         let first: Vec<_> = lines(&mut running).take(2).collect();
         assert_eq!(first, ["1", "2"]);
         // In the middle of a run: its own network, the client's and the server's.
-        assert!(comes_true(|| networks_of(running.id()) == 3), "it never had networks of its own");
+        assert!(holds_soon(|| networks_of(running.id()) == 3), "it never had networks of its own");
         kill(Pid::from_raw(running.id().cast_signed()), signal).expect("it is running");
         let status = running.wait().expect("it is our child");
         assert_eq!(status.signal(), Some(signal as i32));
@@ -89,7 +89,7 @@ fn a_run_that_succeeds_leaves_nothing(before: &KernelState) {
     assert_gone(before, "success");
 }
 
-fn another_user_measures_or_is_told_what_is_missing(before: &KernelState) {
+fn other_user_measures_or_gets_the_reason(before: &KernelState) {
     const NOBODY: u32 = 65_534;
     let program = ProgramCopy::of(&this_program());
     let mut running =
@@ -131,11 +131,11 @@ fn networks_of(process: u32) -> usize {
 /// Asserts that all new devices vanish: other programs may create some, which must be gone a moment later.
 fn assert_gone(before: &KernelState, after: &str) {
     let new = || world().difference(before).cloned().collect::<Vec<_>>();
-    assert!(comes_true(|| new().is_empty()), "after {after} there is more than before: {:?}", new());
+    assert!(holds_soon(|| new().is_empty()), "after {after} there is more than before: {:?}", new());
 }
 
 /// Whether the condition holds within 5 s.
-fn comes_true(condition: impl Fn() -> bool) -> bool {
+fn holds_soon(condition: impl Fn() -> bool) -> bool {
     (0..500).any(|_| {
         condition() || {
             wait_a_moment();

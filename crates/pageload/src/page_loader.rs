@@ -151,7 +151,7 @@ impl PageLoader {
             Input::Plain(input @ robot::Input::Received(connection, bytes)) => {
                 self.client.handle(now, client::Input::Heard(self.server.ip(), bytes.len()));
                 self.due.entry(connection).and_modify(|due| *due = now + self.stall);
-                self.learn_token(now, connection, bytes);
+                self.store_token(now, connection, bytes);
                 self.robot.handle(now, input);
             }
             Input::Plain(
@@ -165,7 +165,7 @@ impl PageLoader {
     }
 
     /// Looks for a token in the headers of a response over plain HTTP.
-    fn learn_token(&mut self, now: Time, connection: ConnectionId, bytes: &[u8]) {
+    fn store_token(&mut self, now: Time, connection: ConnectionId, bytes: &[u8]) {
         let Some(head) = self.heads.get_mut(&connection) else { return };
         head.extend_from_slice(bytes);
         loop {
@@ -178,7 +178,7 @@ impl PageLoader {
                 Ok(view) if view.status < 200 => *head = rest.to_vec(),
                 Ok(view) => {
                     if let Some(token) = view.fields.get(TOKEN_FIELD) {
-                        self.client.learn_token(now, self.server, token);
+                        self.client.store_token(now, self.server, token);
                     }
                     break;
                 }
@@ -222,7 +222,7 @@ impl PageLoader {
             let silent =
                 self.due.iter().min_by_key(|(_, due)| **due).map(|(connection, due)| (*connection, *due));
             match silent {
-                Some((connection, due)) if due <= now => self.give_up(now, connection),
+                Some((connection, due)) if due <= now => self.time_out_idle(now, connection),
                 Some(_) | None => {
                     let until = [page, channels, silent.map(|(_, due)| due)].into_iter().flatten().min();
                     return Output::Robot(robot::Output::Timeout(until));
@@ -276,7 +276,7 @@ impl PageLoader {
                     | Refusal::Credentials
                     | Refusal::TooLarge
                     | Refusal::Crowded,
-                ) => return self.fall_back(connection, self.alone(head)),
+                ) => return self.fall_back(connection, self.encode_separate(head)),
             }
         }
     }
@@ -289,7 +289,7 @@ impl PageLoader {
 
     /// Times out an idle plain HTTP connection: a server that died, and whose reset was lost, sends nothing
     /// more.
-    fn give_up(&mut self, now: Time, connection: ConnectionId) {
+    fn time_out_idle(&mut self, now: Time, connection: ConnectionId) {
         self.due.remove(&connection);
         self.heads.remove(&connection);
         self.exchanges.remove(&connection);
@@ -331,7 +331,7 @@ impl PageLoader {
                 if let Some(connection) = self.connections.remove(&id)
                     && let Some(Exchange::Asked(_, head)) = self.exchanges.remove(&connection)
                 {
-                    self.fall_back(connection, self.alone(head));
+                    self.fall_back(connection, self.encode_separate(head));
                 }
             }
             client::Output::Close(connection) => self.outputs.push_back(Output::Dismiss(connection)),
@@ -347,7 +347,7 @@ impl PageLoader {
 
     /// Encodes a request that has a connection of its own. It requests `Connection: close`, and names the port, if
     /// any, for which the server adds a token to its response.
-    fn alone(&self, mut head: RequestHead) -> Vec<u8> {
+    fn encode_separate(&self, mut head: RequestHead) -> Vec<u8> {
         head.fields.push_checked(b"Connection", b"close");
         if let Some(port) = self.client.named_port() {
             head.fields.push_checked(PORT_FIELD.as_bytes(), port.to_string().as_bytes());

@@ -255,12 +255,12 @@ impl Robot {
 
     /// Advances to the first unresolved object; the client pauses where that begins a page.
     fn advance(&mut self, now: Time) {
-        let page = self.plan.first_of_page(self.turn);
+        let page = self.plan.first_object_of_page(self.turn);
         while self.resolved.get(self.turn) == Some(&true) {
             self.turn += 1;
         }
         let Plan { pause, idle, .. } = self.plan;
-        if self.plan.first_of_page(self.turn) > page && pause > Duration::ZERO {
+        if self.plan.first_object_of_page(self.turn) > page && pause > Duration::ZERO {
             self.resumes = Some(now + pause);
             self.idle_until = idle.filter(|idle| *idle < pause).map(|idle| now + idle);
         }
@@ -287,8 +287,8 @@ impl Robot {
         let flush = self.flush_policy();
         while let Some(object) = self.next_waiting().filter(|object| self.may_release(*object)) {
             let method = &self.plan.objects[object].method;
-            let Some(id) = self.connection_with_room_for(method).or_else(|| self.open()) else { break };
-            let is_first = object == self.plan.first_of_page(object);
+            let Some(id) = self.connection_for(method).or_else(|| self.open()) else { break };
+            let is_first = object == self.plan.first_object_of_page(object);
             let Some(connection) = self.connections.get_mut(&id) else { break };
             let queue = if self.waiting.is_empty() { &mut self.rests } else { &mut self.waiting };
             queue.pop_front();
@@ -334,7 +334,7 @@ impl Robot {
     }
 
     fn may_release(&self, object: usize) -> bool {
-        let first = self.plan.first_of_page(object);
+        let first = self.plan.first_object_of_page(object);
         self.resumes.is_none()
             && first <= self.turn
             && match self.plan.release {
@@ -352,8 +352,8 @@ impl Robot {
         object >= self.plan.begins_at && named_at.is_some_and(|named_at| named_at <= self.named)
     }
 
-    fn connection_with_room_for(&self, method: &Method) -> Option<ConnectionId> {
-        let has_room = |connection: &Connection| connection.has_room_for(method);
+    fn connection_for(&self, method: &Method) -> Option<ConnectionId> {
+        let has_room = |connection: &Connection| connection.can_take(method);
         self.connections.iter().find(|(_, connection)| has_room(connection)).map(|(id, _)| *id)
     }
 
@@ -384,7 +384,7 @@ impl Robot {
 
     fn expire(&mut self, now: Time) {
         if self.unresolved > 0 && now >= self.deadline {
-            self.give_up(now);
+            self.end_at_deadline(now);
         }
         if self.idle_until.is_some_and(|until| now >= until) {
             self.idle_until = None;
@@ -408,7 +408,7 @@ impl Robot {
     }
 
     /// Ends the page at its deadline: objects that have not arrived have failed.
-    fn give_up(&mut self, now: Time) {
+    fn end_at_deadline(&mut self, now: Time) {
         let mut objects = Vec::from(std::mem::take(&mut self.waiting));
         objects.extend(std::mem::take(&mut self.rests));
         for (id, connection) in std::mem::take(&mut self.connections) {

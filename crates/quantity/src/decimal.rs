@@ -82,7 +82,7 @@ impl Decimal {
 }
 
 /// A decimal number as text times 100, by moving the point.
-pub(super) fn hundredfold(number: &str) -> String {
+pub(super) fn times_hundred(number: &str) -> String {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let (moved, rest) = fraction.split_at(fraction.len().min(2));
     let digits = format!("{whole}{moved:0<2}");
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_hundredfold_moves_the_point() {
-        let moved = ["0", "1", "0.001", "0.07", "0.5", "0.123456"].map(hundredfold);
+        let moved = ["0", "1", "0.001", "0.07", "0.5", "0.123456"].map(times_hundred);
         assert_eq!(moved, ["0", "100", "0.1", "7", "50", "12.3456"]);
     }
 

@@ -45,7 +45,7 @@ use names::{Quoted, UnknownName};
 /// Reason why a text is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueError {
-    /// It cannot be parsed.
+    /// A text that cannot be parsed.
     NotA {
         /// The expected kind, with its article: `a duration`.
         what: &'static str,
@@ -54,7 +54,7 @@ pub enum ValueError {
         /// A valid example, to follow "give".
         give: &'static str,
     },
-    /// It is outside the range.
+    /// A value outside the range.
     OutOfRange {
         /// The kind, with its article.
         what: &'static str,

@@ -39,7 +39,7 @@ impl UnknownName {
         self.known
             .iter()
             .map(|known| (strsim::normalized_damerau_levenshtein(&given, known), *known))
-            .filter(|(likeness, _)| *likeness >= LIKE_ENOUGH)
+            .filter(|(likeness, _)| *likeness >= MIN_SIMILARITY)
             .reduce(|best, next| if next.0 > best.0 { next } else { best })
             .map(|(_, known)| known)
     }
@@ -60,7 +60,7 @@ pub fn find<T: Copy>(
 }
 
 /// Minimum similarity of a suggestion: below half of the letters it would distract.
-const LIKE_ENOUGH: f64 = 0.5;
+const MIN_SIMILARITY: f64 = 0.5;
 /// Maximum length of a compared name: the time to compare is proportional to it, and no known name is nearly
 /// as long.
 const MAX_COMPARED_CHARS: usize = 64;

@@ -68,5 +68,5 @@ pub fn reordering(reordering: Option<Reordering>) -> String {
 
 /// The notation of [`crate::scalar::probability`]: every digit, which its `Display` does not give.
 pub fn probability(share: Probability) -> String {
-    format!("{}%", decimal::hundredfold(&share.get().to_string()))
+    format!("{}%", decimal::times_hundred(&share.get().to_string()))
 }

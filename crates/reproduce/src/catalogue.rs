@@ -185,7 +185,7 @@ pub fn table(key: &str) -> Table {
 
 /// A selected entry.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct SelectedEntry {
     /// The entry.
     pub entry: &'static Entry,
     /// Labels of the selected rows, with slashes between; `None`: all rows.
@@ -197,12 +197,12 @@ pub struct Asked {
 ///
 /// # Errors
 /// The first key that names neither a table, a figure, a row nor a paper.
-pub fn select(keys: &[String]) -> Result<Vec<Asked>, UnknownName> {
-    let mut wanted: Vec<Asked> = Vec::new();
+pub fn select(keys: &[String]) -> Result<Vec<SelectedEntry>, UnknownName> {
+    let mut wanted: Vec<SelectedEntry> = Vec::new();
     for key in keys {
         let whole =
             ENTRIES.iter().filter(|entry| entry.key == key || paper(entry) == key.trim_end_matches('/'));
-        let whole: Vec<Asked> = whole.map(|entry| Asked { entry, row: None }).collect();
+        let whole: Vec<SelectedEntry> = whole.map(|entry| SelectedEntry { entry, row: None }).collect();
         let found = if whole.is_empty() { row_of(key).into_iter().collect() } else { whole };
         if found.is_empty() {
             return Err(UnknownName::new("key", key, ENTRIES.iter().map(|entry| entry.key)));
@@ -210,9 +210,9 @@ pub fn select(keys: &[String]) -> Result<Vec<Asked>, UnknownName> {
         wanted.extend(found);
     }
     if keys.is_empty() {
-        wanted = ENTRIES.iter().map(|entry| Asked { entry, row: None }).collect();
+        wanted = ENTRIES.iter().map(|entry| SelectedEntry { entry, row: None }).collect();
     }
-    let place = |requested: &Asked| ENTRIES.iter().position(|entry| entry.key == requested.entry.key);
+    let place = |requested: &SelectedEntry| ENTRIES.iter().position(|entry| entry.key == requested.entry.key);
     wanted.sort_by(|one, other| place(one).cmp(&place(other)).then_with(|| one.row.cmp(&other.row)));
     // A whole table comes before its rows, and includes them.
     wanted
@@ -221,12 +221,12 @@ pub fn select(keys: &[String]) -> Result<Vec<Asked>, UnknownName> {
 }
 
 /// The row of a key that continues behind a table's key.
-fn row_of(key: &str) -> Option<Asked> {
+fn row_of(key: &str) -> Option<SelectedEntry> {
     let behind = |entry: &&Entry| key.strip_prefix(entry.key).is_some_and(|rest| rest.starts_with('/'));
     let entry = ENTRIES.iter().filter(behind).max_by_key(|entry| entry.key.len())?;
     let row = key.get(entry.key.len() + 1..)?.to_owned();
     let is_there = !entry.table().narrowed(&row).cells().is_empty();
-    is_there.then_some(Asked { entry, row: Some(row) })
+    is_there.then_some(SelectedEntry { entry, row: Some(row) })
 }
 
 /// The part of a key before the slash.

@@ -1,7 +1,7 @@
 //! Claims of a text, evaluated: arithmetic on cells of the tables, on quantities of a paper's code, and on runs of the
 //! engines.
 //!
-//! A claim's `ours` is an expression of numbers, `+ - * /`, brackets, `min(a, b)`, `max(a, b)` and references:
+//! A claim's `our_value` is an expression of numbers, `+ - * /`, brackets, `min(a, b)`, `max(a, b)` and references:
 //!
 //! | reference | value |
 //! | --- | --- |
@@ -46,7 +46,7 @@ impl<'t, 'm, 'a> Claims<'t, 'm, 'a> {
     ///
     /// # Errors
     /// A sentence about the expression, an unknown reference, or the error of an engine.
-    pub fn ours(&mut self, expression: &str) -> Value {
+    pub fn our_value(&mut self, expression: &str) -> Value {
         evaluate(expression, &mut |name| self.reference(name))
     }
 
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_expression_is_an_error() {
+    fn an_invalid_expression_is_an_error() {
         for text in ["", "1 +", "(1", "[two", "1 2", "[three]", "zebra", &"(".repeat(100)] {
             assert!(value(text).is_err(), "{text}");
         }

@@ -53,7 +53,7 @@ impl BenchmarkResults {
     }
 
     /// Whether this run was done, void or not.
-    fn knows(&self, benchmark: &BenchmarkRun) -> bool {
+    fn is_done(&self, benchmark: &BenchmarkRun) -> bool {
         self.found.iter().any(|(known, _)| known == benchmark)
     }
 
@@ -129,7 +129,7 @@ impl<'a> Laboratory<'a> {
     pub fn benchmarks(&mut self, wanted: &[BenchmarkRun]) -> Result<Option<&BenchmarkResults>, String> {
         let Some(Benchmarks { run, gather: _, users: _ }) = &mut self.contests else { return Ok(None) };
         let new: Vec<BenchmarkRun> =
-            wanted.iter().filter(|benchmark| !self.benchmarks.knows(benchmark)).copied().collect();
+            wanted.iter().filter(|benchmark| !self.benchmarks.is_done(benchmark)).copied().collect();
         if !new.is_empty() {
             let Some(outcomes) = run(&new)? else {
                 // Later cells would fail for the same reason.
@@ -190,7 +190,7 @@ impl<'a> Laboratory<'a> {
     }
 
     /// Log counts and server benchmark runs, for drawing.
-    pub fn into_found(self) -> (CountedLogs, BenchmarkResults) {
+    pub fn into_results(self) -> (CountedLogs, BenchmarkResults) {
         (self.counted, self.benchmarks)
     }
 

@@ -67,7 +67,7 @@ use std::path::PathBuf;
 use quantity::names::UnknownName;
 use serde::Serialize;
 
-use catalogue::{Asked, Computation, Entry};
+use catalogue::{Computation, Entry, SelectedEntry};
 use claim::Claims;
 use laboratory::{BenchmarkResults, Benchmarks, CountedLogs, Laboratory, Measure};
 use published::{Cell, Table};
@@ -171,12 +171,12 @@ pub fn run(options: Options<'_>) -> Result<Report, Error> {
     let entries = catalogue::select(&keys).map_err(Error::UnknownKey)?;
     let tables =
         entries.into_iter().map(|requested| reproduce(requested, &mut measured)).collect::<Result<_, _>>()?;
-    let (counted, benchmarks) = measured.into_found();
+    let (counted, benchmarks) = measured.into_results();
     Ok(Report { tables, counted, benchmarks })
 }
 
-fn reproduce(requested: Asked, measured: &mut Laboratory<'_>) -> Result<ReproducedTable, Error> {
-    let Asked { entry, row } = requested;
+fn reproduce(requested: SelectedEntry, measured: &mut Laboratory<'_>) -> Result<ReproducedTable, Error> {
+    let SelectedEntry { entry, row } = requested;
     let failed = |sentence| Error::Measure { key: entry.key, sentence };
     let whole = entry.table();
     let table = match &row {
@@ -199,7 +199,7 @@ fn reproduce(requested: Asked, measured: &mut Laboratory<'_>) -> Result<Reproduc
                 let named = table.exception(cell).and_then(|exception| exception.mechanism.as_ref());
                 let with_mechanism = match named {
                     Some(mechanism) => {
-                        mechanism::ours(entry.key, mechanism, cell, measured).map_err(failed)?
+                        mechanism::our_value(entry.key, mechanism, cell, measured).map_err(failed)?
                     }
                     None => None,
                 };
@@ -221,7 +221,7 @@ fn claims(key: &str, table: &Table, measured: &mut Laboratory<'_>) -> Result<Vec
     let judge = |claim: &published::Claim| {
         let ours = match &claim.ours {
             Some(expression) => {
-                claims.ours(expression).map_err(|error| format!("{}: {error}", claim.claim))?
+                claims.our_value(expression).map_err(|error| format!("{}: {error}", claim.claim))?
             }
             None => None,
         };
@@ -332,7 +332,7 @@ mod tests {
     }
 
     /// A laboratory that measures what the paper measured.
-    fn paper_machines(scenario: &Scenario) -> Result<Option<KernelResult>, String> {
+    fn papers_laboratory(scenario: &Scenario) -> Result<Option<KernelResult>, String> {
         let elapsed_ms = match (scenario.protocol, scenario.network.rtt.as_millis_f64() > 1.0) {
             (Protocol::Http10, true) => 1716.0,
             (Protocol::Http10, false) => 27.0,
@@ -351,7 +351,7 @@ mod tests {
         let mut requested = Vec::new();
         let mut laboratory = |scenario: &Scenario, _: Peers| {
             requested.push((scenario.protocol, scenario.runs));
-            paper_machines(scenario)
+            papers_laboratory(scenario)
         };
         let keys = vec!["heidemann-model/table-7".to_owned()];
         let report = run(Options { keys, measure: Some(&mut laboratory), ..Options::default() }).unwrap();
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_laboratory_that_fails_is_an_error_and_not_a_verdict() {
+    fn a_failed_measurement_is_an_error_and_not_a_verdict() {
         let mut broken = |_: &Scenario, _: Peers| Err("no TUN device".to_owned());
         let error = run(Options { measure: Some(&mut broken), ..Options::default() }).unwrap_err();
         assert_eq!(error.to_string(), "cannot measure for heidemann-model/table-7: no TUN device");

@@ -24,7 +24,12 @@ use super::{heidemann, w3c};
 ///
 /// # Errors
 /// The error of an engine.
-pub fn ours(key: &str, mechanism: &str, cell: &Cell, _: &mut Laboratory<'_>) -> Result<Option<f64>, String> {
+pub fn our_value(
+    key: &str,
+    mechanism: &str,
+    cell: &Cell,
+    _: &mut Laboratory<'_>,
+) -> Result<Option<f64>, String> {
     match (key, mechanism) {
         ("heidemann-model/table-2", "decimal-kilobits") => heidemann::decimal_kilobits(cell),
         ("heidemann-model/figure-5", "every-segment-acknowledged") => {

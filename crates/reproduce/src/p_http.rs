@@ -68,20 +68,20 @@ struct Retrievals {
 }
 
 const HTTP: Setting = Setting { protocol: Protocol::Http10, head_apart: false, nagle: true };
-const UNMENDED: Setting = Setting { protocol: Protocol::Http10KeepAlive, head_apart: true, nagle: true };
-const FIRST_FIX: Setting = Setting { head_apart: false, ..UNMENDED };
+const UNFIXED: Setting = Setting { protocol: Protocol::Http10KeepAlive, head_apart: true, nagle: true };
+const FIRST_FIX: Setting = Setting { head_apart: false, ..UNFIXED };
 const BOTH_FIXES: Setting = Setting { nagle: false, ..FIRST_FIX };
 
 /// Means over 100 retrievals.
 pub fn table_1(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     let setting = match cell.label(0) {
         "http" => HTTP,
-        "p-http" => UNMENDED,
+        "p-http" => UNFIXED,
         "p-http, first fix" => FIRST_FIX,
         "p-http, both fixes" => BOTH_FIXES,
         _ => return Ok(None),
     };
-    let elapsed = Summary::of(&a_hundred(setting).elapsed_ms);
+    let elapsed = Summary::of(&hundred_retrievals(setting).elapsed_ms);
     Ok(match cell.column.name.as_str() {
         "mean" => elapsed.map(|elapsed| elapsed.mean),
         "sd" => elapsed.and_then(|elapsed| elapsed.deviation).map(to_nanos),
@@ -102,7 +102,7 @@ pub fn figure_1(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     Ok(match cell.label(0) {
         "short segment" => ends.first().copied(),
         "long segment" => ends.get(1).copied(),
-        _ => spread(cell, &stalls(UNMENDED, Cause::ShortInitialSegment)),
+        _ => spread(cell, &stalls(UNFIXED, Cause::ShortInitialSegment)),
     })
 }
 
@@ -115,7 +115,7 @@ pub fn figure_2(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
 /// The plot of a short last segment.
 pub fn figure_3(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     let (_, fetched) = short_final_segment();
-    let mut ends = ends(&fetched, FIRST_ANSWER + 1..=FIRST_ANSWER + 1 + HEAD + SIZES[1]);
+    let mut ends = ends(&fetched, FIRST_RESPONSE + 1..=FIRST_RESPONSE + 1 + HEAD + SIZES[1]);
     Ok(match cell.label(0) {
         "short segment" => ends.pop(),
         "odd segment" => ends.pop().and_then(|_| ends.pop()),
@@ -161,18 +161,18 @@ fn spread(cell: &Cell, stalls: &[f64]) -> Option<f64> {
 
 /// First response of Figure 4's connection, "6,675" bytes with its header section: 24 more than those of the document of
 /// Table 1.
-const FIRST_ANSWER: u64 = 6_675;
+const FIRST_RESPONSE: u64 = 6_675;
 
 /// The run that Figures 1 and 2 show.
 pub fn short_initial_segment() -> (Experiment, PageResult) {
     // The client's heartbeat 189.201 ms after the SYN.
     let tick = CLIENT.connection + Duration::from_micros(189_201);
-    retrieve(UNMENDED, SIZES, [tick, Duration::from_millis(77)])
+    retrieve(UNFIXED, SIZES, [tick, Duration::from_millis(77)])
 }
 
 /// The run that Figures 3 and 4 show.
 pub fn short_final_segment() -> (Experiment, PageResult) {
-    let sizes = [FIRST_ANSWER - HEAD, SIZES[1], SIZES[2]];
+    let sizes = [FIRST_RESPONSE - HEAD, SIZES[1], SIZES[2]];
     // The client's heartbeat 189.262 ms after the SYN; the server's between the second request and its response.
     let ticks = [Duration::from_micros(189_262), Duration::from_micros(9_940)];
     retrieve(FIRST_FIX, sizes, ticks.map(|tick| CLIENT.connection + tick))
@@ -189,15 +189,15 @@ fn ends(fetched: &PageResult, range: std::ops::RangeInclusive<u64>) -> Vec<f64> 
 
 /// Duration of the first stall of this name in each of 100 retrievals except the first, whose phase is arbitrary.
 fn stalls(setting: Setting, cause: Cause) -> Vec<f64> {
-    let runs = &a_hundred(setting).stalls;
+    let runs = &hundred_retrievals(setting).stalls;
     let first = runs.iter().skip(1).filter_map(|stalls| stalls.iter().find(|stall| stall.cause == cause));
     first.map(|stall| stall.lost_ms).collect()
 }
 
 /// 100 consecutive retrievals; computed once.
-fn a_hundred(setting: Setting) -> &'static Retrievals {
+fn hundred_retrievals(setting: Setting) -> &'static Retrievals {
     static ALL: LazyLock<BTreeMap<Setting, Retrievals>> = LazyLock::new(|| {
-        [HTTP, UNMENDED, FIRST_FIX, BOTH_FIXES].map(|setting| (setting, Retrievals::of(setting))).into()
+        [HTTP, UNFIXED, FIRST_FIX, BOTH_FIXES].map(|setting| (setting, Retrievals::of(setting))).into()
     });
     ALL.get(&setting).expect("there are no other settings")
 }
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn paper_the_client_becomes_synchronized_with_its_heartbeat() {
-        let (_, fetched) = retrieve(UNMENDED, SIZES, [Duration::from_millis(120), Duration::from_millis(77)]);
+        let (_, fetched) = retrieve(UNFIXED, SIZES, [Duration::from_millis(120), Duration::from_millis(77)]);
         let acks = fetched.records.iter().filter(|record| {
             record.seen == ObservationPoint::Sent
                 && record.from.host == CLIENT_HOST
@@ -287,7 +287,7 @@ mod tests {
         };
         // With a separate header section, the rest is not a whole number of segments either.
         assert_eq!(
-            delayed(UNMENDED),
+            delayed(UNFIXED),
             [Cause::ShortInitialSegment, Cause::NagleDelayedAck, Cause::NagleDelayedAck]
         );
         assert_eq!(delayed(FIRST_FIX), [Cause::NagleDelayedAck]);

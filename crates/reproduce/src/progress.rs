@@ -35,7 +35,7 @@ impl Progress {
     }
 
     /// Shows the measurement in progress, and its number of runs.
-    pub fn doing(&self, what: String, runs: u32) {
+    pub fn begin_measurement(&self, what: String, runs: u32) {
         self.bar.set_prefix(what);
         self.bar.set_message(format!(", 0 of {runs} runs"));
     }

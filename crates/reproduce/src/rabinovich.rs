@@ -41,7 +41,7 @@ const HTTP: Bytes = Bytes::ZERO;
 
 /// Share of responses that go by UDP.
 pub fn shares(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
-    ours(cell, measured, |counts, threshold| {
+    our_value(cell, measured, |counts, threshold| {
         Some(1.0 - stream(counts, threshold)?.requests as f64 / counts.requests as f64)
     })
 }
@@ -50,7 +50,7 @@ pub fn shares(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
 /// the whole range of time-outs the minimum ratio of HTTP's maximum and total to DHTTP's, and the ratio of the totals'
 /// ratio at the shortest time-out to that at the longest.
 pub fn figure_6(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
-    ours(cell, measured, |counts, threshold| match cell.column.name.as_str() {
+    our_value(cell, measured, |counts, threshold| match cell.column.name.as_str() {
         "reduction" | "first-created" => {
             Some(1.0 - peak(counts, threshold, 3, 15)? / peak(counts, HTTP, 3, 15)?)
         }
@@ -60,13 +60,13 @@ pub fn figure_6(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
 
 /// Ratio of bytes per connection, at the shortest time-out with three connections per client.
 pub fn figure_7(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
-    ours(cell, measured, |counts, threshold| gain(counts, threshold, 3, 1))
+    our_value(cell, measured, |counts, threshold| gain(counts, threshold, 3, 1))
 }
 
 /// Ratio of HTTP's connections to DHTTP's, at 5 s with one connection per client; and over the whole range as for
 /// [`figure_6`].
 pub fn figure_8(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
-    ours(cell, measured, |counts, threshold| match cell.column.name.as_str() {
+    our_value(cell, measured, |counts, threshold| match cell.column.name.as_str() {
         "gain" => Some(peak(counts, HTTP, 1, 5)? / peak(counts, threshold, 1, 5)?),
         "total-drop-short" => total_drop(counts, 1),
         "total-drop-long" => total_drop(counts, 60),
@@ -119,7 +119,7 @@ fn total_drop(counts: &Counts, timeout_s: u64) -> Option<f64> {
 /// three to one, at 60 s.
 pub fn figure_9(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
     let is_long = cell.column.name == "long";
-    ours(cell, measured, |counts, threshold| {
+    our_value(cell, measured, |counts, threshold| {
         let gain = |limit, timeout_s| gain(counts, threshold, limit, timeout_s);
         match is_long {
             true => Some((gain(3, 60)? - 1.0) / (gain(1, 60)? - 1.0)),
@@ -129,7 +129,7 @@ pub fn figure_9(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
 }
 
 /// Our value. The first label is a log, the second a threshold; the column states how "oldest" is read.
-fn ours(
+fn our_value(
     cell: &Cell,
     measured: &mut Laboratory<'_>,
     value: impl Fn(&Counts, Bytes) -> Option<f64>,

@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comparison_that_turns_round_is_worse_whatever_the_verdict() {
+    fn a_reversed_comparison_is_worse_whatever_the_verdict() {
         let table = Table::read(&TABLE.replace("within = 0.1", "within = 0.1, pivot = 60.0")).unwrap();
         let worsened = |recorded: Option<f64>, ours| {
             let record = Some(Record { verdict: Verdict::Differs, ours: recorded });

@@ -441,7 +441,7 @@ fn a_full_disk_is_reported_and_does_not_stop_the_cache() {
         .unwrap();
     if output.status.code() == Some(77) || String::from_utf8_lossy(&output.stderr).contains("unshare failed")
     {
-        return skip::because("it takes the right to mount");
+        return skip::report_skip("it takes the right to mount");
     }
     assert_eq!(lines(&output), ["0 1"], "{output:?}");
 }

@@ -156,7 +156,7 @@ fn a_full_disk_is_reported_in_one_sentence() {
 }
 
 #[test]
-fn a_page_is_written_whole_or_not_at_all() {
+fn a_report_is_written_whole_or_not_at_all() {
     let directory = TestDirectory::new("page");
     let path = directory.file("page.html");
     for _ in 0..2 {
@@ -191,7 +191,7 @@ fn nothing_is_left_behind_on_a_full_disk() {
     });
     let output = match output {
         Ok(output) => output,
-        Err(refused) => return skip::because(&refused.to_string()),
+        Err(refused) => return skip::report_skip(&refused.to_string()),
     };
     let expected = format!(
         "roundtrip: cannot write {path}/page.html: the disk is full; free some space or choose another path\n\

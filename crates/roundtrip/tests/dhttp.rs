@@ -202,7 +202,7 @@ impl Drop for Killed {
 }
 
 #[test]
-fn a_server_reads_no_directory_but_those_that_it_was_started_with() {
+fn a_server_reads_only_the_directories_that_it_was_started_with() {
     let directory = std::env::temp_dir().join(format!("roundtrip-confined-serve-{}", std::process::id()));
     for name in ["etc", "www", "www/new", "outside"] {
         std::fs::create_dir_all(directory.join(name)).unwrap();
@@ -453,7 +453,7 @@ fn a_gateway_logs_events_if_requested() {
 }
 
 #[test]
-fn a_server_gives_up_the_rights_that_it_does_not_need() {
+fn a_server_drops_the_privileges_that_it_does_not_need() {
     let mut child = Command::new(PROGRAM)
         .args(["serve", ".", "--listen", "127.0.0.1:0"])
         .stderr(Stdio::piped())

@@ -41,7 +41,7 @@ fn paper_the_traces_of_figures_2_and_4_are_named_as_the_kernel_sends_them() {
         let seeds = (1..=8).map(|seed: u32| measured(&directory, scenario, seed));
         let mut costs = seeds.flatten().map(|capture| costs(&capture, cause, &[])).peekable();
         if costs.peek().is_none() {
-            skip::because(&format!("{scenario} over the kernel"));
+            skip::report_skip(&format!("{scenario} over the kernel"));
         } else {
             assert!(costs.any(|cost| cost >= HELD_MS), "{scenario} over the kernel");
         }

@@ -100,7 +100,7 @@ fn a_measurement_writes_packets_and_a_page_and_reports_refused_scenarios() {
 #[test]
 fn without_a_laboratory_a_comparison_gives_the_model_and_the_missing_requirement() {
     if !is_root() {
-        return skip::because("only root can hide /dev/net/tun from a command");
+        return skip::report_skip("only root can hide /dev/net/tun from a command");
     }
     let without_tun = |verb: &str| {
         let hidden = mounts::apart(|| {

@@ -122,7 +122,7 @@ fn too_short_logs_and_conflicting_flags_are_refused() {
 #[test]
 fn distributions_fit_real_logs() {
     let Some(logs) = std::env::var_os("ROUNDTRIP_LOGS").map(PathBuf::from) else {
-        skip::because("ROUNDTRIP_LOGS names no folder of real logs");
+        skip::report_skip("ROUNDTRIP_LOGS names no folder of real logs");
         return;
     };
     let directory = directory("laws-of-real-logs");

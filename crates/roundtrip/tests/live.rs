@@ -174,7 +174,7 @@ fn without_the_capability_to_capture_the_error_names_the_remedy() {
     let output = Command::new("setpriv").args(without).output().unwrap();
     let reported = text(&output.stderr);
     if reported.contains("setpriv:") {
-        return skip::because(&reported);
+        return skip::report_skip(&reported);
     }
     assert_eq!(output.status.code(), Some(2), "{reported}");
     assert!(reported.contains("CAP_NET_RAW") && reported.contains("run as root"), "{reported}");

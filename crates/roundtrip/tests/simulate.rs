@@ -195,7 +195,7 @@ fn the_extension_selects_the_plot_format() {
     let directory = TestDirectory::new("formats");
     for (name, begins) in [("run.svg", "<svg"), ("RUN.PNG", "\u{89}PNG"), ("run.xpl", "timeval")] {
         if begins.ends_with("PNG") && cfg!(not(feature = "png")) {
-            skip::because("a plot as PNG, for want of the feature png");
+            skip::report_skip("a plot as PNG, for want of the feature png");
             continue;
         }
         let plot = ["--plot", name, "--protocol", "http11", "--runs", "1"];

@@ -15,7 +15,7 @@ fn every_transcript_equals_the_output() {
         fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "txt"));
     if !cfg!(feature = "image-codecs") {
-        skip::because("content.txt, for want of the feature image-codecs");
+        skip::report_skip("content.txt, for want of the feature image-codecs");
         files.retain(|path| !path.ends_with("content.txt"));
     }
     files.sort();

@@ -31,7 +31,7 @@ fn watch(way: &str, requests: u32, flags: &str) -> Option<Output> {
     let output = command.args(["sh", "-c", &script]).output().unwrap();
     let reported = text(&output.stderr);
     if reported.contains("setpriv:") {
-        skip::because(&reported);
+        skip::report_skip(&reported);
         return None;
     }
     Some(output)

@@ -176,7 +176,7 @@ programs! {
         "client-first-bytes", "SIZE",
         "First bytes of every object, requested by ranges before the rest of any: 512 (512/together: no ranges, \
          only report when they have arrived)",
-        "512", robot::first_bytes, robot::first_bytes_said
+        "512", robot::first_bytes, robot::format_first_bytes
     }
     /// Client: validation of cached objects; default: by entity tags in HTTP/1.1, and by dates in HTTP/1.0,
     /// which has no tags.

@@ -56,7 +56,7 @@ pub(crate) fn first_bytes(text: &str) -> Result<FirstBytes, ValueError> {
 const TOGETHER: &str = "/together";
 
 /// Formats it in the notation of the command line.
-pub(crate) fn first_bytes_said(first: FirstBytes) -> String {
+pub(crate) fn format_first_bytes(first: FirstBytes) -> String {
     let FirstBytes { bytes, asking } = first;
     match asking {
         FirstBytesPolicy::Together => format!("{bytes}{TOGETHER}"),
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn first_bytes_round_trip_through_text() {
         for text in ["512", "512/together"] {
-            assert_eq!(first_bytes_said(first_bytes(text).unwrap()), text);
+            assert_eq!(format_first_bytes(first_bytes(text).unwrap()), text);
         }
         assert!(
             ["0", "", "/together", "512/apart", "2mib"].into_iter().all(|text| first_bytes(text).is_err())

@@ -76,16 +76,20 @@ impl Spec {
         Self {
             // Changes to the networks below do not apply to networks that replace them.
             path: if above.networks.is_empty() { above.path.over(below.path) } else { above.path },
-            rtts: if above.networks.is_empty() { one_or_other(above.rtts, below.rtts) } else { above.rtts },
+            rtts: if above.networks.is_empty() {
+                first_non_empty(above.rtts, below.rtts)
+            } else {
+                above.rtts
+            },
             rates: if above.networks.is_empty() {
-                one_or_other(above.rates, below.rates)
+                first_non_empty(above.rates, below.rates)
             } else {
                 above.rates
             },
-            networks: one_or_other(above.networks, below.networks),
-            pages: one_or_other(above.pages, below.pages),
-            protocols: one_or_other(above.protocols, below.protocols),
-            stacks: one_or_other(above.stacks, below.stacks),
+            networks: first_non_empty(above.networks, below.networks),
+            pages: first_non_empty(above.pages, below.pages),
+            protocols: first_non_empty(above.protocols, below.protocols),
+            stacks: first_non_empty(above.stacks, below.stacks),
             visit: above.visit.or(below.visit),
             request: above.request.or(below.request),
             requests: above.requests.or(below.requests),
@@ -95,7 +99,7 @@ impl Spec {
             programs: above.programs.over(below.programs),
             sharing: above.sharing.or(below.sharing),
             acks: above.acks.or(below.acks),
-            engines: one_or_other(above.engines, below.engines),
+            engines: first_non_empty(above.engines, below.engines),
             runs: above.runs.or(below.runs),
             seed: above.seed.or(below.seed),
         }
@@ -114,7 +118,7 @@ impl Spec {
     }
 }
 
-fn one_or_other<T>(above: Vec<T>, below: Vec<T>) -> Vec<T> {
+fn first_non_empty<T>(above: Vec<T>, below: Vec<T>) -> Vec<T> {
     if above.is_empty() { below } else { above }
 }
 

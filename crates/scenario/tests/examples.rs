@@ -79,7 +79,7 @@ fn paper_the_validation_is_table_7s_fast_internet() {
 }
 
 #[test]
-fn the_radio_link_loses_on_the_way_down_only() {
+fn the_radio_link_loses_packets_only_downstream() {
     let network = &example("lossy.toml").scenarios[0].network;
     assert_eq!(network.up.loss, wire::link::Loss::None);
     assert_ne!(network.down.loss, wire::link::Loss::None);

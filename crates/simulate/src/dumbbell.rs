@@ -224,7 +224,7 @@ pub fn run(config: &DumbbellConfig, seed: Seed) -> Result<DumbbellResult, Error>
     let mut dumbbell = Dumbbell::new(config, seed)?;
     let (mut populations, mut sinks) = (Vec::new(), Vec::new());
     for machine in 0..config.machines {
-        populations.push(dumbbell.add_crowd(config, machine)?);
+        populations.push(dumbbell.add_users(config, machine)?);
     }
     for _ in 0..config.downloads {
         sinks.push(dumbbell.add_flow()?);
@@ -297,7 +297,7 @@ impl Dumbbell {
         Ok(Self { world, seed, shortcut, up, down, hosts: 1 })
     }
 
-    fn add_crowd(&mut self, config: &DumbbellConfig, machine: usize) -> Result<HostId, Error> {
+    fn add_users(&mut self, config: &DumbbellConfig, machine: usize) -> Result<HostId, Error> {
         let random = self.seed.stream("crowd", machine as u64);
         let server = Address { host: HostId(0), port: PORT };
         let (users, round_trip) = match config.path {
@@ -305,7 +305,7 @@ impl Dumbbell {
             UserPath::Lan => (LAN_USERS, LAN_ROUND_TRIP),
         };
         let population = Population::new(config, server, OBJECTS, users, random);
-        let population = self.add(HostProgram::Crowd(Box::new(population)))?;
+        let population = self.add(HostProgram::Users(Box::new(population)))?;
         self.join(HostId(0), population, round_trip)?;
         Ok(population)
     }
@@ -355,7 +355,7 @@ const BULK: u16 = 81;
 /// A host's program.
 enum HostProgram {
     Web(Web),
-    Crowd(Box<Population>),
+    Users(Box<Population>),
     /// Sends as fast as TCP allows.
     Source(Vec<Action>),
     /// Receives everything, and counts the bytes.
@@ -366,7 +366,7 @@ impl Application for HostProgram {
     fn handle(&mut self, now: Time, input: Input) {
         match self {
             Self::Web(web) => web.handle(now, input),
-            Self::Crowd(population) => population.handle(now, input),
+            Self::Users(population) => population.handle(now, input),
             Self::Source(next) => {
                 if let Input::Accepted(socket, ..) | Input::Written(socket) = input {
                     next.push(Action::Write(socket, Payload::from(vec![0; 65_536])));
@@ -383,7 +383,7 @@ impl Application for HostProgram {
     fn poll(&mut self, now: Time, fresh: SocketId) -> Action {
         match self {
             Self::Web(web) => web.poll(now, fresh),
-            Self::Crowd(population) => population.poll(now, fresh),
+            Self::Users(population) => population.poll(now, fresh),
             Self::Source(next) | Self::Sink(next, _) => next.pop().unwrap_or(Action::Wait(None)),
         }
     }
@@ -392,7 +392,7 @@ impl Application for HostProgram {
 fn received(world: &World<HostProgram>, sink: HostId) -> u64 {
     match world.application(sink) {
         HostProgram::Sink(_, received) => *received,
-        HostProgram::Web(_) | HostProgram::Crowd(_) | HostProgram::Source(_) => 0,
+        HostProgram::Web(_) | HostProgram::Users(_) | HostProgram::Source(_) => 0,
     }
 }
 
@@ -400,7 +400,7 @@ fn received(world: &World<HostProgram>, sink: HostId) -> u64 {
 fn counted(world: &World<HostProgram>, populations: &[HostId]) -> UserCounts {
     let mut sum = UserCounts::default();
     for population in populations {
-        if let HostProgram::Crowd(population) = world.application(*population) {
+        if let HostProgram::Users(population) = world.application(*population) {
             let UserCounts { responses, failures, waited, bytes, pages } = population.counts();
             sum.responses += responses;
             sum.failures += failures;

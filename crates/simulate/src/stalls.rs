@@ -47,9 +47,9 @@ pub fn spent(records: &[Record], probes: &[Probe], began: Time, known: &PathFact
     for record in records {
         // State before this packet: the packet's own event has changed it already.
         while let Some(probe) = probes.next_if(|probe| probe.at < record.at) {
-            watch.look(probe);
+            watch.record_probe(probe);
         }
-        watch.see(record);
+        watch.record_packet(record);
     }
     watch.spent
 }
@@ -153,10 +153,10 @@ impl StallObserver {
         }
     }
 
-    fn see(&mut self, record: &Record) {
+    fn record_packet(&mut self, record: &Record) {
         let is_client = record.from.host == CLIENT;
         if Flow::of(record).is_datagrams() {
-            return self.see_datagram(record, is_client);
+            return self.record_datagram(record, is_client);
         }
         match (record.seen, is_client) {
             (ObservationPoint::Sent, true) => self.client_sends(record),
@@ -168,7 +168,7 @@ impl StallObserver {
         }
     }
 
-    fn look(&mut self, probe: &Probe) {
+    fn record_probe(&mut self, probe: &Probe) {
         let Probe { at: _, local, peer: _, vitals } = probe;
         let is_client = local.host == CLIENT;
         let line = self.lines.entry(Flow::of_probe(probe)).or_default();
@@ -185,7 +185,7 @@ impl StallObserver {
     }
 
     /// A request or a response of DHTTP. Only the client's timeout reveals a lost one.
-    fn see_datagram(&mut self, record: &Record, is_client: bool) {
+    fn record_datagram(&mut self, record: &Record, is_client: bool) {
         match (record.seen, is_client) {
             (ObservationPoint::Sent, true) => {
                 let received = self.received;

@@ -36,7 +36,7 @@ pub fn has_all(programs: &[&str]) -> bool {
     programs.iter().all(|program| has(program))
 }
 
-/// Says that a program is missing, of whatever kind the test found that out.
+/// Reports a missing program, however the test found that out.
 ///
 /// # Panics
 /// Where `ROUNDTRIP_REQUIRE_TOOLS` names it.
@@ -44,21 +44,21 @@ pub fn missing(program: &str) {
     let required = env::var("ROUNDTRIP_REQUIRE_TOOLS").unwrap_or_default();
     let is_required = required.split_whitespace().any(|required| required == program);
     assert!(!is_required, "ROUNDTRIP_REQUIRE_TOOLS names {program}, and it is not installed");
-    because(program);
+    report_skip(program);
 }
 
-/// Says what the kernel or the system refuses.
+/// Reports that the kernel or the system refuses something.
 ///
 /// # Panics
 /// Where `ROUNDTRIP_REQUIRE_KERNEL` is 1.
 pub fn refused(reason: &str) {
     let is_required = env::var_os("ROUNDTRIP_REQUIRE_KERNEL").is_some_and(|value| value == "1");
     assert!(!is_required, "ROUNDTRIP_REQUIRE_KERNEL is set, and {reason}");
-    because(reason);
+    report_skip(reason);
 }
 
-/// Says why, whatever it is.
-pub fn because(reason: &str) {
+/// Reports a reason that no other function covers.
+pub fn report_skip(reason: &str) {
     let line = format!("skipped: {}\n", reason.split_whitespace().collect::<Vec<_>>().join(" "));
     // The harness has the macros that print, not the descriptor. In one piece: others write there, too. Nobody else is to be told
     // where this fails.

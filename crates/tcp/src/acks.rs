@@ -205,7 +205,7 @@ impl Acknowledger {
             linux.pushed = linux.pushed.saturating_add(1);
         }
         let quick = u8::try_from(receiver.size() / (2 * linux.largest.max(1))).unwrap_or(u8::MAX);
-        linux.follow_rhythm(now, arrived.rto, quick.clamp(2, LINUX_QUICK));
+        linux.adapt_ack_delay(now, arrived.rto, quick.clamp(2, LINUX_QUICK));
         if self.bytes > linux.largest || (linux.quick > 0 && !linux.is_interactive) {
             self.is_due = true;
             return;
@@ -225,7 +225,7 @@ impl Acknowledger {
 
 impl Linux {
     /// `tcp_event_data_recv`: the delay follows the time between arrivals; after a long pause, quick again.
-    fn follow_rhythm(&mut self, now: Time, rto: Duration, quick: u8) {
+    fn adapt_ack_delay(&mut self, now: Time, rto: Duration, quick: u8) {
         let pause = now.since(self.last_arrival);
         self.last_arrival = now;
         if self.delay == Duration::ZERO {

@@ -116,7 +116,7 @@ impl Connection {
         let next = self.receiver.next();
         if segment.flags.rst {
             if (next..=self.receiver.edge().max(next)).contains(&segment.sequence) {
-                self.be_reset();
+                self.reset_by_peer();
             }
             return;
         }
@@ -153,7 +153,7 @@ impl Connection {
         }
     }
 
-    fn be_reset(&mut self) {
+    fn reset_by_peer(&mut self) {
         match self.state {
             State::TimeWait | State::Closing | State::LastAck => self.die(),
             State::Closed
@@ -195,7 +195,7 @@ impl Connection {
         if self.timer.backoff() == 0
             && let Some(timed) = self.timed.take()
         {
-            self.timer.learn(timed.at, now);
+            self.timer.record_round_trip(timed.at, now);
         }
         self.timed = None;
         self.timer.forgive();
@@ -276,7 +276,7 @@ impl Connection {
             let is_application_limited = self.next >= self.send.end() && !self.send.is_blocked();
             self.pacer.measure(timed.segments, now.since(timed.at), is_application_limited);
             match self.config.rto.estimator {
-                Estimator::Coarse(_) => self.timer.learn(timed.at, now),
+                Estimator::Coarse(_) => self.timer.record_round_trip(timed.at, now),
                 Estimator::Fine | Estimator::FineVariation => {}
             }
         }
@@ -285,7 +285,7 @@ impl Connection {
         let sent = sent.or(echoed)?;
         match self.config.rto.estimator {
             Estimator::Coarse(_) => {}
-            Estimator::Fine | Estimator::FineVariation => self.timer.learn(sent, now),
+            Estimator::Fine | Estimator::FineVariation => self.timer.record_round_trip(sent, now),
         }
         Some(now.since(sent))
     }

@@ -54,7 +54,7 @@ impl Connection {
         {
             self.window.adopt(path.cwnd, path.ssthresh);
             if let Some(round_trip) = path.round_trip {
-                self.timer.learn(Time::ZERO, Time::ZERO + round_trip);
+                self.timer.record_round_trip(Time::ZERO, Time::ZERO + round_trip);
             }
         }
     }

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_piece_of_a_piece_is_a_piece() {
+    fn a_slice_of_a_slice_is_a_slice() {
         let mut whole = Payload::from(&b"0123456789"[..]);
         assert_eq!(&*whole.slice(2..8).slice(1..3), b"34");
         assert_eq!(&*whole.slice(8..99), b"89");

@@ -35,7 +35,7 @@ impl Ranges {
     }
 
     /// Returns the range that contains `number`.
-    pub(super) fn around(&self, number: u64) -> Option<(u64, u64)> {
+    pub(super) fn containing(&self, number: u64) -> Option<(u64, u64)> {
         let (&start, &end) = self.by_start.range(..=number).next_back()?;
         (number < end).then_some((start, end))
     }
@@ -57,10 +57,10 @@ mod tests {
         assert_eq!(ranges.insert(30, 40), (30, 40));
         assert_eq!(ranges.insert(20, 30), (10, 40));
         assert_eq!(ranges.insert(0, 5), (0, 5));
-        assert_eq!(ranges.around(39), Some((10, 40)));
-        assert_eq!(ranges.around(40), None);
+        assert_eq!(ranges.containing(39), Some((10, 40)));
+        assert_eq!(ranges.containing(40), None);
         ranges.remove_below(15);
-        assert_eq!(ranges.around(15), Some((15, 40)));
+        assert_eq!(ranges.containing(15), Some((15, 40)));
         ranges.remove_below(40);
         assert!(ranges.is_empty());
     }

@@ -168,7 +168,7 @@ impl Receiver {
     pub(super) fn sack(&self, most: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         for number in self.recent.iter().take(most) {
-            if let Some((start, end)) = self.early_ranges.around(*number) {
+            if let Some((start, end)) = self.early_ranges.containing(*number) {
                 blocks.push(self.next, start, end);
             }
         }
@@ -224,7 +224,7 @@ impl Receiver {
         }
         self.early_ranges.remove_below(self.next);
         let ranges = &self.early_ranges;
-        self.recent.retain(|number| ranges.around(*number).is_some());
+        self.recent.retain(|number| ranges.containing(*number).is_some());
     }
 }
 

@@ -10,7 +10,7 @@ use crate::config::{Estimator, Rto};
 #[derive(Clone, Debug)]
 pub(super) struct RetransmissionTimer {
     config: Rto,
-    learnt: Option<RttEstimate>,
+    estimate: Option<RttEstimate>,
     /// Number of expiries since the last new acknowledgement.
     backoff: u8,
     /// Number of expiries since a round trip was last measured: the timeout remains doubled until then, because the
@@ -29,7 +29,7 @@ struct RttEstimate {
 
 impl RetransmissionTimer {
     pub(super) const fn new(config: Rto) -> Self {
-        Self { config, learnt: None, backoff: 0, doublings: 0, deadline: None }
+        Self { config, estimate: None, backoff: 0, doublings: 0, deadline: None }
     }
 
     /// Returns its deadline, if it runs.
@@ -44,16 +44,16 @@ impl RetransmissionTimer {
 
     /// Returns the smoothed round trip, if one was measured.
     pub(super) fn smoothed(&self) -> Option<Duration> {
-        let learnt = self.learnt?;
+        let estimate = self.estimate?;
         Some(match self.config.estimator {
-            Estimator::Coarse(ticks) => ticks.period * learnt.smoothed / 8,
-            Estimator::Fine | Estimator::FineVariation => Duration::from_nanos(learnt.smoothed),
+            Estimator::Coarse(ticks) => ticks.period * estimate.smoothed / 8,
+            Estimator::Fine | Estimator::FineVariation => Duration::from_nanos(estimate.smoothed),
         })
     }
 
     /// Returns the timeout before any backoff.
     pub(super) fn timeout(&self) -> Duration {
-        let Some(RttEstimate { smoothed, variation }) = self.learnt else { return self.config.initial };
+        let Some(RttEstimate { smoothed, variation }) = self.estimate else { return self.config.initial };
         let least = self.config.least;
         let timeout = match self.config.estimator {
             Estimator::Coarse(ticks) => (ticks.period * (smoothed / 8 + variation)).max(least),
@@ -96,17 +96,21 @@ impl RetransmissionTimer {
     }
 
     /// Updates the estimate with a round trip from `sent` to `now`.
-    pub(super) fn learn(&mut self, sent: Time, now: Time) {
+    pub(super) fn record_round_trip(&mut self, sent: Time, now: Time) {
         self.doublings = 0;
-        self.learnt = Some(match self.config.estimator {
-            Estimator::Coarse(ticks) => learn_ticks(self.learnt, ticks.count(now) - ticks.count(sent)),
-            Estimator::Fine | Estimator::FineVariation => learn(self.learnt, now.since(sent).as_nanos()),
+        self.estimate = Some(match self.config.estimator {
+            Estimator::Coarse(ticks) => {
+                estimate_in_ticks(self.estimate, ticks.count(now) - ticks.count(sent))
+            }
+            Estimator::Fine | Estimator::FineVariation => {
+                estimate_in_nanos(self.estimate, now.since(sent).as_nanos())
+            }
         });
     }
 }
 
 /// Updates the estimate as in RFC 6298, section 2, in nanoseconds: with weights of an eighth and a quarter.
-fn learn(before: Option<RttEstimate>, round_trip: u64) -> RttEstimate {
+fn estimate_in_nanos(before: Option<RttEstimate>, round_trip: u64) -> RttEstimate {
     match before {
         None => RttEstimate { smoothed: round_trip, variation: round_trip / 2 },
         Some(RttEstimate { smoothed, variation }) => RttEstimate {
@@ -118,7 +122,7 @@ fn learn(before: Option<RttEstimate>, round_trip: u64) -> RttEstimate {
 
 /// Updates the estimate in BSD's integers (Stevens vol. 2, figure 25.23): a round trip within one tick counts as one at
 /// first, as zero later.
-fn learn_ticks(before: Option<RttEstimate>, ticks: u64) -> RttEstimate {
+fn estimate_in_ticks(before: Option<RttEstimate>, ticks: u64) -> RttEstimate {
     match before {
         None => RttEstimate { smoothed: (ticks + 1) * 8, variation: (ticks + 1) * 2 },
         Some(RttEstimate { smoothed, variation }) => {
@@ -155,13 +159,13 @@ mod tests {
     #[test]
     fn first_round_trip_sets_a_timeout_of_three_times_its_duration() {
         let mut timer = RetransmissionTimer::new(rto(Estimator::Fine));
-        timer.learn(at(0), at(800));
+        timer.record_round_trip(at(0), at(800));
         assert_eq!(timer.timeout(), Duration::from_millis(2_400));
         let mut linux = RetransmissionTimer::new(Rto {
             least: Duration::from_millis(200),
             ..rto(Estimator::FineVariation)
         });
-        (0..100).for_each(|n| linux.learn(at(n * 100), at(n * 100 + 30)));
+        (0..100).for_each(|n| linux.record_round_trip(at(n * 100), at(n * 100 + 30)));
         assert_eq!(linux.timeout().as_millis_f64().round(), 230.0);
     }
 
@@ -180,7 +184,7 @@ mod tests {
     fn on_a_local_network_a_coarse_timer_settles_at_a_second_and_a_half() {
         let ticks = Ticks { period: Duration::from_millis(500), phase: Duration::ZERO };
         let mut timer = RetransmissionTimer::new(rto(Estimator::Coarse(ticks)));
-        (0..20).for_each(|n| timer.learn(at(n * 1000 + 1), at(n * 1000 + 2)));
+        (0..20).for_each(|n| timer.record_round_trip(at(n * 1000 + 1), at(n * 1000 + 2)));
         let waits = [1_500, 3_000, 6_000, 12_000, 24_000, 48_000, 64_000, 64_000].map(|expected| {
             timer.start(at(0));
             timer.back_off();
@@ -210,7 +214,7 @@ mod tests {
         assert_eq!(timer.backoff(), 0);
         timer.start(at(0));
         assert_eq!(timer.deadline(), Some(at(12_000)));
-        timer.learn(at(0), at(800));
+        timer.record_round_trip(at(0), at(800));
         timer.start(at(0));
         assert_eq!(timer.deadline(), Some(at(2_400)));
     }

@@ -78,7 +78,7 @@ fn section<const N: usize>(
         wait_for_quiet(timeout);
         let before = Processors::now();
         let results = once()?;
-        others.push(Processors::now().busy_with_others_since(&before));
+        others.push(Processors::now().other_load_since(&before));
         figures.iter_mut().zip(results).for_each(|(figure, result)| figure.push(result));
     }
     println!("{title} (others kept {:.1} processors busy)", median(&mut others));
@@ -92,14 +92,14 @@ fn section<const N: usize>(
 
 /// Waits until other load is below half a CPU, or `timeout` is used up.
 fn wait_for_quiet(timeout: &mut Duration) {
-    const GLANCE: Duration = Duration::from_millis(200);
+    const INTERVAL: Duration = Duration::from_millis(200);
     while *timeout > Duration::ZERO {
         let before = Processors::now();
-        pause(GLANCE);
-        if Processors::now().busy_with_others_since(&before) < 0.5 {
+        pause(INTERVAL);
+        if Processors::now().other_load_since(&before) < 0.5 {
             return;
         }
-        *timeout = *timeout - GLANCE;
+        *timeout = *timeout - INTERVAL;
     }
 }
 
@@ -135,8 +135,8 @@ const PACED: [Row; 6] = [
 fn paced(packets_per_second: u32) -> Result<[f64; 6], Error> {
     let interval = Duration::from_secs(1) / u64::from(packets_per_second);
     let stream = Stream { datagrams: packets_per_second, interval, payload: 100 };
-    let (_, bias) = journey(Duration::ZERO, stream)?;
-    let (report, journeys) = journey(DELAY, stream)?;
+    let (_, bias) = measure_delay(Duration::ZERO, stream)?;
+    let (report, journeys) = measure_delay(DELAY, stream)?;
     assert_eq!(journeys.early, 0, "a packet arrived before its time");
     let [bias, p50, p99] = [(&bias, 500), (&journeys, 500), (&journeys, 990)]
         .map(|(journeys, per_mille)| micros(journeys.excess.per_mille(per_mille)));
@@ -184,7 +184,7 @@ fn driven(up: &Config, send: impl FnOnce(&UdpSocket, Clock) -> Result<(), Error>
     running.stop()
 }
 
-fn journey(delay: Duration, stream: Stream) -> Result<(Report, StreamResult), Error> {
+fn measure_delay(delay: Duration, stream: Stream) -> Result<(Report, StreamResult), Error> {
     let up = Config { delay, ..Config::default() };
     let (hosts, running) = TwoHosts::joined(&up, &Config::default(), &Options::default())?;
     let [client, server] = hosts.sockets()?;
@@ -303,7 +303,7 @@ impl Processors {
         Self { busy: busy / TICKS_PER_SECOND, ours, passed: Clock::start() }
     }
 
-    fn busy_with_others_since(&self, before: &Self) -> f64 {
+    fn other_load_since(&self, before: &Self) -> f64 {
         let passed = before.passed.now().since(wire::Time::ZERO).as_secs_f64();
         (self.busy - before.busy - (self.ours - before.ours)).max(0.0) / passed
     }

@@ -96,7 +96,7 @@ impl<P: AsRef<[u8]>> AckHeartbeat<P> {
         {
             self.tick = None;
             for connection in self.connections.values_mut() {
-                self.ready.extend(connection.let_go().map(|packet| (packet, tick)));
+                self.ready.extend(connection.release_last().map(|packet| (packet, tick)));
             }
         }
         match self.ready.pop_front() {
@@ -115,14 +115,14 @@ impl<P: AsRef<[u8]>> AckHeartbeat<P> {
         let packet = Packet::read(packet).ok()?;
         let (segment, ends) = (packet.tcp()?, packet.sockets()?);
         if !self.connections.contains_key(&ends) {
-            self.make_room(now);
+            self.evict_oldest(now);
         }
         let connection = self.connections.entry(ends).or_insert_with(Connection::new);
         connection.last_heard = now;
         Some((ends, connection.judge(&segment)))
     }
 
-    fn make_room(&mut self, now: Time) {
+    fn evict_oldest(&mut self, now: Time) {
         if self.connections.len() < MAX_CONNECTIONS {
             return;
         }
@@ -194,7 +194,7 @@ mod tests {
             let mut packet = Vec::new();
             builder.write(payload, &mut packet).unwrap();
             self.shim.handle(self.now, packet);
-            self.gone().len()
+            self.released().len()
         }
 
         fn acks(&mut self, port: u16, ack: u32) -> usize {
@@ -217,7 +217,7 @@ mod tests {
         }
 
         /// Acknowledgements that leave now, each with the time from which it could.
-        fn gone(&mut self) -> Vec<(u32, Time)> {
+        fn released(&mut self) -> Vec<(u32, Time)> {
             let mut gone = Vec::new();
             while let Output::Deliver { packet, due } = self.shim.poll(self.now) {
                 gone.push((Packet::read(&packet).unwrap().tcp().map_or(0, |segment| segment.ack), due));
@@ -249,7 +249,7 @@ mod tests {
         let tick = client.next_tick();
         assert_eq!(client.shim.poll(client.now), Output::Timeout(Some(tick)));
         client.now = tick;
-        assert_eq!(client.gone(), [(1 + MSS, tick)]);
+        assert_eq!(client.released(), [(1 + MSS, tick)]);
         assert_eq!(
             client.shim.poll(tick),
             Output::Timeout(None),
@@ -274,7 +274,7 @@ mod tests {
         client.now += Duration::from_millis(150);
         assert_eq!(client.acks(5_001, 2 + MSS), 0);
         client.now = tick;
-        assert_eq!(client.gone(), [(1 + MSS, tick), (2 + MSS, tick)]);
+        assert_eq!(client.released(), [(1 + MSS, tick), (2 + MSS, tick)]);
     }
 
     #[test]
@@ -282,7 +282,7 @@ mod tests {
         let mut client = Client::connected(5_000);
         client.acks(5_000, 1 + MSS);
         client.now = client.next_tick();
-        assert_eq!(client.gone().len(), 1);
+        assert_eq!(client.released().len(), 1);
         assert_eq!([2, 3].map(|segments| client.acks(5_000, 1 + segments * MSS)), [0, 1]);
     }
 
@@ -295,7 +295,7 @@ mod tests {
             assert_eq!(client.acks(5_000, 1 + MSS), 0);
             assert_eq!(client.sends(5_000, flags, 1 + MSS, 16_384, &[], payload), 1, "{flags}");
             client.now = client.next_tick();
-            assert_eq!(client.gone(), [], "nothing was left behind {flags}");
+            assert_eq!(client.released(), [], "nothing was left behind {flags}");
         }
     }
 
@@ -383,7 +383,7 @@ mod tests {
         for _ in 0..10_000 {
             ack += u32::try_from(random.up_to(700)).unwrap();
             client.now += Duration::from_micros(random.up_to(30_000));
-            let before = client.gone();
+            let before = client.released();
             offered += 1;
             let flags = if random.up_to(9) == 0 { Flags::ACK | Flags::FIN } else { Flags::ACK };
             let merged = client.shim.merged();

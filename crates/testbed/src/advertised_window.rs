@@ -59,7 +59,7 @@ impl AdvertisedWindow {
         let advertised = u16::from_be_bytes([*w0, *w1]);
         if advertised > limit {
             [*w0, *w1] = limit.to_be_bytes();
-            [*c0, *c1] = mended(u16::from_be_bytes([*c0, *c1]), advertised, limit).to_be_bytes();
+            [*c0, *c1] = updated_checksum(u16::from_be_bytes([*c0, *c1]), advertised, limit).to_be_bytes();
         }
     }
 
@@ -105,7 +105,7 @@ fn tcp_of(packet: &mut [u8]) -> Option<&mut [u8]> {
 }
 
 /// Checksum after 16 of the bits it covers have changed (RFC 1624, equation 3).
-fn mended(checksum: u16, before: u16, after: u16) -> u16 {
+fn updated_checksum(checksum: u16, before: u16, after: u16) -> u16 {
     let sum = u32::from(!checksum) + u32::from(!before) + u32::from(after);
     let folded = (sum & 0xffff) + (sum >> 16);
     let folded = (folded & 0xffff) + (folded >> 16);
@@ -202,7 +202,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn anything_that_is_not_a_whole_tcp_header_is_left_alone(mut packet: Vec<u8>) {
+        fn anything_but_a_whole_tcp_header_is_left_unchanged(mut packet: Vec<u8>) {
             AdvertisedWindow::new(16_384, BSD).cut(&mut packet);
         }
     }

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_counts_from_its_start_and_never_goes_back() {
+    fn clock_counts_from_its_start_and_never_goes_back() {
         let clock = Clock::start();
         let (earlier, later) = (clock.now(), clock.now());
         assert!(earlier <= later);

@@ -304,7 +304,7 @@ impl Netlink {
 
     /// Number of packets that a link dropped before the emulator could read them.
     pub fn dropped(&mut self, name: &str) -> Result<u64, Error> {
-        let response = self.ask_for_link(name)?;
+        let response = self.get_link(name)?;
         let statistics = attribute(&response, LINK_HEADER, IFLA_STATS64).unwrap_or_default();
         // rtnl_link_stats64: rx and tx packets, bytes, errors, then rx_dropped, tx_dropped; 8 bytes each.
         let tx_dropped = statistics.get(7 * 8..8 * 8).and_then(|bytes| bytes.try_into().ok());
@@ -312,7 +312,7 @@ impl Netlink {
     }
 
     fn link(&mut self, name: &str) -> Result<Link, Error> {
-        let response = self.ask_for_link(name)?;
+        let response = self.get_link(name)?;
         let number = |kind, what| number(&response, LINK_HEADER, kind).ok_or_else(|| incomplete(name, what));
         Ok(Link {
             mtu: number(IFLA_MTU, "MTU")?,
@@ -322,12 +322,12 @@ impl Netlink {
     }
 
     fn index(&mut self, name: &str) -> Result<u32, Error> {
-        let response = self.ask_for_link(name)?;
+        let response = self.get_link(name)?;
         let index = response.get(4..8).and_then(|bytes| bytes.try_into().ok());
         index.map(u32::from_ne_bytes).ok_or_else(|| incomplete(name, "index"))
     }
 
-    fn ask_for_link(&mut self, name: &str) -> Result<Vec<u8>, Error> {
+    fn get_link(&mut self, name: &str) -> Result<Vec<u8>, Error> {
         let mut message = Message::new(RTM_GETLINK, 0);
         message.put(&link_header(0));
         message.text(IFLA_IFNAME, name);

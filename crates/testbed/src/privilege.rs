@@ -56,11 +56,16 @@ pub fn available() -> Result<(), Error> {
 }
 
 fn tun_is_there(device: &Path) -> Result<(), Error> {
-    OpenOptions::new().read(true).write(true).open(device).map(drop).map_err(|error| no_tun(device, &error))
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(device)
+        .map(drop)
+        .map_err(|error| tun_unavailable(device, &error))
 }
 
 /// Error of a TUN device node that could not be opened.
-pub(crate) fn no_tun(device: &Path, error: &io::Error) -> Error {
+pub(crate) fn tun_unavailable(device: &Path, error: &io::Error) -> Error {
     let device = device.display();
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::ENOENT | Errno::ENODEV | Errno::ENXIO) => forbidden(

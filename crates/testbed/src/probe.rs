@@ -43,7 +43,7 @@ pub struct StreamResult {
 const HEAD_START: Duration = Duration::from_millis(5);
 
 /// Time that the receiver waits after the last was sent, beyond the delay.
-const PATIENCE: Duration = Duration::from_millis(200);
+const EXTRA_WAIT: Duration = Duration::from_millis(200);
 
 impl Stream {
     /// Sends the stream over two connected sockets, in any namespaces, and times it against a link of this
@@ -54,7 +54,7 @@ impl Stream {
     pub fn run(self, sockets: [&UdpSocket; 2], clock: Clock, delay: Duration) -> Result<StreamResult, Error> {
         let [sender, receiver] = sockets;
         let begin = clock.now() + HEAD_START;
-        let end = begin + self.interval * u64::from(self.datagrams) + delay + PATIENCE;
+        let end = begin + self.interval * u64::from(self.datagrams) + delay + EXTRA_WAIT;
         let died = |_| Error::Died { thread: "probe" };
         thread::scope(|scope| {
             let receiving = scope.spawn(|| self.receive(receiver, clock, delay, end));

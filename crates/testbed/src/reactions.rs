@@ -62,7 +62,7 @@ impl Reactions {
 
     /// Drops all but the first of each. Where requests do not wait for responses the others are ambiguous
     /// from outside: a late packet may have waited for its window, or to share a segment with others.
-    pub fn keep_first(&mut self) {
+    pub fn retain_first(&mut self) {
         self.responses.truncate(1);
         self.thoughts.truncate(1);
     }

@@ -39,7 +39,7 @@ impl Tun {
             .write(true)
             .custom_flags(libc::O_NONBLOCK)
             .open(path)
-            .map_err(|error| privilege::no_tun(path, &error))?;
+            .map_err(|error| privilege::tun_unavailable(path, &error))?;
         request.attach(&device).map_err(|errno| not_made(name, errno))?;
         Ok(Self { name: name.to_owned(), device, netlink: Netlink::open()? })
     }

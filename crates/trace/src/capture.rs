@@ -136,7 +136,7 @@ pub enum Unreadable {
         /// Its first four bytes.
         magic: [u8; 4],
     },
-    /// It ends within a packet.
+    /// A file that ends within a packet.
     CutShort {
         /// The packet.
         frame: u64,

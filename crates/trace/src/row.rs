@@ -51,7 +51,7 @@ pub struct Row {
 /// A time without useful transmission, and its cause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stall {
-    /// Why, in kebab-case in the JSON.
+    /// Cause, in kebab-case in the JSON.
     pub cause: Cause,
     /// Its start, since the start of the run.
     pub at_ms: f64,

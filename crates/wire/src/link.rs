@@ -57,11 +57,11 @@ use transmitter::Transmitter;
 /// reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate<P> {
-    /// It will be delivered by [`Pipe::poll`].
+    /// Accepted: [`Pipe::poll`] delivers it.
     Accepted,
     /// The queue was full; the link is unchanged.
     Dropped(P),
-    /// It occupied the queue and the transmitter, but will never arrive.
+    /// Lost on the link, after it occupied the queue and the transmitter.
     Lost(P),
 }
 
@@ -188,7 +188,7 @@ impl<P: Clone> Pipe<P> {
 
     /// Returns the next packet that has arrived by `now`, or the time of the next arrival.
     pub fn poll(&mut self, now: Time) -> Output<P> {
-        match self.flight.land(now) {
+        match self.flight.take_due(now) {
             Ok(PacketInFlight { due, sequence: _, size, packet }) => {
                 self.counters.delivered.add(size);
                 Output::Deliver { packet, due }

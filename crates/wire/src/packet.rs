@@ -74,7 +74,7 @@ impl<'a> Packet<'a> {
     /// The reason why the bytes are not a valid packet.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Unreadable> {
         let (ip, _stopped_at_extension) = LaxIpSlice::from_slice(bytes).map_err(|_| Unreadable::ip(bytes))?;
-        let ip_length = said_length(&ip).unwrap_or(bytes.len());
+        let ip_length = stated_length(&ip).unwrap_or(bytes.len());
         // The payload has the lifetime of the bytes, although its holder is local.
         let LaxIpPayloadSlice { incomplete: _, ip_number, fragmented, len_source: _, payload } = match &ip {
             LaxIpSlice::Ipv4(ip) => ip.payload().clone(),
@@ -126,7 +126,7 @@ impl<'a> Packet<'a> {
 }
 
 /// Returns the packet length according to its header, if that exceeds the header itself.
-fn said_length(ip: &LaxIpSlice<'_>) -> Option<usize> {
+fn stated_length(ip: &LaxIpSlice<'_>) -> Option<usize> {
     match ip {
         LaxIpSlice::Ipv4(ip) => {
             let reported = usize::from(ip.header().total_len());

@@ -213,23 +213,23 @@ mod tests {
 
     #[test]
     fn quantile_inverts_the_cumulative_distribution() {
-        for law in ALL {
+        for distribution in ALL {
             for p in [1e-6, 0.01, 0.3, 0.5, 0.92, 0.95, 0.999, 0.999_999] {
-                let back = law.below(law.quantile(p));
-                assert!((back - p).abs() < 1e-8, "{law}: {p} came back as {back}");
+                let back = distribution.below(distribution.quantile(p));
+                assert!((back - p).abs() < 1e-8, "{distribution}: {p} came back as {back}");
             }
         }
     }
 
     #[test]
     fn density_is_the_derivative_of_the_cumulative_distribution() {
-        for law in ALL {
+        for distribution in ALL {
             for p in [0.05, 0.3, 0.6, 0.97] {
-                let x = law.quantile(p);
+                let x = distribution.quantile(p);
                 let step = x * 1e-5;
-                let slope = (law.below(x + step) - law.below(x - step)) / (2.0 * step);
-                let density = libm::exp(law.ln_density(x));
-                assert!((slope / density - 1.0).abs() < 1e-4, "{law} at {x}: {slope} and {density}");
+                let slope = (distribution.below(x + step) - distribution.below(x - step)) / (2.0 * step);
+                let density = libm::exp(distribution.ln_density(x));
+                assert!((slope / density - 1.0).abs() < 1e-4, "{distribution} at {x}: {slope} and {density}");
             }
         }
         assert_eq!(ALL[1].ln_density(0.5), f64::NEG_INFINITY);
@@ -237,20 +237,22 @@ mod tests {
 
     #[test]
     fn sample_means_are_those_of_the_distributions() {
-        let mean = |law: Distribution| {
+        let mean = |distribution: Distribution| {
             let mut random = Seed::default().stream("law", 0);
-            (0..20_000).map(|_| law.draw(&mut random)).sum::<f64>() / 20_000.0
+            (0..20_000).map(|_| distribution.draw(&mut random)).sum::<f64>() / 20_000.0
         };
         // exp(mu + sigma^2 / 2); shape * least / (shape - 1); scale * gamma(1 + 1 / shape); the mean itself.
-        for (law, expected) in ALL.into_iter().zip([6.172, 1.699, 0.346, 3.86]) {
-            let got = mean(law);
-            assert!((got / expected - 1.0).abs() < 0.03, "{law}: {got} for {expected}");
+        for (distribution, expected) in ALL.into_iter().zip([6.172, 1.699, 0.346, 3.86]) {
+            let got = mean(distribution);
+            assert!((got / expected - 1.0).abs() < 0.03, "{distribution}: {got} for {expected}");
         }
     }
 
     #[test]
     fn no_value_is_below_zero_and_a_pareto_begins_at_its_minimum() {
-        assert!(ALL.iter().all(|law| law.below(0.0) == 0.0 && law.below(-1.0) == 0.0));
+        assert!(
+            ALL.iter().all(|distribution| distribution.below(0.0) == 0.0 && distribution.below(-1.0) == 0.0)
+        );
         assert_eq!(Distribution::Pareto { least: 1.0, shape: 2.43 }.below(1.0), 0.0);
         let hybrid = ALL[4];
         assert!((hybrid.below(133_000.0) - 0.93).abs() < 1e-12);

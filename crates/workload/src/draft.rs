@@ -46,7 +46,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Adds a request for a file that is not chosen yet.
-    fn ask(&mut self, is_embedded: bool, after: Duration) -> ObjectRequest {
+    fn add_request(&mut self, is_embedded: bool, after: Duration) -> ObjectRequest {
         self.kinds.push(is_embedded && self.set.embedded.is_some());
         ObjectRequest { file: 0, after, is_conditional: self.conditional.chance(self.wanted.conditional) }
     }
@@ -55,7 +55,7 @@ impl<'a> Draft<'a> {
     fn single(&mut self, at: Time, user: u32) {
         let at = Time::from_nanos(at.as_nanos() / 1_000 * 1_000);
         let is_embedded = self.chosen.unit() * self.set.objects.quantile(0.5).round() >= 1.0;
-        let objects = vec![self.ask(is_embedded, Duration::default())];
+        let objects = vec![self.add_request(is_embedded, Duration::default())];
         self.pages.push(Page { user, begins: PageStart::At(at), objects, ends_session: false });
     }
 
@@ -90,8 +90,8 @@ impl<'a> Draft<'a> {
             let thinking = pause(inactive_off, random);
             let there = at + pauses.iter().copied().sum::<Duration>();
             next.insert((there + thinking, user, thinking));
-            let mut page = vec![self.ask(false, Duration::default())];
-            page.extend(pauses.into_iter().map(|after| self.ask(true, after)));
+            let mut page = vec![self.add_request(false, Duration::default())];
+            page.extend(pauses.into_iter().map(|after| self.add_request(true, after)));
             self.pages.push(Page { user, begins: PageStart::After(after), objects: page, ends_session });
         }
     }
@@ -130,29 +130,29 @@ impl<'a> Draft<'a> {
 }
 
 /// A sample rounded to the nearest whole number, at least 1.
-fn nearest(law: Distribution, random: &mut Random) -> u64 {
+fn nearest(distribution: Distribution, random: &mut Random) -> u64 {
     // Positive; the cast loses nothing.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let drawn = law.draw(random).round() as u64;
+    let drawn = distribution.draw(random).round() as u64;
     drawn.max(1)
 }
 
 /// Number of pages in a session.
 fn pages_of(session: Option<Distribution>, random: &mut Random) -> Option<u64> {
-    session.map(|law| nearest(law, random))
+    session.map(|distribution| nearest(distribution, random))
 }
 
 /// A size of whole bytes, at most `cap`.
-fn size(law: Distribution, cap: Bytes, random: &mut Random) -> u64 {
+fn size(distribution: Distribution, cap: Bytes, random: &mut Random) -> u64 {
     // Positive; the cast loses nothing.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let drawn = law.draw(random).ceil() as u64;
+    let drawn = distribution.draw(random).ceil() as u64;
     drawn.min(cap.get())
 }
 
 /// A pause. Times in a plan are whole microseconds, so that its file states them exactly.
-fn pause(law: Distribution, random: &mut Random) -> Duration {
+fn pause(distribution: Distribution, random: &mut Random) -> Duration {
     // Beyond 584 years, which overflows `Duration`, 2^33 s.
-    let drawn = Duration::from_secs_f64(law.draw(random)).unwrap_or(Duration::from_secs(1 << 33));
+    let drawn = Duration::from_secs_f64(distribution.draw(random)).unwrap_or(Duration::from_secs(1 << 33));
     Duration::from_micros(drawn.as_nanos() / 1_000)
 }

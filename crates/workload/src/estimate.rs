@@ -17,30 +17,31 @@ pub(super) const MIN_VALUES: usize = 50;
 /// The distribution with the best criterion among those given; `None` if there are too few values.
 pub(super) fn likeliest(
     values: &[f64],
-    laws: impl IntoIterator<Item = Option<Distribution>>,
+    distributions: impl IntoIterator<Item = Option<Distribution>>,
 ) -> Option<Distribution> {
     if values.len() < MIN_VALUES {
         return None;
     }
-    best(laws.into_iter().flatten(), values.len(), |law| {
-        values.iter().map(|value| law.ln_density(*value)).sum()
+    best(distributions.into_iter().flatten(), values.len(), |distribution| {
+        values.iter().map(|value| distribution.ln_density(*value)).sum()
     })
 }
 
 /// The distribution with the best criterion, by the logarithm of its likelihood.
 fn best(
-    laws: impl Iterator<Item = Distribution>,
+    distributions: impl Iterator<Item = Distribution>,
     count: usize,
     ln_likelihood: impl Fn(&Distribution) -> f64,
 ) -> Option<Distribution> {
     let cost = libm::log(count as f64) / 2.0;
-    let judged = laws.map(|law| (ln_likelihood(&law) - cost * parameters(&law), law));
+    let judged = distributions
+        .map(|distribution| (ln_likelihood(&distribution) - cost * parameters(&distribution), distribution));
     let finite = judged.filter(|(criterion, _)| criterion.is_finite());
-    finite.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, law)| rounded(law))
+    finite.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, distribution)| rounded(distribution))
 }
 
-const fn parameters(law: &Distribution) -> f64 {
-    match law {
+const fn parameters(distribution: &Distribution) -> f64 {
+    match distribution {
         Distribution::Lognormal { mu: _, sigma: _ } | Distribution::Weibull { scale: _, shape: _ } => 2.0,
         Distribution::InverseGaussian { mean: _, shape: _ } => 2.0,
         // Its minimum is given.
@@ -103,13 +104,15 @@ pub(super) fn inverse_gaussian(values: &[f64]) -> Option<Distribution> {
 /// the interval that is rounded to each number.
 pub(super) fn likeliest_rounded(
     values: &[f64],
-    laws: impl IntoIterator<Item = Option<Distribution>>,
+    distributions: impl IntoIterator<Item = Option<Distribution>>,
 ) -> Option<Distribution> {
     if values.len() < MIN_VALUES {
         return None;
     }
     let counts = tallied(values);
-    best(laws.into_iter().flatten(), values.len(), |law| rounded_likelihood(&counts, law))
+    best(distributions.into_iter().flatten(), values.len(), |distribution| {
+        rounded_likelihood(&counts, distribution)
+    })
 }
 
 /// The most likely Pareto from 1 on for values that were rounded to the nearest whole number, at least 1.
@@ -126,10 +129,10 @@ fn tallied(values: &[f64]) -> Vec<(f64, f64)> {
     sorted.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as f64)).collect()
 }
 
-fn rounded_likelihood(counts: &[(f64, f64)], law: &Distribution) -> f64 {
+fn rounded_likelihood(counts: &[(f64, f64)], distribution: &Distribution) -> f64 {
     let share = |value: f64| {
-        let from = if value <= 1.0 { 0.0 } else { law.below(value - 0.5) };
-        libm::log((law.below(value + 0.5) - from).max(f64::MIN_POSITIVE))
+        let from = if value <= 1.0 { 0.0 } else { distribution.below(value - 0.5) };
+        libm::log((distribution.below(value + 0.5) - from).max(f64::MIN_POSITIVE))
     };
     counts.iter().map(|(value, count)| count * share(*value)).sum()
 }
@@ -148,10 +151,12 @@ pub(super) fn hybrid(sorted: &[f64]) -> Option<Distribution> {
     let at = |places: (usize, usize)| {
         let step = (places.1.saturating_sub(places.0) / CUTS).max(1);
         let cuts = (places.0..=places.1).step_by(step).filter_map(|place| cut_at(sorted, &sums, place));
-        cuts.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, place, law)| (step, place, law))
+        cuts.max_by(|one, other| one.0.total_cmp(&other.0))
+            .map(|(_, place, distribution)| (step, place, distribution))
     };
     let (step, place, _) = at((first, last))?;
-    at((place.saturating_sub(step).max(first), (place + step).min(last))).map(|(_, _, law)| law)
+    at((place.saturating_sub(step).max(first), (place + step).min(last)))
+        .map(|(_, _, distribution)| distribution)
 }
 
 /// Minimum number of values in a tail.
@@ -237,8 +242,8 @@ fn highest(function: impl Fn(f64) -> f64, (mut low, mut high): (f64, f64)) -> f6
     f64::midpoint(low, high)
 }
 
-fn rounded(law: Distribution) -> Distribution {
-    match law {
+fn rounded(distribution: Distribution) -> Distribution {
+    match distribution {
         Distribution::Lognormal { mu, sigma } => {
             Distribution::Lognormal { mu: digits(mu), sigma: digits(sigma) }
         }
@@ -273,9 +278,9 @@ mod tests {
 
     use super::*;
 
-    fn drawn(law: Distribution, count: usize) -> Vec<f64> {
+    fn drawn(distribution: Distribution, count: usize) -> Vec<f64> {
         let mut random = Seed::default().stream("estimate", 0);
-        let mut values: Vec<f64> = (0..count).map(|_| law.draw(&mut random)).collect();
+        let mut values: Vec<f64> = (0..count).map(|_| distribution.draw(&mut random)).collect();
         values.sort_by(f64::total_cmp);
         values
     }
@@ -316,8 +321,9 @@ mod tests {
 
     #[test]
     fn body_with_a_tail_is_distinguished_from_a_body_alone() {
-        let law = Distribution::Hybrid { mu: 9.357, sigma: 1.318, cut: 133_000.0, body: 0.93, shape: 1.1 };
-        let values = drawn(law, 20_000);
+        let distribution =
+            Distribution::Hybrid { mu: 9.357, sigma: 1.318, cut: 133_000.0, body: 0.93, shape: 1.1 };
+        let values = drawn(distribution, 20_000);
         let found = likeliest(&values, [lognormal(&values), hybrid(&values)]).unwrap();
         let Distribution::Hybrid { mu, sigma, cut, body, shape } = found else { panic!("{found:?}") };
         near(mu, 9.357, 0.02);
@@ -332,22 +338,22 @@ mod tests {
 
     #[test]
     fn families_are_distinguished() {
-        for law in [
+        for distribution in [
             Distribution::Pareto { least: 1.0, shape: 1.5 },
             Distribution::Lognormal { mu: 2.0, sigma: 1.0 },
             Distribution::Weibull { scale: 3.0, shape: 1.46 },
         ] {
-            let values = drawn(law, 3_000);
+            let values = drawn(distribution, 3_000);
             let found =
                 likeliest(&values, [pareto(&values, 1.0), lognormal(&values), weibull(&values)]).unwrap();
-            assert_eq!(std::mem::discriminant(&found), std::mem::discriminant(&law), "{found:?}");
+            assert_eq!(std::mem::discriminant(&found), std::mem::discriminant(&distribution), "{found:?}");
         }
     }
 
     #[test]
     fn estimates_recover_the_distribution_of_rounded_values() {
-        let law = Distribution::Pareto { least: 1.0, shape: 2.43 };
-        let values: Vec<f64> = drawn(law, 20_000).into_iter().map(f64::round).collect();
+        let distribution = Distribution::Pareto { least: 1.0, shape: 2.43 };
+        let values: Vec<f64> = drawn(distribution, 20_000).into_iter().map(f64::round).collect();
         match likeliest_rounded(&values, [rounded_pareto(&values), lognormal(&values)]) {
             Some(Distribution::Pareto { least: 1.0, shape }) => near(shape, 2.43, 0.03),
             other => panic!("{other:?}"),

@@ -101,22 +101,38 @@ mod tests {
 
     #[test]
     fn samples_fit_their_own_distribution_only() {
-        let law = Distribution::Pareto { least: 1.0, shape: 1.5 };
+        let distribution = Distribution::Pareto { least: 1.0, shape: 1.5 };
         let mut random = Seed::default().stream("fit", 0);
-        let values: Vec<f64> = (0..5_000).map(|_| law.draw(&mut random)).collect();
-        let of = |law: Distribution| {
-            fit("", law.to_string(), values.clone(), 0.0, |x| law.below(x), |p| law.quantile(p))
+        let values: Vec<f64> = (0..5_000).map(|_| distribution.draw(&mut random)).collect();
+        let of = |distribution: Distribution| {
+            fit(
+                "",
+                distribution.to_string(),
+                values.clone(),
+                0.0,
+                |x| distribution.below(x),
+                |p| distribution.quantile(p),
+            )
         };
-        assert!(of(law).likelihood > Some(0.01), "{:?}", of(law));
+        assert!(of(distribution).likelihood > Some(0.01), "{:?}", of(distribution));
         assert!(of(Distribution::Pareto { least: 1.0, shape: 1.4 }).likelihood < Some(1e-3));
     }
 
     #[test]
     fn whole_numbers_are_compared_at_whole_numbers() {
-        let law = Distribution::Pareto { least: 1.0, shape: 2.43 };
+        let distribution = Distribution::Pareto { least: 1.0, shape: 2.43 };
         let mut random = Seed::default().stream("fit", 1);
-        let values: Vec<f64> = (0..5_000).map(|_| law.draw(&mut random).ceil()).collect();
-        let of = |step| fit("", String::new(), values.clone(), step, |x| law.below(x), |p| law.quantile(p));
+        let values: Vec<f64> = (0..5_000).map(|_| distribution.draw(&mut random).ceil()).collect();
+        let of = |step| {
+            fit(
+                "",
+                String::new(),
+                values.clone(),
+                step,
+                |x| distribution.below(x),
+                |p| distribution.quantile(p),
+            )
+        };
         assert!(of(1.0).likelihood > Some(0.01), "{:?}", of(1.0));
         assert!(of(0.0).likelihood < Some(1e-9), "{:?}", of(0.0));
     }

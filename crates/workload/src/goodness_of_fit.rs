@@ -19,14 +19,14 @@ pub fn fits(plan: &Plan) -> Vec<Fit> {
     let mut fits = vec![whole(SIZE, set.documents.sizes, sizes(kinds.0), cap)];
     fits.extend(set.embedded.map(|kind| whole("embedded file size, bytes", kind.sizes, sizes(kinds.1), cap)));
     if let Some(requests) = set.documents.requests {
-        let expected = plan.asks().map(|ask| plan.size(ask.file) as f64).collect();
-        fits.push(depending(whole(ASKED, requests, expected, cap)));
+        let expected = plan.object_requests().map(|ask| plan.size(ask.file) as f64).collect();
+        fits.push(depending(whole(REQUESTED_SIZE, requests, expected, cap)));
     }
-    let ranks = plan.asks().filter(|ask| ask.file < plan.wanted.documents());
+    let ranks = plan.object_requests().filter(|ask| ask.file < plan.wanted.documents());
     let ranks = ranks.map(|ask| f64::from(ask.file) + 1.0).collect();
     fits.push(depending(popularity(plan.wanted.documents(), set.popularity, ranks)));
     let (of_documents, of_embedded): (Vec<u32>, Vec<u32>) =
-        plan.asks().map(|ask| ask.file).partition(|file| (*file as usize) < documents);
+        plan.object_requests().map(|ask| ask.file).partition(|file| (*file as usize) < documents);
     let depth = |what, order: &[u32]| {
         depending(whole(what, set.depth, depths(order, plan.files.len()), f64::INFINITY))
     };
@@ -51,26 +51,40 @@ pub fn fits(plan: &Plan) -> Vec<Fit> {
 }
 
 pub(super) const SIZE: &str = "file size, bytes";
-pub(super) const ASKED: &str = "size of what is asked for, bytes";
+pub(super) const REQUESTED_SIZE: &str = "size of what is asked for, bytes";
 pub(super) const DEPTH: &str = "depth in the stack of the latest";
 pub(super) const OBJECTS: &str = "objects of a page";
 pub(super) const ACTIVE: &str = "from object to object, s";
 pub(super) const INACTIVE: &str = "from page to page, s";
 
 /// Fit of whole numbers that were rounded upwards, and truncated at `cap`.
-pub(super) fn whole(what: &'static str, law: Distribution, values: Vec<f64>, cap: f64) -> Fit {
-    let below = |x: f64| if x >= cap { 1.0 } else { law.below(x) };
-    fit::fit(what, law.to_string(), values, 1.0, below, |p| law.quantile(p).ceil().min(cap))
+pub(super) fn whole(what: &'static str, distribution: Distribution, values: Vec<f64>, cap: f64) -> Fit {
+    let below = |x: f64| if x >= cap { 1.0 } else { distribution.below(x) };
+    fit::fit(what, distribution.to_string(), values, 1.0, below, |p| distribution.quantile(p).ceil().min(cap))
 }
 
 /// Fit of whole numbers that were rounded to the nearest: from a half below to a half above.
-pub(super) fn rounded(what: &'static str, law: Distribution, values: Vec<f64>) -> Fit {
-    fit::fit(what, law.to_string(), values, 1.0, |x| law.below(x + 0.5), |p| law.quantile(p).round())
+pub(super) fn rounded(what: &'static str, distribution: Distribution, values: Vec<f64>) -> Fit {
+    fit::fit(
+        what,
+        distribution.to_string(),
+        values,
+        1.0,
+        |x| distribution.below(x + 0.5),
+        |p| distribution.quantile(p).round(),
+    )
 }
 
 /// Fit of times, which are continuous.
-pub(super) fn seconds(what: &'static str, law: Distribution, values: Vec<f64>) -> Fit {
-    fit::fit(what, law.to_string(), values, 0.0, |x| law.below(x), |p| law.quantile(p))
+pub(super) fn seconds(what: &'static str, distribution: Distribution, values: Vec<f64>) -> Fit {
+    fit::fit(
+        what,
+        distribution.to_string(),
+        values,
+        0.0,
+        |x| distribution.below(x),
+        |p| distribution.quantile(p),
+    )
 }
 
 /// Fit without a likelihood, which is unknown for values that depend on one another.

@@ -159,7 +159,7 @@ impl PlanSpec {
     pub fn memory(&self) -> Result<Bytes, PlanError> {
         const OF_REQUEST: u64 = 128;
         const OF_FILE: u64 = 256;
-        const ANYWAY: u64 = 16 << 20;
+        const BASE_BYTES: u64 = 16 << 20;
         match self.files {
             0 | 1 => return Err(PlanError::TooFewFiles),
             files if files > MAX_FILES => return Err(PlanError::TooManyFiles(files)),
@@ -169,7 +169,7 @@ impl PlanSpec {
         if requests > MAX_REQUESTS {
             return Err(PlanError::TooManyRequests(requests));
         }
-        Ok(Bytes::new(ANYWAY + requests as u64 * OF_REQUEST + u64::from(self.files) * OF_FILE))
+        Ok(Bytes::new(BASE_BYTES + requests as u64 * OF_REQUEST + u64::from(self.files) * OF_FILE))
     }
 
     /// Approximate number of requests.
@@ -218,7 +218,7 @@ impl Plan {
     /// Share of responses with a body of at most `limit`, or without one because the file is unchanged.
     pub fn small(&self, limit: Bytes) -> f64 {
         let is_small = |ask: &&ObjectRequest| ask.is_conditional || self.size(ask.file) <= limit.get();
-        let small = self.asks().filter(is_small).count();
+        let small = self.object_requests().filter(is_small).count();
         small as f64 / self.requests().max(1) as f64
     }
 
@@ -232,7 +232,7 @@ impl Plan {
         usize::try_from(file).ok().and_then(|file| self.files.get(file)).copied().unwrap_or(0)
     }
 
-    pub(super) fn asks(&self) -> impl Iterator<Item = &ObjectRequest> {
+    pub(super) fn object_requests(&self) -> impl Iterator<Item = &ObjectRequest> {
         self.pages.iter().flat_map(|page| &page.objects)
     }
 }
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_plan_and_another_another() {
+    fn the_seed_determines_the_plan() {
         let make = |seed| {
             PlanSpec { seed: Seed::new(seed), ..wanted(SetName::Surge1998, Schedule::Users(5)) }.plan()
         };

@@ -138,12 +138,12 @@ pub fn matched(counts: &[u32], mut sizes: Vec<u64>, requests: Distribution) -> V
     sizes.sort_unstable();
     let mut of = vec![0; counts.len()];
     let files: Vec<usize> = (0..counts.len().min(sizes.len())).collect();
-    deal(&mut of, counts, &sizes, files, requests, (0.0, f64::INFINITY));
+    assign_files(&mut of, counts, &sizes, files, requests, (0.0, f64::INFINITY));
     of
 }
 
 /// Assigns `files`, the most popular first, to the same number of `sizes`, which lie between `bounds`.
-fn deal(
+fn assign_files(
     of: &mut [u64],
     counts: &[u32],
     sizes: &[u64],
@@ -177,8 +177,8 @@ fn deal(
         halves[half].push(file);
     }
     let [low, high] = halves;
-    deal(of, counts, small, low, requests, (bounds.0, between));
-    deal(of, counts, large, high, requests, (between, bounds.1));
+    assign_files(of, counts, small, low, requests, (bounds.0, between));
+    assign_files(of, counts, large, high, requests, (between, bounds.1));
 }
 
 /// Depth in the stack at which each request found its file, from 1; first requests have no depth.

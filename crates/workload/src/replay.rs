@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(sizes[..2], [70, 70], "the same size, and yet two files");
         sizes.sort_unstable();
         assert_eq!(sizes, [0, 20, 70, 70]);
-        let asks: Vec<_> = plan.asks().map(|ask| (ask.file, ask.is_conditional)).collect();
+        let asks: Vec<_> = plan.object_requests().map(|ask| (ask.file, ask.is_conditional)).collect();
         assert_eq!(asks[..5], [(0, false), (0, false), (0, false), (1, false), (1, true)]);
         assert_eq!(plan.size(asks[6].0), 0, "never sent");
     }

@@ -42,9 +42,9 @@ pub struct Files {
 /// Distributions of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PlanDistributions {
-    /// Those of a publication.
+    /// Distributions of a publication.
     Named(SetName),
-    /// Those of a site's own log.
+    /// Distributions fitted to a site's own log.
     Site(Box<DistributionSet>),
 }
 

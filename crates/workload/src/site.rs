@@ -8,7 +8,7 @@
 //!   by which Barford and Crovella (1998) distinguish active OFF times from inactive ones. Where a log has
 //!   whole seconds, two requests in neighbouring seconds are one page, and the order within a second is
 //!   unknown: pauses between objects are then those of 1998.
-//! - A *session* ends where a user sends no request for half an hour ([`AWAY`]), as is usual in log analysis;
+//! - A *session* ends where a user sends no request for half an hour ([`SESSION_PAUSE`]), as is usual in log analysis;
 //!   longer pauses are not think time. Only sessions that both began and ended within the log, by that
 //!   measure, are counted.
 //!
@@ -27,7 +27,7 @@ use crate::estimate::{
 };
 use crate::fit::Fit;
 use crate::goodness_of_fit::{
-    ACTIVE, ASKED, DEPTH, INACTIVE, OBJECTS, SIZE, depending, popularity, rounded, seconds, whole,
+    ACTIVE, DEPTH, INACTIVE, OBJECTS, REQUESTED_SIZE, SIZE, depending, popularity, rounded, seconds, whole,
 };
 use crate::log_sample::{LogSample, ResponseKind, SampledRequest, files, has_whole_seconds};
 use crate::plan::{MAX_FILES, MAX_OBJECTS};
@@ -41,7 +41,7 @@ pub const MIN_REQUESTS: usize = 1_000;
 /// Maximum pause within a page.
 pub const IDLE: Duration = Duration::from_secs(1);
 /// Pause that ends a session.
-pub const AWAY: Duration = Duration::from_secs(1_800);
+pub const SESSION_PAUSE: Duration = Duration::from_secs(1_800);
 
 /// Estimates from a log.
 #[derive(Clone, Debug, PartialEq)]
@@ -155,9 +155,9 @@ impl FitResults {
             seen.iter().filter_map(|(_, seen)| seen.size()).map(|size| size as f64).collect();
         sizes.retain(|size| *size > 0.0);
         sizes.sort_by(f64::total_cmp);
-        let law = likeliest(&sizes, [lognormal(&sizes), hybrid(&sizes)])
+        let distribution = likeliest(&sizes, [lognormal(&sizes), hybrid(&sizes)])
             .ok_or(EstimateError::Files(sizes.len()))?;
-        self.fits.push(whole(SIZE, law, sizes, f64::INFINITY));
+        self.fits.push(whole(SIZE, distribution, sizes, f64::INFINITY));
         let numbers: std::collections::BTreeMap<_, u64> =
             seen.iter().map(|(target, seen)| (*target, seen.size().unwrap_or(0))).collect();
         // Sizes as if every response were whole: a plan's are.
@@ -167,8 +167,8 @@ impl FitResults {
         let least = expected.first().copied().unwrap_or(1.0);
         let requests =
             likeliest(&expected, [lognormal(&expected), hybrid(&expected), pareto(&expected, least)]);
-        if let Some(law) = requests {
-            self.fits.push(depending(whole(ASKED, law, expected, f64::INFINITY)));
+        if let Some(distribution) = requests {
+            self.fits.push(depending(whole(REQUESTED_SIZE, distribution, expected, f64::INFINITY)));
         }
         let counts: Vec<u64> = seen.iter().map(|(_, seen)| seen.count).collect();
         let ranks = counts.iter().zip(1_u32..).flat_map(|(count, rank)| {
@@ -176,7 +176,7 @@ impl FitResults {
         });
         let files = u32::try_from(counts.len()).unwrap_or(u32::MAX);
         self.fits.push(depending(popularity(files, zipf(&counts), ranks.collect())));
-        Ok(Files { sizes: law, requests: requests.or(usual.requests) })
+        Ok(Files { sizes: distribution, requests: requests.or(usual.requests) })
     }
 
     /// Distribution of the depth at which files were requested again.
@@ -187,22 +187,23 @@ impl FitResults {
         let depths = thinned(depths(&order, seen.len()));
         // They were rounded upwards: by a half on average.
         let middles: Vec<f64> = depths.iter().map(|depth| depth - 0.5).collect();
-        let Some(law) = likeliest(&middles, [lognormal(&middles)]) else {
+        let Some(distribution) = likeliest(&middles, [lognormal(&middles)]) else {
             self.too_few("repeated requests for a file", depths.len());
             return None;
         };
-        self.fits.push(depending(whole(DEPTH, law, depths, f64::INFINITY)));
-        Some(law)
+        self.fits.push(depending(whole(DEPTH, distribution, depths, f64::INFINITY)));
+        Some(distribution)
     }
 
     fn objects(&mut self, values: Vec<f64>, usual: Distribution) -> Distribution {
         let values = thinned(values);
-        let Some(law) = likeliest_rounded(&values, [rounded_pareto(&values), lognormal(&values)]) else {
+        let Some(distribution) = likeliest_rounded(&values, [rounded_pareto(&values), lognormal(&values)])
+        else {
             self.too_few("pages", values.len());
             return usual;
         };
-        self.fits.push(rounded(OBJECTS, law, values));
-        law
+        self.fits.push(rounded(OBJECTS, distribution, values));
+        distribution
     }
 
     fn active(&mut self, values: Vec<f64>, is_whole: bool, usual: Distribution) -> Distribution {
@@ -214,12 +215,12 @@ impl FitResults {
             return usual;
         }
         let values = thinned(values);
-        let Some(law) = likeliest(&values, [weibull(&values), lognormal(&values)]) else {
+        let Some(distribution) = likeliest(&values, [weibull(&values), lognormal(&values)]) else {
             self.too_few("pauses from object to object", values.len());
             return usual;
         };
-        self.fits.push(seconds(ACTIVE, law, values));
-        law
+        self.fits.push(seconds(ACTIVE, distribution, values));
+        distribution
     }
 
     fn inactive(&mut self, values: Vec<f64>, is_whole: bool, usual: Distribution) -> Distribution {
@@ -227,30 +228,30 @@ impl FitResults {
         // With whole seconds, a difference of two seconds is the first that is certainly more than one: a second and a half or
         // more, rounded.
         let least = if is_whole { 1.5 } else { IDLE.as_secs_f64() };
-        let laws = [pareto(&values, least), lognormal(&values), weibull(&values)];
-        let (law, fit): (_, fn(_, _, _) -> Fit) = match is_whole {
-            true => (likeliest_rounded(&values, laws), rounded),
-            false => (likeliest(&values, laws), seconds),
+        let distributions = [pareto(&values, least), lognormal(&values), weibull(&values)];
+        let (distribution, fit): (_, fn(_, _, _) -> Fit) = match is_whole {
+            true => (likeliest_rounded(&values, distributions), rounded),
+            false => (likeliest(&values, distributions), seconds),
         };
-        let Some(law) = law else {
+        let Some(distribution) = distribution else {
             self.too_few("pauses from page to page", values.len());
             return usual;
         };
-        self.fits.push(depending(fit(INACTIVE, law, values)));
-        law
+        self.fits.push(depending(fit(INACTIVE, distribution, values)));
+        distribution
     }
 
     fn session(&mut self, values: Vec<f64>) -> Option<Distribution> {
-        let law = likeliest_rounded(&values, [inverse_gaussian(&values)]);
-        match law {
-            Some(law) => self.fits.push(rounded("pages of a session", law, values)),
+        let distribution = likeliest_rounded(&values, [inverse_gaussian(&values)]);
+        match distribution {
+            Some(distribution) => self.fits.push(rounded("pages of a session", distribution, values)),
             None => self.notes.push(format!(
                 "the log has {} sessions that both begin and end in it, by half an hour without a request, and a law takes \
                  {MIN_VALUES}: users stay for as many pages as come",
                 values.len()
             )),
         }
-        law
+        distribution
     }
 
     fn too_few(&mut self, what: &str, there: usize) {
@@ -285,7 +286,7 @@ impl Users {
         by_user.sort_by_key(|line| line.client);
         for user in by_user.chunk_by(|one, other| one.client == other.client) {
             users.count += 1;
-            for session in user.chunk_by(|one, other| other.time.since(one.time) <= AWAY) {
+            for session in user.chunk_by(|one, other| other.time.since(one.time) <= SESSION_PAUSE) {
                 users.session(session, first.time, last.time);
             }
         }
@@ -308,7 +309,7 @@ impl Users {
             before = Some(ends.time);
         }
         let (Some(begins), Some(ends)) = (session.first(), session.last()) else { return };
-        if begins.time.since(first) > AWAY && last.since(ends.time) > AWAY {
+        if begins.time.since(first) > SESSION_PAUSE && last.since(ends.time) > SESSION_PAUSE {
             self.sessions.push(f64::from(pages));
         }
     }

@@ -20,7 +20,7 @@
 //! come the files, each but the first with `+` and the seconds after the previous one; `*` marks a
 //! conditional request, `!` the end of a session. For an open schedule the sixth line is `rates poisson
 //! 60.000000:100..100 ...`, with the seconds and rates of each leg. For a replayed log it is `replay 10 for
-//! 60.000000`, with its speed. Distributions of a site's own log follow `set site`, one per line (`laws`).
+//! 60.000000`, with its speed. Distributions of a site's own log follow `set site`, one per line (`distributions`).
 //!
 //! Not JSON: a plan of a million pages would be ten times as long. The input is untrusted: nothing here
 //! panics, and every number is checked against its range.
@@ -207,13 +207,13 @@ fn page(line: &str, files: u32) -> Option<Page> {
         }
         match word {
             "!" => ends_session = true,
-            word => objects.push(ask(word, objects.is_empty(), files)?),
+            word => objects.push(parse_request(word, objects.is_empty(), files)?),
         }
     }
     (!objects.is_empty()).then_some(Page { user, begins, objects, ends_session })
 }
 
-fn ask(word: &str, is_first: bool, files: u32) -> Option<ObjectRequest> {
+fn parse_request(word: &str, is_first: bool, files: u32) -> Option<ObjectRequest> {
     let (file, after) = match word.split_once('+') {
         Some((file, after)) if !is_first => (file, seconds(after)?),
         None if is_first => (word, Duration::default()),

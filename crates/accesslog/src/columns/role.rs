@@ -50,7 +50,7 @@ pub enum MissingColumn {
 }
 
 /// Names of the response time, in seconds (nginx, Caddy).
-const TAKEN: [&[u8]; 2] = [b"request_time", b"duration"];
+const RESPONSE_TIMES: [&[u8]; 2] = [b"request_time", b"duration"];
 
 impl ColumnNames {
     /// Names of the roles.
@@ -93,12 +93,12 @@ impl Columns {
                 let covers = if size_named { SizeScope::Body } else { SIZES[rank].1 };
                 (place, covers)
             }),
-            taken: search.may(taken, &TAKEN)?.map(|(place, _)| place),
+            taken: search.may(taken, &RESPONSE_TIMES)?.map(|(place, _)| place),
         })
     }
 
     /// Indices of the columns, ascending, for a reader that skips the others.
-    pub fn places(&self) -> Vec<usize> {
+    pub fn indices(&self) -> Vec<usize> {
         let Self { time, client, status, size, taken } = *self;
         let mut places: Vec<usize> = [Some(time), Some(client), status, size.map(|(place, _)| place), taken]
             .into_iter()
@@ -112,14 +112,14 @@ impl Columns {
     /// The same columns in a table that has no others.
     #[must_use]
     pub fn alone(&self) -> Self {
-        let retained = self.places();
+        let retained = self.indices();
         let place = |before: usize| retained.iter().position(|place| *place == before).unwrap_or(0);
         let Self { time, client, status, size, taken } = *self;
         Self {
-            time: place(time),
-            client: place(client),
+            time: index_of(time),
+            client: index_of(client),
             status: status.map(place),
-            size: size.map(|(before, covers)| (place(before), covers)),
+            size: size.map(|(before, covers)| (index_of(before), covers)),
             taken: taken.map(place),
         }
     }
@@ -145,14 +145,14 @@ impl Search<'_> {
     /// The column's index, and the rank of its name among the common ones.
     fn may(&self, named: &Option<String>, usual: &[&[u8]]) -> Result<Option<(usize, usize)>, MissingColumn> {
         if let Some(name) = named {
-            let place = self.place(name.as_bytes());
+            let place = self.index_of(name.as_bytes());
             let unknown = || MissingColumn::Named(name.clone(), self.names());
             return place.map(|place| Some((place, 0))).ok_or_else(unknown);
         }
-        Ok(usual.iter().enumerate().find_map(|(rank, name)| Some((self.place(name)?, rank))))
+        Ok(usual.iter().enumerate().find_map(|(rank, name)| Some((self.index_of(name)?, rank))))
     }
 
-    fn place(&self, name: &[u8]) -> Option<usize> {
+    fn index_of(&self, name: &[u8]) -> Option<usize> {
         self.schema.fields().iter().position(|field| field.name().as_bytes() == name)
     }
 
@@ -196,7 +196,7 @@ mod tests {
         let columns = Columns::find(&schema, &ColumnNames::default()).unwrap();
         assert_eq!((columns.time, columns.client, columns.size), (5, 2, Some((4, SizeScope::Body))));
         assert_eq!((columns.status, columns.taken), (None, None));
-        assert_eq!(columns.places(), [2, 4, 5]);
+        assert_eq!(columns.indices(), [2, 4, 5]);
         assert_eq!((columns.alone().client, columns.alone().time), (0, 2));
     }
 

@@ -32,31 +32,31 @@ const NOT_EMPTY: u64 = 0x9e37_79b9_7f4a_7c15;
 impl ClientTable {
     /// An empty table with `stride` uses per client.
     pub fn new(stride: usize) -> Self {
-        Self::with_places(KEY + stride, INITIAL_SLOTS)
+        Self::with_slots(KEY + stride, INITIAL_SLOTS)
     }
 
-    fn with_places(row: usize, places: usize) -> Self {
+    fn with_slots(row: usize, places: usize) -> Self {
         Self { rows: vec![0; places * row], row, places, filled: 0, active: None }
     }
 
     /// Whether this number of new clients fits before the table must be [rebuilt](Self::rebuild).
     #[inline]
-    pub fn has_room(&self, clients: usize) -> bool {
+    pub fn fits(&self, clients: usize) -> bool {
         (self.filled + clients) * 5 <= self.places * 4
     }
 
     /// First slot to probe for a client, and its content. Called for several clients before
-    /// [`place`](Self::place), so that the CPU waits for memory once.
+    /// [`slot`](Self::place), so that the CPU waits for memory once.
     #[inline]
     pub fn probe(&self, client: Client) -> ClientLookup {
         let key = if client.bits() == EMPTY { NOT_EMPTY } else { client.bits() };
-        let place = self.home(key);
+        let place = self.home_slot(key);
         ClientLookup { key, place, there: self.key(place) }
     }
 
     /// Slot of a client, valid until the table is rebuilt; for a new client, `fresh` initialises its uses.
     #[inline]
-    pub fn place(&mut self, look: ClientLookup, fresh: impl FnOnce(&mut [u32])) -> usize {
+    pub fn slot(&mut self, look: ClientLookup, fresh: impl FnOnce(&mut [u32])) -> usize {
         let ClientLookup { key, mut place, there } = look;
         if there == key {
             return place;
@@ -86,10 +86,10 @@ impl ClientTable {
     pub fn rebuild(&mut self, mut keep: impl FnMut(&mut [u32]) -> bool) {
         let retained: Vec<usize> =
             (0..self.places).filter(|place| self.key(*place) != EMPTY && keep(self.at(*place))).collect();
-        let mut table = Self::with_places(self.row, (retained.len() * 2).max(INITIAL_SLOTS));
+        let mut table = Self::with_slots(self.row, (retained.len() * 2).max(INITIAL_SLOTS));
         for place in retained {
             let look = table.probe(Client::from_bits(self.key(place)));
-            let new = table.place(look, |_| {});
+            let new = table.slot(look, |_| {});
             table.at(new).copy_from_slice(self.at(place));
         }
         table.active = Some(table.filled);
@@ -98,7 +98,7 @@ impl ClientTable {
 
     /// Home slot of a client: its number is hashed, then scaled to the table's length.
     #[inline]
-    fn home(&self, key: u64) -> usize {
+    fn home_slot(&self, key: u64) -> usize {
         let scaled = u128::from(key.wrapping_mul(NOT_EMPTY)) * self.places as u128;
         // Below the length.
         #[expect(clippy::cast_possible_truncation)]
@@ -121,7 +121,7 @@ impl ClientTable {
     /// larger, so that it stays in the CPU's cache.
     pub fn reserve(&mut self, clients: usize) {
         if self.filled == 0 {
-            *self = Self::with_places(self.row, (clients + clients / 2).max(INITIAL_SLOTS));
+            *self = Self::with_slots(self.row, (clients + clients / 2).max(INITIAL_SLOTS));
         }
     }
 
@@ -153,14 +153,14 @@ mod tests {
 
     fn placed(table: &mut ClientTable, number: u32) -> usize {
         let look = table.probe(Client::from_bits(u64::from(number)));
-        table.place(look, |_| {})
+        table.slot(look, |_| {})
     }
 
     #[test]
-    fn clients_are_found_again_after_the_table_has_grown_and_shrunk() {
+    fn clients_are_found_after_the_table_has_grown_and_shrunk() {
         let mut table = ClientTable::new(2);
         for number in 0..50_000_u32 {
-            if !table.has_room(1) {
+            if !table.fits(1) {
                 table.rebuild(|_| true);
             }
             let place = placed(&mut table, number);

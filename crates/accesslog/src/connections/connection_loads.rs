@@ -140,7 +140,8 @@ impl LoadCounter {
             let turn = chains[*first].turn;
             chains[*first].turn = if turn + 1 == *limit { 0 } else { turn + 1 };
             let chain = &mut chains[first + turn];
-            let place = chain.used.map_or(ended.timeouts, |used| usize::from(self.gaps.place(now - used)));
+            let place =
+                chain.used.map_or(ended.timeouts, |used| usize::from(self.gaps.shorter_timeouts(now - used)));
             chain.end(place, ended);
             chain.used = Some(now);
             chain.sum.requests += 1;
@@ -151,7 +152,7 @@ impl LoadCounter {
     /// Index of a client's chains. If no entry is free, it first ends the chains of clients that have been
     /// idle too long.
     fn person(&mut self, client: Client, now: u64) -> usize {
-        if !self.clients.has_room(1) {
+        if !self.clients.fits(1) {
             let (people, lines, ended) = (&mut self.people, &self.lines, &mut self.ended);
             let (free, longest) = (&mut self.free, self.gaps.longest_ms());
             self.clients.rebuild(|number| {
@@ -167,7 +168,7 @@ impl LoadCounter {
         }
         let look = self.clients.probe(client);
         let (people, free, lines) = (&mut self.people, &mut self.free, &self.lines);
-        let place = self.clients.place(look, |number| {
+        let place = self.clients.slot(look, |number| {
             number[0] = free.pop().unwrap_or_else(|| {
                 let chains = lines.last().map_or(0, |(_, first, limit)| first + limit);
                 people.push(vec![Chain::default(); chains].into_boxed_slice());

@@ -91,7 +91,7 @@ impl Counter {
 
     /// Processes the requests before the stretch that counts: all within the longest timeout before it.
     pub fn warm_up(&mut self, requests: &[Request]) {
-        self.flocks(requests, false);
+        self.process_all(requests, false);
         // The stretch may begin in the middle of an instant: earlier requests of the same time do not count.
         match &mut self.open {
             OpenConnections::Uses(uses, _) => {
@@ -106,7 +106,7 @@ impl Counter {
         let (Some(first), Some(last)) = (requests.first(), requests.last()) else { return };
         let before = self.counts.span.map_or(first.time, |(first, _)| first);
         self.counts.span = Some((before, last.time));
-        self.flocks(requests, true);
+        self.process_all(requests, true);
     }
 
     /// Counts of all requests.
@@ -161,7 +161,7 @@ impl Counter {
     }
 
     /// Processes requests, one batch at a time.
-    fn flocks(&mut self, mut requests: &[Request], counts: bool) {
+    fn process_all(&mut self, mut requests: &[Request], counts: bool) {
         while let Some(first) = requests.first() {
             let most = requests.len().min(BATCH);
             let count = match &mut self.open {
@@ -176,16 +176,16 @@ impl Counter {
                 }
             };
             let (flock, rest) = requests.split_at(count);
-            self.flock(flock, counts);
+            self.process_batch(flock, counts);
             requests = rest;
         }
     }
 
     /// Processes a batch of requests. First it looks up all their clients, so that the CPU waits for memory once;
     /// then it goes through the batch for one threshold after another.
-    fn flock(&mut self, requests: &[Request], counts: bool) {
+    fn process_batch(&mut self, requests: &[Request], counts: bool) {
         let Some(first) = requests.first() else { return };
-        self.make_room(requests.len(), first.time);
+        self.free_slots(requests.len(), first.time);
         let mut places = [0; BATCH];
         // For each threshold, the requests of the batch that reach it: no branch depends on a size, because
         // it could not be predicted.
@@ -206,7 +206,7 @@ impl Counter {
             }
             let number = usize::from(number);
             if reached > 0 {
-                places[number] = self.place(looks[number]);
+                places[number] = self.slot(looks[number]);
             }
             if counts {
                 let (requests, bytes) = &mut self.reached[reached];
@@ -260,9 +260,9 @@ impl Counter {
 
     /// Slot of a client.
     #[inline]
-    fn place(&mut self, look: ClientLookup) -> usize {
+    fn slot(&mut self, look: ClientLookup) -> usize {
         let (depth, open) = (self.depth, &self.open);
-        self.clients.place(look, |numbers| match open {
+        self.clients.slot(look, |numbers| match open {
             OpenConnections::Uses(uses, _) => {
                 for (numbers, uses) in numbers.chunks_exact_mut(depth).zip(uses) {
                     numbers.fill(uses.none());
@@ -274,9 +274,9 @@ impl Counter {
 
     /// Frees space for this number of new clients, and drops old uses when that is due.
     #[inline]
-    fn make_room(&mut self, requests: usize, time: Time) {
+    fn free_slots(&mut self, requests: usize, time: Time) {
         self.until_forgetting = self.until_forgetting.saturating_sub(1);
-        if self.clients.has_room(requests) && self.until_forgetting > 0 {
+        if self.clients.fits(requests) && self.until_forgetting > 0 {
             return;
         }
         self.until_forgetting = FORGET_EVERY;

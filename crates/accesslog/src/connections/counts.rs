@@ -85,7 +85,7 @@ pub struct PriorFacts {
 
 impl PriorFacts {
     /// Adds the counts of any stretch.
-    pub fn learn(&mut self, counts: &Counts) {
+    pub fn record(&mut self, counts: &Counts) {
         let lines = counts.streams.iter().flat_map(|stream| &stream.lines);
         let peaks: Vec<u64> =
             lines.flat_map(|line| &line.opened).map(|opened| opened.peak.connections).collect();

@@ -37,7 +37,7 @@ impl Gaps {
 
     /// Number of timeouts shorter than a gap: a connection idle for that time is closed under these.
     #[inline]
-    pub fn place(&self, gap_ms: u64) -> u8 {
+    pub fn shorter_timeouts(&self, gap_ms: u64) -> u8 {
         // The last entry is for all gaps longer than the longest timeout.
         let last = self.first.len() - 1;
         let stretch = usize::try_from(gap_ms >> self.shift).unwrap_or(usize::MAX);
@@ -76,7 +76,11 @@ mod tests {
             for near in timeouts_ms.iter().chain(&[70_000, 10_000_000_000, u64::MAX - 9]) {
                 for gap in near.saturating_sub(3)..near + 3 {
                     let shorter = timeouts_ms.iter().filter(|timeout| **timeout < gap).count();
-                    assert_eq!(usize::from(gaps.place(gap)), shorter, "{gap} ms among {timeouts_ms:?}");
+                    assert_eq!(
+                        usize::from(gaps.shorter_timeouts(gap)),
+                        shorter,
+                        "{gap} ms among {timeouts_ms:?}"
+                    );
                 }
             }
         }

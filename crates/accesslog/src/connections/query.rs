@@ -189,7 +189,7 @@ impl std::error::Error for QueryError {}
 mod tests {
     use super::*;
 
-    fn ask(timeouts_ms: &[u64], limits: &[usize], thresholds: &[u64]) -> Result<Query, QueryError> {
+    fn query(timeouts_ms: &[u64], limits: &[usize], thresholds: &[u64]) -> Result<Query, QueryError> {
         let timeouts: Vec<Duration> = timeouts_ms.iter().copied().map(Duration::from_millis).collect();
         let thresholds: Vec<Bytes> = thresholds.iter().copied().map(Bytes::new).collect();
         Query::new(&timeouts, limits, &thresholds, Duration::from_secs(15))
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn query_is_sorted_and_deduplicated() {
-        let question = ask(&[20_000, 1_000, 14_000, 1_000], &[3, 1, 3], &[4_096, 0]).unwrap();
+        let question = query(&[20_000, 1_000, 14_000, 1_000], &[3, 1, 3], &[4_096, 0]).unwrap();
         assert_eq!(question.timeouts().len(), 3);
         assert_eq!(question.limits(), [1, 3]);
         assert_eq!((question.longest(), question.curve()), (Duration::from_secs(20), 1));
@@ -205,11 +205,11 @@ mod tests {
 
     #[test]
     fn rejects_invalid_queries() {
-        assert_eq!(ask(&[], &[1], &[0]), Err(QueryError::Nothing("timeout")));
-        assert_eq!(ask(&[1], &[0], &[0]), Err(QueryError::Limit(0)));
-        assert_eq!(ask(&[1], &[65], &[0]), Err(QueryError::Limit(65)));
-        assert!(ask(&[604_800_001], &[1], &[0]).is_err());
+        assert_eq!(query(&[], &[1], &[0]), Err(QueryError::Nothing("timeout")));
+        assert_eq!(query(&[1], &[0], &[0]), Err(QueryError::Limit(0)));
+        assert_eq!(query(&[1], &[65], &[0]), Err(QueryError::Limit(65)));
+        assert!(query(&[604_800_001], &[1], &[0]).is_err());
         let many: Vec<u64> = (0..201).collect();
-        assert_eq!(ask(&many, &[1], &[0]), Err(QueryError::TooMany("timeout", 200)));
+        assert_eq!(query(&many, &[1], &[0]), Err(QueryError::TooMany("timeout", 200)));
     }
 }

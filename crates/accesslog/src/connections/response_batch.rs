@@ -225,7 +225,7 @@ impl LimitState {
             let place = number.wrapping_sub(base) as usize;
             let is_there = place <= last;
             let since = self.moment.saturating_sub(times[place.min(last)]);
-            let gap = now.gaps.place(if is_there { since } else { u64::MAX });
+            let gap = now.gaps.shorter_timeouts(if is_there { since } else { u64::MAX });
             self.gaps[if is_there { place } else { last + 1 }] = gap;
             self.now[usize::from(gap)][turn % TURNS] += 1;
             touched = touched.max(usize::from(gap));

@@ -73,7 +73,7 @@ impl SecondCounts {
         let seconds = |timeout_ms: &u64| usize::try_from(timeout_ms / 1_000).unwrap_or(usize::MAX);
         let timeouts: Vec<usize> = gaps.timeouts_ms().iter().map(seconds).collect();
         let longest = timeouts.last().copied().unwrap_or(0);
-        let places = (0..longest as u64 + 2).map(|gap| gaps.place(gap * 1_000)).collect();
+        let places = (0..longest as u64 + 2).map(|gap| gaps.shorter_timeouts(gap * 1_000)).collect();
         let width = (longest + 1) * 2 + STRETCHES * STRETCH;
         let open = LimitState {
             opened: vec![0; (timeouts.len() + 1) * STRETCH],

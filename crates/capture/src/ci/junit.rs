@@ -114,7 +114,7 @@ for case in cases:
     }
 
     #[test]
-    fn what_xml_cannot_hold_is_escaped_or_dropped() {
+    fn characters_invalid_in_xml_are_escaped_or_dropped() {
         assert_eq!(super::escaped("a<b>&\"c\"\u{1b}\u{ffff}"), "a&lt;b&gt;&amp;&quot;c&quot;  ");
     }
 }

@@ -572,7 +572,7 @@ mod tests {
     }
 
     #[test]
-    fn what_else_keeps_bytes_back_is_no_hold() {
+    fn bytes_delayed_for_other_reasons_are_no_hold() {
         type Change = fn(&mut TcpSocket);
         let others: [(&str, Change); 8] = [
             ("a slow reader", |socket| socket.info.sending.peer_window = Bytes::new(500)),

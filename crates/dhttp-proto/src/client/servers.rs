@@ -166,19 +166,19 @@ impl Server {
     /// Stores the token of a response, if it has one.
     pub(super) fn learn_token_of(&mut self, now: Time, head: &ResponseHead) {
         if let Some(token) = token(head) {
-            self.learn_token(now, token);
+            self.store_token(now, token);
         }
     }
 
     /// Stores a token that arrived by UDP or on a connection that the server opened.
-    pub(super) fn learn_token(&mut self, now: Time, token: &[u8]) {
+    pub(super) fn store_token(&mut self, now: Time, token: &[u8]) {
         (self.token, self.is_named) = (Some((token.to_vec(), now)), false);
     }
 
     /// Stores a token of an earlier client, unless there is one already.
     pub(super) fn restore_token(&mut self, learned: Time, token: &[u8]) {
         if self.token.is_none() {
-            self.learn_token(learned, token);
+            self.store_token(learned, token);
         }
     }
 

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_waits_a_second_until_it_knows_better_and_doubles() {
+    fn the_first_timeout_is_a_second_until_a_round_trip_is_measured_and_doubles() {
         let resend = ClientConfig::internet().resend;
         let mut round_trips = RoundTrips::default();
         assert_eq!(waits(&round_trips, &resend), [1_000, 2_000, 4_000, 8_000]);

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn old_losses_fade() {
+    fn old_losses_decay() {
         let mut losses = losses(Scope::Aggregate, Some(100));
         (0..2).for_each(|_| losses.count_resent(at(0), CLIENT));
         (0..150).for_each(|_| losses.count_fresh(CLIENT));
@@ -269,7 +269,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn whoever_loses_or_says_so_in_many_prefixes_pushes_nobody_else_onto_tcp(
+        fn losses_real_or_claimed_in_many_prefixes_move_no_other_client_to_tcp(
             resends in prop::collection::vec((any::<[u8; 3]>(), 1_u32..50), 0..2_000),
             quiet in any::<[u8; 3]>(),
         ) {

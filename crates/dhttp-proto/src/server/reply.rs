@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn client_that_proved_nothing_is_referred_by_the_id_alone() {
+    fn unvalidated_client_is_referred_by_the_id_alone() {
         let (reply, transmits, _) = respond(&mut server(ServerConfig::internet()), &get(""), 100_000);
         assert_eq!(reply, Reply::Referred);
         let contents = 7_u64.to_be_bytes().to_vec();

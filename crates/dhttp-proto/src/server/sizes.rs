@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_way_that_carries_less_is_found_at_the_cost_of_a_few_responses() {
+    fn a_path_that_carries_less_is_found_at_the_cost_of_a_few_responses() {
         assert_eq!(over(1_460, &[1_460, 700, 1_200]), (1_460, 0));
         assert_eq!(over(1_300, &[1_460, 700, 1_200]), (1_232, 2));
         assert_eq!(over(1_000, &[1_460]), (1_232, 2), "what it does not send it need not know");
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn loss_is_not_taken_for_a_narrow_way() {
+    fn loss_is_not_taken_for_a_smaller_path_mtu() {
         let mut sizes = sizes();
         for response in 0..10_000 {
             let size = if response % 2 == 0 { 1_400 } else { 300 };
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn it_concerns_one_prefix_and_is_tried_again() {
+    fn loss_concerns_one_prefix_and_udp_is_retried() {
         let mut sizes = sizes();
         sizes.refused(at(0), CLIENT, 1_400);
         assert_eq!((sizes.most(at(599), CLIENT), sizes.most(at(0), OTHER)), (1_232, 1_460));

@@ -68,7 +68,7 @@ fn a_request_leaves_with_the_port_at_which_its_connection_is_expected() {
 }
 
 #[test]
-fn a_response_reaches_its_client_once_and_closes_the_hole() {
+fn a_response_reaches_its_client_once_and_closes_the_pinhole() {
     let mut translator = Translator::new(translating(), [7; 16]);
     let hole = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
     let outputs = respond(&mut translator, hole.outside, SERVER, 1);
@@ -97,7 +97,7 @@ fn shared_pinhole_stays_open() {
 }
 
 #[test]
-fn holes_never_lead_to_service_ports() {
+fn pinholes_never_lead_to_service_ports() {
     for config in [translating(), TranslatorConfig::new(Translation::None)] {
         for port in [1, 22, 23, 80, 1_023, 2_049, 6_000, 6_667] {
             let mut translator = Translator::new(config.clone(), [7; 16]);
@@ -179,7 +179,7 @@ fn caches_of_given_networks_may_respond_besides_the_server() {
 }
 
 #[test]
-fn regress_a_response_closes_no_hole_that_another_server_may_come_through() {
+fn regress_a_response_closes_no_pinhole_that_another_server_may_use() {
     let config = TranslatorConfig { answerers: Responders::Anybody, ..translating() };
     let mut translator = Translator::new(config, [7; 16]);
     // The fifth request shares the pinhole of the first, and is for another server.
@@ -268,7 +268,7 @@ fn port_in_use_by_another_program_is_released() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn holes_lead_only_to_the_sender_and_state_is_bounded(
+    fn pinholes_lead_only_to_the_sender_and_state_is_bounded(
         events in prop::collection::vec((0_u8..6, 1_024_u16..1_040, any::<u16>(), 0_u64..40, 0_u64..20), 1..200)
     ) {
         let mut translator = Translator::new(translating(), [3; 16]);

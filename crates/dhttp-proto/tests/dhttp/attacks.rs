@@ -289,7 +289,7 @@ fn spoofed_floods_are_limited_and_leave_no_state() {
 }
 
 #[test]
-fn a_token_is_worth_a_mebibyte_at_once_and_then_eight_bytes_each() {
+fn a_token_allows_a_mebibyte_and_then_fallback_messages() {
     for (address, is_limited) in [([8, 8, 4, 4], true), ([127, 0, 0, 1], false)] {
         let mut server = internet();
         let from = SocketAddr::from((address, 50_000));
@@ -348,7 +348,7 @@ fn credentials_are_not_sent_in_datagrams() {
 
 /// Request smuggling: a second request hidden behind the first, by the published techniques.
 #[test]
-fn nothing_is_smuggled_in_a_datagram() {
+fn no_request_is_smuggled_in_a_datagram() {
     let hidden = "GET /hidden HTTP/1.1\r\nHost: h\r\n\r\n";
     for fields in [
         "Content-Length: 33\r\n",

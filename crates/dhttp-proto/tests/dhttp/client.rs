@@ -103,7 +103,7 @@ fn responses_on_a_connection_read_the_same_at_every_cut() {
 }
 
 #[test]
-fn late_copy_is_discarded_without_harm_to_its_connection() {
+fn late_copy_is_discarded_and_its_connection_is_unaffected() {
     let mut client = paper();
     (1..=2).for_each(|id| ask(&mut client, at(0), id));
     client.handle(at(1), Input::Datagram(server_at(), &respond(1, "", 5)));
@@ -134,7 +134,7 @@ fn every_fallback_to_plain_http_is_reported_once() {
 }
 
 #[test]
-fn a_response_that_breaks_off_is_asked_for_again_before_its_head_and_fails_behind_it() {
+fn a_truncated_response_is_retried_before_its_header_section_and_fails_after_it() {
     for (bytes, expected) in [(12, None), (60, Some(Output::Failed(Id(1), Failure::Ended)))] {
         let mut client = paper();
         ask(&mut client, at(0), 1);
@@ -175,7 +175,7 @@ fn round_trips_set_the_wait_and_tokens_are_given_back() {
 }
 
 #[test]
-fn a_response_by_udp_to_what_was_sent_twice_is_that_to_the_first() {
+fn a_udp_response_to_a_resent_request_is_that_to_the_first_copy() {
     let mut client = client(ClientConfig::internet());
     ask(&mut client, at(0), 1);
     drain(&mut client, at(0));
@@ -260,7 +260,7 @@ fn number_of_pending_requests_is_limited() {
 }
 
 #[test]
-fn a_token_of_plain_http_is_shown_until_it_is_worth_nothing_where_ports_are_translated() {
+fn a_token_of_plain_http_is_presented_until_it_proves_invalid_where_ports_are_translated() {
     let shown = |client: &mut Client, now, id| {
         client.request(at(now), Id(id), server_at(), &head(Method::Get, "/", &[])).unwrap();
         let outputs = drain(client, at(now)).0;
@@ -272,22 +272,22 @@ fn a_token_of_plain_http_is_shown_until_it_is_worth_nothing_where_ports_are_tran
     };
     let mut client = client(ClientConfig::internet());
     assert_eq!(client.named_port(), Some(crate::setting::CLIENT_PORT));
-    client.learn_token(at(0), server_at(), b"00 ff");
+    client.store_token(at(0), server_at(), b"00 ff");
     assert!(!shown(&mut client, 0, 1), "no token");
-    client.learn_token(at(0), server_at(), b"00ff");
+    client.store_token(at(0), server_at(), b"00ff");
     assert!(shown(&mut client, 400_000, 2), "it may be too old now");
-    client.learn_token(at(400_000), server_at(), b"00ff");
+    client.store_token(at(400_000), server_at(), b"00ff");
     assert!(shown(&mut client, 400_100, 3));
-    client.learn_token(at(400_100), server_at(), b"00ff");
+    client.store_token(at(400_100), server_at(), b"00ff");
     assert!(!shown(&mut client, 400_200, 4), "a fresh one was worth nothing");
     let mut paper = crate::setting::client(ClientConfig::paper());
     assert_eq!(paper.named_port(), None);
-    paper.learn_token(at(0), server_at(), b"00ff");
+    paper.store_token(at(0), server_at(), b"00ff");
     assert!(!shown(&mut paper, 0, 1));
 }
 
 #[test]
-fn a_token_in_the_fallback_message_is_accepted_if_requested_and_shown_from_then_on() {
+fn a_token_in_the_fallback_message_is_accepted_if_requested_and_presented_from_then_on() {
     let request = |client: &mut Client, id| {
         ask(client, at(0), id);
         let outputs = drain(client, at(0)).0;
@@ -313,7 +313,7 @@ fn a_token_in_the_fallback_message_is_accepted_if_requested_and_shown_from_then_
     referred(&mut client, 2, "");
     assert_eq!(request(&mut client, 3), (true, None), "the token was refused");
     // A token that arrived meanwhile was not refused by the response to a request without one.
-    client.learn_token(at(1), server_at(), b"00ff");
+    client.store_token(at(1), server_at(), b"00ff");
     referred(&mut client, 3, "");
     assert!(client.has_token(server_at()));
     let mut paper = paper();

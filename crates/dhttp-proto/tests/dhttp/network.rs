@@ -416,7 +416,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_the_network_does_every_request_ends_once(
+    fn every_request_ends_once_under_any_network_behaviour(
         (loss, doubling, breaking) in (0.0..0.9, 0.0..0.5, 0.0..0.6),
         (jitter, thinking) in (1_u64..3_000, 0_u64..12_000),
         profile in 0_usize..4,

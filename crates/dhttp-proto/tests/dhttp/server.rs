@@ -58,7 +58,7 @@ fn paper_a_resend_is_answered_by_tcp_and_then_no_more() {
 }
 
 #[test]
-fn what_was_sent_again_past_a_cache_is_answered_as_for_the_first_time_and_is_no_loss() {
+fn a_request_resent_past_a_cache_is_handled_as_new_and_is_no_loss() {
     let mut server = paper();
     let past = datagram(0, true, &head(Method::Get, "/", &[("DHTTP-Past", "caches")]));
     let requested = ticket(server.receive(at(0), client_at(UDP_PORT), &past));
@@ -79,7 +79,7 @@ fn paper_in_high_loss_one_small_response_in_a_hundred_goes_by_udp() {
 }
 
 #[test]
-fn one_network_that_loses_pushes_others_onto_tcp_only_where_loss_is_counted_in_aggregate() {
+fn one_lossy_network_moves_others_to_tcp_only_where_loss_is_counted_in_aggregate() {
     // Half of the datagrams to the one network are lost, and their requests resent; the other loses nothing.
     let by_udp = |config: ServerConfig| {
         let mut server = server(config);
@@ -119,7 +119,7 @@ fn smaller_path_mtu_costs_two_timeouts_and_is_not_counted_as_loss() {
 }
 
 #[test]
-fn what_goes_beyond_the_paper_is_off_in_its_profile_and_can_be_had_by_name() {
+fn extensions_are_off_in_the_papers_profile_and_enabled_by_name() {
     for extension in Extension::ALL {
         let paper = ServerConfig::paper();
         assert_eq!(paper.with(extension, false), paper, "{extension}");
@@ -244,7 +244,7 @@ fn resend_of_a_pending_request_is_handled_once_and_gets_tcp() {
 }
 
 #[test]
-fn responses_of_a_broken_connection_are_sent_again() {
+fn responses_lost_with_a_connection_are_repeated() {
     for (written, input, is_forgotten) in [
         (false, Input::Broken as fn(ConnectionId) -> Input, true),
         (true, Input::Broken, true),

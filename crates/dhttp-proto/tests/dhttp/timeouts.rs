@@ -69,7 +69,7 @@ fn by_plain_http(bytes: usize) -> impl FnMut(&mut Client, u64) {
 }
 
 #[test]
-fn what_may_be_before_the_response_is_waited_for_and_a_second_of_silence_after_it() {
+fn a_resend_waits_for_data_that_may_precede_the_response_and_for_a_second_of_silence() {
     let internet = ClientConfig::internet();
     assert_eq!(asked_again(internet, |_, _| ()), at(1_000));
     assert_eq!(asked_again(internet, by_plain_http(1_448)), at(UNTIL + 1_000));
@@ -94,7 +94,7 @@ fn no_queue_holds_more_than_a_quarter_of_a_megabyte() {
 }
 
 #[test]
-fn a_datagram_that_was_asked_for_later_shows_that_no_queue_of_the_networks_has_the_response() {
+fn a_response_to_a_later_datagram_shows_that_no_network_queue_holds_the_earlier_one() {
     let overtaken = |comes: &mut dyn FnMut(&mut Client, u64)| {
         asked_again(ClientConfig::internet(), |client, now| {
             comes(client, now);
@@ -111,7 +111,7 @@ fn a_datagram_that_was_asked_for_later_shows_that_no_queue_of_the_networks_has_t
 }
 
 #[test]
-fn so_does_a_response_on_a_connection() {
+fn a_response_on_a_connection_postpones_the_resend_too() {
     let mut connections = 1..;
     let mut comes = on_a_connection(1_448);
     let again = asked_again(ClientConfig::internet(), |client, now| {

@@ -68,7 +68,7 @@ pub(super) fn stood_in(
     now: Time,
     trouble: ServerFailure,
 ) -> Option<Response> {
-    let found = found.filter(|found| found.record.policy().stands_in(now, requested, trouble))?;
+    let found = found.filter(|found| found.record.policy().may_replace_failure(now, requested, trouble))?;
     count_shared(&store.counters.stood_in);
     Some(match trouble {
         ServerFailure::Unreachable => given(found, requested, now, "fwd=stale; detail=unreachable"),

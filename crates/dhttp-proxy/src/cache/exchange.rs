@@ -4,8 +4,8 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use http1::cache::update::{for_server, has_validator, is_about, is_unasked};
-use http1::cache::{ParsedRequest, ServerFailure, Times, Verdict, says_how_long};
+use http1::cache::update::{for_server, has_validator, is_about, is_unsolicited};
+use http1::cache::{ParsedRequest, ServerFailure, Times, Verdict, states_lifetime};
 use http1::message::{Fields, Method, RequestHead};
 
 use super::cached_response::{KeyedRequest, PendingStore, UNASKED, learn, passed, stood_in, validated, why};
@@ -122,7 +122,7 @@ async fn send_request<U: Upstream>(
     interims: Option<Interims>,
 ) -> Result<UpstreamResponse, UpstreamFailure> {
     let fetched = shared.upstream.send_request(owned.to, head.clone(), body, owned.most, interims).await?;
-    if is_unasked(&head, fetched.head.status) {
+    if is_unsolicited(&head, fetched.head.status) {
         return Err(UNASKED.to_owned().into());
     }
     Ok(fetched)
@@ -150,8 +150,8 @@ fn came<U: Upstream>(
     };
     learn(store, wanted, found.as_ref(), &head, described, times);
     let forwarded = why(wanted, found.as_ref(), times.came);
-    let says_how_long = || says_how_long(&head.fields, &store.targets);
-    let is_wanted = body.len() <= store.largest && (!store.is_sparing || says_how_long());
+    let states_lifetime = || states_lifetime(&head.fields, &store.targets);
+    let is_wanted = body.len() <= store.largest && (!store.is_sparing || states_lifetime());
     let keeping = is_wanted.then(|| PendingStore::of(store, wanted, &head, times)).flatten();
     if let Some(stored) = keeping.and_then(|keeping| keeping.whole(&wanted.key, &body)) {
         store.keep(&stored);

@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_that_suit_the_newest_is_given_also_after_the_table_has_grown() {
+    fn of_several_matches_the_newest_is_returned_also_after_the_table_has_grown() {
         let memory = Memory::new(1 << 30, [7; 16]);
         let all = |value: &str| {
             let lines = [("Foo", value)];
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_is_a_map_that_forgets() {
+    fn a_store_is_a_map_with_eviction() {
         let memory = Memory::new(64 << 10, [3; 16]);
         let mut oracle: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
         let mut random = 1_u64;

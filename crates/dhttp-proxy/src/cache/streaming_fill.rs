@@ -7,7 +7,7 @@ use std::io;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use http1::cache::update::{for_server, has_validator, is_about, is_unasked};
+use http1::cache::update::{for_server, has_validator, is_about, is_unsolicited};
 use http1::cache::{ParsedRequest, ServerFailure, Times, Verdict};
 use http1::gateway::Forward;
 use http1::message::{Fields, Framing, Method, RequestHead, ResponseHead};
@@ -287,7 +287,7 @@ impl StreamingFill {
             *is_validation = false;
             return Disposition::Again;
         }
-        if is_unasked(request, head.status) {
+        if is_unsolicited(request, head.status) {
             let stored =
                 stood_in(store, found.as_ref(), &wanted.requested(), times.came, ServerFailure::Unreachable);
             *ticket = None;

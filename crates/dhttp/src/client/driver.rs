@@ -221,7 +221,7 @@ impl Driver {
         for command in commands.ok().flatten().unwrap_or_default() {
             match command {
                 Command::Ask(question) => self.send_request(*question),
-                Command::Learn(server, token) => self.machine.learn_token(self.clock.now(), server, &token),
+                Command::Learn(server, token) => self.machine.store_token(self.clock.now(), server, &token),
                 // The caller may have stopped waiting.
                 Command::Export(to) => {
                     let _ = to.try_send(self.tokens());

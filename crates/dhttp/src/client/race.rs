@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_of_both_responds() {
+    fn one_channel_wins_the_race() {
         let race = Race::default();
         assert!(race.claim_for_dhttp() && !race.claim_for_plain() && !race.fail());
         assert!(!race.wait(Duration::ZERO), "nothing is sent");

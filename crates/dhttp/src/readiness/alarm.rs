@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn it_rings_when_the_first_is_due_and_then_not_before_it_is_set_again() {
+    fn alarm_expires_when_the_first_is_due_and_not_again_before_it_is_set() {
         let (mut alarm, now) = (Alarm::new().unwrap(), Time::ZERO + Duration::from_secs(1));
         assert!(!rings(&alarm, 0));
         alarm.ring_by(now, now + Duration::from_secs(60));

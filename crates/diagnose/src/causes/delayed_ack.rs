@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_delayed_acknowledgement_that_nobody_waits_for_is_no_stall() {
+    fn a_delayed_acknowledgement_that_no_sender_waits_for_is_no_stall() {
         let lines =
             opened(15.0, "30 C send=100\n45 S send=700\n100 C\n400 C send=100\n415.2 S send=700\n470 C");
         let script = Script { one_way_ms: 15.0, lines: &lines };
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_acknowledgement_that_leaves_out_what_had_come_was_late_on_the_way() {
+    fn a_late_acknowledgement_that_omits_received_data_was_delayed_by_the_path() {
         // The second segment arrived 0.1 ms after the first: a timer's acknowledgement would have covered both.
         let lines = opened(
             15.0,

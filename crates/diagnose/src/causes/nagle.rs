@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_a_millisecond_after_the_acknowledgement_was_not_held() {
+    fn data_written_a_millisecond_after_the_acknowledgement_was_not_held() {
         let lines = opened(0.01, "1 C send=100\n41 S\n42 C send=40\n43 S send=9");
         let found = Script { one_way_ms: 0.01, lines: &lines }.faults(VantagePoint::Client);
         assert_eq!(found, []);

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn an_upload_that_is_cut_is_named_whatever_was_acknowledged() {
+    fn a_reset_upload_is_named_whatever_was_acknowledged() {
         let ask = "text=PUT / HTTP/1.1\\r\\nContent-Length: 9000\\r\\n\\r\\n";
         let reply = "text=HTTP/1.1 413 Too Large\\r\\nContent-Length: 0\\r\\n\\r\\n";
         let lines = format!("30 C {ask}\n30.1 C send=1460\n45.2 S {reply}\n45.3 S fin\n45.4 S rst");

@@ -328,7 +328,7 @@ mod tests {
     use crate::{Cause, Share};
 
     #[test]
-    fn a_ladder_of_timeouts_is_named_step_by_step() {
+    fn consecutive_timeouts_are_named_one_by_one() {
         let lines = opened(
             15.0,
             "30 C send=100 lost\n230 C seq=0 send=100 lost\n630 C seq=0 send=100\n646 S send=100\n661 C",
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_opening_is_the_timers() {
+    fn a_lost_syn_is_a_retransmission_timeout() {
         let lines = "0 C syn lost\n1000 C reopen\n1015 S syn\n1030 C\n1030.1 C send=9\n1046 S send=9";
         let script = Script { one_way_ms: 15.0, lines };
         assert_eq!(script.faults(VantagePoint::Client), [(Cause::RetransmissionTimeout, 1_000)]);

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_that_alone_fills_a_window_of_one_segment_is_named() {
+    fn a_header_section_that_alone_fills_a_window_of_one_segment_is_named() {
         let lines = opened(
             15.0,
             "
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_wider_window_the_waits_after_it_would_not_have_been_either() {
+    fn a_wider_window_would_have_avoided_the_later_waits_too() {
         let lines = opened(
             15.0,
             "
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_in_a_wide_window_does_no_harm() {
+    fn a_separate_header_section_in_a_wide_window_costs_nothing() {
         let lines = opened(
             15.0,
             "

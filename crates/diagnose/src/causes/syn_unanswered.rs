@@ -52,7 +52,7 @@ mod tests {
     use crate::script::Script;
 
     #[test]
-    fn a_ladder_of_syns_without_any_reply_is_one_finding() {
+    fn syns_retransmitted_without_any_reply_are_one_finding() {
         let lines = "0 C syn lost\n1000 C reopen lost\n3000 C reopen lost\n7000 C reopen lost";
         let script = Script { one_way_ms: 15.0, lines };
         let report = script.diagnose(VantagePoint::Client);

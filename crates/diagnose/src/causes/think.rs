@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_named_without_http_too_and_in_the_middle_of_a_response() {
+    fn named_without_http_too_and_in_the_middle_of_a_response() {
         let lines = "30 C send=300\n45 S\n245 S send=500\n260 C\n400 S send=500\n415 C";
         for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
             assert_eq!(
@@ -456,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_sent_before_it_pushed_may_have_been_a_push() {
+    fn earlier_data_of_a_pushing_server_may_have_been_a_push() {
         let late = "30 C send=40\n45 S\n245 S send=40\n260 C";
         let push = "\n3245 S send=40\n3260 C";
         let severity = |lines: &str, place| {
@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_be_pushed_fails_no_build() {
+    fn a_possible_push_fails_no_build() {
         // FTP: the second reply is sent when the transfer on another connection has finished.
         let ftp = "30 C text=RETR f\\r\\n\n45 S text=150 here it comes\\r\\n\n60 C\n645 S text=226 done\\r\\n\n660 C";
         let is_worth = |lines: &str| {

@@ -32,7 +32,7 @@ fn numbers_are_placed_nearest_to_what_was_sent() {
 }
 
 #[test]
-fn a_sender_learns_of_an_acknowledgement_when_it_has_come() {
+fn a_sender_knows_an_acknowledgement_once_it_has_arrived() {
     let mut sender = sender();
     sender.acknowledge(START + 1_000, Some(4_000), Mark { at: at(20), frame: 3 }, None).unwrap();
     assert_eq!(sender.learn(at(40), Duration::from_millis(30), [Duration::ZERO; 2], None).acks, 0);

@@ -6,7 +6,7 @@
 pub(crate) type Seconds = u32;
 
 /// Maximum duration (RFC 9111, section 1.2.2).
-pub(crate) const FOR_EVER: Seconds = 1 << 31;
+pub(crate) const MAX_LIFETIME: Seconds = 1 << 31;
 
 /// Directives of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,9 +37,9 @@ impl RequestControl {
                 b"no-cache" => self.no_cache = true,
                 b"no-store" => self.no_store = true,
                 b"only-if-cached" => self.only_if_cached = true,
-                b"max-age" => self.max_age = Some(self.max_age.unwrap_or(FOR_EVER).min(strictly)),
-                b"min-fresh" => self.min_fresh = Some(seconds(argument).unwrap_or(FOR_EVER)),
-                b"max-stale" if argument.is_none() => self.max_stale = Some(FOR_EVER),
+                b"max-age" => self.max_age = Some(self.max_age.unwrap_or(MAX_LIFETIME).min(strictly)),
+                b"min-fresh" => self.min_fresh = Some(seconds(argument).unwrap_or(MAX_LIFETIME)),
+                b"max-stale" if argument.is_none() => self.max_stale = Some(MAX_LIFETIME),
                 b"max-stale" => self.max_stale = Some(strictly),
                 b"stale-if-error" => self.if_error = Some(strictly),
                 _ => {}
@@ -96,7 +96,7 @@ pub(crate) fn seconds(argument: Option<&[u8]>) -> Option<Seconds> {
     let digits = argument.filter(|digits| !digits.is_empty())?;
     digits.iter().try_fold(0, |number: Seconds, byte| {
         let digit = byte.checked_sub(b'0').filter(|digit| *digit <= 9)?;
-        Some(number.saturating_mul(10).saturating_add(Seconds::from(digit)).min(FOR_EVER))
+        Some(number.saturating_mul(10).saturating_add(Seconds::from(digit)).min(MAX_LIFETIME))
     })
 }
 
@@ -169,7 +169,7 @@ mod tests {
         for value in ["max-age=-1", "max-age=1.5", "max-age='3600'", "max-age", "max-age=", "max-age= 5"] {
             assert_eq!(max_age(value), Some(0), "{value}");
         }
-        assert_eq!(max_age("max-age=99999999999999999999"), Some(FOR_EVER));
+        assert_eq!(max_age("max-age=99999999999999999999"), Some(MAX_LIFETIME));
         assert_eq!(max_age("max-age =5"), None);
     }
 
@@ -186,8 +186,8 @@ mod tests {
         let mut control = RequestControl::default();
         control.read(b"max-age=10, no-cache, max-stale");
         control.read(b"max-age=5, min-fresh=x, ONLY-IF-CACHED");
-        assert_eq!((control.max_age, control.min_fresh), (Some(5), Some(FOR_EVER)));
-        assert_eq!(control.max_stale, Some(FOR_EVER));
+        assert_eq!((control.max_age, control.min_fresh), (Some(5), Some(MAX_LIFETIME)));
+        assert_eq!(control.max_stale, Some(MAX_LIFETIME));
         assert!(control.no_cache && control.only_if_cached && !control.no_store);
     }
 }

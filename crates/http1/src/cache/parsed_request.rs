@@ -64,7 +64,7 @@ impl<'a> ParsedRequest<'a> {
             name.eq_ignore_ascii_case(b"If-Match")
                 || name.eq_ignore_ascii_case(b"If-Unmodified-Since")
                 || is_method_override(name)
-                || (is_rewriting_field(name) && !tells_client_only(name))
+                || (is_rewriting_field(name) && !states_client_only(name))
         };
         matches!(self.method, "GET" | "HEAD") && !self.lines.iter().any(|(name, _)| is_for_server(name))
     }
@@ -104,6 +104,6 @@ impl<'a> ParsedRequest<'a> {
 }
 
 /// Returns whether a field states no more than where a client is; other proxies add it to everything.
-fn tells_client_only(name: &[u8]) -> bool {
+fn states_client_only(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"X-Forwarded-For") || name.eq_ignore_ascii_case(b"X-Real-IP")
 }

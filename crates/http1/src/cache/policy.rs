@@ -5,7 +5,7 @@
 
 use wire::{Duration, Time};
 
-use super::control::{FOR_EVER, ResponseControl, Seconds, seconds};
+use super::control::{MAX_LIFETIME, ResponseControl, Seconds, seconds};
 use super::parsed_request::ParsedRequest;
 use super::{date, targeted};
 use crate::message::field::list;
@@ -20,7 +20,7 @@ pub struct Policy {
     lifetime: Seconds,
     /// Additional time in which it may be served stale while it is revalidated.
     while_revalidate: Seconds,
-    /// Additional time in which it may be served stale if the server fails; [`UNSAID`] if it does not state one.
+    /// Additional time in which it may be served stale if the server fails; [`ABSENT`] if it does not state one.
     if_error: Seconds,
     /// Never reuse without validation.
     no_cache: bool,
@@ -29,7 +29,7 @@ pub struct Policy {
 }
 
 /// Above every possible value.
-const UNSAID: Seconds = FOR_EVER + 1;
+const ABSENT: Seconds = MAX_LIFETIME + 1;
 
 /// Times of a request and its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,9 +56,9 @@ pub enum Verdict {
 /// Failure of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerFailure {
-    /// It sent no response.
+    /// No response.
     Unreachable,
-    /// It responded with this status.
+    /// A response with this status.
     Says(u16),
 }
 
@@ -79,7 +79,7 @@ impl Policy {
         let ResponseHead { version: _, status, fields } = response;
         let (mut control, is_targeted) = control_of(fields, targets);
         let restricted = if is_targeted { None } else { targeted::restrict(&mut control, fields) };
-        if !may_be_kept(request, *status, &control) {
+        if !may_be_stored(request, *status, &control) {
             return None;
         }
         let expires = || lifetime_by_expires(fields, times).filter(|_| !is_targeted);
@@ -90,7 +90,7 @@ impl Policy {
             return None;
         }
         let lifetime = explicit.unwrap_or_else(|| guessed_lifetime(fields, times));
-        let lifetime = lifetime.min(restricted.unwrap_or(FOR_EVER));
+        let lifetime = lifetime.min(restricted.unwrap_or(MAX_LIFETIME));
         let has_validator = fields.get("ETag").is_some() || fields.get("Last-Modified").is_some();
         // A `Set-Cookie` is for one client, unless the response is `public` (section 7.3 leaves that to caches).
         let has_own_cookie = fields.get("Set-Cookie").is_some() && !control.public;
@@ -101,7 +101,7 @@ impl Policy {
             born: birth(fields, times),
             lifetime,
             while_revalidate: control.while_revalidate.unwrap_or(0),
-            if_error: control.if_error.unwrap_or(UNSAID),
+            if_error: control.if_error.unwrap_or(ABSENT),
             no_cache: control.no_cache,
             must_revalidate: control.must_revalidate
                 || control.proxy_revalidate
@@ -148,8 +148,13 @@ impl Policy {
     }
 
     /// Returns whether it may replace a response that failed in this way (RFC 5861, section 4; RFC 9111, section 4.2.4).
-    pub fn stands_in(&self, now: Time, request: &ParsedRequest<'_>, trouble: ServerFailure) -> bool {
-        let reported = request.control.if_error.or((self.if_error != UNSAID).then_some(self.if_error));
+    pub fn may_replace_failure(
+        &self,
+        now: Time,
+        request: &ParsedRequest<'_>,
+        trouble: ServerFailure,
+    ) -> bool {
+        let reported = request.control.if_error.or((self.if_error != ABSENT).then_some(self.if_error));
         let most = match trouble {
             ServerFailure::Unreachable => reported.unwrap_or(MAX_OFFLINE_SECONDS),
             ServerFailure::Says(500 | 502 | 503 | 504) => reported.unwrap_or(0),
@@ -204,7 +209,7 @@ impl Policy {
 }
 
 /// Returns whether a response states its own lifetime; for others a cache may only use a heuristic (section 4.2).
-pub fn says_how_long(fields: &Fields, targets: &[String]) -> bool {
+pub fn states_lifetime(fields: &Fields, targets: &[String]) -> bool {
     let (control, is_targeted) = control_of(fields, targets);
     control.s_maxage.or(control.max_age).is_some() || (!is_targeted && fields.get("Expires").is_some())
 }
@@ -220,7 +225,7 @@ fn control_of(fields: &Fields, targets: &[String]) -> (ResponseControl, bool) {
 }
 
 /// Whether a response may be stored (section 3), apart from its lifetime.
-fn may_be_kept(request: &ParsedRequest<'_>, status: u16, control: &ResponseControl) -> bool {
+fn may_be_stored(request: &ParsedRequest<'_>, status: u16, control: &ResponseControl) -> bool {
     // Parts are not stored (section 3.3 leaves that to us). A 304 is about another stored response, and a 416 is for one range
     // alone.
     let is_whole = status >= 200 && !matches!(status, 206 | 304 | 416);
@@ -260,7 +265,7 @@ fn lifetime_by_expires(fields: &Fields, times: Times) -> Option<Seconds> {
     // An invalid date has passed.
     let until = first.filter(|_| expires.next().is_none()).unwrap_or(Time::ZERO);
     let seconds = whole_seconds(until.since(made(fields, times)));
-    Some(Seconds::try_from(seconds).unwrap_or(FOR_EVER).min(FOR_EVER))
+    Some(Seconds::try_from(seconds).unwrap_or(MAX_LIFETIME).min(MAX_LIFETIME))
 }
 
 /// Returns the heuristic lifetime: a tenth of the time since the last change (section 4.2.2).
@@ -279,13 +284,13 @@ fn made(fields: &Fields, times: Times) -> Time {
 fn birth(fields: &Fields, times: Times) -> Time {
     let Times { requested, came, calendar } = times;
     let apparent = calendar.since(made(fields, times));
-    let corrected = span(said_age(fields).unwrap_or(0)) + came.since(requested);
+    let corrected = span(received_age(fields).unwrap_or(0)) + came.since(requested);
     let age = apparent.max(corrected);
     Time::ZERO + came.since(Time::ZERO).saturating_sub(age)
 }
 
 /// Returns the received `Age`: the first of several members; `None` if it is not a number (section 5.1).
-fn said_age(fields: &Fields) -> Option<Seconds> {
+fn received_age(fields: &Fields) -> Option<Seconds> {
     seconds(fields.all("Age").flat_map(list).next())
 }
 

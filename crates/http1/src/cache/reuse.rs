@@ -51,7 +51,7 @@ pub fn reuse(
     } else {
         (status, (0, length))
     };
-    let mut given = Fields::with_room(fields.iter().count() + 3, fields.as_bytes().len() + 96);
+    let mut given = Fields::with_capacity_for(fields.iter().count() + 3, fields.as_bytes().len() + 96);
     for (name, value) in fields.iter().filter(|(name, _)| is_given(status, name)) {
         given.push_checked(name, value);
     }

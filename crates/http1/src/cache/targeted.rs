@@ -3,7 +3,7 @@
 //!
 //! Not which caches belong to a class: the operator of a cache sets that with its target list.
 
-use super::control::{FOR_EVER, ResponseControl, Seconds};
+use super::control::{MAX_LIFETIME, ResponseControl, Seconds};
 use crate::message::Fields;
 
 /// The field for content delivery networks and reverse proxies, which act for the origin (RFC 9213, section 3.1).
@@ -55,7 +55,7 @@ fn directives(members: &[Member<'_>]) -> ResponseControl {
         let is_set = *item != Item::Boolean(false);
         let lifetime = match item {
             Item::Integer(seconds) => {
-                Some(Seconds::try_from(*seconds.max(&0)).unwrap_or(FOR_EVER).min(FOR_EVER))
+                Some(Seconds::try_from(*seconds.max(&0)).unwrap_or(MAX_LIFETIME).min(MAX_LIFETIME))
             }
             // A directive of the wrong type is ignored (section 2.1).
             Item::Boolean(_) | Item::Other => None,
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!((control.max_age, control.if_error), (Some(600), Some(60)));
         assert!(control.private && !control.no_cache && !control.no_store);
         assert_eq!(parsed("max-age=1, max-age=2").unwrap().max_age, Some(2), "the last of equal keys");
-        assert_eq!(parsed("max-age=99999999999").unwrap().max_age, Some(FOR_EVER));
+        assert_eq!(parsed("max-age=99999999999").unwrap().max_age, Some(MAX_LIFETIME));
         assert_eq!(parsed("max-age=-5").unwrap().max_age, Some(0));
     }
 

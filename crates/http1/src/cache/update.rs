@@ -34,7 +34,7 @@ pub fn has_validator(stored: FieldLines<'_>) -> bool {
 
 /// Returns whether a response is an unsolicited 304: no condition was sent, so it is a response to no client (RFC 9110,
 /// section 15.4.5).
-pub fn is_unasked(sent: &RequestHead, status: u16) -> bool {
+pub fn is_unsolicited(sent: &RequestHead, status: u16) -> bool {
     let says = |name: &str| sent.fields.get(name).is_some();
     status == 304 && !says("If-None-Match") && !says("If-Modified-Since")
 }

@@ -47,13 +47,13 @@ pub enum DecodeFault {
     Unknown,
     /// Nested codings.
     Layers,
-    /// It is not valid in this coding.
+    /// Bytes that are invalid in this coding.
     Corrupt(Coding),
-    /// It ends prematurely.
+    /// A premature end.
     Truncated(Coding),
-    /// It decodes to more than [`Limits::decoded_bytes`].
+    /// More decoded bytes than [`Limits::decoded_bytes`].
     TooLarge,
-    /// It decodes to more than [`Limits::decoded_ratio`] times its size.
+    /// More decoded bytes than [`Limits::decoded_ratio`] times the coded size.
     TooDense,
 }
 
@@ -116,7 +116,7 @@ impl Decoder {
         let Self { coding, machine, bounds } = self;
         let corrupt = DecodeFault::Corrupt(*coding);
         let mut show = |part: &[u8]| {
-            bounds.give(part.len())?;
+            bounds.add_decoded(part.len())?;
             if !part.is_empty() {
                 decoded(part);
             }
@@ -188,7 +188,7 @@ fn inflated(
 }
 
 impl Bounds {
-    fn give(&mut self, length: usize) -> Result<(), DecodeFault> {
+    fn add_decoded(&mut self, length: usize) -> Result<(), DecodeFault> {
         self.given = self.given.saturating_add(length as u64);
         if self.given > self.bytes {
             return Err(DecodeFault::TooLarge);

@@ -65,7 +65,7 @@ impl Zstd {
             self.waiting.drain(..length);
         }
         match self.at {
-            FrameState::End if !self.waiting.is_empty() || !self.is_sound() => Err(Corrupt.into()),
+            FrameState::End if !self.waiting.is_empty() || !self.is_valid() => Err(Corrupt.into()),
             FrameState::End | FrameState::Header | FrameState::Block => Ok(()),
         }
     }
@@ -74,7 +74,7 @@ impl Zstd {
         self.at == FrameState::End
     }
 
-    fn is_sound(&self) -> bool {
+    fn is_valid(&self) -> bool {
         !self.is_checked || self.decoder.get_checksum_from_data() == self.decoder.get_calculated_checksum()
     }
 

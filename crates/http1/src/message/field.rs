@@ -32,7 +32,7 @@ impl Fields {
     }
 
     /// Creates an empty list with capacity for `fields` fields in `bytes` bytes.
-    pub(crate) fn with_room(fields: usize, bytes: usize) -> Self {
+    pub(crate) fn with_capacity_for(fields: usize, bytes: usize) -> Self {
         Self { text: Vec::with_capacity(bytes), spans: Vec::with_capacity(fields) }
     }
 

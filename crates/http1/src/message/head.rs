@@ -243,7 +243,7 @@ pub(crate) fn trailers_from(section: &[u8], limits: &Limits) -> Result<Fields, P
 }
 
 fn fields_from(headers: &[httparse::Header<'_>], bytes: usize) -> Fields {
-    let mut fields = Fields::with_room(headers.len(), bytes);
+    let mut fields = Fields::with_capacity_for(headers.len(), bytes);
     for httparse::Header { name, value } in headers {
         fields.push_checked(name.as_bytes(), value);
     }
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_is_written_as_it_was_read() {
+    fn a_header_section_is_written_as_it_was_read() {
         let text = "GET /a?b HTTP/1.1\r\nHost: h\r\nX-Empty: \r\n\r\n";
         let mut out = Vec::new();
         request(text).unwrap().encode(&mut out);

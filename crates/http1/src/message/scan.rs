@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_ends_at_its_empty_line() {
+    fn a_header_section_ends_at_its_empty_line() {
         let found = at_every_cut("\r\nA b\r\nC: d\r\n\r\nbody", request_rules());
         assert_eq!(found, Ok(Some(("A b\r\nC: d\r\n\r\n".to_owned(), "body".to_owned()))));
         assert_eq!(at_every_cut("A b\r\n\r", request_rules()), Ok(None));

@@ -22,7 +22,7 @@ impl UnreadBytes {
     }
 
     /// Marks all but the last `left` bytes as read.
-    pub(super) fn keep(&mut self, left: usize) {
+    pub(super) fn retain_last(&mut self, left: usize) {
         self.read = self.bytes.len() - left;
     }
 }

@@ -41,7 +41,7 @@ fn rfc9111_5_2_2_response_directives_limit_reuse() {
 }
 
 #[test]
-fn rfc9111_5_2_1_each_directive_of_a_request_by_itself_and_with_others() {
+fn rfc9111_5_2_1_each_request_directive_alone_and_combined() {
     let policy = retained(&requested("GET", &[]), 200, &[FRESH]).unwrap();
     for (section, control, second, verdict) in [
         ("5.2.1.1", "max-age=10", 10, Verdict::Fresh),
@@ -72,7 +72,7 @@ fn rfc9111_5_2_1_each_directive_of_a_request_by_itself_and_with_others() {
 }
 
 #[test]
-fn rfc9111_5_2_2_each_directive_of_a_response_by_itself_and_with_others() {
+fn rfc9111_5_2_2_each_response_directive_alone_and_combined() {
     for (section, control, second, verdict) in [
         ("5.2.2.1", "max-age=10", 9, Some(Verdict::Fresh)),
         ("5.2.2.1", "max-age=10", 10, Some(Verdict::Validate)),
@@ -103,7 +103,7 @@ fn rfc9111_5_2_2_each_directive_of_a_response_by_itself_and_with_others() {
 }
 
 #[test]
-fn rfc9111_5_2_2_2_and_8_and_10_nothing_that_a_request_says_makes_stale_what_must_not_be() {
+fn rfc9111_5_2_2_2_and_8_and_10_no_request_directive_permits_forbidden_stale_responses() {
     for control in ["max-age=1, must-revalidate", "max-age=1, proxy-revalidate", "s-maxage=1"] {
         let policy = retained(&requested("GET", &[]), 200, &[("Cache-Control", control)]).unwrap();
         for request in ["max-stale", "max-stale=1000", "only-if-cached, max-stale", "stale-if-error=60"] {

@@ -2,11 +2,13 @@
 
 use roundtrip_http1::cache::{Policy, Times, Verdict};
 
-use crate::{CHANGED, DATE, FRESH, TAG, after, at, given, given_of, requested, response, retained};
+use crate::{
+    CHANGED, DATE, FRESH, TAG, after, at, requested, response, retained, serve_stored, serve_stored_ok,
+};
 
 #[test]
 fn rfc9111_5_1_every_reused_response_has_an_age() {
-    let given = given("GET", &[]);
+    let given = serve_stored_ok("GET", &[]);
     assert_eq!((given.status, given.part), (200, (0, 10)));
     assert_eq!(given.fields.all("Age").collect::<Vec<_>>(), [b"5"]);
     assert_eq!(given.fields.get("Date"), Some(DATE.1.as_bytes()));
@@ -14,8 +16,8 @@ fn rfc9111_5_1_every_reused_response_has_an_age() {
 }
 
 #[test]
-fn rfc9111_5_1_the_age_that_came_is_added_to_and_not_given_beside_ours() {
-    let given = given_of(200, &[DATE, FRESH, ("Age", "30")], "GET", &[]);
+fn rfc9111_5_1_the_received_age_is_added_to_and_not_repeated() {
+    let given = serve_stored(200, &[DATE, FRESH, ("Age", "30")], "GET", &[]);
     assert_eq!(given.fields.all("Age").collect::<Vec<_>>(), [b"35"]);
 }
 
@@ -155,9 +157,9 @@ fn rfc9111_5_4_pragma_counts_only_in_requests_without_cache_control() {
 fn rfc9111_5_5_warning_is_an_ordinary_field() {
     let warning = ("Warning", "110 other \"Response is Stale\"");
     let lines = [DATE, CHANGED, ("Cache-Control", "max-age=1"), warning];
-    let given = given_of(200, &lines, "GET", &[]);
+    let given = serve_stored(200, &lines, "GET", &[]);
     assert_eq!(given.fields.all("Warning").collect::<Vec<_>>(), [warning.1.as_bytes()]);
-    let silent = given_of(200, &[DATE, TAG, ("Cache-Control", "max-age=1")], "GET", &[]);
+    let silent = serve_stored(200, &[DATE, TAG, ("Cache-Control", "max-age=1")], "GET", &[]);
     assert_eq!(silent.fields.get("Warning"), None, "five seconds old, and good for one");
 }
 
@@ -169,10 +171,10 @@ fn rfc9211_2_a_cache_appends_its_status_to_those_of_others() {
         (&[("Cache-Status", "a; hit"), ("cache-status", "b; hit")], "a; hit, b; hit, cache; hit; ttl=55"),
     ] {
         let lines: Vec<_> = came.iter().copied().chain([DATE, FRESH]).collect();
-        let given = given_of(200, &lines, "GET", &[]);
+        let given = serve_stored(200, &lines, "GET", &[]);
         assert_eq!(given.fields.all("Cache-Status").collect::<Vec<_>>(), [wanted.as_bytes()]);
     }
     // A stale response has a negative time to live.
-    let stale = given_of(200, &[DATE, TAG, ("Cache-Control", "max-age=1")], "GET", &[]);
+    let stale = serve_stored(200, &[DATE, TAG, ("Cache-Control", "max-age=1")], "GET", &[]);
     assert_eq!(stale.fields.get("Cache-Status"), Some(&b"cache; hit; ttl=-4"[..]));
 }

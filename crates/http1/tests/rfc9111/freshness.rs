@@ -132,7 +132,7 @@ fn rfc9111_4_2_3_transit_time_and_clock_difference_count_once() {
 fn rfc9111_4_2_3_steps_of_the_calendar_neither_extend_nor_end_freshness() {
     // The calendar is a day behind the clock of ages, or a day ahead: only `Date` is compared with it.
     let day = 86_400;
-    for calendar in [at(0), at(day), wire::Time::ZERO + wire::Duration::from_secs(crate::CAME - day)] {
+    for calendar in [at(0), at(day), wire::Time::ZERO + wire::Duration::from_secs(crate::RECEIVED - day)] {
         let date = if calendar == at(day) {
             "Mon, 07 Nov 1994 08:49:37 GMT"
         } else {

@@ -19,13 +19,13 @@ use roundtrip_http1::message::{Fields, ResponseHead, Version};
 use wire::{Duration, Time};
 
 /// `Sun, 06 Nov 1994 08:49:37 GMT`, when every response in these tests is received.
-const CAME: u64 = 784_111_777;
+const RECEIVED: u64 = 784_111_777;
 const DATE: (&str, &str) = ("Date", "Sun, 06 Nov 1994 08:49:37 GMT");
 
 type Lines<'a> = &'a [(&'a str, &'a str)];
 
 fn at(second: u64) -> Time {
-    Time::ZERO + Duration::from_secs(CAME + second)
+    Time::ZERO + Duration::from_secs(RECEIVED + second)
 }
 
 fn fields(lines: Lines<'_>) -> Fields {
@@ -64,7 +64,7 @@ const TAG: (&str, &str) = ("ETag", "\"t\"");
 const CHANGED: (&str, &str) = ("Last-Modified", "Sun, 06 Nov 1994 08:00:00 GMT");
 
 /// Response to a request, made from ten stored bytes with this status and these fields, five seconds old.
-fn given_of(status: u16, stored: Lines<'_>, method: &str, lines: Lines<'_>) -> ServedResponse {
+fn serve_stored(status: u16, stored: Lines<'_>, method: &str, lines: Lines<'_>) -> ServedResponse {
     let head = response(status, stored);
     let policy = Policy::of(
         &requested("GET", &[]),
@@ -78,7 +78,7 @@ fn given_of(status: u16, stored: Lines<'_>, method: &str, lines: Lines<'_>) -> S
 }
 
 /// Does the same for a 200 with a tag and a date.
-fn given(method: &str, lines: Lines<'_>) -> ServedResponse {
+fn serve_stored_ok(method: &str, lines: Lines<'_>) -> ServedResponse {
     let stored = [DATE, TAG, CHANGED, ("Content-Type", "text/plain"), FRESH, ("Age", "0")];
-    given_of(200, &stored, method, lines)
+    serve_stored(200, &stored, method, lines)
 }

@@ -3,7 +3,7 @@
 use roundtrip_http1::cache::update::{describes, for_server, freshened, is_about};
 use roundtrip_http1::message::{Fields, Method, RequestHead, Version};
 
-use crate::{CHANGED, DATE, FRESH, Lines, TAG, fields, given, given_of, requested};
+use crate::{CHANGED, DATE, FRESH, Lines, TAG, fields, requested, serve_stored, serve_stored_ok};
 
 #[test]
 fn rfc9111_4_3_1_validation_uses_the_servers_validators() {
@@ -37,7 +37,7 @@ fn rfc9111_4_3_2_matching_conditions_get_304() {
         (&[("If-Modified-Since", "Sun, 06 Nov 1994 07:59:59 GMT")], 200),
         (&[("If-Modified-Since", "yesterday")], 200),
     ] {
-        let given = given("GET", lines);
+        let given = serve_stored_ok("GET", lines);
         assert_eq!(given.status, status, "{lines:?}");
         assert_eq!(given.fields.get("ETag"), Some(&b"\"t\""[..]));
         assert_eq!(given.fields.get("Content-Type").is_some(), status == 200);
@@ -82,7 +82,7 @@ fn rfc9111_4_3_5_head_updates_or_invalidates_the_stored_response() {
 #[test]
 fn rfc9110_14_ranges_are_served_from_whole_stored_responses() {
     let part = |range| {
-        let given = given("GET", &[("Range", range)]);
+        let given = serve_stored_ok("GET", &[("Range", range)]);
         let printed =
             given.fields.get("Content-Range").map(|value| String::from_utf8_lossy(value).into_owned());
         (given.status, given.part, printed.unwrap_or_default())
@@ -92,9 +92,9 @@ fn rfc9110_14_ranges_are_served_from_whole_stored_responses() {
     assert_eq!(part("bytes=-4"), (206, (6, 4), "bytes 6-9/10".to_owned()));
     assert_eq!(part("bytes=10-"), (416, (0, 0), "bytes */10".to_owned()));
     assert_eq!(part("bytes=0-1,3-4"), (200, (0, 10), String::new()));
-    let with = |condition| given("GET", &[("Range", "bytes=0-0"), ("If-Range", condition)]).status;
+    let with = |condition| serve_stored_ok("GET", &[("Range", "bytes=0-0"), ("If-Range", condition)]).status;
     assert_eq!([with("\"t\""), with("\"u\""), with("Sun, 06 Nov 1994 08:00:00 GMT")], [206, 200, 206]);
-    assert_eq!(given("HEAD", &[("Range", "bytes=0-0")]).status, 200);
+    assert_eq!(serve_stored_ok("HEAD", &[("Range", "bytes=0-0")]).status, 200);
 }
 
 #[test]
@@ -103,13 +103,17 @@ fn rfc9111_4_3_2_conditions_apply_only_to_successful_responses() {
     for (status, method, wanted) in
         [(200, "GET", 304), (200, "HEAD", 304), (404, "GET", 404), (301, "GET", 301), (500, "GET", 500)]
     {
-        assert_eq!(given_of(status, &[TAG, FRESH], method, &[condition]).status, wanted, "{status} {method}");
+        assert_eq!(
+            serve_stored(status, &[TAG, FRESH], method, &[condition]).status,
+            wanted,
+            "{status} {method}"
+        );
     }
     // Without a tag no condition matches; without `Last-Modified` the response's `Date` counts.
-    assert_eq!(given_of(200, &[FRESH], "GET", &[condition]).status, 200);
+    assert_eq!(serve_stored(200, &[FRESH], "GET", &[condition]).status, 200);
     let since = [("If-Modified-Since", DATE.1)];
-    assert_eq!(given_of(200, &[DATE, FRESH], "GET", &since).status, 304);
-    assert_eq!(given_of(200, &[FRESH], "GET", &since).status, 200);
+    assert_eq!(serve_stored(200, &[DATE, FRESH], "GET", &since).status, 304);
+    assert_eq!(serve_stored(200, &[FRESH], "GET", &since).status, 200);
 }
 
 #[test]
@@ -123,7 +127,7 @@ fn rfc9111_4_3_2_and_rfc9110_15_4_5_a_304_has_only_the_required_fields() {
         ("Content-Type", "a/b"),
         ("X", "y"),
     ];
-    let given = given_of(200, &stored, "GET", &[("If-None-Match", "*"), ("Range", "bytes=0-0")]);
+    let given = serve_stored(200, &stored, "GET", &[("If-None-Match", "*"), ("Range", "bytes=0-0")]);
     assert_eq!((given.status, given.part), (304, (0, 0)));
     for (name, is_there) in [
         ("Date", true),
@@ -175,13 +179,13 @@ fn rfc9110_13_1_5_if_range_serves_a_part_only_of_the_same_response() {
     ] {
         let stored: Vec<_> = stored.iter().copied().chain([DATE, FRESH]).collect();
         let lines = [("Range", "bytes=0-0"), ("If-Range", condition)];
-        assert_eq!(given_of(200, &stored, "GET", &lines).status, status, "{stored:?} {condition}");
+        assert_eq!(serve_stored(200, &stored, "GET", &lines).status, status, "{stored:?} {condition}");
     }
 }
 
 #[test]
 fn rfc9110_14_2_ranges_apply_to_200_and_invalid_ones_are_ignored() {
-    let part = |status, range| given_of(status, &[TAG, FRESH], "GET", &[("Range", range)]).status;
+    let part = |status, range| serve_stored(status, &[TAG, FRESH], "GET", &[("Range", range)]).status;
     for (range, status) in [
         ("bytes=0-0", 206),
         ("bytes=0-99", 206),
@@ -196,5 +200,5 @@ fn rfc9110_14_2_ranges_apply_to_200_and_invalid_ones_are_ignored() {
     }
     assert_eq!(part(404, "bytes=0-0"), 404);
     let two = [("Range", "bytes=0-0"), ("Range", "bytes=1-1")];
-    assert_eq!(given_of(200, &[TAG, FRESH], "GET", &two).status, 200);
+    assert_eq!(serve_stored(200, &[TAG, FRESH], "GET", &two).status, 200);
 }

@@ -55,7 +55,7 @@ fn main() {
 /// Lateness of requests at 50,000 a second.
 fn late() {
     const RATE: u64 = 50_000;
-    servers::keep(servers::processors().0);
+    servers::pin_to_cpus(servers::cpu_ranges().0);
     println!("late: {RATE} requests a second for {LATE_MILLIS} ms, {LATE_USERS} users, one thread or two");
     for (kind, protocol) in [(ServerKind::Ours, Protocol::Dhttp), (ServerKind::Nginx, Protocol::KeepAlive)] {
         let Some(server) = Server::start(kind) else { continue };
@@ -117,9 +117,9 @@ fn rate() {
     if let Some(server) = Server::start(ServerKind::Nginx) {
         let (mut ours, mut wrks, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            let mine = per_processor(server.address, Protocol::KeepAlive);
+            let mine = responses_per_cpu(server.address, Protocol::KeepAlive);
             ours.push(mine);
-            if let Some(theirs) = wrk::per_processor(server.address) {
+            if let Some(theirs) = wrk::responses_per_cpu(server.address) {
                 wrks.push(theirs);
                 ratios.push(mine / theirs);
             }
@@ -132,13 +132,13 @@ fn rate() {
     if let Some(server) = Server::start(ServerKind::Ours) {
         for (name, protocol) in [("http11, our own server", Protocol::KeepAlive), ("dhttp ", Protocol::Dhttp)]
         {
-            let of = |_| per_processor(server.address, protocol);
+            let of = |_| responses_per_cpu(server.address, protocol);
             println!("  {name} {}", spread((0..ROUNDS).map(of).collect()));
         }
     }
 }
 
-fn per_processor(server: SocketAddr, protocol: Protocol) -> f64 {
+fn responses_per_cpu(server: SocketAddr, protocol: Protocol) -> f64 {
     // More than any server responds to; a longer plan would take time to distribute.
     let plan = hasty(5_000 * SECONDS);
     let before = servers::own_time();

@@ -64,7 +64,7 @@ impl Server {
 }
 
 /// The CPUs of the client, and those of servers.
-pub(crate) fn processors() -> (Range<usize>, Range<usize>) {
+pub(crate) fn cpu_ranges() -> (Range<usize>, Range<usize>) {
     match thread::available_parallelism().map_or(1, usize::from) {
         few @ ..3 => (0..few, 0..few),
         many => (0..many - 2, many - 2..many),
@@ -72,7 +72,7 @@ pub(crate) fn processors() -> (Range<usize>, Range<usize>) {
 }
 
 /// Pins the calling thread, and its children, to these CPUs.
-pub(crate) fn keep(processors: Range<usize>) {
+pub(crate) fn pin_to_cpus(processors: Range<usize>) {
     let mut set = CpuSet::new();
     for processor in processors {
         set.set(processor).expect("there are not so many");
@@ -98,7 +98,7 @@ fn start(kind: ServerKind) -> io::Result<Server> {
         ServerKind::Nginx => {
             fs::write(directory.join("0.bin"), body())?;
             let path = directory.join("nginx.conf");
-            let (place, workers) = (directory.display(), processors().1.len());
+            let (place, workers) = (directory.display(), cpu_ranges().1.len());
             let configuration = format!(
                 "daemon off; worker_processes {workers}; pid {place}/pid; error_log stderr crit;
 events {{ worker_connections 8192; }}
@@ -116,10 +116,10 @@ http {{
             command
         }
     };
-    let (askers, servers) = processors();
-    keep(servers);
+    let (askers, servers) = cpu_ranges();
+    pin_to_cpus(servers);
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
-    keep(askers);
+    pin_to_cpus(askers);
     let child = child?;
     thread::sleep(Duration::from_millis(500));
     Ok(Server { child, directory, address })
@@ -138,16 +138,16 @@ fn respond() -> Vec<u8> {
 /// Serves until it is killed.
 pub(crate) fn run(kind: &str, address: SocketAddr) {
     match kind {
-        "ours" => ours(address),
+        "ours" => serve_dhttp(address),
         "pausing" => pausing(address),
         other => panic!("{other} is no server"),
     }
 }
 
-fn ours(address: SocketAddr) {
+fn serve_dhttp(address: SocketAddr) {
     let whole = Response::whole(200, "application/octet-stream", body());
     let config =
-        ServerConfig { threads: processors().1.len(), ..ServerConfig::internet().reaching_anywhere() };
+        ServerConfig { threads: cpu_ranges().1.len(), ..ServerConfig::internet().reaching_anywhere() };
     let serving = Serving::start(address, config, move |_: &Request<'_>| whole.clone(), None);
     let _serving = serving.expect("the port is free");
     loop {

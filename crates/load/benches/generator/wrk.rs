@@ -10,7 +10,7 @@ use nix::sys::time::TimeValLike;
 use super::{SECONDS, USERS};
 
 /// Thousands of responses per second of wrk's CPU time; `None` if wrk is not installed.
-pub(crate) fn per_processor(server: SocketAddr) -> Option<f64> {
+pub(crate) fn responses_per_cpu(server: SocketAddr) -> Option<f64> {
     let before = time_of_children();
     let text = wrk(server, SECONDS, USERS, None)?;
     let (responses, _) = text.split_once(" requests in ").expect("wrk says how many");

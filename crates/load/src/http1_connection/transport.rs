@@ -124,7 +124,7 @@ impl Transport {
     }
 
     /// Whether to wait for a writable socket, if `waiting` bytes of HTTP are not sent.
-    pub(crate) fn wants_room(&self, waiting: usize) -> bool {
+    pub(crate) fn wants_writable(&self, waiting: usize) -> bool {
         match self {
             Self::Tcp(_) => waiting > 0,
             // During the handshake HTTP's bytes wait for the server.

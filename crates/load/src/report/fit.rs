@@ -158,10 +158,10 @@ pub fn of_log(logs: &[PathBuf], site: &Site, terminal: Terminal) -> String {
     )
 }
 
-fn grid(law: &'static str, short: &'static str, fits: &[Fit], terminal: Terminal) -> String {
+fn grid(distribution: &'static str, short: &'static str, fits: &[Fit], terminal: Terminal) -> String {
     let columns = vec![
         Column::name(["", "quantity"]),
-        Column::text(["", law], 1),
+        Column::text(["", distribution], 1),
         Column::number(["", "values"], 3),
         Column::number(["median", short], 2),
         Column::number(["", "actual"], 2),

@@ -98,7 +98,7 @@ impl TextLayout {
     }
 
     /// Width of a graph, in columns.
-    fn graph_room(self) -> usize {
+    fn graph_width(self) -> usize {
         self.buffer().saturating_sub(SCALE)
     }
 
@@ -141,7 +141,7 @@ impl TextLayout {
     }
 
     fn newest(self, seconds: &VecDeque<Second>) -> impl Iterator<Item = &Second> {
-        seconds.range(seconds.len().saturating_sub(self.graph_room())..)
+        seconds.range(seconds.len().saturating_sub(self.graph_width())..)
     }
 
     /// Words in a list, on as many lines as needed.

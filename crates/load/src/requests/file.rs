@@ -48,19 +48,19 @@ pub struct RequestFileError {
 /// Reason why a line is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// There is no request in the whole file.
+    /// A file without requests.
     Empty,
-    /// It is not a method and a URL.
+    /// A line that is not a method and a URL.
     NotARequest(String),
-    /// It is longer than any request.
+    /// A line longer than any request.
     TooLong,
-    /// There are more requests than a list has.
+    /// More requests than the maximum.
     TooMany,
-    /// It follows the body of its request.
+    /// A line after the body of its request.
     AfterBody,
     /// The name of the body's file is missing.
     NoBodyName,
-    /// It cannot be sent.
+    /// A request that cannot be sent.
     Request(RequestError),
 }
 

@@ -74,7 +74,7 @@ impl Reporter {
         Self { user, to }
     }
 
-    pub(crate) fn tell(&self, report: Report) {
+    pub(crate) fn send_report(&self, report: Report) {
         // The receiver is gone when the run is over.
         let _ = self.to.send((self.user, report));
     }
@@ -128,7 +128,7 @@ impl ConnectionTask {
                     let (fetch, site, reporter) = (fetch.clone(), Arc::clone(&site), reporter.clone());
                     tokio::spawn(async move {
                         let came = timeout(site.timeout, fetch.fetch(site.request(order))).await;
-                        reporter.tell(Report::Came(
+                        reporter.send_report(Report::Came(
                             order.number,
                             came.unwrap_or(StreamOutcome::Trouble(FailureReason::Timeout)),
                         ));
@@ -151,9 +151,9 @@ enum NextOrder {
 /// Rejects waiting and later requests with this outcome.
 fn reject(line: u64, mut orders: UnboundedReceiver<StreamRequest>, reporter: &Reporter, came: StreamOutcome) {
     orders.close();
-    reporter.tell(Report::Over(line));
+    reporter.send_report(Report::Over(line));
     while let Ok(order) = orders.try_recv() {
-        reporter.tell(Report::Came(order.number, came));
+        reporter.send_report(Report::Came(order.number, came));
     }
 }
 

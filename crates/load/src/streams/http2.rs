@@ -76,7 +76,7 @@ impl Fetch for Sender {
         let Self(sender) = self;
         match sender.ready().await {
             Ok(sender) => respond(sender, request).await,
-            Err(error) => came(&error, false),
+            Err(error) => outcome_of(&error, false),
         }
     }
 }
@@ -88,21 +88,21 @@ async fn respond(mut sender: SendRequest<Bytes>, request: Request<Bytes>) -> Str
         Ok((response, mut stream)) => {
             // The library buffers data beyond the window: a body has a maximum size.
             if has_body && let Err(error) = stream.send_data(body, true) {
-                return came(&error, false);
+                return outcome_of(&error, false);
             }
             response
         }
-        Err(error) => return came(&error, false),
+        Err(error) => return outcome_of(&error, false),
     };
     // The library waits for this sender while it exists.
     drop(sender);
     match response.await {
-        Err(error) => came(&error, false),
+        Err(error) => outcome_of(&error, false),
         Ok(response) => {
             let status = response.status().as_u16();
             match length(response.into_body()).await {
                 Ok(length) => StreamOutcome::Answer(status, length, Channel::TcpClient),
-                Err(error) => came(&error, true),
+                Err(error) => outcome_of(&error, true),
             }
         }
     }
@@ -120,7 +120,7 @@ async fn length(body: RecvStream) -> Result<u64, h2::Error> {
 }
 
 /// Outcome of a request with this error.
-fn came(error: &h2::Error, has_begun: bool) -> StreamOutcome {
+fn outcome_of(error: &h2::Error, has_begun: bool) -> StreamOutcome {
     // Requests that the server did not process may be retried (RFC 9113, section 8.7).
     let is_unseen = error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM);
     if error.is_remote() && is_unseen {
@@ -135,7 +135,7 @@ fn came(error: &h2::Error, has_begun: bool) -> StreamOutcome {
 }
 
 /// Failure of all requests that wait for the connection.
-pub(crate) fn trouble(failed: &ConnectError) -> FailureReason {
+pub(crate) fn failure_reason(failed: &ConnectError) -> FailureReason {
     match failed {
         // `EMFILE`, `EADDRNOTAVAIL`: this host's limits.
         ConnectError::Io(error) if is_own(error) => FailureReason::Exhausted,

@@ -134,7 +134,7 @@ impl Fetch for Sender {
             Ok((TOO_EARLY, _)) if is_early => StreamOutcome::Unseen,
             Ok((status, length)) => StreamOutcome::Answer(status, length, way),
             Err(_) if is_early && matches!(early.get(), PENDING | REJECTED) => StreamOutcome::Unseen,
-            Err(error) => came(&error, has_begun),
+            Err(error) => outcome_of(&error, has_begun),
         }
     }
 }
@@ -160,7 +160,7 @@ async fn respond(
 }
 
 /// Outcome of a request with this error.
-fn came(error: &StreamError, has_begun: bool) -> StreamOutcome {
+fn outcome_of(error: &StreamError, has_begun: bool) -> StreamOutcome {
     match error {
         StreamError::RemoteClosing { .. } => StreamOutcome::Unseen,
         StreamError::RemoteTerminate { code, .. } if *code == Code::H3_REQUEST_REJECTED => {
@@ -178,7 +178,7 @@ fn came(error: &StreamError, has_begun: bool) -> StreamOutcome {
 }
 
 /// Failure of all requests that wait for the connection.
-pub(crate) fn trouble(failed: &ConnectError) -> FailureReason {
+pub(crate) fn failure_reason(failed: &ConnectError) -> FailureReason {
     match failed {
         ConnectError::Io(_) => FailureReason::Exhausted,
         ConnectError::Quic(ConnectionError::TimedOut) => FailureReason::Timeout,

@@ -33,7 +33,7 @@ pub(crate) struct Reactor {
 /// Number of tasks in a row, before the runtime polls sockets and timers.
 const TASKS_IN_A_ROW: u32 = 16;
 /// Maximum number of reports taken together.
-const REPORTS_AT_ONCE: usize = 64;
+const MAX_REPORTS_PER_WAKE: usize = 64;
 /// Time for connections to send a graceful close at the end of a run.
 const PARTING: std::time::Duration = std::time::Duration::from_millis(200);
 
@@ -75,7 +75,7 @@ impl Reactor {
             // It cannot fail: the descriptor and the time are valid.
             let _ = timerfd_settime(&*timer, TimerfdTimerFlags::empty(), &once);
             runtime.block_on(poll_fn(|context| {
-                if reported.poll_recv_many(context, reports, REPORTS_AT_ONCE).is_ready() {
+                if reported.poll_recv_many(context, reports, MAX_REPORTS_PER_WAKE).is_ready() {
                     return Poll::Ready(());
                 }
                 loop {

@@ -131,7 +131,7 @@ impl UserStreamsConfig {
             Self::Http2(address, tls) => {
                 let (address, tls) = (*address, tls.clone());
                 runtime.spawn(task.serve(async move {
-                    http2::open(address, tls).await.map_err(|failed| http2::trouble(&failed))
+                    http2::open(address, tls).await.map_err(|failed| http2::failure_reason(&failed))
                 }));
             }
             Self::Http3(quic) => {
@@ -142,7 +142,7 @@ impl UserStreamsConfig {
                 runtime.spawn(task.serve(async move {
                     let endpoint = endpoint.map_err(|_| FailureReason::Exhausted)?;
                     let opened = http3::open(endpoint, config, address, &name).await;
-                    opened.map_err(|failed| http3::trouble(&failed))
+                    opened.map_err(|failed| http3::failure_reason(&failed))
                 }));
             }
         }

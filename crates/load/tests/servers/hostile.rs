@@ -19,14 +19,14 @@ use crate::site::{config, plan_for, run, target};
 const REQUESTS: u64 = 30;
 const LASTS: Duration = Duration::from_millis(300);
 /// Timeout of a request.
-const PATIENCE: Duration = Duration::from_millis(300);
+const REQUEST_TIMEOUT: Duration = Duration::from_millis(300);
 /// Time limit after the end of a run: for busy hosts, and for graceful closes.
 const GRACE: Duration = Duration::from_millis(2_500);
 
 /// Runs against this address, and checks that every request is recorded in time.
 fn account(what: &str, protocol: Protocol, address: SocketAddr, trust: Option<Trust>) -> Record {
     let plan = plan_for(REQUESTS as f64 * 1e9 / LASTS.as_nanos() as f64, LASTS);
-    let hasty = Config { timeout: PATIENCE, users: 3, ..config(protocol) };
+    let hasty = Config { timeout: REQUEST_TIMEOUT, users: 3, ..config(protocol) };
     let clock = dhttp::clock::Clock::start();
     let record = run(&plan, &target(address, trust), &hasty);
     let took = clock.now().since(wire::Time::ZERO);
@@ -35,12 +35,12 @@ fn account(what: &str, protocol: Protocol, address: SocketAddr, trust: Option<Tr
     let due = record.seconds.iter().map(|second| second.due).sum::<u64>();
     let over = record.seconds.iter().map(|second| second.answered + second.failed).sum::<u64>();
     assert_eq!((due, over), (REQUESTS, REQUESTS), "{what}: {record:?}");
-    assert!(took < LASTS + PATIENCE + GRACE, "{what} took {took}: {record:?}");
+    assert!(took < LASTS + REQUEST_TIMEOUT + GRACE, "{what} took {took}: {record:?}");
     record
 }
 
 /// Runs the cases concurrently: most of their time is idle.
-fn beside<T: Sync>(cases: &[(&'static str, T)], run: impl Fn(&'static str, &T) + Sync) {
+fn run_concurrently<T: Sync>(cases: &[(&'static str, T)], run: impl Fn(&'static str, &T) + Sync) {
     let run = &run;
     thread::scope(|scope| {
         for (what, does) in cases {
@@ -50,7 +50,7 @@ fn beside<T: Sync>(cases: &[(&'static str, T)], run: impl Fn(&'static str, &T) +
 }
 
 fn of_streams(protocol: Protocol) {
-    beside(hostile_streams::ALL, |what, does: &ConnectionHandler| {
+    run_concurrently(hostile_streams::ALL, |what, does: &ConnectionHandler| {
         let served = hostile_streams::serve(*does);
         account(what, protocol, served, None);
     });
@@ -59,7 +59,7 @@ fn of_streams(protocol: Protocol) {
 #[test]
 fn waiting_for_a_missing_response_uses_no_cpu_time() {
     let protocols = Protocol::ALL.map(|protocol| (protocol.name(), protocol));
-    beside(&protocols, |name, protocol| {
+    run_concurrently(&protocols, |name, protocol| {
         let served = hostile_datagrams::serve(|_, _, _| Ok(()), hostile_streams::silent);
         let trust = (*protocol == Protocol::Http3).then_some(Trust::Unverified);
         let record = account("silence", *protocol, served, trust);
@@ -91,7 +91,7 @@ fn every_request_is_recorded_over_http2() {
 
 #[test]
 fn every_request_is_recorded_over_http2_with_tls() {
-    beside(hostile_streams::ALL, |what, does: &ConnectionHandler| {
+    run_concurrently(hostile_streams::ALL, |what, does: &ConnectionHandler| {
         let served = hostile_streams::serve(*does);
         account(what, Protocol::Http2, served, Some(Trust::Unverified));
     });
@@ -99,7 +99,7 @@ fn every_request_is_recorded_over_http2_with_tls() {
 
 #[test]
 fn every_request_is_recorded_over_http3() {
-    beside(hostile_datagrams::ALL, |what, doing: &DatagramHandler| {
+    run_concurrently(hostile_datagrams::ALL, |what, doing: &DatagramHandler| {
         let served = hostile_datagrams::serve(*doing, hostile_streams::silent);
         account(what, Protocol::Http3, served, Some(Trust::Unverified));
     });
@@ -107,7 +107,7 @@ fn every_request_is_recorded_over_http3() {
 
 #[test]
 fn every_request_is_recorded_over_dhttp() {
-    beside(hostile_datagrams::ALL, |what, doing: &DatagramHandler| {
+    run_concurrently(hostile_datagrams::ALL, |what, doing: &DatagramHandler| {
         let served = hostile_datagrams::serve(*doing, hostile_streams::silent);
         account(what, Protocol::Dhttp, served, None);
     });
@@ -115,7 +115,7 @@ fn every_request_is_recorded_over_dhttp() {
 
 #[test]
 fn every_request_is_recorded_when_dhttp_falls_back_to_plain_http() {
-    beside(hostile_streams::ALL, |what, does: &ConnectionHandler| {
+    run_concurrently(hostile_streams::ALL, |what, does: &ConnectionHandler| {
         let served = hostile_datagrams::serve(hostile_datagrams::refers, *does);
         account(what, Protocol::Dhttp, served, None);
     });

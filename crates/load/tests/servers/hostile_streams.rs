@@ -15,14 +15,14 @@ pub(crate) type ConnectionHandler = fn(TcpStream) -> io::Result<()>;
 /// Every behaviour, with its name.
 pub(crate) const ALL: &[(&str, ConnectionHandler)] = &[
     ("a close at once", |_| Ok(())),
-    ("a close after the request", |stream| says(stream, b"")),
+    ("a close after the request", |stream| send_and_close(stream, b"")),
     ("a reset", reset),
     ("silence", silent),
     ("a stream that nobody reads", unread),
     ("random bytes", random),
-    ("another protocol", |stream| says(stream, b"220 mail.example ESMTP\r\n")),
-    ("a cut head", |stream| says(stream, b"HTTP/1.1 200 OK\r\nContent-Le")),
-    ("a cut body", |stream| says(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nabc")),
+    ("another protocol", |stream| send_and_close(stream, b"220 mail.example ESMTP\r\n")),
+    ("a cut head", |stream| send_and_close(stream, b"HTTP/1.1 200 OK\r\nContent-Le")),
+    ("a cut body", |stream| send_and_close(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nabc")),
     ("a body that waits", |stream| holds(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nabc")),
     ("a negative length", |stream| holds(stream, b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n")),
     ("two lengths", |stream| {
@@ -65,7 +65,7 @@ pub(crate) const ALL: &[(&str, ConnectionHandler)] = &[
     }),
     ("a byte now and then", slow),
     ("settings of HTTP/2 and no more", |stream| holds(stream, SETTINGS)),
-    ("settings of HTTP/2 and a farewell", |stream| says(stream, &[SETTINGS, GOAWAY].concat())),
+    ("settings of HTTP/2 and a farewell", |stream| send_and_close(stream, &[SETTINGS, GOAWAY].concat())),
     ("pings without an end", |stream| endless(stream, SETTINGS, b"\0\0\x08\x06\0\0\0\0\0abcdefgh")),
     ("settings without an end", |stream| endless(stream, SETTINGS, SETTINGS)),
     ("a frame larger than agreed", |stream| endless(stream, SETTINGS, b"\xff\xff\xff\0\0\0\0\0\x01")),
@@ -73,9 +73,9 @@ pub(crate) const ALL: &[(&str, ConnectionHandler)] = &[
         holds(stream, b"\0\0\x06\x04\0\0\0\0\0\0\x04\0\0\0\0\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\0")
     }),
     ("data of streams that there are not", |stream| endless(stream, SETTINGS, b"\0\0\x01\0\0\0\0\x01\x01x")),
-    ("a cut record of TLS", |stream| says(stream, b"\x16\x03\x03\x40\0\x02\0\0")),
+    ("a cut record of TLS", |stream| send_and_close(stream, b"\x16\x03\x03\x40\0\x02\0\0")),
     ("a record of TLS that waits", |stream| holds(stream, b"\x16\x03\x03\x40\0\x02\0\0")),
-    ("an alert of TLS", |stream| says(stream, b"\x15\x03\x03\0\x02\x02\x28")),
+    ("an alert of TLS", |stream| send_and_close(stream, b"\x15\x03\x03\0\x02\x02\x28")),
 ];
 
 const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
@@ -100,7 +100,7 @@ pub(crate) fn listen(listener: TcpListener, does: ConnectionHandler) {
     });
 }
 
-fn says(stream: TcpStream, bytes: &[u8]) -> io::Result<()> {
+fn send_and_close(stream: TcpStream, bytes: &[u8]) -> io::Result<()> {
     printed(&stream, bytes)?;
     stream.shutdown(Shutdown::Write)
 }

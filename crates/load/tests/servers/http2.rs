@@ -60,7 +60,7 @@ async fn connection<T: AsyncRead + AsyncWrite + Unpin>(stream: T, plan: Arc<Plan
     let Ok(mut connection) = handshake(stream).await else { return };
     let mut left = does.responses_until_it_leaves();
     while let Some(Ok((request, respond))) = connection.accept().await {
-        tokio::spawn(request_came(request.map(drop), respond, Arc::clone(&plan), does));
+        tokio::spawn(respond_to_request(request.map(drop), respond, Arc::clone(&plan), does));
         // More may have been in flight when it sent GOAWAY.
         left = left.saturating_sub(1);
         if left == 0 {
@@ -70,7 +70,7 @@ async fn connection<T: AsyncRead + AsyncWrite + Unpin>(stream: T, plan: Arc<Plan
     let _: Connection<T, Bytes> = connection;
 }
 
-async fn request_came(
+async fn respond_to_request(
     request: Request<()>,
     mut respond: SendResponse<Bytes>,
     plan: Arc<Plan>,

@@ -52,7 +52,7 @@ fn serve(plan: &Plan, does: Behaviour, speaks: &[u8]) -> TestServer {
                 let Ok(mut connection) = h3::server::Connection::new(carried).await else { return };
                 let mut left = does.responses_until_it_leaves();
                 while let Ok(Some(request)) = connection.accept().await {
-                    tokio::spawn(request_came(request, Arc::clone(&plan), does));
+                    tokio::spawn(respond_to_request(request, Arc::clone(&plan), does));
                     left -= 1;
                     if left == 0 {
                         let _ = connection.shutdown(0).await;
@@ -69,7 +69,7 @@ fn of(tls: rustls::ServerConfig) -> ServerConfig {
     ServerConfig::with_crypto(Arc::new(QuicServerConfig::try_from(tls).unwrap()))
 }
 
-async fn request_came(
+async fn respond_to_request(
     request: RequestResolver<h3_quinn::Connection, Bytes>,
     plan: Arc<Plan>,
     does: Behaviour,

@@ -178,7 +178,7 @@ impl Client<'_> {
             return Ok(());
         }
         if flags.contains(PollFlags::POLLOUT)
-            && let Err(error) = connection.write_what_waits()
+            && let Err(error) = connection.write_pending()
         {
             self.lose(id, &error);
             return Ok(());

@@ -37,7 +37,7 @@ pub struct DhttpServer {
 pub(super) struct DhttpEndpoint {
     datagrams: UdpSocket,
     machine: Machine,
-    lanes: BTreeMap<ConnectionId, ClientConnection>,
+    open_connections: BTreeMap<ConnectionId, ClientConnection>,
     /// Requests that wait for their processing time, by its end.
     due: BTreeMap<(Time, u64), QueuedRequest>,
     serial: u64,
@@ -73,15 +73,17 @@ impl DhttpEndpoint {
         };
         let secrets = Secrets { token: Key { generation: 1, secret: secret() }, tables: secret() };
         let machine = Machine::new(config, secrets);
-        let (lanes, due) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Self { datagrams, machine, lanes, due, serial: 0, wakes: None })
+        let (open_connections, due) = (BTreeMap::new(), BTreeMap::new());
+        Ok(Self { datagrams, machine, open_connections, due, serial: 0, wakes: None })
     }
 
     /// Sockets to wait for: the datagram socket first, then every connection in order.
     pub(super) fn sockets(&self) -> impl Iterator<Item = PollFd<'_>> {
-        let lanes = self.lanes.values().map(|lane| &lane.connection);
-        let lanes = lanes.map(|connection| PollFd::new(connection.as_fd(), connection.interest()));
-        std::iter::once(PollFd::new(self.datagrams.as_fd(), PollFlags::POLLIN)).chain(lanes)
+        let open_connections =
+            self.open_connections.values().map(|client_connection| &client_connection.connection);
+        let open_connections =
+            open_connections.map(|connection| PollFd::new(connection.as_fd(), connection.interest()));
+        std::iter::once(PollFd::new(self.datagrams.as_fd(), PollFlags::POLLIN)).chain(open_connections)
     }
 
     /// Time of the next response.
@@ -95,8 +97,8 @@ impl DhttpEndpoint {
     }
 
     /// The connections, in the order of [`DhttpEndpoint::sockets`].
-    pub(super) fn lanes(&self) -> impl Iterator<Item = ConnectionId> {
-        self.lanes.keys().copied()
+    pub(super) fn connections(&self) -> impl Iterator<Item = ConnectionId> {
+        self.open_connections.keys().copied()
     }
 
     /// Reads pending requests; each is served after `processing`.
@@ -142,8 +144,10 @@ impl DhttpEndpoint {
                 let (id, opens) = (stream.connection, stream.opens);
                 match opens.map(|client| Connection::open(client, profile)).transpose() {
                     Ok(opened) => {
-                        let lane = opened.map(|connection| ClientConnection { connection, responses: 0 });
-                        self.lanes.extend(lane.map(|lane| (id, lane)));
+                        let client_connection =
+                            opened.map(|connection| ClientConnection { connection, responses: 0 });
+                        self.open_connections
+                            .extend(client_connection.map(|client_connection| (id, client_connection)));
                         self.carry(now, id, stream.message(&response));
                     }
                     Err(_) => self.machine.handle(now, Input::Broken(id)),
@@ -180,13 +184,13 @@ impl DhttpEndpoint {
         flags: PollFlags,
         profile: &Profile,
     ) -> Result<(), Error> {
-        let Some(lane) = self.lanes.get_mut(&id) else { return Ok(()) };
-        if !lane.connection.is_open() {
-            if lane.connection.conclude_opening().is_err() {
+        let Some(client_connection) = self.open_connections.get_mut(&id) else { return Ok(()) };
+        if !client_connection.connection.is_open() {
+            if client_connection.connection.conclude_opening().is_err() {
                 self.end(now, id, Input::Broken(id));
                 return Ok(());
             }
-            lane.connection.check(profile)?;
+            client_connection.connection.check(profile)?;
             self.machine.handle(now, Input::Opened(id));
             self.write(now, id);
             return Ok(());
@@ -194,10 +198,10 @@ impl DhttpEndpoint {
         if flags.contains(PollFlags::POLLOUT) {
             self.write(now, id);
         }
-        let Some(lane) = self.lanes.get(&id) else { return Ok(()) };
+        let Some(client_connection) = self.open_connections.get(&id) else { return Ok(()) };
         if flags.intersects(PollFlags::POLLIN | PollFlags::POLLHUP | PollFlags::POLLERR) {
             // Clients send nothing there: any data is discarded.
-            match lane.connection.read(&mut [0; 1_024]) {
+            match client_connection.connection.read(&mut [0; 1_024]) {
                 Ok(ReadResult::Nothing | ReadResult::Bytes(_)) => {}
                 Ok(ReadResult::End) => self.end(now, id, Input::Closed(id)),
                 Err(_) => self.end(now, id, Input::Broken(id)),
@@ -211,11 +215,11 @@ impl DhttpEndpoint {
         loop {
             match self.machine.poll(now) {
                 Output::Close(id) => {
-                    self.lanes.remove(&id);
+                    self.open_connections.remove(&id);
                 }
                 Output::Abort(id) => {
-                    if let Some(lane) = self.lanes.remove(&id) {
-                        lane.connection.abort().map_err(Error::io("reset a connection"))?;
+                    if let Some(client_connection) = self.open_connections.remove(&id) {
+                        client_connection.connection.abort().map_err(Error::io("reset a connection"))?;
                     }
                 }
                 Output::Timeout(wakes) => {
@@ -227,17 +231,17 @@ impl DhttpEndpoint {
     }
 
     fn carry(&mut self, now: Time, id: ConnectionId, response: Vec<u8>) {
-        let Some(lane) = self.lanes.get_mut(&id) else { return };
-        lane.responses += 1;
-        match lane.connection.write(response) {
+        let Some(client_connection) = self.open_connections.get_mut(&id) else { return };
+        client_connection.responses += 1;
+        match client_connection.connection.write(response) {
             Ok(()) => self.settle(now, id),
             Err(_) => self.end(now, id, Input::Broken(id)),
         }
     }
 
     fn write(&mut self, now: Time, id: ConnectionId) {
-        let Some(lane) = self.lanes.get_mut(&id) else { return };
-        match lane.connection.write_what_waits() {
+        let Some(client_connection) = self.open_connections.get_mut(&id) else { return };
+        match client_connection.connection.write_pending() {
             Ok(()) => {
                 self.machine.handle(now, Input::Progressed(id));
                 self.settle(now, id);
@@ -248,16 +252,16 @@ impl DhttpEndpoint {
 
     /// Reports the responses that the kernel has accepted completely.
     fn settle(&mut self, now: Time, id: ConnectionId) {
-        let Some(lane) = self.lanes.get_mut(&id) else { return };
-        let left = lane.connection.writes();
-        for _ in left..lane.responses {
+        let Some(client_connection) = self.open_connections.get_mut(&id) else { return };
+        let left = client_connection.connection.writes();
+        for _ in left..client_connection.responses {
             self.machine.handle(now, Input::Written(id));
         }
-        lane.responses = left;
+        client_connection.responses = left;
     }
 
     fn end(&mut self, now: Time, id: ConnectionId, reported: Input) {
-        self.lanes.remove(&id);
+        self.open_connections.remove(&id);
         self.machine.handle(now, reported);
     }
 

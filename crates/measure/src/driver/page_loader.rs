@@ -172,7 +172,7 @@ impl Client<'_> {
                 }
                 robot::Output::Report(report) => self.fetched.note(report),
                 robot::Output::Timeout(wakes) => match self.lost.pop() {
-                    Some((name, why)) => self.tell_end(now, name, why),
+                    Some((name, why)) => self.report_end(now, name, why),
                     None if std::mem::take(&mut self.is_refused) => {
                         let input = client::Input::Unreachable(self.server);
                         self.visitor.handle(now, Input::Dhttp(input));
@@ -187,7 +187,7 @@ impl Client<'_> {
     fn send(&mut self, datagram: &[u8]) -> Result<(), Error> {
         match self.datagrams.send(datagram) {
             Ok(_) => Ok(()),
-            Err(error) => self.forgive(error),
+            Err(error) => self.ignore_nonfatal(error),
         }
     }
 
@@ -202,13 +202,13 @@ impl Client<'_> {
                     self.execute_outputs()?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
-                Err(error) => self.forgive(error)?,
+                Err(error) => self.ignore_nonfatal(error)?,
             }
         }
     }
 
     /// Ignores errors of the datagram socket that are not fatal.
-    fn forgive(&mut self, error: io::Error) -> Result<(), Error> {
+    fn ignore_nonfatal(&mut self, error: io::Error) -> Result<(), Error> {
         match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),
             io::ErrorKind::ConnectionRefused => {
@@ -271,7 +271,7 @@ impl Client<'_> {
             return Ok(());
         }
         if flags.contains(PollFlags::POLLOUT)
-            && let Err(error) = connection.write_what_waits()
+            && let Err(error) = connection.write_pending()
         {
             self.lose(name, &error);
             return Ok(());
@@ -294,7 +294,7 @@ impl Client<'_> {
                 }
                 Name::Opened(_) => {
                     self.connections.remove(&name);
-                    self.tell_end(now, name, Break::Reset);
+                    self.report_end(now, name, Break::Reset);
                 }
             },
             Err(error) => self.lose(name, &error),
@@ -307,7 +307,7 @@ impl Client<'_> {
         self.lost.push((name, reason(error)));
     }
 
-    fn tell_end(&mut self, now: Time, name: Name, why: Break) {
+    fn report_end(&mut self, now: Time, name: Name, why: Break) {
         let input = match name {
             Name::Plain(id) => Input::Plain(robot::Input::Broken(id, why)),
             Name::Opened(id) => Input::Dhttp(client::Input::Ended(id)),

@@ -76,7 +76,7 @@ struct Ready {
     is_stopped: bool,
     connections: Vec<(u64, PollFlags)>,
     has_datagrams: bool,
-    lanes: Vec<(ConnectionId, PollFlags)>,
+    dhttp_ready: Vec<(ConnectionId, PollFlags)>,
 }
 
 /// Listens in the calling thread's namespace.
@@ -102,7 +102,7 @@ struct ServedConnection {
     rest: Option<RemainingBody>,
     /// The state machine is done with it; the kernel has not accepted the last writes yet.
     is_leaving: bool,
-    /// It broke while the state machine was being polled, which is notified afterwards.
+    /// Whether it broke while the state machine was being polled, which is notified afterwards.
     is_lost: bool,
 }
 
@@ -141,11 +141,11 @@ impl ServedConnection {
             ResponseBody::Whole(_) | ResponseBody::Length(_) | ResponseBody::Unknown => {}
         }
         self.machine.respond(now, request, response)?;
-        self.go_on(now)
+        self.send_next_piece(now)
     }
 
     /// Passes the next piece of a body to the state machine, if the kernel has accepted the previous one.
-    fn go_on(&mut self, now: Time) -> Result<(), Misuse> {
+    fn send_next_piece(&mut self, now: Time) -> Result<(), Misuse> {
         let Some(RemainingBody { request, body, given }) = &mut self.rest else { return Ok(()) };
         if self.connection.has_writes() {
             return Ok(());
@@ -154,7 +154,7 @@ impl ServedConnection {
         self.machine.send_part(request, body.get(*given..last).unwrap_or_default())?;
         *given = last;
         let is_whole = last == body.len();
-        self.connection.go_on(!is_whole);
+        self.connection.hold_last_segment(!is_whole);
         if is_whole {
             self.rest = None;
             self.machine.finish(now, request)?;
@@ -185,15 +185,16 @@ impl Server {
     pub fn serve(mut self, stop: &Arc<EventFd>) -> Result<ServerResult, Error> {
         let mut waiting = WaitStrategy::new(self.clock);
         loop {
-            self.respond_what_is_due()?;
-            let Ready { is_stopped, connections, has_datagrams, lanes } = self.wait(&mut waiting, stop)?;
+            self.send_due_responses()?;
+            let Ready { is_stopped, connections, has_datagrams, dhttp_ready } =
+                self.wait(&mut waiting, stop)?;
             if is_stopped {
                 return Ok(self.served);
             }
             for (id, flags) in connections {
                 self.handle_readiness(id, flags)?;
             }
-            self.attend_desk(has_datagrams, lanes)?;
+            self.poll_dhttp(has_datagrams, dhttp_ready)?;
             self.accept()?;
             self.wake()?;
         }
@@ -231,22 +232,22 @@ impl Server {
         let connections = self.connections.keys().copied().zip(&mut flags);
         let connections = connections.filter(|(_, flags)| !flags.is_empty()).collect();
         let has_datagrams = flags.next().is_some_and(|flags| !flags.is_empty());
-        let lanes = self.endpoint.iter().flat_map(DhttpEndpoint::lanes).zip(flags);
-        let lanes = lanes.filter(|(_, flags)| !flags.is_empty()).collect();
-        Ok(Ready { is_stopped, connections, has_datagrams, lanes })
+        let dhttp_ready = self.endpoint.iter().flat_map(DhttpEndpoint::connections).zip(flags);
+        let dhttp_ready = dhttp_ready.filter(|(_, flags)| !flags.is_empty()).collect();
+        Ok(Ready { is_stopped, connections, has_datagrams, dhttp_ready })
     }
 
     /// Lets the DHTTP part do its pending work.
-    fn attend_desk(
+    fn poll_dhttp(
         &mut self,
         has_datagrams: bool,
-        lanes: Vec<(ConnectionId, PollFlags)>,
+        dhttp_ready: Vec<(ConnectionId, PollFlags)>,
     ) -> Result<(), Error> {
         let Some(endpoint) = &mut self.endpoint else { return Ok(()) };
         if has_datagrams {
             endpoint.receive(self.clock.now(), self.service.processing, self.buffer.as_mut_slice())?;
         }
-        for (id, flags) in lanes {
+        for (id, flags) in dhttp_ready {
             endpoint.handle_readiness(self.clock.now(), id, flags, &self.service.profile)?;
         }
         endpoint.execute_outputs(self.clock.now())
@@ -289,13 +290,13 @@ impl Server {
     /// Passes a socket's data to its connection's state machine, and executes its outputs.
     fn handle_readiness(&mut self, id: u64, flags: PollFlags) -> Result<(), Error> {
         let Some(visitor) = self.connections.get_mut(&id) else { return Ok(()) };
-        if flags.contains(PollFlags::POLLOUT) && visitor.connection.write_what_waits().is_err() {
+        if flags.contains(PollFlags::POLLOUT) && visitor.connection.write_pending().is_err() {
             visitor.machine.handle(self.clock.now(), Input::Reset);
             return self.execute_outputs(id);
         }
         if flags.contains(PollFlags::POLLOUT) && visitor.rest.is_some() {
             // An aborted response has no rest.
-            let _ = visitor.go_on(self.clock.now());
+            let _ = visitor.send_next_piece(self.clock.now());
             self.execute_outputs(id)?;
         }
         let Some(visitor) = self.connections.get_mut(&id) else { return Ok(()) };
@@ -333,7 +334,7 @@ impl Server {
         late.into_iter().try_for_each(|id| self.execute_outputs(id))
     }
 
-    fn respond_what_is_due(&mut self) -> Result<(), Error> {
+    fn send_due_responses(&mut self) -> Result<(), Error> {
         if let Some(endpoint) = &mut self.endpoint {
             endpoint.respond(self.clock.now(), &self.service.site, &self.service.profile)?;
             endpoint.execute_outputs(self.clock.now())?;
@@ -373,7 +374,7 @@ impl Server {
                 Output::Send(bytes) => {
                     visitor.is_lost |= visitor.connection.write(bytes).is_err();
                     // If the client has disconnected, the state machine is notified afterwards.
-                    let _ = visitor.go_on(now);
+                    let _ = visitor.send_next_piece(now);
                 }
                 Output::HalfClose => {
                     visitor.is_lost |= visitor.connection.half_close().is_err();

@@ -61,14 +61,14 @@ impl WaitStrategy {
     /// Waits until one of `sockets` is ready, or the deadline has come.
     pub(super) fn wait(&mut self, sockets: &mut [PollFd<'_>], until: WaitUntil) -> Result<(), Error> {
         let began = self.clock.now();
-        self.priority.keep_within_budget(began);
+        self.priority.stay_within_budget(began);
         let moment = match until {
             WaitUntil::Ready => None,
             WaitUntil::About(moment) | WaitUntil::Exactly(moment) => Some(moment),
         };
         let attentive_until = began + self.attention;
         let sleeps_from = moment.map_or(attentive_until, |moment| moment.min(attentive_until));
-        if self.look(sockets, sleeps_from)? {
+        if self.poll_once(sockets, sleeps_from)? {
             return Ok(());
         }
         let now = self.clock.now();
@@ -80,13 +80,13 @@ impl WaitStrategy {
         let is_ready = poll(sockets, nap)?;
         self.priority.sleep(self.clock.now().since(now));
         match until {
-            WaitUntil::Exactly(moment) if !is_ready => self.look(sockets, moment).map(drop),
+            WaitUntil::Exactly(moment) if !is_ready => self.poll_once(sockets, moment).map(drop),
             WaitUntil::Exactly(_) | WaitUntil::About(_) | WaitUntil::Ready => Ok(()),
         }
     }
 
     /// Polls without sleeping until a socket is ready or the deadline has come.
-    fn look(&self, sockets: &mut [PollFd<'_>], until: Time) -> Result<bool, Error> {
+    fn poll_once(&self, sockets: &mut [PollFd<'_>], until: Time) -> Result<bool, Error> {
         while self.clock.now() < until {
             if poll(sockets, Some(Duration::ZERO))? {
                 return Ok(true);

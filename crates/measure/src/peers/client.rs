@@ -71,7 +71,7 @@ pub(crate) fn fetch(
     let failed = |what: String| Err(Error::Run { number: 1, what });
     match process.ended()? {
         Some(status) if status.success() => Ok(()),
-        Some(status) => failed(format!("{program} failed ({status}): {}", process.last_words())),
+        Some(status) => failed(format!("{program} failed ({status}): {}", process.last_output_line())),
         None => failed(format!("{program} had not ended after {}", page.deadline)),
     }
 }
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_image_has_its_size_and_blocks_that_end_where_it_does() {
+    fn an_image_has_its_size_and_its_blocks_end_where_the_file_ends() {
         for size in (39..1_100).chain([40_960]) {
             let Some(image) = image(size) else { continue };
             assert_eq!(image.len(), size);

@@ -114,7 +114,7 @@ impl Process {
     }
 
     /// Last line of its output, for users.
-    pub(super) fn last_words(&self) -> String {
+    pub(super) fn last_output_line(&self) -> String {
         let reported = fs::read(&self.log).unwrap_or_default();
         let reported = String::from_utf8_lossy(&reported).into_owned();
         reported

@@ -13,7 +13,7 @@ use std::time::{Duration as Elapsed, SystemTime};
 
 use http1::message::Validator;
 use http1::site::Site;
-use pageload::html::address::place_of;
+use pageload::html::address::site_path;
 use scenario::Programs;
 use testbed::clock::Clock;
 use wire::Duration;
@@ -34,7 +34,7 @@ pub(crate) struct ServerSettings {
     /// Settings of the scenario.
     pub(crate) programs: Programs,
     /// Whether it must require validation of its files: browsers consider those of 1997 fresh.
-    pub(crate) is_asked_about: bool,
+    pub(crate) is_revalidated: bool,
 }
 
 /// A server that listens.
@@ -121,7 +121,7 @@ impl RunningServer {
             Ok(process.ended()?.is_some() || listens(address.port()))
         })?;
         if !listens || process.ended()?.is_some() {
-            let what = format!("{program} did not begin to listen: {}", process.last_words());
+            let what = format!("{program} did not begin to listen: {}", process.last_output_line());
             return Err(Error::Run { number: 1, what });
         }
         Ok(Self { process, directory })
@@ -132,7 +132,7 @@ impl RunningServer {
         let Self { mut process, directory } = self;
         process.wait_until(settling, clock, |process| Ok(process.ended()?.is_some()))?;
         let ended = process.ended()?;
-        let words = process.last_words();
+        let words = process.last_output_line();
         drop((process, directory));
         match ended {
             None => Ok(()),
@@ -148,7 +148,7 @@ impl RunningServer {
 fn write_page(directory: &RunDirectory, site: &Site) -> Result<(), Error> {
     let root = directory.path().join("page");
     let written = SystemTime::UNIX_EPOCH + Elapsed::from_secs(WRITTEN);
-    let files = site.files().map(|(path, object)| (place_of(path), object));
+    let files = site.files().map(|(path, object)| (site_path(path), object));
     let document = site.objects().next().map(|document| (Some(DOCUMENT.to_owned()), document));
     let is_sized = site.files().next().is_some_and(|(path, _)| path == Site::path(0));
     for (place, object) in files.chain(document.filter(|_| is_sized)) {
@@ -217,7 +217,7 @@ fn command(
 /// The default configuration, except for the laboratory's needs: one process, no log, and the scenario's
 /// Nagle setting.
 fn nginx(directory: &Path, address: SocketAddr, settings: ServerSettings) -> String {
-    let ServerSettings { programs, is_asked_about } = settings;
+    let ServerSettings { programs, is_revalidated } = settings;
     let directory = directory.display();
     let nodelay = if programs.nagle == Some(true) { "off" } else { "on" };
     let requests = programs.server_requests.map_or(1_000_000, |requests| requests.get());
@@ -231,19 +231,19 @@ fn nginx(directory: &Path, address: SocketAddr, settings: ServerSettings) -> Str
     for name in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
         writeln!(text, "  {name}_temp_path {directory}/{name};").expect("a String takes anything");
     }
-    let fresh = if is_asked_about { "add_header Cache-Control no-cache; " } else { "" };
+    let fresh = if is_revalidated { "add_header Cache-Control no-cache; " } else { "" };
     text + &format!(
         "  server {{ listen {address}; root {directory}/page; {fresh}location = /0 {{ default_type text/html; }} }}\n}}\n"
     )
 }
 
 fn apache(directory: &Path, address: SocketAddr, settings: ServerSettings) -> String {
-    let ServerSettings { programs, is_asked_about } = settings;
+    let ServerSettings { programs, is_revalidated } = settings;
     let directory = directory.display();
     let requests = programs.server_requests.map_or(0, |requests| requests.get());
     let modules = ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/lib/httpd/modules"];
     let modules = modules.into_iter().find(|path| Path::new(path).is_dir()).unwrap_or("modules");
-    let fresh = if is_asked_about {
+    let fresh = if is_revalidated {
         format!("LoadModule headers_module {modules}/mod_headers.so\nHeader set Cache-Control no-cache\n")
     } else {
         String::new()

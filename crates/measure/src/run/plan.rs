@@ -133,7 +133,7 @@ pub(super) fn honoured(programs: &Programs) -> Result<(), Error> {
 }
 
 /// Refuses settings that only our own client supports.
-pub(super) fn only_ours(programs: &Programs, client: ClientProgram) -> Result<(), Error> {
+pub(super) fn require_own_client(programs: &Programs, client: ClientProgram) -> Result<(), Error> {
     let reported = [
         ("first bytes", programs.client_first_bytes.is_some()),
         ("a validation method", programs.client_validation.is_some()),

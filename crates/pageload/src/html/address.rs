@@ -86,7 +86,7 @@ pub fn path_of(place: &str) -> String {
 
 /// The path below a site's root of the file with this URL path: without a query, and percent-decoded; `None`
 /// if it is not UTF-8.
-pub fn place_of(path: &str) -> Option<String> {
+pub fn site_path(path: &str) -> Option<String> {
     let (path, _) = split_query(path.as_bytes());
     let mut place = Vec::new();
     let mut rest = path.strip_prefix(b"/").unwrap_or(path);
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_examples_of_the_standard_hold() {
+    fn examples_of_the_standard_hold() {
         // RFC 3986, section 5.4, where host and scheme stay the same; fragments are not requested.
         let base = Base::new("a", "/b/c/d;p?q");
         for (reference, path) in [
@@ -246,11 +246,11 @@ mod tests {
             ("\u{e9}", "/%C3%A9"),
         ] {
             assert_eq!(path_of(place), path);
-            assert_eq!(place_of(path).as_deref(), Some(place));
+            assert_eq!(site_path(path).as_deref(), Some(place));
         }
-        assert_eq!(place_of("/a.css?v=3").as_deref(), Some("a.css"));
-        assert_eq!(place_of("/%+1%zz%4").as_deref(), Some("%+1%zz%4"));
-        assert_eq!(place_of("/%ff"), None);
+        assert_eq!(site_path("/a.css?v=3").as_deref(), Some("a.css"));
+        assert_eq!(site_path("/%+1%zz%4").as_deref(), Some("%+1%zz%4"));
+        assert_eq!(site_path("/%ff"), None);
     }
 
     #[test]

@@ -135,7 +135,7 @@ impl Tokens {
             (TokenizerState::TagName, b'/') => TokenizerState::BeforeName,
             (TokenizerState::TagName, _) if is_space(byte) => TokenizerState::BeforeName,
             (TokenizerState::TagName, _) => {
-                keep(&mut self.tag.name, byte.to_ascii_lowercase(), MAX_NAME_BYTES);
+                push_bounded(&mut self.tag.name, byte.to_ascii_lowercase(), MAX_NAME_BYTES);
                 TokenizerState::TagName
             }
             (TokenizerState::BeforeName, b'>') => self.end(ended),
@@ -147,7 +147,7 @@ impl Tokens {
             (TokenizerState::Name, b'/') => TokenizerState::BeforeName,
             (TokenizerState::Name, _) if is_space(byte) => TokenizerState::AfterName,
             (TokenizerState::Name, _) => {
-                keep(&mut self.name, byte.to_ascii_lowercase(), MAX_NAME_BYTES);
+                push_bounded(&mut self.name, byte.to_ascii_lowercase(), MAX_NAME_BYTES);
                 TokenizerState::Name
             }
             (TokenizerState::AfterName, b'=') => TokenizerState::BeforeValue,
@@ -163,7 +163,7 @@ impl Tokens {
                 TokenizerState::BeforeName
             }
             (TokenizerState::Quoted(quote), _) => {
-                self.keep_value(byte);
+                self.push_value(byte);
                 TokenizerState::Quoted(quote)
             }
             (TokenizerState::Unquoted, b'>') => {
@@ -175,7 +175,7 @@ impl Tokens {
                 TokenizerState::BeforeName
             }
             (TokenizerState::BeforeValue | TokenizerState::Unquoted, _) => {
-                self.keep_value(byte);
+                self.push_value(byte);
                 TokenizerState::Unquoted
             }
             (TokenizerState::EndTag | TokenizerState::Bogus, b'>') => TokenizerState::Text,
@@ -209,9 +209,9 @@ impl Tokens {
         TokenizerState::Name
     }
 
-    fn keep_value(&mut self, byte: u8) {
+    fn push_value(&mut self, byte: u8) {
         if ATTRIBUTES.contains(&self.name.as_slice()) {
-            keep(&mut self.value, byte, MAX_VALUE_BYTES);
+            push_bounded(&mut self.value, byte, MAX_VALUE_BYTES);
         }
     }
 
@@ -279,7 +279,7 @@ fn is_space(byte: u8) -> bool {
 }
 
 /// Stores a byte; at most one more than `most`, which marks the value as too long.
-fn keep(retained: &mut Vec<u8>, byte: u8, most: usize) {
+fn push_bounded(retained: &mut Vec<u8>, byte: u8, most: usize) {
     if retained.len() <= most {
         retained.push(byte);
     }

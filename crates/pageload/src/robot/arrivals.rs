@@ -55,12 +55,12 @@ impl Robot {
             Outcome::Whole(body) => {
                 self.resolve(now, object, PageEvent::ObjectComplete { object, status, body })
             }
-            Outcome::Rest => self.ask_for_rest(object),
+            Outcome::Rest => self.request_rest(object),
             Outcome::Failed(_) => {}
         }
     }
 
-    fn ask_for_rest(&mut self, object: usize) {
+    fn request_rest(&mut self, object: usize) {
         let planned = &self.plan.objects[object];
         self.requests[object] = self.plan.later_request(planned, &self.parts.portion(object));
         self.tries[object] = self.plan.tries.get();

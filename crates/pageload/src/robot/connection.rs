@@ -44,7 +44,7 @@ enum Phase {
     /// Being opened.
     Opening,
     Open,
-    /// It has carried its last response; the server's end of the stream is awaited since then.
+    /// After the last response, since this time: the server's end of the stream is awaited.
     Lingering(Time),
 }
 
@@ -112,7 +112,7 @@ impl Connection {
 
     /// Whether it can take this request. An unsafe request is sent alone: otherwise the outcome of it, and of
     /// the requests after it, would be unknown (RFC 9112, section 9.3.2).
-    pub(super) fn has_room_for(&self, method: &Method) -> bool {
+    pub(super) fn can_take(&self, method: &Method) -> bool {
         let depth = if self.is_cautious || !method.is_safe() { 1 } else { self.depth };
         let is_free = self.outstanding.back().is_none_or(|before| before.method.is_safe());
         match self.phase {
@@ -223,7 +223,7 @@ impl Connection {
                 Some(Event::Head(head, _)) => {
                     exchange.interim = head.is_interim();
                     if !exchange.interim {
-                        arrivals.push(exchange.answered_by(head));
+                        arrivals.push(exchange.begin_response(head));
                         if self.ignores_body_with_headers {
                             input = &[];
                         }
@@ -294,7 +294,7 @@ impl Connection {
 }
 
 impl Exchange {
-    fn answered_by(&mut self, head: ResponseHead) -> Arrival<'static> {
+    fn begin_response(&mut self, head: ResponseHead) -> Arrival<'static> {
         self.status = Some(head.status);
         self.persists = persists(head.version, &head.fields);
         Arrival::Head { object: self.object, head }

@@ -166,7 +166,7 @@ impl Plan {
     }
 
     /// The first object of the page that this one belongs to.
-    pub(super) fn first_of_page(&self, object: usize) -> usize {
+    pub(super) fn first_object_of_page(&self, object: usize) -> usize {
         if object >= self.begins_at {
             return self.begins_at;
         }

@@ -25,7 +25,7 @@ type Ratio = fn(&ComparisonRow<'_>) -> Option<f64>;
 /// Baseline of savings: a connection for every object, as the Web began.
 const BASELINE: Protocol = Protocol::Http10;
 /// Maximum number of networks and pages to list; with more, a sentence gives only the maximum and the minimum.
-const PLACES: usize = 3;
+const MAX_LISTED: usize = 3;
 
 /// One network and page.
 struct Group<'a> {
@@ -124,7 +124,7 @@ fn savings(groups: &[Group<'_>]) -> Option<String> {
 }
 
 fn sentence(protocols: &[Protocol], mut savings: Vec<Saving<'_>>) -> String {
-    let many = savings.len() > PLACES;
+    let many = savings.len() > MAX_LISTED;
     if many {
         savings.sort_by(|a, b| b.share().total_cmp(&a.share()));
         savings.drain(1..savings.len() - 1);

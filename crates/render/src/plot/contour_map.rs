@@ -131,8 +131,8 @@ impl ContourMap<'_> {
     fn contours(&self, svg: &mut Svg) {
         let mut labels = Labels::near((self.point(self.guide.0), self.point(self.guide.1)));
         for mark in &self.marks {
-            labels.keep_clear(self.point(mark.at));
-            self.letters(mark).for_each(|letter| labels.keep_clear(letter));
+            labels.reserve(self.point(mark.at));
+            self.letters(mark).for_each(|letter| labels.reserve(letter));
         }
         let mut written = Vec::new();
         for level in &self.levels {

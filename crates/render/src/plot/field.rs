@@ -68,11 +68,11 @@ impl Field {
 
     /// Regions with values at or above `level`, as closed outlines that run along the edge of the grid.
     pub fn at_least(&self, level: f64) -> Vec<Contour> {
-        self.in_a_pit().contours(level)
+        self.with_low_rim().contours(level)
     }
 
     /// The same field with a rim of very low values around it, at the coordinates of its edge.
-    fn in_a_pit(&self) -> Self {
+    fn with_low_rim(&self) -> Self {
         let rimmed = |line: &[f64]| -> Vec<f64> {
             line.first().into_iter().chain(line).chain(line.last()).copied().collect()
         };

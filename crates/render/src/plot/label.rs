@@ -23,7 +23,7 @@ pub struct LabelPosition {
 /// Minimum distance between labels and marks, in pixels.
 const APART: f64 = 26.0;
 /// Distance to both sides, in pixels, along which a label follows its contour.
-const REACH: f64 = 14.0;
+const FOLLOWED_PIXELS: f64 = 14.0;
 
 impl Labels {
     /// An empty set of labels, with a guide line from one point to another.
@@ -32,7 +32,7 @@ impl Labels {
     }
 
     /// Keeps labels away from a point.
-    pub fn keep_clear(&mut self, at: Point) {
+    pub fn reserve(&mut self, at: Point) {
         self.taken.push(at);
     }
 
@@ -61,7 +61,7 @@ impl Labels {
 /// The direction of a line at one of its points, in degrees from -90 to 90; `None` too near its ends.
 fn along(line: &[Point], index: usize) -> Option<f64> {
     let here = line[index];
-    let far = |at: &&Point| distance(**at, here) >= REACH;
+    let far = |at: &&Point| distance(**at, here) >= FOLLOWED_PIXELS;
     let before = line[..index].iter().rev().find(far)?;
     let after = line[index..].iter().find(far)?;
     let degrees = (after.1 - before.1).atan2(after.0 - before.0).to_degrees();

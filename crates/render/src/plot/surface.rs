@@ -80,13 +80,13 @@ impl Surface<'_> {
         for (plane, fill) in planes.iter().zip(["#eef0f3", "#f7f8fa", "#f2f4f6"]) {
             svg.polygon(&plane.map(project), fill, faint);
         }
-        for x in self.x.places() {
+        for x in self.x.positions() {
             svg.line(&[(x, 0.0, 0.0), (x, 1.0, 0.0), (x, 1.0, 1.0)].map(project), faint);
         }
-        for y in self.y.places() {
+        for y in self.y.positions() {
             svg.line(&[(1.0, y, 0.0), (0.0, y, 0.0), (0.0, y, 1.0)].map(project), faint);
         }
-        for z in self.z.places() {
+        for z in self.z.positions() {
             svg.line(&[(0.0, 0.0, z), (0.0, 1.0, z), (1.0, 1.0, z)].map(project), faint);
         }
     }
@@ -139,17 +139,17 @@ impl Surface<'_> {
         let number = Font::new(13.0, palette::INK, Anchor::Middle);
         let ink = Stroke::solid(palette::INK, 1.2);
         svg.line(&[(0.0, 0.0, 1.0), (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (1.0, 1.0, 0.0)].map(project), ink);
-        for (place, tick) in self.x.places().zip(&self.x.ticks) {
+        for (place, tick) in self.x.positions().zip(&self.x.ticks) {
             svg.line(&[(place, 0.0, 0.0), (place, -0.02, 0.0)].map(project), ink);
             let (x, y) = project((place, -0.05, 0.0));
             svg.text((x, y + 8.0), &tick.to_string(), Font { anchor: Anchor::End, ..number });
         }
-        for (place, tick) in self.y.places().zip(&self.y.ticks) {
+        for (place, tick) in self.y.positions().zip(&self.y.ticks) {
             svg.line(&[(1.0, place, 0.0), (1.02, place, 0.0)].map(project), ink);
             let (x, y) = project((1.05, place, 0.0));
             svg.text((x, y + 8.0), &tick.to_string(), Font { anchor: Anchor::Start, ..number });
         }
-        for (place, tick) in self.z.places().zip(&self.z.ticks) {
+        for (place, tick) in self.z.positions().zip(&self.z.ticks) {
             let (x, y) = project((0.0, 0.0, place));
             svg.line(&[(x - 6.0, y), (x, y)], ink);
             svg.text((x - 10.0, y + 4.5), &tick.to_string(), Font { anchor: Anchor::End, ..number });
@@ -181,7 +181,7 @@ impl Surface<'_> {
 const LEFT: f64 = 60.0;
 
 impl Edge<'_> {
-    fn places(&self) -> impl Iterator<Item = f64> {
+    fn positions(&self) -> impl Iterator<Item = f64> {
         self.ticks.iter().map(|tick| self.scale.place(*tick))
     }
 }

@@ -56,7 +56,7 @@ impl Difference {
         let Self { simulated_ms, measured_ms, with_hosts_ms, spread_ms } = self;
         let rest_ms = measured_ms - with_hosts_ms;
         let mut parts = Vec::new();
-        if (with_hosts_ms - simulated_ms).abs() >= WORTH_TELLING * (measured_ms - simulated_ms).abs() {
+        if (with_hosts_ms - simulated_ms).abs() >= MIN_STATED_SHARE * (measured_ms - simulated_ms).abs() {
             let HostTimes { client, server } = hosts;
             parts.push(format!(
                 "with hosts as slow as this machine's (client {}, server {} ms a reaction) the simulator takes {} ms",
@@ -81,7 +81,7 @@ impl Difference {
 }
 
 /// Minimum share of the difference for a reason to be stated.
-const WORTH_TELLING: f64 = 0.1;
+const MIN_STATED_SHARE: f64 = 0.1;
 
 /// Simulated time with these host times, in milliseconds.
 fn with_hosts(scenario: &Scenario, times: HostTimes) -> Option<f64> {

@@ -78,7 +78,7 @@ pub fn outcomes(plan: &Plan, peers: Peers, mut keep: Option<&mut PacketSink<'_>>
     let mut measurements = Measurements::default();
     let mut known = Vec::new();
     for (scenario, run_ms) in plan.scenarios.iter().zip(expected) {
-        progress.doing(title(scenario), scenario.runs);
+        progress.begin_measurement(title(scenario), scenario.runs);
         let mut measured =
             ::measure::measure(scenario, &options, |so_far| progress.done(run_ms, so_far.done, so_far.of));
         progress.over(run_ms * f64::from(scenario.runs));
@@ -117,7 +117,7 @@ fn visit(scenario: &Scenario, measured: &Measurement) -> Option<Visit> {
 pub fn one(scenario: &Scenario, peers: Peers) -> Result<Measurement, ::measure::Error> {
     let run_ms = expected_ms(scenario);
     let progress = Progress::new(f64::from(scenario.runs) * run_ms);
-    progress.doing(title(scenario), scenario.runs);
+    progress.begin_measurement(title(scenario), scenario.runs);
     let options = Options { capture: None, peers };
     ::measure::measure(scenario, &options, |so_far| progress.done(run_ms, so_far.done, so_far.of))
 }

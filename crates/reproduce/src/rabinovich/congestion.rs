@@ -17,7 +17,7 @@ use crate::server_benchmark::server::{DhttpCounters, ServerKind};
 type ReproducedValue = Result<Option<f64>, String>;
 
 /// Numbers of hosts of users.
-const MACHINES: [u32; 3] = [1, 2, 3];
+const HOST_COUNTS: [u32; 3] = [1, 2, 3];
 
 /// The first label is the number of hosts. Columns that end in `-kernel` are measured, the others simulated.
 pub fn table_1(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
@@ -98,7 +98,7 @@ pub fn figure_13(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue 
 fn all(beside: bool) -> Vec<Population> {
     let both =
         |machines| [ServerKind::Dhttp, ServerKind::Prefork].map(|kind| Population { kind, machines, beside });
-    MACHINES.into_iter().flat_map(both).collect()
+    HOST_COUNTS.into_iter().flat_map(both).collect()
 }
 
 /// Width of a curve, in pixels.
@@ -116,7 +116,7 @@ pub fn draw_13(found: &BenchmarkResults) -> Option<String> {
                 let population = Population { kind: *kind, machines, beside };
                 Some((f64::from(machines), value(found.population(population)?)))
             };
-            let points: Vec<Point> = MACHINES.into_iter().filter_map(point).collect();
+            let points: Vec<Point> = HOST_COUNTS.into_iter().filter_map(point).collect();
             drawn.push(Curve { name, stroke: *stroke, is_joined: true, points });
         }
         Panel { title: title.to_owned(), curves: drawn }

@@ -19,7 +19,7 @@ use crate::laboratory::Laboratory;
 use crate::published::Cell;
 
 /// Our value, or why it is not available.
-type Ours = Result<Option<f64>, String>;
+type OurValue = Result<Option<f64>, String>;
 
 /// Size of the intercepted response.
 const RESPONSE: usize = 100_000;
@@ -29,7 +29,7 @@ const DELAY: Duration = Duration::from_millis(25);
 const END: Time = Time::from_nanos(300_000_000_000);
 
 /// An intercepted response: the first label is its protocol, the second the paths.
-pub fn figure_3(cell: &Cell, _: &mut Laboratory<'_>) -> Ours {
+pub fn figure_3(cell: &Cell, _: &mut Laboratory<'_>) -> OurValue {
     let is_own_address = cell.label(0) == "dhttp";
     let diverges = cell.label(1) == "two paths";
     intercepted(is_own_address, diverges).map(|arrived| Some(100.0 * arrived as f64 / RESPONSE as f64))
@@ -96,7 +96,7 @@ const PORT: u16 = 40_001;
 
 /// SYNs that a forged request for a large object causes at its victim: the first label is the server's profile, the second
 /// the forged port.
-pub fn figure_4(cell: &Cell, _: &mut Laboratory<'_>) -> Ours {
+pub fn figure_4(cell: &Cell, _: &mut Laboratory<'_>) -> OurValue {
     let profile = if cell.label(0) == "paper" { ServerConfig::paper() } else { ServerConfig::internet() };
     let port = if cell.label(1) == "low" { 80 } else { PORT };
     let mut server = Server::new(profile, secrets());
@@ -111,7 +111,7 @@ pub fn figure_4(cell: &Cell, _: &mut Laboratory<'_>) -> Ours {
 const LARGE: u64 = 20_000;
 
 /// The three rules of dispatch: connections that are opened for a request under each.
-pub fn figure_5(cell: &Cell, _: &mut Laboratory<'_>) -> Ours {
+pub fn figure_5(cell: &Cell, _: &mut Laboratory<'_>) -> OurValue {
     const THREE: PerClient = PerClient { usual: 3, when_few: 3, few: 0 };
     let mut server = Server::new(ServerConfig { per_client: THREE, ..ServerConfig::paper() }, secrets());
     let mut carried: BTreeMap<ConnectionId, u32> = BTreeMap::new();

@@ -51,7 +51,7 @@ impl Log {
             Self::BuiltIn => made_up(Curve::day(), DAY, DAY_CLIENTS).map(Some),
             Self::Nasa => file("nasa_19950801.clf").map(|log| nasa(&log)).transpose(),
             Self::MadeUp => file("worldcup98_requests_per_minute.csv.gz")
-                .map(|curve| made_up(months(&curve)?, MADE_UP, CLIENTS))
+                .map(|curve| made_up(months(&curve)?, SYNTHETIC_REQUESTS, CLIENTS))
                 .transpose(),
         }
     }
@@ -68,13 +68,13 @@ const DAY: u64 = 300_000;
 /// Number of its clients.
 const DAY_CLIENTS: u32 = 30_000;
 /// Number of synthetic requests.
-const MADE_UP: u64 = 3_000_000;
+const SYNTHETIC_REQUESTS: u64 = 3_000_000;
 /// Number of synthetic clients.
 const CLIENTS: u32 = 100_000;
 
 fn nasa(log: &Path) -> Result<LogCounts, String> {
     let count = |rule| {
-        let requested = ConnectionsOptions::of(question(&TIMEOUTS_S, &[1, 3])?.under(rule, false));
+        let requested = ConnectionsOptions::of(query(&TIMEOUTS_S, &[1, 3])?.under(rule, false));
         let response = accesslog_io::count(vec![Input::File(log.to_owned())], &requested);
         response.map(|response| response.passed.counts).map_err(|error| error.to_string())
     };
@@ -90,10 +90,9 @@ fn months(curve: &Path) -> Result<Curve, String> {
 
 fn made_up(curve: Curve, requests: u64, clients: u32) -> Result<LogCounts, String> {
     let wanted = SynthesisOptions { curve, requests, clients, seed: Seed::default() };
-    let mut least_recently_used = Counter::new(&question(&TIMEOUTS_S, &[1, 3])?);
-    let mut first_created =
-        RuleCounter::new(&question(&FEW_TIMEOUTS_S, &[3])?.under(Rule::FirstCreated, false));
-    let mut requests = Vec::with_capacity(FLOCK);
+    let mut least_recently_used = Counter::new(&query(&TIMEOUTS_S, &[1, 3])?);
+    let mut first_created = RuleCounter::new(&query(&FEW_TIMEOUTS_S, &[3])?.under(Rule::FirstCreated, false));
+    let mut requests = Vec::with_capacity(BATCH_REQUESTS);
     let mut count = |requests: &mut Vec<Request>| {
         least_recently_used.count(requests);
         first_created.count(requests);
@@ -102,7 +101,7 @@ fn made_up(curve: Curve, requests: u64, clients: u32) -> Result<LogCounts, Strin
     let sizing = Sizing::default();
     synthesize::each(&wanted, |line| {
         requests.extend(sizing.request(&record(line)));
-        if requests.len() == FLOCK {
+        if requests.len() == BATCH_REQUESTS {
             count(&mut requests);
         }
         Ok::<(), String>(())
@@ -112,7 +111,7 @@ fn made_up(curve: Curve, requests: u64, clients: u32) -> Result<LogCounts, Strin
 }
 
 /// Number of requests that are counted together.
-const FLOCK: usize = 1 << 13;
+const BATCH_REQUESTS: usize = 1 << 13;
 
 /// The record that a reader would parse from the line.
 fn record(line: LogLine) -> Record {
@@ -127,7 +126,7 @@ fn record(line: LogLine) -> Record {
     }
 }
 
-fn question(timeouts_s: &[u64], limits: &[usize]) -> Result<Query, String> {
+fn query(timeouts_s: &[u64], limits: &[usize]) -> Result<Query, String> {
     let timeouts: Vec<Duration> = timeouts_s.iter().copied().map(Duration::from_secs).collect();
     Query::new(&timeouts, limits, &THRESHOLDS.map(Bytes::new), Duration::from_secs(15))
         .map_err(|error| error.to_string())

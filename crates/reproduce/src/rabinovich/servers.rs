@@ -51,7 +51,7 @@ const OURS: [Arm; 6] = {
     [DHTTP, arm(D, 5, 3), arm(D, 15, 3), arm(D, 1, 1), arm(D, 5, 1), arm(D, 15, 1)]
 };
 const TODAY: [Arm; 13] = {
-    use ServerKind::{Event, Hyper, Nginx, NginxFew, Ours};
+    use ServerKind::{Event, Hyper, Nginx, NginxFew, Roundtrip};
     [
         arm(Event, 0, 3),
         arm(Event, 1, 3),
@@ -63,8 +63,8 @@ const TODAY: [Arm; 13] = {
         arm(NginxFew, 15, 3),
         arm(Hyper, 1, 3),
         arm(Hyper, 15, 3),
-        arm(Ours, 1, 3),
-        arm(Ours, 15, 3),
+        arm(Roundtrip, 1, 3),
+        arm(Roundtrip, 15, 3),
         ALTRUISTIC,
     ]
 };
@@ -101,7 +101,7 @@ pub fn figure_11(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue 
         "insensitive-to-time-out" => all(&OURS[..3]).map(|all| least_over_most(&all)),
         "insensitive-to-connections" => all(&OURS).map(|all| least_over_most(&all)),
         "scales" => scales(benchmarks),
-        claim => beside(benchmarks, claim, apache, cell.published),
+        claim => ratio_to(benchmarks, claim, apache, cell.published),
     })
 }
 
@@ -112,7 +112,7 @@ pub fn figure_12(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue 
         "event" => ServerKind::Event,
         "nginx" => ServerKind::Nginx,
         "hyper" => ServerKind::Hyper,
-        _ => ServerKind::Ours,
+        _ => ServerKind::Roundtrip,
     };
     let arms: Vec<Arm> = TODAY.into_iter().chain([DHTTP]).collect();
     let Some(benchmarks) = benchmarks(&arms, measured)? else { return Ok(None) };
@@ -122,15 +122,15 @@ pub fn figure_12(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue 
             throughput(benchmarks, few).zip(throughput(benchmarks, short)).map(|(few, short)| few / short)
         }
         claim => match claim.strip_suffix("-altruistic") {
-            Some(claim) => beside(benchmarks, claim, ALTRUISTIC, cell.published),
-            None => beside(benchmarks, claim, arm(kind, 15, 3), cell.published),
+            Some(claim) => ratio_to(benchmarks, claim, ALTRUISTIC, cell.published),
+            None => ratio_to(benchmarks, claim, arm(kind, 15, 3), cell.published),
         },
     })
 }
 
 /// Ratio of the throughput of DHTTP, or of the latency of the other; `None` if the generator decides whether it reaches
 /// `claimed`.
-fn beside(benchmarks: &BenchmarkResults, claim: &str, other: Arm, claimed: f64) -> Option<f64> {
+fn ratio_to(benchmarks: &BenchmarkResults, claim: &str, other: Arm, claimed: f64) -> Option<f64> {
     match claim {
         "throughput" => Some(throughput(benchmarks, DHTTP)? / throughput(benchmarks, other)?),
         _ => slower(benchmarks, other, DHTTP, claimed),
@@ -221,7 +221,7 @@ pub fn draw_11(benchmarks: &BenchmarkResults) -> Option<String> {
 
 /// The same of current servers.
 pub fn draw_12(benchmarks: &BenchmarkResults) -> Option<String> {
-    use ServerKind::{Event, Hyper, Nginx, NginxFew, Ours};
+    use ServerKind::{Event, Hyper, Nginx, NginxFew, Roundtrip};
     let solid = |name, colour| (name, Stroke::solid(colour, WIDTH));
     let dashed = |name, colour| (name, Stroke { colour, width: WIDTH, dashes: "5 4" });
     let paper = vec![
@@ -235,7 +235,7 @@ pub fn draw_12(benchmarks: &BenchmarkResults) -> Option<String> {
         (solid("nginx", palette::BLUE), arm(Nginx, 15, 3)),
         (dashed("nginx, 328", palette::BLUE), arm(NginxFew, 15, 3)),
         (solid("hyper", palette::GREY), arm(Hyper, 15, 3)),
-        (dashed("ours, HTTP", palette::ACCENT), arm(Ours, 15, 3)),
+        (dashed("ours, HTTP", palette::ACCENT), arm(Roundtrip, 15, 3)),
     ];
     let title = "DHTTP beside Apache, and beside servers of today";
     draw(

@@ -161,14 +161,14 @@ pub fn run(
     order.sort_by_key(|number| (benchmarks[*number].kind == ServerKind::Prefork, benchmarks[*number].users));
     let (encrypted, plain) =
         order.into_iter().partition(|number| benchmarks[*number].how.security().is_some());
-    beside_one_another(plain, MAX_CONCURRENT_RUNS, &run_one)?;
-    beside_one_another(encrypted, encrypted_beside(), &run_one)?;
+    run_concurrently(plain, MAX_CONCURRENT_RUNS, &run_one)?;
+    run_concurrently(encrypted, encrypted_beside(), &run_one)?;
     let outcomes = outcomes.into_inner().unwrap_or_default();
     Ok(outcomes.into_iter().flatten().collect())
 }
 
 /// Runs these from the last to the first, at most `beside` concurrently, until one fails.
-fn beside_one_another(
+fn run_concurrently(
     left: Vec<usize>,
     beside: usize,
     run_one: &(dyn Fn(usize) -> Result<(), Error> + Sync),
@@ -304,7 +304,7 @@ mod tests {
             ServerKind::Nginx,
             ServerKind::NginxFew,
             ServerKind::Hyper,
-            ServerKind::Ours,
+            ServerKind::Roundtrip,
             ServerKind::Dhttp,
         ];
         let mut benchmarks = Vec::new();

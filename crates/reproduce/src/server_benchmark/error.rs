@@ -29,7 +29,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// For `map_err`: the system's error in `doing`.
+    /// For `map_err`: the system's error in `begin_measurement`.
     pub fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
         move |error| Self::System { doing, error }

@@ -60,11 +60,11 @@ impl Hosts {
 
     /// CPU time on the server's host in seconds, including the threads that receive its packets.
     pub fn spent_s(&self) -> f64 {
-        let taker = format!("napi/{}-", self.device);
+        let prefix = format!("napi/{}-", self.device);
         let processes = entries(Path::new("/proc"));
         let of_process = |process: PathBuf| {
             let name = fs::read_to_string(process.join("comm")).unwrap_or_default();
-            if name.starts_with(&taker) {
+            if name.starts_with(&prefix) {
                 return time_s(&process);
             }
             let tasks = entries(&process.join("task")).into_iter();
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn regress_receive_processing_counts_as_cpu_time_of_the_receiving_host() {
         if !geteuid().is_root() {
-            return skip::because("it takes root");
+            return skip::report_skip("it takes root");
         }
         let hosts = Hosts::new().unwrap();
         let took = |to: Ipv4Addr, from: &Namespace| {

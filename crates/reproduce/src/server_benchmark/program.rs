@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn regress_no_child_of_a_server_outlives_a_killed_run() {
         if !geteuid().is_root() {
-            return skip::because("it takes root");
+            return skip::report_skip("it takes root");
         }
         if !skip::has("setsid") {
             return;

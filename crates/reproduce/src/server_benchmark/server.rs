@@ -37,7 +37,7 @@ pub enum ServerKind {
     /// A small HTTP/3 server, made of quinn.
     Quinn,
     /// Ours, over HTTP.
-    Ours,
+    Roundtrip,
     /// Ours, over DHTTP.
     Dhttp,
 }
@@ -63,7 +63,7 @@ impl ServerKind {
             Self::NginxFew => "nginx, 328 connections",
             Self::Hyper => "hyper",
             Self::Quinn => "quinn",
-            Self::Ours => "ours, HTTP",
+            Self::Roundtrip => "ours, HTTP",
             Self::Dhttp => "ours, DHTTP",
         }
     }
@@ -77,7 +77,7 @@ impl ServerKind {
             Self::Nginx | Self::NginxFew => {
                 (&["/usr/sbin/nginx", "/usr/bin/nginx", "/usr/local/sbin/nginx"], "nginx-light")
             }
-            Self::Hyper | Self::Quinn | Self::Ours | Self::Dhttp => return Ok(None),
+            Self::Hyper | Self::Quinn | Self::Roundtrip | Self::Dhttp => return Ok(None),
         };
         program::found(places).map(Some).ok_or(Error::NotInstalled { server: self.name(), package })
     }
@@ -135,7 +135,7 @@ enum StartedServer {
     /// hyper or ours, on threads of this process, which end when this is dropped.
     Threads(ServerGuard),
     /// Ours, with its counters.
-    Ours(ServerGuard, Vec<Arc<Counters>>),
+    Roundtrip(ServerGuard, Vec<Arc<Counters>>),
     /// Threads as well; it listens already, but only to datagrams.
     Datagrams(ServerGuard),
 }
@@ -158,7 +158,7 @@ pub fn start(kind: ServerKind, options: ServerOptions, directory: &Path) -> Resu
         StartedServer::Threads(held) | StartedServer::Datagrams(held) => {
             RunningServer { _held: held, counters: Vec::new() }
         }
-        StartedServer::Ours(held, counters) => RunningServer { _held: held, counters },
+        StartedServer::Roundtrip(held, counters) => RunningServer { _held: held, counters },
     })
 }
 
@@ -189,7 +189,7 @@ fn begin(
         ServerKind::Quinn => {
             quic::serve(address(), directory, idle).map(|runtime| StartedServer::Datagrams(Box::new(runtime)))
         }
-        ServerKind::Ours | ServerKind::Dhttp => {
+        ServerKind::Roundtrip | ServerKind::Dhttp => {
             let mut config = ServerConfig::paper().reaching_anywhere();
             config.dhttp.connections = MAX_CONNECTIONS;
             config.dhttp.per_client =
@@ -201,7 +201,7 @@ fn begin(
             }
             let engine = Engine::start(address(), config, Files::below(directory)?, None)?;
             let counters = engine.counters();
-            Ok(StartedServer::Ours(Box::new(engine), counters))
+            Ok(StartedServer::Roundtrip(Box::new(engine), counters))
         }
     }
 }

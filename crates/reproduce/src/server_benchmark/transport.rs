@@ -43,7 +43,7 @@ impl Transport {
                 | ServerKind::Nginx
                 | ServerKind::NginxFew
                 | ServerKind::Hyper
-                | ServerKind::Ours,
+                | ServerKind::Roundtrip,
             ) => {
                 if idle_s == 0 {
                     Protocol::Http10

@@ -22,7 +22,7 @@ use super::Study;
 use crate::published::{Cell, Table};
 use crate::verdict::Verdict;
 
-const KEPT: &str = include_str!("../../../../studies/crossover/cells.csv");
+const STORED_CELLS: &str = include_str!("../../../../studies/crossover/cells.csv");
 
 const BYTES: [&str; 5] = ["500", "1000", "2000", "8000", "32000"];
 const REQUESTS: [&str; 3] = ["1", "3", "10"];
@@ -42,7 +42,7 @@ type CellKey<'a> = [&'a str; 4];
 
 /// Ratio of the time of the fastest HTTP to that of DHTTP; `None` where it is unknown.
 fn ratio(place: CellKey<'_>, column: Column) -> Option<f64> {
-    ratio_in(KEPT, place, column)
+    ratio_in(STORED_CELLS, place, column)
 }
 
 fn ratio_in(retained: &str, place: CellKey<'_>, column: Column) -> Option<f64> {
@@ -116,7 +116,7 @@ fn again(bytes: &str, requests: &str, rtt_ms: &str) -> Result<f64, String> {
 /// Conclusion of the study.
 fn reported() -> String {
     let count = |column: Column| {
-        let ratios: Vec<f64> = places().filter_map(|place| ratio(place, column)).collect();
+        let ratios: Vec<f64> = cell_keys().filter_map(|place| ratio(place, column)).collect();
         let faster = ratios.iter().filter(|ratio| **ratio > 1.0 + EVEN).count();
         let slower = ratios.iter().filter(|ratio| **ratio < 1.0 - EVEN).count();
         format!(
@@ -133,7 +133,7 @@ fn reported() -> String {
     )
 }
 
-fn places() -> impl Iterator<Item = CellKey<'static>> {
+fn cell_keys() -> impl Iterator<Item = CellKey<'static>> {
     let cells = BYTES.into_iter().flat_map(|bytes| REQUESTS.map(|requests| (bytes, requests)));
     let cells = cells.flat_map(|cell| RTT_MS.map(|rtt| (cell, rtt)));
     cells.flat_map(|((bytes, requests), rtt)| LOSS.map(|loss| [bytes, requests, rtt, loss]))
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn the_stored_map_is_complete_and_a_small_response_to_a_new_client_costs_half() {
-        for place in places() {
+        for place in cell_keys() {
             assert!(ratio(place, Column::Median).is_some(), "{place:?}");
         }
         let small = ratio(["500", "1", "200", "0"], Column::Median).unwrap();

@@ -32,7 +32,7 @@ struct Part {
 /// Number of runs whose mean is taken where the phase of a clock matters.
 const PHASES: u32 = 8;
 /// Minimum share of the model's time for a reason to be listed.
-const WORTH_TELLING: f64 = 0.005;
+const MIN_STATED_SHARE: f64 = 0.005;
 
 impl Reasons {
     /// Computes both, and every reason.
@@ -76,7 +76,7 @@ impl fmt::Display for Reasons {
     /// `stalls on a path taken for full +12.3%, response headers +0.8%`, the largest first.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts: Vec<&Part> =
-            self.parts.iter().filter(|part| self.share(part.adds_ms).abs() >= WORTH_TELLING).collect();
+            self.parts.iter().filter(|part| self.share(part.adds_ms).abs() >= MIN_STATED_SHARE).collect();
         parts.sort_by(|one, other| other.adds_ms.abs().total_cmp(&one.adds_ms.abs()));
         let reported =
             parts.iter().map(|part| format!("{} {:+.1}%", part.what, 100.0 * self.share(part.adds_ms)));

@@ -108,18 +108,18 @@ impl ClientLocation {
         stacks.server.nagle = false;
         // "Working around the TCP problems we uncovered": Solaris 2.5 retransmitted too early (Sun's bug 1233827), and
         // the fix of May 1996 was `tcp_rexmit_interval_min` and `_initial` of 3 s.
-        stacks.server.packets.rto.initial = PATIENT;
-        stacks.server.packets.rto.least = PATIENT;
+        stacks.server.packets.rto.initial = SOLARIS_FIXED_RTO;
+        stacks.server.packets.rto.least = SOLARIS_FIXED_RTO;
         // Of NT's first retransmission timeouts only the initial value is published, 3 s. The bytes of Tables 8 and 9
         // show that it retransmitted nothing.
         if self == Self::Ppp {
-            stacks.client.packets.rto.least = PATIENT;
+            stacks.client.packets.rto.least = SOLARIS_FIXED_RTO;
         }
         stacks
     }
 }
 
-const PATIENT: Duration = Duration::from_secs(3);
+const SOLARIS_FIXED_RTO: Duration = Duration::from_secs(3);
 
 /// Retransmission timers of Solaris 2.5 without that fix: those of the catalogue.
 pub fn unfixed() -> Rto {

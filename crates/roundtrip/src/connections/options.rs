@@ -4,7 +4,7 @@
 
 use accesslog::connections::{Query, Rule};
 use accesslog::{ClientDefinition, Format, HeaderBytes, MissingSize, Prefix, Sizing};
-use accesslog_io::options::{ConnectionsOptions, WINDOW, Window, processors};
+use accesslog_io::options::{ConnectionsOptions, WINDOW, Window, cpu_count};
 use accesslog_io::table_file::ColumnNames;
 use quantity::names::{Quoted, UnknownName};
 use wire::{Bytes, Duration};
@@ -40,7 +40,7 @@ pub fn options(flags: &Connections) -> Result<ConnectionsOptions, Failure> {
         who,
         named: named(&flags.columns)?,
         window: Window::of(given(&flags.window, "window", window)?.unwrap_or(WINDOW)),
-        threads: given(&flags.threads, "threads", threads)?.unwrap_or_else(processors),
+        threads: given(&flags.threads, "threads", threads)?.unwrap_or_else(cpu_count),
     })
 }
 

@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scrape_is_answered_beside_idle_connections() {
+    fn a_scrape_gets_its_response_beside_idle_connections() {
         let probe = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = probe.local_addr().unwrap();
         drop(probe);

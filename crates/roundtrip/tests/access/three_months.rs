@@ -15,7 +15,7 @@ use super::program::rows;
 #[ignore = "long evidence: ROUNDTRIP_LOGS=... cargo test --release -p roundtrip --test access -- --ignored --nocapture three_months"]
 fn paper_three_months_of_a_hundred_million_requests_restate_its_claims() {
     let Some(logs) = std::env::var_os("ROUNDTRIP_LOGS") else {
-        skip::because("ROUNDTRIP_LOGS names no folder with worldcup98_requests_per_minute.csv.gz");
+        skip::report_skip("ROUNDTRIP_LOGS names no folder with worldcup98_requests_per_minute.csv.gz");
         return;
     };
     let curve = PathBuf::from(logs).join("worldcup98_requests_per_minute.csv.gz");

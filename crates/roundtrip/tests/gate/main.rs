@@ -189,7 +189,7 @@ fn as_nobody(arguments: &[&str]) -> Option<Output> {
     let output = command.args(arguments).output().unwrap();
     let reported = text(&output.stderr);
     if reported.contains("setpriv:") {
-        skip::because(&reported);
+        skip::report_skip(&reported);
         return None;
     }
     Some(output)
@@ -215,7 +215,7 @@ fn an_ordinary_user_diagnoses_a_command_in_a_private_network() {
 }
 
 #[test]
-fn a_private_network_holds_nothing_else_and_the_command_keeps_its_user() {
+fn a_private_network_contains_nothing_else_and_the_command_runs_as_the_same_user() {
     let script = "id -u; wc -l < /proc/net/dev; grep CapEff /proc/self/status";
     let run = [PROGRAM, "diagnose", "--run", "--isolated", "--", "sh", "-c", script];
     let Some(output) = as_nobody(&run).and_then(permitted) else { return };
@@ -238,7 +238,7 @@ fn without_namespaces(isolated: &str, flags: &str, command: &str) -> Option<Outp
     let reported = text(&output.stderr);
     let refusals = ["unshare:", "setpriv:", "Permission denied"];
     if refusals.iter().any(|refusal| reported.contains(refusal)) {
-        skip::because(&reported);
+        skip::report_skip(&reported);
         return None;
     }
     Some(output)
@@ -272,7 +272,7 @@ fn where_namespaces_are_forbidden_a_sentence_names_the_setting_and_sockets_are_w
 }
 
 #[test]
-fn what_needs_packets_is_refused_where_namespaces_are_forbidden() {
+fn options_that_need_packets_are_refused_where_namespaces_are_forbidden() {
     for (isolated, flags, culprit) in [
         ("--isolated", "--since 1s", "--since needs packets"),
         ("--isolated=dsl", "", "max_user_namespaces is 0"),

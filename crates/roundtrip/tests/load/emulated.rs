@@ -16,7 +16,7 @@ fn responses_over_an_emulated_link_take_its_round_trips() {
             .unwrap();
         let error = String::from_utf8_lossy(&printed.stderr);
         if error.contains("root") && !printed.status.success() {
-            return skip::because(&error);
+            return skip::report_skip(&error);
         }
         let run = serde_json::from_slice::<Value>(&printed.stdout).unwrap()[0].take();
         assert_eq!(run["target"], "our own server over fast-internet");

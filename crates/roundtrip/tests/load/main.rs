@@ -147,7 +147,7 @@ fn every_request_of_a_plan_gets_a_response_with_every_protocol() {
 
 /// nginx gets HTTP/2 with prior knowledge, because Debian's has no HTTP/3; skipped where it is not installed.
 #[test]
-fn nginx_responses_every_request_by_http2() {
+fn nginx_responds_to_every_request_by_http2() {
     if !skip::has("nginx") {
         return;
     }
@@ -294,7 +294,7 @@ fn an_unreachable_or_remote_server_is_refused_before_the_run() {
 }
 
 #[test]
-fn a_plan_that_needs_more_than_this_machine_has_is_refused_with_the_figure() {
+fn a_plan_that_needs_more_than_this_host_has_is_refused_with_the_figure() {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
     // More than the number of ports, whatever this host allows.
     let many = ["--rate", "200", "--share", "100", "--connections", "1000", "--for", "1s"];

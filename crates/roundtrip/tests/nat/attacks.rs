@@ -87,7 +87,7 @@ fn connect_to(world: &Namespace, from: &'static str, to: SocketAddr) -> std::io:
 }
 
 #[test]
-fn web_pages_open_no_hole_to_service_ports() {
+fn web_pages_open_no_pinhole_to_service_ports() {
     if !granted() {
         return;
     }
@@ -112,7 +112,7 @@ fn web_pages_open_no_hole_to_service_ports() {
 }
 
 #[test]
-fn only_requests_from_inside_to_the_server_port_open_holes() {
+fn only_requests_from_inside_to_the_server_port_open_pinholes() {
     if !granted() {
         return;
     }
@@ -138,7 +138,7 @@ fn only_requests_from_inside_to_the_server_port_open_holes() {
 }
 
 #[test]
-fn a_hole_admits_one_connection_of_one_server_to_one_host_for_thirty_seconds() {
+fn a_pinhole_admits_one_connection_of_one_server_to_one_host_for_thirty_seconds() {
     if !granted() {
         return;
     }
@@ -167,7 +167,7 @@ fn a_hole_admits_one_connection_of_one_server_to_one_host_for_thirty_seconds() {
 }
 
 #[test]
-fn forged_datagrams_do_not_pass() {
+fn forged_datagrams_are_not_forwarded() {
     if !granted() {
         return;
     }

@@ -72,7 +72,7 @@ fn a_refusal_during_installation_leaves_nothing_half_installed() {
 }
 
 #[test]
-fn a_kernel_without_the_module_is_one_sentence_and_nothing_is_left() {
+fn a_kernel_without_the_module_is_one_sentence_and_no_rule_is_left() {
     if !granted() {
         return;
     }

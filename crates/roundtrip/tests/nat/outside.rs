@@ -77,7 +77,7 @@ const FORWARD: &str = "table inet filter {
 }";
 
 #[test]
-fn a_cache_on_the_way_fetches_nothing_from_inside_for_those_outside() {
+fn a_cache_on_the_path_fetches_nothing_from_inside_for_clients_outside() {
     if !granted() {
         return;
     }

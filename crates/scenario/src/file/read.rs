@@ -42,7 +42,7 @@ fn read(text: &str) -> ReadResult<Spec> {
     let mut spec = Spec::default();
     for (name, value) in in_order(table.get_ref()) {
         let key = Key::named(name.get_ref()).map_err(|unknown| unknown_key(name, unknown))?;
-        for one in each(key, value) {
+        for one in elements_of(key, value) {
             match (key, one.get_ref()) {
                 (Key::Network, DeValue::Table(table)) => tables::network(&mut spec, table, one.span())?,
                 (Key::Stack, DeValue::Table(table)) => tables::stack(&mut spec, table, one.span())?,
@@ -65,7 +65,7 @@ pub(super) fn in_order<'a, 'i>(table: &'a DeTable<'i>) -> Vec<Entry<'a, 'i>> {
 }
 
 /// The elements of an array where the key takes several values; otherwise the value itself.
-fn each<'a, 'i>(key: Key, value: &'a Spanned<DeValue<'i>>) -> Vec<&'a Spanned<DeValue<'i>>> {
+fn elements_of<'a, 'i>(key: Key, value: &'a Spanned<DeValue<'i>>) -> Vec<&'a Spanned<DeValue<'i>>> {
     match value.get_ref().as_array() {
         Some(array) if key.is_list() => array.iter().collect(),
         Some(_) | None => vec![value],

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use http1::content::{Coding, encoded, is_text, media_type};
 use http1::site::File;
 use pageload::html::Discovery;
-use pageload::html::address::{path_of, place_of};
+use pageload::html::address::{path_of, site_path};
 use wire::Bytes;
 
 use super::{Object, Page, PageError};
@@ -80,7 +80,7 @@ pub fn named(document: &str, html: &[u8], places: &BTreeSet<String>) -> Referenc
             named.is_cut = true;
             return;
         }
-        match place_of(&path).filter(|place| places.contains(place)) {
+        match site_path(&path).filter(|place| places.contains(place)) {
             Some(place) => named.files.push((path.clone(), place)),
             None => named.missing.push(path.clone()),
         }
@@ -110,7 +110,7 @@ pub fn page(
 mod tests {
     use super::*;
 
-    fn places(places: &[&str]) -> BTreeSet<String> {
+    fn paths(places: &[&str]) -> BTreeSet<String> {
         places.iter().map(|place| (*place).to_owned()).collect()
     }
 
@@ -120,7 +120,7 @@ mod tests {
             b"<img src=b.gif><img src='a%20b.gif'><img src=b.gif><link rel=stylesheet href='/x.css?v=3'>\
                      <img src=gone.gif><img src=http://elsewhere/b.gif><img src=index.html>";
         let found =
-            named("dir/index.html", html, &places(&["dir/b.gif", "dir/a b.gif", "x.css", "dir/unnamed"]));
+            named("dir/index.html", html, &paths(&["dir/b.gif", "dir/a b.gif", "x.css", "dir/unnamed"]));
         let files: Vec<(&str, &str)> =
             found.files.iter().map(|(path, place)| (path.as_str(), place.as_str())).collect();
         let expected =

@@ -14,7 +14,7 @@ use tcp::stack::packets::Restart;
 /// A setting with a few named values.
 pub(super) trait NamedSetting: Copy + 'static {
     /// Kind of the setting, for the error about an unknown value.
-    const WHAT: &'static str;
+    const KIND: &'static str;
     /// Every value.
     const ALL: &'static [Self];
 
@@ -24,7 +24,7 @@ pub(super) trait NamedSetting: Copy + 'static {
 
 /// The value of that name.
 pub(super) fn named<W: NamedSetting>(text: &str) -> Result<W, ValueError> {
-    Ok(names::find(W::WHAT, text, W::ALL, W::name)?)
+    Ok(names::find(W::KIND, text, W::ALL, W::name)?)
 }
 
 /// Whether the header section of a response is written together with its body.
@@ -37,7 +37,7 @@ pub enum HeadWrite {
 }
 
 impl NamedSetting for HeadWrite {
-    const WHAT: &'static str = "way to write a head";
+    const KIND: &'static str = "way to write a head";
     const ALL: &'static [Self] = &[Self::Together, Self::Apart];
 
     fn name(self) -> &'static str {
@@ -60,7 +60,7 @@ pub enum Validation {
 }
 
 impl NamedSetting for Validation {
-    const WHAT: &'static str = "validation method";
+    const KIND: &'static str = "validation method";
     const ALL: &'static [Self] = &[Self::EntityTags, Self::Dates, Self::Heads];
 
     fn name(self) -> &'static str {
@@ -81,7 +81,7 @@ pub enum ClientDefect {
 }
 
 impl NamedSetting for ClientDefect {
-    const WHAT: &'static str = "client defect";
+    const KIND: &'static str = "client defect";
     const ALL: &'static [Self] = &[Self::BodyWithHeaders];
 
     fn name(self) -> &'static str {
@@ -119,7 +119,7 @@ impl IdleWindow {
 }
 
 impl NamedSetting for IdleWindow {
-    const WHAT: &'static str = "window after idle";
+    const KIND: &'static str = "window after idle";
     const ALL: &'static [Self] = &[Self::Kept, Self::Restarted, Self::Decayed, Self::Paced];
 
     fn name(self) -> &'static str {
@@ -133,7 +133,7 @@ impl NamedSetting for IdleWindow {
 }
 
 impl NamedSetting for Closing {
-    const WHAT: &'static str = "way to close";
+    const KIND: &'static str = "way to close";
     const ALL: &'static [Self] = &[Self::Careful, Self::Naive];
 
     fn name(self) -> &'static str {
@@ -145,7 +145,7 @@ impl NamedSetting for Closing {
 }
 
 impl NamedSetting for Flush {
-    const WHAT: &'static str = "explicit flush";
+    const KIND: &'static str = "explicit flush";
     const ALL: &'static [Self] = &[Self::Never, Self::First, Self::Idle];
 
     fn name(self) -> &'static str {
@@ -158,7 +158,7 @@ impl NamedSetting for Flush {
 }
 
 impl NamedSetting for Compression {
-    const WHAT: &'static str = "way to compress";
+    const KIND: &'static str = "way to compress";
     const ALL: &'static [Self] = &[Self::None, Self::Beforehand, Self::WhileAsked];
 
     fn name(self) -> &'static str {
@@ -188,7 +188,7 @@ impl Switch {
 }
 
 impl NamedSetting for Switch {
-    const WHAT: &'static str = "switch";
+    const KIND: &'static str = "switch";
     const ALL: &'static [Self] = &[Self::On, Self::Off];
 
     fn name(self) -> &'static str {
@@ -206,7 +206,7 @@ mod tests {
     fn check<W: NamedSetting + PartialEq + std::fmt::Debug>() {
         assert!(W::ALL.iter().all(|way| named::<W>(way.name()).as_ref() == Ok(way)));
         let error = named::<W>("no-such-way").unwrap_err().to_string();
-        assert!(error.contains(W::WHAT), "{error}");
+        assert!(error.contains(W::KIND), "{error}");
     }
 
     #[test]

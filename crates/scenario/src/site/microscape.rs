@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_bytes_and_another_gives_others() {
+    fn the_seed_determines_the_bytes() {
         assert_eq!(files(Seed::new(7)), files(Seed::new(7)));
         let (one, other) = (files(Seed::new(7)), files(Seed::new(8)));
         assert!(one.iter().zip(&other).all(|(one, other)| one.contents != other.contents));

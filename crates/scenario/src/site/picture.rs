@@ -149,7 +149,7 @@ fn drawing(bytes: usize, texture: Texture, frames: usize, seed: Seed, number: u6
             row(texture, usize::from(width), frame + y, palette.len(), random)
         };
         // The left part moves, and the rest stands still.
-        let moving = usize::from(width) * MOVING / 256;
+        let moving = usize::from(width) * ANIMATED_WIDTH / 256;
         row(frame).take(moving).chain(row(0).skip(moving))
     };
 
@@ -202,7 +202,7 @@ fn width(bytes: usize) -> u16 {
 /// Share of a drawing's pixels with a random colour, of 256: fitted to the note's 92,096 bytes of PNG.
 const NOISE: u8 = 76;
 /// Share of an animation's width that changes in each frame, of 256: fitted to the note's 16,329 bytes of MNG.
-const MOVING: usize = 152;
+const ANIMATED_WIDTH: usize = 152;
 
 /// Strength of a photograph's grain, of 256: fitted to the same bytes of PNG.
 const GRAIN: usize = 3;

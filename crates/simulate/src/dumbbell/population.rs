@@ -212,7 +212,7 @@ impl Population {
         let (ended, tokens) = user.connections.read(socket, bytes);
         if let Some(client) = &mut user.client {
             client.handle(now, ClientInput::Heard(SERVER.ip(), bytes.len()));
-            tokens.iter().for_each(|token| client.learn_token(now, SERVER, token));
+            tokens.iter().for_each(|token| client.store_token(now, SERVER, token));
         }
         for request in ended {
             self.complete(now, number, request);
@@ -296,7 +296,7 @@ impl Population {
                 Output::Failed(Id(id), _) => {
                     if self.users[user].requests.remove(&id).is_some() {
                         self.counts.failures += 1;
-                        self.go_on(now, user);
+                        self.continue_page(now, user);
                     }
                 }
                 Output::Timeout(until) => {
@@ -310,11 +310,11 @@ impl Population {
     fn complete(&mut self, now: Time, user: usize, request: Request) {
         self.counts.responses += 1;
         self.counts.waited += now.since(request.began);
-        self.go_on(now, user);
+        self.continue_page(now, user);
     }
 
     /// Requests what is left of a user's page, or starts the think time when everything has come.
-    fn go_on(&mut self, now: Time, number: usize) {
+    fn continue_page(&mut self, now: Time, number: usize) {
         let user = &mut self.users[number];
         user.outstanding -= 1;
         if user.left > 0 {

@@ -251,7 +251,7 @@ impl Browser {
                     self.steps.push_back(BrowserStep::Begin);
                 }
                 None => {
-                    if let Some(until) = self.ask_fetcher(now) {
+                    if let Some(until) = self.poll_fetcher(now) {
                         return Action::Wait(until.into_iter().chain(self.begins).min());
                     }
                 }
@@ -260,7 +260,7 @@ impl Browser {
     }
 
     /// Adds the steps that the state machine wants next; or returns its timeout, if it wants none.
-    fn ask_fetcher(&mut self, now: Time) -> Option<Option<Time>> {
+    fn poll_fetcher(&mut self, now: Time) -> Option<Option<Time>> {
         let output = match self.fetcher.poll(now) {
             Output::Robot(output) => output,
             Output::Send(_, bytes) => {

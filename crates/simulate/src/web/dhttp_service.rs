@@ -54,7 +54,7 @@ pub struct DhttpCounts {
 /// DHTTP part of a server.
 pub(super) struct DhttpService {
     machine: Server,
-    lanes: BTreeMap<ConnectionId, ClientConnection>,
+    open_connections: BTreeMap<ConnectionId, ClientConnection>,
     sockets: BTreeMap<SocketId, ConnectionId>,
     counts: DhttpCounts,
 }
@@ -103,7 +103,7 @@ impl DhttpService {
         let secrets = Secrets { token: Key { generation: 1, secret: secret() }, tables: secret() };
         Self {
             machine: Server::new(config, secrets),
-            lanes: BTreeMap::new(),
+            open_connections: BTreeMap::new(),
             sockets: BTreeMap::new(),
             counts: DhttpCounts::default(),
         }
@@ -115,7 +115,7 @@ impl DhttpService {
 
     /// Number of connections that it has opened and not closed.
     pub(super) fn open(&self) -> usize {
-        self.lanes.len()
+        self.open_connections.len()
     }
 
     /// Whether this connection was opened by DHTTP.
@@ -180,16 +180,16 @@ impl DhttpService {
         let id = *self.sockets.get(socket)?;
         match input {
             Input::Connected(_) => {
-                self.lanes.get_mut(&id)?.is_open = true;
+                self.open_connections.get_mut(&id)?.is_open = true;
                 self.machine.handle(now, Told::Opened(id));
                 Some(DhttpStep::Proceed(id))
             }
             Input::Written(_) => {
-                let lane = self.lanes.get_mut(&id)?;
-                lane.is_writing = false;
-                let is_whole = lane.responses.front().is_none_or(|rest| rest.is_empty());
+                let client_connection = self.open_connections.get_mut(&id)?;
+                client_connection.is_writing = false;
+                let is_whole = client_connection.responses.front().is_none_or(|rest| rest.is_empty());
                 if is_whole {
-                    lane.responses.pop_front();
+                    client_connection.responses.pop_front();
                 }
                 let reported = if is_whole { Told::Written(id) } else { Told::Progressed(id) };
                 self.machine.handle(now, reported);
@@ -231,16 +231,18 @@ impl DhttpService {
                 let (id, opens) = (stream.connection, stream.opens);
                 let message = Payload::from(stream.message(&response));
                 let Some(at) = opens else {
-                    let Some(lane) = self.lanes.get_mut(&id) else { return Vec::new() };
-                    lane.responses.push_back(message);
+                    let Some(client_connection) = self.open_connections.get_mut(&id) else {
+                        return Vec::new();
+                    };
+                    client_connection.responses.push_back(message);
                     return vec![DhttpStep::Proceed(id)];
                 };
                 self.counts.connections += 1;
                 let client = Address { port: at.port(), ..datagram.peer };
                 let responses = [message].into();
-                let lane =
+                let client_connection =
                     ClientConnection { client, socket: None, is_open: false, is_writing: false, responses };
-                self.lanes.insert(id, lane);
+                self.open_connections.insert(id, client_connection);
                 return vec![DhttpStep::Open(id)];
             }
         }
@@ -257,10 +259,10 @@ impl DhttpService {
             DhttpStep::Answer(_) => None,
             DhttpStep::Send(datagram) => Some(Action::Send(datagram)),
             DhttpStep::Open(id) => {
-                let lane = self.lanes.get_mut(&id)?;
-                lane.socket = Some(fresh);
+                let client_connection = self.open_connections.get_mut(&id)?;
+                client_connection.socket = Some(fresh);
                 self.sockets.insert(fresh, id);
-                Some(Action::Connect(lane.client))
+                Some(Action::Connect(client_connection.client))
             }
             DhttpStep::Proceed(id) => self.proceed(id),
             DhttpStep::Close(id) => self.forget(id).map(Action::Close),
@@ -279,20 +281,20 @@ impl DhttpService {
 
     /// Writes the next piece on a connection.
     fn proceed(&mut self, id: ConnectionId) -> Option<Action> {
-        let lane = self.lanes.get_mut(&id)?;
-        if !lane.is_open || lane.is_writing {
+        let client_connection = self.open_connections.get_mut(&id)?;
+        if !client_connection.is_open || client_connection.is_writing {
             return None;
         }
-        let rest = lane.responses.front_mut()?;
+        let rest = client_connection.responses.front_mut()?;
         let after = rest.split_off(PIECE.min(rest.len()));
         let piece = std::mem::replace(rest, after);
-        lane.is_writing = true;
-        Some(Action::Write(lane.socket?, piece))
+        client_connection.is_writing = true;
+        Some(Action::Write(client_connection.socket?, piece))
     }
 
     /// Forgets a connection; returns its socket, if it had one.
     fn forget(&mut self, id: ConnectionId) -> Option<SocketId> {
-        let socket = self.lanes.remove(&id)?.socket?;
+        let socket = self.open_connections.remove(&id)?.socket?;
         self.sockets.remove(&socket);
         Some(socket)
     }

@@ -32,7 +32,7 @@ impl<A: Application> Host<A> {
     }
 
     /// Removes a connection that has nothing more to send, and caches its state.
-    pub(super) fn leave_when_done(&mut self, id: SocketId) {
+    pub(super) fn remove_when_done(&mut self, id: SocketId) {
         let Some(socket) = self.sockets.get_mut(id.0 as usize).and_then(Option::as_mut) else { return };
         let is_done = match socket.connection.state() {
             State::FinWait2 | State::TimeWait | State::Closed => true,

@@ -234,9 +234,9 @@ impl<A: Application> Host<A> {
             }
             tcp::Output::Timeout(next) => {
                 self.restless.pop_front();
-                self.leave_when_done(id);
+                self.remove_when_done(id);
                 if self.probes.is_some() {
-                    self.look_at(now, id);
+                    self.probe_socket(now, id);
                 }
                 let next = next?;
                 let socket = self.socket(id)?;
@@ -251,7 +251,7 @@ impl<A: Application> Host<A> {
     }
 
     /// Records a probe of a connection, if its state has changed.
-    fn look_at(&mut self, at: Time, id: SocketId) {
+    fn probe_socket(&mut self, at: Time, id: SocketId) {
         let Some(socket) = self.socket(id) else { return };
         let (local, peer, vitals) = (socket.local, socket.peer, socket.connection.vitals());
         if socket.seen.replace(vitals) != Some(vitals) {
@@ -263,7 +263,7 @@ impl<A: Application> Host<A> {
     fn note(&mut self, id: SocketId, event: Event) {
         match event {
             Event::Connected | Event::PeerFinished | Event::Failed(_) => self.remember(id),
-            // The next connection needs the state at the time when everything was sent: `leave_when_done`.
+            // The next connection needs the state at the time when everything was sent: `remove_when_done`.
             Event::Closed | Event::Readable | Event::Written => {}
         }
         let Some(socket) = self.socket(id) else { return };
@@ -299,7 +299,7 @@ impl<A: Application> Host<A> {
                 match self.take_notice() {
                     Some(input) => {
                         self.application.handle(now, input);
-                        self.hand_over_the_rest(now);
+                        self.deliver_rest(now);
                         self.is_turn = true;
                     }
                     None => {
@@ -336,7 +336,7 @@ impl<A: Application> Host<A> {
     /// Delivers all available data in one read where processes sleep, before the application acts on the
     /// first of it. Programs with a wake-up time of zero are the papers': they read each segment's data
     /// separately.
-    fn hand_over_the_rest(&mut self, now: Time) {
+    fn deliver_rest(&mut self, now: Time) {
         if self.config.wake_up == Duration::ZERO {
             return;
         }

@@ -13,9 +13,9 @@ use wire::{Probability, Time};
 /// Fault of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProgramFault {
-    /// It is killed: the operating system resets its connections.
+    /// The process is killed: the operating system resets its connections.
     Dies,
-    /// It is restarted without state.
+    /// The process is restarted without state.
     Rises,
 }
 

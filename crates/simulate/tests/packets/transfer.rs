@@ -93,7 +93,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_byte_is_lost_doubled_or_invented(
+    fn no_byte_is_lost_duplicated_or_invented(
         sender in any_config(),
         receiver in any_config(),
         up in lossy(),

@@ -129,7 +129,7 @@ fn paper_two_files_for_each_object_cost_their_time() {
 }
 
 #[test]
-fn a_page_after_naive_closes_is_a_row_with_its_losses() {
+fn a_page_after_naive_closes_is_a_row_with_its_failures() {
     let closing = |how: &str| {
         row(&format!(
             "network = 'n-fast-internet'\npage = 'w3c-page'\nprotocol = 'http11-pipelined'\nstack = 'period'\n\

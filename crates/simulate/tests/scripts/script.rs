@@ -69,14 +69,14 @@ fn parse_line(script: &mut Script, number: usize, words: &[&str]) -> Result<(), 
         ["set", knob, value] => script.overrides.push((knob.to_string(), value.to_string())),
         [after, what @ ..] if after.starts_with('+') => {
             let after = quantity::duration(&after[1..]).map_err(|error| error.to_string())?;
-            script.lines.push(ScriptLine { number, after, what: parse_what(what)? });
+            script.lines.push(ScriptLine { number, after, what: parse_event(what)? });
         }
         _ => return Err("this says nothing".to_owned()),
     }
     Ok(())
 }
 
-fn parse_what(words: &[&str]) -> Result<ScriptEvent, String> {
+fn parse_event(words: &[&str]) -> Result<ScriptEvent, String> {
     Ok(match words {
         ["write", bytes] => {
             ScriptEvent::Write(bytes.parse().map_err(|_| format!("{bytes} is not a number"))?)

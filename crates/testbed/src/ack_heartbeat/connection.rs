@@ -108,7 +108,7 @@ impl<P> Connection<P> {
     }
 
     /// Releases the held acknowledgement, which becomes the last one forwarded.
-    pub(super) fn let_go(&mut self) -> Option<P> {
+    pub(super) fn release_last(&mut self) -> Option<P> {
         let held = self.held.take();
         if held.is_some() {
             self.passed = self.latest.map(|(ack, _)| ack);

@@ -67,7 +67,7 @@ impl Priority {
         let scheduling = rank.map_or(Scheduling::Ordinary, Scheduling::of);
         if scheduling == Scheduling::RealTime {
             // For the times when it is not real-time; a refusal shows as lateness.
-            let _ = be_nice_to_nobody();
+            let _ = set_best_nice_value();
         }
         let rank = rank.unwrap_or(Rank::Host);
         Self { scheduling, rank, budget: Budget::from(now), slept: Duration::ZERO }
@@ -98,7 +98,7 @@ impl Priority {
     }
 
     /// Lowers the priority before the kernel throttles it, and raises it again when allowed.
-    pub fn keep_within_budget(&mut self, now: Time) {
+    pub fn stay_within_budget(&mut self, now: Time) {
         if self.scheduling == Scheduling::RealTime
             && let Some(class) = self.budget.change(now)
         {
@@ -123,9 +123,9 @@ pub enum Rank {
 pub enum Need {
     /// None.
     None,
-    /// It should sleep if that makes nothing late.
+    /// Sleep if that makes nothing late.
     IfConvenient,
-    /// It should sleep as soon as nothing is due.
+    /// Sleep as soon as nothing is due.
     Soon,
 }
 
@@ -194,7 +194,7 @@ fn schedule(class: Class, rank: Rank) -> Result<(), Errno> {
 }
 
 /// Sets the best nice value for the calling thread while it is an ordinary one.
-fn be_nice_to_nobody() -> Result<(), Errno> {
+fn set_best_nice_value() -> Result<(), Errno> {
     const CALLING_THREAD: libc::id_t = 0;
     // SAFETY: it takes plain numbers. On Linux, "process" 0 is the calling thread.
     let result = unsafe { libc::setpriority(libc::PRIO_PROCESS, CALLING_THREAD, -20) };

@@ -81,7 +81,7 @@ impl Relay {
     /// Relays until it is stopped.
     pub(super) fn run(&mut self, stop: &Stop, spin: Duration, priority: &mut Priority) -> Result<(), Error> {
         while !stop.is_set() {
-            let mut next = self.deliver_what_is_due()?;
+            let mut next = self.deliver_due()?;
             let mut is_idle = true;
             for way in [PacketDirection::Up, PacketDirection::Down] {
                 for _ in 0..READS_IN_A_ROW {
@@ -89,11 +89,11 @@ impl Relay {
                         break;
                     }
                     is_idle = false;
-                    next = self.deliver_what_is_due()?;
+                    next = self.deliver_due()?;
                 }
             }
             let now = self.clock.now();
-            priority.keep_within_budget(now);
+            priority.stay_within_budget(now);
             if is_idle && let Some(nap) = nap(now, next, spin, priority.sleep_need(now)) {
                 self.sleep(nap, stop)?;
                 priority.sleep(self.clock.now().since(now));
@@ -122,7 +122,7 @@ impl Relay {
     }
 
     /// Writes every packet that is due, both ways in turn; returns when the next one is due.
-    fn deliver_what_is_due(&mut self) -> Result<Option<Time>, Error> {
+    fn deliver_due(&mut self) -> Result<Option<Time>, Error> {
         loop {
             let up = self.deliver(PacketDirection::Up)?;
             let down = self.deliver(PacketDirection::Down)?;
@@ -158,7 +158,7 @@ impl Relay {
                 to.write(&packet).map_err(|error| device_failed("write to", to, error))?;
                 self.notes.lateness.record(now.since(due));
                 self.notes.traffic(way).deliver(now);
-                self.notes.see(now, way, Observation::Delivered, &packet);
+                self.notes.observe(now, way, Observation::Delivered, &packet);
                 self.recycle(packet);
                 Ok(Output::Deliver { packet: (), due })
             }
@@ -214,16 +214,16 @@ impl Relay {
             PacketDirection::Down => &mut self.down,
         };
         self.notes.traffic(way).count(&packet);
-        self.notes.see(now, way, Observation::Sent, &packet);
+        self.notes.observe(now, way, Observation::Sent, &packet);
         let size = Bytes::new(packet.len() as u64);
         match pipe.handle_with(now, packet, size, |packet, bytes| bytes.extend_from_slice(packet)) {
             Fate::Accepted => {}
-            Fate::Dropped(packet) => self.give_up(packet, Observation::Dropped),
-            Fate::Lost(packet) => self.give_up(packet, Observation::Lost),
+            Fate::Dropped(packet) => self.discard(packet, Observation::Dropped),
+            Fate::Lost(packet) => self.discard(packet, Observation::Lost),
         }
     }
 
-    fn give_up(&mut self, packet: Packet, seen: Observation) {
+    fn discard(&mut self, packet: Packet, seen: Observation) {
         if let Some(tap) = &mut self.notes.tap {
             tap.amend(seen);
         }
@@ -270,7 +270,7 @@ impl Notes {
         }
     }
 
-    fn see(&mut self, now: Time, way: PacketDirection, seen: Observation, packet: &[u8]) {
+    fn observe(&mut self, now: Time, way: PacketDirection, seen: Observation, packet: &[u8]) {
         if let Some(reactions) = &mut self.reactions {
             match seen {
                 Observation::Delivered => reactions.delivered(now, way, packet),
@@ -297,8 +297,8 @@ enum IdlePeriod {
 /// A thread that needs sleep takes the shortest one even then: waking from it takes 15 us at the median and
 /// 22 at the 99th percentile on a virtual machine, a third of a long sleep's wake-up time.
 fn nap(now: Time, next: Option<Time>, spin: Duration, need: Need) -> Option<IdlePeriod> {
-    const WINK: IdlePeriod = IdlePeriod::Until(Duration::from_micros(1));
-    const TIME_FOR_A_WINK: Duration = Duration::from_micros(40);
+    const SHORTEST_SLEEP: IdlePeriod = IdlePeriod::Until(Duration::from_micros(1));
+    const SHORTEST_SLEEP_COST: Duration = Duration::from_micros(40);
     let Some(next) = next else { return Some(IdlePeriod::UntilSomethingArrives) };
     let idle = next.since(now);
     if idle > spin {
@@ -306,8 +306,8 @@ fn nap(now: Time, next: Option<Time>, spin: Duration, need: Need) -> Option<Idle
     }
     match need {
         Need::None => None,
-        Need::IfConvenient => (idle > TIME_FOR_A_WINK).then_some(WINK),
-        Need::Soon => (idle > Duration::ZERO).then_some(WINK),
+        Need::IfConvenient => (idle > SHORTEST_SLEEP_COST).then_some(SHORTEST_SLEEP),
+        Need::Soon => (idle > Duration::ZERO).then_some(SHORTEST_SLEEP),
     }
 }
 

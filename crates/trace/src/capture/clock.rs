@@ -26,7 +26,7 @@ pub enum Verdict {
         /// Time of the packet held before.
         doubtful: Option<Time>,
     },
-    /// It is held until the next packet. The packet held before it, if there is one, gets the time `before`.
+    /// A time that is held until the next packet. The packet held before it, if there is one, gets the time `before`.
     Doubtful {
         /// Time of the packet held before it.
         before: Option<Time>,

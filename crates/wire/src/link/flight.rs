@@ -44,12 +44,12 @@ impl<P> Flight<P> {
     }
 
     /// Returns the next packet, if it is due by `now`; otherwise the time at which one will be.
-    pub(super) fn land(&mut self, now: Time) -> Result<PacketInFlight<P>, Option<Time>> {
+    pub(super) fn take_due(&mut self, now: Time) -> Result<PacketInFlight<P>, Option<Time>> {
         if self.strays.is_empty() {
             let due = self.in_order.front().map(|first| first.due);
             return self.in_order.pop_front_if(|first| first.due <= now).ok_or(due);
         }
-        self.land_among_strays(now)
+        self.take_due_unordered(now)
     }
 
     /// Returns the time of the next arrival.
@@ -64,7 +64,7 @@ impl<P> Flight<P> {
         self.in_order.len() + self.strays.len()
     }
 
-    fn land_among_strays(&mut self, now: Time) -> Result<PacketInFlight<P>, Option<Time>> {
+    fn take_due_unordered(&mut self, now: Time) -> Result<PacketInFlight<P>, Option<Time>> {
         let ordered = self.in_order.front().map(|first| (first.due, first.sequence));
         let stray = self.strays.peek().map(|Stray(first)| (first.due, first.sequence));
         let is_stray_first = stray.is_some_and(|stray| ordered.is_none_or(|ordered| stray < ordered));
@@ -110,46 +110,49 @@ mod tests {
     use super::*;
 
     /// Adds packets named by their index in the list, each with its due time; returns the order of arrival.
-    fn landed(packets: &[(u64, bool)]) -> Vec<(usize, u64)> {
+    fn arrival_order(packets: &[(u64, bool)]) -> Vec<(usize, u64)> {
         let mut flight = Flight::new();
         for (name, (due, keeps_order)) in packets.iter().enumerate() {
             flight.launch(Time::from_nanos(*due), *keeps_order, Bytes::ZERO, name);
         }
-        std::iter::from_fn(|| flight.land(Time::MAX).ok())
+        std::iter::from_fn(|| flight.take_due(Time::MAX).ok())
             .map(|first| (first.packet, first.due.as_nanos()))
             .collect()
     }
 
     #[test]
     fn ordered_packets_wait_for_those_before_them() {
-        assert_eq!(landed(&[(5, true), (3, true), (7, true)]), [(0, 5), (1, 5), (2, 7)]);
+        assert_eq!(arrival_order(&[(5, true), (3, true), (7, true)]), [(0, 5), (1, 5), (2, 7)]);
     }
 
     #[test]
     fn unordered_packets_arrive_when_due() {
-        assert_eq!(landed(&[(9, false), (3, true), (7, true), (1, false)]), [(3, 1), (1, 3), (2, 7), (0, 9)]);
+        assert_eq!(
+            arrival_order(&[(9, false), (3, true), (7, true), (1, false)]),
+            [(3, 1), (1, 3), (2, 7), (0, 9)]
+        );
     }
 
     #[test]
     fn simultaneous_packets_arrive_in_order_of_sending() {
         let all = [(4, false), (4, true), (4, false), (4, true)];
-        assert_eq!(landed(&all), [(0, 4), (1, 4), (2, 4), (3, 4)]);
+        assert_eq!(arrival_order(&all), [(0, 4), (1, 4), (2, 4), (3, 4)]);
     }
 
     #[test]
     fn no_packet_arrives_early() {
         let mut flight = Flight::new();
-        assert_eq!(flight.land(Time::MAX).map(|first| first.packet), Err(None));
+        assert_eq!(flight.take_due(Time::MAX).map(|first| first.packet), Err(None));
         flight.launch(Time::from_nanos(8), false, Bytes::ZERO, 'b');
         flight.launch(Time::from_nanos(5), true, Bytes::ZERO, 'a');
         assert_eq!(flight.next_due(), Some(Time::from_nanos(5)));
         assert_eq!(
-            flight.land(Time::from_nanos(4)).map(|first| first.packet),
+            flight.take_due(Time::from_nanos(4)).map(|first| first.packet),
             Err(Some(Time::from_nanos(5)))
         );
-        assert_eq!(flight.land(Time::from_nanos(5)).map(|first| first.packet), Ok('a'));
+        assert_eq!(flight.take_due(Time::from_nanos(5)).map(|first| first.packet), Ok('a'));
         assert_eq!(
-            flight.land(Time::from_nanos(7)).map(|first| first.packet),
+            flight.take_due(Time::from_nanos(7)).map(|first| first.packet),
             Err(Some(Time::from_nanos(8)))
         );
         assert_eq!(flight.len(), 1);

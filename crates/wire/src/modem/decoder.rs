@@ -85,7 +85,7 @@ impl Decoder {
     fn string(&mut self, number: u16, out: &mut Vec<u8>) {
         let characters = self.matcher.strings.characters(number).expect("a number that the encoder has");
         if let Some(before) = self.matcher.before.take() {
-            self.matcher.learn(before, characters[0]);
+            self.matcher.add_string(before, characters[0]);
         }
         for character in &characters {
             if *character == self.escape {

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_segment_passes_as_it_is() {
+    fn non_segments_pass_unchanged() {
         for packet in [vec![], vec![0x45; 10], vec![0x4f; 60], vec![0x60; 60], vec![0xff; 41]] {
             let mut out = Vec::new();
             assert_eq!((Compressor::default().compress(&packet, &mut out), out), (IP, packet));

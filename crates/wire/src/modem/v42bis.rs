@@ -210,7 +210,7 @@ impl Matcher {
         }
         let ended = self.end();
         if let Some(before) = self.before.take() {
-            self.learn(before, character);
+            self.add_string(before, character);
         }
         self.current = MatchedString { number: Strings::character(character), length: 1 };
         ended
@@ -225,7 +225,7 @@ impl Matcher {
     }
 
     /// Adds a string extended by the character that followed it.
-    pub(super) fn learn(&mut self, string: MatchedString, character: u8) {
+    pub(super) fn add_string(&mut self, string: MatchedString, character: u8) {
         let MatchedString { number, length } = string;
         let is_new = length < self.longest && self.strings.find(number, character).is_none();
         self.newest = is_new.then(|| self.strings.add(number, character));
@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     /// Returns the decoded bytes of these packets, and the number of bytes sent.
-    fn there_and_back(dictionary: Dictionary, packets: &[Vec<u8>]) -> (Vec<u8>, usize) {
+    fn encode_and_decode(dictionary: Dictionary, packets: &[Vec<u8>]) -> (Vec<u8>, usize) {
         let (mut encoder, mut decoder) = (Encoder::new(dictionary), Decoder::new(dictionary));
         let (mut arrived, mut sent) = (Vec::new(), 0);
         for packet in packets {
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn repeated_string_is_one_codeword() {
         let text = b"roundtrip, ".repeat(400);
-        let (arrived, sent) = there_and_back(Dictionary::default(), std::slice::from_ref(&text));
+        let (arrived, sent) = encode_and_decode(Dictionary::default(), std::slice::from_ref(&text));
         assert_eq!(arrived, text);
         assert!(sent < text.len() / 8, "{sent} for {}", text.len());
     }
@@ -267,7 +267,7 @@ mod tests {
         let noise: Vec<u8> = (0..20_000).map(|_| random.next_u64().to_le_bytes()[0]).collect();
         let text = b"text in between ".repeat(100);
         let (arrived, sent) =
-            there_and_back(Dictionary::default(), &[noise.clone(), text.clone(), noise.clone()]);
+            encode_and_decode(Dictionary::default(), &[noise.clone(), text.clone(), noise.clone()]);
         assert_eq!(arrived, [noise.clone(), text, noise].concat());
         assert!(sent < 41_000, "{sent}");
     }
@@ -280,7 +280,7 @@ mod tests {
             codewords in 512_u16..1_200,
             longest in 1_u8..40,
         ) {
-            let (arrived, _) = there_and_back(Dictionary { codewords, longest }, &packets);
+            let (arrived, _) = encode_and_decode(Dictionary { codewords, longest }, &packets);
             prop_assert_eq!(arrived, packets.concat());
         }
     }

@@ -24,7 +24,7 @@ pub struct Unreachable {
 /// The reason why a packet was not delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// It exceeds the MTU of the next link; `mtu` is 0 where the router does not report it.
+    /// The packet exceeds the MTU of the next link; `mtu` is 0 where the router does not report it.
     TooBig {
         /// The MTU of that link, in bytes.
         mtu: u32,

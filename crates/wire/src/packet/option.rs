@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_linux_syn_is_read() {
+    fn a_linux_syn_is_parsed() {
         // In tcpdump's notation: mss 1460, sackOK, TS val 1 ecr 0, nop, wscale 7.
         let syn = [2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7];
         let timestamps = TcpOption::Timestamps { value: 1, echo: 0 };

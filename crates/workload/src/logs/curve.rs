@@ -16,13 +16,13 @@ pub struct Curve {
 }
 
 /// The date of the synthetic day: 1998-07-01, in minutes since 1970.
-const A_DAY: u64 = 10_408 * 1_440;
+const SYNTHETIC_DAY: u64 = 10_408 * 1_440;
 
 impl Curve {
     /// A day, four times as busy in its middle as at its ends: not a measured one.
     pub fn day() -> Self {
         let busy = |minute: u64| 1_000 + 3_000 * minute.min(1_439 - minute) / 720;
-        Self { minutes: (0..1_440).map(|minute| (A_DAY + minute, busy(minute))).collect() }
+        Self { minutes: (0..1_440).map(|minute| (SYNTHETIC_DAY + minute, busy(minute))).collect() }
     }
 
     /// The curve in a file's text.
@@ -105,7 +105,7 @@ mod tests {
             assert_eq!(Curve::day().of(requests).map(|(_, count)| count).sum::<u64>(), requests);
         }
         let busiest = Curve::day().of(1_000_000).max_by_key(|(_, count)| *count).unwrap();
-        assert!((busiest.0 / 60 - A_DAY).abs_diff(720) < 3, "{busiest:?}");
+        assert!((busiest.0 / 60 - SYNTHETIC_DAY).abs_diff(720) < 3, "{busiest:?}");
     }
 
     #[test]

@@ -22,9 +22,9 @@ use super::{PlanTextError, Reader};
 use crate::distribution::Distribution;
 use crate::set::{DistributionSet, Files, PlanDistributions, SITE, SetName};
 
-pub(super) fn write(laws: &PlanDistributions, out: &mut dyn Write) -> fmt::Result {
-    writeln!(out, "set {}", laws.name())?;
-    let set = match laws {
+pub(super) fn write(distributions: &PlanDistributions, out: &mut dyn Write) -> fmt::Result {
+    writeln!(out, "set {}", distributions.name())?;
+    let set = match distributions {
         PlanDistributions::Named(_) => return Ok(()),
         PlanDistributions::Site(set) => set,
     };
@@ -58,7 +58,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<PlanDistributions, PlanTex
     if let Some(name) = named {
         return Ok(PlanDistributions::Named(name));
     }
-    let sizes = reader.head("law sizes ", law)?;
+    let sizes = reader.head("law sizes ", distribution)?;
     let requests = reader.head("law requests ", optional)?;
     let embedded = reader.head("law embedded-sizes ", optional)?;
     let embedded_requests = reader.head("law embedded-requests ", |rest| {
@@ -70,11 +70,11 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<PlanDistributions, PlanTex
         popularity: reader.head("law popularity ", |rest| {
             rest.parse().ok().filter(|exponent| (0.0..=100.0).contains(exponent))
         })?,
-        objects: reader.head("law objects ", law)?,
-        active_off: reader.head("law active-off ", law)?,
-        inactive_off: reader.head("law inactive-off ", law)?,
+        objects: reader.head("law objects ", distribution)?,
+        active_off: reader.head("law active-off ", distribution)?,
+        inactive_off: reader.head("law inactive-off ", distribution)?,
         session: reader.head("law session ", optional)?,
-        depth: reader.head("law depth ", law)?,
+        depth: reader.head("law depth ", distribution)?,
     })))
 }
 
@@ -99,17 +99,17 @@ impl fmt::Display for DistributionText {
 }
 
 fn optional(text: &str) -> Option<Option<Distribution>> {
-    if text == "none" { Some(None) } else { law(text).map(Some) }
+    if text == "none" { Some(None) } else { distribution(text).map(Some) }
 }
 
-fn law(text: &str) -> Option<Distribution> {
+fn distribution(text: &str) -> Option<Distribution> {
     let mut words = text.split(' ');
     let name = words.next()?;
     let numbers = words.map(|word| word.parse().ok().filter(|number: &f64| number.is_finite()));
     let numbers: Vec<f64> = numbers.collect::<Option<_>>()?;
     // Neither so small nor so large that computations underflow or overflow.
     let is_positive = |number: f64| (1e-6..=1e15).contains(&number);
-    let law = match (name, numbers.as_slice()) {
+    let distribution = match (name, numbers.as_slice()) {
         ("lognormal", &[mu, sigma]) => Distribution::Lognormal { mu, sigma },
         ("pareto", &[least, shape]) => Distribution::Pareto { least, shape },
         ("weibull", &[scale, shape]) => Distribution::Weibull { scale, shape },
@@ -117,7 +117,7 @@ fn law(text: &str) -> Option<Distribution> {
         ("hybrid", &[mu, sigma, cut, body, shape]) => Distribution::Hybrid { mu, sigma, cut, body, shape },
         _ => return None,
     };
-    let is_possible = match law {
+    let is_possible = match distribution {
         Distribution::Lognormal { mu, sigma } => mu.abs() <= 100.0 && is_positive(sigma),
         Distribution::Pareto { least: one, shape: other }
         | Distribution::Weibull { scale: one, shape: other }
@@ -126,7 +126,7 @@ fn law(text: &str) -> Option<Distribution> {
             mu.abs() <= 100.0 && [sigma, cut, shape].into_iter().all(is_positive) && body > 0.0 && body < 1.0
         }
     };
-    is_possible.then_some(law)
+    is_possible.then_some(distribution)
 }
 
 #[cfg(test)]
@@ -142,7 +142,7 @@ mod tests {
             "inverse-gaussian 3.86 9.46",
             "hybrid 9.357 1.318 133000 0.93 1.1",
         ] {
-            assert_eq!(DistributionText(law(text)).to_string(), text);
+            assert_eq!(DistributionText(distribution(text)).to_string(), text);
         }
         for bad in [
             "",
@@ -157,7 +157,7 @@ mod tests {
             "hybrid 1 1 1 1 1",
             "normal 1 1",
         ] {
-            assert_eq!(law(bad), None, "{bad}");
+            assert_eq!(distribution(bad), None, "{bad}");
         }
     }
 }

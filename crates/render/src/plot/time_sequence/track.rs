@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_close_after_an_idle_time_does_not_stretch_the_picture() {
+    fn a_close_after_an_idle_time_does_not_stretch_the_plot() {
         use End::{Client, Server};
         let fin = Packet { flags: Flags::FIN, ..packet(15_000, Server, ObservationPoint::Sent, 51, 0) };
         let packets = [

@@ -58,7 +58,7 @@ fn measured(place: CellKey<'_>, column: Column) -> Option<f64> {
 pub fn reported() -> String {
     let count = |column: Column| {
         let both: Vec<_> =
-            places().filter_map(|place| measured(place, column).zip(ratio(place, column))).collect();
+            cell_keys().filter_map(|place| measured(place, column).zip(ratio(place, column))).collect();
         let same = both.iter().filter(|(kernel, simulated)| is_same(*kernel, *simulated)).count();
         format!("{same} of {}", both.len())
     };
@@ -78,7 +78,7 @@ fn is_same(kernel: f64, simulated: f64) -> bool {
 
 const NEAR: f64 = 0.1;
 
-fn places() -> impl Iterator<Item = CellKey<'static>> {
+fn cell_keys() -> impl Iterator<Item = CellKey<'static>> {
     let cells = BYTES.into_iter().flat_map(|bytes| REQUESTS.map(|requests| (bytes, requests)));
     let cells = cells.flat_map(|cell| RTT_MS.map(|rtt| (cell, rtt)));
     cells.flat_map(|((bytes, requests), rtt)| LOSS.map(|loss| [bytes, requests, rtt, loss]))
