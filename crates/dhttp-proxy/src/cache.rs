@@ -193,7 +193,7 @@ impl<U: Upstream> Cache<U> {
                 count_shared(&self.shared.store.counters.hits);
                 given(&found, &requested, now, "hit").into()
             }
-            (Some(found), Some(Verdict::Meanwhile)) => {
+            (Some(found), Some(Verdict::StaleWhileRevalidate)) => {
                 count_shared(&self.shared.store.counters.hits);
                 let given = given(&found, &requested, now, "hit");
                 if request.client.is_some() {

@@ -22,7 +22,7 @@ enum OutputEvent {
     HalfClosed,
     Closed,
     Reset,
-    Complained(PeerFault),
+    Rejected(PeerFault),
 }
 
 struct Client(ServerConnection);
@@ -60,7 +60,7 @@ impl Client {
                 Output::HalfClose => OutputEvent::HalfClosed,
                 Output::Close => OutputEvent::Closed,
                 Output::Abort => OutputEvent::Reset,
-                Output::Fault(fault) => OutputEvent::Complained(fault),
+                Output::Fault(fault) => OutputEvent::Rejected(fault),
                 Output::Timeout(_) => return did,
             });
         }
@@ -225,7 +225,7 @@ fn bad_request_gets_400_and_is_read_no_further() {
     ] {
         let mut client = Client::connect();
         let did = client.receive(request);
-        assert_eq!(did[0], OutputEvent::Complained(fault), "{request:?}");
+        assert_eq!(did[0], OutputEvent::Rejected(fault), "{request:?}");
         let OutputEvent::Sent(response) = &did[1] else { panic!("{did:?}") };
         assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{response}");
         assert!(response.ends_with("\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"), "{response}");
@@ -240,20 +240,20 @@ fn truncated_request_is_aborted() {
     let mut client = Client::connect();
     client.receive(post);
     let did = client.receive("nonsense\r\n");
-    assert_eq!(did[..2], [OutputEvent::Complained(PeerFault::Chunk), OutputEvent::Aborted(0)]);
+    assert_eq!(did[..2], [OutputEvent::Rejected(PeerFault::Chunk), OutputEvent::Aborted(0)]);
     assert_eq!(client.0.respond(NOW, RequestId(0), hello()), Err(Misuse::NotAwaited(RequestId(0))));
 
     let mut client = Client::connect();
     client.receive(post);
     let did = client.ends();
-    assert_eq!(did[..2], [OutputEvent::Complained(PeerFault::Truncated), OutputEvent::Aborted(0)]);
+    assert_eq!(did[..2], [OutputEvent::Rejected(PeerFault::Truncated), OutputEvent::Aborted(0)]);
     assert_eq!(did[3..], [OutputEvent::Closed]);
 
     let mut client = Client::connect();
     client.receive(post);
     client.respond(0, streamed(ResponseBody::Unknown));
     let did = client.receive("nonsense\r\n");
-    assert_eq!(did, [OutputEvent::Complained(PeerFault::Chunk), OutputEvent::Aborted(0), OutputEvent::Reset]);
+    assert_eq!(did, [OutputEvent::Rejected(PeerFault::Chunk), OutputEvent::Aborted(0), OutputEvent::Reset]);
 
     let mut client = Client::connect();
     client.receive(GET);
@@ -355,7 +355,7 @@ fn empty_line_before_the_end_is_ignored() {
     assert_eq!(client.ends(), [OutputEvent::Closed]);
     let mut client = Client::connect();
     assert_eq!(client.receive("\r"), []);
-    assert_eq!(client.ends()[0], OutputEvent::Complained(PeerFault::Truncated));
+    assert_eq!(client.ends()[0], OutputEvent::Rejected(PeerFault::Truncated));
 }
 
 #[test]
@@ -372,7 +372,7 @@ fn timeouts_depend_on_the_awaited_event() {
     client.0.handle(NOW + Duration::from_secs(1), Input::Received(&GET[3..9]));
     assert_eq!(client.deadline(), Some(NOW + request), "a slow head does not buy itself time");
     let did = client.poll_outputs(NOW + request);
-    assert_eq!(did[0], OutputEvent::Complained(PeerFault::TooSlow));
+    assert_eq!(did[0], OutputEvent::Rejected(PeerFault::TooSlow));
     assert!(matches!(&did[1], OutputEvent::Sent(response) if response.starts_with("HTTP/1.1 408 ")));
 
     let mut client = Client::connect();
@@ -394,7 +394,7 @@ fn slow_body_times_out_and_steady_body_gets_more_time() {
     }
     let end = NOW + request + Duration::from_millis(29 * 2);
     assert_eq!(client.deadline(), Some(end), "a byte a second buys two milliseconds");
-    assert_eq!(client.poll_outputs(end)[0], OutputEvent::Complained(PeerFault::TooSlow));
+    assert_eq!(client.poll_outputs(end)[0], OutputEvent::Rejected(PeerFault::TooSlow));
 
     let mut client = Client::connect();
     client.receive(head);

@@ -28,13 +28,13 @@ use crate::tls::TrustError;
 #[derive(Debug)]
 pub enum Refusal {
     /// No response, or an incomplete one.
-    NoAnswer(String),
+    NoResponse(String),
     /// Its certificate cannot be verified.
     Certificate(String),
     /// TLS that negotiates another protocol than the one with this name.
     Another(&'static str),
     /// Its response is not in the protocol with this name.
-    NotThis(&'static str),
+    WrongProtocol(&'static str),
     /// Its response is not HTTP/1; these are its first bytes.
     NotHttp1(String),
     /// The given certificates are not valid.
@@ -46,7 +46,7 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoAnswer(why) => write!(f, "does not respond: {why}"),
+            Self::NoResponse(why) => write!(f, "does not respond: {why}"),
             Self::Certificate(why) => write!(
                 f,
                 "has an untrusted certificate ({why}); name its authority with --ca FILE, or say --insecure if you know the \
@@ -56,7 +56,7 @@ impl fmt::Display for Refusal {
                 f,
                 "does not offer {name} in its handshake (ALPN); switch it on there, or choose another --protocol (http11, http2)"
             ),
-            Self::NotThis(name) => write!(
+            Self::WrongProtocol(name) => write!(
                 f,
                 "does not speak {name} here; switch it on there (without TLS it must be display_name from the first byte: in nginx \
                  `listen ... http2`), or choose another --protocol"
@@ -115,13 +115,13 @@ fn by_streams(means: &StreamsConfig, protocol: Protocol) -> Result<PreflightResp
                 }
             }
         };
-        let late = || Refusal::NoAnswer(silence(protocol));
+        let late = || Refusal::NoResponse(silence(protocol));
         timeout(PREFLIGHT_TIMEOUT, seen).await.unwrap_or_else(|_| Err(late()))
     })?;
     match came {
         StreamOutcome::Answer(status, ..) => Ok(PreflightResponse { status, location: None }),
-        StreamOutcome::Broken(_) | StreamOutcome::Unseen | StreamOutcome::Trouble(_) => {
-            Err(Refusal::NotThis(protocol.display_name()))
+        StreamOutcome::Broken(_) | StreamOutcome::Unseen | StreamOutcome::Failed(_) => {
+            Err(Refusal::WrongProtocol(protocol.display_name()))
         }
     }
 }
@@ -130,7 +130,7 @@ fn by_http1(job: &Job<'_>, target: &Target, config: &Config) -> Result<Preflight
     let mut bytes = Vec::new();
     let method = match &job.requests {
         Requests::List(list, _) => {
-            let first = list.first().ok_or_else(|| Refusal::NoAnswer("there is no request".to_owned()))?;
+            let first = list.first().ok_or_else(|| Refusal::NoResponse("there is no request".to_owned()))?;
             Prepared::new(first, target, config).encode(&mut bytes);
             first.method.clone()
         }
@@ -142,11 +142,11 @@ fn by_http1(job: &Job<'_>, target: &Target, config: &Config) -> Result<Preflight
         }
     };
     let no_response = |error: io::Error| match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Refusal::NoAnswer(silence(config.protocol)),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Refusal::NoResponse(silence(config.protocol)),
         io::ErrorKind::UnexpectedEof => {
-            Refusal::NoAnswer("it closed the connection without a response".to_owned())
+            Refusal::NoResponse("it closed the connection without a response".to_owned())
         }
-        _ => Refusal::NoAnswer(error.to_string()),
+        _ => Refusal::NoResponse(error.to_string()),
     };
     let socket = TcpStream::connect_timeout(&target.address, PREFLIGHT_TIMEOUT).map_err(no_response)?;
     socket.set_read_timeout(Some(PREFLIGHT_TIMEOUT)).map_err(no_response)?;
@@ -236,7 +236,7 @@ fn silence(protocol: Protocol) -> String {
 fn of_http2(failed: http2::ConnectError) -> Refusal {
     match failed {
         http2::ConnectError::Io(error) => {
-            of_tls(&error, "HTTP/2").unwrap_or_else(|| Refusal::NoAnswer(error.to_string()))
+            of_tls(&error, "HTTP/2").unwrap_or_else(|| Refusal::NoResponse(error.to_string()))
         }
         http2::ConnectError::Protocol => Refusal::Another("HTTP/2"),
     }
@@ -249,7 +249,7 @@ const NO_APPLICATION_PROTOCOL: u64 = ALERTS + 120;
 fn of_http3(failed: http3::ConnectError) -> Refusal {
     match failed {
         http3::ConnectError::Io(error) => Refusal::System(error),
-        http3::ConnectError::Protocol => Refusal::NotThis("HTTP/3"),
+        http3::ConnectError::Protocol => Refusal::WrongProtocol("HTTP/3"),
         http3::ConnectError::Quic(ConnectionError::TransportError(error))
             if u64::from(error.code) == NO_APPLICATION_PROTOCOL =>
         {
@@ -271,7 +271,7 @@ fn of_http3(failed: http3::ConnectError) -> Refusal {
                 why.to_owned()
             })
         }
-        http3::ConnectError::Quic(error) => Refusal::NoAnswer(error.to_string()),
+        http3::ConnectError::Quic(error) => Refusal::NoResponse(error.to_string()),
     }
 }
 
@@ -283,7 +283,7 @@ fn of_tls(error: &io::Error, protocol: &'static str) -> Option<Refusal> {
         rustls::Error::AlertReceived(AlertDescription::NoApplicationProtocol)
         | rustls::Error::NoApplicationProtocol => Some(Refusal::Another(protocol)),
         rustls::Error::InvalidCertificate(why) => Some(Refusal::Certificate(of_certificate(why))),
-        rustls::Error::InvalidMessage(_) => Some(Refusal::NotThis("TLS")),
+        rustls::Error::InvalidMessage(_) => Some(Refusal::WrongProtocol("TLS")),
         _ => None,
     }
 }

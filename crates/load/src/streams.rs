@@ -96,7 +96,9 @@ impl Streams {
             if let Err(unsent) = orders.send(StreamRequest { number, request, is_conditional }) {
                 // Its task has ended, and has reported that.
                 let StreamRequest { number, .. } = unsent.0;
-                reactor.reporter(self.number).send_report(Report::Came(number, StreamOutcome::Broken(false)));
+                reactor
+                    .reporter(self.number)
+                    .send_report(Report::Finished(number, StreamOutcome::Broken(false)));
             }
         }
         free.is_none()
@@ -137,7 +139,7 @@ impl Streams {
                 }
                 ReportOutcome::Nothing
             }
-            Report::Came(number, came) => match self.requested.remove(&number) {
+            Report::Finished(number, came) => match self.requested.remove(&number) {
                 Some(PendingStream { pending, line }) => self.finish_request(now, pending, line, came),
                 // It has timed out before.
                 None => ReportOutcome::Nothing,
@@ -176,7 +178,7 @@ impl Streams {
                 // The server did not process it: it may be retried, whatever its method.
                 again(Pending { may_repeat: true, ..pending })
             }
-            StreamOutcome::Trouble(trouble) => {
+            StreamOutcome::Failed(trouble) => {
                 // A response that is late or missing may mean a dead path.
                 line.orders = None;
                 ReportOutcome::Over(pending, Err(trouble), Channel::TcpClient)

@@ -31,7 +31,7 @@ pub enum Note {
         protocol: Protocol,
     },
     /// The protocol caches nothing from an earlier page.
-    NothingKept {
+    NothingCached {
         /// The protocol.
         protocol: Protocol,
     },
@@ -125,7 +125,7 @@ impl fmt::Display for Note {
                 let name = protocol.name();
                 write!(f, "`{name}` has one connection at a time under dependent requests, so more change nothing")
             }
-            Self::NothingKept { protocol } => {
+            Self::NothingCached { protocol } => {
                 let name = protocol.name();
                 write!(f, "`{name}` keeps nothing from an earlier page, so a warm start changes nothing")
             }

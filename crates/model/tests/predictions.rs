@@ -83,7 +83,7 @@ fn paper_ardp_with_cached_congestion_information_slow_starts_once() {
     assert_eq!(cluster, later[0] + later[1]);
     cached.client.connection = Connection::Warm;
     assert_eq!(elapsed(&cached), elapsed(&scenario(Protocol::Minimum)));
-    assert!(!note(&cached, |note| matches!(note, Note::NothingKept { .. })));
+    assert!(!note(&cached, |note| matches!(note, Note::NothingCached { .. })));
 }
 
 #[test]

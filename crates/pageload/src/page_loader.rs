@@ -82,7 +82,7 @@ pub struct TransportCounts {
 #[derive(Debug)]
 enum Exchange {
     /// By DHTTP.
-    Asked(Id, RequestHead),
+    Requested(Id, RequestHead),
     /// Over plain HTTP: the request to send once the connection is open.
     Plain(Vec<u8>),
 }
@@ -242,7 +242,7 @@ impl PageLoader {
                 self.heads.remove(&connection);
                 match self.exchanges.remove(&connection) {
                     Some(Exchange::Plain(_)) => self.outputs.push_back(Output::Robot(output)),
-                    Some(Exchange::Asked(id, _)) => {
+                    Some(Exchange::Requested(id, _)) => {
                         self.connections.remove(&id);
                         self.client.cancel(id);
                     }
@@ -266,7 +266,7 @@ impl PageLoader {
             match self.client.request(now, id, self.server, &head) {
                 Ok(()) => {
                     self.connections.insert(id, connection);
-                    self.exchanges.insert(connection, Exchange::Asked(id, head));
+                    self.exchanges.insert(connection, Exchange::Requested(id, head));
                     return;
                 }
                 Err(Refusal::IdInUse) => {}
@@ -329,7 +329,7 @@ impl PageLoader {
                 Reason::Referred | Reason::Unreachable | Reason::Silence | Reason::Paused,
             ) => {
                 if let Some(connection) = self.connections.remove(&id)
-                    && let Some(Exchange::Asked(_, head)) = self.exchanges.remove(&connection)
+                    && let Some(Exchange::Requested(_, head)) = self.exchanges.remove(&connection)
                 {
                     self.fall_back(connection, self.encode_separate(head));
                 }

@@ -34,13 +34,13 @@ enum RequestPath {
     /// Through a gateway that knows no server yet.
     Gateway,
     /// Through one that knows from its cache that this server speaks DHTTP.
-    GatewayThatKnows,
+    ReturningGateway,
 }
 
 const ROWS: [(RequestPath, &str); 3] = [
     (RequestPath::Directly, "HTTP/1.1, without a proxy"),
     (RequestPath::Gateway, "the gateway, for the first time"),
-    (RequestPath::GatewayThatKnows, "the gateway, which knows the server"),
+    (RequestPath::ReturningGateway, "the gateway, which knows the server"),
 ];
 
 /// Name, network and number of runs of each link.
@@ -117,7 +117,7 @@ fn load(network: &Network, asks: RequestPath, www: &Path, run: usize) -> Page {
             .client
             .start(move || {
                 let mut known = KnownServers::default();
-                if asks == RequestPath::GatewayThatKnows {
+                if asks == RequestPath::ReturningGateway {
                     known.apply_alt_svc(&SERVER.to_string(), b"dhttp=\":80\"");
                 }
                 let config = GatewayConfig::new(ClientConfig::internet());
@@ -127,7 +127,7 @@ fn load(network: &Network, asks: RequestPath, www: &Path, run: usize) -> Page {
             .unwrap()
     });
     let proxy = gateway.as_ref().map(|gateway| gateway.address().to_string());
-    hosts.client.start(move || browse(proxy)).wait().unwrap();
+    hosts.client.start(move || load_in_browser(proxy)).wait().unwrap();
     // The last packets are in flight.
     thread::park_timeout(Real::from_millis(500));
     drop((gateway, server));
@@ -141,7 +141,7 @@ fn load(network: &Network, asks: RequestPath, www: &Path, run: usize) -> Page {
 }
 
 /// Lets Chromium load the page and exit; its output shows that the page was complete.
-fn browse(proxy: Option<String>) {
+fn load_in_browser(proxy: Option<String>) {
     let profile = TestDirectory::new("profile");
     let mut command = Command::new("chromium");
     command.args([

@@ -257,7 +257,7 @@ fn every_value_of_every_flag_gets_one_sentence_or_a_result() {
             for arguments in [vec![format!("{flag}={value}")], vec![flag.to_owned(), value.to_owned()]] {
                 let typed: Vec<&str> =
                     ["predict"].into_iter().chain(arguments.iter().map(String::as_str)).collect();
-                check_said(&roundtrip(&typed), &typed);
+                check_output(&roundtrip(&typed), &typed);
             }
         }
     }
@@ -270,11 +270,11 @@ fn every_value_of_every_flag_gets_one_sentence_or_a_result() {
         ["man", coloured],
         ["list", coloured],
     ] {
-        check_said(&roundtrip(&typed), &typed);
+        check_output(&roundtrip(&typed), &typed);
     }
 }
 
-fn check_said(output: &Output, typed: &[&str]) {
+fn check_output(output: &Output, typed: &[&str]) {
     let printed = text(&output.stderr);
     match output.status.code() {
         Some(0) => assert_eq!(printed, "", "{typed:?}"),

@@ -37,10 +37,10 @@ const SIZES: [usize; 2] = [5, 8_000];
 enum ClientKind {
     OldClient,
     Gateway,
-    GatewayAgain,
-    GatewayThatMetTheCache,
+    ReturningGateway,
+    GatewayBehindCache,
     Client,
-    ClientThatKnows,
+    ReturningClient,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -57,10 +57,10 @@ enum ServerSideKind {
 const ROWS: [(ClientKind, &str); 6] = [
     (ClientKind::OldClient, "an old client"),
     (ClientKind::Gateway, "the gateway, for the first time"),
-    (ClientKind::GatewayAgain, "the gateway, after one small response"),
-    (ClientKind::GatewayThatMetTheCache, "the gateway, after two"),
+    (ClientKind::ReturningGateway, "the gateway, after one small response"),
+    (ClientKind::GatewayBehindCache, "the gateway, after two"),
     (ClientKind::Client, "a DHTTP client, by `http://`"),
-    (ClientKind::ClientThatKnows, "a DHTTP client, by `dhttp://` or a path below `/_dhttp_/`"),
+    (ClientKind::ReturningClient, "a DHTTP client, by `dhttp://` or a path below `/_dhttp_/`"),
 ];
 
 const COLUMNS: [(ServerSideKind, &str); 5] = [
@@ -101,7 +101,7 @@ const MAX_TRIES: usize = 10;
 fn round_trips(asks: ClientKind, responses: ServerSideKind, documented: &str) -> String {
     let documented = documented.split('/').map(|count| count.trim().parse().unwrap_or(u64::MAX));
     let mut documented = documented.chain([u64::MAX; 2]);
-    if matches!((asks, responses), (ClientKind::ClientThatKnows, ServerSideKind::OtherProgram)) {
+    if matches!((asks, responses), (ClientKind::ReturningClient, ServerSideKind::OtherProgram)) {
         for size in SIZES {
             fetch(asks, responses, size);
         }
@@ -157,7 +157,7 @@ fn ask(asks: ClientKind, takes: Responders, size: usize) -> (Vec<u8>, Duration) 
     };
     match asks {
         ClientKind::OldClient => timed(&|| plain((SERVER, 80), "", size)),
-        ClientKind::Gateway | ClientKind::GatewayAgain | ClientKind::GatewayThatMetTheCache => {
+        ClientKind::Gateway | ClientKind::ReturningGateway | ClientKind::GatewayBehindCache => {
             let config = GatewayConfig::new(client_config(takes));
             let gateway =
                 Gateway::start("127.0.0.1:0".parse().unwrap(), config, KnownServers::default(), None, None)
@@ -165,17 +165,17 @@ fn ask(asks: ClientKind, takes: Responders, size: usize) -> (Vec<u8>, Duration) 
             let address = gateway.address();
             let through = |size| plain((Ipv4Addr::LOCALHOST, address.port()), "http://10.9.0.2", size);
             let before = match asks {
-                ClientKind::GatewayAgain => 1,
-                ClientKind::GatewayThatMetTheCache => 2,
+                ClientKind::ReturningGateway => 1,
+                ClientKind::GatewayBehindCache => 2,
                 ClientKind::OldClient
                 | ClientKind::Gateway
                 | ClientKind::Client
-                | ClientKind::ClientThatKnows => 0,
+                | ClientKind::ReturningClient => 0,
             };
             (0..before).for_each(|_| drop(through(1)));
             timed(&|| through(size))
         }
-        ClientKind::Client | ClientKind::ClientThatKnows => {
+        ClientKind::Client | ClientKind::ReturningClient => {
             let client = Client::start(client_config(takes), KnownServers::default(), None).unwrap();
             let path = if matches!(asks, ClientKind::Client) { "" } else { "/_dhttp_" };
             let url = format!("http://{SERVER}{path}/{size}").parse().unwrap();

@@ -69,7 +69,7 @@ pub const MAX_ENTRIES: usize = 200_000;
 /// # Errors
 /// [`HarError`]: not a HAR, no usable entry, or too many.
 pub fn read(name: &str, from: impl io::Read) -> Result<Page, HarError> {
-    let Visit { responses, left_out } = visit(from, Bodies::PassedOver)?;
+    let Visit { responses, left_out } = visit(from, Bodies::Skipped)?;
     let objects = responses.iter().map(|(_, _, sent)| Object::sized(Bytes::new(*sent))).collect();
     let page = Page::new(name, objects).map_err(HarError::Page)?;
     let notes = [left_out, coded(&responses), requests(&responses)].into_iter().flatten().collect();

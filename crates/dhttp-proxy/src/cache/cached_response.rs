@@ -72,7 +72,7 @@ pub(super) fn stood_in(
     count_shared(&store.counters.stood_in);
     Some(match trouble {
         ServerFailure::Unreachable => given(found, requested, now, "fwd=stale; detail=unreachable"),
-        ServerFailure::Says(status) => {
+        ServerFailure::Status(status) => {
             given(found, requested, now, &format!("fwd=stale; fwd-status={status}"))
         }
     })

@@ -97,7 +97,7 @@ async fn respond<U: Upstream>(
     };
     match fetched {
         Ok(fetched) => {
-            let trouble = ServerFailure::Says(fetched.head.status);
+            let trouble = ServerFailure::Status(fetched.head.status);
             if let Some(respond) = stood_in(store, found.as_ref(), &requested, times.came, trouble) {
                 return alone(respond);
             }

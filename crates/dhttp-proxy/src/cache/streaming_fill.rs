@@ -77,7 +77,7 @@ impl SharedCache {
         let wanted = wanted(forward);
         let found = match self.find(&wanted) {
             Some((found, Verdict::Fresh)) => return Lookup::Kept(self.hit(&wanted, &found, "hit")),
-            Some((found, Verdict::Meanwhile)) => {
+            Some((found, Verdict::StaleWhileRevalidate)) => {
                 let response = self.hit(&wanted, &found, "hit");
                 return match self.enter(&wanted) {
                     None => Lookup::Kept(response),
@@ -117,7 +117,7 @@ impl SharedCache {
             return None;
         }
         let found = match self.find(&wanted) {
-            Some((_, Verdict::Fresh | Verdict::Meanwhile)) => return None,
+            Some((_, Verdict::Fresh | Verdict::StaleWhileRevalidate)) => return None,
             Some((found, Verdict::Validate)) => Some(found),
             None => None,
         };
@@ -295,7 +295,7 @@ impl StreamingFill {
                 stored.unwrap_or_else(|| Response::text(502, &format!("502 Bad Gateway: {UNASKED}"))),
             );
         }
-        let trouble = ServerFailure::Says(head.status);
+        let trouble = ServerFailure::Status(head.status);
         if let Some(response) = stood_in(store, found.as_ref(), &wanted.requested(), times.came, trouble) {
             *ticket = None;
             return Disposition::Given(response);

@@ -48,7 +48,7 @@ pub enum Verdict {
     /// Serve it.
     Fresh,
     /// Serve it stale, and revalidate it meanwhile.
-    Meanwhile,
+    StaleWhileRevalidate,
     /// Revalidate it first.
     Validate,
 }
@@ -59,7 +59,7 @@ pub enum ServerFailure {
     /// No response.
     Unreachable,
     /// A response with this status.
-    Says(u16),
+    Status(u16),
 }
 
 /// Maximum heuristic lifetime.
@@ -142,7 +142,7 @@ impl Policy {
         // A request for a minimum freshness gets nothing stale.
         match control.min_fresh {
             None if control.max_stale.is_some_and(is_allowed) => Verdict::Fresh,
-            None if is_allowed(self.while_revalidate) => Verdict::Meanwhile,
+            None if is_allowed(self.while_revalidate) => Verdict::StaleWhileRevalidate,
             None | Some(_) => Verdict::Validate,
         }
     }
@@ -157,8 +157,8 @@ impl Policy {
         let reported = request.control.if_error.or((self.if_error != ABSENT).then_some(self.if_error));
         let most = match trouble {
             ServerFailure::Unreachable => reported.unwrap_or(MAX_OFFLINE_SECONDS),
-            ServerFailure::Says(500 | 502 | 503 | 504) => reported.unwrap_or(0),
-            ServerFailure::Says(_) => return false,
+            ServerFailure::Status(500 | 502 | 503 | 504) => reported.unwrap_or(0),
+            ServerFailure::Status(_) => return false,
         };
         let stale = self.age(now).saturating_sub(span(self.lifetime));
         !self.no_cache

@@ -12,7 +12,7 @@ fn rfc9111_4_2_4_stale_responses_are_served_only_where_allowed() {
     };
     assert!(may_replace_failure("max-age=2", 3, ServerFailure::Unreachable));
     assert!(!may_replace_failure("max-age=2", 2 + 86_401, ServerFailure::Unreachable));
-    assert!(!may_replace_failure("max-age=2", 3, ServerFailure::Says(503)));
+    assert!(!may_replace_failure("max-age=2", 3, ServerFailure::Status(503)));
     for forbidden in ["must-revalidate", "proxy-revalidate", "no-cache", "s-maxage=2"] {
         assert!(
             !may_replace_failure(&format!("max-age=2, {forbidden}"), 3, ServerFailure::Unreachable),
@@ -20,11 +20,11 @@ fn rfc9111_4_2_4_stale_responses_are_served_only_where_allowed() {
         );
     }
     // RFC 5861, section 4.
-    for trouble in [ServerFailure::Unreachable, ServerFailure::Says(500), ServerFailure::Says(504)] {
+    for trouble in [ServerFailure::Unreachable, ServerFailure::Status(500), ServerFailure::Status(504)] {
         assert!(may_replace_failure("max-age=2, stale-if-error=60", 62, trouble));
         assert!(!may_replace_failure("max-age=2, stale-if-error=60", 63, trouble));
     }
-    assert!(!may_replace_failure("max-age=2, stale-if-error=60", 3, ServerFailure::Says(404)));
+    assert!(!may_replace_failure("max-age=2, stale-if-error=60", 3, ServerFailure::Status(404)));
     assert!(!may_replace_failure("max-age=2, stale-if-error=0", 3, ServerFailure::Unreachable));
 }
 
@@ -35,7 +35,7 @@ fn rfc5861_3_stale_responses_are_served_while_revalidating() {
     let verdict = |second| after(second, &[("Cache-Control", &lines)]);
     assert_eq!(
         [verdict(1), verdict(2), verdict(12), verdict(13)].map(Option::unwrap),
-        [Verdict::Fresh, Verdict::Meanwhile, Verdict::Meanwhile, Verdict::Validate]
+        [Verdict::Fresh, Verdict::StaleWhileRevalidate, Verdict::StaleWhileRevalidate, Verdict::Validate]
     );
     assert_eq!(after(3, &[("Cache-Control", &control(", must-revalidate"))]), Some(Verdict::Validate));
 }
@@ -53,7 +53,7 @@ fn rfc5861_4_requests_limit_staleness_too() {
         let lines = [("Cache-Control", control)];
         let request = requested("GET", &lines);
         assert_eq!(
-            policy.may_replace_failure(at(second), &request, ServerFailure::Says(503)),
+            policy.may_replace_failure(at(second), &request, ServerFailure::Status(503)),
             is_given,
             "{control}"
         );
@@ -61,7 +61,7 @@ fn rfc5861_4_requests_limit_staleness_too() {
     let strict = [("Cache-Control", "max-age=2, must-revalidate, stale-if-error=60")];
     let strict = retained(&requested("GET", &[]), 200, &strict).unwrap();
     let request = requested("GET", &[("Cache-Control", "stale-if-error=60")]);
-    assert!(!strict.may_replace_failure(at(3), &request, ServerFailure::Says(503)));
+    assert!(!strict.may_replace_failure(at(3), &request, ServerFailure::Status(503)));
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn rfc9111_4_2_4_forbidden_stale_responses_stay_forbidden_while_revalidating() {
         ("no-cache", Verdict::Validate),
         ("max-age=2", Verdict::Validate),
         ("min-fresh=1", Verdict::Validate),
-        ("max-age=10", Verdict::Meanwhile),
+        ("max-age=10", Verdict::StaleWhileRevalidate),
         ("max-stale", Verdict::Fresh),
     ] {
         let lines = [("Cache-Control", control)];

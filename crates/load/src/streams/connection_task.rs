@@ -50,14 +50,14 @@ pub(crate) enum StreamOutcome {
     /// The server reports that it did not process the request.
     Unseen,
     /// An invalid response, none before the timeout, or no connection.
-    Trouble(FailureReason),
+    Failed(FailureReason),
 }
 
 /// Report of a connection to its user.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Report {
     /// Outcome of the request with this number.
-    Came(u64, StreamOutcome),
+    Finished(u64, StreamOutcome),
     /// The connection with this number takes no more requests.
     Over(u64),
 }
@@ -112,7 +112,7 @@ impl ConnectionTask {
         let opened = timeout(site.timeout, opened).await.unwrap_or(Err(FailureReason::Timeout));
         let (fetch, mut driver) = match opened {
             Ok(opened) => opened,
-            Err(trouble) => return reject(number, orders, &reporter, StreamOutcome::Trouble(trouble)),
+            Err(trouble) => return reject(number, orders, &reporter, StreamOutcome::Failed(trouble)),
         };
         loop {
             let next = poll_fn(|context| match driver.as_mut().poll(context) {
@@ -128,9 +128,9 @@ impl ConnectionTask {
                     let (fetch, site, reporter) = (fetch.clone(), Arc::clone(&site), reporter.clone());
                     tokio::spawn(async move {
                         let came = timeout(site.timeout, fetch.fetch(site.request(order))).await;
-                        reporter.send_report(Report::Came(
+                        reporter.send_report(Report::Finished(
                             order.number,
-                            came.unwrap_or(StreamOutcome::Trouble(FailureReason::Timeout)),
+                            came.unwrap_or(StreamOutcome::Failed(FailureReason::Timeout)),
                         ));
                     });
                 }
@@ -153,7 +153,7 @@ fn reject(line: u64, mut orders: UnboundedReceiver<StreamRequest>, reporter: &Re
     orders.close();
     reporter.send_report(Report::Over(line));
     while let Ok(order) = orders.try_recv() {
-        reporter.send_report(Report::Came(order.number, came));
+        reporter.send_report(Report::Finished(order.number, came));
     }
 }
 

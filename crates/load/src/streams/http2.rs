@@ -128,7 +128,7 @@ fn outcome_of(error: &h2::Error, has_begun: bool) -> StreamOutcome {
     } else if error.is_remote() {
         StreamOutcome::Broken(true)
     } else if error.is_library() {
-        StreamOutcome::Trouble(FailureReason::Garbage)
+        StreamOutcome::Failed(FailureReason::Garbage)
     } else {
         StreamOutcome::Broken(has_begun)
     }

@@ -168,10 +168,10 @@ fn outcome_of(error: &StreamError, has_begun: bool) -> StreamOutcome {
         }
         StreamError::RemoteTerminate { .. } => StreamOutcome::Broken(true),
         StreamError::StreamError { .. } | StreamError::HeaderTooBig { .. } => {
-            StreamOutcome::Trouble(FailureReason::Garbage)
+            StreamOutcome::Failed(FailureReason::Garbage)
         }
         StreamError::ConnectionError { 0: ended @ Ended::Local { .. }, .. } if !ended.is_h3_no_error() => {
-            StreamOutcome::Trouble(FailureReason::Garbage)
+            StreamOutcome::Failed(FailureReason::Garbage)
         }
         _ => StreamOutcome::Broken(has_begun),
     }

@@ -96,7 +96,7 @@ fn every_request_gets_a_response_with_and_without_tls() {
     for (tls, trust) in
         [(None, None), (Some(Arc::clone(&tls)), Some(trust)), (Some(tls), Some(Trust::Unverified))]
     {
-        let served = serve(&plan, Behaviour::Answers, tls);
+        let served = serve(&plan, Behaviour::Responds, tls);
         let target = target(served.address, trust);
         assert_eq!(preflight::send(&(&plan).into(), &target, &config(Protocol::Http2)).unwrap().status, 200);
         let record = run(&plan, &target, &config(Protocol::Http2));
@@ -108,7 +108,7 @@ fn every_request_gets_a_response_with_and_without_tls() {
 #[test]
 fn requests_of_a_connection_are_concurrent() {
     let plan = plan(60.0);
-    let served = serve(&plan, Behaviour::AnswersAfter(Elapsed::from_millis(200)), None);
+    let served = serve(&plan, Behaviour::RespondsAfter(Elapsed::from_millis(200)), None);
     let one = Config { users: 1, ..config(Protocol::Http2) };
     let record = run(&plan, &target(served.address, None), &one);
     assert_eq!((record.responses(), record.connections), (60, 1));
@@ -163,7 +163,7 @@ fn requests_not_processed_before_goaway_are_retried() {
 fn a_server_that_dies_leaves_no_request_unrecorded() {
     let plan = plan(60.0);
     for (tls, trust) in [(None, None), (Some(certified(b"h2").0), Some(Trust::Unverified))] {
-        let served = serve(&plan, Behaviour::Answers, tls);
+        let served = serve(&plan, Behaviour::Responds, tls);
         let record = run_until_death(&plan, &target(served.address, trust), Protocol::Http2, served);
         assert!(record.responses() > 0 && record.failures() > 0, "{record:?}");
         assert_eq!(record.responses() + record.failures(), 60, "{record:?}");
@@ -174,7 +174,7 @@ fn a_server_that_dies_leaves_no_request_unrecorded() {
 fn returning_users_resume_sessions() {
     let plan = plan(30.0);
     let (tls, trust) = certified(b"h2");
-    let served = serve(&plan, Behaviour::Answers, Some(tls));
+    let served = serve(&plan, Behaviour::Responds, Some(tls));
     let brief = Config { keeps: Some(Duration::ZERO), ..config(Protocol::Http2) };
     let record = run(&plan, &target(served.address, Some(trust)), &brief);
     assert_eq!((record.responses(), record.failures()), (30, 0));
@@ -193,14 +193,14 @@ fn a_server_without_http2_is_refused_with_the_remedy() {
     let http1 = odd_server(b"HTTP/1.1 400 Bad Request\r\n\r\n");
     assert!(says(&target(http1, None)).contains("does not speak HTTP/2 here"));
     assert!(says(&target(http1, Some(Trust::Unverified))).contains("does not speak TLS here"));
-    let served = serve(&plan, Behaviour::Answers, Some(other));
+    let served = serve(&plan, Behaviour::Responds, Some(other));
     assert!(
         says(&target(served.address, Some(trust.clone()))).contains("does not offer HTTP/2 in its handshake")
     );
-    let served = serve(&plan, Behaviour::Answers, Some(tls));
+    let served = serve(&plan, Behaviour::Responds, Some(tls));
     let printed = says(&target(served.address, Some(trust)));
     assert!(printed.contains("untrusted certificate") && printed.contains("--ca FILE"), "{printed}");
-    let served = serve(&plan, Behaviour::AnswersWith(404), None);
+    let served = serve(&plan, Behaviour::RespondsWith(404), None);
     let missing = target(served.address, None);
     assert_eq!(preflight::send(&(&plan).into(), &missing, &config(Protocol::Http2)).unwrap().status, 404);
     assert!(says(&target("127.0.0.1:1".parse().unwrap(), None)).contains("does not respond"));
@@ -209,7 +209,7 @@ fn a_server_without_http2_is_refused_with_the_remedy() {
 #[test]
 fn a_list_of_requests_is_repeated_with_its_bodies() {
     let plan = plan(1.0);
-    let served = serve(&plan, Behaviour::Answers, None);
+    let served = serve(&plan, Behaviour::Responds, None);
     let record = run_list(&target(served.address, None), Protocol::Http2);
     let each: Vec<_> =
         record.requests.iter().map(|request| (request.answered > 10, request.failed)).collect();

@@ -92,7 +92,7 @@ async fn respond_to_request(
 #[test]
 fn every_request_gets_a_response_on_one_connection_per_user() {
     let plan = plan(60.0);
-    let served = serve(&plan, Behaviour::Answers, b"h3");
+    let served = serve(&plan, Behaviour::Responds, b"h3");
     for trust in [served.trust.clone(), Trust::Unverified] {
         let target = target(served.address, Some(trust));
         assert_eq!(preflight::send(&(&plan).into(), &target, &config(Protocol::Http3)).unwrap().status, 200);
@@ -105,7 +105,7 @@ fn every_request_gets_a_response_on_one_connection_per_user() {
 #[test]
 fn requests_of_a_connection_are_concurrent() {
     let plan = plan(60.0);
-    let served = serve(&plan, Behaviour::AnswersAfter(Elapsed::from_millis(200)), b"h3");
+    let served = serve(&plan, Behaviour::RespondsAfter(Elapsed::from_millis(200)), b"h3");
     let one = Config { users: 1, ..config(Protocol::Http3) };
     let record = run(&plan, &target(served.address, Some(served.trust.clone())), &one);
     assert_eq!((record.responses(), record.connections), (60, 1));
@@ -115,7 +115,7 @@ fn requests_of_a_connection_are_concurrent() {
 #[test]
 fn returning_users_send_early_data_if_configured() {
     let plan = plan(30.0);
-    let served = serve(&plan, Behaviour::Answers, b"h3");
+    let served = serve(&plan, Behaviour::Responds, b"h3");
     let target = target(served.address, Some(served.trust.clone()));
     for has_early in [false, true] {
         let brief = Config { keeps: Some(Duration::ZERO), has_early, ..config(Protocol::Http3) };
@@ -133,7 +133,7 @@ fn returning_users_send_early_data_if_configured() {
 #[test]
 fn requests_rejected_as_early_data_are_retried() {
     let plan = plan(30.0);
-    let served = serve(&plan, Behaviour::Answers, b"h3");
+    let served = serve(&plan, Behaviour::Responds, b"h3");
     let target = target(served.address, Some(served.trust.clone()));
     let brief = Config { keeps: Some(Duration::ZERO), has_early: true, ..config(Protocol::Http3) };
     let is_over = AtomicBool::new(false);
@@ -186,7 +186,7 @@ fn requests_not_processed_before_goaway_are_retried() {
 #[test]
 fn a_server_that_dies_leaves_no_request_unrecorded() {
     let plan = plan(60.0);
-    let served = serve(&plan, Behaviour::Answers, b"h3");
+    let served = serve(&plan, Behaviour::Responds, b"h3");
     let target = target(served.address, Some(served.trust.clone()));
     let record = run_until_death(&plan, &target, Protocol::Http3, served);
     assert!(record.responses() > 0 && record.failures() > 0, "{record:?}");
@@ -200,13 +200,13 @@ fn a_server_without_http3_is_refused_with_the_remedy() {
         let target = target(served.address, Some(trust.clone()));
         preflight::send(&(&plan).into(), &target, &config(Protocol::Http3)).unwrap_err().to_string()
     };
-    let served = serve(&plan, Behaviour::Answers, b"hq-interop");
+    let served = serve(&plan, Behaviour::Responds, b"hq-interop");
     assert!(says(&served, &served.trust).contains("does not offer HTTP/3 in its handshake"));
     let (_, stranger) = certified(b"h3");
-    let served = serve(&plan, Behaviour::Answers, b"h3");
+    let served = serve(&plan, Behaviour::Responds, b"h3");
     let printed = says(&served, &stranger);
     assert!(printed.contains("untrusted certificate") && printed.contains("--ca FILE"), "{printed}");
-    let served = serve(&plan, Behaviour::AnswersWith(404), b"h3");
+    let served = serve(&plan, Behaviour::RespondsWith(404), b"h3");
     let missing = target(served.address, Some(served.trust.clone()));
     assert_eq!(preflight::send(&(&plan).into(), &missing, &config(Protocol::Http3)).unwrap().status, 404);
     let open = target(served.address, None);
@@ -221,7 +221,7 @@ fn a_server_without_http3_is_refused_with_the_remedy() {
 #[test]
 fn a_list_of_requests_is_repeated_with_its_bodies() {
     let plan = plan(1.0);
-    let served = serve(&plan, Behaviour::Answers, b"h3");
+    let served = serve(&plan, Behaviour::Responds, b"h3");
     let record = run_list(&target(served.address, Some(served.trust.clone())), Protocol::Http3);
     let each: Vec<_> =
         record.requests.iter().map(|request| (request.answered > 10, request.failed)).collect();

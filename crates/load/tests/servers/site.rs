@@ -103,14 +103,14 @@ pub(crate) fn certified(speaks: &[u8]) -> (Arc<ServerConfig>, Trust) {
 /// Behaviour of a server with each request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Behaviour {
-    Answers,
-    AnswersAfter(Elapsed),
-    AnswersWith(u16),
-    AnswersTooMuch,
+    Responds,
+    RespondsAfter(Elapsed),
+    RespondsWith(u16),
+    RespondsTooMuch,
     Resets,
     /// Reports that it did not process the request.
     Rejects,
-    SaysNothing,
+    StaysSilent,
     /// Closes each connection after this many responses.
     LeavesAfter(usize),
 }
@@ -126,11 +126,11 @@ pub(crate) enum Failure {
 impl Behaviour {
     /// Faults, with the expected kind of failure.
     pub(crate) const BAD: [(Self, FailureReason); 5] = [
-        (Self::AnswersWith(503), FailureReason::Status),
-        (Self::AnswersTooMuch, FailureReason::Size),
+        (Self::RespondsWith(503), FailureReason::Status),
+        (Self::RespondsTooMuch, FailureReason::Size),
         (Self::Resets, FailureReason::Closed),
         (Self::Rejects, FailureReason::Closed),
-        (Self::SaysNothing, FailureReason::Timeout),
+        (Self::StaysSilent, FailureReason::Timeout),
     ];
 
     /// Number of responses on a connection until it is closed.
@@ -149,16 +149,16 @@ impl Behaviour {
             false => (200, size(plan, request.uri().path())),
         };
         match self {
-            Self::Answers | Self::LeavesAfter(_) => Ok(usual),
-            Self::AnswersAfter(time) => {
+            Self::Responds | Self::LeavesAfter(_) => Ok(usual),
+            Self::RespondsAfter(time) => {
                 tokio::time::sleep(time).await;
                 Ok(usual)
             }
-            Self::AnswersWith(status) => Ok((status, usual.1)),
-            Self::AnswersTooMuch => Ok((200, 20_001)),
+            Self::RespondsWith(status) => Ok((status, usual.1)),
+            Self::RespondsTooMuch => Ok((200, 20_001)),
             Self::Resets => Err(Failure::Reset),
             Self::Rejects => Err(Failure::Rejected),
-            Self::SaysNothing => Err(Failure::Word),
+            Self::StaysSilent => Err(Failure::Word),
         }
     }
 }

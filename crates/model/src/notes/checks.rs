@@ -134,7 +134,7 @@ fn warmth(scenario: &Scenario, kind: ProtocolProperty) -> Option<Note> {
             None
         }
         (Connection::Warm, ProtocolProperty::Separate | ProtocolProperty::Forgetful) => {
-            Some(Note::NothingKept { protocol: scenario.protocol })
+            Some(Note::NothingCached { protocol: scenario.protocol })
         }
         (
             Connection::Warm,

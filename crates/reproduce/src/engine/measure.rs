@@ -25,7 +25,7 @@ pub enum Error {
     /// A scenario could not be measured.
     Measurement(::measure::Error),
     /// The packets of a scenario could not be stored.
-    Unkept {
+    NotStored {
         /// Title of the scenario.
         title: String,
         /// The system's error.
@@ -37,7 +37,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Measurement(error) => error.fmt(f),
-            Self::Unkept { title, error } => write!(f, "the packets of {title} cannot be stored: {error}"),
+            Self::NotStored { title, error } => write!(f, "the packets of {title} cannot be stored: {error}"),
         }
     }
 }
@@ -88,7 +88,7 @@ pub fn outcomes(plan: &Plan, peers: Peers, mut keep: Option<&mut PacketSink<'_>>
             if let (Some(keep), Some(capture)) = (&mut keep, measured.capture.take())
                 && let Err(error) = keep(scenario, &capture)
             {
-                measurements.failure.get_or_insert(Error::Unkept { title: title(scenario), error });
+                measurements.failure.get_or_insert(Error::NotStored { title: title(scenario), error });
             }
         }
         measurements.add(scenario, measured);

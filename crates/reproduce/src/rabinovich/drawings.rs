@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 use dhttp_proto::message::{Id, RequestHeader};
-use dhttp_proto::server::{Channel, ConnectionId, Input as Told, PerClient, Secrets, Ticket, Verdict};
+use dhttp_proto::server::{Channel, ConnectionId, Input as ServerInput, PerClient, Secrets, Ticket, Verdict};
 use dhttp_proto::{Key, Server, ServerConfig};
 use scenario::Stack;
 use simulate::profile::{Clocks, config};
@@ -126,7 +126,7 @@ pub fn figure_5(cell: &Cell, _: &mut Laboratory<'_>) -> OurValue {
         let connection = match server.channel(Time::ZERO, ticket, LARGE) {
             Channel::Open { connection, client: _ } => {
                 opened += 1;
-                server.handle(Time::ZERO, Told::Opened(connection));
+                server.handle(Time::ZERO, ServerInput::Opened(connection));
                 connection
             }
             Channel::Connection(connection) => connection,
@@ -134,7 +134,7 @@ pub fn figure_5(cell: &Cell, _: &mut Laboratory<'_>) -> OurValue {
         };
         *carried.entry(connection).or_default() += 1;
         if !waits {
-            server.handle(Time::ZERO, Told::Written(connection));
+            server.handle(Time::ZERO, ServerInput::Written(connection));
         }
     }
     Ok(match cell.column.name.as_str() {

@@ -66,7 +66,7 @@ pub(crate) fn all() -> Vec<Case> {
         acknowledgements(),
         conversations(),
         transfers(),
-        long_talks(),
+        long_conversations(),
         requests(),
     ]
     .concat();
@@ -150,7 +150,7 @@ fn transfers() -> Vec<Setting> {
 }
 
 /// More exchanges than the quick ACKs at the start of a connection.
-fn long_talks() -> Vec<Setting> {
+fn long_conversations() -> Vec<Setting> {
     let mut found = Vec::new();
     for processing_ms in [0, 30, 50] {
         for (size, initial_window) in [(700, 10), (2_000, 10), (4_000, 1)] {

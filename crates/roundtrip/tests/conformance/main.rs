@@ -43,7 +43,7 @@ fn main() -> ExitCode {
 }
 
 /// Minimum percentage with the same segments, and with the same time.
-const ENOUGH: usize = 95;
+const MIN_PERCENT: usize = 95;
 /// Runs of each scenario on the kernel: the median of three is not an outlier.
 const RUNS: u32 = 3;
 /// Sampling interval of the cases.
@@ -64,7 +64,7 @@ fn run_all(file: Option<&str>) -> Result<ExitCode, String> {
     let count = |is: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| is(outcome)).count();
     let (of, same, in_time) = (outcomes.len(), count(Outcome::same_segments), count(Outcome::is_in_time));
     println!("{of} scenarios: {same} with the same segments, {in_time} in time");
-    let is_enough = |found: usize| found * 100 >= of * ENOUGH;
+    let is_enough = |found: usize| found * 100 >= of * MIN_PERCENT;
     Ok(if is_enough(same) && is_enough(in_time) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -140,7 +140,7 @@ pub(crate) fn keep(cases: &[Case], directory: &Path) -> Result<(), String> {
 }
 
 /// Judges the findings in stored runs.
-pub(crate) fn judge_kept(directory: &Path, count: usize) -> Result<JudgedResults, String> {
+pub(crate) fn judge_stored(directory: &Path, count: usize) -> Result<JudgedResults, String> {
     let next = AtomicUsize::new(0);
     let work = || -> Result<JudgedResults, String> {
         let mut judged = JudgedResults::default();

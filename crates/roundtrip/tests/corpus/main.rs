@@ -79,7 +79,7 @@ fn main() -> ExitCode {
 
 /// Minimum percentage of pauses over real kernels that must be named right at the ends: lower, because other load on
 /// the test's host causes pauses of its own.
-const ENOUGH_OF_KERNEL: usize = 80;
+const MIN_KERNEL_PERCENT: usize = 80;
 
 fn the_kernels_sample_is_good_enough(available: Result<(), String>) -> Result<(), String> {
     if let Err(why) = available {
@@ -95,17 +95,21 @@ fn the_kernels_sample_is_good_enough(available: Result<(), String>) -> Result<()
     let (known, right) = at_ends(&judged);
     println!("over real kernels {right} of {known} stalls are named as programs and kernel name them");
     // A host on which every run was late gives no result.
-    if right * 100 < known * ENOUGH_OF_KERNEL {
+    if right * 100 < known * MIN_KERNEL_PERCENT {
         return Err(mistakes_of(&judged.tallies));
     }
-    let savings = kernel::savings::savings(&kernel::savings::that_can_be_mended(sample));
+    let savings = kernel::savings::savings(&kernel::savings::with_fix(sample));
     let retained = savings.iter().filter(|saving| saving.is_right()).count();
     println!("over real kernels {retained} of {} predicted savings are kept", savings.len());
-    if retained * 100 >= savings.len() * KEPT_BY_KERNEL { Ok(()) } else { Err(savings::table(&savings)) }
+    if retained * 100 >= savings.len() * MIN_KERNEL_SAVINGS_PERCENT {
+        Ok(())
+    } else {
+        Err(savings::table(&savings))
+    }
 }
 
 /// Minimum percentage of right savings over real kernels: load on the host is as large as some of them.
-const KEPT_BY_KERNEL: usize = 50;
+const MIN_KERNEL_SAVINGS_PERCENT: usize = 50;
 
 /// Known stalls at the ends, and the number of those that are named right.
 fn at_ends(judged: &JudgedResults) -> (usize, usize) {
@@ -128,7 +132,7 @@ fn on_kernels(words: &[&str]) -> Result<(), String> {
             kernel::keep(&cases, directory.as_ref())
         }
         ["judge", directory, file] => {
-            let judged = kernel::judge_kept(directory.as_ref(), cases.len())?;
+            let judged = kernel::judge_stored(directory.as_ref(), cases.len())?;
             print!("{}", accounts(&judged));
             eprint!("{}{}", pairs(&judged.tallies), mistakes(&judged.tallies));
             write(&table(&judged.tallies), file)
@@ -149,7 +153,7 @@ fn on_kernels(words: &[&str]) -> Result<(), String> {
         }
         ["savings", part, "judge", directory, file] => {
             let visits = part_named(part)?.of(cases);
-            write(&savings::table(&kernel::savings::judge_kept(&visits, directory.as_ref())?), file)
+            write(&savings::table(&kernel::savings::judge_stored(&visits, directory.as_ref())?), file)
         }
         ["case", number] => {
             kernel::available()?;
@@ -182,33 +186,33 @@ fn write(text: &str, file: &str) -> Result<(), String> {
 
 /// Sampling interval of the test; then the minimum percentage of stalls that must be named right at the ends.
 const EVERY: usize = 37;
-const ENOUGH: usize = 97;
+const MIN_PERCENT: usize = 97;
 /// Minimum percentage of right savings.
-const KEPT: usize = 85;
+const MIN_SAVINGS_PERCENT: usize = 85;
 
 /// Maximum contradicted faults, in a thousand: two causes of one wait, and tails that were lost before they reached the vantage
 /// point.
 const CONTRADICTED: usize = 1;
 /// Sampling interval of that comparison.
-const EVERY_FOR_PLACES: usize = 13;
+const VANTAGE_SAMPLING: usize = 13;
 
-fn the_places_agree(cases: &[Case]) -> Result<(), String> {
-    let Agreement { held, contradictions } = agreement(cases.iter().step_by(EVERY_FOR_PLACES));
+fn vantage_points_agree(cases: &[Case]) -> Result<(), String> {
+    let Agreement { held, contradictions } = agreement(cases.iter().step_by(VANTAGE_SAMPLING));
     println!("{} of {held} faults are contradicted at another place", contradictions.len());
     let is_good = held > 1_000 && contradictions.len() * 1_000 <= held * CONTRADICTED;
     if is_good { Ok(()) } else { Err(contradictions.join("\n")) }
 }
 
 fn the_sample_is_good_enough(cases: Vec<Case>) -> Result<(), String> {
-    the_places_agree(&cases)?;
+    vantage_points_agree(&cases)?;
     let sample: Vec<Case> = cases.into_iter().step_by(EVERY).collect();
     let (known, right) = at_ends(&judge(&sample));
     println!("{right} of {known} stalls are named as the endpoints name them");
     let savings = savings::savings(&sample);
     let retained = savings.iter().filter(|saving| saving.is_right()).count();
     println!("{retained} of {} predicted savings are kept", savings.len());
-    let is_good = known > 100 && right * 100 >= known * ENOUGH;
-    let is_kept = savings.len() > 10 && retained * 100 >= savings.len() * KEPT;
+    let is_good = known > 100 && right * 100 >= known * MIN_PERCENT;
+    let is_kept = savings.len() > 10 && retained * 100 >= savings.len() * MIN_SAVINGS_PERCENT;
     if is_good && is_kept { Ok(()) } else { Err("that is too little".to_owned()) }
 }
 

@@ -174,7 +174,7 @@ fn the_status_of_the_command_is_reported_and_returned_on_request() {
 }
 
 /// Runs a program as the user `nobody`, without any capability; `None`, with a message, where that cannot be done.
-fn as_nobody(arguments: &[&str]) -> Option<Output> {
+fn run_unprivileged(arguments: &[&str]) -> Option<Output> {
     if !skip::has("setpriv") {
         return None;
     }
@@ -202,7 +202,7 @@ fn an_ordinary_user_diagnoses_a_command_in_a_private_network() {
     }
     for (way, expected) in [("apart", 1), ("whole", 0)] {
         let run = [PROGRAM, "diagnose", "--format", "json", "--run", "--isolated", "--", "python3", EXCHANGE];
-        let Some(output) = as_nobody(&[&run[..], &[way, "8", "0"]].concat()) else { return };
+        let Some(output) = run_unprivileged(&[&run[..], &[way, "8", "0"]].concat()) else { return };
         let Some(output) = permitted(output) else { return };
         assert_eq!(output.status.code(), Some(expected), "{way}: {}", text(&output.stderr));
         let reported: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -218,7 +218,7 @@ fn an_ordinary_user_diagnoses_a_command_in_a_private_network() {
 fn a_private_network_contains_nothing_else_and_the_command_runs_as_the_same_user() {
     let script = "id -u; wc -l < /proc/net/dev; grep CapEff /proc/self/status";
     let run = [PROGRAM, "diagnose", "--run", "--isolated", "--", "sh", "-c", script];
-    let Some(output) = as_nobody(&run).and_then(permitted) else { return };
+    let Some(output) = run_unprivileged(&run).and_then(permitted) else { return };
     // Two lines of headings, and lo.
     assert_eq!(text(&output.stderr), "65534\n3\nCapEff:\t0000000000000000\n");
     assert_eq!(output.status.code(), Some(0));

@@ -109,12 +109,12 @@ fn a_relay_serves_ipv6_networks() {
     lab.rules(FIREWALL);
     let _server = lab.serve_at(SERVER6, &[]);
     let relay = lab.relay_at(OTHER6, "2600:db8:2::/64", &["--force"]);
-    assert!(lab.ask_relay_at(OTHER6, SERVER6, "/_dhttp_/small").ends_with(b"\r\n\r\nsmall"));
-    assert!(lab.ask_relay_at(OTHER6, SERVER6, "/_dhttp_/large").ends_with(&[7; 100_000]));
+    assert!(lab.get_via_relay_at(OTHER6, SERVER6, "/_dhttp_/small").ends_with(b"\r\n\r\nsmall"));
+    assert!(lab.get_via_relay_at(OTHER6, SERVER6, "/_dhttp_/large").ends_with(&[7; 100_000]));
     assert!(relay.stop().0);
     let log = std::fs::read_to_string(lab.directory.join("relay.log")).unwrap();
     let channels: Vec<_> = log.lines().filter_map(|line| line.split(' ').next_back()).collect();
     assert_eq!(channels, ["udp", "tcp-opened"], "{log}");
     let _other = lab.relay_at(OTHER6, "2600:db8:3::/64", &["--force"]);
-    assert!(lab.ask_relay_at(OTHER6, SERVER6, "/small").is_empty());
+    assert!(lab.get_via_relay_at(OTHER6, SERVER6, "/small").is_empty());
 }

@@ -143,22 +143,22 @@ impl Lab {
     }
 
     /// The relay's response to a program at the client.
-    pub(crate) fn ask_relay(&self, path: &str) -> Vec<u8> {
-        self.ask_relay_at(OTHER, SERVER, path)
+    pub(crate) fn get_via_relay(&self, path: &str) -> Vec<u8> {
+        self.get_via_relay_at(OTHER, SERVER, path)
     }
 
     /// The same at other addresses.
-    pub(crate) fn ask_relay_at(&self, relay: &str, server: &str, path: &str) -> Vec<u8> {
+    pub(crate) fn get_via_relay_at(&self, relay: &str, server: &str, path: &str) -> Vec<u8> {
         let head = format!("GET http://{server}{path} HTTP/1.1\r\nHost: {server}\r\n");
-        self.say_to_relay_at(relay, format!("{head}Connection: close\r\n\r\n"))
+        self.send_to_relay_at(relay, format!("{head}Connection: close\r\n\r\n"))
     }
 
     /// The same with a given request.
-    pub(crate) fn say_to_relay(&self, request: String) -> Vec<u8> {
-        self.say_to_relay_at(OTHER, request)
+    pub(crate) fn send_to_relay(&self, request: String) -> Vec<u8> {
+        self.send_to_relay_at(OTHER, request)
     }
 
-    fn say_to_relay_at(&self, relay: &str, request: String) -> Vec<u8> {
+    fn send_to_relay_at(&self, relay: &str, request: String) -> Vec<u8> {
         let relay = format!("{relay}:3128");
         inside(&self.client, move || {
             let mut stream = TcpStream::connect(relay).unwrap();
@@ -246,7 +246,7 @@ pub(crate) struct Fetch {
 
 impl Fetch {
     /// Whether the response is complete. It must end in time, and never have wrong bytes.
-    pub(crate) fn came_whole(mut self) -> bool {
+    pub(crate) fn is_complete(mut self) -> bool {
         let status = self.child.wait().unwrap();
         assert_ne!(status.code(), Some(124), "it hangs");
         let got = std::fs::read(&self.file).ok();

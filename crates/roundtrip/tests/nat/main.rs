@@ -95,8 +95,8 @@ fn through_a_relay_outside_every_kind_of_translation_has_dhttp_beyond_it() {
         lab.rules(&translation(kind));
         let _server = lab.serve(&[]);
         let relay = lab.relay("192.0.2.0/24,11.0.100.1");
-        assert!(lab.ask_relay("/_dhttp_/small").ends_with(b"\r\n\r\nsmall"), "{kind}");
-        assert!(lab.ask_relay("/_dhttp_/large").ends_with(&[7; 100_000]), "{kind}");
+        assert!(lab.get_via_relay("/_dhttp_/small").ends_with(b"\r\n\r\nsmall"), "{kind}");
+        assert!(lab.get_via_relay("/_dhttp_/large").ends_with(&[7; 100_000]), "{kind}");
         assert!(relay.stop().0);
         let log = std::fs::read_to_string(lab.directory.join("relay.log")).unwrap();
         let channels: Vec<_> = log.lines().filter_map(|line| line.split(' ').next_back()).collect();
@@ -112,7 +112,7 @@ fn a_relay_serves_only_allowed_clients() {
     let lab = Lab::new();
     lab.rules(&translation("port-restricted"));
     let _relay = lab.relay("192.0.2.0/24");
-    assert!(lab.ask_relay("/small").is_empty());
+    assert!(lab.get_via_relay("/small").is_empty());
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_reload_revokes_clients_of_a_relay_and_an_invalid_list_opens_nothing() {
     write("listen = \"11.0.100.3:3128\"\nallow = [\"11.0.100.1\"]\n");
     let mut relay =
         lab::RunningProgram::start(&lab.world, &["gateway", "--force", "--config", file.to_str().unwrap()]);
-    assert!(lab.ask_relay("/small").ends_with(b"small"));
+    assert!(lab.get_via_relay("/small").ends_with(b"small"));
     for (text, wanted) in [
         ("listen = \"11.0.100.3:3128\"\nallow = [\"192.0.2.0/24\"]\n", "read the configuration again"),
         // The new address would be judged as a loopback one, and the gateway would keep listening for other hosts.
@@ -139,7 +139,7 @@ fn a_reload_revokes_clients_of_a_relay_and_an_invalid_list_opens_nothing() {
         relay.signal("HUP");
         let printed = relay.says();
         assert!(printed.contains(wanted), "{printed}");
-        assert!(lab.ask_relay("/small").is_empty(), "{text}");
+        assert!(lab.get_via_relay("/small").is_empty(), "{text}");
     }
 }
 
@@ -183,15 +183,15 @@ fn a_relay_does_not_reach_its_own_host_or_private_addresses() {
             (format!("CONNECT {host}:25 HTTP/1.1\r\nHost: {at}\r\n\r\n"), "403"),
             (format!("GET http://{at}/_dhttp_/ HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n"), "502"),
         ] {
-            let response = String::from_utf8(lab.say_to_relay(request.clone())).unwrap();
+            let response = String::from_utf8(lab.send_to_relay(request.clone())).unwrap();
             assert!(response.starts_with(&format!("HTTP/1.1 {status}")), "{request}{response}");
         }
     }
-    let tried = lab.ask_relay_at(lab::OTHER, &format!("{}:8080", lab::ROUTER), "/");
+    let tried = lab.get_via_relay_at(lab::OTHER, &format!("{}:8080", lab::ROUTER), "/");
     assert!(tried.starts_with(b"HTTP/1.1 502"), "an address of the Internet is tried: {tried:?}");
     assert!(console.0.accept().is_err() && console.1.recv(&mut [0; 100]).is_err());
     let refused =
-        String::from_utf8(lab.say_to_relay("CONNECT 11.0.100.2:25 HTTP/1.1\r\nHost: h\r\n\r\n".into()))
+        String::from_utf8(lab.send_to_relay("CONNECT 11.0.100.2:25 HTTP/1.1\r\nHost: h\r\n\r\n".into()))
             .unwrap();
     assert!(refused.starts_with("HTTP/1.1 403") && refused.contains("--connect-ports"), "{refused}");
     assert!(relay.stop().0);

@@ -19,7 +19,7 @@ fn request(id: u64, host: &str) -> Vec<u8> {
 }
 
 /// Sends requests from the world, each from a port of its own; returns the number of replies within a second.
-fn send_from_world(lab: &Lab, from: &'static str, to: String, count: u64) -> usize {
+fn send_from_outside(lab: &Lab, from: &'static str, to: String, count: u64) -> usize {
     inside(&lab.world, move || {
         let sockets: Vec<UdpSocket> = (0..count).map(|_| UdpSocket::bind((from, 0)).unwrap()).collect();
         for (id, socket) in (1..).zip(&sockets) {
@@ -89,10 +89,10 @@ fn a_cache_on_the_path_fetches_nothing_from_inside_for_clients_outside() {
     let store = lab.directory.join("cache-of-router");
     let cache = RunningProgram::start_with(&lab.router, &flags, &[("XDG_CACHE_HOME", store.clone())]);
     assert!(cache.first.contains("of lan to UDP 80"), "{}", cache.first);
-    assert_eq!(send_from_world(&lab, "11.0.100.2", "10.0.0.2:80".to_owned(), 10), 0);
-    assert_eq!(send_from_world(&lab, "2600:db8:1::2", "[2600:db8:2::2]:80".to_owned(), 10), 0);
+    assert_eq!(send_from_outside(&lab, "11.0.100.2", "10.0.0.2:80".to_owned(), 10), 0);
+    assert_eq!(send_from_outside(&lab, "2600:db8:1::2", "[2600:db8:2::2]:80".to_owned(), 10), 0);
     // Nor to the cache's own port, to which no intercepted request goes.
-    send_from_world(&lab, "11.0.100.2", format!("{ROUTER}:3129"), 10);
+    send_from_outside(&lab, "11.0.100.2", format!("{ROUTER}:3129"), 10);
     assert_eq!(pages.map(|count| count.load(Ordering::SeqCst)), [0, 0]);
     // Requests from inside are intercepted, of both families.
     for (server, listen) in [(SERVER, SERVER), (SERVER6, SERVER6)] {
@@ -123,7 +123,7 @@ fn floods_from_outside_take_no_mapping() {
     lab.rules(&translation("port-restricted"));
     let _server = lab.serve(&[]);
     let _nat = lab.nat(&["--metrics", "127.0.0.1:9107"]);
-    assert_eq!(send_from_world(&lab, "11.0.100.3", format!("{ROUTER}:80"), 500), 0);
+    assert_eq!(send_from_outside(&lab, "11.0.100.3", format!("{ROUTER}:80"), 500), 0);
     assert_eq!(counter(&lab, 9_107, "roundtrip_nat_mappings"), 0);
     assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-opened".to_owned()));
 }
@@ -136,7 +136,7 @@ fn a_flood_from_outside_over_ipv6_takes_no_mapping_of_the_helper() {
     let lab = Lab::dual_stack();
     let _server = lab.serve_at(SERVER6, &[]);
     let _nat = lab.nat(&["--ipv6", "--firewall", "--metrics", "127.0.0.1:9107"]);
-    assert_eq!(send_from_world(&lab, "2600:db8:1::3", "[2600:db8:1::1]:80".to_owned(), 500), 0);
+    assert_eq!(send_from_outside(&lab, "2600:db8:1::3", "[2600:db8:1::1]:80".to_owned(), 500), 0);
     assert_eq!(counter(&lab, 9_107, "roundtrip_nat_mappings"), 0);
     assert_eq!(lab.channels_at(SERVER6), ("udp".to_owned(), "tcp-opened".to_owned()));
 }

@@ -17,7 +17,7 @@ use super::{HarError, MAX_ENTRIES};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bodies {
     Kept,
-    PassedOver,
+    Skipped,
 }
 
 /// Parts of a file that are used.
@@ -137,7 +137,7 @@ impl<'de> Visitor<'de> for Entries {
             }
             let entry = match self.0 {
                 Bodies::Kept => Entry::with_body(json.get()),
-                Bodies::PassedOver => Entry::of_sizes(json.get()),
+                Bodies::Skipped => Entry::of_sizes(json.get()),
             };
             match entry {
                 Ok(entry) => archive.entries.push(entry),

@@ -8,7 +8,7 @@ use core::net::SocketAddr;
 use std::collections::{BTreeMap, VecDeque};
 
 use dhttp_proto::server::{
-    ConnectionId, IgnoreReason, Input as Told, Output, Reply, Secrets, Ticket, Transmit, Verdict,
+    ConnectionId, IgnoreReason, Input as ServerInput, Output, Reply, Secrets, Ticket, Transmit, Verdict,
     WholeResponse,
 };
 use dhttp_proto::token::{PORT_FIELD, TOKEN_FIELD, read_port};
@@ -181,7 +181,7 @@ impl DhttpService {
         match input {
             Input::Connected(_) => {
                 self.open_connections.get_mut(&id)?.is_open = true;
-                self.machine.handle(now, Told::Opened(id));
+                self.machine.handle(now, ServerInput::Opened(id));
                 Some(DhttpStep::Proceed(id))
             }
             Input::Written(_) => {
@@ -191,16 +191,16 @@ impl DhttpService {
                 if is_whole {
                     client_connection.responses.pop_front();
                 }
-                let reported = if is_whole { Told::Written(id) } else { Told::Progressed(id) };
+                let reported = if is_whole { ServerInput::Written(id) } else { ServerInput::Progressed(id) };
                 self.machine.handle(now, reported);
                 Some(DhttpStep::Proceed(id))
             }
             Input::Finished(_) => {
-                self.machine.handle(now, Told::Closed(id));
+                self.machine.handle(now, ServerInput::Closed(id));
                 Some(DhttpStep::Close(id))
             }
             Input::Closed(_) | Input::Failed(..) => {
-                self.machine.handle(now, Told::Broken(id));
+                self.machine.handle(now, ServerInput::Broken(id));
                 self.forget(id);
                 None
             }

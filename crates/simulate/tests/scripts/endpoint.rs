@@ -98,7 +98,7 @@ impl Endpoint {
         self.advance(self.now + after);
         match what {
             ScriptEvent::Sends(expected) => return self.expect(expected),
-            ScriptEvent::Told(event) => {
+            ScriptEvent::Notified(event) => {
                 let place = self.reported.iter().position(|reported| reported == event);
                 self.reported.remove(place.ok_or_else(|| format!("was told {:?}", self.reported))?);
                 return Ok(());
@@ -121,7 +121,7 @@ impl Endpoint {
             ScriptEvent::Close => self.deliver(Input::Close),
             ScriptEvent::Abort => self.deliver(Input::Abort),
             ScriptEvent::Arrive(numbers) => self.deliver(Input::Segment(&arriving(numbers))),
-            ScriptEvent::Sends(_) | ScriptEvent::Told(_) | ScriptEvent::Quiet => {}
+            ScriptEvent::Sends(_) | ScriptEvent::Notified(_) | ScriptEvent::Quiet => {}
         }
         Ok(())
     }

@@ -32,7 +32,7 @@ pub(crate) enum ScriptEvent {
     Abort,
     Arrive(SegmentFields),
     Sends(SegmentFields),
-    Told(String),
+    Notified(String),
     Quiet,
 }
 
@@ -86,7 +86,7 @@ fn parse_event(words: &[&str]) -> Result<ScriptEvent, String> {
         ["close"] => ScriptEvent::Close,
         ["abort"] => ScriptEvent::Abort,
         ["quiet"] => ScriptEvent::Quiet,
-        ["told", event] => ScriptEvent::Told(event.to_string()),
+        ["told", event] => ScriptEvent::Notified(event.to_string()),
         ["<", numbers @ ..] => ScriptEvent::Arrive(parse_numbers(numbers)?),
         [">", numbers @ ..] => ScriptEvent::Sends(parse_numbers(numbers)?),
         _ => return Err("nothing to do".to_owned()),

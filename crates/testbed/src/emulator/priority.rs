@@ -3,7 +3,7 @@
 //! A thread that spins under SCHED_FIFO for more than `sched_rt_runtime_us` (950 ms of each second) is
 //! stopped by the kernel for the rest of that second: 50 ms in which nothing is delivered. So a thread that
 //! has been awake for most of the time should sleep, at first where that costs nothing
-//! (`Need::IfConvenient`), then wherever it can (`Need::Soon`). If it never can, it continues as an ordinary
+//! (`Need::WhenIdle`), then wherever it can (`Need::Soon`). If it never can, it continues as an ordinary
 //! thread, at the best nice value, once it has been awake for 93 of 100 ms. See sched(7).
 
 use std::fmt;
@@ -124,7 +124,7 @@ pub enum Need {
     /// None.
     None,
     /// Sleep if that makes nothing late.
-    IfConvenient,
+    WhenIdle,
     /// Sleep as soon as nothing is due.
     Soon,
 }
@@ -156,7 +156,7 @@ impl Budget {
         let awake = passed.saturating_sub(self.slept);
         match (awake * 100).as_nanos().checked_div(passed.as_nanos()).unwrap_or(0) {
             0..88 => Need::None,
-            88..91 => Need::IfConvenient,
+            88..91 => Need::WhenIdle,
             91.. => Need::Soon,
         }
     }
@@ -233,7 +233,7 @@ mod tests {
         assert_eq!(budget.sleep_need(Time::ZERO), Need::None);
         assert_eq!(budget.sleep_need(millis(10)), Need::Soon);
         budget.slept = Duration::from_micros(1_000);
-        assert_eq!(budget.sleep_need(millis(10)), Need::IfConvenient);
+        assert_eq!(budget.sleep_need(millis(10)), Need::WhenIdle);
         budget.slept = Duration::from_micros(1_300);
         assert_eq!(budget.sleep_need(millis(10)), Need::None);
     }

@@ -306,7 +306,7 @@ fn nap(now: Time, next: Option<Time>, spin: Duration, need: Need) -> Option<Idle
     }
     match need {
         Need::None => None,
-        Need::IfConvenient => (idle > SHORTEST_SLEEP_COST).then_some(SHORTEST_SLEEP),
+        Need::WhenIdle => (idle > SHORTEST_SLEEP_COST).then_some(SHORTEST_SLEEP),
         Need::Soon => (idle > Duration::ZERO).then_some(SHORTEST_SLEEP),
     }
 }
@@ -336,7 +336,7 @@ mod tests {
     fn thread_in_need_of_sleep_takes_the_shortest_one_if_there_is_time() {
         let (now, spin) = (Time::ZERO, Duration::from_micros(60));
         let winks = |micros, need| nap(now, Some(now + Duration::from_micros(micros)), spin, need).is_some();
-        assert!(winks(50, Need::IfConvenient) && !winks(40, Need::IfConvenient));
+        assert!(winks(50, Need::WhenIdle) && !winks(40, Need::WhenIdle));
         assert!(winks(40, Need::Soon) && !winks(0, Need::Soon));
     }
 }

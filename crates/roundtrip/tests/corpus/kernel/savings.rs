@@ -38,7 +38,7 @@ impl Part {
     /// Two of each twelve cases that have a fix. The first part always has an old Reno and a new CUBIC; the others have each
     /// congestion control, window and offload in turn, over other paths, response sizes and losses.
     pub(crate) fn of(self, cases: Vec<Case>) -> Vec<(usize, Case)> {
-        let numbered = that_can_be_mended(cases.into_iter().enumerate().collect());
+        let numbered = with_fix(cases.into_iter().enumerate().collect());
         let in_turn = |number: usize, places: [usize; 2]| {
             places.map(|place| (number / 12 * 5 + place) % 12).contains(&(number % 12))
         };
@@ -64,7 +64,7 @@ fn moved(mut case: Case, path: (u64, u64), size: (usize, usize), seeds: u64) -> 
 }
 
 /// Cases that have a fix.
-pub(crate) fn that_can_be_mended(cases: Vec<(usize, Case)>) -> Vec<(usize, Case)> {
+pub(crate) fn with_fix(cases: Vec<(usize, Case)>) -> Vec<(usize, Case)> {
     cases.into_iter().filter(|(_, case)| mended(case).is_some()).collect()
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn keep(cases: &[(usize, Case)], directory: &Path) -> Result<(), Stri
 }
 
 /// Savings of stored runs.
-pub(crate) fn judge_kept(cases: &[(usize, Case)], directory: &Path) -> Result<Vec<Saving>, String> {
+pub(crate) fn judge_stored(cases: &[(usize, Case)], directory: &Path) -> Result<Vec<Saving>, String> {
     let mut all = Vec::new();
     for (number, case) in cases {
         let Some((causes, _)) = mended(case) else { continue };

@@ -306,7 +306,7 @@ impl ConnectionRun<'_> {
             let repaired = arrived.map_or(until, |arrived| until + (arrived.since(until) - way));
             truth.repairs.push(truth.span(cause, first, repaired));
             // Further segments of a repair are released by acknowledgements.
-            let is_next = was_repairing && self.is_let_go(until);
+            let is_next = was_repairing && self.is_released(until);
             truth.stall(if is_next { Cause::CongestionWindow } else { cause }, from, until);
             *has_lost = true;
             return;
@@ -319,7 +319,7 @@ impl ConnectionRun<'_> {
                 truth.stall(cause, from, until);
                 // A pause that both windows enforce has two names.
                 if matches!(cause, Cause::SlowStart | Cause::SlowStartRestart | Cause::CongestionWindow)
-                    && self.leaves_no_room(from, until)
+                    && self.allows_no_segment(from, until)
                 {
                     truth.repairs.push(truth.span(Cause::ReceiveWindowLimited, from, until));
                 }
@@ -343,7 +343,7 @@ impl ConnectionRun<'_> {
             Some(CongestionState::Loss) => Cause::RetransmissionTimeout,
             // A tail loss probe does not change the state (RFC 8985, section 7.2); for the others the sample may be late.
             Some(CongestionState::Open | CongestionState::Disorder | CongestionState::Reduced) | None => {
-                if self.is_let_go(at) {
+                if self.is_released(at) {
                     Cause::FastRetransmit
                 } else {
                     Cause::TailLossProbe
@@ -369,7 +369,7 @@ impl ConnectionRun<'_> {
         let is_short = until.since(from) < TICKS;
         let of = |clock: fn(&TcpInfo) -> Duration| clock(&last.info) - clock(&first.info) >= half;
         // The kernel's clocks tick every few milliseconds.
-        if of(|info| info.receive_window_limited) || (is_short && self.leaves_no_room(from, until)) {
+        if of(|info| info.receive_window_limited) || (is_short && self.allows_no_segment(from, until)) {
             // With a window of less than a segment nothing is sent.
             let is_closed = within.iter().any(|sample| sample.info.sending.peer_window.get() < SEGMENT);
             return Some(if is_closed { Cause::ZeroWindow } else { Cause::ReceiveWindowLimited });
@@ -415,7 +415,7 @@ impl ConnectionRun<'_> {
     }
 
     /// Whether the receiver's window does not allow another segment.
-    fn leaves_no_room(&self, from: Time, until: Time) -> bool {
+    fn allows_no_segment(&self, from: Time, until: Time) -> bool {
         let mut within = self.samples.iter().filter(|sample| sample.at > from && sample.at <= until);
         within.any(|sample| {
             let SenderState { unacknowledged, peer_window, not_sent, .. } = sample.info.sending;
@@ -434,7 +434,7 @@ impl ConnectionRun<'_> {
     }
 
     /// Whether an acknowledgement that had just arrived released it.
-    fn is_let_go(&self, at: Time) -> bool {
+    fn is_released(&self, at: Time) -> bool {
         let mut came = self.line.acks.iter().filter_map(|(_, received, _)| *received);
         came.rfind(|received| *received <= at).is_some_and(|received| at.since(received) <= AT_ONCE)
     }
