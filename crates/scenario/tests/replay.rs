@@ -3,15 +3,16 @@
 
 extern crate roundtrip_scenario as scenario;
 
-use std::fs;
-use std::path::Path;
-
 #[path = "../../../fuzz/checks/har.rs"]
 mod har;
+#[path = "../../../fuzz/checks/replay.rs"]
+mod replay;
 #[path = "../../../fuzz/checks/scenario_flags.rs"]
 mod scenario_flags;
 #[path = "../../../fuzz/checks/scenario_toml.rs"]
 mod scenario_toml;
+
+use replay::replay;
 
 #[test]
 fn every_stored_file_holds() {
@@ -26,17 +27,4 @@ fn every_stored_har_holds() {
 #[test]
 fn every_stored_list_of_flags_holds() {
     replay("scenario_flags", scenario_flags::check);
-}
-
-fn replay(target: &str, check: fn(&[u8])) {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
-    let files = fs::read_dir(&corpus).unwrap_or_else(|error| panic!("{}: {error}", corpus.display()));
-    let mut replayed = 0;
-    for file in files {
-        let path = file.unwrap().path();
-        println!("{}", path.display());
-        check(&fs::read(&path).unwrap());
-        replayed += 1;
-    }
-    assert!(replayed >= 12, "{} holds only {replayed} inputs", corpus.display());
 }

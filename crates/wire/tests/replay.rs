@@ -3,22 +3,14 @@
 
 extern crate roundtrip_wire as wire;
 
-use std::fs;
-use std::path::Path;
-
 #[path = "../../../fuzz/checks/packet.rs"]
 mod packet;
+#[path = "../../../fuzz/checks/replay.rs"]
+mod replay;
+
+use replay::replay;
 
 #[test]
 fn every_stored_packet_holds() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/packet");
-    let files = fs::read_dir(&corpus).unwrap_or_else(|error| panic!("{}: {error}", corpus.display()));
-    let mut replayed = 0;
-    for file in files {
-        let path = file.unwrap().path();
-        println!("{}", path.display());
-        packet::check(&fs::read(&path).unwrap());
-        replayed += 1;
-    }
-    assert!(replayed >= 12, "{} holds only {replayed} inputs", corpus.display());
+    replay("packet", packet::check);
 }
