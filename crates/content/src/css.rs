@@ -9,7 +9,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use crate::html::{self, Tag};
+use pageload::html::positions::{self, TagPosition};
+
+use crate::html;
 use crate::picture::Picture;
 use crate::{Content, File, FileKind};
 
@@ -53,7 +55,7 @@ impl Replacements {
         for (document, file) in
             content.files.iter().enumerate().filter(|(_, file)| matches!(file.kind, FileKind::Html))
         {
-            for tag in html::tags(&file.bytes) {
+            for tag in positions::tags(&file.bytes) {
                 let Some(image) = image(file, &tag, &places) else { continue };
                 match replacement_of(&content.files[image], &tag, &file.bytes) {
                     Some(look) => found.push((document, tag.whole, image, look)),
@@ -101,7 +103,7 @@ fn mentions(content: &Content, path: &str) -> usize {
 }
 
 /// The image of the page that a tag shows.
-fn image(document: &File, tag: &Tag, places: &BTreeMap<&str, usize>) -> Option<usize> {
+fn image(document: &File, tag: &TagPosition, places: &BTreeMap<&str, usize>) -> Option<usize> {
     if !tag.is(&document.bytes, "img") {
         return None;
     }
@@ -122,7 +124,7 @@ fn image(document: &File, tag: &Tag, places: &BTreeMap<&str, usize>) -> Option<u
 }
 
 /// Replacement of the tag's image; `None` if the image has to stay.
-fn replacement_of(file: &File, tag: &Tag, html: &[u8]) -> Option<ImageReplacement> {
+fn replacement_of(file: &File, tag: &TagPosition, html: &[u8]) -> Option<ImageReplacement> {
     let picture = file.picture()?;
     // An image map cannot become words.
     if tag.attribute(html, "usemap").is_some() {
@@ -251,8 +253,7 @@ fn rewritten(html: &[u8], tags: Vec<(Range<usize>, &ImageReplacement)>) -> Vec<u
         replacements.push((whole, format!("<span class={name}>{words}</span>")));
     }
     rules += "</style>";
-    let end_of_head =
-        html::tags(html).into_iter().find(|tag| tag.is(html, "head") && html[tag.whole.start + 1] == b'/');
+    let end_of_head = positions::tags(html).into_iter().find(|tag| tag.is(html, "head") && tag.is_end());
     let at = end_of_head.map_or(0, |tag| tag.whole.start);
     replacements.push((at..at, rules));
     // Rules come before a tag at the same position, if the document begins with one.

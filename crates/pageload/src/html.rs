@@ -10,9 +10,11 @@
 //! | `tokens` | tokens: tags, attributes, comments and raw text |
 //! | `entity` | `&amp;` in a value: character references |
 //! | [`address`] | resolution of references relative to their document |
+//! | [`positions`] | positions of tags, for programs that rewrite a document |
 
 pub mod address;
 mod entity;
+pub mod positions;
 mod tokens;
 
 use address::Base;

@@ -35,7 +35,7 @@ const MAX_VALUE_BYTES: usize = 8_000;
 
 /// State of the tokeniser.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum TokenizerState {
+pub(super) enum TokenizerState {
     #[default]
     Text,
     /// After `<`.
@@ -72,7 +72,7 @@ enum TokenizerState {
 
 /// Part of the end of a comment received so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Dashes {
+pub(super) enum Dashes {
     /// Nothing yet: `<!-->` and `<!--->` are whole comments.
     Start,
     StartDash,
@@ -85,7 +85,7 @@ enum Dashes {
 
 /// Part of the end of raw text received so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RawEnd {
+pub(super) enum RawEnd {
     None,
     Less,
     /// `</` and this number of letters of the element's name.
@@ -109,6 +109,13 @@ impl Tokens {
             rest = behind;
             self.at = self.step(*byte, &mut ended);
         }
+    }
+
+    /// Takes one byte; returns the states before and after it.
+    pub(super) fn advance(&mut self, byte: u8) -> (TokenizerState, TokenizerState) {
+        let before = self.at;
+        self.at = self.step(byte, &mut |_| {});
+        (before, self.at)
     }
 
     /// Number of bytes stored.
