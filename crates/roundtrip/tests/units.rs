@@ -41,6 +41,10 @@ fn each_unit_runs_a_verb_with_a_file_that_it_accepts() {
         let unit = std::fs::read_to_string(unit).unwrap();
         let file = format!("/etc/roundtrip/{name}.toml");
         assert!(unit.contains(&format!("ExecStart=/usr/bin/roundtrip {verb} --config {file}\n")), "{verb}");
+        for limit in ["LimitNOFILE=65536\n", "MemoryMax=", "NoNewPrivileges=yes\n", "CapabilityBoundingSet="]
+        {
+            assert!(unit.contains(limit), "{name}: {limit}");
+        }
         let config = directory.join(format!("{name}.toml"));
         std::fs::write(&config, here(&shown(name))).unwrap();
         // The kernel must judge what `nat` would install; the file is parsed before.

@@ -26,6 +26,7 @@ mod forged;
 mod gateway;
 mod host;
 mod network;
+mod origins;
 mod reflection;
 mod shortage;
 mod unvalidated;
