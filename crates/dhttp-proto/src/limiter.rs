@@ -51,6 +51,12 @@ impl LimiterConfig {
         Self { slip: 1, ..Self::default() }.of_address(1 << 20)
     }
 
+    /// Returns the configuration with this number of responses per address, 5 times that per site, 20 times per network.
+    #[must_use]
+    pub fn of_responses(self, count: u32) -> Self {
+        Self { most: [1, 5, 20].map(|times| count.saturating_mul(times)), ..self }
+    }
+
     /// Returns the configuration with this burst of bytes per address, 4 times that per site, and no limit of networks.
     #[must_use]
     pub fn of_address(self, bytes: u64) -> Self {

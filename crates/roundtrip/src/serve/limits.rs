@@ -11,7 +11,7 @@ use scenario::dhttp::{Parameters, SERVER_PARAMETERS};
 use super::cache_storage::size;
 use crate::failure::Failure;
 
-const NAMES: &str = "connections, client-connections, body, client-bodies, bodies, min-rate, token-bytes, datagram, loss, idle, \
+const NAMES: &str = "connections, client-connections, body, client-bodies, bodies, min-rate, tokenless-responses, token-bytes, datagram, loss, idle, \
                      opened-connections, client-opened-connections";
 /// Minimum burst of a client with a token.
 const MIN_TOKEN_BYTES: u64 = 16 << 10;
@@ -46,6 +46,12 @@ fn one(mut config: ServerConfig, text: &str) -> Result<ServerConfig, Failure> {
         "client-bodies" => clients.body_bytes = limit.bytes()?,
         "bodies" => clients.total_body_bytes = limit.bytes()?,
         "min-rate" => clients.min_read_rate = limit.bytes()?,
+        "tokenless-responses" => {
+            let count = u32::try_from(limit.number()?).unwrap_or(u32::MAX);
+            if let Validation::Tokens { limiter, .. } = &mut config.dhttp.validation {
+                *limiter = limiter.of_responses(count);
+            }
+        }
         "token-bytes" => {
             let bytes = limit.bytes()?;
             if bytes < MIN_TOKEN_BYTES {
@@ -111,14 +117,12 @@ mod tests {
         let config = limited(config, &texts(&limits)).unwrap();
         assert_eq!((config.accepted, config.body_bytes), (7, 2_048));
         assert_eq!((config.clients.total_body_bytes, config.clients.min_read_rate), (1 << 20, 0));
-        let rate = |config: ServerConfig| match config.dhttp.validation {
-            Validation::Tokens { rate, .. } => rate.most,
-            Validation::Trusting => [0; 3],
+        let limits = |config: ServerConfig| match config.dhttp.validation {
+            Validation::Tokens { limiter, rate, .. } => (limiter.most, rate.most),
+            Validation::Trusting => ([0; 3], [0; 3]),
         };
-        assert_eq!(
-            rate(limited(config, &texts(&["token-bytes=2MiB"])).unwrap()),
-            [32_768, 131_072, u32::MAX]
-        );
+        let changed = limited(config, &texts(&["token-bytes=2MiB", "tokenless-responses=10"])).unwrap();
+        assert_eq!(limits(changed), ([10, 50, 200], [32_768, 131_072, u32::MAX]));
         for text in ["connections", "connections=0", "connections=x", "body=much", "x=1", "token-bytes=1KiB"]
         {
             assert!(limited(config, &texts(&[text])).is_err(), "{text}");
