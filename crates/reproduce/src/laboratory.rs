@@ -3,7 +3,9 @@
 //!
 //! Not the laboratory and not the logs: the caller of `reproduce` supplies them, or none.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::thread;
 
 use accesslog::connections::Counts;
 use measure::Peers;
@@ -19,10 +21,11 @@ use crate::server_benchmark::population::{self, Population};
 /// Runs a scenario with these programs. Returns `None` if they are not installed; the error is a sentence.
 pub type Measure<'a> = dyn FnMut(&Scenario, Peers) -> Result<Option<KernelResult>, String> + 'a;
 
-/// Runs the server benchmark. Returns `None` if a server is not installed; the error is a sentence.
-pub type RunBenchmark<'a> = dyn FnMut(&[BenchmarkRun]) -> Result<Option<Vec<Outcome>>, String> + 'a;
+/// Runs the server benchmark. Returns an outcome for each run, `None` where its server is not installed; the error is a
+/// sentence.
+pub type RunBenchmark<'a> = dyn FnMut(&[BenchmarkRun]) -> Result<Vec<Option<Outcome>>, String> + 'a;
 
-/// Runs users behind a bottleneck; as [`RunBenchmark`].
+/// Runs users behind a bottleneck. Returns `None` if a server is not installed; the error is a sentence.
 pub type RunPopulations<'a> =
     dyn FnMut(&[Population]) -> Result<Option<Vec<population::Outcome>>, String> + 'a;
 
@@ -41,7 +44,7 @@ pub struct Benchmarks<'a> {
 pub struct BenchmarkResults {
     /// Numbers of users of each server, ascending.
     pub users: &'static [u32],
-    found: Vec<(BenchmarkRun, Outcome)>,
+    found: Vec<(BenchmarkRun, Option<Outcome>)>,
     gathered: Vec<(Population, population::Outcome)>,
 }
 
@@ -57,10 +60,10 @@ impl BenchmarkResults {
         self.found.iter().any(|(known, _)| known == benchmark)
     }
 
-    /// Outcome of this run; `None` where there was none.
+    /// Outcome of this run; `None` where there was none, or its server is not installed.
     pub fn of(&self, benchmark: &BenchmarkRun) -> Option<&Outcome> {
         let found = self.found.iter().find(|(known, _)| known == benchmark);
-        found.map(|(_, outcome)| outcome)
+        found.and_then(|(_, outcome)| outcome.as_ref())
     }
 }
 
@@ -79,7 +82,7 @@ pub struct Laboratory<'a> {
     found: Vec<(Scenario, Peers, Option<KernelResult>)>,
     logs: Option<PathBuf>,
     counted: CountedLogs,
-    dumbbells: Vec<(DumbbellConfig, DumbbellResult)>,
+    dumbbells: Vec<(DumbbellConfig, Vec<DumbbellResult>)>,
     contests: Option<Benchmarks<'a>>,
     benchmarks: BenchmarkResults,
 }
@@ -104,6 +107,22 @@ impl CountedLogs {
     }
 }
 
+/// Simulates each seed, as many at a time as there are CPUs.
+fn over_seeds(config: &DumbbellConfig, seeds: u64) -> Result<Vec<DumbbellResult>, simulate::Error> {
+    let seeds: Vec<u64> = (1..=seeds).collect();
+    let cpus = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let run = |seeds: &[u64]| {
+        let results = seeds.iter().map(|seed| dumbbell::run(config, Seed::new(*seed)));
+        results.collect::<Result<Vec<_>, _>>()
+    };
+    let parts: Result<Vec<_>, _> = thread::scope(|scope| {
+        let parts = seeds.chunks(seeds.len().div_ceil(cpus).max(1));
+        let threads: Vec<_> = parts.map(|part| scope.spawn(move || run(part))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("a simulation does not panic")).collect()
+    });
+    Ok(parts?.concat())
+}
+
 impl<'a> Laboratory<'a> {
     /// A laboratory without results.
     pub fn new(
@@ -122,7 +141,7 @@ impl<'a> Laboratory<'a> {
         self.benchmarks.users
     }
 
-    /// Outcomes of these runs and of earlier ones; `None` where the benchmark cannot run, or a server is not installed.
+    /// Outcomes of these runs and of earlier ones; `None` where the benchmark cannot run.
     ///
     /// # Errors
     /// The reason why they could not run.
@@ -131,17 +150,13 @@ impl<'a> Laboratory<'a> {
         let new: Vec<BenchmarkRun> =
             wanted.iter().filter(|benchmark| !self.benchmarks.is_done(benchmark)).copied().collect();
         if !new.is_empty() {
-            let Some(outcomes) = run(&new)? else {
-                // Later cells would fail for the same reason.
-                self.contests = None;
-                return Ok(None);
-            };
+            let outcomes = run(&new)?;
             self.benchmarks.found.extend(new.into_iter().zip(outcomes));
         }
         Ok(Some(&self.benchmarks))
     }
 
-    /// Outcomes of these runs behind a bottleneck and of earlier ones; `None` as for [`Laboratory::benchmarks`].
+    /// Outcomes of these runs behind a bottleneck and of earlier ones; `None` where they cannot run.
     ///
     /// # Errors
     /// The reason why they could not run.
@@ -161,20 +176,22 @@ impl<'a> Laboratory<'a> {
         Ok(Some(&self.benchmarks))
     }
 
-    /// Simulated outcome of users behind a bottleneck.
+    /// Simulated outcomes of users of a server, for the seeds from 1 to `seeds`.
     ///
     /// # Errors
     /// The simulator's error.
-    pub fn dumbbell(&mut self, config: &DumbbellConfig) -> Result<&DumbbellResult, String> {
-        let place = match self.dumbbells.iter().position(|(known, _)| known == config) {
+    pub fn dumbbells(&mut self, config: &DumbbellConfig, seeds: u64) -> Result<&[DumbbellResult], String> {
+        let count = usize::try_from(seeds).unwrap_or(usize::MAX);
+        let is_it = |known: &(DumbbellConfig, Vec<_>)| known.0 == *config && known.1.len() >= count;
+        let place = match self.dumbbells.iter().position(is_it) {
             Some(place) => place,
             None => {
-                let result = dumbbell::run(config, Seed::default());
-                self.dumbbells.push((*config, result.map_err(|error| error.to_string())?));
+                let results = over_seeds(config, seeds).map_err(|error| error.to_string())?;
+                self.dumbbells.push((*config, results));
                 self.dumbbells.len() - 1
             }
         };
-        Ok(&self.dumbbells[place].1)
+        Ok(&self.dumbbells[place].1[..count])
     }
 
     /// Counts of a log; `None` where logs are not available.

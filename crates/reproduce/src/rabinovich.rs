@@ -167,7 +167,8 @@ fn opened(stream: &Stream, limit: usize, timeout_s: u64) -> Option<&TimeoutCount
 
 /// A quantity that no figure prints: `peak/http/3/15` and `total/http/3/15` of the synthetic day, with three connections per
 /// client and 15 s; `request-overhead` and `response-overhead` of a message, in bytes; `download/dhttp/3`, the bits per
-/// second that a download gets beside the users of three hosts, and for users alone `latency` and `throughput`.
+/// second that a download gets beside the users of three hosts, and for users alone `latency` and `throughput`;
+/// `lan/throughput/prefork/15`, that of a thousand users in a LAN whose idle connections are closed after 15 s.
 ///
 /// # Errors
 /// The name, if it is unknown, and the reason why the log could not be counted.
@@ -177,6 +178,10 @@ pub fn quantity(name: &str, measured: &mut Laboratory<'_>) -> ReproducedValue {
         [what @ ("download" | "latency" | "throughput"), users, machines] => {
             let machines = machines.parse().map_err(|_| unknown())?;
             congestion::simulated(what, users, machines, measured)?.ok_or_else(unknown).map(Some)
+        }
+        ["lan", what @ ("latency" | "throughput"), users, idle] => {
+            let idle_s = idle.parse().map_err(|_| unknown())?;
+            congestion::in_a_lan(what, users, idle_s, measured)?.ok_or_else(unknown).map(Some)
         }
         ["request-overhead"] => Ok(Some(RequestHeader::BYTES as f64)),
         ["response-overhead"] => Ok(Some(Id::BYTES as f64)),

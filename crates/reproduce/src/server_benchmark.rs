@@ -10,6 +10,7 @@
 //! | [`mod@bottleneck_hosts`] | their networks, and the bottleneck link |
 //! | [`server`] | the servers, their configuration and their shutdown |
 //! | [`transport`] | TCP Fast Open, HTTP/2 and HTTP/3: configuration of both sides |
+//! | [`prefork`] | a small server with a worker for each connection, where Apache is not installed |
 //! | [`in_memory`] | a small server made of hyper |
 //! | [`quic`] | a small server of HTTP/3, and certificates |
 //! | [`hosts`] | two network namespaces, the link between them, and CPU time by process |
@@ -23,6 +24,7 @@ mod error;
 pub mod hosts;
 pub mod in_memory;
 pub mod population;
+pub mod prefork;
 pub mod program;
 pub mod quic;
 pub mod server;

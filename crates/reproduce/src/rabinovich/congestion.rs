@@ -6,7 +6,10 @@ use render::plot::curves::{Curve, Curves, Panel};
 use render::plot::palette;
 use render::plot::svg::{Point, Stroke};
 
-use simulate::dumbbell::{DumbbellConfig, UserProtocol};
+use dhttp_proto::server::PerClient;
+use simulate::dumbbell::{DumbbellConfig, DumbbellResult, Transactions, UserPath, UserProtocol};
+use simulate::web::ServerTimes;
+use wire::Duration;
 
 use crate::laboratory::{BenchmarkResults, Laboratory};
 use crate::published::Cell;
@@ -27,44 +30,129 @@ pub fn table_1(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
         let Some(found) = measured.populations(&all(true))? else { return Ok(None) };
         return Ok(found.population(population).map(|outcome| counted(column, outcome.counted)));
     }
-    let found = measured.dumbbell(&DumbbellConfig::new(machines as usize, UserProtocol::Dhttp))?;
-    Ok(Some(match cell.column.name.as_str() {
-        "udp" => 100.0 * found.udp_share(),
-        "resent" => 100.0 * found.resent(),
-        _ => 100.0 * found.ignored(),
-    }))
+    let config = DumbbellConfig::new(machines as usize, UserProtocol::Dhttp);
+    let share: fn(&DumbbellResult) -> f64 = match cell.column.name.as_str() {
+        "udp" => DumbbellResult::udp_share,
+        "resent" => DumbbellResult::resent,
+        _ => DumbbellResult::ignored,
+    };
+    let all: Vec<f64> = measured.dumbbells(&config, SEEDS)?.iter().map(share).collect();
+    Ok(trace::Summary::of(&all).map(|summary| 100.0 * summary.median))
 }
 
-/// Simulated users behind the bottleneck: `download` in bits per second beside them; without a download, their mean
-/// `latency` in milliseconds, and `throughput` in responses per second. `None` for an unknown quantity or unknown users.
+/// Seeds of users behind the bottleneck: the ratios of single ones are noise.
+const SEEDS: u64 = 10;
+/// Seeds where results differ by much more than seeds do.
+const FEW_SEEDS: u64 = 2;
+
+/// Simulated users behind the bottleneck: `download` in bits per second beside them, in the mean over [`SEEDS`] seeds;
+/// without a download, their mean `latency` in milliseconds, as SURGE charges it, and `throughput` in responses per second.
+/// `None` for an unknown quantity or unknown users.
 ///
 /// # Errors
 /// The simulator's error.
 pub fn simulated(what: &str, users: &str, machines: usize, measured: &mut Laboratory<'_>) -> ReproducedValue {
+    let (users, is_slow) = users.strip_suffix("-slow").map_or((users, false), |users| (users, true));
     let protocol = match users {
-        "dhttp" | "dhttp-by-tcp" => UserProtocol::Dhttp,
+        "dhttp" => UserProtocol::Dhttp,
         "dhttp-internet" => UserProtocol::DhttpOfToday,
         "http" | "prefork" => UserProtocol::Http,
         _ => return Ok(None),
     };
     let mut config = DumbbellConfig::new(machines, protocol);
     config.downloads = usize::from(what == "download");
+    config.processes = (users == "prefork").then_some(PROCESSES);
+    if is_slow {
+        config.times = SLOW;
+    }
+    let seeds = if config.downloads > 0 && config.processes.is_none() { SEEDS } else { FEW_SEEDS };
+    quantity(what, measured.dumbbells(&config, seeds)?)
+}
+
+/// Simulated users of Figures 10 to 12, in the mean over [`FEW_SEEDS`] seeds: `throughput` and `latency` as in [`simulated`].
+/// A thousand users share a LAN with a server whose accepting of a connection is a bottleneck of its own ([`SLOW`]). `None`
+/// for an unknown quantity or unknown users.
+///
+/// # Errors
+/// The simulator's error.
+pub fn in_a_lan(what: &str, users: &str, idle_s: u64, measured: &mut Laboratory<'_>) -> ReproducedValue {
+    let (protocol, processes) = match users {
+        "dhttp" | "dhttp-slow-opening" => (UserProtocol::Dhttp, MAX_CONNECTIONS),
+        "prefork"
+        | "prefork-one-connection"
+        | "altruistic"
+        | "ttcp"
+        | "ttcp-page-first"
+        | "ttcp-full"
+        | "ttcp-page-first-full" => (UserProtocol::Http, PROCESSES),
+        _ => return Ok(None),
+    };
+    let transactions = match users {
+        "ttcp" | "ttcp-full" => Some(Transactions::WholePage),
+        "ttcp-page-first" | "ttcp-page-first-full" => Some(Transactions::PageFirst),
+        _ => None,
+    };
+    let machines = if transactions.is_some() { TTCP_MACHINES } else { LAN_MACHINES };
+    let mut config = DumbbellConfig {
+        transactions,
+        path: UserPath::Lan,
+        lasts: Duration::from_secs(20),
+        idle: Duration::from_secs(idle_s),
+        processes: Some(processes),
+        closes_early: users == "altruistic",
+        times: SLOW,
+        ..DumbbellConfig::new(machines, protocol)
+    };
+    config.dhttp.connections = MAX_CONNECTIONS;
+    config.dhttp.per_client = PerClient { usual: 3, when_few: 3, few: 0 };
+    config.dhttp.timeout.idle = config.idle;
     match users {
-        "dhttp-by-tcp" => config.dhttp.threshold = 0,
-        "prefork" => config.processes = Some(PROCESSES),
+        "dhttp-slow-opening" => config.times.opening = SLOW.connection,
+        "prefork-one-connection" | "ttcp-full" | "ttcp-page-first-full" => config.connections = 1,
+        "ttcp" | "ttcp-page-first" => {
+            config.connections = 1;
+            config.times = LESS_SLOW;
+        }
         _ => {}
     }
-    let result = measured.dumbbell(&config)?;
-    Ok(match what {
-        "download" => Some(result.flows.iter().sum()),
-        "latency" => Some(result.mean_ms()),
-        "throughput" => Some(result.per_second()),
-        _ => None,
-    })
+    quantity(what, measured.dumbbells(&config, FEW_SEEDS)?)
+}
+
+fn quantity(what: &str, results: &[DumbbellResult]) -> ReproducedValue {
+    let value: fn(&DumbbellResult) -> f64 = match what {
+        "download" => |result| result.flows.iter().sum(),
+        "latency" => DumbbellResult::charged_ms,
+        "throughput" => DumbbellResult::per_second,
+        _ => return Ok(None),
+    };
+    Ok(Some(results.iter().map(value).sum::<f64>() / results.len() as f64))
 }
 
 /// Apache's processes in the measurement.
 const PROCESSES: usize = 200;
+/// 200 processes and a backlog of 128 together; the DHTTP server's limit (`papers/dhttp#section-vi-b`).
+const MAX_CONNECTIONS: usize = 328;
+/// "Up to 1000 user equivalents on 5 machines."
+const LAN_MACHINES: usize = 5;
+/// Times of a server whose bottleneck is "the bottleneck process in Apache that must handle all the incoming connections":
+/// the least whole number of milliseconds at which Apache is faster with 1 s than with a connection for each response, as in
+/// Figure 10. "DHTTP servers do not have a bottleneck process that accepts all TCP connections".
+const SLOW: ServerTimes = ServerTimes {
+    connection: Duration::from_millis(4),
+    opening: Duration::ZERO,
+    request: Duration::from_micros(500),
+    write: Duration::ZERO,
+};
+
+/// "Four machines [...]: a 731MHz Pentium 3 machine [...] as a server and three [...] as clients" (Figure 14).
+const TTCP_MACHINES: usize = 3;
+/// The same times at 731 MHz instead of 500.
+const LESS_SLOW: ServerTimes = ServerTimes {
+    connection: Duration::from_micros(2_736),
+    opening: Duration::ZERO,
+    request: Duration::from_micros(342),
+    write: Duration::ZERO,
+};
 
 fn counted(column: &str, counted: DhttpCounters) -> f64 {
     let DhttpCounters { by_udp, by_tcp, resent, ignored } = counted;

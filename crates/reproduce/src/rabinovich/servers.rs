@@ -50,9 +50,10 @@ const OURS: [Arm; 6] = {
     use ServerKind::Dhttp as D;
     [DHTTP, arm(D, 5, 3), arm(D, 15, 3), arm(D, 1, 1), arm(D, 5, 1), arm(D, 15, 1)]
 };
-const TODAY: [Arm; 13] = {
-    use ServerKind::{Event, Hyper, Nginx, NginxFew, Roundtrip};
+const TODAY: [Arm; 14] = {
+    use ServerKind::{Event, Hyper, Nginx, NginxFew, PreforkModified, Roundtrip};
     [
+        arm(PreforkModified, 15, 3),
         arm(Event, 0, 3),
         arm(Event, 1, 3),
         arm(Event, 15, 3),
@@ -114,11 +115,16 @@ pub fn figure_12(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue 
         "hyper" => ServerKind::Hyper,
         _ => ServerKind::Roundtrip,
     };
-    let arms: Vec<Arm> = TODAY.into_iter().chain([DHTTP]).collect();
+    let short = arm(ServerKind::Prefork, 1, 3);
+    let arms: Vec<Arm> = TODAY.into_iter().chain([DHTTP, short]).collect();
     let Some(benchmarks) = benchmarks(&arms, measured)? else { return Ok(None) };
     Ok(match cell.label(0) {
         "closing-idle-ones-over-1-s" => {
-            let [few, short] = [arm(ServerKind::NginxFew, 15, 3), arm(kind, 1, 3)];
+            let closing = match kind {
+                ServerKind::Prefork => ServerKind::PreforkModified,
+                _ => ServerKind::NginxFew,
+            };
+            let [few, short] = [arm(closing, 15, 3), arm(kind, 1, 3)];
             throughput(benchmarks, few).zip(throughput(benchmarks, short)).map(|(few, short)| few / short)
         }
         claim => match claim.strip_suffix("-altruistic") {
@@ -228,6 +234,7 @@ pub fn draw_12(benchmarks: &BenchmarkResults) -> Option<String> {
         (solid("DHTTP", palette::ACCENT), DHTTP),
         (solid("prefork", palette::INK), arm(ServerKind::Prefork, 1, 3)),
         (dashed("prefork, early close", palette::INK), ALTRUISTIC),
+        (dashed("prefork, modified", palette::ORANGE), arm(ServerKind::PreforkModified, 15, 3)),
     ];
     let today = vec![
         (solid("DHTTP", palette::ACCENT), DHTTP),

@@ -296,6 +296,30 @@ mod tests {
     use super::*;
 
     #[test]
+    #[ignore = "runs two servers for half a minute: as root"]
+    fn paper_the_modified_prefork_server_is_as_fast_as_one_with_a_short_timeout() {
+        let run_of = |kind, idle_s| BenchmarkRun {
+            kind,
+            idle_s,
+            connections: 3,
+            closes_early: false,
+            how: Transport::Usual,
+            users: 1_000,
+        };
+        let benchmarks = [
+            run_of(ServerKind::Prefork, 1),
+            run_of(ServerKind::PreforkModified, 15),
+            run_of(ServerKind::Prefork, 15),
+        ];
+        let outcomes = run(&benchmarks, Preset::QUICK, &|_| ()).unwrap();
+        for (benchmark, outcome) in benchmarks.iter().zip(&outcomes) {
+            println!("{benchmark:?}: {outcome:?}");
+        }
+        let [short, modified, usual] = [0, 1, 2].map(|number| outcomes[number].per_second);
+        assert!(modified > 0.95 * short && modified > 1.5 * usual, "{modified} and {short}, {usual}");
+    }
+
+    #[test]
     #[ignore = "runs servers of others for some minutes: as root, with Apache and nginx"]
     fn all_servers_respond_to_the_papers_users() {
         let kinds = [

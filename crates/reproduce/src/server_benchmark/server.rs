@@ -17,6 +17,7 @@ use wire::Duration;
 
 use super::Error;
 use super::hosts::SERVER;
+use super::prefork::{self, PreforkConfig};
 use super::program::{self, Program};
 use super::transport::Transport;
 use super::{in_memory, quic};
@@ -24,8 +25,10 @@ use super::{in_memory, quic};
 /// A server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ServerKind {
-    /// Apache with a process for each connection, 200 of them, as in the paper.
+    /// Apache with a process for each connection, 200 of them, as in the paper; ours where it is not installed.
     Prefork,
+    /// Ours, as the paper's modified Apache: idle connections are closed while others wait.
+    PreforkModified,
     /// Today's Apache: idle connections take no thread, and are closed when threads run out.
     Event,
     /// nginx with capacity for every connection.
@@ -58,6 +61,7 @@ impl ServerKind {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Prefork => "Apache prefork",
+            Self::PreforkModified => "prefork, modified",
             Self::Event => "Apache event",
             Self::Nginx => "nginx",
             Self::NginxFew => "nginx, 328 connections",
@@ -71,13 +75,13 @@ impl ServerKind {
     /// Path of its program, if it needs one; `Err` if that is not installed.
     fn program(self) -> Result<Option<PathBuf>, Error> {
         let (places, package): (&[&str], _) = match self {
-            Self::Prefork | Self::Event => {
-                (&["/usr/sbin/apache2", "/usr/sbin/httpd", "/usr/local/sbin/httpd"], "apache2-bin")
-            }
+            // Ours takes the place of a missing Apache.
+            Self::Prefork => return Ok(program::found(&APACHE)),
+            Self::Event => (&APACHE, "apache2-bin"),
             Self::Nginx | Self::NginxFew => {
                 (&["/usr/sbin/nginx", "/usr/bin/nginx", "/usr/local/sbin/nginx"], "nginx-light")
             }
-            Self::Hyper | Self::Quinn | Self::Roundtrip | Self::Dhttp => return Ok(None),
+            Self::PreforkModified | Self::Hyper | Self::Quinn | Self::Roundtrip | Self::Dhttp => return Ok(None),
         };
         program::found(places).map(Some).ok_or(Error::NotInstalled { server: self.name(), package })
     }
@@ -169,6 +173,13 @@ fn begin(
     path: Option<PathBuf>,
 ) -> io::Result<StartedServer> {
     let idle = Duration::from_secs(options.idle_s);
+    let own_prefork = |closes_idle| {
+        let config = PreforkConfig { workers: WORKERS, backlog: BACKLOG, idle, closes_idle };
+        prefork::serve(address(), directory, config).map(|server| StartedServer::Threads(Box::new(server)))
+    };
+    if kind == ServerKind::Prefork && path.is_none() {
+        return own_prefork(false);
+    }
     let path = path.unwrap_or_default();
     let program = |words: &[&str], configuration: &dyn Fn(&Path) -> String| {
         Program::start(&path, words, configuration).map(StartedServer::Program)
@@ -177,6 +188,7 @@ fn begin(
         ServerKind::Prefork => {
             program(&["-D", "FOREGROUND", "-f"], &|own| apache(PREFORK, options, directory, own))
         }
+        ServerKind::PreforkModified => own_prefork(true),
         ServerKind::Event => {
             program(&["-D", "FOREGROUND", "-f"], &|own| apache(EVENT, options, directory, own))
         }
@@ -206,8 +218,14 @@ fn begin(
     }
 }
 
-/// 200 processes and a backlog of 128 together (`papers/dhttp#section-vi-b`).
+/// "The maximum number of concurrent clients of 200" (`papers/dhttp#section-vi-b`).
+const WORKERS: usize = 200;
+/// Maximum number of connections that wait for one of them.
+const BACKLOG: i32 = 128;
+/// Both together.
 const MAX_CONNECTIONS: usize = 328;
+/// Apache's usual paths.
+const APACHE: [&str; 3] = ["/usr/sbin/apache2", "/usr/sbin/httpd", "/usr/local/sbin/httpd"];
 
 /// Timeout until a server listens.
 const START_TIMEOUT_MS: u64 = 10_000;

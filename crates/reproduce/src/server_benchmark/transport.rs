@@ -39,6 +39,7 @@ impl Transport {
             (
                 _,
                 ServerKind::Prefork
+                | ServerKind::PreforkModified
                 | ServerKind::Event
                 | ServerKind::Nginx
                 | ServerKind::NginxFew

@@ -2,6 +2,7 @@
 //!
 //! Tables go to stdout; figures become files, whose names are printed on stderr.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -61,14 +62,18 @@ fn on_the_kernel(scenario: &Scenario, peers: Peers) -> Result<Option<KernelResul
     Ok(Some(KernelResult { row: measured.row(), processing }))
 }
 
-/// Runs the server benchmark; reports a server that is not installed.
-fn servers(benchmarks: &[BenchmarkRun], extent: Preset) -> Result<Option<Vec<Outcome>>, String> {
-    if let Some(missing) = benchmarks.iter().find_map(|benchmark| benchmark.kind.available().err()) {
-        eprintln!("{missing}");
-        return Ok(None);
-    }
-    let bar = runs(benchmarks.len());
-    let outcomes = benchmark_run::run(benchmarks, extent, &|over| bar.set_position(over as u64));
+/// Runs the server benchmark; reports the servers that are not installed, and leaves them out.
+fn servers(benchmarks: &[BenchmarkRun], extent: Preset) -> Result<Vec<Option<Outcome>>, String> {
+    let missing: BTreeSet<String> = benchmarks
+        .iter()
+        .filter_map(|benchmark| benchmark.kind.available().err())
+        .map(|missing| missing.to_string())
+        .collect();
+    missing.iter().for_each(|missing| eprintln!("{missing}"));
+    let is_installed = |benchmark: &BenchmarkRun| benchmark.kind.available().is_ok();
+    let installed: Vec<BenchmarkRun> = benchmarks.iter().copied().filter(is_installed).collect();
+    let bar = runs(installed.len());
+    let outcomes = benchmark_run::run(&installed, extent, &|over| bar.set_position(over as u64));
     bar.finish_and_clear();
     let outcomes = outcomes.map_err(|error| error.to_string())?;
     let latencies = outcomes.iter().filter(|outcome| outcome.latency_is_void).count();
@@ -80,7 +85,9 @@ fn servers(benchmarks: &[BenchmarkRun], extent: Preset) -> Result<Option<Vec<Out
              machine is busy"
         );
     }
-    Ok(Some(outcomes))
+    let mut outcomes = outcomes.into_iter();
+    let outcome = |benchmark: &BenchmarkRun| if is_installed(benchmark) { outcomes.next() } else { None };
+    Ok(benchmarks.iter().map(outcome).collect())
 }
 
 /// Runs users behind a bottleneck; reports a program that is not installed.
