@@ -3,6 +3,7 @@
 //! Concurrent runs share the host's CPUs and nothing else. A server's capacity is therefore derived from its own CPU
 //! time, never from idle time of this host.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -165,6 +166,25 @@ pub fn run(
     run_concurrently(encrypted, encrypted_beside(), &run_one)?;
     let outcomes = outcomes.into_inner().unwrap_or_default();
     Ok(outcomes.into_iter().flatten().collect())
+}
+
+/// Runs those whose server is installed; the others have no outcome, and `missing` gets the error of each server once.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_installed(
+    benchmarks: &[BenchmarkRun],
+    extent: Preset,
+    progress: &(dyn Fn(usize) + Sync),
+    missing: &dyn Fn(&Error),
+) -> Result<Vec<Option<Outcome>>, Error> {
+    let kinds: BTreeSet<ServerKind> = benchmarks.iter().map(|benchmark| benchmark.kind).collect();
+    kinds.iter().filter_map(|kind| kind.available().err()).for_each(|error| missing(&error));
+    let is_installed = |benchmark: &BenchmarkRun| benchmark.kind.available().is_ok();
+    let installed: Vec<BenchmarkRun> = benchmarks.iter().copied().filter(is_installed).collect();
+    let mut outcomes = run(&installed, extent, progress)?.into_iter();
+    let outcome = |benchmark: &BenchmarkRun| if is_installed(benchmark) { outcomes.next() } else { None };
+    Ok(benchmarks.iter().map(outcome).collect())
 }
 
 /// Runs these from the last to the first, at most `beside` concurrently, until one fails.

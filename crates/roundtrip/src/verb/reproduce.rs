@@ -2,7 +2,6 @@
 //!
 //! Tables go to stdout; figures become files, whose names are printed on stderr.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -64,20 +63,14 @@ fn on_the_kernel(scenario: &Scenario, peers: Peers) -> Result<Option<KernelResul
 
 /// Runs the server benchmark; reports the servers that are not installed, and leaves them out.
 fn servers(benchmarks: &[BenchmarkRun], extent: Preset) -> Result<Vec<Option<Outcome>>, String> {
-    let missing: BTreeSet<String> = benchmarks
-        .iter()
-        .filter_map(|benchmark| benchmark.kind.available().err())
-        .map(|missing| missing.to_string())
-        .collect();
-    missing.iter().for_each(|missing| eprintln!("{missing}"));
-    let is_installed = |benchmark: &BenchmarkRun| benchmark.kind.available().is_ok();
-    let installed: Vec<BenchmarkRun> = benchmarks.iter().copied().filter(is_installed).collect();
-    let bar = runs(installed.len());
-    let outcomes = benchmark_run::run(&installed, extent, &|over| bar.set_position(over as u64));
+    let bar = runs(benchmarks.len());
+    let missing = |missing: &_| eprintln!("{missing}");
+    let outcomes =
+        benchmark_run::run_installed(benchmarks, extent, &|over| bar.set_position(over as u64), &missing);
     bar.finish_and_clear();
     let outcomes = outcomes.map_err(|error| error.to_string())?;
-    let latencies = outcomes.iter().filter(|outcome| outcome.latency_is_void).count();
-    let throughputs = outcomes.iter().filter(|outcome| outcome.throughput_is_void).count();
+    let latencies = outcomes.iter().flatten().filter(|outcome| outcome.latency_is_void).count();
+    let throughputs = outcomes.iter().flatten().filter(|outcome| outcome.throughput_is_void).count();
     if latencies + throughputs > 0 {
         let all = outcomes.len();
         eprintln!(
@@ -85,9 +78,7 @@ fn servers(benchmarks: &[BenchmarkRun], extent: Preset) -> Result<Vec<Option<Out
              machine is busy"
         );
     }
-    let mut outcomes = outcomes.into_iter();
-    let outcome = |benchmark: &BenchmarkRun| if is_installed(benchmark) { outcomes.next() } else { None };
-    Ok(benchmarks.iter().map(outcome).collect())
+    Ok(outcomes)
 }
 
 /// Runs users behind a bottleneck; reports a program that is not installed.
