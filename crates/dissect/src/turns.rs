@@ -28,6 +28,8 @@ pub struct Turns {
     /// Number of responses on which the client acted, and on which it did not.
     acted: u16,
     ignored: u16,
+    /// Number of waits as long as those of a poll that the server holds until something happens.
+    held: u16,
     /// Number of times the server sent promptly after the client's data.
     prompt: u16,
     /// Number of waits after messages as short as an acknowledgement of what the server had sent.
@@ -64,7 +66,13 @@ impl Turns {
     /// Records that the server took a `wait` worth reporting, from `since` on, for something that is not proven to be a
     /// response.
     pub fn waits(&mut self, since: Time, wait: Duration) {
+        /// Interactive requests take less. A held poll lasts until an event, or a timeout of mostly 30 s (RFC 6202, section
+        /// 5.5).
+        const HELD: Duration = Duration::from_secs(5);
         self.terse = self.terse.saturating_add(u16::from(usize::from(self.length) < HEAD_BYTES));
+        if wait >= HELD {
+            self.is_held();
+        }
         let since = self.unproven.map_or(since, |before| before.since);
         self.unproven = Some(Unproven { since, wait });
     }
@@ -83,11 +91,17 @@ impl Turns {
 
     /// Returns whether the client mostly did not act on what it seemed to wait for (where it did, it was a
     /// coincidence), or the server never sent promptly after the client's data, or seldom after very short messages: then
-    /// the client may respond to the server, which sends by a timer or on events.
+    /// the client may respond to the server, which sends by a timer or on events. So may a server that takes several
+    /// seconds more than once: the client may poll, and the server respond on events.
     pub const fn are_doubtful(&self) -> bool {
         const FEW: u16 = 2;
         let are_replies = self.terse > FEW && self.terse > self.prompt;
-        self.ignored > self.acted || (self.acted > 0 && self.prompt == 0) || are_replies
+        self.held >= FEW || self.ignored > self.acted || (self.acted > 0 && self.prompt == 0) || are_replies
+    }
+
+    /// Records a wait so long that the server may have held the request until an event.
+    pub fn is_held(&mut self) {
+        self.held = self.held.saturating_add(1);
     }
 
     /// Records that the server sent promptly after the client's data.
@@ -209,6 +223,22 @@ mod tests {
             (responds(&cql(4, 7), &cql(0x84, 8)), responds(&cql(4, 7), &cql(0x84, 12))),
             (true, false)
         );
+    }
+
+    #[test]
+    fn requests_held_for_seconds_may_be_polls() {
+        let are_doubtful = |waits: [u64; 2]| {
+            let mut turns = Turns::default();
+            (0..3).for_each(|_| turns.is_prompt());
+            for (second, wait) in (0..).zip(waits) {
+                turns.requests(&[0; 100]);
+                turns.waits(Time::from_nanos(second), Duration::from_secs(wait));
+                assert_eq!(turns.acts(Some(Duration::from_millis(1))), None);
+            }
+            turns.are_doubtful()
+        };
+        assert!(!are_doubtful([2, 30]), "one slow request");
+        assert!(are_doubtful([20, 30]));
     }
 
     #[test]

@@ -106,6 +106,10 @@ impl Flow {
         };
         let is_push = gap.side == Side::Server && gap.continues() && matches!(gap.end, GapEnd::Data);
         self.has_pushed |= is_push && ruling.share == Share::Idle && !gap.is_control;
+        let is_turn = gap.side == Side::Server && gap.before == GapStart::Data(Side::Client);
+        if is_turn && ruling.share == Share::Idle && matches!(gap.end, GapEnd::Data) && !gap.is_control {
+            self.turns.is_held();
+        }
         self.spend(Share::RoundTrip, ruling.since.since(gap.from.at));
         let spent = gap.to.at.since(ruling.since);
         if ruling.share == Share::Unknown {
