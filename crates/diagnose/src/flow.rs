@@ -34,6 +34,7 @@ use core::net::{IpAddr, SocketAddr};
 
 use dissect::hosts::Hosts;
 use dissect::http::Conversation;
+use dissect::multipath::Multipath;
 use dissect::path::Path;
 use dissect::plot::Plot;
 use dissect::sender::{Sender, SequenceRelation};
@@ -97,10 +98,12 @@ pub(crate) struct Flow {
     is_within_dialogue: bool,
     /// Waits that the open window of the previous connection would have spared.
     reopened: Duration,
-    /// The last repair's cause, and the time up to which it already counts.
-    claimed: Option<(Cause, Time)>,
+    /// Time up to which repairs already count.
+    claimed: Time,
     /// Unusual events before the first SYN/ACK.
     opening: Option<Box<Opening>>,
+    /// Multipath TCP's options, if it has any.
+    multipath: Option<Box<Multipath>>,
     /// Whether only segments of the handshake were lost.
     is_opening_lost: bool,
     /// TLS handshake, while it is in the clear; whether no data was seen yet.
@@ -166,8 +169,9 @@ impl Flow {
             follows: None,
             is_within_dialogue: false,
             reopened: Duration::ZERO,
-            claimed: None,
+            claimed: Time::ZERO,
             opening: None,
+            multipath: None,
             is_opening_lost: false,
             tls: None,
             is_first_data: true,
@@ -271,6 +275,9 @@ impl Flow {
             end.late = end.clock.passed(segment.at, stamp.value);
             self.echoes(&segment, stamp);
         }
+        if let Some(option) = segment.options.multipath {
+            self.multipath.get_or_insert_default().saw(segment.from, option);
+        }
         self.lately.of_mut(segment.from).heard_at = Some(segment.at);
         if segment.has(Flags::RST) {
             self.reset(&segment);
@@ -329,6 +336,7 @@ impl Flow {
         end.sends_shorts |= may_be_held && end.sender.sends_short(start, segment.length());
         let order = end.sender.send(start, stop, mark, segment.identification, soon);
         end.sender.forget(self.keep.segments.into());
+        let is_again = matches!(order, SequenceRelation::Again(_));
         let kind = match order {
             SequenceRelation::New if segment.length() == 0 => GapEnd::Fin,
             SequenceRelation::New => {
@@ -346,7 +354,9 @@ impl Flow {
                 return;
             }
             // No side waits for a retransmitted FIN, nor for data after a reset.
-            SequenceRelation::Again(Some(_)) if segment.length() == 0 || self.is_reset => {
+            SequenceRelation::Again(Some(_)) | SequenceRelation::Filled(_)
+                if self.is_reset || (is_again && segment.length() == 0) =>
+            {
                 self.spend(Share::Closing, at.since(self.last.at));
                 self.before = GapStart::Ending;
                 self.moves_on(mark);
@@ -465,6 +475,9 @@ impl Flow {
         if self.is_answered_nearby() {
             self.findings.doubt_all(Cause::ServerThink, NEARBY);
         }
+        if self.multipath.as_ref().is_some_and(|multipath| multipath.is_split) {
+            SHARED.into_iter().for_each(|cause| self.findings.doubt_all(cause, SUBFLOW));
+        }
         [Side::Client, Side::Server].into_iter().for_each(|side| self.settle_course(side));
         self.was_opened_needlessly();
         self.settle_opening(hosts);
@@ -534,6 +547,19 @@ impl Flow {
     }
 }
 
+/// Causes that a subflow of Multipath TCP alone does not prove: the next data, the response or the acknowledgement may
+/// have taken another subflow, and all subflows share one window (RFC 8684, section 3.3.1).
+const SHARED: [Cause; 7] = [
+    Cause::ServerThink,
+    Cause::HeadOfLine,
+    Cause::Nagle,
+    Cause::NagleDelayedAck,
+    Cause::SlowStartRestart,
+    Cause::SendBufferLimited,
+    Cause::ReceiveWindowLimited,
+];
+const SUBFLOW: &str =
+    "; Multipath TCP: other subflows share the conversation, and what they carried does not show here";
 /// Reason to doubt times of a server that acknowledges too soon.
 const NEARBY: &str = "; the acknowledgements come too soon for a public address: a program nearby sends them, and the path \
                       beyond it may have taken this time";

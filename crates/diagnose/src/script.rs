@@ -15,6 +15,7 @@
 //! | `ts=N:M` | timestamps: the value and the echo |
 //! | `mss=N` | the MSS of a SYN; 1,460 without it |
 //! | `hex=...` | these bytes |
+//! | `mptcp=...` | an option of Multipath TCP with these bytes |
 //! | `bare` | it acknowledges nothing |
 //! | `lost` | it is seen near its sender and never arrives |
 //! | `twice` | it is captured twice |
@@ -56,6 +57,7 @@ struct ScriptLine {
     window: u16,
     mss: u16,
     stamps: Option<(u32, u32)>,
+    multipath: Vec<u8>,
     is_bare: bool,
     is_lost: bool,
     is_twice: bool,
@@ -168,6 +170,12 @@ impl Script<'_> {
     }
 }
 
+/// Returns the bytes of hexadecimal digits.
+fn bytes(digits: &str) -> Vec<u8> {
+    let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
+    (0..digits.len()).step_by(2).map(byte).collect()
+}
+
 /// Returns the bytes of a text with `\r\n` and `\xNN`.
 fn payload(text: &str) -> Vec<u8> {
     let text = text.trim_end_matches('\n').replace("\\r\\n", "\r\n");
@@ -198,6 +206,7 @@ impl ScriptLine {
             window: u16::MAX,
             mss: 1_460,
             stamps: None,
+            multipath: Vec::new(),
             is_bare: false,
             is_lost: false,
             is_twice: false,
@@ -215,10 +224,8 @@ impl ScriptLine {
                     read.sack = Some((from.parse().unwrap(), to.parse().unwrap()));
                 }
                 Some(("mss", mss)) => read.mss = mss.parse().unwrap(),
-                Some(("hex", digits)) => {
-                    let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
-                    read.payload = (0..digits.len()).step_by(2).map(byte).collect();
-                }
+                Some(("hex", digits)) => read.payload = bytes(digits),
+                Some(("mptcp", digits)) => read.multipath = bytes(digits),
                 Some(("win", window)) => read.window = window.parse().unwrap(),
                 Some(("ts", stamps)) => {
                     let (value, echo) = stamps.split_once(':').unwrap();
@@ -256,6 +263,9 @@ impl ScriptLine {
             options.push(TcpOption::Sack([sack, None, None, None]));
         }
         options.extend(self.stamps.map(|(value, echo)| TcpOption::Timestamps { value, echo }));
+        if !self.multipath.is_empty() {
+            options.push(TcpOption::Other { kind: 30, data: &self.multipath });
+        }
         let options = options.as_slice();
         // A client's SYN acknowledges nothing, whatever it has received before.
         let opens = self.flags.contains(Flags::SYN) && self.from == Side::Client;

@@ -10,6 +10,7 @@
 //! | [`path`], [`pace`] | where the capture was taken, and the round trips; the rate of the slowest link |
 //! | [`clock`], [`tick`] | TCP timestamps: when a segment was generated; the capture's clock, if it is coarse |
 //! | [`recent`] | packets that were captured twice |
+//! | [`multipath`] | whether other subflows share the conversation |
 //! | [`tls`], [`record`] | TLS: the handshake; records that close a connection |
 //! | [`http`], [`dhttp`] | messages and exchanges, where they can be read |
 //! | [`turns`] | whether a client waited for its server, where messages cannot be read |
@@ -43,6 +44,7 @@ pub mod hosts;
 pub mod http;
 mod mark;
 pub mod mss;
+pub mod multipath;
 pub mod pace;
 pub mod path;
 pub mod plot;

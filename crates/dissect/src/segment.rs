@@ -5,6 +5,7 @@ use wire::packet::{Flags, Packet, TcpOption, TcpSegment};
 
 use crate::Side;
 use crate::clock::Stamp;
+use crate::multipath::MultipathOption;
 
 /// One segment of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +41,8 @@ pub struct Options {
     pub sack: Option<(u32, u32)>,
     /// Whether a SACK option was cut off: nothing else follows timestamps except in a SYN.
     pub is_sack_cut: bool,
+    /// Multipath TCP.
+    pub multipath: Option<MultipathOption>,
 }
 
 impl<'a> Segment<'a> {
@@ -52,6 +55,9 @@ impl<'a> Segment<'a> {
                 TcpOption::WindowScale(bits) => options.window_scale = Some(bits.min(14)),
                 TcpOption::Timestamps { value, echo } => options.stamp = Some(Stamp { value, echo }),
                 TcpOption::Sack([first, _, _, _]) => options.sack = first,
+                TcpOption::Other { kind: MultipathOption::KIND, data } => {
+                    options.multipath = MultipathOption::read(data).or(options.multipath);
+                }
                 TcpOption::SackPermitted | TcpOption::Other { kind: _, data: _ } => {}
             }
         }

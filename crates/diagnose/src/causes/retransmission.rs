@@ -6,7 +6,7 @@
 //! has passed, it was a probe (RFC 8985, `tail-loss-probe`). A retransmitted SYN is the timer's. **Refuted by**: a
 //! second capture of the same packet (the same IP ID); reordered data (it arrives sooner than the sender could have
 //! detected a loss); data that was already acknowledged (needless); window and keep-alive probes; a FIN without data
-//! (no side waits for it); a SYN/ACK to a client that neither completes its handshake nor retransmits its SYN.
+//! (no side waits for it); anything after a reset; a SYN/ACK to a client that neither completes its handshake nor retransmits its SYN.
 
 use wire::Duration;
 
@@ -323,6 +323,7 @@ fn of_fast(gap: &Gap) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::cause::Describe as _;
     use crate::report::VantagePoint;
     use crate::script::{Script, opened};
     use crate::{Cause, Share};
@@ -503,6 +504,35 @@ mod tests {
             found.iter().any(|(cause, _)| *cause == Cause::RetransmissionTimeout)
         };
         assert_eq!((found(""), found("60 C rst")), (true, false));
+    }
+
+    #[test]
+    fn no_side_waits_for_a_hole_that_is_filled_after_a_reset() {
+        let found = |reset: &str| {
+            let lines = format!(
+                "30 C send=100\n45 S send=1460\n45.1 S send=1460 lost\n45.2 S send=1460\n60.2 C ack=1460\n60.3 C \
+                 ack=1460 sack=2920:4380\n60.4 C ack=1460 sack=2920:4380\n{reset}\n75.5 S seq=1460 send=1460\n91 C ack=4380"
+            );
+            let script = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) };
+            script.faults(VantagePoint::Client).iter().any(|(cause, _)| *cause == Cause::FastRetransmit)
+        };
+        assert_eq!((found(""), found("61 C rst")), (true, false));
+    }
+
+    /// Two losses of one flight are missing at the same time: the receiver waits once.
+    #[test]
+    fn losses_that_are_missing_together_cost_their_time_once() {
+        let lines = opened(
+            15.0,
+            "30 C send=100\n45 S send=1460\n45.1 S send=1460 missed\n45.2 S send=1460\n45.3 S send=1460 missed\n45.4 S \
+             send=1460\n60.2 C ack=1460\n60.3 C ack=1460 sack=2920:4380\n60.5 C ack=1460 sack=5840:7300\n60.6 C \
+             ack=1460 sack=5840:7300\n200 S seq=1460 send=1460\n215.1 C ack=4380 sack=5840:7300\n260 S seq=4380 \
+             send=1460\n275.1 C ack=7300",
+        );
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
+        let repairs = report.findings.iter().filter(|finding| finding.cause.about().is_fault);
+        let lost: f64 = repairs.map(|finding| finding.lost.as_millis_f64()).sum();
+        assert!((195.0..=215.0).contains(&lost), "{report:#?}");
     }
 
     #[test]

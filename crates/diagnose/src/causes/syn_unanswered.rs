@@ -4,7 +4,8 @@
 //! taken at the server (or on loopback, where nothing is lost): then the server had dropped the SYN. **Evidence**: the
 //! SYNs; an ICMP message about them; whether other connections to the same port, or other ports of the host, had
 //! responses meanwhile. **Refuted by**: a SYN/ACK that passed; acknowledgements or data of the client (the reply was
-//! not captured); a SYN sent only once.
+//! not captured); a SYN sent only once. The SYN of a further subflow of Multipath TCP (MP_JOIN) is of severity low: the
+//! connection goes on without it.
 //!
 //! A retransmitted SYN with a late response captured elsewhere may have been lost: that is `retransmission-timeout`.
 
@@ -58,6 +59,20 @@ mod tests {
         let report = script.diagnose(VantagePoint::Client);
         assert_eq!(script.faults(VantagePoint::Client), [(Cause::SynUnanswered, 7_000)]);
         assert!(report.findings[0].evidence.contains("4 times"), "{}", report.findings[0].evidence);
+    }
+
+    #[test]
+    fn subflow_that_is_never_opened_delays_no_side() {
+        let report = |option: &str| {
+            let lines = format!("0 C syn lost {option}\n1000 C reopen lost\n3000 C reopen lost");
+            Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client)
+        };
+        // MP_CAPABLE opens the connection itself; MP_JOIN adds a path to it.
+        assert!(report("mptcp=0081").is_worth_fixing());
+        let joining = report("mptcp=1001a1b2c3d4a1b2c3d4");
+        assert!(!joining.is_worth_fixing());
+        assert_eq!(joining.findings[0].cause, Cause::SynUnanswered);
+        assert!(joining.findings[0].evidence.contains("MP_JOIN"), "{}", joining.findings[0].evidence);
     }
 
     #[test]

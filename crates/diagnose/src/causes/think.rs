@@ -19,7 +19,8 @@
 //! handshake, the first response, or a client that acts promptly); refuted for all of a connection on which the server
 //! has pushed. Data after a short segment, except after the first frames of HTTP/2 or in HTTP/1; the third pause of a response (a
 //! stream, or paced), with those before; a public server that acknowledges within 2 ms to a private address (a program
-//! nearby does).
+//! nearby does); unreadable requests that take 5 s or more, twice (long polls); a connection that shares its conversation
+//! with other subflows of Multipath TCP.
 
 use wire::{Duration, Time};
 
@@ -477,6 +478,23 @@ mod tests {
         for place in EVERYWHERE {
             assert_eq!(of_server(&lines, place), [0_u64; 0], "{place:?}");
         }
+    }
+
+    /// The data sequence number of the second request skips: other data went over another subflow.
+    #[test]
+    fn what_other_subflows_carry_may_be_what_was_waited_for() {
+        let is_worth_fixing = |second: &str| {
+            let lines = format!(
+                "30 C mptcp=2004000003e80000000100648000 send=100\n45 S\n46 S send=500\n61 C\n70 C \
+                 mptcp=2004{second}0000006500648000 send=100\n85.1 S\n485 S send=500\n500 C\n501 C send=100\n516 S \
+                 send=100\n531 C fin\n546 S fin"
+            );
+            Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }
+                .diagnose(VantagePoint::Client)
+                .is_worth_fixing()
+        };
+        assert!(is_worth_fixing("0000044c"), "1,100 follows 1,000");
+        assert!(!is_worth_fixing("00000fa0"), "4,000 does not");
     }
 
     #[test]

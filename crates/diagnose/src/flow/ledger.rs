@@ -2,7 +2,7 @@
 
 use dissect::sender::Sender;
 use dissect::{Mark, Segment, Side};
-use wire::{Duration, Time};
+use wire::Duration;
 
 use crate::account::Share;
 use crate::cause::{Cause, Describe as _};
@@ -233,10 +233,8 @@ impl Flow {
     }
 
     fn find_as(&mut self, gap: &Gap, cause: Cause, ruling: &Ruling, evidence: impl Fn(&Gap) -> String) {
-        // A gap already reported for a repair of another kind is not counted twice.
-        let claimed =
-            self.claimed.filter(|(other, _)| *other != cause).map_or(Time::ZERO, |(_, until)| until);
-        let since = ruling.lost_since.map_or(ruling.since, |mark| mark.at.max(claimed));
+        // Time reported for another repair is not counted twice: losses of one flight are missing at the same time.
+        let since = ruling.lost_since.map_or(ruling.since, |mark| mark.at.max(self.claimed));
         let lost = gap.to.at.since(since);
         if lost >= LEAP || gap.to.at <= self.since {
             return;
@@ -246,7 +244,7 @@ impl Flow {
             return;
         }
         if matches!(gap.end, GapEnd::Repair(_)) {
-            self.claimed = Some((cause, gap.to.at));
+            self.claimed = gap.to.at;
         }
         self.findings.add(cause, lost, self.keep.findings.into(), || Finding {
             cause,

@@ -167,16 +167,33 @@ impl Flow {
         });
     }
 
+    /// Returns whether it was to join a Multipath TCP connection: that goes on over its other subflows.
+    fn is_joining(&self) -> bool {
+        self.multipath.as_ref().is_some_and(|multipath| multipath.is_joining)
+    }
+
+    fn joined(&self) -> &'static str {
+        if self.is_joining() {
+            "; it was to join a Multipath TCP connection (MP_JOIN), which goes on without it"
+        } else {
+            ""
+        }
+    }
+
     fn find_refused(&mut self, opening: &Opening, first: Mark, refusal: Mark) {
-        let severity = if opening.has_alternative { Severity::Low } else { Severity::High };
+        let is_spared = opening.has_alternative || self.is_joining();
+        let severity = if is_spared { Severity::Low } else { Severity::High };
         let alternative = if opening.has_alternative {
             "; the client was accepted at another address of the same port"
         } else {
             ""
         };
         let evidence = format!(
-            "{} answered the SYN (packet {}) with a reset (packet {}){alternative}",
-            self.server, first.frame, refusal.frame
+            "{} answered the SYN (packet {}) with a reset (packet {}){alternative}{}",
+            self.server,
+            first.frame,
+            refusal.frame,
+            self.joined()
         );
         self.find_opening(
             Cause::ConnectionRefused,
@@ -283,13 +300,16 @@ impl Flow {
         };
         let sent = if times == 1 { "was sent".to_owned() } else { format!("was sent {times} times") };
         let evidence = format!(
-            "the SYN to {} {sent} (packets {} to {}) and never answered; {why}",
-            self.server, first.frame, last.frame
+            "the SYN to {} {sent} (packets {} to {}) and never answered; {why}{}",
+            self.server,
+            first.frame,
+            last.frame,
+            self.joined()
         );
         let until = Mark { at: self.last_at, frame: last.frame };
         self.find_opening(
             Cause::SynUnanswered,
-            Severity::High,
+            if self.is_joining() { Severity::Low } else { Severity::High },
             first,
             until,
             vec![first.frame, last.frame],
