@@ -6,6 +6,8 @@
 //! | --- | --- |
 //! | (here) | [`Capture`]: one file, read and diagnosed |
 //! | [`reading`] | packets in, from any source |
+//! | `shard` | one part of the connections, diagnosed |
+//! | `parallel` | parts of a large capture on several threads |
 //! | [`live`] | packets as they pass, while a command runs |
 //! | [`isolated`] | a private network for a command |
 //! | [`kernel`] | the kernel's view of the sockets during a live capture |
@@ -51,8 +53,10 @@ pub mod kernel;
 pub mod live;
 pub mod oddity;
 pub mod open;
+mod parallel;
 pub mod reading;
 pub mod report;
+mod shard;
 pub mod skipped;
 pub mod sniffer;
 pub mod sockets;
@@ -60,6 +64,7 @@ pub mod span;
 pub mod verdict;
 pub mod watch;
 
+use std::num::NonZeroUsize;
 use std::path::Path;
 
 use diagnose::{Account, Doubts, FlowReport};
@@ -106,30 +111,35 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Reads the file `path` (or standard input, `-`) to its end, or up to damage.
+    /// Reads the file `path` (or standard input, `-`) to its end, or up to damage. Large captures are read by a thread
+    /// for each CPU.
     ///
     /// # Errors
     /// [`Error`] if the file cannot be read at all.
     pub fn read(path: &Path, filter: &Filter, is_plotted: bool) -> Result<Self, Error> {
-        let name = path.display().to_string();
+        let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        Self::read_with_threads(path, filter, is_plotted, threads)
+    }
+
+    /// As [`Capture::read`], on at most `threads` threads beside the one that reads; 0 or 1: on that one alone. The result
+    /// does not depend on it.
+    ///
+    /// # Errors
+    /// [`Error`] if the file cannot be read at all.
+    pub fn read_with_threads(
+        path: &Path,
+        filter: &Filter,
+        is_plotted: bool,
+        threads: usize,
+    ) -> Result<Self, Error> {
         let unreadable = |error: Unreadable| match error {
             Unreadable::Io(error) => Error::Unreadable { path: path.to_owned(), error },
             error => Error::NotACapture { path: path.to_owned(), error },
         };
         let source = open::open(path).map_err(|error| Error::Unreadable { path: path.to_owned(), error })?;
-        let mut reader = Reader::new(source).map_err(unreadable)?;
-        let mut reading = CaptureReader::new(name.clone(), filter, is_plotted);
-        let damage = loop {
-            match reader.read() {
-                Ok(Some(frame)) => reading.handle(&frame),
-                Ok(None) => break None,
-                Err(error) if reading.is_empty() => return Err(unreadable(error)),
-                Err(error) => break Some(error.to_string()),
-            }
-        };
-        let mut capture = reading.finish();
-        capture.damage = damage;
-        Ok(capture)
+        let reader = Reader::new(source).map_err(unreadable)?;
+        let reading = CaptureReader::new(path.display().to_string(), filter, is_plotted);
+        parallel::read(reader, reading, threads).map_err(unreadable)
     }
 
     /// Returns milliseconds since the first packet, as in Wireshark.

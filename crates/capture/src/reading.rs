@@ -4,26 +4,25 @@
 //! taken out of the diagnosis as they close, and with many connections less of each is retained: memory does not grow
 //! with the packets.
 
-use diagnose::table::Totals;
-use diagnose::{Account, Cause, Diagnosis, FlowReport, Options, PacketPosition};
+use diagnose::{Account, Cause, FlowReport, Options};
 use trace::capture::clock::{Clock, Verdict};
-use trace::capture::{Frame, LinkType, tunnel};
+use trace::capture::{Frame, LinkType};
 use wire::Time;
-use wire::packet::Packet;
 
 use crate::Capture;
 use crate::filter::Filter;
 use crate::kernel::KernelStats;
+use crate::shard::Shard;
 use crate::skipped::SkippedPackets;
 
 /// A diagnosis in progress.
 pub struct CaptureReader<'a> {
-    capture: Capture,
-    diagnosis: Diagnosis,
+    pub(crate) capture: Capture,
+    shard: Shard,
     filter: &'a Filter,
     is_plotted: bool,
     quiet: u64,
-    clock: Clock,
+    pub(crate) clock: Clock,
     /// A packet whose time is in doubt until the next one arrives.
     doubtful: Option<Box<DoubtfulPacket>>,
     /// Number of packets of an unsupported link type, and that type.
@@ -32,11 +31,25 @@ pub struct CaptureReader<'a> {
 }
 
 /// A packet held until the next one.
-struct DoubtfulPacket {
+#[derive(Debug)]
+pub(crate) struct DoubtfulPacket {
     number: u64,
     interface: u32,
     link: LinkType,
     bytes: Vec<u8>,
+}
+
+impl DoubtfulPacket {
+    pub(crate) fn new(frame: &Frame<'_>) -> Self {
+        let Frame { number, at: _, interface, link, bytes } = *frame;
+        Self { number, interface, link, bytes: bytes.to_vec() }
+    }
+
+    /// Returns the packet with the time that it gets.
+    pub(crate) fn frame(&self, at: Time) -> Frame<'_> {
+        let Self { number, interface, link, bytes } = self;
+        Frame { number: *number, at, interface: *interface, link: *link, bytes }
+    }
 }
 
 /// Number of connections from which on fewer findings of each are listed ...
@@ -66,7 +79,7 @@ impl<'a> CaptureReader<'a> {
         };
         Self {
             capture,
-            diagnosis: Diagnosis::default(),
+            shard: Shard::default(),
             filter,
             is_plotted,
             quiet: 0,
@@ -86,48 +99,42 @@ impl<'a> CaptureReader<'a> {
             }
             Verdict::Doubtful { before } => {
                 self.settle_doubtful(before);
-                let Frame { number, at: _, interface, link, bytes } = *frame;
-                self.doubtful =
-                    Some(Box::new(DoubtfulPacket { number, interface, link, bytes: bytes.to_vec() }));
+                self.doubtful = Some(Box::new(DoubtfulPacket::new(frame)));
             }
         }
     }
 
     fn settle_doubtful(&mut self, at: Option<Time>) {
         if let (Some(at), Some(doubtful)) = (at, self.doubtful.take()) {
-            let DoubtfulPacket { number, interface, link, bytes } = *doubtful;
-            self.pass(&Frame { number, at, interface, link, bytes: &bytes });
+            self.pass(&doubtful.frame(at));
         }
     }
 
     /// Diagnoses a packet whose time is valid.
     fn pass(&mut self, frame: &Frame<'_>) {
         if self.is_empty() {
+            self.shard = Shard::new(self.options(frame.at));
+        }
+        self.counts(frame);
+        self.shard.handle(frame);
+        while let Some(flow) = self.shard.poll() {
+            self.take(flow);
+        }
+    }
+
+    /// Returns the options of a capture that begins at `started`.
+    pub(crate) fn options(&self, started: Time) -> Options {
+        Options { is_plotted: self.is_plotted, since: self.filter.from(started) }
+    }
+
+    /// Counts a packet whose time is valid.
+    pub(crate) fn counts(&mut self, frame: &Frame<'_>) {
+        if self.is_empty() {
             self.capture.started = frame.at;
-            let since = self.filter.from(frame.at);
-            self.diagnosis = Diagnosis::new(Options { is_plotted: self.is_plotted, since });
         }
         self.capture.packets += 1;
         if let LinkType::Other(number) = frame.link {
             (self.unknown_links, self.unknown_link) = (self.unknown_links + 1, number);
-        }
-        match frame.ip().map(Packet::read) {
-            Some(Ok(packet)) => self.packet(frame, packet),
-            Some(Err(_)) => self.capture.unreadable += 1,
-            None => self.capture.skipped.frame(frame.link.content(frame.bytes)),
-        }
-        self.take();
-    }
-
-    fn packet(&mut self, frame: &Frame<'_>, packet: Packet<'_>) {
-        let (packet, outermost) = tunnel::innermost(packet);
-        let before = self.diagnosis.totals().followed();
-        let seen = PacketPosition { frame: frame.number, interface: frame.interface };
-        self.diagnosis.handle(frame.at, seen, &packet);
-        if self.diagnosis.totals().followed() == before {
-            self.capture.skipped.packet(&packet);
-        } else if let Some(tunnel) = outermost {
-            self.capture.skipped.unwrapped(tunnel);
         }
     }
 
@@ -140,11 +147,25 @@ impl<'a> CaptureReader<'a> {
     pub fn finish(mut self) -> Capture {
         let last = self.clock.end();
         self.settle_doubtful(last);
-        self.diagnosis.end();
-        self.take();
-        let Self { mut capture, diagnosis, quiet, clock, unknown_links, unknown_link, .. } = self;
+        let mut shard = std::mem::take(&mut self.shard);
+        shard.diagnosis.end();
+        while let Some(flow) = shard.poll() {
+            self.take(flow);
+        }
+        self.finish_with(&[shard])
+    }
+
+    /// Finishes the capture with the counts of its shards, whose reports were taken.
+    pub(crate) fn finish_with(self, shards: &[Shard]) -> Capture {
+        let Self { mut capture, quiet, clock, unknown_links, unknown_link, .. } = self;
         capture.flows.sort_by_key(|flow| (flow.started, flow.first_packet));
-        let Totals { evicted, beyond, .. } = diagnosis.totals();
+        let (mut evicted, mut beyond) = (0, 0);
+        for shard in shards {
+            capture.skipped.merge(&shard.skipped);
+            capture.unreadable += shard.unreadable;
+            let totals = shard.diagnosis.totals();
+            (evicted, beyond) = (evicted + totals.evicted, beyond + totals.beyond);
+        }
         let unlisted = quiet.saturating_sub(MAX_QUIET);
         let warnings = [
             (
@@ -185,25 +206,24 @@ impl<'a> CaptureReader<'a> {
         capture
     }
 
-    fn take(&mut self) {
-        while let Some(mut flow) = self.diagnosis.poll() {
-            let capture = &mut self.capture;
-            capture.connections += 1;
-            if !self.filter.wants(&flow, capture.started) {
-                continue;
+    /// Adds a finished connection, as far as it is selected and not too much.
+    pub(crate) fn take(&mut self, mut flow: FlowReport) {
+        let capture = &mut self.capture;
+        capture.connections += 1;
+        if !self.filter.wants(&flow, capture.started) {
+            return;
+        }
+        self.filter.narrow(&mut flow);
+        if capture.flows.len() >= MANY_FLOWS {
+            keep_the_worst(&mut flow);
+        }
+        self.quiet += u64::from(flow.findings.is_empty());
+        if flow.findings.is_empty() && self.quiet > MAX_QUIET {
+            if !flow.is_within_dialogue {
+                capture.left_out.merge(&flow.account);
             }
-            self.filter.narrow(&mut flow);
-            if capture.flows.len() >= MANY_FLOWS {
-                keep_the_worst(&mut flow);
-            }
-            self.quiet += u64::from(flow.findings.is_empty());
-            if flow.findings.is_empty() && self.quiet > MAX_QUIET {
-                if !flow.is_within_dialogue {
-                    capture.left_out.merge(&flow.account);
-                }
-            } else {
-                capture.flows.push(flow);
-            }
+        } else {
+            capture.flows.push(flow);
         }
     }
 }

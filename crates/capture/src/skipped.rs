@@ -43,6 +43,15 @@ impl SkippedPackets {
         *self.tunnels.entry(tunnel).or_default() += 1;
     }
 
+    /// Adds the counts of another part of the capture.
+    pub fn merge(&mut self, other: &Self) {
+        let Self { kinds, sealed, tunnels } = other;
+        for (own, other) in [(&mut self.kinds, kinds), (&mut self.sealed, sealed)] {
+            other.iter().for_each(|(kind, packets)| add(own, kind, *packets));
+        }
+        tunnels.iter().for_each(|(tunnel, packets)| *self.tunnels.entry(*tunnel).or_default() += packets);
+    }
+
     /// Returns all kinds, the most frequent first.
     pub fn by_kind(&self) -> Vec<(&str, u64)> {
         sorted(self.kinds.iter().chain(&self.sealed))
@@ -82,11 +91,15 @@ impl SkippedPackets {
 }
 
 fn count(kinds: &mut BTreeMap<String, u64>, kind: &str) {
+    add(kinds, kind, 1);
+}
+
+fn add(kinds: &mut BTreeMap<String, u64>, kind: &str, packets: u64) {
     let kind = if kinds.len() < MAX_KINDS || kinds.contains_key(kind) { kind } else { "other" };
     if let Some(count) = kinds.get_mut(kind) {
-        *count += 1;
+        *count += packets;
     } else {
-        kinds.insert(kind.to_owned(), 1);
+        kinds.insert(kind.to_owned(), packets);
     }
 }
 

@@ -29,7 +29,9 @@ pub(crate) struct Flows {
     places: Vec<HashSlot>,
     slots: Vec<Option<Box<Flow>>>,
     free: Vec<u32>,
-    /// Retention limits of each connection, by the number of connections.
+    /// Number of connections in other tables of the same capture.
+    others: usize,
+    /// Retention limits of each connection, by the number of connections in all tables.
     keep: Keep,
 }
 
@@ -71,6 +73,14 @@ fn number(socket: SocketAddr) -> u64 {
     }
 }
 
+/// Returns which of `shards` diagnoses follows the packets between two hosts, in either direction. What connections
+/// share, they share by pair of hosts: a client's habits with a server, and dialogues of DHTTP.
+pub fn shard_of(one: IpAddr, other: IpAddr, shards: usize) -> usize {
+    let number = |ip: IpAddr| number(SocketAddr::new(ip, 0));
+    let hash = mix(number(one).min(number(other)), number(one).max(number(other))) >> 32;
+    usize::try_from((hash * shards as u64) >> 32).unwrap_or_default()
+}
+
 /// Mixes both over all bits: the halves of a product of odd numbers without a pattern.
 const fn mix(one: u64, other: u64) -> u64 {
     const ONE: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -82,7 +92,8 @@ const fn mix(one: u64, other: u64) -> u64 {
 
 impl Default for Flows {
     fn default() -> Self {
-        Self { places: vec![EMPTY; MIN_SLOTS], slots: Vec::new(), free: Vec::new(), keep: Keep::among(0) }
+        let places = vec![EMPTY; MIN_SLOTS];
+        Self { places, slots: Vec::new(), free: Vec::new(), others: 0, keep: Keep::among(0) }
     }
 }
 
@@ -93,6 +104,12 @@ impl Flows {
 
     pub(crate) const fn keep(&self) -> Keep {
         self.keep
+    }
+
+    /// Sets the number of connections in other tables.
+    pub(crate) fn set_others(&mut self, others: usize) {
+        self.others = others;
+        self.keep = Keep::among(self.len() + others);
     }
 
     pub(crate) fn find(&self, key: &Key) -> Option<Slot> {
@@ -119,7 +136,7 @@ impl Flows {
         });
         self.slots[slot as usize] = Some(Box::new(flow));
         self.settle(HashSlot { hash: key.hash, slot });
-        self.keep = Keep::among(self.len());
+        self.keep = Keep::among(self.len() + self.others);
         (Slot(slot), given_up)
     }
 
@@ -142,7 +159,7 @@ impl Flows {
         }
         self.places[gap] = EMPTY;
         self.free.push(slot);
-        self.keep = Keep::among(self.len());
+        self.keep = Keep::among(self.len() + self.others);
         self.slots[slot as usize].take()
     }
 

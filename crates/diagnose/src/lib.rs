@@ -65,5 +65,6 @@ pub use cause::Cause;
 pub use dissect::{Side, plot, side};
 pub use doubt::{Doubt, Doubts};
 pub use finding::{Finding, Severity};
+pub use flows::shard_of;
 pub use report::FlowReport;
 pub use table::{Diagnosis, Options, PacketPosition};

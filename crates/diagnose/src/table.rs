@@ -38,6 +38,8 @@ pub struct Diagnosis {
     tick: Tick,
     /// Earliest time at which one of too many connections can have become idle.
     none_idle_before: Time,
+    /// Maximum number of connections, if other diagnoses of the same capture follow some, too.
+    limit: Option<usize>,
 }
 
 /// Data to retain.
@@ -140,9 +142,7 @@ impl Diagnosis {
         self.dialogues.segment(mark, packet, tcp);
         self.totals.segments += 1;
         self.release(now);
-        if tcp.flags.contains(Flags::SYN | Flags::ACK) {
-            self.accepted(source, now);
-        }
+        self.hears(source, now, tcp);
         let key = Key::of(source, destination);
         let slot = match self.flows.find(&key) {
             Some(slot) if self.is_reused(slot, now, seen, packet, tcp) => {
@@ -151,7 +151,7 @@ impl Diagnosis {
             }
             found => found,
         };
-        if slot.is_none() && self.flows.len() >= MAX_FLOWS && !self.evict(now) {
+        if slot.is_none() && self.flows.len() >= self.limit.unwrap_or(MAX_FLOWS) && !self.evict(now) {
             self.totals.beyond += 1;
             return;
         }
@@ -168,12 +168,66 @@ impl Diagnosis {
         self.pass(key, slot, now, seen, packet);
     }
 
+    /// Records the time of a packet that another diagnosis of the same capture handles ([`shard_of`](crate::shard_of)).
+    pub fn pass_time(&mut self, now: Time) {
+        self.tick.passed(now);
+    }
+
+    /// Handles a packet that another diagnosis follows, as far as it is evidence for this one's connections: it opens or
+    /// ends a connection, or reports a packet as undeliverable ([`Diagnosis::is_for_all`]).
+    pub fn notice(&mut self, now: Time, seen: PacketPosition, packet: &Packet<'_>) {
+        self.tick.passed(now);
+        match packet.transport {
+            Transport::Tcp(tcp) => {
+                if let Some((source, _)) = packet.sockets() {
+                    self.hears(source, now, tcp);
+                }
+            }
+            Transport::Other { .. } => self.undelivered(Mark { at: now, frame: seen.frame }, packet),
+            Transport::Udp(_) | Transport::Fragment => {}
+        }
+    }
+
+    /// Returns whether every diagnosis of a capture needs the packet.
+    pub fn is_for_all(packet: &Packet<'_>) -> bool {
+        match packet.transport {
+            Transport::Tcp(tcp) => {
+                let has = |flags| tcp.flags.contains(flags);
+                has(Flags::SYN | Flags::ACK) || has(Flags::FIN) || has(Flags::RST)
+            }
+            Transport::Other { .. } => true,
+            Transport::Udp(_) | Transport::Fragment => false,
+        }
+    }
+
+    /// Returns the number of connections that are followed now.
+    pub fn open_connections(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Divides the limits among the diagnoses of one capture: `open` has the number of connections that each followed
+    /// at some time, and this is the one at `index`. It may follow as many more as its part of what is left.
+    pub fn share(&mut self, open: &[usize], index: usize) {
+        let (all, own) = (open.iter().sum::<usize>(), open.get(index).copied().unwrap_or_default());
+        self.flows.set_others(all - own);
+        self.limit = Some(own + MAX_FLOWS.saturating_sub(all) / open.len().max(1));
+    }
+
     /// Handles a packet that reports another as undeliverable (ICMP).
     fn undelivered(&mut self, mark: Mark, packet: &Packet<'_>) {
         let Some(unreachable) = Unreachable::read(packet) else { return };
         let slot = self.flows.find(&Key::of(unreachable.source, unreachable.destination));
         if let Some(flow) = slot.and_then(|slot| self.flows.at(slot)) {
             flow.is_undelivered(mark, &unreachable);
+        }
+    }
+
+    /// Handles a packet that opens or ends a connection: its host is up.
+    fn hears(&mut self, source: SocketAddr, now: Time, tcp: TcpSegment<'_>) {
+        if tcp.flags.contains(Flags::SYN | Flags::ACK) {
+            self.accepted(source, now);
+        } else if tcp.flags.contains(Flags::FIN) || tcp.flags.contains(Flags::RST) {
+            self.hosts.heard(source.ip(), now);
         }
     }
 
@@ -228,7 +282,6 @@ impl Diagnosis {
         }
         if is_over && !was_over {
             self.over.push_back((now, key));
-            self.hosts.heard(server.ip(), now);
             if is_refused && self.refused.len() < MAX_REFUSED {
                 self.refused.push_back(RefusedConnection { at: now, port: server.port(), slot, frame });
             }

@@ -10,7 +10,7 @@ use wire::{Duration, Time};
 pub struct Hosts {
     /// For a server's port: the latest SYN/ACK.
     accepting: BTreeMap<SocketAddr, Time>,
-    /// For a host: the latest SYN/ACK or reset.
+    /// For a host: the latest SYN/ACK, FIN or reset.
     alive: BTreeMap<IpAddr, Time>,
 }
 

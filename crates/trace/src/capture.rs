@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | (here) | [`Reader`]: bytes in, [`Frame`]s out |
+//! | [`batch`] | many packets at a time |
 //! | `input` | a window over the bytes, with a limit |
 //! | `pcap` | the classic format, four byte orders and resolutions |
 //! | `pcapng` | blocks, sections, interfaces |
@@ -14,6 +15,7 @@
 //! against limits before anything is stored. Formats: <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-04.html>
 //! and <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html>.
 
+pub mod batch;
 pub mod clock;
 mod input;
 pub mod link;
@@ -26,6 +28,7 @@ use std::io::{self, Read};
 
 use wire::Time;
 
+use batch::{FrameBatch, FrameLocation};
 use input::Input;
 
 pub use link::LinkType;
@@ -59,6 +62,8 @@ pub struct Reader<R> {
     format: Format,
     frames: u64,
     last: Time,
+    /// The packet that no longer fitted the last batch.
+    next: Option<FrameLocation>,
 }
 
 #[derive(Debug)]
@@ -94,7 +99,7 @@ impl<R: Read> Reader<R> {
             [a, b, c, d] => Format::Pcap(pcap::Header::read([a, b, c, d], &mut input)?),
             _ => return Err(Unreadable::Empty),
         };
-        Ok(Self { input, format, frames: 0, last: Time::ZERO })
+        Ok(Self { input, format, frames: 0, last: Time::ZERO, next: None })
     }
 
     /// Returns the next packet; `None` at the end. After an error there are no more.
@@ -102,27 +107,58 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// Damage from here on: earlier packets are valid.
     pub fn read(&mut self) -> Result<Option<Frame<'_>>, Unreadable> {
+        let Some(FrameLocation { number, at, interface, link, start, end }) = self.locate()? else {
+            return Ok(None);
+        };
+        Ok(Some(Frame { number, at, interface, link, bytes: self.input.taken(start..end) }))
+    }
+
+    /// Replaces the packets of `batch` by the next ones, as many as its buffer holds. Returns whether there may be more.
+    /// Not to be mixed with [`Reader::read`].
+    ///
+    /// # Errors
+    /// Damage after the packets of this batch, which are valid.
+    pub fn read_batch(&mut self, batch: &mut FrameBatch) -> Result<bool, Unreadable> {
+        batch.frames.clear();
+        self.input.exchange_when_used(std::mem::take(&mut batch.bytes));
+        batch.frames.extend(self.next.take());
+        loop {
+            let located = self.locate();
+            match (self.input.used(), located) {
+                (None, Ok(Some(frame))) => batch.frames.push(frame),
+                // Nothing of interest was in that buffer.
+                (Some(used), Ok(Some(frame))) if batch.is_empty() => {
+                    batch.frames.push(frame);
+                    self.input.exchange_when_used(used);
+                }
+                (Some(used), Ok(Some(frame))) => {
+                    (batch.bytes, self.next) = (used, Some(frame));
+                    return Ok(true);
+                }
+                (used, end) => {
+                    batch.bytes = used.unwrap_or_else(|| self.input.take_buffer());
+                    return end.map(|_| false);
+                }
+            }
+        }
+    }
+
+    /// Locates the next packet in the window.
+    fn locate(&mut self) -> Result<Option<FrameLocation>, Unreadable> {
         let number = self.frames + 1;
         let located = match &mut self.format {
             Format::Pcap(header) => header.next(&mut self.input, number),
             Format::Pcapng(section) => section.next(&mut self.input, number),
             Format::Ended => Ok(None),
         };
-        match located {
-            Ok(Some(PacketLocation { at, interface, link, bytes })) => {
-                self.frames = number;
-                self.last = at.unwrap_or(self.last);
-                Ok(Some(Frame { number, at: self.last, interface, link, bytes: self.input.taken(bytes) }))
-            }
-            Ok(None) => {
-                self.format = Format::Ended;
-                Ok(None)
-            }
-            Err(error) => {
-                self.format = Format::Ended;
-                Err(error)
-            }
+        if let Ok(Some(PacketLocation { at, interface, link, bytes })) = located {
+            self.frames = number;
+            self.last = at.unwrap_or(self.last);
+            let (start, end) = (bytes.start, bytes.end);
+            return Ok(Some(FrameLocation { number, at: self.last, interface, link, start, end }));
         }
+        self.format = Format::Ended;
+        located.map(|_| None)
     }
 }
 
@@ -224,6 +260,63 @@ mod tests {
         assert_eq!(reader.read().unwrap().unwrap().at.as_nanos(), 1_700_000_000_123_456_790);
         assert!(reader.read().unwrap().is_none());
         assert!(reader.read().unwrap().is_none());
+    }
+
+    /// Returns one to seven bytes at a time.
+    struct Slow<'a>(&'a [u8]);
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            let length = (1 + self.0.len() % 7).min(into.len()).min(self.0.len());
+            into[..length].copy_from_slice(&self.0[..length]);
+            self.0 = &self.0[length..];
+            Ok(length)
+        }
+    }
+
+    /// Number, time and bytes of a packet.
+    type PacketCopy = (u64, u64, Vec<u8>);
+
+    /// Returns all packets, the sizes of the batches, and whether the capture is whole.
+    fn in_batches(read: impl Read) -> (Vec<PacketCopy>, Vec<usize>, bool) {
+        let mut reader = Reader::new(read).unwrap();
+        let (mut batch, mut frames, mut sizes) = (FrameBatch::default(), Vec::new(), Vec::new());
+        loop {
+            let end = reader.read_batch(&mut batch);
+            sizes.push(batch.len());
+            frames
+                .extend(batch.iter().map(|frame| (frame.number, frame.at.as_nanos(), frame.bytes.to_vec())));
+            match end {
+                Ok(true) => {}
+                Ok(false) => return (frames, sizes, true),
+                Err(_) => return (frames, sizes, false),
+            }
+        }
+    }
+
+    #[test]
+    fn batches_hold_the_same_packets_whatever_the_read_sizes() {
+        let mut out = writer::Writer::new(Vec::new(), "roundtrip", None).unwrap();
+        let interface = out.interface("client").unwrap();
+        let bytes: Vec<u8> = (0..=255).cycle().take(60_000).collect();
+        for number in 0..100 {
+            let bytes = &bytes[usize::try_from(number).unwrap()..][..(number * 7_919 % 59_000) as usize];
+            let at = Duration::from_nanos(number + 5);
+            out.packet(&writer::Packet { interface, at, bytes, original_length: 60_000, comment: None })
+                .unwrap();
+        }
+        let capture = out.finish().unwrap();
+        let mut reader = Reader::new(capture.as_slice()).unwrap();
+        let mut single = Vec::new();
+        while let Some(frame) = reader.read().unwrap() {
+            single.push((frame.number, frame.at.as_nanos(), frame.bytes.to_vec()));
+        }
+        assert_eq!(single.len(), 100);
+        let (frames, sizes, is_whole) = in_batches(capture.as_slice());
+        assert!(frames == single && is_whole && sizes.len() > 2, "{sizes:?}");
+        assert!(in_batches(Slow(&capture)) == (frames, sizes, true));
+        let (cut, _, is_whole) = in_batches(&capture[..capture.len() - 9]);
+        assert!(cut == single[..99] && !is_whole);
     }
 
     #[test]

@@ -12,6 +12,14 @@ pub(super) struct Input<R> {
     buffer: Vec<u8>,
     /// Buffered bytes that have not been taken.
     waiting: Range<usize>,
+    /// Takes the place of the buffer, with what is waiting there, instead of reusing it.
+    spare: Option<Vec<u8>>,
+    /// The buffer that was replaced.
+    used: Option<Vec<u8>>,
+    /// Whether buffers are filled completely, so that their contents do not depend on the sizes of reads.
+    fills: bool,
+    /// A read error, to be returned when the bytes before it are taken.
+    failed: Option<io::Error>,
 }
 
 /// Bytes per read.
@@ -19,7 +27,15 @@ const AHEAD: usize = 1 << 18;
 
 impl<R: Read> Input<R> {
     pub(super) fn new(read: R) -> Self {
-        Self { read, buffer: vec![0; AHEAD], waiting: 0..0 }
+        Self {
+            read,
+            buffer: vec![0; AHEAD],
+            waiting: 0..0,
+            spare: None,
+            used: None,
+            fills: false,
+            failed: None,
+        }
     }
 
     /// Returns the next `length` bytes, without taking them; `None` if there are fewer.
@@ -46,6 +62,22 @@ impl<R: Read> Input<R> {
         self.buffer.get(place).unwrap_or_default()
     }
 
+    /// Exchanges the buffer for `spare` when it is used up; its bytes then remain valid in [`Input::used`].
+    pub(super) fn exchange_when_used(&mut self, spare: Vec<u8>) {
+        (self.spare, self.fills) = (Some(spare), true);
+    }
+
+    /// Takes the buffer that was used up since the last call, if one was.
+    pub(super) fn used(&mut self) -> Option<Vec<u8>> {
+        self.used.take()
+    }
+
+    /// Takes the current buffer: nothing more is read.
+    pub(super) fn take_buffer(&mut self) -> Vec<u8> {
+        self.waiting = 0..0;
+        std::mem::take(&mut self.buffer)
+    }
+
     /// Skips any number of bytes; false if there are fewer.
     pub(super) fn skip(&mut self, mut length: u64) -> io::Result<bool> {
         loop {
@@ -68,17 +100,31 @@ impl<R: Read> Input<R> {
 
     /// Reads until `length` bytes are buffered; false if there are fewer.
     fn fill(&mut self, length: usize) -> io::Result<bool> {
-        self.buffer.copy_within(self.waiting.clone(), 0);
+        if let Some(mut spare) = self.spare.take() {
+            spare.resize(spare.len().max(AHEAD).max(self.waiting.len()), 0);
+            spare[..self.waiting.len()].copy_from_slice(&self.buffer[self.waiting.clone()]);
+            self.used = Some(std::mem::replace(&mut self.buffer, spare));
+        } else {
+            self.buffer.copy_within(self.waiting.clone(), 0);
+        }
         self.waiting = 0..self.waiting.len();
         if self.buffer.len() < length {
             self.buffer.resize(length, 0);
         }
-        while self.waiting.len() < length {
+        let enough = if self.fills { self.buffer.len() } else { length };
+        while self.waiting.len() < enough {
+            if let Some(error) = self.failed.take_if(|_| self.waiting.len() < length) {
+                return Err(error);
+            }
             match self.read.read(&mut self.buffer[self.waiting.end..]) {
-                Ok(0) => return Ok(false),
+                Ok(0) => return Ok(self.waiting.len() >= length),
                 Ok(more) => self.waiting.end += more.min(self.buffer.len() - self.waiting.end),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Err(error) if self.waiting.len() < length => return Err(error),
+                Err(error) => {
+                    self.failed = Some(error);
+                    return Ok(true);
+                }
             }
         }
         Ok(true)

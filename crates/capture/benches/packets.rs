@@ -1,12 +1,11 @@
-//! Packets diagnosed per second, and peak memory: `cargo bench -p roundtrip-diagnose`.
+//! Packets diagnosed per second, and peak memory: `cargo bench -p roundtrip-capture --bench packets`.
 //!
 //! A million packets in a pcap file: downloads over kept-alive HTTP, on few and on many concurrent connections, read as
-//! the command line reads them. For comparison, tshark and tcptrace read the same file in the same run, where they are
-//! installed. Each runs in a process of its own, so that the memory is its own. Prints medians, by the wall clock and
-//! per second of CPU time, which other load disturbs less. Not an assertion: timings never fail a test. `cargo bench -p
-//! roundtrip-diagnose -- 10000` runs the shapes of one width.
-
-extern crate roundtrip_diagnose as diagnose;
+//! the command line reads them, on one thread and on two. The floor is the same without diagnosis: packets read and their
+//! headers parsed. Where they are installed, tcptrace and tshark read the same file. Each run is a process of its own, so
+//! that the memory is its own. Prints medians, per second and per second of CPU time, which other load disturbs less. Not
+//! an assertion: timings never fail a test. With `-- 10000`, only the shapes of that width; with `-- large`, a capture of
+//! 3 GB in 1 GB of address space.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -15,7 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use diagnose::{Diagnosis, Options, PacketPosition};
+use roundtrip_capture::Capture;
+use roundtrip_capture::filter::Filter;
 use trace::capture::{Reader, tunnel};
 use wire::packet::{Flags, Packet, TcpBuilder, TcpOption};
 
@@ -27,52 +27,78 @@ const SHAPES: [(u32, u32); 7] =
     [(1, 1), (10, 1), (100, 1), (1_000, 1), (10_000, 1), (10_000, 8), (100_000, 1)];
 /// The argument that makes this process the measured one.
 const MEASURED: &str = "--measured";
+/// The argument for a capture larger than memory, its packets, and the limit in KiB.
+const LARGE: (&str, u32, &str) = ("large", 3_000_000, "1048576");
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
-    if let [word, file] = arguments.as_slice()
+    if let [word, threads, file] = arguments.as_slice()
         && word == MEASURED
     {
-        return diagnose(Path::new(file));
+        return measured(threads, Path::new(file));
+    }
+    println!("| connections (in turn) | program | M packets/CPU-s | M packets/s | peak memory |");
+    println!("| --- | --- | --- | --- | --- |");
+    if arguments.iter().any(|word| word == LARGE.0) {
+        let limited = |threads| {
+            ["sh", "-c", "ulimit -v $0; exec \"$@\"", LARGE.2]
+                .map(PathBuf::from)
+                .into_iter()
+                .chain(own(threads))
+        };
+        let programs =
+            [("1 thread, 1 GB of memory", limited("1")), ("2 threads, 1 GB of memory", limited("2"))];
+        return row(
+            (1_000, 1),
+            LARGE.1,
+            programs.map(|(name, command)| (name, 1, command.collect())).to_vec(),
+        );
     }
     let requested: Vec<u32> = arguments.iter().filter_map(|word| word.parse().ok()).collect();
-    let is_asked = |(connections, _): &(u32, u32)| requested.is_empty() || requested.contains(connections);
-    for (connections, turn) in SHAPES.into_iter().filter(is_asked) {
-        let file = std::env::temp_dir().join(format!("roundtrip-bench-{}.pcap", std::process::id()));
-        write(connections, turn, &file).expect("the file of the benchmark can be written");
-        println!("{connections} connections at once, {turn} packets of one at a time, {PACKETS} packets");
-        for (name, rounds, command) in programs(&file) {
-            let mut runs: Vec<Run> = (0..rounds).map_while(|_| run(&command)).collect();
-            runs.sort_by_key(|run| run.elapsed);
-            let Some(median) = runs.get(runs.len() / 2).copied() else {
-                println!("  {name:<32} is not installed");
-                continue;
-            };
-            let rate = |time: Duration| f64::from(PACKETS) / time.as_secs_f64() / 1e6;
-            let (elapsed, peak) = (rate(median.elapsed), median.peak_kib / 1_024);
-            runs.sort_by_key(|run| run.spent);
-            let spent = runs.get(runs.len() / 2).map_or(0.0, |run| rate(run.spent));
-            println!(
-                "  {name:<32} {elapsed:>6.3} M packets/s, {spent:>6.3} M packets/s of a processor  {peak:>5} MB"
-            );
-        }
-        let _ = std::fs::remove_file(file);
+    let is_requested =
+        |(connections, _): &(u32, u32)| requested.is_empty() || requested.contains(connections);
+    for shape in SHAPES.into_iter().filter(is_requested) {
+        row(shape, PACKETS, programs());
     }
 }
 
-/// Programs to run: name, number of runs, and arguments.
-fn programs(file: &Path) -> Vec<(&'static str, usize, Vec<PathBuf>)> {
+fn row(shape: (u32, u32), packets: u32, programs: Vec<(&str, usize, Vec<PathBuf>)>) {
+    let (connections, turn) = shape;
+    let file = std::env::temp_dir().join(format!("roundtrip-bench-{}.pcap", std::process::id()));
+    write(connections, turn, packets, &file).expect("the file of the benchmark can be written");
+    for (name, rounds, mut command) in programs {
+        command.push(file.clone());
+        let mut runs: Vec<Run> = (0..rounds).map_while(|_| run(&command)).collect();
+        runs.sort_by_key(|run| run.elapsed);
+        let Some(median) = runs.get(runs.len() / 2).copied() else {
+            println!("| {connections} ({turn}) | {name} | not installed | | |");
+            continue;
+        };
+        let rate = |time: Duration| f64::from(packets) / time.as_secs_f64() / 1e6;
+        let (elapsed, peak) = (rate(median.elapsed), median.peak_kib / 1_024);
+        runs.sort_by_key(|run| run.spent);
+        let spent = runs.get(runs.len() / 2).map_or(0.0, |run| rate(run.spent));
+        println!("| {connections} ({turn}) | {name} | {spent:.2} | {elapsed:.2} | {peak} MB |");
+    }
+    let _ = std::fs::remove_file(file);
+}
+
+/// The command that measures this program on `threads` threads; 0: the floor.
+fn own(threads: &str) -> Vec<PathBuf> {
     let own = std::env::current_exe().expect("a program knows its own file");
+    vec![own, MEASURED.into(), threads.into()]
+}
+
+/// Programs to run: name, number of runs, and arguments.
+fn programs() -> Vec<(&'static str, usize, Vec<PathBuf>)> {
     let words = |words: &[&str]| words.iter().map(PathBuf::from).collect::<Vec<_>>();
-    let with = |mut command: Vec<PathBuf>| {
-        command.push(file.to_owned());
-        command
-    };
     vec![
-        ("roundtrip, full diagnosis", ROUNDS, vec![own, MEASURED.into(), file.to_owned()]),
-        ("tcptrace -n -l", ROUNDS, with(words(&["tcptrace", "-n", "-l"]))),
+        ("floor: read and parse", ROUNDS, own("0")),
+        ("1 thread", ROUNDS, own("1")),
+        ("2 threads", ROUNDS, own("2")),
+        ("tcptrace -n -l", ROUNDS, words(&["tcptrace", "-n", "-l"])),
         // One run only, because it takes long.
-        ("tshark -q -z conv,tcp", 1, with(words(&["tshark", "-q", "-z", "conv,tcp", "-r"]))),
+        ("tshark -q -z conv,tcp", 1, words(&["tshark", "-q", "-z", "conv,tcp", "-r"])),
     ]
 }
 
@@ -118,26 +144,21 @@ fn peak_kib(process: u32) -> u64 {
 }
 
 /// The measured work.
-fn diagnose(file: &Path) {
-    let mut reader = Reader::new(File::open(file).expect("it was just written")).expect("it is a capture");
-    let mut diagnosis = Diagnosis::new(Options::default());
-    while let Some(frame) = reader.read().expect("it is whole") {
-        if let Some(Ok(packet)) = frame.ip().map(Packet::read) {
-            let (packet, _) = tunnel::innermost(packet);
-            diagnosis.handle(frame.at, PacketPosition { frame: frame.number, interface: 0 }, &packet);
-        }
-        while let Some(report) = diagnosis.poll() {
-            black_box(report);
-        }
+fn measured(threads: &str, file: &Path) {
+    let threads = threads.parse().expect("a number of threads");
+    if threads > 0 {
+        let capture = Capture::read_with_threads(file, &Filter::default(), false, threads);
+        black_box(capture.expect("it was just written"));
+        return;
     }
-    diagnosis.end();
-    while let Some(report) = diagnosis.poll() {
-        black_box(report);
+    let mut reader = Reader::new(File::open(file).expect("it was just written")).expect("it is a capture");
+    while let Some(frame) = reader.read().expect("it is whole") {
+        black_box(frame.ip().map(Packet::read).and_then(Result::ok).map(tunnel::innermost));
     }
 }
 
 /// Writes responses of 30 segments, every second one acknowledged, repeatedly; connections take turns.
-fn write(connections: u32, turn: u32, file: &Path) -> std::io::Result<()> {
+fn write(connections: u32, turn: u32, packets: u32, file: &Path) -> std::io::Result<()> {
     let mut capture = BufWriter::new(File::create(file)?);
     let head = [0xa1b2_3c4d_u32, 0x0002_0004, 0, 0, 0xffff, 101];
     capture.write_all(&head.map(u32::to_be_bytes).concat())?;
@@ -145,7 +166,7 @@ fn write(connections: u32, turn: u32, file: &Path) -> std::io::Result<()> {
     let request = b"GET /object HTTP/1.1\r\nHost: server\r\n\r\n";
     let response = b"HTTP/1.1 200 OK\r\nContent-Length: 43758\r\n\r\n";
     let mut packet = Vec::new();
-    for number in 0..PACKETS {
+    for number in 0..packets {
         let index = number / turn % connections;
         let (sent, answered, step) = &mut places[index as usize];
         let [_, b, c, d] = index.to_be_bytes();

@@ -1,0 +1,62 @@
+//! One part of a capture's connections: packets in, reports of finished connections out.
+//!
+//! A small capture has one shard. A large one has several, for threads (`parallel`); each handles the packets between some
+//! pairs of hosts.
+
+use diagnose::{Diagnosis, FlowReport, Options, PacketPosition};
+use trace::capture::{Frame, tunnel};
+use wire::packet::Packet;
+
+use crate::skipped::SkippedPackets;
+
+/// A diagnosis, and counts of the packets that are not part of it.
+#[derive(Debug, Default)]
+pub(crate) struct Shard {
+    pub(crate) diagnosis: Diagnosis,
+    pub(crate) skipped: SkippedPackets,
+    /// Number of IP packets that cannot be read.
+    pub(crate) unreadable: u64,
+}
+
+impl Shard {
+    pub(crate) fn new(options: Options) -> Self {
+        Self { diagnosis: Diagnosis::new(options), ..Self::default() }
+    }
+
+    /// Handles a packet of this shard.
+    pub(crate) fn handle(&mut self, frame: &Frame<'_>) {
+        match frame.ip().map(Packet::read) {
+            Some(Ok(packet)) => self.packet(frame, packet),
+            Some(Err(_)) => self.unreadable += 1,
+            None => self.skipped.frame(frame.link.content(frame.bytes)),
+        }
+    }
+
+    fn packet(&mut self, frame: &Frame<'_>, packet: Packet<'_>) {
+        let (packet, outermost) = tunnel::innermost(packet);
+        let before = self.diagnosis.totals().followed();
+        self.diagnosis.handle(frame.at, position(frame), &packet);
+        if self.diagnosis.totals().followed() == before {
+            self.skipped.packet(&packet);
+        } else if let Some(tunnel) = outermost {
+            self.skipped.unwrapped(tunnel);
+        }
+    }
+
+    /// Handles a packet of another shard that is evidence for this one's connections.
+    pub(crate) fn notice(&mut self, frame: &Frame<'_>) {
+        if let Some(Ok(packet)) = frame.ip().map(Packet::read) {
+            let (packet, _) = tunnel::innermost(packet);
+            self.diagnosis.notice(frame.at, position(frame), &packet);
+        }
+    }
+
+    /// Returns the report of a finished connection, if there is one.
+    pub(crate) fn poll(&mut self) -> Option<FlowReport> {
+        self.diagnosis.poll()
+    }
+}
+
+fn position(frame: &Frame<'_>) -> PacketPosition {
+    PacketPosition { frame: frame.number, interface: frame.interface }
+}

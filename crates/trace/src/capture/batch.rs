@@ -1,0 +1,49 @@
+//! Many packets at a time, in a buffer that the caller owns: packets to be handled by other threads.
+//!
+//! The window over the source is exchanged for an empty one when it is used up. No packet is copied, except the part of
+//! one that does not fit.
+
+use wire::Time;
+
+use super::{Frame, LinkType};
+
+/// Successive packets of a capture.
+#[derive(Debug, Default)]
+pub struct FrameBatch {
+    pub(super) bytes: Vec<u8>,
+    pub(super) frames: Vec<FrameLocation>,
+}
+
+/// A packet of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FrameLocation {
+    pub(super) number: u64,
+    pub(super) at: Time,
+    pub(super) interface: u32,
+    pub(super) link: LinkType,
+    pub(super) start: usize,
+    pub(super) end: usize,
+}
+
+impl FrameBatch {
+    /// Returns the number of packets.
+    pub fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Returns whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// Returns the packet at `index`.
+    pub fn get(&self, index: usize) -> Option<Frame<'_>> {
+        let FrameLocation { number, at, interface, link, start, end } = *self.frames.get(index)?;
+        Some(Frame { number, at, interface, link, bytes: self.bytes.get(start..end)? })
+    }
+
+    /// Iterates over the packets.
+    pub fn iter(&self) -> impl Iterator<Item = Frame<'_>> {
+        (0..self.len()).filter_map(|index| self.get(index))
+    }
+}
