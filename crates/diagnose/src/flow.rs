@@ -98,8 +98,8 @@ pub(crate) struct Flow {
     is_within_dialogue: bool,
     /// Waits that the open window of the previous connection would have spared.
     reopened: Duration,
-    /// Time up to which repairs already count.
-    claimed: Time,
+    /// The last repair's cause, and the time up to which repairs already count.
+    claimed: (Option<Cause>, Time),
     /// Unusual events before the first SYN/ACK.
     opening: Option<Box<Opening>>,
     /// Multipath TCP's options, if it has any.
@@ -169,7 +169,7 @@ impl Flow {
             follows: None,
             is_within_dialogue: false,
             reopened: Duration::ZERO,
-            claimed: Time::ZERO,
+            claimed: (None, Time::ZERO),
             opening: None,
             multipath: None,
             is_opening_lost: false,

@@ -234,8 +234,13 @@ impl Flow {
 
     fn find_as(&mut self, gap: &Gap, cause: Cause, ruling: &Ruling, evidence: impl Fn(&Gap) -> String) {
         // Time reported for another repair is not counted twice: losses of one flight are missing at the same time.
-        let since = ruling.lost_since.map_or(ruling.since, |mark| mark.at.max(self.claimed));
+        let (other, until) = self.claimed;
+        let missing = ruling.lost_since.map_or(ruling.since, |mark| mark.at);
+        let since = if ruling.lost_since.is_some() { missing.max(until) } else { missing };
         let lost = gap.to.at.since(since);
+        // It is as severe as all of the repair that it continues.
+        let severity =
+            Severity::of(cause, if other == Some(cause) { gap.to.at.since(missing) } else { lost });
         if lost >= LEAP || gap.to.at <= self.since {
             return;
         }
@@ -244,11 +249,11 @@ impl Flow {
             return;
         }
         if matches!(gap.end, GapEnd::Repair(_)) {
-            self.claimed = gap.to.at;
+            self.claimed = (Some(cause), gap.to.at);
         }
         self.findings.add(cause, lost, self.keep.findings.into(), || Finding {
             cause,
-            severity: Severity::of(cause, lost).when(ruling.confidence),
+            severity: severity.when(ruling.confidence),
             confidence: ruling.confidence,
             side: gap.side,
             at: since,
