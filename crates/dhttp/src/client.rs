@@ -51,7 +51,7 @@ use race::Race;
 
 pub use exchange::{Event, Exchange, Via};
 pub use known_servers::{DamagedLine, KnownServers};
-pub use known_servers_file::DamagedFile;
+pub use known_servers_file::{DamagedFile, ServersFile};
 pub use note::Note;
 
 /// Configuration of a client.

@@ -125,6 +125,22 @@ pub enum Validation {
     },
 }
 
+impl Validation {
+    /// Sets the number of responses for an address without a token ([`LimiterConfig::of_responses`]).
+    pub fn limit_responses(&mut self, count: usize) {
+        if let Self::Tokens { factor: _, lifetime: _, limiter, rate: _ } = self {
+            *limiter = limiter.of_responses(u32::try_from(count).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// Sets the burst of bytes for an address with a token ([`LimiterConfig::of_address`]).
+    pub fn limit_bytes(&mut self, bytes: u64) {
+        if let Self::Tokens { factor: _, lifetime: _, limiter: _, rate } = self {
+            *rate = rate.of_address(bytes);
+        }
+    }
+}
+
 impl ServerConfig {
     /// Returns this configuration with an extension turned on or off.
     #[must_use]

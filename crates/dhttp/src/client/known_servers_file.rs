@@ -77,6 +77,51 @@ impl KnownServers {
     }
 }
 
+/// A file of servers in the user's cache directory. Tokens are valid for one TCP port, so programs that run all the time do not
+/// share theirs. It is a cache: a failure to read or write it is ignored.
+#[derive(Clone, Copy, Debug)]
+pub enum ServersFile {
+    /// That of `get` and `gateway`.
+    Programs,
+    /// That of `cache --intercept`.
+    Interception,
+}
+
+impl ServersFile {
+    /// Returns the servers of earlier runs.
+    ///
+    /// # Errors
+    /// A damaged file, which has been renamed.
+    pub fn load(self) -> Result<KnownServers, DamagedFile> {
+        self.path().map_or_else(|| Ok(KnownServers::default()), |path| KnownServers::load(&path))
+    }
+
+    /// Writes the servers to the file, if they changed.
+    pub fn save(self, before: &KnownServers, now: &KnownServers) {
+        if let Some(path) = self.path().filter(|_| before != now) {
+            let _ = path.parent().map(fs::create_dir_all);
+            let _ = now.save(&path);
+        }
+    }
+
+    /// Returns its directory, created if it does not exist.
+    pub fn directory(self) -> Option<PathBuf> {
+        let directory = self.path()?.parent()?.to_owned();
+        let _ = fs::create_dir_all(&directory);
+        Some(directory)
+    }
+
+    fn path(self) -> Option<PathBuf> {
+        let name = match self {
+            Self::Programs => "dhttp-servers",
+            Self::Interception => "dhttp-servers-of-cache",
+        };
+        let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let folder = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
+        Some(folder.join("roundtrip").join(name))
+    }
+}
+
 fn read(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;

@@ -3,7 +3,6 @@
 //! Not what they do: that is for `dhttp` and `dhttp_proxy`.
 
 use dhttp::ServerConfig;
-use dhttp_proto::server::Validation;
 use dhttp_proxy::GatewayConfig;
 use quantity::names::Quoted;
 use scenario::dhttp::{Parameters, SERVER_PARAMETERS};
@@ -13,8 +12,6 @@ use crate::failure::Failure;
 
 const NAMES: &str = "connections, client-connections, body, client-bodies, bodies, min-rate, tokenless-responses, token-bytes, datagram, loss, idle, \
                      opened-connections, client-opened-connections";
-/// Minimum burst of a client with a token.
-const MIN_TOKEN_BYTES: u64 = 16 << 10;
 const GATEWAY_NAMES: &str = "connections, client-connections, min-rate";
 
 /// The configuration with these limits; later ones win.
@@ -46,21 +43,11 @@ fn one(mut config: ServerConfig, text: &str) -> Result<ServerConfig, Failure> {
         "client-bodies" => clients.body_bytes = limit.bytes()?,
         "bodies" => clients.total_body_bytes = limit.bytes()?,
         "min-rate" => clients.min_read_rate = limit.bytes()?,
-        "tokenless-responses" => {
-            let count = u32::try_from(limit.number()?).unwrap_or(u32::MAX);
-            if let Validation::Tokens { limiter, .. } = &mut config.dhttp.validation {
-                *limiter = limiter.of_responses(count);
-            }
+        "tokenless-responses" => config.dhttp.validation.limit_responses(limit.number()?),
+        "token-bytes" if limit.bytes()? < 16 << 10 => {
+            return Err(wrong(text, "is less than a few responses; give 16KiB or more"));
         }
-        "token-bytes" => {
-            let bytes = limit.bytes()?;
-            if bytes < MIN_TOKEN_BYTES {
-                return Err(wrong(text, "is less than a few responses; give 16KiB or more"));
-            }
-            if let Validation::Tokens { rate, .. } = &mut config.dhttp.validation {
-                *rate = rate.of_address(bytes);
-            }
-        }
+        "token-bytes" => config.dhttp.validation.limit_bytes(limit.bytes()?),
         name if SERVER_PARAMETERS.contains(&name) => {
             let mut parameters = Parameters::default();
             let set = parameters.set(name, limit.value);
@@ -107,6 +94,8 @@ fn wrong(text: &str, what: &str) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use dhttp_proto::server::Validation;
+
     use super::*;
 
     #[test]

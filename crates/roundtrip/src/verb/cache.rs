@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use dhttp::client::ServersFile;
 use dhttp::counters::Counters;
 use dhttp::log::Log;
 use dhttp::{ClientConfig, Server, ServerConfig, Url};
@@ -24,12 +25,11 @@ use tokio::runtime::Runtime;
 use crate::cli::cache::Cache as Flags;
 use crate::failure::Failure;
 use crate::output;
-use crate::serve::known_servers::{self, ServersFile};
 use crate::serve::layers::{Layer as _, layered, reloaded};
 use crate::serve::limits::limited;
 use crate::serve::settings::{address, interface_name, open_log, port_list, thread_count};
 use crate::serve::signals::Signals;
-use crate::serve::{cache_storage, metrics, privileges};
+use crate::serve::{cache_storage, known_servers, metrics, privileges};
 use dhttp_proxy::confinement::Paths;
 
 /// Flags whose changed values need a restart.
@@ -138,7 +138,7 @@ impl Settings {
         let paths = match self.cached {
             CachedServers::Origin(_) => paths,
             CachedServers::OnTheirWay(..) => {
-                let store = known_servers::directory();
+                let store = ServersFile::Interception.directory();
                 store.iter().fold(paths.for_router(), |paths, directory| paths.write_below(directory))
             }
         };
@@ -216,7 +216,7 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
             let client = ClientConfig { reaches_private, races, ..ClientConfig::internet() };
             let before = known_servers::load(ServersFile::Interception);
             let onward = ForwardUpstream::start(client, before.clone(), None).map_err(network)?;
-            let save = || known_servers::save(ServersFile::Interception, &before, &onward.known());
+            let save = || ServersFile::Interception.save(&before, &onward.known());
             serve(flags, &settings, &runtime, &signals, |cached| match cached {
                 CachedServers::Origin(_) => Err(other_place()),
                 CachedServers::OnTheirWay(..) => {

@@ -9,19 +9,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use dhttp::ClientConfig;
-use dhttp::client::Observer;
+use dhttp::client::{Observer, ServersFile};
 use dhttp::log::Log;
 use dhttp_proto::{ClientConfig as MachineConfig, Prefix};
 use dhttp_proxy::{CacheConfig, GatewayConfig};
 
 use crate::cli::dhttp::{Gateway, Profile};
 use crate::failure::Failure;
-use crate::serve::known_servers::{self, ServersFile};
 use crate::serve::layers::{Layer as _, layered, reloaded};
 use crate::serve::limits::gateway_limited;
 use crate::serve::settings::{address, open_log, port_list};
 use crate::serve::signals::Signals;
-use crate::serve::{cache_storage, metrics, networks, privileges};
+use crate::serve::{cache_storage, known_servers, metrics, networks, privileges};
 use crate::verb::get::{port_range, show};
 use dhttp_proxy::confinement::Paths;
 
@@ -68,7 +67,10 @@ impl Settings {
         let paths = Paths::new(config, self.access_log.as_deref()).for_requests();
         let disk = self.config.cache.as_ref().and_then(|cache| cache.disk.as_ref());
         let paths = disk.into_iter().fold(paths, |paths, (file, _)| paths.write_file(file));
-        known_servers::directory().into_iter().fold(paths, |paths, directory| paths.write_below(&directory))
+        ServersFile::Programs
+            .directory()
+            .into_iter()
+            .fold(paths, |paths, directory| paths.write_below(&directory))
     }
 
     fn log(&self) -> Result<Option<Arc<Log>>, Failure> {
@@ -105,10 +107,10 @@ pub fn run(flags: &Gateway) -> Result<(), Failure> {
     }
     eprintln!("roundtrip: {}", sentence(gateway.address()));
     signals.wait_for_end(|| {
-        known_servers::save(ServersFile::Programs, &before, &gateway.known());
+        ServersFile::Programs.save(&before, &gateway.known());
         reload(&gateway, flags, &settings.read, listen)
     })?;
-    known_servers::save(ServersFile::Programs, &before, &gateway.known());
+    ServersFile::Programs.save(&before, &gateway.known());
     eprintln!("roundtrip: finishing what was begun");
     gateway.stop(GRACE);
     Ok(())

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use dhttp::client::{Event, Note, Observer};
+use dhttp::client::{Event, Note, Observer, ServersFile};
 use dhttp::{Client, ClientConfig, Url};
 use indicatif::{ProgressBar, ProgressStyle};
 use quantity::names::Quoted;
@@ -16,9 +16,8 @@ use quantity::names::Quoted;
 use crate::cli::dhttp::{Get, Profile};
 use crate::failure::Failure;
 use crate::file;
-use crate::serve::known_servers::{self, ServersFile};
-use crate::serve::networks;
 use crate::serve::settings::named_extensions;
+use crate::serve::{known_servers, networks};
 
 /// Prints an event of the client. A closed standard error is ignored.
 pub fn show(note: &Note) {
@@ -58,7 +57,7 @@ pub fn run(flags: &Get) -> Result<ExitCode, Failure> {
     for url in &urls {
         is_fine &= fetch(&client, url, output.as_deref(), *verbose)?;
     }
-    known_servers::save(ServersFile::Programs, &known, &client.known());
+    ServersFile::Programs.save(&known, &client.known());
     Ok(if is_fine { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
