@@ -220,7 +220,6 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
             serve(flags, &settings, &runtime, &signals, |cached| match cached {
                 CachedServers::Origin(_) => Err(other_place()),
                 CachedServers::OnTheirWay(..) => {
-                    // At the start and at each reload.
                     save();
                     Ok(onward.clone())
                 }
