@@ -81,7 +81,9 @@ impl ServerKind {
             Self::Nginx | Self::NginxFew => {
                 (&["/usr/sbin/nginx", "/usr/bin/nginx", "/usr/local/sbin/nginx"], "nginx-light")
             }
-            Self::PreforkModified | Self::Hyper | Self::Quinn | Self::Roundtrip | Self::Dhttp => return Ok(None),
+            Self::PreforkModified | Self::Hyper | Self::Quinn | Self::Roundtrip | Self::Dhttp => {
+                return Ok(None);
+            }
         };
         program::found(places).map(Some).ok_or(Error::NotInstalled { server: self.name(), package })
     }
