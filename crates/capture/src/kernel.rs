@@ -65,10 +65,10 @@ impl SocketMonitor {
     }
 
     /// Queries the opened connections, and reads notifications of closed ones.
-    pub fn look(&mut self) -> Result<(), Error> {
+    pub fn poll(&mut self) -> Result<(), Error> {
         for ends in std::mem::take(&mut self.new) {
             let Some(found) = self.sockets.find(ends.0, ends.1)? else { continue };
-            if self.learn(&found) {
+            if self.record_socket(&found) {
                 self.new.push(ends);
             }
         }
@@ -83,8 +83,8 @@ impl SocketMonitor {
     }
 
     /// Reads the final counters of connections that are still open at the end of the capture.
-    pub fn look_back(&mut self) -> Result<(), Error> {
-        self.look()?;
+    pub fn read_final_counters(&mut self) -> Result<(), Error> {
+        self.poll()?;
         for ((local, peer), known) in &mut self.known {
             if let Some(found) = self.sockets.find(*local, *peer)? {
                 known.info = found.info;
@@ -94,7 +94,7 @@ impl SocketMonitor {
     }
 
     /// Records a socket; returns whether it should be queried again.
-    fn learn(&mut self, found: &TcpSocket) -> bool {
+    fn record_socket(&mut self, found: &TcpSocket) -> bool {
         let TcpSocket { local, peer, inode, info, .. } = *found;
         let is_ours = self.has_command && inodes_below(std::process::id()).contains(&inode);
         let known = self.known.entry((local, peer)).or_default();

@@ -87,8 +87,8 @@ impl fmt::Display for CommandExit {
 }
 
 /// Polling interval for the command and the kernel's sockets.
-const GLANCE_MS: u16 = 5;
-const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
+const POLL_INTERVAL_MS: u16 = 5;
+const SOCKET_POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Captures and diagnoses packets.
 ///
@@ -148,9 +148,9 @@ fn watch(
         wait(&sniffer, signals)?;
         if clock.now() >= looks_at {
             let began = clock.now();
-            watch.look()?;
+            watch.poll()?;
             // With many sockets, at most a tenth of the time is spent on them.
-            looks_at = clock.now() + BETWEEN_LOOKS.max(clock.now().since(began) * 10);
+            looks_at = clock.now() + SOCKET_POLL_INTERVAL.max(clock.now().since(began) * 10);
         }
         sniffer.read(|packet| {
             number += 1;
@@ -166,7 +166,7 @@ fn watch(
     }
     let mut capture = reading.finish();
     capture.command = process.ended();
-    watch.look_back()?;
+    watch.read_final_counters()?;
     let all = capture.flows.len();
     capture.flows.retain(|flow| !watch.is_of_others(flow));
     capture.kernel = watch.reported(&capture.flows);
@@ -266,7 +266,7 @@ impl Drop for Interrupts {
 fn wait(sniffer: &Sniffer, signals: &SignalFd) -> Result<(), Error> {
     let mut waiting =
         [sniffer.as_fd(), signals.as_fd()].map(|descriptor| PollFd::new(descriptor, PollFlags::POLLIN));
-    match poll(&mut waiting, PollTimeout::from(GLANCE_MS)) {
+    match poll(&mut waiting, PollTimeout::from(POLL_INTERVAL_MS)) {
         Ok(_) | Err(Errno::EINTR) => Ok(()),
         Err(error) => Err(Error::Packets(error)),
     }

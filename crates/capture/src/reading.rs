@@ -215,7 +215,7 @@ impl<'a> CaptureReader<'a> {
         }
         self.filter.narrow(&mut flow);
         if capture.flows.len() >= MANY_FLOWS {
-            keep_the_worst(&mut flow);
+            retain_worst(&mut flow);
         }
         self.quiet += u64::from(flow.findings.is_empty());
         if flow.findings.is_empty() && self.quiet > MAX_QUIET {
@@ -228,7 +228,7 @@ impl<'a> CaptureReader<'a> {
     }
 }
 
-fn keep_the_worst(flow: &mut FlowReport) {
+fn retain_worst(flow: &mut FlowReport) {
     flow.findings.sort_by_key(|finding| (finding.cause, std::cmp::Reverse(finding.lost)));
     let mut retained: Vec<(Cause, usize)> = Vec::new();
     flow.findings.retain(|finding| match retained.last_mut() {

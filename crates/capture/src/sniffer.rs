@@ -82,7 +82,7 @@ impl Sniffer {
     /// # Errors
     /// The kernel's error.
     pub fn lost(&mut self) -> Result<u64, Error> {
-        self.lost += self.ring.lost_since_asked()?;
+        self.lost += self.ring.dropped_since_last_call()?;
         Ok(self.lost)
     }
 }

@@ -186,7 +186,7 @@ impl Sockets {
     /// The kernel's error.
     pub fn find(&mut self, local: SocketAddr, peer: SocketAddr) -> Result<Option<TcpSocket>, Error> {
         self.sequence = self.sequence.wrapping_add(1);
-        let question = question(local, peer).finish(self.sequence);
+        let question = single_socket_request(local, peer).finish(self.sequence);
         let refused = || Error::kernel("ask the kernel about a socket");
         sendto(self.questions.as_raw_fd(), &question, &NetlinkAddr::new(0, 0), MsgFlags::empty())
             .map_err(refused())?;
@@ -215,7 +215,7 @@ impl Sockets {
             let mut batch = Vec::new();
             for (local, peer) in ends {
                 self.sequence = self.sequence.wrapping_add(1);
-                batch.extend(without_ack(question(*local, *peer).finish(self.sequence)));
+                batch.extend(without_ack(single_socket_request(*local, *peer).finish(self.sequence)));
             }
             sendto(self.questions.as_raw_fd(), &batch, &NetlinkAddr::new(0, 0), MsgFlags::empty())
                 .map_err(refused())?;
@@ -291,7 +291,7 @@ fn read(from: &OwnedFd, buffer: &mut [u8], each: &mut impl FnMut(TcpSocket)) -> 
         };
         for message in messages(buffer.get(..length).unwrap_or_default()) {
             match message.kind {
-                SOCK_DIAG_BY_FAMILY | TCPDIAG_GETSOCK => each_of(message.body, each),
+                SOCK_DIAG_BY_FAMILY | TCPDIAG_GETSOCK => for_each_socket(message.body, each),
                 // A zero acknowledges the request.
                 NLMSG_ERROR if message.error() != 0 => return Err(Errno::from_raw(-message.error())),
                 _another => {}
@@ -300,7 +300,7 @@ fn read(from: &OwnedFd, buffer: &mut [u8], each: &mut impl FnMut(TcpSocket)) -> 
     }
 }
 
-fn each_of(body: &[u8], each: &mut impl FnMut(TcpSocket)) {
+fn for_each_socket(body: &[u8], each: &mut impl FnMut(TcpSocket)) {
     if let Some(socket) = TcpSocket::read(body) {
         each(socket);
     }
@@ -322,7 +322,7 @@ const TCP_ENDS: u32 = 1 << 0;
 const TCP6_ENDS: u32 = 1 << 2;
 
 /// `struct inet_diag_req_v2`: one socket, with its TCP_INFO.
-fn question(local: SocketAddr, peer: SocketAddr) -> Message {
+fn single_socket_request(local: SocketAddr, peer: SocketAddr) -> Message {
     const ANY_STATE: u32 = u32::MAX;
     const ANY_INTERFACE: [u8; 4] = [0; 4];
     const ANY_COOKIE: [u8; 8] = [0xff; 8];

@@ -140,7 +140,7 @@ impl Watch {
         } else {
             self.query()?;
         }
-        self.hear_of_the_closed()
+        self.read_closed_sockets()
     }
 
     /// Makes sockets with data in flight hot; returns whether there are new sockets, which a list must add.
@@ -264,7 +264,7 @@ impl Watch {
     }
 
     /// Reads the final counters of sockets that were destroyed since the last call.
-    fn hear_of_the_closed(&mut self) -> Result<(), Error> {
+    fn read_closed_sockets(&mut self) -> Result<(), Error> {
         let mut closed = Vec::new();
         self.sockets.ended(|socket| closed.push(socket))?;
         for socket in closed {

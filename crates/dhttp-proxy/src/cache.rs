@@ -149,33 +149,33 @@ impl<U> Clone for Cache<U> {
 
 impl<U: Upstream> Handler for Cache<U> {
     fn show<T>(&mut self, _now: Time, request: &Request<'_>, to: impl FnOnce(Outcome<'_>) -> T) -> T {
-        if let Some(reuse) = self.at_once(request) {
+        if let Some(reuse) = self.fresh_in_memory(request) {
             return to(Outcome::Kept(reuse));
         }
-        to(Outcome::Given(self.respond_with_care(request)))
+        to(Outcome::Given(self.respond_with_directives(request)))
     }
 
     fn respond(&mut self, _now: Time, request: &Request<'_>) -> Reply {
-        match self.at_once(request) {
+        match self.fresh_in_memory(request) {
             Some(reuse) => reuse.clone().into(),
-            None => self.respond_with_care(request),
+            None => self.respond_with_directives(request),
         }
     }
 }
 
 impl<U: Upstream> Cache<U> {
     /// Returns a fresh stored response to a GET without cache directives: most requests.
-    fn at_once(&mut self, request: &Request<'_>) -> Option<&Response> {
+    fn fresh_in_memory(&mut self, request: &Request<'_>) -> Option<&Response> {
         let mut is_plain = request.method == "GET" && request.body.is_empty();
         request.each_field(|name, _| is_plain &= !ParsedRequest::is_about_caches(name));
         if !is_plain {
             return None;
         }
         write_key(&mut self.key, request);
-        self.ready.at_once(&self.shared.store, &self.key)
+        self.ready.fresh_in_memory(&self.shared.store, &self.key)
     }
 
-    fn respond_with_care(&mut self, request: &Request<'_>) -> Reply {
+    fn respond_with_directives(&mut self, request: &Request<'_>) -> Reply {
         let requested = ParsedRequest::new(request.method, forwarded_lines(request));
         write_key(&mut self.key, request);
         let is_for_cache = requested.is_for_cache() && request.body.is_empty();

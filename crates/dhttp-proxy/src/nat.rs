@@ -36,7 +36,7 @@ use dhttp::log::Log;
 use dhttp::readiness::Waker;
 use driver::Driver;
 
-pub use rules::LET_IN;
+pub use rules::PINHOLE_MARK;
 
 /// Configuration of a helper.
 #[derive(Clone, Debug, PartialEq, Eq)]

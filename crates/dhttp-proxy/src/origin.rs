@@ -75,7 +75,7 @@ impl Origin {
     /// proved it is reported as unknown: an origin that grants rights by address would otherwise grant them to anyone who
     /// forges it in a datagram.
     #[must_use]
-    pub fn telling_clients(self) -> Self {
+    pub fn reporting_clients(self) -> Self {
         Self { tells_clients: true, ..self }
     }
 
@@ -108,12 +108,12 @@ impl Origin {
         }
         match tokio::time::timeout(*timeout, client.send(&request)).await {
             Ok(Ok((head, body))) => {
-                health.heard(authority);
+                health.mark_up(authority);
                 Ok(passed_on(&head, body, authority, name, *timeout))
             }
             Ok(Err(Failure::Connect(error))) => {
                 let why = format!("{authority} cannot be reached: {error}");
-                self.fell(&why, health.could_not_be_reached(&why));
+                self.log_failure(&why, health.could_not_be_reached(&why));
                 Err(OriginError::Down(why))
             }
             Ok(Err(Failure::Ended(why) | Failure::Invalid(why))) => {
@@ -123,14 +123,14 @@ impl Origin {
             }
             Err(_) => {
                 let why = format!("{authority} has sent nothing for {} s", timeout.as_secs_f32());
-                self.fell(&why, health.said_nothing(&why));
+                self.log_failure(&why, health.record_timeout(&why));
                 Err(OriginError::Silent(why))
             }
         }
     }
 
     /// Logs a failure; if the origin has just been marked down, starts the probes.
-    fn fell(&self, why: &str, just_now: bool) {
+    fn log_failure(&self, why: &str, just_now: bool) {
         tracing::warn!(origin = self.authority, why, "no response from the origin");
         if just_now {
             tracing::warn!(origin = self.authority, "no requests to the origin until it responds to a probe");
@@ -240,7 +240,10 @@ async fn rewritten(
         copy(&mut fields, b"X-Forwarded-Host", host.as_bytes());
     }
     if tells_clients {
-        tell(&mut fields, head.extensions.get::<ClientAddress>().and_then(|ClientAddress(client)| *client));
+        add_client_address(
+            &mut fields,
+            head.extensions.get::<ClientAddress>().and_then(|ClientAddress(client)| *client),
+        );
     }
     let target = format!("http://{authority}{path}");
     let framing = Framing::Length(body.len() as u64);
@@ -270,7 +273,7 @@ async fn rewritten(
 }
 
 /// Adds the client's address, if proved (`Forwarded`, RFC 7239, section 5.2; and the older `X-Forwarded-For`).
-fn tell(fields: &mut Fields, client: Option<IpAddr>) {
+fn add_client_address(fields: &mut Fields, client: Option<IpAddr>) {
     let node = match client {
         Some(IpAddr::V4(address)) => format!("for={address}"),
         Some(IpAddr::V6(address)) => format!("for=\"[{address}]\""),

@@ -115,12 +115,12 @@ const FRESH: (&str, &str) = ("Cache-Control", "max-age=60");
 
 #[test]
 fn fresh_responses_are_fetched_once() {
-    let house = TestServer::open();
-    house.origin.says("/a", 200, &[FRESH, ("Date", "Sun, 06 Nov 2094 08:49:37 GMT"), ("X", "1")], b"hello");
-    let (first, body) = house.send_request("GET", "/a", "");
+    let servers = TestServer::open();
+    servers.origin.says("/a", 200, &[FRESH, ("Date", "Sun, 06 Nov 2094 08:49:37 GMT"), ("X", "1")], b"hello");
+    let (first, body) = servers.send_request("GET", "/a", "");
     assert_eq!(body, b"hello");
     assert!(first.contains("Cache-Status: roundtrip; fwd=miss; stored; ttl=60\r\n"), "{first}");
-    let (second, body) = house.send_request("GET", "/a", "");
+    let (second, body) = servers.send_request("GET", "/a", "");
     assert_eq!(body, b"hello");
     assert!(
         second.starts_with("HTTP/1.1 200 ") && second.contains("Cache-Status: roundtrip; hit; ttl="),
@@ -131,120 +131,120 @@ fn fresh_responses_are_fetched_once() {
         second.contains("Date: Sun, 06 Nov 2094 08:49:37 GMT\r\n") && second.contains("Age: 0\r\n"),
         "{second}"
     );
-    let (head, body) = house.send_request("HEAD", "/a", "");
+    let (head, body) = servers.send_request("HEAD", "/a", "");
     assert!(head.contains("Content-Length: 5\r\n") && body.is_empty(), "{head}");
-    let (part, body) = house.send_request("GET", "/a", "Range: bytes=1-2\r\n");
+    let (part, body) = servers.send_request("GET", "/a", "Range: bytes=1-2\r\n");
     assert!(part.starts_with("HTTP/1.1 206 ") && part.contains("Content-Range: bytes 1-2/5\r\n"), "{part}");
     assert_eq!(body, b"el");
-    assert_eq!(house.origin.requested(), 1);
-    let (other, _) = house.send_request("GET", "/a", "Cache-Control: no-cache\r\n");
+    assert_eq!(servers.origin.requested(), 1);
+    let (other, _) = servers.send_request("GET", "/a", "Cache-Control: no-cache\r\n");
     assert!(other.contains("fwd=request; stored"), "{other}");
-    assert_eq!(house.origin.requested(), 2);
+    assert_eq!(servers.origin.requested(), 2);
 }
 
 #[test]
 fn sparing_cache_stores_only_explicit_lifetimes_and_delays_no_request() {
-    let house = TestServer::with(CacheConfig { is_sparing: true, largest: 100, ..CacheConfig::default() });
+    let servers = TestServer::with(CacheConfig { is_sparing: true, largest: 100, ..CacheConfig::default() });
     let old = ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT");
-    house.origin.says("/guess", 200, &[old, ("ETag", "\"a\"")], b"guess");
-    house.origin.says("/said", 200, &[FRESH, old], b"said");
-    house.origin.says("/large", 200, &[FRESH], &[7; 101]);
+    servers.origin.says("/guess", 200, &[old, ("ETag", "\"a\"")], b"guess");
+    servers.origin.says("/said", 200, &[FRESH, old], b"said");
+    servers.origin.says("/large", 200, &[FRESH], &[7; 101]);
     for (path, requested) in [("/said", 1), ("/guess", 2), ("/large", 2)] {
-        let before = house.origin.requested();
+        let before = servers.origin.requested();
         for _ in 0..2 {
-            assert!(house.send_request("GET", path, "").0.starts_with("HTTP/1.1 200 "));
+            assert!(servers.send_request("GET", path, "").0.starts_with("HTTP/1.1 200 "));
         }
-        assert_eq!(house.origin.requested() - before, requested, "{path}");
+        assert_eq!(servers.origin.requested() - before, requested, "{path}");
     }
-    house.origin.says("/slow", 200, &[FRESH], b"slow");
-    *house.origin.wait.lock().unwrap() = Duration::from_millis(200);
-    let before = house.origin.requested();
+    servers.origin.says("/slow", 200, &[FRESH], b"slow");
+    *servers.origin.wait.lock().unwrap() = Duration::from_millis(200);
+    let before = servers.origin.requested();
     std::thread::scope(|scope| {
-        (0..3).for_each(|_| drop(scope.spawn(|| house.send_request("GET", "/slow", ""))))
+        (0..3).for_each(|_| drop(scope.spawn(|| servers.send_request("GET", "/slow", ""))))
     });
-    assert_eq!(house.origin.requested() - before, 3);
+    assert_eq!(servers.origin.requested() - before, 3);
 }
 
 #[test]
 fn hosts_have_separate_responses() {
-    let house = TestServer::open();
-    house.origin.says("/", 200, &[FRESH], b"x");
-    house.send_request("GET", "/", "");
-    let mut stream = TcpStream::connect(house.server.address()).unwrap();
+    let servers = TestServer::open();
+    servers.origin.says("/", 200, &[FRESH], b"x");
+    servers.send_request("GET", "/", "");
+    let mut stream = TcpStream::connect(servers.server.address()).unwrap();
     write!(stream, "GET / HTTP/1.1\r\nHost: other\r\nConnection: close\r\n\r\n").unwrap();
     stream.read_to_end(&mut Vec::new()).unwrap();
-    assert_eq!(house.origin.requested(), 2);
+    assert_eq!(servers.origin.requested(), 2);
 }
 
 #[test]
 fn concurrent_requests_are_collapsed() {
-    let house = TestServer::open();
-    house.origin.says("/slow", 200, &[FRESH], b"slow");
-    *house.origin.wait.lock().unwrap() = Duration::from_millis(300);
+    let servers = TestServer::open();
+    servers.origin.says("/slow", 200, &[FRESH], b"slow");
+    *servers.origin.wait.lock().unwrap() = Duration::from_millis(300);
     let responses: Vec<_> = std::thread::scope(|scope| {
         let askers: Vec<_> =
-            (0..20).map(|_| scope.spawn(|| house.send_request("GET", "/slow", ""))).collect();
+            (0..20).map(|_| scope.spawn(|| servers.send_request("GET", "/slow", ""))).collect();
         askers.into_iter().map(|asker| asker.join().unwrap()).collect()
     });
     assert!(responses.iter().all(|(_, body)| body == b"slow"));
-    assert_eq!(house.origin.requested(), 1);
+    assert_eq!(servers.origin.requested(), 1);
     assert_eq!(responses.iter().filter(|(head, _)| head.contains("fwd=miss; collapsed")).count(), 19);
 }
 
 #[test]
 fn collapsed_request_for_a_private_response_is_forwarded() {
-    let house = TestServer::open();
-    house.origin.says("/mine", 200, &[("Cache-Control", "private")], b"mine");
-    *house.origin.wait.lock().unwrap() = Duration::from_millis(100);
+    let servers = TestServer::open();
+    servers.origin.says("/mine", 200, &[("Cache-Control", "private")], b"mine");
+    *servers.origin.wait.lock().unwrap() = Duration::from_millis(100);
     std::thread::scope(|scope| {
         for _ in 0..5 {
-            scope.spawn(|| assert_eq!(house.send_request("GET", "/mine", "").1, b"mine"));
+            scope.spawn(|| assert_eq!(servers.send_request("GET", "/mine", "").1, b"mine"));
         }
     });
-    assert_eq!(house.origin.requested(), 5);
+    assert_eq!(servers.origin.requested(), 5);
 }
 
 #[test]
 fn stale_responses_are_validated_and_replace_an_unreachable_origin() {
-    let house = TestServer::open();
+    let servers = TestServer::open();
     let tag = ("ETag", "\"t\"");
-    house.origin.says("/tagged", 200, &[("Cache-Control", "max-age=0"), tag], b"tagged");
-    house.origin.says("/strict", 200, &[("Cache-Control", "max-age=0, must-revalidate"), tag], b"strict");
-    house.send_request("GET", "/tagged", "");
-    house.send_request("GET", "/strict", "");
-    let (validated, body) = house.send_request("GET", "/tagged", "");
+    servers.origin.says("/tagged", 200, &[("Cache-Control", "max-age=0"), tag], b"tagged");
+    servers.origin.says("/strict", 200, &[("Cache-Control", "max-age=0, must-revalidate"), tag], b"strict");
+    servers.send_request("GET", "/tagged", "");
+    servers.send_request("GET", "/strict", "");
+    let (validated, body) = servers.send_request("GET", "/tagged", "");
     assert!(validated.contains("fwd=stale; fwd-status=304"), "{validated}");
     assert_eq!(body, b"tagged");
-    let (unchanged, body) = house.send_request("GET", "/tagged", "If-None-Match: \"t\"\r\n");
+    let (unchanged, body) = servers.send_request("GET", "/tagged", "If-None-Match: \"t\"\r\n");
     assert!(unchanged.starts_with("HTTP/1.1 304 ") && body.is_empty(), "{unchanged}");
-    house.origin.is_gone.store(true, Ordering::SeqCst);
-    let (stale, body) = house.send_request("GET", "/tagged", "");
+    servers.origin.is_gone.store(true, Ordering::SeqCst);
+    let (stale, body) = servers.send_request("GET", "/tagged", "");
     assert!(stale.starts_with("HTTP/1.1 200 ") && stale.contains("detail=unreachable"), "{stale}");
     assert_eq!(body, b"tagged");
-    assert!(house.send_request("GET", "/strict", "").0.starts_with("HTTP/1.1 502 "));
-    assert!(house.send_request("GET", "/never-seen", "").0.starts_with("HTTP/1.1 502 "));
-    let before = house.origin.requested();
+    assert!(servers.send_request("GET", "/strict", "").0.starts_with("HTTP/1.1 502 "));
+    assert!(servers.send_request("GET", "/never-seen", "").0.starts_with("HTTP/1.1 502 "));
+    let before = servers.origin.requested();
     assert!(
-        house
+        servers
             .send_request("GET", "/strict", "Cache-Control: only-if-cached\r\n")
             .0
             .starts_with("HTTP/1.1 504 ")
     );
-    assert_eq!(house.origin.requested(), before);
+    assert_eq!(servers.origin.requested(), before);
 }
 
 /// A 304 that forbade storing was merged into the response, but the stored one stayed.
 #[test]
 fn regress_response_that_became_uncacheable_is_dropped_on_validation() {
-    let house = TestServer::open();
+    let servers = TestServer::open();
     let tag = ("ETag", "\"1\"");
-    house.origin.says("/s", 200, &[("Cache-Control", "max-age=0"), tag], b"once");
-    assert!(house.send_request("GET", "/s", "").0.starts_with("HTTP/1.1 200"));
-    house.origin.says("/s", 200, &[("Cache-Control", "no-store"), tag], b"once");
-    let (head, body) = house.send_request("GET", "/s", "");
+    servers.origin.says("/s", 200, &[("Cache-Control", "max-age=0"), tag], b"once");
+    assert!(servers.send_request("GET", "/s", "").0.starts_with("HTTP/1.1 200"));
+    servers.origin.says("/s", 200, &[("Cache-Control", "no-store"), tag], b"once");
+    let (head, body) = servers.send_request("GET", "/s", "");
     assert!(head.contains("fwd-status=304") && body == b"once", "{head}");
-    house.origin.is_gone.store(true, Ordering::SeqCst);
-    let (head, _) = house.send_request("GET", "/s", "");
+    servers.origin.is_gone.store(true, Ordering::SeqCst);
+    let (head, _) = servers.send_request("GET", "/s", "");
     assert!(head.starts_with("HTTP/1.1 502"), "{head}");
 }
 
@@ -258,43 +258,43 @@ fn pause() {
 fn regress_only_if_cached_finds_responses_on_disk() {
     let file = std::env::temp_dir().join(format!("dhttp-cache-disk-{}", std::process::id()));
     let disk = Some((file.clone(), 1 << 20));
-    let house = TestServer::with(CacheConfig { memory: 0, disk, ..CacheConfig::default() });
-    house.origin.says("/a", 200, &[FRESH], b"hello");
-    assert_eq!(house.send_request("GET", "/a", "").1, b"hello");
+    let servers = TestServer::with(CacheConfig { memory: 0, disk, ..CacheConfig::default() });
+    servers.origin.says("/a", 200, &[FRESH], b"hello");
+    assert_eq!(servers.send_request("GET", "/a", "").1, b"hello");
     // The disk's thread may still be writing.
     let found = (0..500).find_map(|_| {
         pause();
-        let (head, body) = house.send_request("GET", "/a", "Cache-Control: only-if-cached\r\n");
+        let (head, body) = servers.send_request("GET", "/a", "Cache-Control: only-if-cached\r\n");
         head.starts_with("HTTP/1.1 200 ").then_some(body)
     });
     assert_eq!(found.as_deref(), Some(&b"hello"[..]));
-    assert_eq!(house.origin.requested(), 1);
+    assert_eq!(servers.origin.requested(), 1);
     let _ = std::fs::remove_file(file);
 }
 
 #[test]
 fn unsafe_methods_invalidate_and_head_detects_changes() {
-    let house = TestServer::open();
-    house.origin.says("/a", 200, &[FRESH], b"old");
-    house.send_request("GET", "/a", "");
-    house.send_request("POST", "/a", "Content-Length: 0\r\n");
-    house.origin.says("/a", 200, &[FRESH], b"newer");
-    assert_eq!(house.send_request("GET", "/a", "").1, b"newer");
-    assert_eq!(house.origin.requested(), 3);
-    house.origin.says("/a", 200, &[FRESH], b"newest");
-    let (head, _) = house.send_request("HEAD", "/a", "Cache-Control: no-cache\r\n");
+    let servers = TestServer::open();
+    servers.origin.says("/a", 200, &[FRESH], b"old");
+    servers.send_request("GET", "/a", "");
+    servers.send_request("POST", "/a", "Content-Length: 0\r\n");
+    servers.origin.says("/a", 200, &[FRESH], b"newer");
+    assert_eq!(servers.send_request("GET", "/a", "").1, b"newer");
+    assert_eq!(servers.origin.requested(), 3);
+    servers.origin.says("/a", 200, &[FRESH], b"newest");
+    let (head, _) = servers.send_request("HEAD", "/a", "Cache-Control: no-cache\r\n");
     assert!(head.contains("Content-Length: 6\r\n"), "{head}");
-    assert_eq!(house.send_request("GET", "/a", "").1, b"newest");
+    assert_eq!(servers.send_request("GET", "/a", "").1, b"newest");
 }
 
 #[test]
 fn without_a_token_only_cached_responses_are_served() {
-    let house = TestServer::open();
-    house.origin.says("/there", 200, &[FRESH], b"there");
-    house.send_request("GET", "/there", "");
+    let servers = TestServer::open();
+    servers.origin.says("/there", 200, &[FRESH], b"there");
+    servers.send_request("GET", "/there", "");
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    let server = house.server.address();
+    let server = servers.server.address();
     let fill = "x".repeat(300);
     let send_request = |path: &str, fields: &str| {
         let head = format!("GET {path} HTTP/1.1\r\nHost: h\r\n{fields}DHTTP-Fill: {fill}\r\n\r\n");
@@ -311,18 +311,18 @@ fn without_a_token_only_cached_responses_are_served() {
         assert_eq!(send_request(path, fields), b"", "{path} {fields}");
     }
     assert!(send_request("/there", "").ends_with(b"\r\n\r\nthere"));
-    assert_eq!(house.origin.requested(), 1);
+    assert_eq!(servers.origin.requested(), 1);
 }
 
 #[test]
 fn over_dhttp_small_ones_come_in_a_datagram_and_large_ones_by_a_connection_of_the_cache() {
-    let house = TestServer::open();
-    house.origin.says("/small", 200, &[FRESH], b"small");
-    house.origin.says("/large", 200, &[FRESH], &[7; 300_000]);
+    let servers = TestServer::open();
+    servers.origin.says("/small", 200, &[FRESH], b"small");
+    servers.origin.says("/large", 200, &[FRESH], &[7; 300_000]);
     let client = Client::start(ClientConfig::internet(), KnownServers::default(), None).unwrap();
     for round in 0..3 {
         for (path, via, length) in [("small", Via::Udp, 5), ("large", Via::TcpOpened, 300_000)] {
-            let url: Url = format!("dhttp://{}/{path}", house.server.address()).parse().unwrap();
+            let url: Url = format!("dhttp://{}/{path}", servers.server.address()).parse().unwrap();
             let (came, head, body) = client.get(&url).unwrap().whole().unwrap();
             // The first client has no token, and nothing is fetched for a datagram without one.
             let via = if (round, path) == (0, "small") { Via::TcpClient } else { via };
@@ -331,5 +331,5 @@ fn over_dhttp_small_ones_come_in_a_datagram_and_large_ones_by_a_connection_of_th
             assert!(status.contains(if round == 0 { "fwd=miss" } else { "hit" }), "{status}");
         }
     }
-    assert_eq!(house.origin.requested(), 2);
+    assert_eq!(servers.origin.requested(), 2);
 }

@@ -53,7 +53,7 @@ impl FaultyOrigin {
                         .split_once("\r\nrange: bytes=")
                         .map(|(_, range)| range.split_once("\r\n").unwrap().0.to_owned());
                     let all = match part {
-                        Some(range) if path == "/changes-in-parts" => part_said(&range, number),
+                        Some(range) if path == "/changes-in-parts" => part_of_version(&range, number),
                         Some(_) | None => printed(path, number),
                     };
                     if path == "/drips" {
@@ -90,7 +90,7 @@ fn head(stream: &mut TcpStream) -> Option<String> {
     String::from_utf8(head).ok()
 }
 
-const ILLNESSES: [&str; 15] = [
+const FAULTS: [&str; 15] = [
     "/gone",
     "/silent",
     "/stalls",
@@ -157,7 +157,7 @@ fn printed(path: &str, number: usize) -> String {
 }
 
 /// Returns the response with a part of the version with this number.
-fn part_said(range: &str, number: usize) -> String {
+fn part_of_version(range: &str, number: usize) -> String {
     let head = "HTTP/1.1 206 Partial Content\r\nCache-Control: max-age=60\r\n";
     let tag = format!("ETag: \"{number}\"\r\nContent-Range: bytes {range}/20\r\nContent-Length: 10\r\n");
     format!("{head}{tag}\r\n{}", letter(number).repeat(10))
@@ -205,16 +205,16 @@ impl TestServer {
 #[test]
 fn faulty_origins_cause_no_wrong_bytes_and_nothing_is_stored() {
     let houses: Vec<(TestServer, &str)> =
-        ILLNESSES.iter().map(|illness| (TestServer::open(PATIENCE), *illness)).collect();
+        FAULTS.iter().map(|illness| (TestServer::open(PATIENCE), *illness)).collect();
     thread::scope(|scope| {
-        for (house, illness) in &houses {
+        for (servers, illness) in &houses {
             scope.spawn(move || {
                 // Concurrent requests: one is sent to the origin, and the others wait for its response.
                 let (tell, reported) = mpsc::channel();
                 thread::scope(|scope| {
                     for _ in 0..3 {
                         let tell = tell.clone();
-                        scope.spawn(move || tell.send(house.get(illness, "")).unwrap());
+                        scope.spawn(move || tell.send(servers.get(illness, "")).unwrap());
                     }
                 });
                 drop(tell);
@@ -223,10 +223,10 @@ fn faulty_origins_cause_no_wrong_bytes_and_nothing_is_stored() {
                     assert!(status >= 500 || (is_part && status == 206), "{illness}: {head}");
                     assert!(!BODY.as_bytes().starts_with(&body) || body.is_empty(), "{illness}: {head}");
                 }
-                house.ill.is_cured.store(true, Ordering::SeqCst);
+                servers.ill.is_cured.store(true, Ordering::SeqCst);
                 // An origin that was down gets requests again once it has responded to a probe.
                 let well = (0..100).find_map(|_| {
-                    let (status, body, _) = house.get(illness, "");
+                    let (status, body, _) = servers.get(illness, "");
                     let is_well = status == 200;
                     if !is_well {
                         pause(Duration::from_millis(100));
@@ -234,9 +234,9 @@ fn faulty_origins_cause_no_wrong_bytes_and_nothing_is_stored() {
                     is_well.then_some(body)
                 });
                 assert_eq!(well.as_deref(), Some(BODY.as_bytes()), "{illness}");
-                let before = house.ill.requested.load(Ordering::SeqCst);
-                assert_eq!(house.get(illness, "").1, BODY.as_bytes(), "{illness}");
-                assert_eq!(house.ill.requested.load(Ordering::SeqCst), before, "{illness}: it is kept now");
+                let before = servers.ill.requested.load(Ordering::SeqCst);
+                assert_eq!(servers.get(illness, "").1, BODY.as_bytes(), "{illness}");
+                assert_eq!(servers.ill.requested.load(Ordering::SeqCst), before, "{illness}: it is kept now");
             });
         }
     });
@@ -246,29 +246,29 @@ fn faulty_origins_cause_no_wrong_bytes_and_nothing_is_stored() {
 #[test]
 fn unsolicited_304_gives_no_empty_page() {
     for (first, second) in [("/stale", "/unchanged-since-never"), ("/unchanged-since-never", "/well")] {
-        let house = TestServer::open(PATIENCE);
-        *house.ill.says_next.lock().unwrap() = vec![first, second, second];
-        let (status, body, head) = house.get("/a", "");
+        let servers = TestServer::open(PATIENCE);
+        *servers.ill.says_next.lock().unwrap() = vec![first, second, second];
+        let (status, body, head) = servers.get("/a", "");
         let is_right = if first == "/stale" { body == BODY.as_bytes() } else { status == 502 };
         assert!(is_right, "{head}");
         // The stored response replaces it, or the next valid response is sent; a client without a stored response gets no 304.
-        let (status, body, head) = house.get("/a", "");
+        let (status, body, head) = servers.get("/a", "");
         assert_eq!((status, &*body), (200, BODY.as_bytes()), "{head}");
     }
 }
 
 #[test]
 fn a_slow_origin_is_awaited_while_bytes_arrive() {
-    let house = TestServer::open(PATIENCE);
-    let (status, body, head) = house.get("/drips", "");
+    let servers = TestServer::open(PATIENCE);
+    let (status, body, head) = servers.get("/drips", "");
     assert_eq!((status, &*body), (200, BODY.as_bytes()), "{head}");
 }
 
 #[test]
 fn parts_of_an_origin_that_changes_in_between_are_never_put_together() {
-    let house = TestServer::open(Duration::from_secs(10));
+    let servers = TestServer::open(Duration::from_secs(10));
     let part = |range: &str| {
-        let (status, body, head) = house.get("/changes-in-parts", &format!("Range: bytes={range}\r\n"));
+        let (status, body, head) = servers.get("/changes-in-parts", &format!("Range: bytes={range}\r\n"));
         assert_eq!(status, 206, "{head}");
         (body, head)
     };
@@ -278,7 +278,7 @@ fn parts_of_an_origin_that_changes_in_between_are_never_put_together() {
     assert!(tag(&one) != tag(&other), "{one}{other}");
     assert_eq!((first.len(), second.len()), (10, 10));
     // The whole is one version, fetched in one response, and from then on all parts are of that version.
-    let (status, whole, head) = house.get("/changes-in-parts", "");
+    let (status, whole, head) = servers.get("/changes-in-parts", "");
     assert_eq!(status, 200, "{head}");
     assert!(whole.windows(2).all(|pair| pair[0] == pair[1]) && whole.len() == 20, "{head}");
     for range in ["0-9", "10-19"] {
@@ -289,17 +289,17 @@ fn parts_of_an_origin_that_changes_in_between_are_never_put_together() {
 
 #[test]
 fn versions_of_a_changing_origin_are_never_mixed() {
-    let house = TestServer::open(Duration::from_secs(10));
+    let servers = TestServer::open(Duration::from_secs(10));
     for round in 0..5 {
         // To a range request this origin responds with the whole, and the cache with a part of the stored response.
         let lines = if round % 2 == 0 { "Cache-Control: no-cache\r\n" } else { "Range: bytes=0-6\r\n" };
-        let (status, body, head) = house.get("/changes", lines);
+        let (status, body, head) = servers.get("/changes", lines);
         let tag = head.lines().find_map(|line| line.strip_prefix("etag: ")).unwrap().trim_matches('"');
         let whole = format!("version {tag}");
         let right = if status == 206 { whole.as_bytes()[..7].to_vec() } else { whole.into_bytes() };
         assert_eq!(String::from_utf8_lossy(&body), String::from_utf8_lossy(&right), "{head}");
         // A part of one version must not be served as part of another.
-        let (status, body, head) = house.get("/changes", "Range: bytes=8-\r\nIf-Range: \"of another\"\r\n");
+        let (status, body, head) = servers.get("/changes", "Range: bytes=8-\r\nIf-Range: \"of another\"\r\n");
         assert!(status == 200 && body.starts_with(b"version "), "{head}");
     }
 }

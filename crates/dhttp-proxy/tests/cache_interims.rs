@@ -87,13 +87,13 @@ const WHOLE: &str =
 fn rfc9110_15_2_interim_responses_pass_immediately_and_are_not_stored() {
     let (go_on, reported) = mpsc::channel::<()>();
     let reported = std::sync::Arc::new(std::sync::Mutex::new(reported));
-    let house = TestServer::before(move |_, stream| {
+    let servers = TestServer::before(move |_, stream| {
         write(stream, HINT);
         // The origin does not begin the response before the client has the hint.
         reported.lock().unwrap().recv_timeout(Duration::from_secs(10)).unwrap();
         write(stream, WHOLE);
     });
-    let mut stream = house.connect(GET);
+    let mut stream = servers.connect(GET);
     let hint = until(&mut stream, "\r\n\r\n");
     assert!(hint.starts_with("HTTP/1.1 103 Early Hints\r\n"), "{hint}");
     assert!(hint.to_ascii_lowercase().contains("link: </style.css>; rel=preload\r\n"), "{hint}");
@@ -102,42 +102,42 @@ fn rfc9110_15_2_interim_responses_pass_immediately_and_are_not_stored() {
     stream.read_to_string(&mut rest).unwrap();
     assert!(rest.starts_with("HTTP/1.1 200 ") && rest.ends_with("\r\n\r\nwhole"), "{rest}");
     assert!(!rest.contains("style.css"), "{rest}");
-    let stored = house.send_request(GET);
+    let stored = servers.send_request(GET);
     assert!(stored.starts_with("HTTP/1.1 200 ") && stored.contains("roundtrip; hit"), "{stored}");
 }
 
 #[test]
 fn rfc9110_15_2_http10_and_datagrams_get_the_final_response_alone() {
-    let house = TestServer::before(|_, stream| write(stream, &format!("{HINT}{HINT}{WHOLE}")));
-    let old = house.send_request("GET /a HTTP/1.0\r\nHost: h\r\n\r\n");
+    let servers = TestServer::before(|_, stream| write(stream, &format!("{HINT}{HINT}{WHOLE}")));
+    let old = servers.send_request("GET /a HTTP/1.0\r\nHost: h\r\n\r\n");
     assert!(old.starts_with("HTTP/1.0 200 ") || old.starts_with("HTTP/1.1 200 "), "{old}");
     assert!(!old.contains(" 103 "), "{old}");
     let client = Client::start(ClientConfig::internet(), KnownServers::default(), None).unwrap();
-    let url: Url = format!("dhttp://{}/b", house.server.address()).parse().unwrap();
+    let url: Url = format!("dhttp://{}/b", servers.server.address()).parse().unwrap();
     let (_, head, body) = client.get(&url).unwrap().whole().unwrap();
     assert_eq!((head.status, &*body), (200, &b"whole"[..]));
 }
 
 #[test]
 fn a_server_that_only_ever_hints_fills_no_memory_and_leave_is_not_passed_on() {
-    let house = TestServer::before(|_, stream| {
+    let servers = TestServer::before(|_, stream| {
         write(stream, "HTTP/1.1 100 Continue\r\n\r\n");
         write(stream, &HINT.repeat(100));
         write(stream, WHOLE);
     });
-    let all = house.send_request(GET);
+    let all = servers.send_request(GET);
     assert_eq!(all.matches("HTTP/1.1 103 ").count(), 16);
     assert!(!all.contains(" 100 ") && all.ends_with("\r\n\r\nwhole"), "{all}");
 }
 
 #[test]
 fn rfc9110_10_1_1_expectation_with_a_body_gets_100() {
-    let house = TestServer::before(|_, stream| {
+    let servers = TestServer::before(|_, stream| {
         let body = until(stream, "body");
         write(stream, &WHOLE.replace("whole", if body == "body" { "right" } else { "wrong" }));
     });
     let head = "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n";
-    let mut stream = house.connect(head);
+    let mut stream = servers.connect(head);
     assert_eq!(until(&mut stream, "\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
     write(&mut stream, "body");
     let mut rest = String::new();
@@ -156,12 +156,12 @@ fn chunked(body: &str) -> String {
 
 #[test]
 fn rfc9110_6_5_trailers_pass_if_accepted_and_are_not_stored() {
-    let house = TestServer::before(|head, stream| {
+    let servers = TestServer::before(|head, stream| {
         let asks = head.to_ascii_lowercase().contains("\r\nte: trailers\r\n");
         write(stream, &chunked(if asks { "asked" } else { "whole" }));
     });
     let taking = |path: &str| {
-        house.send_request(&format!(
+        servers.send_request(&format!(
             "GET {path} HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: TE, close\r\n\r\n"
         ))
     };
@@ -173,7 +173,7 @@ fn rfc9110_6_5_trailers_pass_if_accepted_and_are_not_stored() {
     );
     assert!(low.ends_with("\r\n\r\n5\r\nasked\r\n0\r\nx-sum: 9\r\n\r\n"), "{first}");
     // Header section and body are stored; no trailer has become a header field (RFC 9111, section 3).
-    for stored in [taking("/a"), house.send_request(GET)] {
+    for stored in [taking("/a"), servers.send_request(GET)] {
         assert!(
             stored.contains("roundtrip; hit") && stored.contains("\r\nContent-Length: 5\r\n"),
             "{stored}"
@@ -184,12 +184,12 @@ fn rfc9110_6_5_trailers_pass_if_accepted_and_are_not_stored() {
         );
     }
     // A client that does not accept trailers gets a length.
-    let other = house.send_request(&GET.replace("/a", "/b"));
+    let other = servers.send_request(&GET.replace("/a", "/b"));
     assert!(other.contains("\r\nContent-Length: 5\r\n") && other.ends_with("\r\n\r\nwhole"), "{other}");
     assert!(!other.to_ascii_lowercase().contains("x-sum"), "{other}");
     // Trailers describe the whole response, and are left out of any other.
     let part =
-        house.send_request("HEAD /c HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: TE, close\r\n\r\n");
+        servers.send_request("HEAD /c HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: TE, close\r\n\r\n");
     assert!(!part.to_ascii_lowercase().contains("x-sum"), "{part}");
 }
 
@@ -197,9 +197,9 @@ fn rfc9110_6_5_trailers_pass_if_accepted_and_are_not_stored() {
 fn trailers_follow_bodies_spooled_to_files_too() {
     let body = "0123456789abcdef".repeat(40_000);
     let sent = body.clone();
-    let house = TestServer::before(move |_, stream| write(stream, &chunked(&sent)));
+    let servers = TestServer::before(move |_, stream| write(stream, &chunked(&sent)));
     let all =
-        house.send_request("GET /a HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: TE, close\r\n\r\n");
+        servers.send_request("GET /a HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: TE, close\r\n\r\n");
     let (_, mut rest) = all.split_once("\r\n\r\n").unwrap();
     let mut came = String::new();
     loop {
@@ -213,7 +213,7 @@ fn trailers_follow_bodies_spooled_to_files_too() {
         rest = &more[length + 2..];
     }
     assert!(came == body);
-    let address: SocketAddr = house.server.address();
+    let address: SocketAddr = servers.server.address();
     let client = Client::start(ClientConfig::internet(), KnownServers::default(), None).unwrap();
     let url: Url = format!("dhttp://{address}/b").parse().unwrap();
     assert!(

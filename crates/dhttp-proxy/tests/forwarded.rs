@@ -71,7 +71,7 @@ fn reported(response: &str) -> Vec<String> {
 #[test]
 fn origin_gets_proved_client_addresses_and_no_claims() {
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let server = in_front_of(&runtime, origin(), Origin::telling_clients);
+    let server = in_front_of(&runtime, origin(), Origin::reporting_clients);
     let host = "x-forwarded-host: asked.example";
     assert_eq!(by_datagram(server.address(), ""), "", "a datagram may come from anywhere: eight bytes");
     let first = by_connection(server.address(), "DHTTP-Port: 0\r\n");

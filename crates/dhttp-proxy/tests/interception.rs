@@ -354,7 +354,7 @@ fn paper_figure_3_a_classic_interception_proxy_on_one_of_two_paths_breaks_connec
             while !is_over.load(Ordering::SeqCst) {
                 // After a timeout, the flag is checked.
                 if let Ok((stream, _)) = listener.accept() {
-                    drop(scope.spawn(move || in_the_name_of_the_server(stream)));
+                    drop(scope.spawn(move || respond_as_server(stream)));
                 }
             }
         });
@@ -366,7 +366,7 @@ fn paper_figure_3_a_classic_interception_proxy_on_one_of_two_paths_breaks_connec
     assert!(broken > 30, "of 60 connections {broken} were broken");
 }
 
-fn in_the_name_of_the_server(mut stream: TcpStream) {
+fn respond_as_server(mut stream: TcpStream) {
     let _ = stream.set_read_timeout(Some(Duration::from_secs(2)));
     let mut request = [0; 512];
     let Ok(length) = stream.read(&mut request) else { return };

@@ -91,25 +91,25 @@ fn curl_uses_dhttp_transparently_through_the_gateway() {
     if !is_there("curl") {
         return;
     }
-    let house = TestServers::new("curl");
+    let servers = TestServers::new("curl");
     let curl = |flags: &[&str], path: &str| {
-        let url = house.url(path);
-        house.run(
+        let url = servers.url(path);
+        servers.run(
             "curl",
             &[&["--disable", "--silent", "--show-error", "--fail", "--max-time", "20"], flags, &[&url]]
                 .concat(),
         )
     };
     assert_eq!(curl(&[], "/small"), b"small");
-    house.has_counted("tcp-client", 1);
+    servers.has_counted("tcp-client", 1);
     assert_eq!(curl(&[], "/small"), b"small");
-    house.has_counted("udp", 1);
+    servers.has_counted("udp", 1);
     assert_eq!(curl(&[], "/large"), large());
-    house.has_counted("tcp-opened", 1);
+    servers.has_counted("tcp-opened", 1);
     assert_eq!(curl(&["--range", "7-11"], "/large"), [7, 8, 9, 10, 11]);
     let head = String::from_utf8(curl(&["--head"], "/large")).unwrap().to_ascii_lowercase();
     assert!(head.starts_with("http/1.1 200") && head.contains("content-length: 300000\r\n"), "{head}");
-    house.has_counted("udp", 3);
+    servers.has_counted("udp", 3);
 }
 
 #[test]
@@ -117,19 +117,19 @@ fn wget_uses_dhttp_transparently_through_the_gateway() {
     if !is_there("wget") {
         return;
     }
-    let house = TestServers::new("wget");
+    let servers = TestServers::new("wget");
     let wget = |path: &str| {
-        let url = house.url(path);
-        house.run(
+        let url = servers.url(path);
+        servers.run(
             "wget",
             &["--no-config", "--no-hsts", "--tries=1", "--timeout=20", "--quiet", "-O", "-", &url],
         )
     };
     assert_eq!(wget("/small"), b"small");
-    house.has_counted("tcp-client", 1);
+    servers.has_counted("tcp-client", 1);
     assert_eq!((wget("/small"), wget("/large")), (b"small".to_vec(), large()));
-    house.has_counted("udp", 1);
-    house.has_counted("tcp-opened", 1);
+    servers.has_counted("udp", 1);
+    servers.has_counted("tcp-opened", 1);
 }
 
 #[test]
@@ -137,13 +137,13 @@ fn apt_reads_a_repository_through_it() {
     if !is_there("apt-get") {
         return;
     }
-    let house = TestServers::new("apt");
+    let servers = TestServers::new("apt");
     let package = "Package: nothing\nVersion: 1\nArchitecture: all\nMaintainer: nobody <nobody@localhost>\nDescription: nothing\n\
                    Filename: ./nothing.deb\nSize: 1\nSHA256: 0\n";
-    fs::create_dir_all(house.directory.join("www/repository")).unwrap();
-    fs::write(house.directory.join("www/repository/Packages"), package).unwrap();
-    let path = |name: &str| house.directory.join(name).display().to_string();
-    fs::write(path("sources.list"), format!("deb [trusted=yes] {} repository/\n", house.url("/"))).unwrap();
+    fs::create_dir_all(servers.directory.join("www/repository")).unwrap();
+    fs::write(servers.directory.join("www/repository/Packages"), package).unwrap();
+    let path = |name: &str| servers.directory.join(name).display().to_string();
+    fs::write(path("sources.list"), format!("deb [trusted=yes] {} repository/\n", servers.url("/"))).unwrap();
     for directory in ["state/lists/partial", "cache/archives/partial"] {
         fs::create_dir_all(path(directory)).unwrap();
     }
@@ -153,15 +153,15 @@ fn apt_reads_a_repository_through_it() {
         format!("Dir::State={}", path("state")),
         "Dir::State::status=/dev/null".to_owned(),
         format!("Dir::Cache={}", path("cache")),
-        format!("Acquire::http::Proxy={}", house.proxy()),
+        format!("Acquire::http::Proxy={}", servers.proxy()),
         "Acquire::Languages=none".to_owned(),
         "Acquire::GzipIndexes=false".to_owned(),
         "APT::Sandbox::User=root".to_owned(),
     ];
     let mut arguments: Vec<&str> = options.iter().flat_map(|option| ["-o", option]).collect();
     arguments.push("update");
-    house.run("apt-get", &arguments);
-    house.run("apt-get", &arguments);
+    servers.run("apt-get", &arguments);
+    servers.run("apt-get", &arguments);
     let lists = fs::read_dir(path("state/lists")).unwrap();
     let names: Vec<_> = lists.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     let list = names.iter().find(|name| name.ends_with("_Packages")).unwrap_or_else(|| panic!("{names:?}"));
@@ -170,5 +170,5 @@ fn apt_reads_a_repository_through_it() {
             .unwrap()
             .starts_with("Package: nothing")
     );
-    house.has_counted("udp", 1);
+    servers.has_counted("udp", 1);
 }

@@ -314,19 +314,19 @@ fn rfc9111_4_2_4_and_rfc5861_4_stale_responses_replace_failures_where_allowed() 
 
 #[test]
 fn rfc5861_3_stale_responses_are_served_immediately_and_revalidated_in_the_background() {
-    let house = TestServer::new();
+    let servers = TestServer::new();
     let old = "200 | Cache-Control: max-age=60, stale-while-revalidate=600 | Age: 100 | ETag: \"t\" || old";
-    house.goes("RFC 5861, 3", &[("GET /a", old, "200 || old")]);
+    servers.goes("RFC 5861, 3", &[("GET /a", old, "200 || old")]);
     let new = "200 | Cache-Control: max-age=60 | ETag: \"u\" || new";
-    *house.script.lock().unwrap() = (new.to_owned(), Vec::new());
+    *servers.script.lock().unwrap() = (new.to_owned(), Vec::new());
     let (mut given, mut requested) = (Vec::new(), String::new());
     // The served response changes as soon as the new one has arrived.
     while given.last().is_none_or(|body| body == "old") {
         assert!(given.len() < 10_000, "it is never asked for");
-        let (head, body) = exchange(house.server.address(), "GET /a");
+        let (head, body) = exchange(servers.server.address(), "GET /a");
         assert!(head.contains("\r\nCache-Status: roundtrip; hit; ttl="), "{head}");
         given.push(body);
-        requested += &std::mem::take(&mut house.script.lock().unwrap().1).concat();
+        requested += &std::mem::take(&mut servers.script.lock().unwrap().1).concat();
     }
     assert_eq!((&*given[0], &**given.last().unwrap()), ("old", "new"));
     // Twice, if the new one arrives between a look-up and the next request.

@@ -143,12 +143,12 @@ impl Inbox {
                 let header = header.assume_init_ref();
                 (header, control::read(&header.msg_hdr))
             };
-            self.take_apart(index, header.msg_len as usize, reported);
+            self.split_segments(index, header.msg_len as usize, reported);
         }
         Ok(count)
     }
 
-    fn take_apart(
+    fn split_segments(
         &mut self,
         index: usize,
         length: usize,

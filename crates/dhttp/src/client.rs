@@ -118,9 +118,9 @@ pub(crate) struct Shared {
 }
 
 enum Command {
-    Ask(Box<PendingRequest>),
+    Request(Box<PendingRequest>),
     /// A token, and the server that issued it.
-    Learn(SocketAddr, Vec<u8>),
+    StoreToken(SocketAddr, Vec<u8>),
     Cancel(Id),
     /// Read this connection again: the caller has taken its response.
     Resume(ConnectionId),
@@ -236,8 +236,8 @@ impl Client {
     }
 
     /// Records bytes received from a server by plain HTTP: a DHTTP response may be queued behind them.
-    pub fn hear_bytes(&self, server: IpAddr, bytes: usize) {
-        self.shared.hear_bytes(server, bytes);
+    pub fn count_received_bytes(&self, server: IpAddr, bytes: usize) {
+        self.shared.count_received_bytes(server, bytes);
     }
 
     /// Returns the servers known to speak DHTTP, and their tokens. It waits for the client's thread, at most a second.
@@ -279,8 +279,8 @@ impl Command {
     /// Fails the command: its caller gets an error.
     fn refuse(self) {
         match self {
-            Self::Ask(question) => question.sink.fail(STOPPED.to_owned()),
-            Self::Learn(..) | Self::Cancel(_) | Self::Resume(_) | Self::Export(_) | Self::Stop => {}
+            Self::Request(question) => question.sink.fail(STOPPED.to_owned()),
+            Self::StoreToken(..) | Self::Cancel(_) | Self::Resume(_) | Self::Export(_) | Self::Stop => {}
         }
     }
 }
@@ -301,7 +301,7 @@ impl Shared {
         let dhttp = SocketAddr::new(server.ip(), port.unwrap_or(server.port()));
         let question = PendingRequest { id, url: url.clone(), server, dhttp, head, sink, race: None };
         match port {
-            Some(_) => self.tell(Command::Ask(Box::new(question))),
+            Some(_) => self.tell(Command::Request(Box::new(question))),
             None => plain::send_request(self, question),
         }
     }
@@ -337,12 +337,12 @@ impl Shared {
         let port = known.ok().flatten().or(dhttp);
         if let (Some(address), Some(port), Some(token)) = (address, port, fields.get(TOKEN_FIELD)) {
             let server = SocketAddr::new(address.to_canonical(), port);
-            self.tell(Command::Learn(server, token.to_vec()));
+            self.tell(Command::StoreToken(server, token.to_vec()));
         }
     }
 
     /// The thread is not woken: it takes the counts when it needs them.
-    fn hear_bytes(&self, server: IpAddr, bytes: usize) {
+    fn count_received_bytes(&self, server: IpAddr, bytes: usize) {
         if let Ok(mut heard) = self.heard.lock()
             && (heard.len() < MAX_HEARD || heard.contains_key(&server))
         {
@@ -367,7 +367,7 @@ impl Shared {
     }
 
     /// Refuses pending and all later commands.
-    fn hear_no_more(&self) {
+    fn refuse_commands(&self) {
         let waiting = self.commands.lock().map(|mut commands| commands.take());
         waiting.ok().flatten().into_iter().flatten().for_each(Command::refuse);
     }

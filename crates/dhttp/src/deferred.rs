@@ -82,11 +82,11 @@ enum State {
 impl ResponseSender {
     /// Sends the response.
     pub fn give(self, response: Response) {
-        self.give_with(response, Fields::new());
+        self.send_with_trailers(response, Fields::new());
     }
 
     /// Sends the response with trailers, for a client that accepts them (`TE: trailers`) on a connection that it opened.
-    pub fn give_with(self, response: Response, trailers: Fields) {
+    pub fn send_with_trailers(self, response: Response, trailers: Fields) {
         self.slot.push(ResponseEvent::Answer(response, trailers));
     }
 

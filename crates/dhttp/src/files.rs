@@ -41,11 +41,12 @@ struct CachedFile {
     checked: Time,
 }
 
-/// Which of the [`BESIDE`] codings a client accepts.
+/// Which of the [`PRECOMPRESSED`] codings a client accepts.
 type Codings = [bool; 3];
 
 /// Codings of precompressed files, the smallest first, with the suffix of their names.
-const BESIDE: [(Coding, &str); 3] = [(Coding::Brotli, ".br"), (Coding::Zstd, ".zst"), (Coding::Gzip, ".gz")];
+const PRECOMPRESSED: [(Coding, &str); 3] =
+    [(Coding::Brotli, ".br"), (Coding::Zstd, ".zst"), (Coding::Gzip, ".gz")];
 
 /// Files up to this size are cached in memory; larger ones are sent by the kernel from its page cache.
 const SMALL: u64 = 8_192;
@@ -103,12 +104,13 @@ impl Files {
         if !about.is_file() {
             return Err(403);
         }
-        let beside = BESIDE.iter().zip(codings).filter(|(_, can)| *can).find_map(|((coding, suffix), _)| {
-            let file = self.open(&format!("{path}{suffix}")).ok()?;
-            let about = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-            Some((Some(*coding), file, about))
-        });
-        let varies = BESIDE.iter().any(|(_, suffix)| self.open(&format!("{path}{suffix}")).is_ok());
+        let beside =
+            PRECOMPRESSED.iter().zip(codings).filter(|(_, can)| *can).find_map(|((coding, suffix), _)| {
+                let file = self.open(&format!("{path}{suffix}")).ok()?;
+                let about = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+                Some((Some(*coding), file, about))
+            });
+        let varies = PRECOMPRESSED.iter().any(|(_, suffix)| self.open(&format!("{path}{suffix}")).is_ok());
         let (coding, file, about) = beside.unwrap_or((None, file, about));
         let body = match about.len() {
             ..=SMALL => Body::Whole(read(&file, about.len()).map_err(|error| status(&error))?),
@@ -145,11 +147,11 @@ impl Files {
 /// Cost of an entry: bytes, and open files.
 fn weight(path: &str, found: &FileResponse) -> (u64, usize) {
     // Fields, and the tree's own overhead.
-    let around = path.len() as u64 + 512;
+    let overhead = path.len() as u64 + 512;
     match &found.response.body {
-        Body::Whole(bytes) => (bytes.len() as u64 + around, 0),
-        Body::File { file: _, offset: _, length: _ } => (around, 1),
-        Body::Described(_) => (around, 0),
+        Body::Whole(bytes) => (bytes.len() as u64 + overhead, 0),
+        Body::File { file: _, offset: _, length: _ } => (overhead, 1),
+        Body::Described(_) => (overhead, 0),
     }
 }
 
@@ -187,7 +189,7 @@ fn readable(value: &[u8]) -> Codings {
     let mut fields = Fields::new();
     let added = std::str::from_utf8(value).is_ok_and(|value| fields.push("Accept-Encoding", value).is_ok());
     let accepted = AcceptedCodings::of(&fields);
-    BESIDE.map(|(coding, _)| added && accepted.weight(coding) > 0)
+    PRECOMPRESSED.map(|(coding, _)| added && accepted.weight(coding) > 0)
 }
 
 fn read(file: &File, length: u64) -> io::Result<Arc<[u8]>> {

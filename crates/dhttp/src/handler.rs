@@ -191,7 +191,7 @@ impl Body {
     }
 
     /// Returns the length to announce, in bytes, if it is known.
-    pub fn told_length(&self) -> Option<u64> {
+    pub fn announced_length(&self) -> Option<u64> {
         match self {
             Self::Whole(_) | Self::File { file: _, offset: _, length: _ } => Some(self.len()),
             Self::Described(length) => *length,

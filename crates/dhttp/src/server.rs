@@ -200,7 +200,7 @@ impl Sockets {
         let udp = socket::udp(address, true)?;
         batch::prepare(&udp);
         if config.intercepts {
-            socket::take_what_is_for_others(&udp)?;
+            socket::divert_to_socket(&udp)?;
         }
         Ok(Self { udp, listener, fast_open: config.fast_open })
     }

@@ -24,7 +24,7 @@ pub fn udp(address: SocketAddr, shared: bool) -> io::Result<UdpSocket> {
 ///
 /// # Errors
 /// The system's error; it requires `CAP_NET_ADMIN`.
-pub(crate) fn take_what_is_for_others(socket: &UdpSocket) -> io::Result<()> {
+pub(crate) fn divert_to_socket(socket: &UdpSocket) -> io::Result<()> {
     set(socket, libc::IPPROTO_IP, libc::IP_TRANSPARENT, 1)?;
     if socket.local_addr()?.is_ipv6() {
         set(socket, libc::IPPROTO_IPV6, libc::IPV6_TRANSPARENT, 1)?;
@@ -109,7 +109,7 @@ fn begin(local: Option<SocketAddr>, to: SocketAddr, fast_open: bool) -> io::Resu
 }
 
 /// Whether the first bytes of an accepted connection came in its SYN (RFC 7413).
-pub(crate) fn came_with_data(stream: &impl AsRawFd) -> bool {
+pub(crate) fn has_data_in_syn(stream: &impl AsRawFd) -> bool {
     let mut information = [0_u8; size_of::<libc::tcp_info>()];
     let mut length = libc::socklen_t::try_from(information.len()).unwrap_or(0);
     // SAFETY: the kernel writes at most `length` bytes, the size of the buffer, and returns the number written.

@@ -14,12 +14,12 @@ use dhttp::{Files, Server, ServerConfig};
 /// The system's allocator, with a count of its allocations.
 struct CountingAllocator;
 
-static ASKED: AtomicU64 = AtomicU64::new(0);
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
 // SAFETY: everything is the system allocator's, which upholds the contract; the counting allocates nothing.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ASKED.fetch_add(1, Ordering::Relaxed);
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
         // SAFETY: the caller's promise is passed on.
         unsafe { System.alloc(layout) }
     }
@@ -30,7 +30,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
     }
 
     unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ASKED.fetch_add(1, Ordering::Relaxed);
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
         // SAFETY: the caller's promise is passed on.
         unsafe { System.realloc(place, layout, size) }
     }
@@ -53,12 +53,12 @@ fn a_datagram_gets_its_response_without_allocation() {
     let known: Vec<_> = (1..=600).map(|id| request(id, token)).collect();
     let mut buffer = [0; 2_048];
     let mut asked_in = |requests: &[Vec<u8>]| {
-        let before = ASKED.load(Ordering::Relaxed);
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
         for request in requests {
             client.0.send(request).unwrap();
             assert!(client.0.recv(&mut buffer).unwrap() > 960, "it is answered in one datagram");
         }
-        ASKED.load(Ordering::Relaxed) - before
+        ALLOCATIONS.load(Ordering::Relaxed) - before
     };
     let requested: Vec<u64> = known.chunks(50).map(&mut asked_in).collect();
     // Once a second the server checks the date and the file, which some of these groups of 50 may include.

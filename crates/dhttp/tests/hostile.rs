@@ -34,7 +34,7 @@ fn requested(act: impl FnOnce(&UdpSocket, SocketAddr, SocketAddr, &[u8]) + Send 
 }
 
 /// Does the same where the server refers the client to plain HTTP, and runs `act` on the connection that it accepts.
-fn asked_plainly(act: impl FnOnce(&mut TcpStream) + Send + 'static) -> Outcome {
+fn after_referral(act: impl FnOnce(&mut TcpStream) + Send + 'static) -> Outcome {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let socket = UdpSocket::bind(listener.local_addr().unwrap()).unwrap();
     outcome(socket, move |socket, client, _, id| {
@@ -180,11 +180,11 @@ fn forged_datagrams_and_ids_do_not_block_the_true_response() {
 fn every_end_of_a_plain_http_exchange_has_its_sentence() {
     let why = |outcome: Outcome| outcome.unwrap_err();
     let silent = |stream: &mut TcpStream| drop(stream.read(&mut [0]));
-    let reported = why(asked_plainly(silent));
+    let reported = why(after_referral(silent));
     assert!(reported.ends_with("the server has sent nothing for 300ms"), "{reported}");
-    let reported = why(asked_plainly(|_| {}));
+    let reported = why(after_referral(|_| {}));
     assert!(reported.ends_with("the server closed the connection without a response"), "{reported}");
-    let reported = why(asked_plainly(|stream| {
+    let reported = why(after_referral(|stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n");
         trickle(stream);
     }));
@@ -197,7 +197,7 @@ fn every_end_of_a_plain_http_exchange_has_its_sentence() {
     ];
     for (text, word) in texts {
         let text = text.to_vec();
-        let reported = why(asked_plainly(move |stream| {
+        let reported = why(after_referral(move |stream| {
             let _ = stream.write_all(&text);
             let _ = stream.read(&mut [0]);
         }));

@@ -294,7 +294,7 @@ impl Flow {
             self.acknowledges(&segment);
         }
         if segment.has(Flags::SYN) {
-            self.shakes_hands(&segment);
+            self.receive_handshake_segment(&segment);
         } else if segment.carries() {
             self.sends(&segment);
         } else {
@@ -370,7 +370,7 @@ impl Flow {
                     self.lately.of_mut(from).needless.get_or_insert(mark);
                     return;
                 }
-                self.sticks(from, &before, start, segment.length(), mark);
+                self.retransmit_repeated(from, &before, start, segment.length(), mark);
                 let earlier = Mark { at: before.at, frame: before.frame };
                 GapEnd::Repair(self.repair(
                     from,

@@ -152,11 +152,11 @@ impl Series {
         let why = why.unwrap_or_default();
         let mut lateness = Lateness::new();
         let mut runs = Vec::new();
-        let mut around = None;
+        let mut environment = None;
         for Outcome { void: _, run, settings, scheduling, capture, began } in outcomes {
             lateness.merge(&run.lateness);
             runs.push(run);
-            around.get_or_insert((settings, scheduling, capture, began));
+            environment.get_or_insert((settings, scheduling, capture, began));
         }
         let milliseconds = |spans: &mut dyn Iterator<Item = Duration>| {
             Summary::of(&spans.map(Duration::as_millis_f64).collect::<Vec<_>>())
@@ -164,7 +164,8 @@ impl Series {
         let elapsed_ms = milliseconds(&mut runs.iter().map(|run| run.elapsed));
         let processing_ms =
             milliseconds(&mut runs.iter().flat_map(|run| run.reactions.responses.iter().copied()));
-        let (Some(elapsed_ms), Some((settings, scheduling, capture, began))) = (elapsed_ms, around) else {
+        let (Some(elapsed_ms), Some((settings, scheduling, capture, began))) = (elapsed_ms, environment)
+        else {
             let what = format!("it was void, and so was every repetition; of the first, {why}");
             return Err(Error::Run { number: 1, what });
         };

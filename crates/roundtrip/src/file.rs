@@ -36,7 +36,7 @@ pub fn check(path: &Path) -> Result<(), Failure> {
 
 /// Refuses a file for which the disk lacks space, before anything is written; the error names the file's kind and the
 /// remedy. A directory or file that does not exist yet counts for the disk of its parent. A pipe has no limit.
-pub fn check_room(path: &Path, bytes: u64, what: &str, remedy: &str) -> Result<(), Failure> {
+pub fn check_space(path: &Path, bytes: u64, what: &str, remedy: &str) -> Result<(), Failure> {
     let there = path.ancestors().map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path });
     let there = there.into_iter().find(|path| path.exists()).unwrap_or(Path::new("/"));
     let is_disk = there.is_dir() || there.is_file();

@@ -28,7 +28,7 @@ pub fn named(captures: &[Capture]) -> impl Iterator<Item = (String, &FlowReport)
 /// Renders the plot of the side that sent more data; `None` if no packets were retained, or they carried nothing.
 pub fn svg(flow: &FlowReport) -> Option<String> {
     let plot = flow.plot.as_ref()?;
-    let sender = busier(plot)?;
+    let sender = busier_side(plot)?;
     let panel = panel(flow, plot, sender, format!("Bytes sent by the {sender}"));
     let title = format!("{} to {}", flow.client, flow.server);
     let source = if plot.is_cut { "Only the first packets are drawn." } else { "" };
@@ -59,7 +59,7 @@ pub fn xplot_files(flow: &FlowReport) -> impl Iterator<Item = (&'static str, Str
 }
 
 /// Returns the side that sent more data.
-fn busier(plot: &Plot) -> Option<Side> {
+fn busier_side(plot: &Plot) -> Option<Side> {
     let bytes =
         |side| plot.points.iter().filter(|point| point.from == side).map(|point| point.length).sum::<u64>();
     let (client, server) = (bytes(Side::Client), bytes(Side::Server));

@@ -33,7 +33,7 @@ impl Ring {
     /// Creates a ring for `socket`, which must not yet be bound.
     pub(super) fn new(socket: Socket) -> Result<Self, Error> {
         /// Blocks that are not full are released after this time, too.
-        const HANDED_OVER_AFTER_MS: u32 = 20;
+        const BLOCK_TIMEOUT_MS: u32 = 20;
         /// Only a divisor of the block's size: in this version frames are as long as their packets.
         const FRAME: u32 = 2_048;
         let unmade = Error::kernel("share memory for packets with the kernel");
@@ -43,7 +43,7 @@ impl Ring {
             tp_block_nr: small(BLOCKS),
             tp_frame_size: FRAME,
             tp_frame_nr: small(BLOCKS * BLOCK) / FRAME,
-            tp_retire_blk_tov: HANDED_OVER_AFTER_MS,
+            tp_retire_blk_tov: BLOCK_TIMEOUT_MS,
             tp_sizeof_priv: 0,
             tp_feature_req_word: 0,
         };
@@ -91,7 +91,7 @@ impl Ring {
     }
 
     /// Returns the number of packets dropped because the ring was full, since the last call.
-    pub(super) fn lost_since_asked(&self) -> Result<u64, Error> {
+    pub(super) fn dropped_since_last_call(&self) -> Result<u64, Error> {
         let mut reported = tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
         let mut length = libc::socklen_t::try_from(size_of::<tpacket_stats_v3>()).unwrap_or_default();
         // SAFETY: the descriptor is open; the kernel writes at most `length` bytes, which is the size of `said`.

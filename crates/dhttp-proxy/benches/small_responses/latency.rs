@@ -25,13 +25,13 @@ type Percentiles = [f64; 2];
 
 /// Prints percentiles of both, and their differences.
 pub(crate) fn compare(directory: &ServedDirectory, rounds: usize) {
-    let is_first = processor::hurry();
+    let is_first = processor::raise_priority();
     let [reflector, ours] = [ServerKind::Reflector, ServerKind::Ours]
         .map(|kind| ServerProcess::start(kind, &Network::Loopback, directory));
     let (Some(reflector), Some(ours)) = (reflector, ours) else { return };
     let mut asking = [ReturningClient::new(reflector.address), ReturningClient::new(ours.address)];
     let rounds: Vec<[Percentiles; 2]> = (0..rounds).map(|_| round(&mut asking)).collect();
-    processor::do_not_hurry();
+    processor::restore_priority();
     let whose = if is_first { "before all other programs" } else { "among other programs" };
     println!("\nunloaded, microseconds, {whose}: medians of {} rounds, least and most\n", rounds.len());
     println!("| | p50 | least | most | p99.9 | least | most |");

@@ -74,7 +74,7 @@ const LINES: [TableRow; 24] = {
         line("cache, DHTTP, many clients", ServerKind::Cache, Load::Datagrams(D::Known)),
         line(
             "gateway, kept answers",
-            ServerKind::GatewayThatKeeps,
+            ServerKind::CachingGateway,
             Load::Through(ServerKind::Cache, "/small.txt"),
         ),
         line(

@@ -55,7 +55,7 @@ impl Network {
             run(&["ip", "route", "add", "10.0.0.0/8", "via", &LOADERS.to_string()])?;
             receive_in_thread("servers")
         })?;
-        processor::keep_apart();
+        processor::pin_network_threads();
         Ok(network)
     }
 

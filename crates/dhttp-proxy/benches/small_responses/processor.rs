@@ -49,12 +49,12 @@ pub(crate) fn time_of_loaders() -> Duration {
 }
 
 /// Raises the calling thread, and what it starts, to real-time priority; returns whether that is allowed.
-pub(crate) fn hurry() -> bool {
+pub(crate) fn raise_priority() -> bool {
     schedule(libc::SCHED_FIFO, 1)
 }
 
 /// Returns to normal priority.
-pub(crate) fn do_not_hurry() {
+pub(crate) fn restore_priority() {
     schedule(libc::SCHED_OTHER, 0);
 }
 
@@ -65,7 +65,7 @@ fn schedule(policy: i32, priority: i32) -> bool {
 }
 
 /// Pins the kernel threads that receive packets to the CPUs of the receiving programs.
-pub(crate) fn keep_apart() {
+pub(crate) fn pin_network_threads() {
     for number in kernel_threads("napi/servers-") {
         keep(number, 0..1);
     }

@@ -44,7 +44,7 @@ pub(crate) enum ServerKind {
     /// A proxy before the other servers.
     Gateway,
     /// The same, with a cache of its own.
-    GatewayThatKeeps,
+    CachingGateway,
     Hyper,
     Reflector,
     Nginx,
@@ -90,8 +90,8 @@ pub(crate) struct ServerProcesses(Vec<ServerProcess>);
 
 impl ServerProcesses {
     pub(crate) fn start(network: &Network, directory: &ServedDirectory) -> Self {
-        use ServerKind::{Cache, Coap, Gateway, GatewayThatKeeps, Hyper, Nginx, Ours, Reflector};
-        let all = [Ours, Cache, Gateway, GatewayThatKeeps, Hyper, Reflector, Nginx, Coap];
+        use ServerKind::{Cache, CachingGateway, Coap, Gateway, Hyper, Nginx, Ours, Reflector};
+        let all = [Ours, Cache, Gateway, CachingGateway, Hyper, Reflector, Nginx, Coap];
         Self(all.into_iter().filter_map(|kind| ServerProcess::start(kind, network, directory)).collect())
     }
 
@@ -133,7 +133,7 @@ fn start(kind: ServerKind, host: Ipv4Addr, directory: &Path) -> io::Result<Serve
         ServerKind::Holding => of_this_program("holding", address, directory),
         ServerKind::Cache => of_this_program("cache", address, directory),
         ServerKind::Gateway => of_this_program("gateway", address, directory),
-        ServerKind::GatewayThatKeeps => of_this_program("gateway-that-keeps", address, directory),
+        ServerKind::CachingGateway => of_this_program("gateway-that-keeps", address, directory),
         ServerKind::Hyper => of_this_program("hyper", address, directory),
         ServerKind::Reflector => of_this_program("reflector", address, directory),
         ServerKind::Nginx => {

@@ -55,13 +55,13 @@ impl KeyedRequest {
 }
 
 /// Error for an unsolicited 304.
-pub(super) const UNASKED: &str = "304 to an unconditional request";
+pub(super) const UNSOLICITED_304: &str = "304 to an unconditional request";
 
 /// A body up to this length is stored within its record.
 const SHORT: u64 = 8 << 10;
 
 /// Returns the stale response that replaces a failed one, if allowed.
-pub(super) fn stood_in(
+pub(super) fn stale_replacement(
     store: &Store,
     found: Option<&CacheEntry>,
     requested: &ParsedRequest<'_>,
@@ -69,7 +69,7 @@ pub(super) fn stood_in(
     trouble: ServerFailure,
 ) -> Option<Response> {
     let found = found.filter(|found| found.record.policy().may_replace_failure(now, requested, trouble))?;
-    count_shared(&store.counters.stood_in);
+    count_shared(&store.counters.stale_replacement);
     Some(match trouble {
         ServerFailure::Unreachable => given(found, requested, now, "fwd=stale; detail=unreachable"),
         ServerFailure::Status(status) => {
@@ -87,7 +87,7 @@ pub(super) fn validated(
     times: Times,
 ) -> Response {
     count_shared(&store.counters.validated);
-    let fields = freshened(found.record.fields(), &kept_fields(&update.fields, times.calendar));
+    let fields = freshened(found.record.fields(), &stored_fields(&update.fields, times.calendar));
     let renewed = renewed(store, wanted, found, fields, times);
     match &renewed {
         Some(fresh) => store.keep(fresh),
@@ -135,7 +135,7 @@ pub(super) fn learn(
     }
     if let Some(found) = found.filter(|_| wanted.head.method == Method::Head && head.status == 200) {
         // Either it describes the stored response, or the stored one is outdated (section 4.3.5).
-        let fields = kept_fields(&head.fields, times.calendar);
+        let fields = stored_fields(&head.fields, times.calendar);
         let stored = found.large.as_ref().map_or(found.record.body().len() as u64, Body::len);
         if length.is_none_or(|update| update == stored) && describes(found.record.fields(), stored, &fields) {
             let fields = freshened(found.record.fields(), &fields);
@@ -168,7 +168,7 @@ impl PendingStore {
         if !wanted.is_for_cache {
             return None;
         }
-        let fields = kept_fields(&head.fields, times.calendar);
+        let fields = stored_fields(&head.fields, times.calendar);
         let head = ResponseHead { version: Version::Http11, status: head.status, fields };
         let requested = wanted.requested();
         let policy = Policy::of(&requested, &head, times, &store.targets)?;
@@ -214,14 +214,14 @@ pub(super) fn reported(fields: &Fields, how: &str) -> Fields {
 
 /// Returns the response to the client for one that is not stored.
 pub(super) fn passed(head: &ResponseHead, body: Body, how: &str, now: Time) -> Response {
-    let fields = reported(&kept_fields(&head.fields, now), how);
+    let fields = reported(&stored_fields(&head.fields, now), how);
     Response { status: head.status, fields: Arc::new(fields), body }
 }
 
 /// Returns the fields to store: without those that a server adds itself, except the date, and without those between a client
 /// and a proxy (RFC 9111, section 3.1).
-fn kept_fields(came: &Fields, now: Time) -> Fields {
-    const NOT_KEPT: [&str; 7] = [
+fn stored_fields(came: &Fields, now: Time) -> Fields {
+    const NOT_STORED: [&str; 7] = [
         // Trailers are not stored; where they are forwarded, this field is added again.
         "Trailer",
         "Content-Length",
@@ -238,7 +238,7 @@ fn kept_fields(came: &Fields, now: Time) -> Fields {
     }
     for (name, value) in came.iter() {
         // DHTTP's token was issued to this cache, for its address.
-        let is_kept = !NOT_KEPT.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
+        let is_kept = !NOT_STORED.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
         if is_kept && !is_dhttp_field(name) {
             copy(&mut fields, name, value);
         }

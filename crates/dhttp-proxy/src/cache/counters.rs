@@ -12,7 +12,7 @@ counters! {
     /// Stored responses that were validated.
     validated = "roundtrip_cache_requests_total{result=\"validated\"}", "";
     /// Stale responses served because the origin failed.
-    stood_in = "roundtrip_cache_requests_total{result=\"stood-in\"}", "";
+    stale_replacement = "roundtrip_cache_requests_total{result=\"stood-in\"}", "";
     /// Requests that bypassed the cache.
     passed = "roundtrip_cache_requests_total{result=\"passed\"}", "";
     /// Collapsed requests.

@@ -72,7 +72,7 @@ impl Disk {
             Ok(opened) => opened,
             Err(DatabaseError::Other(error)) => return Err(failed(error)),
             // A file of another program, passed by mistake, is left unchanged.
-            Err(DatabaseError::Damaged(why)) if !is_ours(path) => {
+            Err(DatabaseError::Damaged(why)) if !is_store(path) => {
                 return Err(io::Error::other(format!(
                     "cannot store responses in {shown}: {why}; it is not a store"
                 )));
@@ -210,7 +210,7 @@ fn opened(path: &Path, most: &Arc<AtomicU64>) -> Result<(Arc<Database>, Writer),
 }
 
 /// Whether a file begins as a store does, apart from damage to some of these bytes.
-fn is_ours(path: &Path) -> bool {
+fn is_store(path: &Path) -> bool {
     // Magic number (redb's design document, "Super-header").
     const MAGIC: [u8; 9] = *b"redb\x1A\x0A\xA9\x0D\x0A";
     let mut first = [0; MAGIC.len()];

@@ -8,7 +8,9 @@ use http1::cache::update::{for_server, has_validator, is_about, is_unsolicited};
 use http1::cache::{ParsedRequest, ServerFailure, Times, Verdict, states_lifetime};
 use http1::message::{Fields, Method, RequestHead};
 
-use super::cached_response::{KeyedRequest, PendingStore, UNASKED, learn, passed, stood_in, validated, why};
+use super::cached_response::{
+    KeyedRequest, PendingStore, UNSOLICITED_304, learn, passed, stale_replacement, validated, why,
+};
 use super::memory::CacheEntry;
 use super::upstream::{UpstreamFailure, UpstreamResponse};
 use super::{Shared, Upstream, given, on_calendar, since_1970};
@@ -44,7 +46,7 @@ pub(super) async fn exchange<U: Upstream>(
     if let Some(promise) = promise {
         // A client learns of failures, and fetches what exceeds a budget, over plain HTTP.
         let is_within = owned.most == MAX_BODY_BYTES || response.status < 500;
-        if is_within { promise.give_with(response, trailers) } else { promise.refer() }
+        if is_within { promise.send_with_trailers(response, trailers) } else { promise.refer() }
     }
 }
 
@@ -98,13 +100,14 @@ async fn respond<U: Upstream>(
     match fetched {
         Ok(fetched) => {
             let trouble = ServerFailure::Status(fetched.head.status);
-            if let Some(respond) = stood_in(store, found.as_ref(), &requested, times.came, trouble) {
+            if let Some(respond) = stale_replacement(store, found.as_ref(), &requested, times.came, trouble) {
                 return alone(respond);
             }
             came(shared, owned, &requested, found, fetched, times)
         }
         Err(UpstreamFailure(respond)) => {
-            let stored = stood_in(store, found.as_ref(), &requested, times.came, ServerFailure::Unreachable);
+            let stored =
+                stale_replacement(store, found.as_ref(), &requested, times.came, ServerFailure::Unreachable);
             alone(stored.unwrap_or_else(|| {
                 count_shared(&store.counters.failed);
                 respond
@@ -123,7 +126,7 @@ async fn send_request<U: Upstream>(
 ) -> Result<UpstreamResponse, UpstreamFailure> {
     let fetched = shared.upstream.send_request(owned.to, head.clone(), body, owned.most, interims).await?;
     if is_unsolicited(&head, fetched.head.status) {
-        return Err(UNASKED.to_owned().into());
+        return Err(UNSOLICITED_304.to_owned().into());
     }
     Ok(fetched)
 }

@@ -36,7 +36,7 @@ impl Default for HotResponses {
 
 impl HotResponses {
     /// Returns the fresh response in memory under this key, for a GET without cache directives; counted as a hit.
-    pub(super) fn at_once(&mut self, store: &Store, key: &[u8]) -> Option<&Response> {
+    pub(super) fn fresh_in_memory(&mut self, store: &Store, key: &[u8]) -> Option<&Response> {
         let (hash, found) = store.memory.find_plain(key)?;
         let now = since_1970();
         if !found.record.policy().is_fresh(now) {

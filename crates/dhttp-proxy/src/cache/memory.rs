@@ -141,7 +141,7 @@ struct Slot {
 /// No slot.
 const NONE: u32 = u32::MAX;
 /// Bytes of a response beyond its record: its slot, its part of the table, and the allocator's overhead.
-const AROUND: u64 = 96;
+const OVERHEAD_BYTES: u64 = 96;
 
 impl Shard {
     const fn new(most: u64) -> Self {
@@ -328,7 +328,7 @@ impl Shard {
 }
 
 fn weight(record: &Record, large: Option<&Body>) -> u64 {
-    record.len() as u64 + AROUND + large.map_or(0, Body::len)
+    record.len() as u64 + OVERHEAD_BYTES + large.map_or(0, Body::len)
 }
 
 #[cfg(test)]

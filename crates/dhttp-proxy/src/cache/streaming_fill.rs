@@ -14,7 +14,7 @@ use http1::message::{Fields, Framing, Method, RequestHead, ResponseHead};
 use wire::{Time, calendar};
 
 use super::cached_response::{
-    KeyedRequest, PendingStore, UNASKED, learn, reported, stood_in, validated, why,
+    KeyedRequest, PendingStore, UNSOLICITED_304, learn, reported, stale_replacement, validated, why,
 };
 use super::hot_responses::HotResponses;
 use super::memory::CacheEntry;
@@ -64,7 +64,7 @@ impl SharedCache {
     }
 
     /// Returns the fresh response in memory, for callers that cannot wait, not even for the disk.
-    pub(crate) fn at_once(&self, forward: &Forward) -> Option<Response> {
+    pub(crate) fn fresh_in_memory(&self, forward: &Forward) -> Option<Response> {
         let wanted = wanted(forward);
         let requested = wanted.requested();
         let found = wanted.is_for_cache.then(|| self.store.memory.find(&wanted.key, &requested))??;
@@ -174,8 +174,8 @@ impl ThreadCache {
     }
 
     /// Returns the fresh response in memory for a proxy's GET without a body, and without fields for caches or other proxies.
-    /// Addresses that are not spelled as keys are never found here: [`SharedCache::at_once`] handles them.
-    pub(crate) fn at_once(&mut self, head: &RequestHead) -> Option<&Response> {
+    /// Addresses that are not spelled as keys are never found here: [`SharedCache::fresh_in_memory`] handles them.
+    pub(crate) fn fresh_in_memory(&mut self, head: &RequestHead) -> Option<&Response> {
         let is_for_proxies =
             |name: &[u8]| name.eq_ignore_ascii_case(b"Via") || name.eq_ignore_ascii_case(b"Expect");
         let is_plain =
@@ -189,12 +189,12 @@ impl ThreadCache {
         for part in [authority, " ", path] {
             self.key.extend_from_slice(part.as_bytes());
         }
-        self.ready.at_once(&self.keeper.store, &self.key)
+        self.ready.fresh_in_memory(&self.keeper.store, &self.key)
     }
 
     /// Does the same for any request.
-    pub(crate) fn at_once_with_care(&self, forward: &Forward) -> Option<Response> {
-        self.keeper.at_once(forward)
+    pub(crate) fn respond_from_memory(&self, forward: &Forward) -> Option<Response> {
+        self.keeper.fresh_in_memory(forward)
     }
 }
 
@@ -288,15 +288,22 @@ impl StreamingFill {
             return Disposition::Again;
         }
         if is_unsolicited(request, head.status) {
-            let stored =
-                stood_in(store, found.as_ref(), &wanted.requested(), times.came, ServerFailure::Unreachable);
+            let stored = stale_replacement(
+                store,
+                found.as_ref(),
+                &wanted.requested(),
+                times.came,
+                ServerFailure::Unreachable,
+            );
             *ticket = None;
             return Disposition::Given(
-                stored.unwrap_or_else(|| Response::text(502, &format!("502 Bad Gateway: {UNASKED}"))),
+                stored.unwrap_or_else(|| Response::text(502, &format!("502 Bad Gateway: {UNSOLICITED_304}"))),
             );
         }
         let trouble = ServerFailure::Status(head.status);
-        if let Some(response) = stood_in(store, found.as_ref(), &wanted.requested(), times.came, trouble) {
+        if let Some(response) =
+            stale_replacement(store, found.as_ref(), &wanted.requested(), times.came, trouble)
+        {
             *ticket = None;
             return Disposition::Given(response);
         }
@@ -342,8 +349,13 @@ impl StreamingFill {
     /// Handles a failed request. Returns the stored response that replaces it, if allowed.
     pub(crate) fn failed(self) -> Option<Response> {
         let (store, requested) = (&self.keeper.store, self.wanted.requested());
-        let response =
-            stood_in(store, self.found.as_ref(), &requested, since_1970(), ServerFailure::Unreachable);
+        let response = stale_replacement(
+            store,
+            self.found.as_ref(),
+            &requested,
+            since_1970(),
+            ServerFailure::Unreachable,
+        );
         if response.is_none() {
             count_shared(&store.counters.failed);
         }

@@ -58,9 +58,9 @@ pub(super) enum Completion {
     /// It is one end of a tunnel.
     Tunnel(Box<Tunnel>),
     /// It is closed.
-    Gone,
+    Closed,
     /// It was not leased: its pending request has progressed.
-    Bell,
+    Progress,
 }
 
 /// Lease of a connection to a thread. Dropping it frees its slot.
@@ -141,7 +141,7 @@ impl EventLoop {
         for (token, _) in events.drain() {
             match token {
                 LISTENER => self.accept(),
-                WAKER => self.take_back(),
+                WAKER => self.process_completions(),
                 number if number & 1 == 1 => self.carry(number - 1, Side::Server),
                 number => match self.slots.get(number) {
                     Some(ConnectionSlot::Tunnel(_)) => self.carry(number, Side::Program),
@@ -157,9 +157,9 @@ impl EventLoop {
         self.flush();
     }
 
-    fn take_back(&mut self) {
+    fn process_completions(&mut self) {
         for (number, back) in self.shared.completions.take() {
-            if matches!(back, Completion::Bell) {
+            if matches!(back, Completion::Progress) {
                 self.step(number, |waiting, context, _| waiting.poll(context));
                 continue;
             }
@@ -172,7 +172,7 @@ impl EventLoop {
                     self.register(number, waiting);
                 }
                 Completion::Tunnel(tunnel) => self.watch_tunnel(number, tunnel),
-                Completion::Open(_) | Completion::Ending(_) | Completion::Gone | Completion::Bell => {}
+                Completion::Open(_) | Completion::Ending(_) | Completion::Closed | Completion::Progress => {}
             }
         }
     }
@@ -207,7 +207,7 @@ impl EventLoop {
         let Some(ConnectionSlot::Tunnel(tunnel)) = self.slots.get_mut(number) else { return };
         match tunnel.ready(side, &mut self.buffer) {
             RelayLimit::All => {}
-            RelayLimit::MyShare => {
+            RelayLimit::Turn => {
                 for (side, number) in [(Side::Program, number), (Side::Server, number | 1)] {
                     self.poller.modify(tunnel.stream(side), number, tunnel::WATCHED);
                 }
@@ -299,7 +299,7 @@ impl EventLoop {
         let mut lease = Lease { shared: Arc::clone(&self.shared), number, is_over: false };
         // If no thread can be started, the connection is closed.
         let _ = self.shared.threads.run(Box::new(move |buffer| {
-            lease.give_back(pipeline::serve(&lease.shared, connection, *stage, buffer));
+            lease.process_completion(pipeline::serve(&lease.shared, connection, *stage, buffer));
         }));
     }
 }
@@ -312,7 +312,7 @@ fn timeout(config: &GatewayConfig) -> PhaseTimeouts {
 }
 
 impl Lease {
-    fn give_back(&mut self, back: Completion) {
+    fn process_completion(&mut self, back: Completion) {
         self.is_over = true;
         self.shared.completions.put(self.number, back);
     }
@@ -321,7 +321,7 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         if !self.is_over {
-            self.shared.completions.put(self.number, Completion::Gone);
+            self.shared.completions.put(self.number, Completion::Closed);
         }
     }
 }
@@ -340,7 +340,7 @@ impl Completions {
 
     /// Reports progress of this connection's pending request.
     pub(super) fn ring(&self, number: u64) {
-        self.put(number, Completion::Bell);
+        self.put(number, Completion::Progress);
     }
 
     fn put(&self, number: u64, back: Completion) {

@@ -95,7 +95,7 @@ pub(super) enum ExchangeEnd {
 }
 
 /// State of a request after the stages that never block.
-pub(super) enum Begun {
+pub(super) enum PipelineState {
     /// A cached response is written; whether the connection stays open.
     Written(bool),
     /// A response by DHTTP is awaited.
@@ -118,36 +118,36 @@ pub(super) fn begin(
     queue: &mut Queue,
     head: RequestHead,
     framing: Framing,
-) -> Begun {
+) -> PipelineState {
     let request = ClientRequest::of(head);
     let is_plain = framing == Framing::Length(0) && request.head.version == Version::Http11;
     if let Some(cache) = context.cache.as_mut().filter(|_| is_plain && request.stays)
-        && let Some(response) = cache.at_once(&request.head)
+        && let Some(response) = cache.fresh_in_memory(&request.head)
         && let Body::Whole(bytes) = &response.body
     {
         let status = response.status;
         let bytes = write_response::stored(queue, context.out, request.context(), response, bytes);
         context.report(&request.head, status, bytes, Channel::Cache);
-        return Begun::Written(true);
+        return PipelineState::Written(true);
     }
     let exchange = match check(context.shared, request, framing) {
         Ok(exchange) => exchange,
-        Err(stage) => return Begun::Blocks(stage),
+        Err(stage) => return PipelineState::Blocks(stage),
     };
     if let Some(cache) = &context.cache
-        && let Some(response) = cache.at_once_with_care(&exchange.forward)
+        && let Some(response) = cache.respond_from_memory(&exchange.forward)
     {
         let request = exchange.request;
         let Body::Whole(bytes) = &response.body else {
-            return Begun::Blocks(Box::new(Stage::WriteStored(request, response)));
+            return PipelineState::Blocks(Box::new(Stage::WriteStored(request, response)));
         };
         let bytes = write_response::stored(queue, context.out, request.context(), &response, bytes);
         context.report(&request.head, response.status, bytes, Channel::Cache);
-        return Begun::Written(request.stays);
+        return PipelineState::Written(request.stays);
     }
     match PendingRequest::send(context.shared, context.number, exchange) {
-        Ok(pending) => Begun::Pending(pending),
-        Err(exchange) => Begun::Blocks(Box::new(Stage::LookUp(exchange))),
+        Ok(pending) => PipelineState::Pending(pending),
+        Err(exchange) => PipelineState::Blocks(Box::new(Stage::LookUp(exchange))),
     }
 }
 
@@ -161,7 +161,7 @@ pub(super) fn serve(
     let Connection { peer, stream, reader, unread, has_send_timeout } = connection;
     let timeout = shared.config().timeout;
     if !has_send_timeout && stream.set_write_timeout(Some(timeout)).is_err() {
-        return Completion::Gone;
+        return Completion::Closed;
     }
     let incoming = Incoming::new(stream, std::mem::take(buffer), &unread);
     let mut pipeline = Pipeline { shared, peer, incoming, reader };
@@ -182,7 +182,7 @@ pub(super) fn serve(
         }
         ExchangeEnd::Broken => {
             write_response::break_off(&connection.stream);
-            Completion::Gone
+            Completion::Closed
         }
     }
 }

@@ -11,7 +11,7 @@ use http1::message::{Event, Limits, PeerFault, RequestHead, RequestReader};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use wire::{Duration, Time};
 
-use super::pipeline::{Begun, Stage, begin};
+use super::pipeline::{PipelineState, Stage, begin};
 use super::receive_datagram::{PendingRequest, PollOutcome};
 use super::{Shared, log_response, write_response};
 use crate::cache::streaming_fill::ThreadCache;
@@ -335,18 +335,18 @@ impl WatchedConnection {
             match self.connection.reader.read(input) {
                 Ok(Some(Event::Head(head, framing))) => {
                     match begin(context, &mut self.queue, head, framing) {
-                        Begun::Written(stays) => {
+                        PipelineState::Written(stays) => {
                             self.connection.skip_end();
                             if !stays {
                                 return NextAction::HangUp;
                             }
                         }
-                        Begun::Pending(pending) => {
+                        PipelineState::Pending(pending) => {
                             self.connection.skip_end();
                             self.pending = Some(pending);
                             return NextAction::Wait;
                         }
-                        Begun::Blocks(stage) => return NextAction::Lease(stage),
+                        PipelineState::Blocks(stage) => return NextAction::Lease(stage),
                     }
                 }
                 // Only requests without a body are begun here: this is their end.

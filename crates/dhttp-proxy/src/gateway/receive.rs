@@ -21,7 +21,7 @@ use dhttp::counters::count_shared;
 use dhttp::log::Channel;
 
 /// Maximum delay between the last byte that a server reads and the report that it was sent.
-const A_MOMENT: Duration = Duration::from_millis(100);
+const REPORT_DELAY: Duration = Duration::from_millis(100);
 
 impl Pipeline<'_> {
     /// Sends the request's body and forwards the response, concurrently.
@@ -66,7 +66,7 @@ impl Pipeline<'_> {
                         };
                         // A response that precedes the end of the request's body is usually a refusal, and the connection is
                         // not reused.
-                        sent = sent.or_else(|| reported.recv_timeout(A_MOMENT).ok());
+                        sent = sent.or_else(|| reported.recv_timeout(REPORT_DELAY).ok());
                         let stays = requested.stays && sent == Some(true);
                         let response = gateway::response(&response, &shared.name);
                         match begin(fill, &client, ReplyContext { stays, ..requested }, &response, size)? {
@@ -82,7 +82,7 @@ impl Pipeline<'_> {
                 }
             };
             let received = server.respond(forward, shared.config().timeout, &has_progressed, &mut each);
-            sent = sent.or_else(|| reported.recv_timeout(A_MOMENT).ok());
+            sent = sent.or_else(|| reported.recv_timeout(REPORT_DELAY).ok());
             if sent != Some(true) {
                 // Stops the upload: the response is complete, or will never be.
                 send::abandon(&to);

@@ -46,7 +46,7 @@ pub(super) enum RelayLimit {
     /// The next event.
     All,
     /// Other connections have had their turn.
-    MyShare,
+    Turn,
     /// Nothing more: both have ended, or one broke off.
     ToTheEnd,
 }
@@ -90,7 +90,7 @@ impl Tunnel {
         match (there, back) {
             (Ok(_), Ok(_)) if this.has_ended && other.has_ended => RelayLimit::ToTheEnd,
             (Ok(true), Ok(true)) => RelayLimit::All,
-            (Ok(_), Ok(_)) => RelayLimit::MyShare,
+            (Ok(_), Ok(_)) => RelayLimit::Turn,
             (Err(_), _) | (_, Err(_)) => {
                 let _ = (this.stream.shutdown(Shutdown::Both), other.stream.shutdown(Shutdown::Both));
                 RelayLimit::ToTheEnd

@@ -167,7 +167,7 @@ impl Upstream {
                     }
                     is_silent = false;
                     if let Some(server) = self.server {
-                        self.client.hear_bytes(server, self.incoming.unread().len());
+                        self.client.count_received_bytes(server, self.incoming.unread().len());
                     }
                     continue;
                 }

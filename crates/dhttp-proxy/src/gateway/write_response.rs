@@ -341,7 +341,7 @@ pub(super) fn write_head(out: &mut Vec<u8>, requested: ReplyContext<'_>, respons
     let Response { status, fields, body } = response;
     write_status_line(Version::Http11, *status, out);
     out.extend_from_slice(fields.lines());
-    if let Some(length) = body.told_length().filter(|_| !response.is_bodiless()) {
+    if let Some(length) = body.announced_length().filter(|_| !response.is_bodiless()) {
         out.extend_from_slice(b"Content-Length: ");
         write_decimal(length, out);
         out.extend_from_slice(b"\r\n");

@@ -195,7 +195,7 @@ impl Driver {
                 Output::Open(hole) if self.is_translating && !self.outsides.contains_key(&hole.outside) => {}
                 Output::Open(hole) => {
                     counters.opened.fetch_add(1, Ordering::Relaxed);
-                    let opened = self.holes.let_in(&hole);
+                    let opened = self.holes.admit_server(&hole);
                     self.check(opened);
                     self.log_event(&format_args!("a hole at {} to {}", hole.outside, hole.inside));
                 }
@@ -207,7 +207,7 @@ impl Driver {
                 Output::Request { outside, to, datagram } => self.send(outside, to, &datagram),
                 Output::Answer { from, to, datagram } => self.give(from, to, &datagram),
                 Output::Unreachable { server, to } => {
-                    let message = sockets::nobody_listens(to, server);
+                    let message = sockets::port_unreachable(to, server);
                     // If the message is lost, the client waits for its timeout.
                     let _ = self.icmp.send_to(&message, &SocketAddr::new(to.ip(), 0).into());
                 }
@@ -230,7 +230,7 @@ impl Driver {
         let (udp, stored) = if self.is_translating {
             (sockets::own(at)?, Some(sockets::stored(at)?))
         } else {
-            (sockets::spoken_by(at)?, None)
+            (sockets::bind_as(at)?, None)
         };
         let number = self.next;
         self.next += 1;
@@ -256,7 +256,7 @@ impl Driver {
 
     fn send(&mut self, outside: SocketAddr, to: SocketAddr, datagram: &[u8]) {
         if let Some(timeout) = self.anybody {
-            let opened = self.holes.hear_anybody(outside, timeout);
+            let opened = self.holes.admit_any_host(outside, timeout);
             self.check(opened);
         }
         let Some(socket) = self.outsides.get(&outside) else { return };
@@ -272,7 +272,7 @@ impl Driver {
             let ends = Endpoints { peer: to, local: Some(from.ip().to_canonical()) };
             self.outbox.slot(ends).extend_from_slice(datagram);
             self.outbox.send(&self.diverted);
-        } else if let Ok(socket) = sockets::spoken_by(from) {
+        } else if let Ok(socket) = sockets::bind_as(from) {
             let _ = socket.send_to(datagram, to);
         }
     }

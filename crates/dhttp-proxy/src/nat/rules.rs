@@ -27,7 +27,7 @@ pub(super) const TABLE: &str = "roundtrip_nat";
 const DIVERTED: u32 = 0x7470;
 
 /// Mark of connections that come through a pinhole; other programs' rules may accept it.
-pub const LET_IN: u32 = 0x7471;
+pub const PINHOLE_MARK: u32 = 0x7471;
 
 /// Mark of connections whose first bytes were an id.
 const PROVED: u32 = 0x7472;
@@ -100,9 +100,9 @@ fn content(config: &NatConfig) -> String {
     };
     line(&format!("\t{hook}; policy accept;"));
     let marks = if *by_id {
-        format!("meta mark set {LET_IN:#x} ct mark set {LET_IN:#x}")
+        format!("meta mark set {PINHOLE_MARK:#x} ct mark set {PINHOLE_MARK:#x}")
     } else {
-        format!("meta mark set {LET_IN:#x}")
+        format!("meta mark set {PINHOLE_MARK:#x}")
     };
     let who = match translator.answerers {
         Responders::Server | Responders::Anybody => vec![String::new()],
@@ -121,7 +121,7 @@ fn content(config: &NatConfig) -> String {
             Responders::Caches(_) => format!("{ip} saddr @caches "),
         };
         line(&format!(
-            "\tiifname \"{outside}\" ct state new {who}{ip} daddr . udp dport @answers meta mark set {LET_IN:#x} accept"
+            "\tiifname \"{outside}\" ct state new {who}{ip} daddr . udp dport @answers meta mark set {PINHOLE_MARK:#x} accept"
         ));
         if *closed {
             line(&format!("\tiifname \"{outside}\" ct state new drop"));
@@ -132,9 +132,9 @@ fn content(config: &NatConfig) -> String {
         line("chain proof {");
         line("\ttype filter hook forward priority filter - 4; policy accept;");
         line(&format!(
-            "\tct mark {LET_IN:#x} ct direction original @ih,0,64 @ids delete @ids {{ @ih,0,64 }} ct mark set {PROVED:#x} accept"
+            "\tct mark {PINHOLE_MARK:#x} ct direction original @ih,0,64 @ids delete @ids {{ @ih,0,64 }} ct mark set {PROVED:#x} accept"
         ));
-        line(&format!("\tct mark {LET_IN:#x} @ih,0,8 0-255 drop"));
+        line(&format!("\tct mark {PINHOLE_MARK:#x} @ih,0,8 0-255 drop"));
         line("}");
     }
     text
@@ -182,7 +182,7 @@ impl Holes {
         if !self.is_translating || mapping.tcp_port == 0 {
             return Ok(());
         }
-        let (key, value) = (mapping.outside.port().to_be_bytes(), place(mapping.listener()));
+        let (key, value) = (mapping.outside.port().to_be_bytes(), set_key(mapping.listener()));
         self.elements.add(&Element { set: "listeners", key: &key, value: Some(&value), lifetime: None })
     }
 
@@ -194,12 +194,12 @@ impl Holes {
         self.elements.delete(&Element { set: "listeners", key: &key, value: None, lifetime: None })
     }
 
-    pub(super) fn let_in(&mut self, hole: &Pinhole) -> Result<(), RulesError> {
+    pub(super) fn admit_server(&mut self, hole: &Pinhole) -> Result<(), RulesError> {
         let (set, key, id) = (holes(hole.slot), self.key(hole), hole.id.to_bytes());
         let lifetime = Some(hole.lifetime);
         self.elements.add(&Element { set: &set, key: &key, value: None, lifetime })?;
         if let (Responders::Caches(_), Some(server)) = (self.answerers, hole.server) {
-            let key = place(SocketAddr::new(server, hole.outside.port()));
+            let key = set_key(SocketAddr::new(server, hole.outside.port()));
             self.elements.add(&Element { set: "asked", key: &key, value: None, lifetime })?;
         }
         if self.by_id {
@@ -218,12 +218,12 @@ impl Holes {
     }
 
     /// Lets datagrams of any host in, to the source of a request.
-    pub(super) fn hear_anybody(
+    pub(super) fn admit_any_host(
         &mut self,
         client: SocketAddr,
         lifetime: wire::Duration,
     ) -> Result<(), RulesError> {
-        let key = place(client);
+        let key = set_key(client);
         self.elements.add(&Element { set: "answers", key: &key, value: None, lifetime: Some(lifetime) })
     }
 
@@ -249,7 +249,7 @@ fn holes(slot: u8) -> String {
 }
 
 /// Returns an address and a port as a key of the sets.
-fn place(socket: SocketAddr) -> Vec<u8> {
+fn set_key(socket: SocketAddr) -> Vec<u8> {
     [&octets(socket.ip())[..], &socket.port().to_be_bytes(), &[0; 2]].concat()
 }
 

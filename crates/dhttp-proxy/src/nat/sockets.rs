@@ -30,7 +30,7 @@ pub(super) fn diverted(family: Family, port: u16) -> io::Result<UdpSocket> {
 }
 
 /// Opens a socket that sends from that address, even if it belongs to another host.
-pub(super) fn spoken_by(address: SocketAddr) -> io::Result<UdpSocket> {
+pub(super) fn bind_as(address: SocketAddr) -> io::Result<UdpSocket> {
     let socket = transparent(Family::of(address.ip()))?;
     socket.set_reuse_port(true)?;
     socket.bind(&address.into())?;
@@ -60,7 +60,7 @@ pub(super) fn icmp(family: Family) -> io::Result<Socket> {
 
 /// Returns the ICMP message that `server`'s port is unreachable, as `client` would have got it: it quotes the begin of the
 /// client's datagram (RFC 792; RFC 4443, section 3.1).
-pub(super) fn nobody_listens(client: SocketAddr, server: SocketAddr) -> Vec<u8> {
+pub(super) fn port_unreachable(client: SocketAddr, server: SocketAddr) -> Vec<u8> {
     let mut message = match (client.ip(), server.ip()) {
         (IpAddr::V4(client), IpAddr::V4(server)) => {
             // Destination unreachable: port. Then an IPv4 header without options, of UDP.
@@ -133,11 +133,11 @@ mod tests {
 
     #[test]
     fn the_message_about_a_server_is_one_that_a_kernel_believes() {
-        let message = nobody_listens("10.0.0.2:40000".parse().unwrap(), "192.0.2.1:80".parse().unwrap());
+        let message = port_unreachable("10.0.0.2:40000".parse().unwrap(), "192.0.2.1:80".parse().unwrap());
         assert_eq!(message.len(), 36);
         assert_eq!((checksum(&message), checksum(&message[8..28])), (0, 0));
         assert_eq!(message[28..32], [0x9c, 0x40, 0, 80]);
-        let message = nobody_listens("[fd00::2]:40000".parse().unwrap(), "[fd00::1]:80".parse().unwrap());
+        let message = port_unreachable("[fd00::2]:40000".parse().unwrap(), "[fd00::1]:80".parse().unwrap());
         assert_eq!(
             (message.len(), &message[..2], &message[48..52]),
             (56, &[1, 4][..], &[0x9c, 0x40, 0, 80][..])

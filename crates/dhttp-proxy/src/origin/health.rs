@@ -55,7 +55,7 @@ impl Health {
     }
 
     /// Handles a response: the origin is up.
-    pub(super) fn heard(&self, authority: &str) {
+    pub(super) fn mark_up(&self, authority: &str) {
         self.silent.store(0, Ordering::Relaxed);
         if self.is_down.swap(false, Ordering::AcqRel) {
             self.counters.up.store(1, Ordering::Relaxed);
@@ -75,7 +75,7 @@ impl Health {
     }
 
     /// Handles a response timeout. Returns `true` as above.
-    pub(super) fn said_nothing(&self, why: &str) -> bool {
+    pub(super) fn record_timeout(&self, why: &str) -> bool {
         self.counters.silent.fetch_add(1, Ordering::Relaxed);
         self.silent.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_SILENT && self.fall(why)
     }
@@ -110,7 +110,7 @@ pub(super) async fn probe(client: Arc<Client>, authority: String, health: Weak<H
         };
         // Any response shows that the origin is up.
         if matches!(answered, Ok(Ok(_))) {
-            return health.heard(&authority);
+            return health.mark_up(&authority);
         }
         pause = (2 * pause).min(MAX_PAUSE);
     }
@@ -123,15 +123,15 @@ mod tests {
     #[test]
     fn one_refused_connection_or_three_silences_in_a_row_take_it_down() {
         let health = Health::new();
-        assert!(!health.said_nothing("slow") && !health.said_nothing("slow"));
-        health.heard("a");
-        assert!(!health.said_nothing("slow") && !health.said_nothing("slow"));
+        assert!(!health.record_timeout("slow") && !health.record_timeout("slow"));
+        health.mark_up("a");
+        assert!(!health.record_timeout("slow") && !health.record_timeout("slow"));
         assert_eq!(health.down(), None);
-        assert!(health.said_nothing("slow"), "the third in a row");
+        assert!(health.record_timeout("slow"), "the third in a row");
         assert!(!health.could_not_be_reached("refused"), "it was down already");
         assert_eq!(health.down().as_deref(), Some("refused"));
         assert!(health.metrics().contains("roundtrip_origin_up 0\n"));
-        health.heard("a");
+        health.mark_up("a");
         assert!(health.could_not_be_reached("refused"));
     }
 }

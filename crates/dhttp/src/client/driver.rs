@@ -132,7 +132,7 @@ impl Driver {
                 Output::Send(to, bytes) => {
                     let is_resend = is_resend(&bytes);
                     self.shared.note(&if is_resend && parts::is_for_missing(&bytes) {
-                        Note::AskedForMissing(to, bytes.len())
+                        Note::RequestedMissing(to, bytes.len())
                     } else {
                         Note::Sent(to, bytes.len(), is_resend)
                     });
@@ -208,7 +208,7 @@ impl Driver {
                 }
             }
         }
-        if !question.race.as_ref().is_some_and(|race| race.leave_to_plain()) {
+        if !question.race.as_ref().is_some_and(|race| race.yield_to_plain()) {
             plain::send_request(&self.shared, PendingRequest { race: None, ..question });
         }
     }
@@ -220,8 +220,10 @@ impl Driver {
         let commands = self.shared.commands.lock().map(|mut all| all.as_mut().map(std::mem::take));
         for command in commands.ok().flatten().unwrap_or_default() {
             match command {
-                Command::Ask(question) => self.send_request(*question),
-                Command::Learn(server, token) => self.machine.store_token(self.clock.now(), server, &token),
+                Command::Request(question) => self.send_request(*question),
+                Command::StoreToken(server, token) => {
+                    self.machine.store_token(self.clock.now(), server, &token)
+                }
                 // The caller may have stopped waiting.
                 Command::Export(to) => {
                     let _ = to.try_send(self.tokens());
@@ -297,7 +299,7 @@ impl Driver {
             let is_ready = stream.set_nonblocking(true).is_ok();
             let data = EventData::new_u64(id.0);
             if is_ready && epoll::add(&self.epoll, &stream, data, EventFlags::IN).is_ok() {
-                self.shared.note(&Note::Connected(from, socket::came_with_data(&stream)));
+                self.shared.note(&Note::Connected(from, socket::has_data_in_syn(&stream)));
                 if let Some((value, false)) = self.fast_open.take() {
                     self.shared.note(&Note::NoFastOpen(value));
                 }
@@ -396,7 +398,7 @@ impl Drop for Driver {
             }
             question.sink.fail(STOPPED.to_owned());
         }
-        self.shared.hear_no_more();
+        self.shared.refuse_commands();
     }
 }
 

@@ -13,7 +13,7 @@ pub enum Note {
     /// A request sent by UDP: its destination, its bytes, and whether it is a resend.
     Sent(SocketAddr, usize, bool),
     /// The same request for the missing parts of its response.
-    AskedForMissing(SocketAddr, usize),
+    RequestedMissing(SocketAddr, usize),
     /// A datagram received: its source and its bytes.
     Received(SocketAddr, usize),
     /// The fallback message: its source and its bytes.
@@ -41,7 +41,7 @@ impl Note {
     pub(super) const fn is_of_a_datagram(&self) -> bool {
         match self {
             Self::Sent(..)
-            | Self::AskedForMissing(..)
+            | Self::RequestedMissing(..)
             | Self::Received(..)
             | Self::FallbackMessage(..)
             | Self::Part(..) => true,
@@ -56,7 +56,7 @@ impl fmt::Display for Note {
         match self {
             Self::Sent(to, bytes, false) => write!(f, "> udp {to}: request, {bytes} bytes"),
             Self::Sent(to, bytes, true) => write!(f, "> udp {to}: request resent, {bytes} bytes"),
-            Self::AskedForMissing(to, bytes) => write!(f, "> udp {to}: missing parts, {bytes} bytes"),
+            Self::RequestedMissing(to, bytes) => write!(f, "> udp {to}: missing parts, {bytes} bytes"),
             Self::Part(from, bytes) => write!(f, "< udp {from}: part of a response, {bytes} bytes"),
             Self::FallbackMessage(from, bytes) => {
                 write!(f, "< udp {from}: fallback message, {bytes} bytes: use plain HTTP")

@@ -46,7 +46,7 @@ fn exchange(shared: &Shared, question: &PendingRequest) -> Result<(), String> {
         return Ok(());
     }
     let mut bytes = Vec::new();
-    alone(head, shared.port_field()).encode(&mut bytes);
+    close_after(head, shared.port_field()).encode(&mut bytes);
     stream.write_all(&bytes).map_err(|error| failed("cannot write to", &error))?;
     let hear = |fields: &Fields| {
         shared.learn_from_response(&url.authority(), Some(server.ip()), Some(dhttp.port()), fields);
@@ -80,7 +80,7 @@ fn read(
         }
         sink.wait_for_capacity();
         let length = stream.read(&mut buffer).map_err(|error| silence(&error, timeout))?;
-        shared.hear_bytes(server.ip(), length);
+        shared.count_received_bytes(server.ip(), length);
         let mut input = buffer.get(..length).unwrap_or_default();
         if length == 0 {
             return match reader.end_of_stream().map_err(|fault| fault.to_string())? {
@@ -125,7 +125,7 @@ fn silence(error: &io::Error, timeout: Duration) -> String {
 }
 
 /// Returns the header section for the only request of a connection, with the port that it names.
-fn alone(head: &RequestHead, port: Option<(&str, String)>) -> RequestHead {
+fn close_after(head: &RequestHead, port: Option<(&str, String)>) -> RequestHead {
     let mut head = head.clone();
     // Constant and valid fields; a number is valid, too.
     let _ = head.fields.push("Connection", "close");

@@ -76,7 +76,7 @@ impl Race {
     }
 
     /// Leaves the request to plain HTTP; `false` if that has failed already.
-    pub(super) fn leave_to_plain(&self) -> bool {
+    pub(super) fn yield_to_plain(&self) -> bool {
         self.change(|state| match state {
             RaceState::Open => (RaceState::Alone, true),
             RaceState::Alone | RaceState::Plain => (state, true),
@@ -120,12 +120,12 @@ mod tests {
     #[test]
     fn fallback_uses_the_open_connection_unless_it_failed() {
         let race = Race::default();
-        assert!(race.leave_to_plain() && race.wait(Duration::from_secs(1_000)));
+        assert!(race.yield_to_plain() && race.wait(Duration::from_secs(1_000)));
         assert!(race.claim_for_plain());
         let race = Race::default();
-        assert!(race.leave_to_plain() && race.fail(), "no other channel is left");
+        assert!(race.yield_to_plain() && race.fail(), "no other channel is left");
         let race = Race::default();
-        assert!(!race.fail() && !race.leave_to_plain(), "plain HTTP must connect again");
+        assert!(!race.fail() && !race.yield_to_plain(), "plain HTTP must connect again");
         let race = Race::default();
         assert!(!race.fail() && race.claim_for_dhttp());
     }

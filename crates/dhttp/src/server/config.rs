@@ -40,7 +40,7 @@ pub struct ServerConfig {
 }
 
 /// Gathers the responses to pipelined requests into one write, up to the number of bytes read in one call.
-const GATHERED: WritePolicy =
+const WRITES_GATHERED: WritePolicy =
     WritePolicy { head_apart: false, buffer: None, gather: NonZeroUsize::new(16_384) };
 
 impl ServerConfig {
@@ -49,7 +49,7 @@ impl ServerConfig {
     pub fn internet() -> Self {
         Self {
             dhttp: Machine::internet(),
-            http: Plain { writes: GATHERED, ..Plain::default() },
+            http: Plain { writes: WRITES_GATHERED, ..Plain::default() },
             threads: std::thread::available_parallelism().map_or(1, Into::into),
             accepted: 10_000,
             clients: ClientLimits::default(),

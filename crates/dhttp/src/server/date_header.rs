@@ -20,7 +20,7 @@ pub(super) fn write(out: &mut Vec<u8>, response: &Response, today: &DateHeader, 
         out.extend_from_slice(today.date.lines());
     }
     out.extend_from_slice(fields.lines());
-    if let Some(length) = body.told_length().filter(|_| !response.is_bodiless()) {
+    if let Some(length) = body.announced_length().filter(|_| !response.is_bodiless()) {
         out.extend_from_slice(b"Content-Length: ");
         write_decimal(length, out);
         out.extend_from_slice(b"\r\n");
@@ -91,7 +91,7 @@ impl DateHeader {
     }
 
     /// Returns the fields to add to a response with these fields on a connection of a client.
-    pub(super) fn beside(&self, fields: &Fields) -> &Fields {
+    pub(super) fn added_fields(&self, fields: &Fields) -> &Fields {
         if fields.get("Date").is_none() { &self.plain } else { &self.undated }
     }
 }

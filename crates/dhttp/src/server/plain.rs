@@ -116,25 +116,28 @@ impl PlainConnection {
     }
 
     /// Reads received data, responds and writes. Returns `false` if the connection is finished and must be dropped.
-    pub(super) fn ready<H: Handler>(&mut self, around: &mut ConnectionContext<'_, H>) -> bool {
+    pub(super) fn ready<H: Handler>(&mut self, context: &mut ConnectionContext<'_, H>) -> bool {
         if self.is_reading() {
-            match self.stream.read(around.buffer) {
-                Ok(0) => self.machine.handle(around.now, Input::EndOfStream),
+            match self.stream.read(context.buffer) {
+                Ok(0) => self.machine.handle(context.now, Input::EndOfStream),
                 Ok(length) => {
-                    let bytes = around.buffer.get(..length).unwrap_or_default();
-                    self.machine.handle(around.now, Input::Received(bytes));
+                    let bytes = context.buffer.get(..length).unwrap_or_default();
+                    self.machine.handle(context.now, Input::Received(bytes));
                 }
                 Err(error) if is_temporary(&error) => {}
-                Err(_) => self.machine.handle(around.now, Input::Reset),
+                Err(_) => self.machine.handle(context.now, Input::Reset),
             }
         }
-        self.go_on(around)
+        self.advance_without_reading(context)
     }
 
     /// Does the same without reading: a timer has expired, or the socket is writable.
-    pub(super) fn go_on<H: Handler>(&mut self, around: &mut ConnectionContext<'_, H>) -> bool {
+    pub(super) fn advance_without_reading<H: Handler>(
+        &mut self,
+        context: &mut ConnectionContext<'_, H>,
+    ) -> bool {
         loop {
-            if !self.poll(around) {
+            if !self.poll(context) {
                 return false;
             }
             let before = self.queue.is_empty();
@@ -142,7 +145,7 @@ impl PlainConnection {
                 Ok(written) => {
                     self.taken.1 += written.bytes;
                     if written.bytes > 0 || before {
-                        self.progress = around.now;
+                        self.progress = context.now;
                     }
                 }
                 Err(_) => return false,
@@ -150,8 +153,8 @@ impl PlainConnection {
             if !self.queue.is_empty() {
                 return true;
             }
-            self.taken = (around.now, 0);
-            if !self.give_file(around.now) {
+            self.taken = (context.now, 0);
+            if !self.send_next_file_part(context.now) {
                 break;
             }
         }
@@ -205,12 +208,12 @@ impl PlainConnection {
         !self.queue.is_empty()
     }
 
-    fn poll<H: Handler>(&mut self, around: &mut ConnectionContext<'_, H>) -> bool {
+    fn poll<H: Handler>(&mut self, context: &mut ConnectionContext<'_, H>) -> bool {
         loop {
-            match self.machine.poll(around.now) {
+            match self.machine.poll(context.now) {
                 Output::Request(id, head) => self.request = Some((id, head, Vec::new())),
-                Output::RequestBody(_, part) => self.body(around, &part),
-                Output::RequestEnd(_) => self.serve_request(around),
+                Output::RequestBody(_, part) => self.body(context, &part),
+                Output::RequestEnd(_) => self.serve_request(context),
                 Output::RequestAborted(_) => {
                     (self.request, self.promised, self.file) = (None, None, None);
                     self.seat.release();
@@ -224,7 +227,7 @@ impl PlainConnection {
                 }
                 Output::Fault(fault) => {
                     tracing::debug!(client = %self.client, %fault, "a client's fault");
-                    count(&around.counters.faults);
+                    count(&context.counters.faults);
                 }
                 Output::Timeout(_) => return true,
             }
@@ -232,45 +235,45 @@ impl PlainConnection {
     }
 
     /// Buffers part of a body for a handler that takes bodies. A body that is too large is refused before its end.
-    fn body<H: Handler>(&mut self, around: &mut ConnectionContext<'_, H>, part: &[u8]) {
-        let Some((_, _, body)) = self.request.as_mut().filter(|_| around.handler.takes_bodies()) else {
+    fn body<H: Handler>(&mut self, context: &mut ConnectionContext<'_, H>, part: &[u8]) {
+        let Some((_, _, body)) = self.request.as_mut().filter(|_| context.handler.takes_bodies()) else {
             return;
         };
-        let response = if body.len() + part.len() > around.body_bytes {
-            count(&around.counters.bodies_too_long);
+        let response = if body.len() + part.len() > context.body_bytes {
+            count(&context.counters.bodies_too_long);
             Response::text(413, "413 Content Too Large")
         } else if !self.seat.reserve(part.len()) {
-            count(&around.counters.bodies_unbuffered);
+            count(&context.counters.bodies_unbuffered);
             Response::text(503, "503 Service Unavailable: too many bodies wait")
         } else {
             return body.extend_from_slice(part);
         };
         if let Some((id, head, _)) = self.request.take() {
-            self.respond(around, id, &head, response, Fields::new());
+            self.respond(context, id, &head, response, Fields::new());
         }
     }
 
-    fn serve_request<H: Handler>(&mut self, around: &mut ConnectionContext<'_, H>) {
+    fn serve_request<H: Handler>(&mut self, context: &mut ConnectionContext<'_, H>) {
         let Some((id, head, body)) = self.request.take() else { return };
         let request = Request::of_connection(&head, &body).from_client(Some(self.client.to_canonical()));
-        match around.handler.respond(around.now, &request) {
-            Reply::Now(response) => self.respond(around, id, &head, response, Fields::new()),
+        match context.handler.respond(context.now, &request) {
+            Reply::Now(response) => self.respond(context, id, &head, response, Fields::new()),
             Reply::PlainHttp => {
                 // This is plain HTTP already, and the client's address is known.
                 let response = Response::text(500, NO_RESPONSE);
-                self.respond(around, id, &head, response, Fields::new());
+                self.respond(context, id, &head, response, Fields::new());
             }
-            Reply::Later(_) if around.deferred_requests.is_full(Some(self.client)) => {
+            Reply::Later(_) if context.deferred_requests.is_full(Some(self.client)) => {
                 let response = Response::text(503, "503 Service Unavailable");
-                self.respond(around, id, &head, response, Fields::new());
+                self.respond(context, id, &head, response, Fields::new());
             }
             Reply::Later(later) => {
                 self.promised = Some((id, head));
-                around.deferred_requests.wait(
-                    around.now,
+                context.deferred_requests.wait(
+                    context.now,
                     later,
                     Some(self.client),
-                    RequestChannel::Connection(around.number),
+                    RequestChannel::Connection(context.number),
                 );
             }
         }
@@ -279,20 +282,20 @@ impl PlainConnection {
     /// Sends the deferred response, with optional trailers. Returns `false` if the connection is finished and must be dropped.
     pub(super) fn respond_now<H: Handler>(
         &mut self,
-        around: &mut ConnectionContext<'_, H>,
+        context: &mut ConnectionContext<'_, H>,
         response: Response,
         trailers: Fields,
     ) -> bool {
         if let Some((id, head)) = self.promised.take() {
-            self.respond(around, id, &head, response, trailers);
+            self.respond(context, id, &head, response, trailers);
         }
-        self.go_on(around)
+        self.advance_without_reading(context)
     }
 
     /// Sends an interim response before the deferred one. Returns `false` as above.
     pub(super) fn send_interim<H: Handler>(
         &mut self,
-        around: &mut ConnectionContext<'_, H>,
+        context: &mut ConnectionContext<'_, H>,
         status: u16,
         fields: &Fields,
     ) -> bool {
@@ -300,12 +303,12 @@ impl PlainConnection {
             // An interim response that cannot be sent is no loss: the final one has everything.
             let _ = self.machine.interim(*id, status, fields);
         }
-        self.go_on(around)
+        self.advance_without_reading(context)
     }
 
     fn respond<H: Handler>(
         &mut self,
-        around: &mut ConnectionContext<'_, H>,
+        context: &mut ConnectionContext<'_, H>,
         id: RequestId,
         head: &RequestHead,
         response: Response,
@@ -315,9 +318,9 @@ impl PlainConnection {
         let request = Request::of_connection(head, &[]);
         let has_body = !request.is_head() && !response.is_bodiless();
         let bytes = if has_body { response.body.len() } else { 0 };
-        (around.answered)(&request, response.status, bytes);
+        (context.answered)(&request, response.status, bytes);
         if has_body && takes_trailers(head) && trailers.iter().next().is_some() {
-            return self.respond_with(around, id, head, response, trailers);
+            return self.respond_with(context, id, head, response, trailers);
         }
         let (body, rest) = match response.body {
             Body::Whole(bytes) => (ResponseBody::Whole(bytes), None),
@@ -327,29 +330,29 @@ impl PlainConnection {
             }
             Body::Described(length) => (length.map_or(ResponseBody::Unknown, ResponseBody::Length), None),
         };
-        let beside = self.beside(around, head, &response.fields);
+        let beside = self.added_fields(context, head, &response.fields);
         let fields = [&*response.fields, &*beside];
-        match self.machine.respond_sharing(around.now, id, response.status, fields, body) {
+        match self.machine.respond_sharing(context.now, id, response.status, fields, body) {
             Ok(()) => self.file = rest,
             // The handler's response cannot be sent, or the client has disconnected meanwhile.
             Err(_) => {
-                let _ = self.machine.respond(around.now, id, Http1Response::empty(500));
+                let _ = self.machine.respond(context.now, id, Http1Response::empty(500));
             }
         }
     }
 
     /// Returns this second's fields for a response that has these fields. A token is added if the request names the port on
     /// which the client accepts connections: this connection's handshake has proved the client's address.
-    fn beside<'a, H>(
+    fn added_fields<'a, H>(
         &self,
-        around: &ConnectionContext<'a, H>,
+        context: &ConnectionContext<'a, H>,
         head: &RequestHead,
         fields: &Fields,
     ) -> Cow<'a, Fields> {
-        let beside = around.today.beside(fields);
+        let beside = context.today.added_fields(fields);
         let port = head.fields.get(PORT_FIELD).and_then(read_port);
         let client = port.map(|port| SocketAddr::new(self.client, port));
-        match client.and_then(|client| around.tokens.token_for(around.now, client)) {
+        match client.and_then(|client| context.tokens.token_for(context.now, client)) {
             Some(token) => {
                 let mut beside = beside.clone();
                 copy(&mut beside, TOKEN_FIELD.as_bytes(), token.as_str().as_bytes());
@@ -362,7 +365,7 @@ impl PlainConnection {
     /// Sends a response in chunks, followed by trailers.
     fn respond_with<H>(
         &mut self,
-        around: &mut ConnectionContext<'_, H>,
+        context: &mut ConnectionContext<'_, H>,
         id: RequestId,
         head: &RequestHead,
         response: Response,
@@ -371,30 +374,31 @@ impl PlainConnection {
         let mut fields = Fields::clone(&response.fields);
         let names: Vec<&[u8]> = trailers.iter().map(|(name, _)| name).collect();
         copy(&mut fields, b"Trailer", &names.join(&b", "[..]));
-        let beside = self.beside(around, head, &response.fields);
+        let beside = self.added_fields(context, head, &response.fields);
         let body = ResponseBody::Unknown;
-        if self.machine.respond_sharing(around.now, id, response.status, [&fields, &*beside], body).is_err() {
-            let _ = self.machine.respond(around.now, id, Http1Response::empty(500));
+        if self.machine.respond_sharing(context.now, id, response.status, [&fields, &*beside], body).is_err()
+        {
+            let _ = self.machine.respond(context.now, id, Http1Response::empty(500));
             return;
         }
         // As for a file below: a misuse error means that the client has disconnected.
         match response.body {
             Body::Whole(bytes) => {
                 let _ = self.machine.send_part(id, &bytes);
-                let _ = self.machine.finish_with(around.now, id, &trailers);
+                let _ = self.machine.finish_with(context.now, id, &trailers);
             }
             Body::File { file, offset, length } => {
                 self.file = Some(FileRest { id, file, at: offset, end: offset + length, trailers });
             }
             // It describes a body that is elsewhere: never the response to a GET.
             Body::Described(_) => {
-                let _ = self.machine.finish(around.now, id);
+                let _ = self.machine.finish(context.now, id);
             }
         }
     }
 
     /// Gives the state machine another part of the file; `false` if there is no more.
-    fn give_file(&mut self, now: Time) -> bool {
+    fn send_next_file_part(&mut self, now: Time) -> bool {
         let Some(rest) = &mut self.file else { return false };
         let mut part = [0; PART_BYTES];
         let wanted = usize::try_from(rest.end - rest.at).unwrap_or(PART_BYTES).min(PART_BYTES);

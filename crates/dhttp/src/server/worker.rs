@@ -93,7 +93,7 @@ const PLAIN: u64 = 8;
 const READ_BUFFER_BYTES: usize = 16_384;
 
 /// Connections that are examined for one to evict.
-const LOOKED_AT: usize = 64;
+const MAX_EXAMINED: usize = 64;
 
 /// Interval of the checks of client connections, whose timers are all in seconds.
 const SWEEP: Duration = Duration::from_millis(500);
@@ -264,14 +264,14 @@ impl<H: Handler> Worker<H> {
                 }
                 (RequestChannel::Connection(id), ResponseEvent::PlainHttp) => {
                     let response = Response::text(500, NO_RESPONSE);
-                    self.plain(id, |plain, around| plain.respond_now(around, response, Fields::new()));
+                    self.plain(id, |plain, context| plain.respond_now(context, response, Fields::new()));
                 }
                 (RequestChannel::Datagram(_), ResponseEvent::Interim(..)) => {}
                 (RequestChannel::Connection(id), ResponseEvent::Answer(response, trailers)) => {
-                    self.plain(id, |plain, around| plain.respond_now(around, response, trailers));
+                    self.plain(id, |plain, context| plain.respond_now(context, response, trailers));
                 }
                 (RequestChannel::Connection(id), ResponseEvent::Interim(status, fields)) => {
-                    self.plain(id, |plain, around| plain.send_interim(around, status, &fields));
+                    self.plain(id, |plain, context| plain.send_interim(context, status, &fields));
                 }
             }
         }
@@ -297,7 +297,7 @@ impl<H: Handler> Worker<H> {
             self.drop_plain(id);
         }
         for id in self.plain.keys().copied().collect::<Vec<_>>() {
-            self.plain(id, PlainConnection::go_on);
+            self.plain(id, PlainConnection::advance_without_reading);
         }
         if let Some(log) = self.log.as_ref().filter(|_| self.index == 0) {
             log.flush();
@@ -322,7 +322,7 @@ impl<H: Handler> Worker<H> {
             match socket::accept(&self.sockets.listener) {
                 Ok((stream, peer)) => {
                     count(&self.counters.accepted);
-                    let Some(seat) = self.seat(peer.ip()) else { continue };
+                    let Some(seat) = self.slot_for(peer.ip()) else { continue };
                     let now = self.clock.now();
                     let id = self.next_plain;
                     self.next_plain += 2;
@@ -345,9 +345,9 @@ impl<H: Handler> Worker<H> {
 
     /// Returns a slot for a connection from that address. If there is none, an idle connection is evicted: one of the same
     /// client if that has too many, any other if there are too many in total.
-    fn seat(&mut self, address: IpAddr) -> Option<ConnectionSlot> {
+    fn slot_for(&mut self, address: IpAddr) -> Option<ConnectionSlot> {
         let most = (self.config.accepted / self.config.threads.max(1)).max(1);
-        if self.plain.len() >= most && !self.make_way() {
+        if self.plain.len() >= most && !self.evict_idle() {
             count(&self.counters.refused_total);
             return None;
         }
@@ -367,10 +367,10 @@ impl<H: Handler> Worker<H> {
         seat
     }
 
-    /// Closes the connection that has been idle longest among the next [`LOOKED_AT`], which differ on each call.
-    fn make_way(&mut self) -> bool {
+    /// Closes the connection that has been idle longest among the next [`MAX_EXAMINED`], which differ on each call.
+    fn evict_idle(&mut self) -> bool {
         let next = self.plain.range(self.hand..).chain(self.plain.range(..self.hand)).map(|(id, _)| *id);
-        let few: Vec<u64> = next.take(LOOKED_AT).collect();
+        let few: Vec<u64> = next.take(MAX_EXAMINED).collect();
         self.hand = few.last().map_or(0, |last| last + 1);
         let Some(id) = self.longest_idle(few.into_iter()) else { return false };
         self.drop_plain(id);
@@ -406,7 +406,7 @@ impl<H: Handler> Worker<H> {
         self.today.look(now);
         let (client, second) = (plain.client, self.today.second());
         let (counters, log) = (&self.counters, &self.log);
-        let mut around = ConnectionContext {
+        let mut context = ConnectionContext {
             now,
             handler: &mut self.handler,
             today: &self.today,
@@ -423,7 +423,7 @@ impl<H: Handler> Worker<H> {
                 }
             },
         };
-        if !step(plain, &mut around) {
+        if !step(plain, &mut context) {
             return self.drop_plain(id);
         }
         let wanted = (plain.is_reading(), plain.is_writing());

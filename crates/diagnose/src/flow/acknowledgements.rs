@@ -67,7 +67,7 @@ impl Flow {
             peer.sender.tells_of_a_gap();
         }
         if let Some(ack) = ack {
-            self.unsticks(from.other(), ack.to, Mark { at, frame });
+            self.acknowledge_repeated(from.other(), ack.to, Mark { at, frame });
             let bytes = u64::from(ack.bytes);
             let is_at_once = bytes >= 2 * self.ends.of(from.other()).sender.mss.get();
             if let Some(after) = ack.after() {

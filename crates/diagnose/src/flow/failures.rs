@@ -49,14 +49,21 @@ pub(super) struct SmallMtu {
 }
 
 /// Number of transmissions after which the peer counts as vanished.
-const IN_VAIN: u32 = 4;
-const GONE: Duration = Duration::from_secs(1);
+const MIN_VAIN_TRANSMISSIONS: u32 = 4;
+const MIN_SILENCE: Duration = Duration::from_secs(1);
 /// Number of transmissions of a full segment after which its size is suspect.
 const TOO_LARGE: u32 = 3;
 
 impl Flow {
     /// Handles a retransmission by `from` of data that is not acknowledged.
-    pub(super) fn sticks(&mut self, from: Side, before: &SentSegment, start: u64, length: u64, mark: Mark) {
+    pub(super) fn retransmit_repeated(
+        &mut self,
+        from: Side,
+        before: &SentSegment,
+        start: u64,
+        length: u64,
+        mark: Mark,
+    ) {
         let away = self.path.to(from.other()).unwrap_or_default();
         let heard = self.lately.of(from.other()).heard_at;
         let is_silent = |since: Mark| heard.is_none_or(|heard| heard <= since.at + away);
@@ -134,7 +141,7 @@ impl Flow {
     }
 
     /// Handles the acknowledgement of data of `from` up to `to`.
-    pub(super) fn unsticks(&mut self, from: Side, to: u64, mark: Mark) {
+    pub(super) fn acknowledge_repeated(&mut self, from: Side, to: u64, mark: Mark) {
         let Some(stuck) =
             self.ends.of_mut(from).stuck.take_if(|stuck| stuck.start < to && !stuck.is_needless)
         else {
@@ -266,7 +273,10 @@ impl Flow {
         let goes_on = own.next > next || is_needless && others.progressed_at.is_some_and(|at| at > first.at);
         let Some(heard) = self.lately.of(peer).heard_at.filter(|_| !goes_on) else { return };
         let is_silent = heard <= last.at + away;
-        if in_vain >= IN_VAIN && last.at.since(silent_since.at) >= GONE && (is_silent || is_needless) {
+        if in_vain >= MIN_VAIN_TRANSMISSIONS
+            && last.at.since(silent_since.at) >= MIN_SILENCE
+            && (is_silent || is_needless)
+        {
             let evidence = if is_needless {
                 format!(
                     "the {from} sent the same {length} bytes again and again (packets {} to {}) though their acknowledgement \
@@ -282,7 +292,7 @@ impl Flow {
             let packets = vec![silent_since.frame, last.frame];
             self.find_failure(Cause::PeerVanished, from, silent_since, until, packets, evidence);
         } else if times >= TOO_LARGE
-            && last.at.since(first.at) >= GONE
+            && last.at.since(first.at) >= MIN_SILENCE
             && length * 10 >= own.mss.get() * 9
             && self.is_largest(from, length)
         {

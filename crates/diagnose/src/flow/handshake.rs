@@ -48,7 +48,7 @@ impl Flow {
     }
 
     /// Handles a segment of the handshake.
-    pub(super) fn shakes_hands(&mut self, segment: &Segment<'_>) {
+    pub(super) fn receive_handshake_segment(&mut self, segment: &Segment<'_>) {
         let Segment { from, at, frame, .. } = *segment;
         let sender = &mut self.ends.of_mut(from).sender;
         let start = sender.place(segment.tcp.seq);

@@ -200,13 +200,13 @@ mod tests {
 
     #[test]
     fn a_hill_has_a_ring_of_the_right_radius() {
-        let around = |index: f64| index - 5.0;
-        let field = Field::sample(steps(101, 0.1), steps(101, 0.1), |x, y| -around(x).hypot(around(y)));
+        let centred = |index: f64| index - 5.0;
+        let field = Field::sample(steps(101, 0.1), steps(101, 0.1), |x, y| -centred(x).hypot(centred(y)));
         let rings = field.contours(-3.0);
         assert_eq!(rings.len(), 1);
         assert!(rings[0].closed);
         for (x, y) in &rings[0].points {
-            assert!((around(*x).hypot(around(*y)) - 3.0).abs() < 0.01, "{x} {y}");
+            assert!((centred(*x).hypot(centred(*y)) - 3.0).abs() < 0.01, "{x} {y}");
         }
     }
 

@@ -30,7 +30,7 @@ pub fn options(flags: &Connections) -> Result<ConnectionsOptions, Failure> {
     };
     let format = flags.log_format.as_deref().map(|text| Format::named(text, &who)).transpose();
     Ok(ConnectionsOptions {
-        question: question(flags)?,
+        question: query(flags)?,
         distribution: flags.distribution || flags.output.report.is_some(),
         sizing: Sizing {
             missing: given(&flags.missing_size, "missing-size", missing_size)?.unwrap_or_default(),
@@ -44,7 +44,7 @@ pub fn options(flags: &Connections) -> Result<ConnectionsOptions, Failure> {
     })
 }
 
-fn question(flags: &Connections) -> Result<Query, Failure> {
+fn query(flags: &Connections) -> Result<Query, Failure> {
     let mut timeouts = values(&flags.timeouts, "timeout", timeout)?;
     if timeouts.is_empty() {
         timeouts = TIMEOUTS_S.map(Duration::from_secs).to_vec();

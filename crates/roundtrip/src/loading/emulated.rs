@@ -62,7 +62,7 @@ impl Emulated {
     pub fn new(network: &Network, plan: Plan) -> Result<Self, Failure> {
         testbed::available()?;
         let bytes = plan.files.iter().sum();
-        file::check_room(
+        file::check_space(
             &std::env::temp_dir(),
             bytes,
             "the plan's files",

@@ -29,7 +29,7 @@ pub fn write(plan: &Plan, path: &Path) -> Result<(), Failure> {
     let mut length = ByteCounter(0);
     text::write(plan, &mut length).expect("counting does not fail");
     let ByteCounter(length) = length;
-    crate::file::check_room(path, length, "the plan", "plan a shorter time, fewer users or a lower rate")?;
+    crate::file::check_space(path, length, "the plan", "plan a shorter time, fewer users or a lower rate")?;
     crate::file::write_with(path, |out| {
         let mut text = FileSink { out, failed: None };
         let written = text::write(plan, &mut text);

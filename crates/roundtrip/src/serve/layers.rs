@@ -69,24 +69,24 @@ pub fn reloaded(changed: &[String]) -> String {
 }
 
 /// Value of a flag that may not be given.
-pub trait Given {
+pub trait OptionalFlag {
     /// Whether it is given.
     fn is_given(&self) -> bool;
 }
 
-impl<T> Given for Option<T> {
+impl<T> OptionalFlag for Option<T> {
     fn is_given(&self) -> bool {
         self.is_some()
     }
 }
 
-impl Given for bool {
+impl OptionalFlag for bool {
     fn is_given(&self) -> bool {
         *self
     }
 }
 
-impl<T> Given for Vec<T> {
+impl<T> OptionalFlag for Vec<T> {
     fn is_given(&self) -> bool {
         !self.is_empty()
     }
@@ -126,10 +126,10 @@ macro_rules! layer {
             }
 
             fn over(self, below: Self) -> Self {
-                let is_chosen = [$($crate::serve::layers::Given::is_given(&self.$one)),*].contains(&true);
+                let is_chosen = [$($crate::serve::layers::OptionalFlag::is_given(&self.$one)),*].contains(&true);
                 let below = if is_chosen { Self { $($one: Default::default(),)* ..below } } else { below };
                 Self {
-                    $($key: if $crate::serve::layers::Given::is_given(&self.$key) { self.$key } else { below.$key },)*
+                    $($key: if $crate::serve::layers::OptionalFlag::is_given(&self.$key) { self.$key } else { below.$key },)*
                     $($list: [below.$list, self.$list].concat(),)*
                     $($part: $crate::serve::layers::Layer::over(self.$part, below.$part),)*
                     $($own: self.$own,)*

@@ -74,7 +74,7 @@ impl ResponseSource {
                 // A response to a forwarded client address may be specific to that client, and is not cached.
                 let (origin, memory) = match tells {
                     ClientInformation::Nothing { memory } => (origin, *memory),
-                    ClientInformation::Clients => (origin.telling_clients(), 0),
+                    ClientInformation::Clients => (origin.reporting_clients(), 0),
                 };
                 if memory == 0 {
                     return Ok(Self::Origin(

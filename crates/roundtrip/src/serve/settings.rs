@@ -119,7 +119,7 @@ impl Settings {
                 if forwarded {
                     ClientInformation::Clients
                 } else {
-                    ClientInformation::Nothing { memory: memory.unwrap_or(KEPT) }
+                    ClientInformation::Nothing { memory: memory.unwrap_or(DEFAULT_CACHE_BYTES) }
                 },
             ),
             (Some(_), Some(_)) => {
@@ -223,7 +223,7 @@ pub fn open_log(path: &Path) -> Result<Arc<Log>, Failure> {
 
 const USUAL: &str = "127.0.0.1:8080";
 /// Default bytes of another server's responses to cache.
-const KEPT: u64 = 16 << 20;
+const DEFAULT_CACHE_BYTES: u64 = 16 << 20;
 
 /// Extensions of the paper by name, switched on or off.
 pub fn named_extensions(with: &[String], without: &[String]) -> Result<BTreeMap<Extension, bool>, Failure> {

@@ -41,7 +41,7 @@ enum CachedServers {
     /// This origin server.
     Origin(Url),
     /// All servers that receive requests at these ports from clients behind these interfaces.
-    OnTheirWay(Vec<u16>, Vec<String>),
+    Intercepted(Vec<u16>, Vec<String>),
 }
 
 /// Settings.
@@ -83,8 +83,10 @@ impl Settings {
                 (CachedServers::Origin(url), "127.0.0.1:8080")
             }
             (None, Some(list)) => {
-                let cached =
-                    CachedServers::OnTheirWay(port_list("intercept", &list)?, interfaces(inside.as_deref())?);
+                let cached = CachedServers::Intercepted(
+                    port_list("intercept", &list)?,
+                    interfaces(inside.as_deref())?,
+                );
                 (cached, "0.0.0.0:3129")
             }
             (Some(_), Some(_)) => {
@@ -99,7 +101,7 @@ impl Settings {
             }
         };
         let listen = address("listen", listen.as_deref().unwrap_or(usual_listen))?;
-        if let CachedServers::OnTheirWay(ports, _) = &cached
+        if let CachedServers::Intercepted(ports, _) = &cached
             && (!listen.ip().is_unspecified() || ports.contains(&listen.port()))
         {
             return Err(Failure::Value(format!(
@@ -110,12 +112,12 @@ impl Settings {
         // Only a cache in front of one server acts for that server.
         let usual_targets: &[&str] = match cached {
             CachedServers::Origin(_) => &[CDN_CACHE_CONTROL],
-            CachedServers::OnTheirWay(..) => &[],
+            CachedServers::Intercepted(..) => &[],
         };
         let cache = cache_storage::config(keeping, usual_targets)?;
         let threads = threads.as_deref().map(thread_count).transpose()?;
         let server = ServerConfig::internet();
-        let intercepts = matches!(cached, CachedServers::OnTheirWay(..));
+        let intercepts = matches!(cached, CachedServers::Intercepted(..));
         let server = ServerConfig { threads: threads.unwrap_or(server.threads), intercepts, ..server };
         let reaches = reach_private || is_private(listen.ip());
         let server = if reaches { server.reaching_anywhere() } else { server };
@@ -137,7 +139,7 @@ impl Settings {
         let paths = Paths::new(config, self.access_log.as_deref()).for_requests();
         let paths = match self.cached {
             CachedServers::Origin(_) => paths,
-            CachedServers::OnTheirWay(..) => {
+            CachedServers::Intercepted(..) => {
                 let store = ServersFile::Interception.directory();
                 store.iter().fold(paths.for_router(), |paths, directory| paths.write_below(directory))
             }
@@ -151,7 +153,7 @@ impl Settings {
 
     /// nftables rules for the address families that can reach this address: `[::]` takes both.
     fn rules(&self, listen: SocketAddr) -> Vec<Rules> {
-        let CachedServers::OnTheirWay(ports, inside) = &self.cached else { return Vec::new() };
+        let CachedServers::Intercepted(ports, inside) = &self.cached else { return Vec::new() };
         let reaches_private = self.reaches_private;
         let interception = Interception { listen, ports, inside, reaches_private };
         match listen.is_ipv4() {
@@ -166,7 +168,7 @@ impl Settings {
                 let origin = url.authority();
                 format!("caching responses of http://{origin}/, at http://{listen}/ and dhttp://{listen}/")
             }
-            CachedServers::OnTheirWay(ports, inside) => {
+            CachedServers::Intercepted(ports, inside) => {
                 let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
                 let (ports, inside) = (ports.join(", "), inside.join(", "));
                 format!("intercepting DHTTP requests of {inside} to UDP {ports}, at {listen}")
@@ -190,7 +192,7 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
     let settings = Settings::read(flags)?;
     privileges::retain_capabilities(match settings.cached {
         CachedServers::Origin(_) => privileges::SERVER,
-        CachedServers::OnTheirWay(..) => privileges::ROUTER,
+        CachedServers::Intercepted(..) => privileges::ROUTER,
     });
     let listen = settings.listen;
     if flags.print_rules {
@@ -209,17 +211,17 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
                 let _inside = runtime.enter();
                 Origin::new(url).map_err(network)
             }
-            CachedServers::OnTheirWay(..) => Err(other_place()),
+            CachedServers::Intercepted(..) => Err(conflicting_addresses()),
         }),
-        CachedServers::OnTheirWay(..) => {
+        CachedServers::Intercepted(..) => {
             let (reaches_private, races) = (settings.reaches_private, !settings.read.no_race);
             let client = ClientConfig { reaches_private, races, ..ClientConfig::internet() };
             let before = known_servers::load(ServersFile::Interception);
             let onward = ForwardUpstream::start(client, before.clone(), None).map_err(network)?;
             let save = || ServersFile::Interception.save(&before, &onward.known());
             serve(flags, &settings, &runtime, &signals, |cached| match cached {
-                CachedServers::Origin(_) => Err(other_place()),
-                CachedServers::OnTheirWay(..) => {
+                CachedServers::Origin(_) => Err(conflicting_addresses()),
+                CachedServers::Intercepted(..) => {
                     save();
                     Ok(onward.clone())
                 }
@@ -235,7 +237,7 @@ fn network(error: io::Error) -> Failure {
     Failure::Network(error.to_string())
 }
 
-fn other_place() -> Failure {
+fn conflicting_addresses() -> Failure {
     Failure::Value("origin and intercept: a change from one to the other takes a restart".to_owned())
 }
 
@@ -253,7 +255,7 @@ fn serve<U: Upstream>(
     let server = Server::start(listen, settings.server, cache.clone(), log).map_err(|error| {
         let remedy = match settings.cached {
             CachedServers::Origin(_) => "choose another address with --listen",
-            CachedServers::OnTheirWay(..) => "choose another address with --listen, and run as root",
+            CachedServers::Intercepted(..) => "choose another address with --listen, and run as root",
         };
         Failure::Network(format!("cannot listen at {listen}: {error}; {remedy}"))
     })?;

@@ -41,7 +41,7 @@ struct Name {
 
 fn names(kinds: &[NameKind]) -> Vec<Name> {
     let of_kind = |&kind: &NameKind| {
-        let (singular, _, listings) = what(kind);
+        let (singular, _, listings) = names_of_kind(kind);
         listings.into_iter().map(move |listing| {
             let Listing { name, description, source } = listing;
             Name { kind: singular, name, description, source }
@@ -51,7 +51,7 @@ fn names(kinds: &[NameKind]) -> Vec<Name> {
 }
 
 /// Singular of a kind, title of its list, and all of its names.
-fn what(kind: NameKind) -> (&'static str, &'static str, Vec<Listing>) {
+fn names_of_kind(kind: NameKind) -> (&'static str, &'static str, Vec<Listing>) {
     match kind {
         NameKind::Networks => ("network", "Networks (--network)", Network::listings().collect()),
         NameKind::Pages => ("page", "Pages (--page)", Page::listings().collect()),
@@ -64,7 +64,7 @@ fn what(kind: NameKind) -> (&'static str, &'static str, Vec<Listing>) {
 
 fn tables(kinds: &[NameKind], terminal: Terminal) -> String {
     let table = |&kind: &NameKind| {
-        let (_, title, listings) = what(kind);
+        let (_, title, listings) = names_of_kind(kind);
         format!("{}\n{}", terminal.bold(title), entries(kind, &listings, terminal))
     };
     kinds.iter().map(table).collect::<Vec<_>>().join("\n")

@@ -27,7 +27,7 @@ use dhttp_proto::TranslatorConfig;
 use dhttp_proto::client::Responders;
 use dhttp_proto::translator::Translation;
 use dhttp_proxy::confinement::Paths;
-use dhttp_proxy::nat::LET_IN;
+use dhttp_proxy::nat::PINHOLE_MARK;
 use dhttp_proxy::nft::Family;
 use dhttp_proxy::{Nat, NatConfig, NatError};
 use nix::ifaddrs::getifaddrs;
@@ -163,7 +163,7 @@ impl Settings {
                 format!("appear at {address}, ports {}-{}", ports.start(), ports.end())
             }
             Translation::None => {
-                format!("keep their addresses; connections that are let in have the mark {LET_IN:#x}")
+                format!("keep their addresses; connections that are let in have the mark {PINHOLE_MARK:#x}")
             }
         };
         format!("clients on {inside} that send requests to port {port} of servers on {outside}{of} {how}")

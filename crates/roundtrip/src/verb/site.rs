@@ -29,7 +29,7 @@ pub fn run(arguments: &cli::Site) -> Result<(), Failure> {
             None => plan::default_plan(seed)?,
         };
         let bytes: u64 = plan.files.iter().sum();
-        crate::file::check_room(folder, bytes, "the site", "plan fewer files, or a smaller --cap")?;
+        crate::file::check_space(folder, bytes, "the site", "plan fewer files, or a smaller --cap")?;
         let seed = plan.wanted.seed;
         let file = |(file, size): (u32, u64)| File { path: path(file), contents: contents(seed, file, size) };
         let paths: Vec<String> = (0..plan.wanted.files).map(path).collect();

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use wire::packet::Flags;
 
 use super::host::{Host, SentPacket, allowed};
-use super::{AT_LAST, PORT, SERVER, SOON, address, fill, request, serve, token};
+use super::{MAX_WAIT_MS, PORT, SERVER, SOON, address, fill, request, serve, token};
 
 /// Sends a request with a forged source for a response that only fits a connection, and for that connection to this port.
 fn aim(host: &Host, victim: SocketAddr, id: u64, port: u16, more: &str) {
@@ -122,10 +122,10 @@ fn no_syn_to_addresses_without_a_token() {
     assert!(sent.iter().all(|sent| sent.datagram().is_some_and(|datagram| datagram.len() == 8)));
     assert!(server.metrics().contains("roundtrip_dhttp_connections_total{side=\"server\"} 0\n"));
     aim(&host, client, 0, 40_001, &proved);
-    assert!(is_syn(&host.next(AT_LAST).expect("the client's own connection")));
+    assert!(is_syn(&host.next(MAX_WAIT_MS).expect("the client's own connection")));
     // The connection exists now, and an attacker who knows its port and spoofs its address cannot have data sent on it.
     aim(&host, client, 1, 40_001, &fill(1_000));
-    let sent = host.next(AT_LAST).expect("the eight bytes");
+    let sent = host.next(MAX_WAIT_MS).expect("the eight bytes");
     assert_eq!(sent.datagram().map(<[u8]>::len), Some(8));
     drop(server);
 }
@@ -140,7 +140,7 @@ fn a_client_that_refuses_is_told_to_use_plain_http() {
     let client = address([60, 0, 0, 1], 40_000);
     let proved = token(&host, client, 40_001);
     aim(&host, client, 1, 40_001, &proved);
-    let syn = host.next(AT_LAST).expect("the one attempt");
+    let syn = host.next(MAX_WAIT_MS).expect("the one attempt");
     assert!(is_syn(&syn));
     let (packet, reset) = (syn.packet(), Flags::RST | Flags::ACK);
     let segment = packet.tcp().unwrap();

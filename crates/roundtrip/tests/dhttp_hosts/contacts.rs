@@ -24,14 +24,14 @@ const ATTEMPTS: usize = 5;
 const DOCUMENT: &str = include_str!("../../../../docs/dhttp.md");
 
 /// Client and server that have never met.
-struct Strangers {
+struct FirstContact {
     clock: Clock,
     client: Arc<Client>,
     // Values that the client needs, dropped after it.
     rest: (Server<Handler>, Network, [Host; 2]),
 }
 
-fn strangers(races: bool, loses_udp: bool) -> Strangers {
+fn strangers(races: bool, loses_udp: bool) -> FirstContact {
     let hosts = [Host::new("client", CLIENT), Host::new("server", SERVER)];
     // The server does not connect by TCP Fast Open, which would save a round trip.
     hosts[0].does(|| std::fs::write("/proc/sys/net/ipv4/tcp_fastopen", "1")).unwrap();
@@ -40,10 +40,10 @@ fn strangers(races: bool, loses_udp: bool) -> Strangers {
     let server = serve(&hosts[1]);
     let config = ClientConfig { races, ..ClientConfig::internet() };
     let client = hosts[0].does(|| Client::start(config, KnownServers::default(), None).unwrap());
-    Strangers { clock: Clock::start(), client: Arc::new(client), rest: (server, network, hosts) }
+    FirstContact { clock: Clock::start(), client: Arc::new(client), rest: (server, network, hosts) }
 }
 
-impl Strangers {
+impl FirstContact {
     /// Fetches a response of this size, and returns its round trips.
     fn fetch(&self, scheme: &str, size: usize, via: Via) -> f64 {
         let url = format!("{scheme}://{}/{size}", address(SERVER, PORT)).parse().unwrap();
@@ -156,10 +156,10 @@ fn token_of_an_earlier_client_spares_the_first_contact() {
     }
     let met = strangers(true, false).after_contact();
     let known = met.client.known();
-    let Strangers { clock, client, rest } = met;
+    let FirstContact { clock, client, rest } = met;
     drop(client);
     let client = rest.2[0].does(move || Client::start(ClientConfig::internet(), known, None).unwrap());
-    let again = Strangers { clock, client: Arc::new(client), rest };
+    let again = FirstContact { clock, client: Arc::new(client), rest };
     // Without a token it would come over plain HTTP.
     again.fetch("dhttp", LARGE, Via::TcpOpened);
 }

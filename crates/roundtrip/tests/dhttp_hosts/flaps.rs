@@ -27,7 +27,7 @@ enum FailingPart {
 /// A failed component, with the duration of its failures in milliseconds; it works briefly in between.
 type FlapCase = (FailingPart, u64);
 
-const A_MOMENT: Duration = Duration::from_millis(300);
+const SHORT_OUTAGE: Duration = Duration::from_millis(300);
 
 /// Outcomes of all requests meanwhile, by eight concurrent programs: complete, refused, truncated.
 fn through(flaps: &[FlapCase], timeout: TimeoutSetting) -> [usize; 3] {
@@ -54,7 +54,7 @@ fn through(flaps: &[FlapCase], timeout: TimeoutSetting) -> [usize; 3] {
     });
     let asking: Vec<_> = asking.collect();
     for (gone, millis) in flaps {
-        thread::park_timeout(A_MOMENT);
+        thread::park_timeout(SHORT_OUTAGE);
         flap(&here, &network, *gone, Duration::from_millis(*millis));
     }
     is_over.store(true, Ordering::Relaxed);
@@ -76,9 +76,9 @@ fn path(number: usize) -> String {
 fn flap(client: &Host, network: &Network, gone: FailingPart, away: Duration) {
     match gone {
         FailingPart::TheLink => {
-            network.set_away(true);
+            network.set_disconnected(true);
             thread::park_timeout(away);
-            network.set_away(false);
+            network.set_disconnected(false);
         }
         FailingPart::TheRoute => {
             client.does(|| Netlink::open().and_then(|mut netlink| netlink.remove_default_route()).unwrap());

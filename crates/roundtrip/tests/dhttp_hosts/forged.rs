@@ -8,7 +8,7 @@ use wire::packet::Flags;
 
 use super::deaths::KilledOnDrop;
 use super::host::{Host, SentPacket, allowed};
-use super::{AT_LAST, PORT, SERVER, SOON, address, serve};
+use super::{MAX_WAIT_MS, PORT, SERVER, SOON, address, serve};
 
 const CLIENT: [u8; 4] = [23, 0, 0, 7];
 
@@ -20,7 +20,7 @@ fn asking(host: &Host, paths: &[&str]) -> (Child, SentPacket) {
     command.env("XDG_CACHE_HOME", std::env::temp_dir().join("roundtrip-forged"));
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = host.does(move || command.spawn()).unwrap();
-    let sent = host.next(AT_LAST).expect("a request");
+    let sent = host.next(MAX_WAIT_MS).expect("a request");
     (child, sent)
 }
 
@@ -40,8 +40,8 @@ fn off_path_forgeries_are_ignored() {
     let (child, first) = asking(&client, &["/10", "/5000"]);
     // The first response brings the token without which the server does not connect.
     far.receives(&first.0);
-    client.receives(&far.next(AT_LAST).expect("a response").0);
-    let requested = client.next(AT_LAST).expect("the second request");
+    client.receives(&far.next(MAX_WAIT_MS).expect("a response").0);
+    let requested = client.next(MAX_WAIT_MS).expect("the second request");
     let port = requested.packet().sockets().unwrap().0.port();
     let listens = u16::from_be_bytes(requested.datagram().unwrap()[8..10].try_into().unwrap());
     for id in 0..20_000 {

@@ -47,7 +47,7 @@ const PORT: u16 = 8_080;
 /// Maximum time in milliseconds of a reaction without a timer, also on a busy host.
 const SOON: u16 = 500;
 /// Maximum waiting time for required events, in milliseconds.
-const AT_LAST: u16 = 20_000;
+const MAX_WAIT_MS: u16 = 20_000;
 
 /// A server with all protections on, which responds with as many bytes as the path states.
 fn serve(host: &Host) -> Server<Handler> {
@@ -92,7 +92,7 @@ fn fill(length: usize) -> String {
 /// Token for this address and TCP port, as a field, fetched from the server.
 fn token(host: &Host, of: SocketAddr, port: u16) -> String {
     host.receives_datagram(of, PORT, &request(1, port, 10, &fill(200)));
-    let response = host.next(AT_LAST).expect("an answer with a token");
+    let response = host.next(MAX_WAIT_MS).expect("an answer with a token");
     let text = String::from_utf8_lossy(response.datagram().unwrap()).into_owned();
     let line = text.lines().find(|line| line.starts_with("DHTTP-Token: "));
     format!("{}\r\n", line.unwrap_or_else(|| panic!("no token in {text}")))

@@ -99,7 +99,7 @@ impl Network {
     }
 
     /// Switches the loss of all packets on or off.
-    pub(crate) fn set_away(&self, is_away: bool) {
+    pub(crate) fn set_disconnected(&self, is_away: bool) {
         self.away.store(is_away, Ordering::Relaxed);
     }
 }

@@ -11,7 +11,7 @@ use super::deaths::{TestDirectory, everything, serve};
 use super::host::{Host, allowed};
 use super::network::{Network, NetworkFaults};
 use super::weather::{
-    CLIENT, PerformedRequests, RequestOutcome, SHORT, ask, client, counting, mixed, nothing_twice,
+    CLIENT, PerformedRequests, RequestOutcome, SHORT, ask, check_none_repeated, client, counting, mixed,
 };
 use super::{PORT, SERVER, address};
 
@@ -105,7 +105,7 @@ fn a_server_without_ports_refers_clients_to_plain_http() {
     let server = counting(&there, &done, Some(SHORT));
     let fates = ask(&client(&here), &mixed(60, 0));
     assert!(failed(&fates).is_empty(), "{:?}", failed(&fates));
-    nothing_twice(&done);
+    check_none_repeated(&done);
     drop((server, network));
 }
 
@@ -133,7 +133,7 @@ fn a_client_without_ports_reports_an_error() {
             "{what}: {outcome:?}"
         );
     }
-    nothing_twice(&done);
+    check_none_repeated(&done);
     drop((server, network));
 }
 

@@ -118,7 +118,7 @@ pub(crate) fn mixed(count: usize, from: usize) -> Vec<(Method, String)> {
 }
 
 /// Checks that no unsafe request was performed twice.
-pub(crate) fn nothing_twice(done: &PerformedRequests) {
+pub(crate) fn check_none_repeated(done: &PerformedRequests) {
     let done = done.lock().unwrap();
     let twice: Vec<_> = done.iter().filter(|(what, times)| what.starts_with("POST") && **times > 1).collect();
     assert!(twice.is_empty(), "{twice:?}");
@@ -132,7 +132,7 @@ fn through(weather: NetworkFaults, count: usize) -> (usize, usize) {
     let server = counting(&there, &done, Some(SHORT));
     let client = client(&here);
     let fates = ask(&client, &mixed(count, 0));
-    nothing_twice(&done);
+    check_none_repeated(&done);
     let came: Vec<_> = fates.iter().filter(|(_, outcome)| outcome.is_ok()).collect();
     for (what, outcome) in &fates {
         // A client with a response was served; one without got the reason.
