@@ -132,7 +132,7 @@ impl Inbox {
                 socket.as_raw_fd(),
                 headers.as_mut_ptr().cast(),
                 COUNT,
-                libc::MSG_DONTWAIT,
+                libc::MSG_DONTWAIT as _,
                 std::ptr::null_mut(),
             )
         };
@@ -322,8 +322,9 @@ fn send_some(socket: &UdpSocket, waiting: &[(Vec<u8>, Endpoints)], is_grouping: 
     }
     // SAFETY: `count` headers point at names, control bytes, parts and, by those, bytes that outlive the call; the
     // kernel only reads what they point at.
-    let result =
-        unsafe { libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr().cast(), count, libc::MSG_DONTWAIT) };
+    let result = unsafe {
+        libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr().cast(), count, libc::MSG_DONTWAIT as _)
+    };
     let count = usize::try_from(result).map_err(|_| io::Error::last_os_error())?;
     Ok(sizes.iter().take(count).sum())
 }
@@ -334,8 +335,13 @@ fn message(name: *mut libc::sockaddr_storage, parts: *mut libc::iovec, count: us
     let mut header: libc::mmsghdr = unsafe { std::mem::zeroed() };
     header.msg_hdr.msg_name = name.cast();
     header.msg_hdr.msg_iov = parts;
-    header.msg_hdr.msg_iovlen = count;
+    header.msg_hdr.msg_iovlen = field_length(count);
     header
+}
+
+/// A length in bytes or parts as the C library's field has it: `usize` with glibc, 32 bits with musl.
+fn field_length<T: TryFrom<usize> + Default>(length: usize) -> T {
+    T::try_from(length).unwrap_or_default()
 }
 
 #[cfg(test)]

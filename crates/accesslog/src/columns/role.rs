@@ -100,27 +100,27 @@ impl Columns {
     /// Indices of the columns, ascending, for a reader that skips the others.
     pub fn indices(&self) -> Vec<usize> {
         let Self { time, client, status, size, taken } = *self;
-        let mut places: Vec<usize> = [Some(time), Some(client), status, size.map(|(place, _)| place), taken]
+        let mut indices: Vec<usize> = [Some(time), Some(client), status, size.map(|(index, _)| index), taken]
             .into_iter()
             .flatten()
             .collect();
-        places.sort_unstable();
-        places.dedup();
-        places
+        indices.sort_unstable();
+        indices.dedup();
+        indices
     }
 
     /// The same columns in a table that has no others.
     #[must_use]
     pub fn alone(&self) -> Self {
         let retained = self.indices();
-        let place = |before: usize| retained.iter().position(|place| *place == before).unwrap_or(0);
+        let rank_of = |before: usize| retained.iter().position(|index| *index == before).unwrap_or(0);
         let Self { time, client, status, size, taken } = *self;
         Self {
-            time: index_of(time),
-            client: index_of(client),
-            status: status.map(place),
-            size: size.map(|(before, covers)| (index_of(before), covers)),
-            taken: taken.map(place),
+            time: rank_of(time),
+            client: rank_of(client),
+            status: status.map(rank_of),
+            size: size.map(|(before, covers)| (rank_of(before), covers)),
+            taken: taken.map(rank_of),
         }
     }
 }

@@ -6,6 +6,8 @@
 use std::mem::{size_of, zeroed};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use super::field_length;
+
 /// Buffer for ancillary data, aligned as control messages are.
 #[derive(Clone, Copy)]
 pub(super) struct Control([u64; 16]);
@@ -25,9 +27,9 @@ impl Control {
     pub(super) const EMPTY: Self = Self([0; 16]);
 
     /// Attaches this buffer to a header that the kernel is to fill.
-    pub(super) const fn offer(&mut self, header: &mut libc::msghdr) {
+    pub(super) fn offer(&mut self, header: &mut libc::msghdr) {
         header.msg_control = self.0.as_mut_ptr().cast();
-        header.msg_controllen = size_of::<Self>();
+        header.msg_controllen = field_length(size_of::<Self>());
     }
 
     /// Attaches a source address, and the length in bytes of each datagram to split off.
@@ -51,7 +53,7 @@ impl Control {
         if let Some(bytes) = segment {
             used += put(header, used, (libc::SOL_UDP, libc::UDP_SEGMENT), bytes);
         }
-        header.msg_controllen = used;
+        header.msg_controllen = field_length(used);
         if used == 0 {
             header.msg_control = std::ptr::null_mut();
         }
@@ -118,7 +120,7 @@ fn put<T>(header: &libc::msghdr, used: usize, (level, kind): (i32, i32), value: 
     unsafe {
         let message = header.msg_control.cast::<u8>().add(used).cast::<libc::cmsghdr>();
         let mut about: libc::cmsghdr = zeroed();
-        about.cmsg_len = length;
+        about.cmsg_len = field_length(length);
         about.cmsg_level = level;
         about.cmsg_type = kind;
         message.write(about);

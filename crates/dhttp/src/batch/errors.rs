@@ -6,6 +6,7 @@ use std::mem::zeroed;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd;
 
+use super::field_length;
 use super::name::{self, NAME_BYTES};
 
 /// Returns a peer of this socket whose port is unreachable, as reported by ICMP; `None` when there are no more reports.
@@ -28,7 +29,7 @@ fn next_error(socket: &UdpSocket) -> Option<(libc::sockaddr_storage, i32)> {
     header.msg_name = (&raw mut name).cast();
     header.msg_namelen = NAME_BYTES;
     header.msg_control = control.as_mut_ptr().cast();
-    header.msg_controllen = size_of_val(&control);
+    header.msg_controllen = field_length(size_of_val(&control));
     // SAFETY: the header points at a name and at control bytes of the lengths given, which outlive the call; no part
     // is given for the datagram itself, whose bytes are cut off.
     let result = unsafe {
