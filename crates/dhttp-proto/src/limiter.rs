@@ -300,12 +300,12 @@ mod tests {
             let granted = (0..60_000).map(make).filter(|address| {
                 limiter.charge(at(0), address.parse().unwrap(), weight) == Allowance::Granted
             });
-            granted.count() as u64 * u64::from(weight) * UNIT_BYTES >> 20
+            (granted.count() as u64 * u64::from(weight) * UNIT_BYTES) >> 20
         };
         assert_eq!(megabytes(|_| "198.51.100.1".into()), 0);
         assert_eq!(megabytes(|n| format!("198.51.100.{}", n % 256)), 3);
         assert_eq!(megabytes(|n| format!("2600::{:x}", n + 1)), 3);
-        let all = 60_000 * u64::from(weight) * UNIT_BYTES >> 20;
+        let all = (60_000 * u64::from(weight) * UNIT_BYTES) >> 20;
         assert_eq!(megabytes(|n| format!("198.51.{}.{}", n % 256, n / 256)), all);
         assert_eq!(megabytes(|n| format!("2600:0:0:{n:x}::1")), all);
     }

@@ -46,7 +46,7 @@ impl ClientTable {
     }
 
     /// First slot to probe for a client, and its content. Called for several clients before
-    /// [`slot`](Self::place), so that the CPU waits for memory once.
+    /// [`slot`](Self::slot), so that the CPU waits for memory once.
     #[inline]
     pub fn probe(&self, client: Client) -> ClientLookup {
         let key = if client.bits() == EMPTY { NOT_EMPTY } else { client.bits() };

@@ -45,7 +45,7 @@ const SEEDS: u64 = 10;
 /// Seeds where results differ by much more than seeds do.
 const FEW_SEEDS: u64 = 2;
 
-/// Simulated users behind the bottleneck: `download` in bits per second beside them, in the mean over [`SEEDS`] seeds;
+/// Simulated users behind the bottleneck: `download` in bits per second beside them, in the mean over `SEEDS` seeds;
 /// without a download, their mean `latency` in milliseconds, as SURGE charges it, and `throughput` in responses per second.
 /// `None` for an unknown quantity or unknown users.
 ///
@@ -69,8 +69,8 @@ pub fn simulated(what: &str, users: &str, machines: usize, measured: &mut Labora
     quantity(what, measured.dumbbells(&config, seeds)?)
 }
 
-/// Simulated users of Figures 10 to 12, in the mean over [`FEW_SEEDS`] seeds: `throughput` and `latency` as in [`simulated`].
-/// A thousand users share a LAN with a server whose accepting of a connection is a bottleneck of its own ([`SLOW`]). `None`
+/// Simulated users of Figures 10 to 12, in the mean over `FEW_SEEDS` seeds: `throughput` and `latency` as in [`simulated`].
+/// A thousand users share a LAN with a server whose accepting of a connection is a bottleneck of its own (`SLOW`). `None`
 /// for an unknown quantity or unknown users.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use crate::translation;
 
 /// Number of complete responses.
 fn whole(fetches: Vec<Fetch>) -> usize {
-    fetches.into_iter().filter_map(|fetch| fetch.is_complete().then_some(())).count()
+    fetches.into_iter().filter_map(|fetch| fetch.completes().then_some(())).count()
 }
 
 /// Loses every packet in or out of the router with this probability, in percent.

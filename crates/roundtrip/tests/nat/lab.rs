@@ -246,7 +246,7 @@ pub(crate) struct Fetch {
 
 impl Fetch {
     /// Whether the response is complete. It must end in time, and never have wrong bytes.
-    pub(crate) fn is_complete(mut self) -> bool {
+    pub(crate) fn completes(mut self) -> bool {
         let status = self.child.wait().unwrap();
         assert_ne!(status.code(), Some(124), "it hangs");
         let got = std::fs::read(&self.file).ok();
