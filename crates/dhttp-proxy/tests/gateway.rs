@@ -148,8 +148,6 @@ fn scripted(responses: Vec<&'static str>) -> SocketAddr {
     address
 }
 
-/// Returns a counter of this client's requests: a response is counted when it has been written, and before the next
-/// request of its connection is read.
 /// Length of a response that no socket buffers hold.
 const LARGE: usize = 16 << 20;
 
@@ -164,6 +162,8 @@ fn large_server() -> Server<impl dhttp::Handler> {
     Server::start("127.0.0.1:0".parse().unwrap(), config, respond, None).unwrap()
 }
 
+/// Returns a counter of this client's requests: a response is counted when it has been written, and before the next
+/// request of its connection is read.
 fn counted(program: &mut GatewayClient, gateway: &Gateway, name: &str) -> u64 {
     program.send("GET /proxy.pac HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(program.respond().status, 200);
@@ -349,6 +349,30 @@ fn a_tunnel_carries_bytes_both_ways_and_ends_one_way_at_a_time() {
     program.stream.read_to_string(&mut back).unwrap();
     assert_eq!(back, "first, then");
     echo.join().unwrap();
+}
+
+#[test]
+fn paper_section_iv_c_secure_requests_use_tcp_even_to_a_server_known_for_dhttp() {
+    let (server, gateway) = (dhttp_server(), gateway());
+    let to = server.address();
+    let received = || {
+        let text = server.metrics();
+        let line = text.lines().find(|line| line.starts_with("roundtrip_dhttp_received_bytes_total"));
+        line.and_then(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).unwrap()
+    };
+    let mut program = GatewayClient::new(&gateway);
+    program.get(to, "/");
+    assert_eq!(received(), 0);
+    program.get(to, "/");
+    let by_udp = received();
+    assert!(by_udp > 0, "the second request was no datagram");
+    // A tunnel carries TLS; the gateway cannot tell what is in it.
+    let mut secure = GatewayClient::new(&gateway);
+    secure.send(&format!("CONNECT {to} HTTP/1.1\r\nHost: {to}\r\n\r\n"));
+    assert!(secure.head().starts_with("HTTP/1.1 200 "));
+    secure.send(&format!("GET / HTTP/1.1\r\nHost: {to}\r\n\r\n"));
+    assert_eq!(secure.respond().body, b"small\n");
+    assert_eq!(received(), by_udp);
 }
 
 #[test]
