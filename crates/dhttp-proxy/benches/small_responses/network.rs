@@ -112,7 +112,7 @@ fn offload(device: &str, command: u32, data: u32) -> io::Result<()> {
     // SAFETY: the structure has plain numbers and pointers, for which zero is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (place, byte) in request.ifr_name.iter_mut().zip(device.bytes()) {
-        *place = byte.cast_signed();
+        *place = libc::c_char::from_ne_bytes([byte]);
     }
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
