@@ -9,17 +9,76 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
 
+use dhttp::counters::{count_shared, counters};
 use rustix::fs::fstatvfs;
 use rustix::process::{Resource, getrlimit};
 
-/// Maximum number of fetches in total; at most a quarter of the descriptors.
-const MAX_FETCHES: u64 = 4_096;
-/// Maximum share of one client: one in this many of all fetches and bytes.
+/// Limits of a process's fetches and temporary files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FetchLimits {
+    /// Fetches in progress; at most a quarter of the descriptors. Default 4,096.
+    pub fetches: u64,
+    /// Fetches of one client. Default: an eighth of all.
+    pub client_fetches: Option<u64>,
+    /// Bytes in temporary files; at most half of their file system. Default 2 GiB.
+    pub file_bytes: u64,
+    /// Bytes in temporary files of one client. Default: an eighth of all.
+    pub client_file_bytes: Option<u64>,
+}
+
+/// Default share of one client: one in this many of all fetches and bytes.
 const CLIENT_SHARE: u64 = 8;
-/// Bytes in temporary files, in total; at most half of their file system.
-const MAX_SPILLED_BYTES: u64 = 2 << 30;
+
+impl Default for FetchLimits {
+    fn default() -> Self {
+        Self { fetches: 4_096, client_fetches: None, file_bytes: 2 << 30, client_file_bytes: None }
+    }
+}
+
+impl FetchLimits {
+    /// Sets the limits of this process. The first call counts, before any request.
+    pub fn install(self) {
+        LIMITS.get_or_init(|| self);
+    }
+
+    /// Leaves only the limits on all clients together, for clients that share an address.
+    #[must_use]
+    pub fn for_all_clients_together(self) -> Self {
+        Self { client_fetches: Some(u64::MAX), client_file_bytes: Some(u64::MAX), ..self }
+    }
+
+    fn of_process() -> Self {
+        LIMITS.get().copied().unwrap_or_default()
+    }
+
+    /// Returns the maximum numbers of fetches: in total, and of a client. Those of unproved address have a share in any case.
+    fn fetches(&self, client: Client) -> (u64, u64) {
+        let share = (self.fetches / CLIENT_SHARE).max(1);
+        let of_client = self.client_fetches.filter(|_| client.is_some()).unwrap_or(share);
+        (self.fetches, of_client)
+    }
+
+    /// Returns the maximum numbers of bytes in temporary files, likewise.
+    fn file_bytes(&self, client: Client) -> (u64, u64) {
+        let share = self.file_bytes / CLIENT_SHARE;
+        let of_client = self.client_file_bytes.filter(|_| client.is_some()).unwrap_or(share);
+        (self.file_bytes, of_client)
+    }
+}
+
+counters! {
+    /// Requests beyond the limits of fetches.
+    fetches = "roundtrip_proxy_requests_refused_total{reason=\"fetches\"}", "Requests refused by a cache or for an origin (503, 502), by the limit.";
+    /// Responses beyond the limits of temporary files.
+    files = "roundtrip_proxy_requests_refused_total{reason=\"files\"}", "";
+}
+
+/// Renders the counters of this process in Prometheus' text format.
+pub fn metrics() -> String {
+    Counters::text(&[&*COUNTERS])
+}
 
 tokio::task_local! {
     static CLIENT: Client;
@@ -28,6 +87,8 @@ tokio::task_local! {
 /// Client of a fetch.
 type Client = Option<IpAddr>;
 
+static LIMITS: OnceLock<FetchLimits> = OnceLock::new();
+static COUNTERS: LazyLock<Counters> = LazyLock::new(Counters::default);
 /// Fetches in progress.
 static FETCHES: Mutex<BTreeMap<Client, u64>> = Mutex::new(BTreeMap::new());
 /// Temporary files.
@@ -43,14 +104,21 @@ impl Fetch {
     /// Counts another fetch; `None` if the client, or all together, have as many as they may.
     pub(crate) fn begin(client: Client) -> Option<Self> {
         let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        Self::within(client, (descriptors / 4).min(MAX_FETCHES))
+        let limits = FetchLimits::of_process();
+        let fetch =
+            Self::within(client, FetchLimits { fetches: limits.fetches.min(descriptors / 4), ..limits });
+        if fetch.is_none() {
+            count_shared(&COUNTERS.fetches);
+        }
+        fetch
     }
 
-    fn within(client: Client, most: u64) -> Option<Self> {
+    fn within(client: Client, limits: FetchLimits) -> Option<Self> {
         let client = client.map(site);
+        let (total, of_client) = limits.fetches(client);
         let mut fetches = FETCHES.lock().unwrap_or_else(PoisonError::into_inner);
         let its = fetches.get(&client).copied().unwrap_or(0);
-        if its >= (most / CLIENT_SHARE).max(1) || fetches.values().sum::<u64>() >= most {
+        if its >= of_client || fetches.values().sum::<u64>() >= total {
             return None;
         }
         fetches.insert(client, its + 1);
@@ -111,18 +179,21 @@ impl Spill {
     pub(crate) fn grow(&self, bytes: u64) -> io::Result<()> {
         let system = fstatvfs(&self.file)?;
         let half = system.f_blocks.saturating_mul(system.f_frsize) / 2;
-        self.grow_within(bytes, half.min(MAX_SPILLED_BYTES))
+        let limits = FetchLimits::of_process();
+        self.grow_within(bytes, FetchLimits { file_bytes: limits.file_bytes.min(half), ..limits })
     }
 
-    fn grow_within(&self, bytes: u64, most: u64) -> io::Result<()> {
+    fn grow_within(&self, bytes: u64, limits: FetchLimits) -> io::Result<()> {
         let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
         files.retain(|spilled| spilled.file.strong_count() > 0);
         let sum = |of: &dyn Fn(&SpillEntry) -> bool| -> u64 {
             files.iter().filter(|one| of(one)).map(|one| one.bytes.load(Ordering::Relaxed)).sum()
         };
-        let client = files.iter().find(|one| Arc::ptr_eq(&one.bytes, &self.bytes)).map(|one| one.client);
-        let its = sum(&|one| Some(one.client) == client);
-        if its + bytes > most / CLIENT_SHARE || sum(&|_| true) + bytes > most {
+        let own = files.iter().find(|one| Arc::ptr_eq(&one.bytes, &self.bytes));
+        let client = own.and_then(|own| own.client);
+        let (total, of_client) = limits.file_bytes(client);
+        if sum(&|one| one.client == client) + bytes > of_client || sum(&|_| true) + bytes > total {
+            count_shared(&COUNTERS.files);
             let why = "no room for more temporary files of responses; retry when others have been read";
             return Err(io::Error::new(ErrorKind::QuotaExceeded, why));
         }
@@ -146,7 +217,8 @@ mod tests {
     #[test]
     fn a_client_has_an_eighth_of_all_fetches_until_it_gives_them_back() {
         let client = |text: &str| Some(text.parse().unwrap());
-        let begin = |text: &str| Fetch::within(client(text), 32);
+        let limits = FetchLimits { fetches: 32, ..FetchLimits::default() };
+        let begin = |text: &str| Fetch::within(client(text), limits);
         let mut its: Vec<Fetch> = std::iter::from_fn(|| begin("2001:db8:77::1")).collect();
         assert_eq!(its.len(), 4);
         assert!(begin("2001:db8:77::ffff:1").is_none(), "the same /64");
@@ -160,13 +232,23 @@ mod tests {
     }
 
     #[test]
+    fn clients_behind_one_address_have_the_total_and_clients_without_a_token_a_share() {
+        let limits = FetchLimits { fetches: 64, ..FetchLimits::default() }.for_all_clients_together();
+        let client = Some("198.51.100.7".parse().unwrap());
+        assert_eq!((limits.fetches(client), limits.fetches(None)), ((64, u64::MAX), (64, 8)));
+        assert_eq!(limits.file_bytes(client), (2 << 30, u64::MAX));
+        assert_eq!(limits.file_bytes(None), (2 << 30, 256 << 20));
+    }
+
+    #[test]
     fn temporary_files_count_while_they_are_held() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let spilled = |client: &str, bytes| {
             let client = Some(client.parse().unwrap());
             runtime.block_on(CLIENT.scope(client, async move {
                 let spill = Spill::new().unwrap();
-                spill.grow_within(bytes, 8_000).map(|()| spill.file)
+                let limits = FetchLimits { file_bytes: 8_000, ..FetchLimits::default() };
+                spill.grow_within(bytes, limits).map(|()| spill.file)
             }))
         };
         let first = spilled("203.0.113.1", 900).unwrap();

@@ -9,7 +9,7 @@
 //! | [`mod@service_handler`] | any `tower` service as a handler |
 //! | [`origin`] | another HTTP server as such a service |
 //! | [`mod@cache`] | a handler: stored responses, while they may be reused |
-//! | `fetches` | limits of the work done for clients |
+//! | [`mod@fetches`] | limits of the work done for clients |
 //! | [`gateway`] | a local proxy through which HTTP clients use DHTTP |
 //! | [`nat`] | a helper on a router that translates addresses, or a firewall |
 //! | [`confinement`] | the files that a service may open once it has started |
@@ -33,7 +33,7 @@
 
 pub mod cache;
 pub mod confinement;
-mod fetches;
+pub mod fetches;
 pub mod gateway;
 pub mod nat;
 pub mod nft;
@@ -41,6 +41,7 @@ pub mod origin;
 pub mod service_handler;
 
 pub use cache::{Cache, CacheConfig};
+pub use fetches::FetchLimits;
 pub use gateway::{Gateway, GatewayConfig};
 pub use nat::{Nat, NatConfig, NatError};
 pub use origin::Origin;

@@ -89,6 +89,8 @@ counters! {
     bodies_too_long = "roundtrip_dhttp_bodies_refused_total{reason=\"length\"}", "Bodies of requests refused, by the limit.";
     /// Bodies beyond the buffer limit.
     bodies_unbuffered = "roundtrip_dhttp_bodies_refused_total{reason=\"buffer\"}", "";
+    /// Requests beyond the limits of pending ones.
+    refused_pending = "roundtrip_dhttp_requests_refused_total{reason=\"pending\"}", "Requests refused (503), by the limit.";
     /// Bytes of buffered bodies.
     body_bytes_now = "roundtrip_dhttp_body_bytes", "Bytes of request bodies buffered now.";
     /// Open connections to clients.

@@ -99,3 +99,48 @@ impl ForwardUpstream {
         Ok(UpstreamResponse { head: gateway::response(&head, &self.name), body, trailers: Fields::new() })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+    use std::thread;
+
+    use http1::message::Version;
+
+    use super::*;
+
+    #[test]
+    fn a_fetch_stops_when_its_budget_is_spent() {
+        /// More than the sockets' buffers hold; an endless response would exceed it in a second.
+        const MAX_SENT: usize = 64 << 20;
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = listener.local_addr().unwrap();
+        let sent = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 4_096]).unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n").unwrap();
+            let mut sent = 0;
+            while sent < MAX_SENT && stream.write_all(&[b'x'; 65_536]).is_ok() {
+                sent += 65_536;
+            }
+            sent
+        });
+        let client = ClientConfig { reaches_private: true, ..ClientConfig::internet() };
+        let upstream = ForwardUpstream::start(client, KnownServers::default(), None).unwrap();
+        let mut fields = Fields::new();
+        fields.push("Host", &server.to_string()).unwrap();
+        let head = RequestHead {
+            method: Method::Get,
+            target: "/endless".to_owned(),
+            version: Version::Http11,
+            fields,
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let fetched = runtime.block_on(upstream.send_request(Some(server), head, Vec::new(), 1_000, None));
+        let UpstreamFailure(response) = fetched.unwrap_err();
+        assert_eq!(response.status, 502);
+        let sent = sent.join().unwrap();
+        assert!(sent < MAX_SENT, "the connection is closed, not read: {sent} bytes");
+    }
+}

@@ -20,11 +20,19 @@ pub struct ClientLimits {
     /// Minimum rate in bytes per second at which a client must read a response, over each [`super::ServerConfig::stall`].
     /// Default 500, as for what it sends.
     pub min_read_rate: u64,
+    /// Requests of one client that wait for a handler, in one thread. Default 1,024.
+    pub pending: usize,
 }
 
 impl Default for ClientLimits {
     fn default() -> Self {
-        Self { connections: 256, body_bytes: 16 << 20, total_body_bytes: 256 << 20, min_read_rate: 500 }
+        Self {
+            connections: 256,
+            body_bytes: 16 << 20,
+            total_body_bytes: 256 << 20,
+            min_read_rate: 500,
+            pending: 1_024,
+        }
     }
 }
 

@@ -25,6 +25,8 @@ pub struct ServerConfig {
     pub accepted: usize,
     /// Limits of one client.
     pub clients: ClientLimits,
+    /// Maximum number of requests that wait for a handler, in one thread.
+    pub pending: usize,
     /// Maximum size of a request body, in bytes.
     pub body_bytes: usize,
     /// A connection that accepts no pending bytes for this long is reset.
@@ -53,6 +55,7 @@ impl ServerConfig {
             threads: std::thread::available_parallelism().map_or(1, Into::into),
             accepted: 10_000,
             clients: ClientLimits::default(),
+            pending: 16_384,
             body_bytes: 1 << 20,
             stall: Duration::from_secs(30),
             grace: Duration::from_secs(5),
@@ -70,8 +73,13 @@ impl ServerConfig {
     /// address (a load balancer, a load generator) or a slow link, so only the limits on all clients together apply.
     #[must_use]
     pub fn reaching_anywhere(mut self) -> Self {
-        self.clients =
-            ClientLimits { connections: usize::MAX, body_bytes: u64::MAX, min_read_rate: 0, ..self.clients };
+        self.clients = ClientLimits {
+            connections: usize::MAX,
+            body_bytes: u64::MAX,
+            min_read_rate: 0,
+            pending: usize::MAX,
+            ..self.clients
+        };
         self.dhttp.reach = Reach::Anywhere;
         self
     }

@@ -118,6 +118,7 @@ impl<H: Handler> Worker<H> {
             Outcome::Given(Reply::PlainHttp) => way.refer(now, ends, ticket),
             Outcome::Given(Reply::Later(later)) if deferred_requests.is_full(proved) => {
                 drop(later);
+                count(&way.counters.refused_pending);
                 way.respond(now, (ends, ticket), &request, &Response::text(503, "503 Service Unavailable"));
             }
             Outcome::Given(Reply::Later(later)) => {

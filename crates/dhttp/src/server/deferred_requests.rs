@@ -24,6 +24,8 @@ pub(super) struct DeferredRequests {
     /// Number of deferred requests per client; unknown clients count as one.
     clients: BTreeMap<Option<IpAddr>, usize>,
     next: u64,
+    /// Maximum number in this thread, and of one client.
+    limits: (usize, usize),
 }
 
 #[derive(Debug)]
@@ -42,22 +44,21 @@ pub(super) enum RequestChannel {
     Connection(u64),
 }
 
-/// Maximum number of deferred requests in one thread.
-const MAX_DEFERRED: usize = 16_384;
-/// Maximum for one client: an address, or a /64 of IPv6.
-const MAX_DEFERRED_PER_CLIENT: usize = 1_024;
 /// Maximum wait: the client has timed out by then.
 const DEFERRED_TIMEOUT: wire::Duration = wire::Duration::from_secs(60);
 
 impl DeferredRequests {
+    /// Creates an empty set for at most `pending` requests, and `client_pending` of one client: an address, or a /64 of IPv6.
+    ///
     /// # Errors
     /// If the system has no descriptor left.
-    pub(super) fn new() -> io::Result<Self> {
+    pub(super) fn new(pending: usize, client_pending: usize) -> io::Result<Self> {
         Ok(Self {
             mailbox: Arc::new(Mailbox::new()?),
             waiting: BTreeMap::new(),
             clients: BTreeMap::new(),
             next: 0,
+            limits: (pending, client_pending),
         })
     }
 
@@ -69,7 +70,8 @@ impl DeferredRequests {
     /// Whether the thread's or this client's maximum is reached.
     pub(super) fn is_full(&self, client: Option<IpAddr>) -> bool {
         let its = self.clients.get(&client.map(site)).copied().unwrap_or(0);
-        self.waiting.len() >= MAX_DEFERRED || its >= MAX_DEFERRED_PER_CLIENT
+        let (total, of_client) = self.limits;
+        self.waiting.len() >= total || its >= of_client
     }
 
     pub(super) fn is_empty(&self) -> bool {

@@ -264,6 +264,7 @@ impl PlainConnection {
                 self.respond(context, id, &head, response, Fields::new());
             }
             Reply::Later(_) if context.deferred_requests.is_full(Some(self.client)) => {
+                count(&context.counters.refused_pending);
                 let response = Response::text(503, "503 Service Unavailable");
                 self.respond(context, id, &head, response, Fields::new());
             }

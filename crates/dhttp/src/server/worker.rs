@@ -114,7 +114,7 @@ impl<H: Handler> Worker<H> {
         if let Some(waker) = shared.wakers.get(index) {
             poller.add(waker, WAKER, Interest::IN)?;
         }
-        let deferred_requests = DeferredRequests::new()?;
+        let deferred_requests = DeferredRequests::new(config.pending, config.clients.pending)?;
         poller.add(deferred_requests.waker(), MAILBOX, Interest::IN)?;
         let LiveConfig { handler, log } = shared.live.lock().map_err(|_| io::ErrorKind::Other)?.clone();
         let local = sockets.udp.local_addr()?;

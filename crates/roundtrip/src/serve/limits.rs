@@ -3,20 +3,44 @@
 //! Not what they do: that is for `dhttp` and `dhttp_proxy`.
 
 use dhttp::ServerConfig;
-use dhttp_proxy::GatewayConfig;
+use dhttp_proxy::{FetchLimits, GatewayConfig};
 use quantity::names::Quoted;
 use scenario::dhttp::{Parameters, SERVER_PARAMETERS};
 
 use super::cache_storage::size;
 use crate::failure::Failure;
 
-const NAMES: &str = "connections, client-connections, body, client-bodies, bodies, min-rate, tokenless-responses, token-bytes, datagram, loss, idle, \
-                     opened-connections, client-opened-connections";
+const NAMES: &str = "connections, client-connections, body, client-bodies, bodies, min-rate, tokenless-responses, token-bytes, pending, \
+                     client-pending, fetches, client-fetches, temporary-files, client-temporary-files, datagram, loss, idle, opened-connections, client-opened-connections";
 const GATEWAY_NAMES: &str = "connections, client-connections, min-rate";
 
 /// The configuration with these limits; later ones win.
 pub fn limited(config: ServerConfig, limits: &[String]) -> Result<ServerConfig, Failure> {
     limits.iter().try_fold(config, |config, text| one(config, text))
+}
+
+/// The limits of fetches and temporary files with these limits; later ones win. `is_by_client` is false where all clients may
+/// share an address.
+pub fn fetch_limits(limits: &[String], is_by_client: bool) -> Result<FetchLimits, Failure> {
+    let default = FetchLimits::default();
+    let default = if is_by_client { default } else { default.for_all_clients_together() };
+    limits.iter().try_fold(default, |mut limits, text| {
+        set_fetch_limit(&mut limits, &Limit::of(text)?)?;
+        Ok(limits)
+    })
+}
+
+/// Sets a limit of fetches or temporary files. Returns whether it is one.
+fn set_fetch_limit(limits: &mut FetchLimits, limit: &Limit<'_>) -> Result<bool, Failure> {
+    let number = || limit.number().map(|number| number as u64);
+    match limit.name {
+        "fetches" => limits.fetches = number()?,
+        "client-fetches" => limits.client_fetches = Some(number()?),
+        "temporary-files" => limits.file_bytes = limit.bytes()?,
+        "client-temporary-files" => limits.client_file_bytes = Some(limit.bytes()?),
+        _ => return Ok(false),
+    }
+    Ok(true)
 }
 
 /// The configuration of a gateway with these limits; later ones win.
@@ -43,6 +67,8 @@ fn one(mut config: ServerConfig, text: &str) -> Result<ServerConfig, Failure> {
         "client-bodies" => clients.body_bytes = limit.bytes()?,
         "bodies" => clients.total_body_bytes = limit.bytes()?,
         "min-rate" => clients.min_read_rate = limit.bytes()?,
+        "pending" => config.pending = limit.number()?,
+        "client-pending" => clients.pending = limit.number()?,
         "tokenless-responses" => config.dhttp.validation.limit_responses(limit.number()?),
         "token-bytes" if limit.bytes()? < 16 << 10 => {
             return Err(wrong(text, "is less than a few responses; give 16KiB or more"));
@@ -54,6 +80,7 @@ fn one(mut config: ServerConfig, text: &str) -> Result<ServerConfig, Failure> {
             set.map_err(|error| Failure::Value(format!("--limit: {name}: {error}")))?;
             config.dhttp = parameters.of_server(config.dhttp);
         }
+        _ if set_fetch_limit(&mut FetchLimits::default(), &limit)? => {}
         _ => return Err(limit.unknown(NAMES)),
     }
     Ok(config)
@@ -106,14 +133,27 @@ mod tests {
         let config = limited(config, &texts(&limits)).unwrap();
         assert_eq!((config.accepted, config.body_bytes), (7, 2_048));
         assert_eq!((config.clients.total_body_bytes, config.clients.min_read_rate), (1 << 20, 0));
+        let waiting = ["pending=9", "client-pending=8", "fetches=7", "client-temporary-files=1MiB"];
+        let (server, fetches) = (limited(config, &texts(&waiting)), fetch_limits(&texts(&waiting), true));
+        let (server, fetches) = (server.unwrap(), fetches.unwrap());
+        assert_eq!((server.pending, server.clients.pending), (9, 8));
+        let expected = FetchLimits { fetches: 7, client_file_bytes: Some(1 << 20), ..FetchLimits::default() };
+        assert_eq!(fetches, expected);
         let limits = |config: ServerConfig| match config.dhttp.validation {
             Validation::Tokens { limiter, rate, .. } => (limiter.most, rate.most),
             Validation::Trusting => ([0; 3], [0; 3]),
         };
         let changed = limited(config, &texts(&["token-bytes=2MiB", "tokenless-responses=10"])).unwrap();
         assert_eq!(limits(changed), ([10, 50, 200], [32_768, 131_072, u32::MAX]));
-        for text in ["connections", "connections=0", "connections=x", "body=much", "x=1", "token-bytes=1KiB"]
-        {
+        for text in [
+            "connections",
+            "connections=0",
+            "connections=x",
+            "body=much",
+            "x=1",
+            "token-bytes=1KiB",
+            "fetches=0",
+        ] {
             assert!(limited(config, &texts(&[text])).is_err(), "{text}");
         }
         let limits = ["datagram=4kB", "loss=2%", "idle=5s", "opened-connections=9", "datagram=8kB"];

@@ -30,8 +30,9 @@ use crate::cli::dhttp::{Profile, Serve};
 use crate::failure::Failure;
 use crate::serve::cache_storage::size;
 use crate::serve::layers::layered;
-use crate::serve::limits::limited;
+use crate::serve::limits::{fetch_limits, limited};
 use crate::serve::response_source::{ClientInformation, Source};
+use dhttp_proxy::FetchLimits;
 use dhttp_proxy::confinement::Paths;
 
 /// Settings of a server.
@@ -169,8 +170,16 @@ impl Settings {
         }
         dhttp.opens_early = self.read.early_connection;
         let config = ServerConfig { threads, dhttp, ..config };
-        let reaches = self.reach_private || is_private(self.listen.ip());
-        limited(if reaches { config.reaching_anywhere() } else { config }, &self.limit)
+        limited(if self.reaches_private() { config.reaching_anywhere() } else { config }, &self.limit)
+    }
+
+    /// The limits of fetches from the origin.
+    pub fn fetches(&self) -> Result<FetchLimits, Failure> {
+        fetch_limits(&self.limit, !self.reaches_private())
+    }
+
+    const fn reaches_private(&self) -> bool {
+        self.reach_private || is_private(self.listen.ip())
     }
 
     /// Source of responses.

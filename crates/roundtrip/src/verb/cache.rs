@@ -18,7 +18,7 @@ use dhttp_proxy::cache::Upstream;
 use dhttp_proxy::cache::forward_upstream::ForwardUpstream;
 use dhttp_proxy::cache::rules::{Interception, rules};
 use dhttp_proxy::nft::{Family, InstalledRules, Rules};
-use dhttp_proxy::{Cache, CacheConfig, Origin};
+use dhttp_proxy::{Cache, CacheConfig, FetchLimits, Origin, fetches};
 use http1::cache::targeted::CDN_CACHE_CONTROL;
 use tokio::runtime::Runtime;
 
@@ -26,7 +26,7 @@ use crate::cli::cache::Cache as Flags;
 use crate::failure::Failure;
 use crate::output;
 use crate::serve::layers::{Layer as _, layered, reloaded};
-use crate::serve::limits::limited;
+use crate::serve::limits::{fetch_limits, limited};
 use crate::serve::settings::{address, interface_name, open_log, port_list, thread_count};
 use crate::serve::signals::Signals;
 use crate::serve::{cache_storage, known_servers, metrics, privileges};
@@ -52,6 +52,7 @@ struct Settings {
     listen: SocketAddr,
     cache: CacheConfig,
     server: ServerConfig,
+    fetches: FetchLimits,
     reaches_private: bool,
     metrics: Option<SocketAddr>,
     access_log: Option<PathBuf>,
@@ -94,7 +95,7 @@ impl Settings {
             }
             (None, None) => {
                 return Err(Failure::Value(
-                    "--origin: missing; name the server cached responses are cached, as in: roundtrip cache --origin \
+                    "--origin: missing; name the server whose responses are cached, as in: roundtrip cache --origin \
                      http://127.0.0.1:3000"
                         .to_owned(),
                 ));
@@ -121,6 +122,7 @@ impl Settings {
         let server = ServerConfig { threads: threads.unwrap_or(server.threads), intercepts, ..server };
         let reaches = reach_private || is_private(listen.ip());
         let server = if reaches { server.reaching_anywhere() } else { server };
+        let fetches = fetch_limits(&limit, !reaches)?;
         let server = limited(server, &limit)?;
         Ok(Self {
             read,
@@ -128,6 +130,7 @@ impl Settings {
             listen,
             cache,
             server,
+            fetches,
             reaches_private: reaches,
             metrics: operation.metrics.map(|text| address("metrics", &text)).transpose()?,
             access_log: operation.access_log,
@@ -250,6 +253,7 @@ fn serve<U: Upstream>(
     upstream: impl Fn(&CachedServers) -> Result<U, Failure>,
 ) -> Result<(), Failure> {
     let (listen, log) = (settings.listen, settings.log()?);
+    settings.fetches.install();
     let cache = Cache::new(upstream(&settings.cached)?, settings.cache.clone(), runtime.handle().clone());
     let cache = cache.map_err(network)?;
     let server = Server::start(listen, settings.server, cache.clone(), log).map_err(|error| {
@@ -261,7 +265,7 @@ fn serve<U: Upstream>(
     })?;
     if let Some(address) = settings.metrics {
         let (counters, retained) = (server.counters(), cache.metrics());
-        metrics::serve(address, move || Counters::text(&counters) + &retained())?;
+        metrics::serve(address, move || Counters::text(&counters) + &retained() + &fetches::metrics())?;
     }
     // Rules are installed only after the server listens. If one family's rules are refused, the other's are removed again.
     let installed: Result<Vec<_>, _> = settings.rules(listen).into_iter().map(Rules::install).collect();

@@ -32,6 +32,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         return crate::output::to_stdout(&format!("{}\n", settings.sentence(settings.listen)));
     }
     let listen = settings.listen;
+    settings.fetches()?.install();
     // The current source of responses, for the metrics; a reload replaces it.
     let current = Arc::new(Mutex::new(served.clone()));
     let server = Server::start(listen, config, served, settings.log()?).map_err(|error| {
@@ -42,7 +43,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
         let current = Arc::clone(&current);
         metrics::serve(address, move || {
             let of_source = current.lock().map_or_else(|_| String::new(), |served| served.metrics());
-            Counters::text(&counters) + &of_source
+            Counters::text(&counters) + &of_source + &dhttp_proxy::fetches::metrics()
         })?;
     }
     eprintln!("roundtrip: {}", settings.sentence(server.address()));

@@ -21,6 +21,7 @@ pub fn page() -> String {
     for (title, metrics) in [
         ("Server: `serve` and `cache`", server),
         ("Cache: `cache`, `serve --origin` and `gateway --cache`", cache),
+        ("Requests to origins: `cache` and `serve --origin`", dhttp_proxy::fetches::metrics()),
         ("Origin: `serve --origin`", origin),
         ("Gateway: `gateway`", gateway),
         ("NAT helper: `nat`", nat),
