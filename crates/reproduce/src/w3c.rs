@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`hosts`] | the hosts, with fitted times |
 //! | [`microscape`] | the page |
+//! | [`hypotheses`] | what the note does not state, varied |
 //! | [`initial`] | Table 3: before tuning |
 //! | [`browsers`] | Tables 10 and 11, measured |
 //! | [`content`] | other forms of the document and the images |
@@ -17,6 +18,7 @@ pub mod browsers;
 pub mod content;
 pub mod future;
 pub mod hosts;
+pub mod hypotheses;
 pub mod initial;
 pub mod microscape;
 pub mod techniques;
@@ -328,10 +330,7 @@ fn mean<'a>(runs: impl Iterator<Item = (&'a Experiment, u32)>) -> Result<Setting
 }
 
 fn experiment(setting: Setting, twist: Twist, lost: Option<u64>) -> Result<Experiment, String> {
-    let Setting { software, place, protocol, visit } = setting;
-    let is_deflated = protocol == Protocol::Http11PipelinedDeflate && visit == Visit::First;
-    let real = if is_deflated { microscape::deflated() } else { microscape::plain() };
-    let (mut scenario, hosts) = tuned(software, place, protocol, visit, real);
+    let (mut scenario, hosts) = self::scenario(setting);
     if twist == Twist::EarlyRetransmission {
         scenario.stack.packets.rto = hosts::unfixed();
     }
@@ -339,6 +338,14 @@ fn experiment(setting: Setting, twist: Twist, lost: Option<u64>) -> Result<Exper
         scenario.network.down.loss = Loss::Exactly([lost].into());
     }
     Experiment::new(&scenario, hosts).map_err(|error| error.to_string())
+}
+
+/// The configuration of a setting.
+fn scenario(setting: Setting) -> (Scenario, Hosts) {
+    let Setting { software, place, protocol, visit } = setting;
+    let is_deflated = protocol == Protocol::Http11PipelinedDeflate && visit == Visit::First;
+    let real = if is_deflated { microscape::deflated() } else { microscape::plain() };
+    tuned(software, place, protocol, visit, real)
 }
 
 /// The pipelined page from Apache over the WAN with another output buffer, and with Nagle's algorithm on or off at both ends.
