@@ -93,6 +93,7 @@ impl Doubt {
             _ if gap.is_behind_hole => Self::DataMissing,
             _ if matches!(gap.before, GapStart::Unseen(_)) => Self::NotCaptured,
             _ if gap.echoes_unseen || gap.awaited().is_some_and(|ack| ack.is_of_unseen) => Self::NotCaptured,
+            _ if gap.acks_were_late => Self::PathVaries,
             _ if retransmission::may_be_a_lost_tail(gap) || retransmission::may_be_lost_again(gap) => {
                 Self::MaybeLostTail
             }

@@ -82,6 +82,8 @@ pub(crate) struct Gap {
     pub(crate) is_together: bool,
     /// Whether the segment, or the last acknowledgement before it, echoes a later timestamp (TSecr) than any captured.
     pub(crate) echoes_unseen: bool,
+    /// Whether an acknowledgement that seemed to have arrived had not, as an echo (TSecr) shows: the path was slower.
+    pub(crate) acks_were_late: bool,
     /// Whether the sender's timestamps advance as no clock does: the times of the capture are not those of its packets.
     pub(crate) is_clock_unlike: bool,
     /// Whether data is missing before the segment, or in its peer's stream.

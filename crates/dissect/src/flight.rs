@@ -162,7 +162,7 @@ mod tests {
                 edge = edge.max(start + length);
                 let to = (sender.acknowledged + arrives).min(edge);
                 sender.acknowledge(to, None, mark, None);
-                let learned = sender.learn(mark.at, Duration::ZERO, [Duration::ZERO; 2], None);
+                let learned = sender.learn(mark.at, Duration::ZERO, [Duration::ZERO; 2], None, None);
                 for known in [learned.known, sender.known] {
                     let Flight { segments, short_segments, last_short_end, .. } = sender.flight(known);
                     prop_assert_eq!((segments, short_segments, last_short_end), walked(&sender, known));

@@ -60,6 +60,8 @@ pub struct Sender {
     probe: Option<u64>,
     /// Whether it echoes the timestamps of acknowledgements without data.
     pub echoes_bare: bool,
+    /// Timestamp of the last acknowledgement that it seems to have received.
+    heard_stamp: Option<u32>,
     /// Position up to which it had sent when it last repaired a loss.
     repaired: u64,
     /// When an acknowledgement of new data last passed.
@@ -422,22 +424,24 @@ impl Sender {
     /// Returns the acknowledgements that the sender has received by `now`. `away` is the round trip between it and the
     /// point of capture, which may be `slack` too long. Its earlier knowledge remains available until
     /// [`Sender::forget`]. `noise` is the variation of that round trip, and `echo` the timestamp that its segment echoes:
-    /// an acknowledgement with a later one had not arrived.
+    /// an acknowledgement with a later one had not arrived. Neither had one of data that the segment sends again, from
+    /// `repeated` on: nothing is retransmitted that is known to have arrived (RFC 9293, section 3.8.1).
     pub fn learn(
         &mut self,
         now: Time,
         away: Duration,
         [slack, noise]: [Duration; 2],
         echo: Option<u32>,
+        repeated: Option<u64>,
     ) -> AckFacts {
         // No acknowledgement is faster than the fastest, except by the transmission time that a shorter one saves on
         // the slowest link. A small tolerance allows for the clock.
-        let learned = self.learn_within(now, away, [CLOCK.max(away / 20), noise], echo);
+        let learned = self.learn_within(now, away, [CLOCK.max(away / 20), noise], echo, repeated);
         // If that leaves none that can have triggered the segment, the minimum so far may have been too long.
         if learned.acks > 0 || learned.again.is_some() || slack <= away / 20 {
             return learned;
         }
-        self.learn_within(now, away, [slack, noise], echo)
+        self.learn_within(now, away, [slack, noise], echo, repeated)
     }
 
     fn learn_within(
@@ -446,15 +450,19 @@ impl Sender {
         away: Duration,
         [slack, noise]: [Duration; 2],
         echo: Option<u32>,
+        repeated: Option<u64>,
     ) -> AckFacts {
         let least = away.saturating_sub(slack);
         let echoes_bare = self.echoes_bare;
+        let heard = self.heard_stamp.filter(|_| echoes_bare).zip(echo);
+        let was_late = heard.is_some_and(|(heard, echo)| clock::is_later(heard, echo));
         // Of several with the echoed timestamp, only the first has arrived for certain.
         let mut before = None;
         let mut has_come = |ack: &Ack| {
             let stamp = ack.stamp.filter(|stamp| echoes_bare || !stamp.is_bare).map(|stamp| stamp.value);
             let is_first = stamp != std::mem::replace(&mut before, stamp);
             match stamp.zip(echo) {
+                _ if repeated.is_some_and(|start| ack.to > start) => false,
                 Some((stamp, echo)) if clock::is_later(stamp, echo) => false,
                 Some((stamp, echo)) if clock::is_later(echo, stamp) || is_first => true,
                 Some(_) | None => ack.at + least <= now,
@@ -464,11 +472,12 @@ impl Sender {
         let most = away + (away / 20).max(if away < NEAR { CLOCK } else { NEAR / 2 });
         let (known, edge) = (self.known, self.edge);
         let mut learned =
-            AckFacts { known, edge, acks: 0, last: None, again: None, freed: 0, surely_freed: 0 };
+            AckFacts { known, edge, acks: 0, last: None, again: None, freed: 0, surely_freed: 0, was_late };
         while let Some(ack) = self.acks.front().copied().filter(&mut has_come) {
             self.acks.pop_front();
             self.edge = ack.edge;
             self.heard_at = Some(ack.at);
+            self.heard_stamp = ack.stamp.map(|stamp| stamp.value).or(self.heard_stamp);
             if ack.is_duplicate {
                 self.duplicates += 1;
                 self.is_sacked |= ack.is_sacked;
@@ -488,6 +497,12 @@ impl Sender {
             self.known = self.known.max(ack.to);
         }
         learned
+    }
+
+    /// Returns the position from which a segment repeats acknowledged data; `None` for new data and probes.
+    pub fn repeats(&self, seq: u32, length: u64) -> Option<u64> {
+        let start = self.place(seq);
+        (length > 0 && start < self.acknowledged && start + 1 < self.next).then_some(start)
     }
 
     /// Drops segments that the sender knows to have arrived, and all but the newest `most`.
@@ -570,6 +585,8 @@ pub struct AckFacts {
     pub freed: u64,
     /// The same, if the path had delayed it by as much as it varies.
     pub surely_freed: u64,
+    /// Whether its segment echoes an earlier timestamp than one that it seemed to have received: that came later.
+    pub was_late: bool,
 }
 
 #[cfg(test)]

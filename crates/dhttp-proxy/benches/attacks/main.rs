@@ -2,7 +2,8 @@
 //!
 //! `cargo bench -p roundtrip-dhttp-proxy --bench attacks [-- [--rounds N] [serve|cache|gateway...]]`, as root. Three network
 //! namespaces (`two_clients`); phases without and with the attack alternate. Each request of the measured host has a connection
-//! of its own. The services, the attacker and the measured host share this computer's CPUs: the ratios are upper bounds.
+//! of its own. The services, the attacker and the measured host share this computer's CPUs. As a control, the same attack runs
+//! against another instance of the service in other namespaces: what it costs then is the computer's, not the service's.
 
 #[path = "../../tests/two_clients/mod.rs"]
 mod two_clients;
@@ -160,9 +161,9 @@ fn main() -> ExitCode {
     }
     dhttp::descriptors::make_room();
     println!(
-        "| service | attack by another host | median alone, ms | attacked | ratio | p99 alone, ms | attacked | ratio | failed | closed |"
+        "| service | attack by another host | median alone, ms | control | attacked | ratio | p99 alone, ms | control | attacked | ratio | failed | closed |"
     );
-    println!("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |");
+    println!("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
     let services: [(&str, Start); 3] = [("serve", serve), ("cache", cache), ("gateway", gateway)];
     for (name, start) in services {
         if names.is_empty() || names.iter().any(|one| one == name) {
@@ -172,33 +173,59 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Prints the rows of a service.
-fn compare(name: &str, start: Start, rounds: usize) {
-    let [to_attacker, to_other] = [1, 2].map(|link| service_address(link, false));
-    for each in &ATTACKS {
-        let (mut alone, mut attacked) = (Latencies::default(), Latencies::default());
+/// A service, its namespaces, and the attack on it.
+struct Target {
+    hosts: Hosts,
+    service: Service,
+    attack: &'static Attack,
+}
+
+impl Target {
+    fn new(name: &str, start: Start, attack: &'static Attack) -> Self {
         let hosts = Hosts::new().expect("namespaces");
         // The gateway's default for one client is half of all its connections.
         let connections = if name == "gateway" { 512 } else { ClientLimits::default().connections };
         let limits = ClientLimits { connections, ..ClientLimits::default() };
         let service = hosts.server.start(move || start(false, limits)).wait().expect("a service");
+        Self { hosts, service, attack }
+    }
+
+    /// Measures the other host of this service during a phase.
+    fn measure(&self) -> Latencies {
+        let (to, prefix) = (service_address(2, false), self.service.prefix.clone());
+        self.hosts.other.start(move || measure(to, &prefix, PHASE)).wait().expect("latencies")
+    }
+
+    /// Attacks this service while `measured` runs.
+    fn attack_during(&self, measured: impl FnOnce() -> Latencies) -> Latencies {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (stopped, prefix, each) = (Arc::clone(&stop), self.service.prefix.clone(), self.attack);
+        let to = service_address(1, false);
+        let attacking = self.hosts.attacker.start(move || attack(each, to, &prefix, &stopped));
+        let latencies = measured();
+        stop.store(true, Ordering::Release);
+        attacking.wait().expect("an attack");
+        pause(Duration::from_millis(500));
+        latencies
+    }
+}
+
+/// Prints the rows of a service.
+fn compare(name: &str, start: Start, rounds: usize) {
+    for each in &ATTACKS {
+        let [mut alone, mut control, mut attacked] = [const { Latencies { all: Vec::new(), failed: 0 } }; 3];
+        let [target, another] = [(); 2].map(|()| Target::new(name, start, each));
         for _ in 0..rounds {
-            let prefix = service.prefix.clone();
-            let measured = move || measure(to_other, &prefix, PHASE);
-            alone.add(hosts.other.start(measured.clone()).wait().expect("latencies"));
-            let stop = Arc::new(AtomicBool::new(false));
-            let (stopped, prefix) = (Arc::clone(&stop), service.prefix.clone());
-            let attacking = hosts.attacker.start(move || attack(each, to_attacker, &prefix, &stopped));
-            attacked.add(hosts.other.start(measured).wait().expect("latencies"));
-            stop.store(true, Ordering::Release);
-            attacking.wait().expect("an attack");
-            pause(Duration::from_millis(500));
+            alone.add(target.measure());
+            control.add(another.attack_during(|| target.measure()));
+            attacked.add(target.attack_during(|| target.measure()));
         }
         let [median, p99] = [50, 99].map(|of_hundred| {
-            let (alone, attacked) = (alone.quantile(of_hundred), attacked.quantile(of_hundred));
-            format!("{alone:.2} | {attacked:.2} | {:.2}", attacked / alone)
+            let [alone, control, attacked] =
+                [&alone, &control, &attacked].map(|latencies| latencies.quantile(of_hundred));
+            format!("{alone:.2} | {control:.2} | {attacked:.2} | {:.2}", attacked / control)
         });
-        let closed = closed(&(service.metrics)());
+        let closed = closed(&(target.service.metrics)());
         println!("| `{name}` | {} | {median} | {p99} | {} | {closed} |", each.name, attacked.failed);
     }
 }

@@ -10,7 +10,8 @@
 //! that was not late; a path that varies by as much; where losses were seen before, a silence of one to two timeouts
 //! (the end of the last flight may have been lost again before the point of capture); a stream of events or another
 //! protocol after 101, where the server sends without requests; a short segment that Nagle's algorithm may have held
-//! until an acknowledgement that was not captured; an echo (TSecr) of a timestamp that was never captured; a pause in
+//! until an acknowledgement that was not captured; an echo (TSecr) of a timestamp that was never captured, or of an earlier
+//! one than an acknowledgement that seemed to have arrived; a pause in
 //! data that a proxy forwards. Where messages cannot be read, it is also refuted by a small record (TLS alert, GOAWAY),
 //! or by a pause of seconds before unsolicited data: an idle connection is closed. The time is then `unknown`, or
 //! `idle`; so it is where timestamps fit no clock (a replayed capture).
@@ -104,6 +105,10 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
             let is_outstanding = gap.in_flight > 0 && (!has_window || may_be_held);
             if may_have_waited || is_unknown || is_outstanding || !gap.is_acknowledged {
                 return None;
+            }
+            // The window was full of data whose acknowledgements only seemed to have arrived.
+            if gap.acks_were_late {
+                return undecided(gap);
             }
             // Data that a proxy forwards arrives at the pace of the path behind it, with that path's losses.
             if gap.path.beyond_proxy.is_some() {

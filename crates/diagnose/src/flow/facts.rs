@@ -43,7 +43,9 @@ impl Flow {
         // A gap shorter than the tolerance needs no acknowledgement within it.
         let slack =
             Some(self.path.slack(from)).filter(|slack| at.since(self.last.at) > *slack).unwrap_or_default();
-        let learned = self.ends.of_mut(from).sender.learn(at, away, [slack, self.path.noise(from)], echo);
+        let repeated = self.ends.of(from).sender.repeats(segment.tcp.seq, segment.length());
+        let noise = self.path.noise(from);
+        let learned = self.ends.of_mut(from).sender.learn(at, away, [slack, noise], echo, repeated);
         self.goes_on(from, at);
         let sender = &self.ends.of(from).sender;
         let flight = if is_looked_at { sender.flight(learned.known) } else { Flight::default() };
@@ -176,6 +178,7 @@ impl Flow {
             sends_shorts: self.ends.of(from).sends_shorts,
             requested: self.last_flight,
             echoes_unseen: self.echoes_unseen(segment) || learned.last.is_some_and(|ack| ack.is_of_unseen),
+            acks_were_late: learned.was_late,
             is_clock_unlike: segment.options.stamp.is_some() && self.ends.of(from).clock.is_unlike,
             is_together: self.ends.of(from).is_together && segment.options.stamp.is_some(),
             has_all: self.ends.of(from.other()).sender.has_arrived(),

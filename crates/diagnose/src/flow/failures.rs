@@ -206,7 +206,12 @@ impl Flow {
             let is_denied = !segment.has(Flags::ACK);
             let is_refused = self.speaks_tls && from == Side::Server;
             let severity = if is_denied || is_refused { Severity::High } else { Severity::Low };
-            (peer, severity, format!("{} of its bytes were not acknowledged", unacknowledged(peer)))
+            let bytes = unacknowledged(peer);
+            let what = match is_denied {
+                true => format!("{bytes} of its bytes were not acknowledged"),
+                false => format!("{bytes} of its bytes were acknowledged by the reset alone"),
+            };
+            (peer, severity, what)
         };
         let since = self
             .ends
