@@ -294,12 +294,18 @@ fn one_lost(setting: Setting, twist: Twist) -> Result<SettingValues, String> {
     let packets = found(setting, twist)?.down;
     let mut experiments = Vec::new();
     for place in 0..LOSSES {
-        // Within the number of packets of a page.
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let lost = 1 + ((packets - 1.0) * f64::from(place) / f64::from(LOSSES)) as u64;
+        let lost = lost_packet(packets, place);
         experiments.push((experiment(setting, twist, Some(lost))?, place % RUNS));
     }
     mean(experiments.iter().map(|(experiment, number)| (experiment, *number)))
+}
+
+/// Number of the lost packet, the first being 1, of the run at this place of [`LOSSES`].
+fn lost_packet(packets: f64, place: u32) -> u64 {
+    // Within the number of packets of a page.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let before = ((packets - 1.0) * f64::from(place) / f64::from(LOSSES)) as u64;
+    1 + before
 }
 
 fn run(experiment: &Experiment) -> Result<SettingValues, String> {

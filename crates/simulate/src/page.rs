@@ -52,6 +52,8 @@ pub struct Hosts {
     pub requests: Option<NonZeroU32>,
     /// Connection closing of the server.
     pub closing: Closing,
+    /// Whether the server's FIN leaves in the segment of its last data, as if one call wrote and closed.
+    pub fin_with_data: bool,
     /// Idle timeout of the server's connections; `None`: none.
     pub idle: Option<Duration>,
     /// Maximum number of connections that the server serves at a time; `None`: unlimited.
@@ -295,6 +297,7 @@ impl Experiment {
             Shortcut::None | Shortcut::FastOpen => false,
             Shortcut::Ttcp | Shortcut::Ardp => true,
         };
+        let fin_with_data = is_transaction || self.hosts.fin_with_data;
         let (times, warm_up) = (self.hosts.client, self.warm_up);
         let dhttp = self.dhttp.map(|Dhttp { client, server: _ }| DhttpClient { config: client, seed });
         let config = BrowserConfig { times, is_transaction, warm_up, dhttp };
@@ -308,7 +311,7 @@ impl Experiment {
         let (writes, requests, closing) = (self.hosts.writes, self.hosts.requests, self.hosts.closing);
         let config = ServerConfig { limits: Limits::default(), writes, requests, closing, timeout };
         let server =
-            WebServer::new(self.site.clone(), config, self.hosts.server, self.hosts.heads, is_transaction)
+            WebServer::new(self.site.clone(), config, self.hosts.server, self.hosts.heads, fin_with_data)
                 .with_processes(self.hosts.connections.map(|limit| limit.get() as usize), usize::MAX);
         let server = match self.dhttp {
             Some(Dhttp { client: _, server: config }) => server.with_dhttp(DhttpServer { config, seed }),

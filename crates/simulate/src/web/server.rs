@@ -33,9 +33,8 @@ pub struct WebServer {
     config: ServerConfig,
     times: ServerTimes,
     heads: HeadSizes,
-    /// Each connection carries one response, and its last write shuts the connection down (T/TCP's
-    /// `MSG_EOF`).
-    is_transaction: bool,
+    /// The last write of a response shuts its connection down (T/TCP's `MSG_EOF`).
+    fin_with_data: bool,
     dhttp: Option<DhttpService>,
     steps: VecDeque<ServerStep>,
     connections: BTreeMap<SocketId, HttpConnection>,
@@ -81,14 +80,14 @@ enum ServerStep {
 pub const PORT: u16 = 80;
 
 impl WebServer {
-    /// A server of this site, with these minimum header sizes; if `is_transaction`, the last write of a
+    /// A server of this site, with these minimum header sizes; if `fin_with_data`, the last write of a
     /// response shuts down its connection.
     pub fn new(
         site: Site,
         config: ServerConfig,
         times: ServerTimes,
         heads: HeadSizes,
-        is_transaction: bool,
+        fin_with_data: bool,
     ) -> Self {
         let (steps, connections, deadlines) = ([ServerStep::Listen].into(), BTreeMap::new(), BTreeSet::new());
         let queue = AcceptQueue::new(None, usize::MAX);
@@ -97,7 +96,7 @@ impl WebServer {
             config,
             times,
             heads,
-            is_transaction,
+            fin_with_data,
             dhttp: None,
             steps,
             connections,
@@ -367,7 +366,7 @@ impl WebServer {
         match line.outputs.pop_front()? {
             server::Output::Send(bytes) => {
                 line.is_writing = true;
-                if self.is_transaction && matches!(line.outputs.front(), Some(server::Output::HalfClose)) {
+                if self.fin_with_data && matches!(line.outputs.front(), Some(server::Output::HalfClose)) {
                     line.outputs.pop_front();
                     return Some(Action::WriteLast(socket, Payload::from(bytes)));
                 }
