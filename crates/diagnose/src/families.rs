@@ -105,7 +105,7 @@ const FETCHED: &str = "text=\\x00\\x00\\x00\\x20\\x00\\x00\\x00\\x07data";
 /// A family: its name, the accepted causes (none: silence), and what happens after the handshake.
 type Family = (&'static str, &'static [Cause], fn(&mut Dialogue));
 
-const FAMILIES: [Family; 28] = [
+const FAMILIES: [Family; 29] = [
     ("http: idle close by FIN", &[], |dialogue| {
         (0..3).for_each(|_| dialogue.turn(GET, 0.3, OK));
         let idle = [5_000.0, 15_000.0, 60_000.0, 65_000.0][dialogue.below(4)];
@@ -280,6 +280,18 @@ const FAMILIES: [Family; 28] = [
         for n in 1..4 {
             dialogue.send(dialogue.now + 10_000.0 * f64::from(n), 'C', "seq=26 send=1");
             dialogue.send(dialogue.now + 10_000.0 * f64::from(n) + dialogue.way, 'S', "");
+        }
+    }),
+    ("near proxy", &[], |dialogue| {
+        // It completes handshakes for the server, and acknowledges at once.
+        let path = dialogue.ms(60, 1_900);
+        dialogue.way = 0.2;
+        dialogue.sent = vec![(0.0, 'C', "syn".to_owned()), (path, 'S', "syn".to_owned())];
+        dialogue.now = path + 0.3;
+        dialogue.send(dialogue.now, 'C', "");
+        for _ in 0..2 + dialogue.below(3) {
+            let jitter = dialogue.ms(0, 10);
+            dialogue.turn(GET, path + jitter, OK);
         }
     }),
     ("slow client", &[], |dialogue| {

@@ -1,7 +1,7 @@
 //! Tick of a coarse capture clock: no wait can be measured more precisely.
 //!
-//! All steps of such a clock are multiples of one tick, and most packets share the time of the one before. A fine clock
-//! shows no common divisor after a few packets.
+//! All steps of such a clock are multiples of one tick, and some packets share the time of the one before. A fine clock
+//! shows no common divisor after a few packets: the longer the divisor, the fewer steps exclude chance.
 
 use wire::{Duration, Time};
 
@@ -32,19 +32,35 @@ impl Tick {
             return;
         }
         self.steps = self.steps.saturating_add(1);
-        let (mut one, mut other) = (self.step, step);
-        while other != 0 {
-            (one, other) = (other, one % other);
-        }
-        self.step = one;
+        self.step = divisor(self.step, step);
     }
 
     /// Returns the tick, if waits of connections are only a few ticks long.
     pub fn coarse(&self) -> Option<Duration> {
-        const ENOUGH: u32 = 4;
-        let step = Duration::from_nanos(self.step);
-        (step >= COARSE && self.steps >= ENOUGH && self.together > 2 * self.steps).then_some(step)
+        /// Odds against a millisecond clock all of whose steps are multiples of the first by chance.
+        const ENOUGH: u64 = 10_000;
+        /// Odds against one all of whose steps are multiples of a divisor of a second.
+        const ENOUGH_IF_ROUND: u64 = 400;
+        const ENOUGH_TOGETHER: u32 = 8;
+        const SECOND: u64 = 1_000_000_000;
+        let odds = |tick: u64, steps: u32| (tick / 1_000_000).saturating_pow(steps);
+        let any = self.step;
+        let is_any = odds(any, self.steps.saturating_sub(1)) >= ENOUGH && self.together >= self.steps / 4;
+        let round = divisor(self.step, SECOND);
+        // Handshakes and exchanges within one tick.
+        let is_round = odds(round, self.steps) >= ENOUGH_IF_ROUND
+            && self.together >= ENOUGH_TOGETHER.max(2 * self.steps);
+        let tick = if is_any { Some(any) } else { Some(round).filter(|_| is_round) };
+        tick.map(Duration::from_nanos).filter(|tick| *tick >= COARSE)
     }
+}
+
+/// Returns the greatest common divisor.
+fn divisor(mut one: u64, mut other: u64) -> u64 {
+    while other != 0 {
+        (one, other) = (other, one % other);
+    }
+    one
 }
 
 #[cfg(test)]
@@ -70,5 +86,18 @@ mod tests {
     fn fine_clock_or_few_packets_are_not_coarse() {
         assert_eq!(ticks(&[0, 0, 0, 0, 501, 501, 501, 501, 1_500, 1_500, 1_500, 2_000, 2_000, 2_500]), None);
         assert_eq!(ticks(&[0, 0, 0, 0, 500, 500, 500, 500]), None);
+    }
+
+    #[test]
+    fn long_ticks_are_recognized_after_three_steps_and_short_ones_after_more() {
+        let three = |tick: u64| [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 4, 4, 4, 4].map(|at| at * tick);
+        assert_eq!(ticks(&three(500)), Some(Duration::from_millis(500)));
+        assert_eq!(ticks(&three(7)), None);
+        let five = [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 4, 4, 4, 4, 5, 5, 5, 5, 8, 8, 8, 8];
+        assert_eq!(ticks(&five.map(|at| at * 14)), Some(Duration::from_millis(14)));
+        // A handshake and an exchange within one tick, all others in the next: enough if the tick divides a second.
+        let two = [0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1];
+        assert_eq!(ticks(&two.map(|at| at * 500)), Some(Duration::from_millis(500)));
+        assert_eq!(ticks(&two.map(|at| at * 501)), None);
     }
 }
