@@ -371,6 +371,7 @@ impl Flow {
                     return;
                 }
                 self.retransmit_repeated(from, &before, start, segment.length(), mark);
+                self.suspect(segment, start, stop);
                 let earlier = Mark { at: before.at, frame: before.frame };
                 GapEnd::Repair(self.repair(
                     from,
@@ -526,7 +527,8 @@ impl Flow {
     fn is_answered_nearby(&self) -> bool {
         const SHORTEST: Duration = Duration::from_millis(2);
         let is_far = !is_local(self.server.ip()) && is_local(self.client.ip());
-        is_far && self.path.round_trip().is_some_and(|round_trip| round_trip < SHORTEST)
+        // A private address of the client shows that the point of capture is in its network.
+        is_far && self.path.to(Side::Server).is_some_and(|to_server| to_server < SHORTEST)
     }
 
     /// Size of the server's window, here or on the previous connection that might have been reused. A window that was

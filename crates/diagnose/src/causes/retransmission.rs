@@ -5,7 +5,8 @@
 //! `retransmission-timeout` (each further one takes twice as long). If it is the last segment of a flight and less time
 //! has passed, it was a probe (RFC 8985, `tail-loss-probe`). A retransmitted SYN is the timer's. **Refuted by**: a
 //! second capture of the same packet (the same IP ID); reordered data (it arrives sooner than the sender could have
-//! detected a loss); data that was already acknowledged (needless); window and keep-alive probes; a FIN without data
+//! detected a loss); data that was already acknowledged (needless); an acknowledgement that echoes (TSecr) an earlier
+//! timestamp than the retransmission's (RFC 3522: the original had arrived); window and keep-alive probes; a FIN without data
 //! (no side waits for it); anything after a reset; a SYN/ACK to a client that neither completes its handshake nor retransmits its SYN.
 
 use wire::Duration;
@@ -327,6 +328,28 @@ mod tests {
     use crate::report::VantagePoint;
     use crate::script::{Script, opened};
     use crate::{Cause, Share};
+
+    #[test]
+    fn retransmission_whose_original_had_arrived_lost_nothing() {
+        // The acknowledgement is 300 ms late. It echoes the timestamp of the original, or of the retransmission.
+        let lines = |echo: u32| {
+            format!(
+                "0 C syn ts=1000:0\n15 S syn ts=7000:1000\n30 C ts=1030:7000\n31 C send=100 ts=1031:7000\n46 S \
+                 ts=7031:1031\n47 S send=100 ts=7032:1031\n62 C ts=1062:7032\n100 C send=500 ts=1100:7032\n340 C seq=100 \
+                 send=500 ts=1340:7032\n400 S ack=600 ts=7385:{echo}\n401 S send=100 ts=7386:{echo}\n416 C \
+                 ts=1416:7386"
+            )
+        };
+        let is_loss = |echo, place| {
+            let lines = lines(echo);
+            let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(place);
+            let causes = [Cause::RetransmissionTimeout, Cause::TailLossProbe];
+            report.findings.iter().any(|finding| causes.contains(&finding.cause))
+        };
+        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+            assert_eq!((is_loss(1_100, place), is_loss(1_340, place)), (false, true), "{place:?}");
+        }
+    }
 
     #[test]
     fn consecutive_timeouts_are_named_one_by_one() {

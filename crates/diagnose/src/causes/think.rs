@@ -617,6 +617,12 @@ mod tests {
         assert_eq!(severity(0.2, "public"), Some(Severity::Low));
         assert_eq!(severity(0.2, ""), Some(Severity::Medium));
         assert_eq!(severity(5.0, "public"), Some(Severity::Medium));
+        // A program on the client's host is slow, and its network stack is not.
+        let lines = "0 C public syn\n2.6 S public syn\n16 C public\n210 C public send=90\n210.3 S public\n\
+                     1557 S public send=900\n1570 C public";
+        let report = Script { one_way_ms: 0.1, lines }.diagnose(VantagePoint::Client);
+        let mut thinks = report.findings.iter().filter(|finding| finding.cause == Cause::ServerThink);
+        assert_eq!(thinks.next().map(|finding| finding.severity), Some(Severity::Low));
     }
 
     #[test]

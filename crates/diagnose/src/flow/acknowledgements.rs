@@ -5,9 +5,12 @@ use dissect::sender::AckStamp;
 use dissect::{Mark, Segment, Side};
 use wire::packet::Flags;
 
+use crate::account::Share;
+use crate::cause::Cause;
 use crate::gap::{GapEnd, GapStart};
 
 use super::Flow;
+use super::state::Suspect;
 
 impl Flow {
     /// Handles the acknowledgement in a segment, and the window with it.
@@ -46,6 +49,7 @@ impl Flow {
         let least = to + u64::from(segment.tcp.window);
         let peer = self.ends.of_mut(from.other());
         peer.edges = [peer.edges[1], least.max(peer.edges[1])];
+        self.acquit(segment, had.0, to);
         let stamp = self.echoed_stamp(segment);
         let peer = self.ends.of_mut(from.other());
         let ack = peer.sender.acknowledge(to, window, Mark { at, frame }, stamp);
@@ -80,6 +84,36 @@ impl Flow {
             let peer = self.ends.of_mut(from.other());
             peer.sender.pace.acknowledged(at, bytes, ack.to, peer.sender.next, is_delayed);
             peer.heard_at = Some(at);
+        }
+    }
+
+    /// Remembers a retransmission that the acknowledgement may show to be spurious.
+    pub(super) fn suspect(&mut self, segment: &Segment<'_>, start: u64, stop: u64) {
+        let since = self.last.at;
+        let end = self.ends.of_mut(segment.from);
+        if let Some(stamp) = segment.options.stamp
+            && end.suspect.is_none_or(|suspect| suspect.start != start)
+        {
+            end.suspect = Some(Suspect { start, stop, stamp: stamp.value, since });
+        }
+    }
+
+    /// Retracts the timer's finding of a retransmission if the acknowledgement of its data echoes an earlier timestamp:
+    /// the original had arrived, so nothing was lost (RFC 3522). That shows only where all data before it had been
+    /// acknowledged: otherwise an earlier segment of the same acknowledgement may be the one echoed (RFC 7323, section
+    /// 4.1).
+    fn acquit(&mut self, segment: &Segment<'_>, had: u64, to: u64) {
+        let side = segment.from.other();
+        let Some(suspect) = self.ends.of_mut(side).suspect.take_if(|suspect| to > suspect.start) else {
+            return;
+        };
+        let is_earlier =
+            segment.options.stamp.is_some_and(|stamp| clock::is_later(suspect.stamp, stamp.echo));
+        if had == suspect.start && to >= suspect.stop && is_earlier {
+            for cause in [Cause::RetransmissionTimeout, Cause::TailLossProbe] {
+                let time = self.findings.retract(cause, side, suspect.since);
+                self.account.transfer(Share::Stall(cause), Share::RoundTrip, time);
+            }
         }
     }
 

@@ -62,6 +62,8 @@ pub(super) struct EndState {
     pub(super) first_number: Option<u32>,
     /// Data that it retransmits repeatedly.
     pub(super) stuck: Option<Box<RepeatedRetransmission>>,
+    /// A retransmission that may prove spurious.
+    pub(super) suspect: Option<Suspect>,
 }
 
 /// State updated by each packet of one side, and by the gap since the last event.
@@ -160,4 +162,15 @@ impl Handshake {
         let Self { opened, answered, is_done: _ } = self;
         opened.zip(*answered).is_some_and(|(opened, answered)| opened.at > answered.at)
     }
+}
+
+/// A retransmission with a timestamp, until the acknowledgement shows whether the original had arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Suspect {
+    pub(super) start: u64,
+    pub(super) stop: u64,
+    /// The timestamp (TSval) of the first retransmission.
+    pub(super) stamp: u32,
+    /// Start of the gap before it.
+    pub(super) since: Time,
 }
