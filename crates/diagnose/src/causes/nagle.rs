@@ -87,14 +87,18 @@ fn delayed(gap: &Gap) -> String {
 
 fn held(gap: &Gap) -> String {
     let ack = gap.trigger.map_or(0, |ack| ack.frame);
+    // Minshall's variant waits for the last short segment, although full ones after it are still in flight.
+    let what = if gap.in_flight == 0 {
+        format!("the {} bytes sent before (packet {}) were", gap.flight.last, gap.flight.frames.1)
+    } else {
+        "the last short segment before them was".to_owned()
+    };
     format!(
-        "the {} held {} bytes (packet {}) until {} sent before (packet {}) were acknowledged (packet {ack}), and \
-         sent them {}, {} after what came before",
+        "the {} held {} bytes (packet {}) until {what} acknowledged (packet {ack}), and sent them {}, {} after what \
+         came before",
         gap.side,
         gap.length,
         gap.to.frame,
-        bytes(gap.flight.last),
-        gap.flight.frames.1,
         reaction(gap),
         millis(gap.duration()),
     )
@@ -105,10 +109,6 @@ fn reaction(gap: &Gap) -> String {
     const AT_ONCE: Duration = Duration::from_micros(500);
     let reaction = gap.reaction();
     if reaction < AT_ONCE { "immediately".to_owned() } else { format!("{} later", millis(reaction)) }
-}
-
-fn bytes(count: u64) -> String {
-    format!("the {count} bytes")
 }
 
 #[cfg(test)]

@@ -450,6 +450,8 @@ mod tests {
         };
         let found = |stamp, at| found_in(&lines(stamp, at));
         assert_eq!((found(7_915, 946).len(), found(8_065, 1_096).len()), (0, 1));
+        // The next tick began between the two.
+        assert_eq!((found(7_916, 948).len(), found(7_966, 996).len()), (0, 1));
     }
 
     #[test]
