@@ -52,6 +52,9 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     least: Duration::from_millis(5),
 };
 
+/// Longest delay of an acknowledgement in use (200 ms in Windows, BSD and Linux), and a tick.
+const LONGEST: Duration = Duration::from_millis(250);
+
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     let ack = gap.awaited()?;
     let flight = &gap.flight;
@@ -73,6 +76,11 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     let confidence =
         if gap.freed_early() || flight.segments == 1 { Confidence::High } else { Confidence::Medium };
     Some(match gap.late {
+        // Beyond any timer in use the path may have been slow.
+        Some(late) if late > LONGEST => Ruling {
+            confidence: confidence.min(Confidence::Medium),
+            ..Ruling::all(gap, Cause::NagleDelayedAck, delayed)
+        },
         Some(_) => Ruling { confidence, ..Ruling::all(gap, Cause::NagleDelayedAck, delayed) },
         None => {
             Ruling { confidence: confidence.min(Confidence::Medium), ..Ruling::all(gap, Cause::Nagle, held) }
@@ -114,8 +122,26 @@ fn reaction(gap: &Gap) -> String {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
+    use crate::judge::Confidence;
     use crate::report::VantagePoint;
     use crate::script::{Script, opened};
+
+    #[test]
+    fn acknowledgement_later_than_any_timer_leaves_doubt() {
+        let confidence = |late: u32| {
+            let lines = format!(
+                "30 C send=1\n45 S\n60 C send=1\n{} S\n{} C send=2\n{} S",
+                75 + late,
+                90 + late,
+                105 + late
+            );
+            let report =
+                Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(VantagePoint::Client);
+            let mut held = report.findings.iter().filter(|finding| finding.cause == Cause::NagleDelayedAck);
+            held.next().map(|finding| finding.confidence)
+        };
+        assert_eq!((confidence(200), confidence(440)), (Some(Confidence::High), Some(Confidence::Medium)));
+    }
 
     /// papers/p-http#figure-4, as printed (captured on the client's network, less than a millisecond away).
     const FIGURE_4: &str = "
