@@ -36,3 +36,78 @@ pub(crate) mod think;
 pub(crate) mod tls_alert;
 pub(crate) mod tls_handshake;
 pub(crate) mod zero_window;
+
+use crate::cause::{Cause, CauseInfo, Describe};
+use crate::dhttp;
+
+impl Describe for Cause {
+    fn is_failure(&self) -> bool {
+        matches!(
+            self,
+            Self::ResetLostData
+                | Self::ConnectionRefused
+                | Self::SynUnanswered
+                | Self::ResetMidTransfer
+                | Self::PeerVanished
+                | Self::TlsAlert
+        )
+    }
+
+    fn about(self) -> &'static CauseInfo {
+        match self {
+            Self::ConnectionSetup => &connection_setup::ABOUT,
+            Self::ConnectionPerRequest => &connection_per_request::ABOUT,
+            Self::ExpectContinue => &expect_continue::ABOUT,
+            Self::NagleDelayedAck => &nagle::DELAYED,
+            Self::Nagle => &nagle::ABOUT,
+            Self::ShortInitialSegment => &short_initial_segment::ABOUT,
+            Self::DelayedAck => &delayed_ack::ABOUT,
+            Self::SlowStartRestart => &slow_start_restart::ABOUT,
+            Self::SlowStart => &slow_start::ABOUT,
+            Self::CongestionWindow => &congestion_window::ABOUT,
+            Self::SendBufferLimited => &send_buffer_limited::ABOUT,
+            Self::ReceiveWindowLimited => &receive_window_limited::ABOUT,
+            Self::ZeroWindow => &zero_window::ABOUT,
+            Self::RetransmissionTimeout => &retransmission::TIMEOUT,
+            Self::TailLossProbe => &retransmission::TAIL,
+            Self::FastRetransmit => &retransmission::FAST,
+            Self::ResetLostData => &reset_lost_data::ABOUT,
+            Self::ServerThink => &think::SERVER,
+            Self::ClientThink => &think::CLIENT,
+            Self::HeadOfLine => &head_of_line::ABOUT,
+            Self::ConnectionRefused => &connection_refused::ABOUT,
+            Self::SynUnanswered => &syn_unanswered::ABOUT,
+            Self::SynTimeWait => &syn_time_wait::ABOUT,
+            Self::ResetMidTransfer => &reset_mid_transfer::ABOUT,
+            Self::PeerVanished => &peer_vanished::ABOUT,
+            Self::TlsAlert => &tls_alert::ABOUT,
+            Self::TlsHandshake => &tls_handshake::ABOUT,
+            Self::TlsCertificateFlight => &tls_handshake::CERTIFICATES,
+            Self::PathMtu => &path_mtu::ABOUT,
+            Self::BottleneckQueue => &bottleneck_queue::ABOUT,
+            Self::BandwidthLimited => &bandwidth_limited::ABOUT,
+            Self::PathLatency => &path_latency::ABOUT,
+            Self::ProxyInPath => &proxy_in_path::ABOUT,
+            Self::OneDirectionOnly => &one_direction_only::ABOUT,
+            Self::CaptureLoss => &capture_loss::ABOUT,
+            Self::DuplicateCapture => &duplicate_capture::ABOUT,
+            Self::TunnelNotRead => &not_tcp::TUNNEL,
+            Self::NotTcp => &not_tcp::ABOUT,
+            Self::DatagramResend => &dhttp::LOST,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cause_is_described_and_every_fault_has_a_fix() {
+        for cause in Cause::ALL {
+            let CauseInfo { what, fixes, is_fault, least: _ } = cause.about();
+            assert!(what.ends_with('.'), "{}", cause.name());
+            assert!(!is_fault || !fixes.is_empty(), "{} is a fault without a remedy", cause.name());
+        }
+    }
+}

@@ -8,7 +8,7 @@ use wire::{Duration, Time};
 
 use crate::cause::{Cause, CauseInfo, Describe as _};
 use crate::gap::millis;
-pub use crate::judge::Confidence;
+pub use crate::ruling::Confidence;
 
 /// A stall and its cause.
 #[derive(Clone, Debug)]

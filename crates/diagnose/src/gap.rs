@@ -12,8 +12,6 @@ use dissect::http::MessageFacts;
 use dissect::sender::Ack;
 use dissect::{Mark, Side};
 
-use crate::causes::opening::MessageProgress;
-
 /// The facts of one gap.
 #[derive(Clone, Debug)]
 pub(crate) struct Gap {
@@ -230,6 +228,21 @@ pub(crate) struct Burst {
     pub(crate) course: MessageProgress,
     /// Whether a header section alone filled the initial window.
     pub(crate) began_narrow: bool,
+}
+
+/// Progress of a message over time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct MessageProgress {
+    /// When its first segment passed.
+    pub(crate) began: Time,
+    /// The largest flight before the message, if the window may have been retained since.
+    pub(crate) before: u64,
+    /// The first flight at which the sender stopped.
+    pub(crate) first: Option<u64>,
+    /// Whether a buffer or the receiver's window limited that flight.
+    pub(crate) is_held: bool,
+    /// Savings already counted for its time, and the part of it that no window can save.
+    pub(crate) reported: Duration,
 }
 
 /// The last few flights at which a sender stopped.

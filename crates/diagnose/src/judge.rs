@@ -1,77 +1,11 @@
 //! Judgement of a gap's cause: the rules in order, specific before general.
 
-use wire::{Duration, Time};
+use wire::Duration;
 
 use crate::account::Share;
-use crate::cause::Cause;
 use crate::causes;
 use crate::gap::{Gap, GapEnd, GapStart};
-
-/// A rule's judgement of a gap.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ruling {
-    pub(crate) share: Share,
-    /// Start of the attributed time: the time before it is the round trip of the path.
-    pub(crate) since: Time,
-    pub(crate) confidence: Confidence,
-    /// The sentence of evidence; `None` if it is not a finding.
-    pub(crate) evidence: Option<Evidence>,
-    /// Time that a fix would save; `None` if unknown.
-    pub(crate) saving: Option<Duration>,
-    /// When the lost time began before the gap: the data was missing since then.
-    pub(crate) lost_since: Option<dissect::Mark>,
-}
-
-/// Confidence in a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Confidence {
-    /// The facts fit, but other causes may, too.
-    Low,
-    /// Few other causes fit.
-    Medium,
-    /// The packets allow no other interpretation.
-    High,
-}
-
-impl Confidence {
-    /// Returns its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
-    }
-}
-
-impl Ruling {
-    /// Attributes all of the gap to one cause, and counts all of it as the saving.
-    pub(crate) fn all(gap: &Gap, cause: Cause, evidence: Evidence) -> Self {
-        Self {
-            share: Share::Stall(cause),
-            since: gap.from.at,
-            confidence: Confidence::High,
-            evidence: Some(evidence),
-            saving: Some(gap.duration()),
-            lost_since: None,
-        }
-    }
-
-    /// Attributes all of the gap to `share`, without a finding.
-    pub(crate) fn plain(gap: &Gap, share: Share) -> Self {
-        Self {
-            share,
-            since: gap.from.at,
-            confidence: Confidence::High,
-            evidence: None,
-            saving: None,
-            lost_since: None,
-        }
-    }
-}
-
-/// Formats how the packets of a gap show its cause.
-pub(crate) type Evidence = fn(&Gap) -> String;
+use crate::ruling::Ruling;
 
 type Rule = fn(&Gap) -> Option<Ruling>;
 

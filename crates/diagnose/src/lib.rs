@@ -11,7 +11,7 @@
 //! | `flows`, `retention` | the open connections, found by their sockets; limits on what each retains |
 //! | `flow` | one connection: what each segment is to it |
 //! | `tick` | findings that a coarse clock of the capture cannot have measured |
-//! | `gap`, `judge`, `causes/` | the time between two events, and the rules that name its cause |
+//! | `gap`, `ruling`, `causes/`, `judge` | the time between two events, and the rules that name its cause |
 //! | `program` | fixes that are one program's, by its port |
 //! | `dhttp` | requests in datagrams, and their responses |
 //!
@@ -55,6 +55,7 @@ mod judge;
 mod program;
 pub mod report;
 mod retention;
+mod ruling;
 #[cfg(test)]
 mod script;
 pub mod table;

@@ -13,7 +13,7 @@ use wire::Duration;
 use crate::account::Share;
 use crate::cause::{CauseInfo, Fix, Party};
 use crate::gap::Gap;
-use crate::judge::Ruling;
+use crate::ruling::Ruling;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "Data waited in a queue on the path: the round trip grew, and the rate did not.",

@@ -14,7 +14,7 @@ use wire::Duration;
 use super::opening;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, millis};
-use crate::judge::{Confidence, Ruling};
+use crate::ruling::{Confidence, Ruling};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "Losses had reduced the sender's congestion window, and it waited for acknowledgements though the path had capacity.",

@@ -9,7 +9,7 @@ use wire::Duration;
 use crate::account::Share;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, GapEnd};
-use crate::judge::Ruling;
+use crate::ruling::Ruling;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "Opening the connection took a round trip before the first request could leave.",

@@ -13,7 +13,7 @@ use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, millis};
-use crate::judge::{Confidence, Ruling};
+use crate::ruling::{Confidence, Ruling};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "The sender had filled its window and waited for an acknowledgement that the receiver delayed.",

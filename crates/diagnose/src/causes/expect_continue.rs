@@ -9,7 +9,7 @@ use wire::Duration;
 use crate::account::Share;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, GapEnd, GapStart, millis};
-use crate::judge::Ruling;
+use crate::ruling::Ruling;
 use crate::side::Side;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {

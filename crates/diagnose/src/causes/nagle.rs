@@ -17,7 +17,7 @@ use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, millis};
-use crate::judge::{Confidence, Ruling};
+use crate::ruling::{Confidence, Ruling};
 
 const FIXES: &[Fix] = &[
     Fix {

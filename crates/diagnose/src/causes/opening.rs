@@ -7,25 +7,10 @@
 //! counted again. Not a simulation: windows are assumed to be sent immediately, without HyStart or pacing. A receiver
 //! is assumed to offer no more than it does (Linux's window grows with the data received, a round trip or two later).
 
-use wire::{Duration, Time};
+use wire::Duration;
 
 use crate::cause::Cause;
-use crate::gap::{Gap, GapEnd};
-
-/// Progress of a message over time.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct MessageProgress {
-    /// When its first segment passed.
-    pub(crate) began: Time,
-    /// The largest flight before the message, if the window may have been retained since.
-    pub(crate) before: u64,
-    /// The first flight at which the sender stopped.
-    pub(crate) first: Option<u64>,
-    /// Whether a buffer or the receiver's window limited that flight.
-    pub(crate) is_held: bool,
-    /// Savings already counted for its time, and the part of it that no window can save.
-    pub(crate) reported: Duration,
-}
+use crate::gap::{Gap, GapEnd, MessageProgress};
 
 /// Savings counted so far for a message: a sender limited by its window may go on without a pause long enough for a finding.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,7 @@ use wire::Duration;
 use crate::account::Share;
 use crate::cause::{CauseInfo, Fix, Party};
 use crate::gap::{Gap, GapEnd, GapStart};
-use crate::judge::Ruling;
+use crate::ruling::Ruling;
 use crate::side::Side;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {

@@ -13,7 +13,7 @@ use wire::Duration;
 use super::opening;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, millis};
-use crate::judge::Ruling;
+use crate::ruling::Ruling;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "The sender had filled the receiver's window and waited for it to move.",

@@ -15,7 +15,7 @@ use super::opening;
 use crate::account::Share;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, GapEnd, Repair, counted, millis};
-use crate::judge::{Confidence, Ruling};
+use crate::ruling::{Confidence, Ruling};
 use crate::side::Side;
 
 const LOSSES: Fix = Fix {

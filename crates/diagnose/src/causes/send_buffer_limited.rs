@@ -22,7 +22,7 @@ use wire::Duration;
 use super::opening;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, millis};
-use crate::judge::{Confidence, Evidence, Ruling};
+use crate::ruling::{Confidence, Evidence, Ruling};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "The sender never had more on its way than its socket buffer holds, though the path and the receiver would \

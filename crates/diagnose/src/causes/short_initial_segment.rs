@@ -13,7 +13,7 @@ use wire::Duration;
 use super::opening;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, counted, millis};
-use crate::judge::{Confidence, Ruling};
+use crate::ruling::{Confidence, Ruling};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "The message began with a short segment, its head sent alone, which used up a window of one or two segments; \

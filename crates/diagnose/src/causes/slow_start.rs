@@ -8,7 +8,7 @@ use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, counted, millis};
-use crate::judge::{Confidence, Ruling};
+use crate::ruling::{Confidence, Ruling};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "The sender's congestion window was still opening: it sent a full window and waited a round trip for an acknowledgement.",

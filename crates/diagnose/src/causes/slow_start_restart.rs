@@ -11,7 +11,7 @@ use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, millis};
-use crate::judge::{Confidence, Ruling};
+use crate::ruling::{Confidence, Ruling};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     what: "After idling the sender restarted with a small congestion window, though the connection had carried more before.",

@@ -29,7 +29,7 @@ use super::{head_of_line, retransmission};
 use crate::account::Share;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, GapEnd, GapStart, millis};
-use crate::judge::{Confidence, Evidence, Ruling};
+use crate::ruling::{Confidence, Evidence, Ruling};
 use crate::side::Side;
 
 pub(crate) const SERVER: CauseInfo = CauseInfo {

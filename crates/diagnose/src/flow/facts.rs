@@ -8,8 +8,7 @@ use dissect::{Mark, Segment, Side, record};
 use wire::packet::Flags;
 use wire::{Duration, Time};
 
-use crate::causes::opening::MessageProgress;
-use crate::gap::{Burst, Gap, GapEnd, GapStart, PathFacts, Rounds};
+use crate::gap::{Burst, Gap, GapEnd, GapStart, MessageProgress, PathFacts, Rounds};
 
 use super::Flow;
 use super::state::EndState;

@@ -10,7 +10,8 @@ use crate::causes;
 use crate::doubt::Doubt;
 use crate::finding::{Confidence, Finding, Severity};
 use crate::gap::{Gap, GapEnd, GapStart, counted, millis};
-use crate::judge::{self, Ruling};
+use crate::judge;
+use crate::ruling::Ruling;
 use crate::table::LEAP;
 
 use super::facts::Facts;

@@ -9,7 +9,7 @@ use wire::{Duration, Time};
 use crate::cause::Cause;
 use crate::causes::opening::{CountedSavings, SparedWaits};
 use crate::gap::{Burst, Gap};
-use crate::judge::Ruling;
+use crate::ruling::Ruling;
 
 use super::failures::RepeatedRetransmission;
 
