@@ -237,6 +237,8 @@ impl Flow {
 
     /// Prefetches what the next segment needs. With thousands of connections none of it is in a cache: loads issued
     /// together overlap, where sequential loads would each wait.
+    ///
+    /// Benchmark: `crates/capture/benches/packets.rs`, from 1,000 connections on.
     pub(crate) fn warm(&self, from: Side, carries: bool) {
         let Self { ends, path, account, conversation, findings, .. } = self;
         let of = |sender: &Sender| {
