@@ -52,8 +52,9 @@ impl Input {
     }
 }
 
-/// Inputs that the arguments name, sorted by name. `-` and an empty list are standard input; a directory is all files
-/// below it; `*` and `?` are wildcards; all this in an object store too. The order in time is not known here.
+/// Inputs that the arguments name, sorted by name. `-` and an empty list are standard input. A directory stands for
+/// all files below it; `*` and `?` are wildcards. The same holds in an object store. The order in time is not known
+/// here.
 pub fn named(arguments: &[PathBuf]) -> Result<Vec<Input>, Error> {
     let mut inputs = Vec::new();
     let mut stores = None;

@@ -54,8 +54,8 @@ pub struct LogCounters {
 const EARLIER: Duration = Duration::from_secs(3_600);
 
 impl Intake {
-    /// State for logs that begin about at these times, in order, with lines out of order by up to `window` blocks; at
-    /// most `capacity` blocks are in flight.
+    /// State for logs that begin about at these times, in order. Lines may be out of order by up to `window` blocks;
+    /// at most `capacity` blocks are in flight.
     pub fn new(begin: &[Time], window: usize, capacity: usize) -> Self {
         let first = begin.iter().min().copied().unwrap_or_default();
         // The requests of the first log are never too late.

@@ -40,8 +40,8 @@ impl Clock {
         (second <= 60).then(|| Time::from_nanos((self.began + second) * NANOS))
     }
 
-    /// Parses a time in any of the formats: a number since 1970 (seconds, or as many more digits as make it
-    /// milli-, micro- or nanoseconds), CLF, or ISO 8601.
+    /// Parses a time in CLF, ISO 8601, or as a number since 1970. The number of digits decides between
+    /// seconds, milliseconds, microseconds and nanoseconds.
     pub fn any(&mut self, text: &[u8]) -> Option<Time> {
         if let Ok(clf) = text.try_into() {
             return self.read(clf).or_else(|| iso_8601(text));

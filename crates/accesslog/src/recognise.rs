@@ -1,7 +1,7 @@
 //! Detection of a log's format from its beginning.
 //!
-//! Every format without a format string is tried on the same lines; the one that parses most of them is
-//! chosen, if it parses at least half of them. Format strings are not guessed: they must be given.
+//! Every format without a format string is tried on the same lines. The one that parses most of them is
+//! chosen, if it parses at least half. Format strings are not guessed: they must be given.
 
 use crate::format::{ClientDefinition, Format, Reader};
 use crate::w3c::Columns;

@@ -43,10 +43,10 @@ pub enum MissingSize {
 /// Bytes that headers add to a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HeaderBytes {
-    /// By status, as Apache 1.3's responses, and an IP header of 20 bytes: "we add an appropriate number of
-    /// bytes to the size of the response for response and IP headers (the actual number depends on the
-    /// response code)" (`papers/dhttp#section-vi-a`). The paper does not print its numbers. Where the log's
-    /// sizes include headers, only the IP header is added.
+    /// By status: the headers of Apache 1.3's responses, and an IP header of 20 bytes. "We add an
+    /// appropriate number of bytes to the size of the response for response and IP headers (the actual
+    /// number depends on the response code)" (`papers/dhttp#section-vi-a`). The paper does not print its
+    /// numbers. Where the log's sizes include headers, only the IP header is added.
     #[default]
     ByStatus,
     /// The same for every response.

@@ -81,8 +81,8 @@ fn loads(requests: &[Request]) -> ConnectionLoads {
     loads.finish()
 }
 
-/// Counts each piece separately, after a warm-up of the longest timeout, the last piece first: peaks known
-/// from later pieces must not hide an earlier one.
+/// Counts each piece separately, after a warm-up of the longest timeout. The last piece comes first: peaks
+/// known from later pieces must not hide an earlier one.
 fn in_pieces(clock: TimeUnit, requests: &[Request], cuts: &[usize]) -> Counts {
     let mut known = PriorFacts::default();
     let mut pieces = Vec::new();

@@ -1,11 +1,11 @@
 //! Packets diagnosed per second, and peak memory: `cargo bench -p roundtrip-capture --bench packets`.
 //!
-//! A million packets in a pcap file: downloads over kept-alive HTTP, on few and on many concurrent connections, read as
-//! the command line reads them, on one thread and on two. The floor is the same without diagnosis: packets read and their
-//! headers parsed. Where they are installed, tcptrace and tshark read the same file. Each run is a process of its own, so
-//! that the memory is its own. Prints medians, per second and per second of CPU time, which other load disturbs less. Not
-//! an assertion: timings never fail a test. With `-- 10000`, only the shapes of that width; with `-- large`, a capture of
-//! 3 GB in 1 GB of address space.
+//! A million packets in a pcap file: downloads over kept-alive HTTP, on few and on many concurrent connections. They are
+//! read as the command line reads them, on one thread and on two. The floor is the same without diagnosis: packets read
+//! and their headers parsed. Where they are installed, tcptrace and tshark read the same file. Each run is a process of
+//! its own, so that the memory is its own. Prints medians, per second and per second of CPU time, which other load
+//! disturbs less. Not an assertion: timings never fail a test. With `-- 10000`, only the shapes of that width; with
+//! `-- large`, a capture of 3 GB in 1 GB of address space.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -21,8 +21,8 @@ use wire::packet::{Flags, Packet, TcpBuilder, TcpOption};
 
 const PACKETS: u32 = 1_000_000;
 const ROUNDS: usize = 5;
-/// Numbers of concurrent connections, and of packets of one connection before the next one's: one, the worst case for
-/// memory, or a few, as on real networks.
+/// Numbers of concurrent connections, and of consecutive packets of one connection. One packet is the worst case for
+/// memory; a few are as on real networks.
 const SHAPES: [(u32, u32); 7] =
     [(1, 1), (10, 1), (100, 1), (1_000, 1), (10_000, 1), (10_000, 8), (100_000, 1)];
 /// The argument that makes this process the measured one.

@@ -1,8 +1,8 @@
 //! A capture read on several threads: packets in batches, divided among shards by the hosts that they pass between.
 //!
 //! The calling thread reads batches, decides which shard handles each packet, and takes the reports of finished
-//! connections. Workers own the shards. The result does not depend on the number of workers: a large capture always has
-//! [`SHARDS`] shards, each sees its packets in the order of the capture, and reports are taken in the order of the
+//! connections. Workers own the shards. The result does not depend on the number of workers. A large capture always has
+//! [`SHARDS`] shards, and each sees its packets in the order of the capture. Reports are taken in the order of the
 //! packets that finished them.
 //!
 //! | global fact | treatment |

@@ -1,8 +1,8 @@
 //! Packet-by-packet diagnosis: the caller passes packets, and gets a [`Capture`] at the end.
 //!
-//! Not a reader of files or interfaces: those are `trace::capture` and `capture::sniffer`. Finished connections are
-//! taken out of the diagnosis as they close, and with many connections less of each is retained: memory does not grow
-//! with the packets.
+//! Not a reader of files or interfaces: those are `trace::capture` and `capture::sniffer`. Memory does not grow with
+//! the packets: finished connections leave the diagnosis as they close, and with many connections less of each is
+//! retained.
 
 use diagnose::{Account, Cause, FlowReport, Options};
 use trace::capture::clock::{Clock, Verdict};

@@ -10,8 +10,8 @@ use roundtrip_capture::report::json;
 use roundtrip_capture::verdict::Verdict;
 use wire::packet::{Flags, TcpBuilder};
 
-/// A pcap file of `packets` packets: a client and a server of many exchange a request and a late response over and over,
-/// each connection closes after some, and every eleventh SYN goes to a host that never answers.
+/// A pcap file of `packets` packets. Many pairs of client and server repeat a request and a late response, and each
+/// connection closes after some. Every eleventh SYN goes to an unreachable host.
 fn capture(packets: u32) -> Vec<u8> {
     let mut file = Vec::new();
     let mut word = |words: [u32; 4], bytes: &[u8]| {

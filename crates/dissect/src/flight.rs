@@ -1,6 +1,6 @@
 //! A sender's data in flight at one moment, as far as the sender knew.
 //!
-//! Segments are counted as they are sent and arrive, not one by one at each query: there may be thousands, and a
+//! Segments are counted as they are sent and arrive, not one by one at each query. There may be thousands, and a
 //! hostile capture forces a query at every packet.
 
 use wire::Time;

@@ -2,7 +2,7 @@
 //! which request.
 //!
 //! Not a strict reader (`http1` has one). TLS, a database protocol, a capture of headers only, or a hole counts as not
-//! HTTP, and the connection is then treated as turns of two sides. Bodies are counted, not stored.
+//! HTTP. The connection is then treated as turns of two sides. Bodies are counted, not stored.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -17,8 +17,8 @@
 //! | [`hosts`] | hosts and ports that responded |
 //! | [`plot`] | points of a time-sequence plot |
 //!
-//! Every reader takes the packets in the order of the capture, bounds its memory, and accepts any bytes: where it cannot
-//! follow, it says so and reports nothing further.
+//! Every reader takes the packets in the order of the capture, bounds its memory, and accepts any bytes. Where it cannot
+//! parse them, it reports that, and nothing further.
 //!
 //! ```
 //! use roundtrip_dissect::http::Conversation;

@@ -2,8 +2,8 @@
 //!
 //! Near the receiver, data itself arrives at that pace. Elsewhere only acknowledgements of data that was in flight
 //! together count: their spacing is that of the slowest link, while between two flights it is the sender's. Samples are
-//! stored as a histogram of quarter octaves, so that a few outliers (a pause, two acknowledgements compressed by a
-//! queue) do not matter.
+//! stored as a histogram of quarter octaves, so that a few outliers do not matter, such as a pause or compressed
+//! acknowledgements.
 
 use wire::{Duration, Time};
 

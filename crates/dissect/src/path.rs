@@ -1,8 +1,8 @@
 //! Path facts from the capture: the distance of each end from the point of capture.
 //!
-//! The time between a packet towards an end and that end's response, both seen at the point of capture, is the round
-//! trip to that end. The sum for both ends is the round trip of the path, and their ratio shows where the point of
-//! capture is. Not a delay model: minima and a smoothed deviation are stored, no samples.
+//! Both a packet towards an end and that end's response are seen at the point of capture. The time between them is
+//! the round trip to that end. The sum for both ends is the round trip of the path, and their ratio shows where the
+//! point of capture is. Not a delay model: minima and a smoothed deviation are stored, no samples.
 
 use wire::Duration;
 
@@ -76,8 +76,8 @@ struct PathPart {
     samples: u16,
     quick: u16,
     data: Option<Duration>,
-    /// Undelayed acknowledgements: their number, the number that took ten times as long as the handshake, the number
-    /// that took three times as long as the fastest, and the slowest.
+    /// Undelayed acknowledgements: their number, the numbers that took ten times as long as the handshake and three
+    /// times as long as the fastest, and the slowest.
     at_once: u16,
     slow: u16,
     inflated: u16,

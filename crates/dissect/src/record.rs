@@ -2,8 +2,8 @@
 
 use crate::Segment;
 
-/// Returns whether a segment is only a FIN or a TLS alert: a record of type 21, or in TLS 1.3 one as short as an
-/// encrypted alert.
+/// Returns whether a segment is only a FIN or a TLS alert. An alert is a record of type 21, or in TLS 1.3 one as
+/// short as an encrypted alert.
 pub fn closes(segment: &Segment<'_>) -> bool {
     /// An alert with a CBC cipher, SHA-384 and padding.
     const MAX_ALERT_BYTES: u64 = 5 + 112;

@@ -1,5 +1,5 @@
-//! The unencrypted part of a TLS handshake (RFC 8446, RFC 5246): when it began and ended, the size of the server's
-//! first flight, and fatal alerts.
+//! The unencrypted part of a TLS handshake (RFC 8446, RFC 5246): its begin and end, the size of the server's first
+//! flight, and fatal alerts.
 //!
 //! Not a TLS reader: records are counted and skipped, whatever they contain. A hole in a direction ends the reading.
 

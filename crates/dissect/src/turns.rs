@@ -1,10 +1,10 @@
-//! Evidence that a client waited for what its server sent next, where messages cannot be read: the server may have
-//! pushed it, on a timer of its own or when something happened elsewhere.
+//! Evidence that a client waited for its server's next message, where messages cannot be parsed. The server may
+//! have pushed it instead, by a timer of its own or on an event elsewhere.
 //!
 //! A message is a response if its first bytes name the request (a correlation id), or belong to a protocol whose
 //! server only responds. So is the server's first message on a connection on which the client spoke first, and
-//! anything in a TLS handshake. Otherwise the client's next step decides: a client that waited continues or closes
-//! promptly, once it has the response, after most of its waits, and the server has been prompt, too. Without any of
+//! anything in a TLS handshake. Otherwise the client's next step decides. A client that waited continues or closes
+//! promptly once it has the response, after most of its waits; and its server has been prompt, too. Without any of
 //! these the wait is not proven.
 //!
 //! Not a reader of these protocols: only the first bytes of each message are compared. Requests that block by design
@@ -89,10 +89,10 @@ impl Turns {
         is_ignored.then_some(since)
     }
 
-    /// Returns whether the client mostly did not act on what it seemed to wait for (where it did, it was a
-    /// coincidence), or the server never sent promptly after the client's data, or seldom after very short messages: then
-    /// the client may respond to the server, which sends by a timer or on events. So may a server that takes several
-    /// seconds more than once: the client may poll, and the server respond on events.
+    /// Returns whether the server may have sent by a timer or on events, and the client responded to it. That is so if
+    /// the client mostly did not act on what it seemed to wait for; where it did, it was a coincidence. It is also so if
+    /// the server never sent promptly after the client's data, or seldom after very short messages. The same holds for a
+    /// server that takes several seconds more than once: the client may poll, and the server respond on events.
     pub const fn are_doubtful(&self) -> bool {
         const FEW: u16 = 2;
         let are_replies = self.terse > FEW && self.terse > self.prompt;

@@ -1,5 +1,5 @@
-//! A batch's rows as records, whatever types its columns have: timestamps of every unit, numbers since 1970, texts as
-//! logs write them; addresses as texts, plain or in a dictionary; sizes as numbers or texts.
+//! A batch's rows as records, for columns of any type. Times are timestamps of every unit, numbers since 1970, or
+//! texts as in logs. Addresses are texts, plain or in a dictionary; sizes are numbers or texts.
 //!
 //! A timestamp without a zone is UTC. A size that is null or NaN is unknown, which is not 0; a null client is rejected.
 

@@ -1,7 +1,7 @@
 //! Histogram over connections: the number of connections that carry a given amount.
 //!
-//! Counted in whole numbers, in buckets: exact below 64, then 32 per doubling, so that quantiles are off by
-//! at most 1.6%; the maximum is exact. Means come from sums, which are stored elsewhere, exactly.
+//! Whole numbers in buckets: exact below 64, then 32 per doubling. Quantiles are off by at most 1.6%; the
+//! maximum is exact. Means come from sums, which are stored elsewhere, exactly.
 
 /// Histogram of an amount per connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,9 +1,9 @@
 //! Table of each client's last uses, as numbers, for as long as one of them matters.
 //!
-//! A table with open addressing, 8 bytes for the client and 4 for each use, at most 80% and at least 50% full after it
-//! has grown: with three thresholds and three connections, at most 88 bytes a client. Clients whose uses no longer
-//! matter are dropped when it is rebuilt, so that memory follows active clients. Not a general map: nothing is
-//! removed one by one, and nothing depends on its order.
+//! A table with open addressing: 8 bytes for the client and 4 for each use. It is at most 80% full, and at least 50%
+//! after it has grown. With three thresholds and three connections, a client takes at most 88 bytes. Clients whose
+//! uses no longer matter are dropped when it is rebuilt, so that memory follows active clients. Not a general map:
+//! nothing is removed one by one, and nothing depends on its order.
 
 use crate::Client;
 
@@ -117,8 +117,8 @@ impl ClientTable {
         self.active.unwrap_or(self.filled)
     }
 
-    /// Makes an empty table large enough for about this number of clients, so that it need not grow, but no
-    /// larger, so that it stays in the CPU's cache.
+    /// Makes an empty table for about this number of clients. It need not grow, and is no larger than that,
+    /// so that it stays in the CPU's cache.
     pub fn reserve(&mut self, clients: usize) {
         if self.filled == 0 {
             *self = Self::with_slots(self.row, (clients + clients / 2).max(INITIAL_SLOTS));

@@ -1,9 +1,9 @@
 //! Distribution of requests and bytes over connections, for all timeouts, limits and thresholds.
 //!
-//! For reuse of the least recently used connection. The connections of a client that may have K are used in
-//! turn, so they are K chains of requests, which break where a gap is longer than the timeout. Chains are
-//! nested: a chain that breaks under a timeout breaks under every shorter one. Only a stack of beginnings is
-//! stored for a chain, whatever the number of timeouts.
+//! For reuse of the least recently used connection. A client with up to K connections uses them in turn.
+//! They are K chains of requests, which break where a gap is longer than the timeout. Chains are nested: a
+//! chain that breaks under a timeout breaks under every shorter one. Only a stack of beginnings is stored
+//! for a chain, whatever the number of timeouts.
 //!
 //! It cannot be split in time as [`Counter`](super::Counter) can: a connection may be kept alive without limit.
 

@@ -181,8 +181,8 @@ impl Counter {
         }
     }
 
-    /// Processes a batch of requests. First it looks up all their clients, so that the CPU waits for memory once;
-    /// then it goes through the batch for one threshold after another.
+    /// Processes a batch of requests. First it looks up all their clients, so that the CPU waits for memory once.
+    /// Then it goes through the batch once per threshold.
     fn process_batch(&mut self, requests: &[Request], counts: bool) {
         let Some(first) = requests.first() else { return };
         self.free_slots(requests.len(), first.time);

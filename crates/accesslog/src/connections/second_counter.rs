@@ -2,10 +2,10 @@
 //!
 //! All requests of a second are counted together, so that a timeout adds no cost per request. A request
 //! enters the index of its gap into two tables. The first belongs to the request's second, in which it opens
-//! a connection under every shorter timeout. The second belongs to the second in which the gap began, in
-//! which no connection is left to close under every longer timeout: T after a second, those of its uses close
-//! that were not followed within T. A stretch of seconds is evaluated when it is over, one timeout after
-//! another, and walked through second by second only if there may be a new peak.
+//! a connection under every shorter timeout. The second table belongs to the second in which the gap began:
+//! under every longer timeout, that connection does not close. T after a second, those of its uses close that
+//! were not followed within T. A stretch of seconds is evaluated when it is over, one timeout after another,
+//! and walked through second by second only if there may be a new peak.
 //!
 //! Not for times between seconds, nor for logs with few requests per second: those use
 //! [`response_batch`](super::response_batch).

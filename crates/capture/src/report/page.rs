@@ -1,5 +1,5 @@
-//! A self-contained HTML file: the causes and their fixes, the account, the connections, and a plot of each of the
-//! worst that zooms, pans and shows the packets under the pointer.
+//! A self-contained HTML report: causes and their fixes, the account, the connections, and plots of the worst. A
+//! plot zooms, pans and shows the packets under the pointer.
 
 use std::fmt::Write;
 

@@ -1,5 +1,5 @@
-//! Program of the kernel's packet filter: drops packets that are neither TCP nor UDP, those of other ports,
-//! and the second copy of every packet on the loopback.
+//! Program of the kernel's packet filter (BPF). Drops packets that are neither TCP nor UDP, packets of
+//! other ports, and the second copy of every packet on the loopback.
 //!
 //! No decision about connections is made here. The filter's virtual machine is described in the kernel's
 //! Documentation/networking/filter.rst. Packets begin with their IP header, because the socket is of type SOCK_DGRAM.

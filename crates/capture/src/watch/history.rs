@@ -139,8 +139,8 @@ struct Restart {
 const MAX_SPACING: Duration = Duration::from_millis(1_000);
 /// Spacing of samples that counts as idle between them.
 const SURE_SPACING: Duration = Duration::from_millis(50);
-/// A hold longer than the round trip by this much waited for a delayed ACK: Linux delays by 40 ms (`TCP_DELACK_MIN`),
-/// other systems by up to 200 ms (RFC 1122, section 4.2.3.2, allows 500 ms).
+/// A hold longer than the round trip by this much waited for a delayed ACK. Linux delays by 40 ms (`TCP_DELACK_MIN`),
+/// other systems by up to 200 ms. RFC 1122, section 4.2.3.2, allows 500 ms.
 const DELAYED: Duration = Duration::from_millis(20);
 /// The initial window (RFC 6928).
 const INITIAL_WINDOW: u32 = 10;
