@@ -13,9 +13,9 @@
 //! | [`mod@reuse`] | the response to a request, made from it |
 //! | [`update`] | validation and invalidation |
 //!
-//! Not a store, a clock or a client: it stores nothing itself and sends nothing; times count from 1970. It is our own
-//! because of what must be stored with each object: the http-cache-semantics crate holds two maps of fields for each,
-//! several times the memory that a store of a million small objects can spend, and decides about whole responses only.
+//! Not a store, a clock or a client: it stores nothing itself and sends nothing; times count from 1970. The
+//! http-cache-semantics crate is not used: it holds two maps of fields for each object. That is several times the
+//! memory that a store of a million small objects can spend. It also decides about whole responses only.
 
 mod control;
 mod date;

@@ -140,8 +140,8 @@ impl ServerConnection {
         self.outputs.pop_front().unwrap_or(Output::Timeout(self.deadline()))
     }
 
-    /// Returns whether the socket should be read: not while more than enough waits unread. A driver with writes that
-    /// the socket does not accept should not read or respond either: this state machine does not know how slowly a
+    /// Returns whether the socket should be read: not while more than enough waits unread. A driver whose writes the
+    /// socket does not accept should not read or respond either. This state machine does not know how slowly a
     /// client reads.
     pub fn is_reading(&self) -> bool {
         match self.phase {
@@ -163,8 +163,8 @@ impl ServerConnection {
         self.respond_sharing(now, id, status, [&fields, &NO_FIELDS], body)
     }
 
-    /// Does the same with fields shared by other responses, which are copied only into the bytes sent: first those of the
-    /// response, then those of every response.
+    /// Responds like [`Self::respond`] with fields shared by other responses, which are copied only into the bytes sent.
+    /// The response's own fields come first, then those of every response.
     ///
     /// # Errors
     /// As for [`ServerConnection::respond`].

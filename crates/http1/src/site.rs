@@ -89,8 +89,8 @@ impl Site {
         self
     }
 
-    /// Returns the validator of an object for a client that speaks this version, and accepts these codings; `None` if
-    /// the site gives no validators, or has no such object.
+    /// Returns the validator of an object for a client that speaks this version and accepts these codings. `None` if
+    /// the site has no validators, or no such object.
     pub fn validator(&self, index: usize, version: Version, accepted: &AcceptedCodings) -> Option<Validator> {
         let object = self.objects.get(index)?;
         let (coding, _) = object.body_for(accepted);
@@ -102,8 +102,8 @@ impl Site {
         format!("/{index}")
     }
 
-    /// Returns the response to a request: 200, 206 for a part of an object, 304 for an unchanged one, 404 for an
-    /// unknown path, 405 for a method other than GET and HEAD, 416 for a part beyond the end.
+    /// Returns the response to a request: 200, 206 for a part of an object, or 304 for an unchanged one. Errors
+    /// are 404 for an unknown path, 405 for a method other than GET and HEAD, and 416 for a part beyond the end.
     pub fn respond(&self, request: &RequestHead) -> Response {
         match &request.method {
             Method::Get | Method::Head => {}

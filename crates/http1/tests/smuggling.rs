@@ -1,5 +1,5 @@
-//! Payloads of request smuggling against our server, each with its expected reaction (`smuggling.txt`), split at every
-//! position: a request hidden in another never gets a response.
+//! Payloads of request smuggling against the server, each with its expected reaction (`smuggling.txt`), split at every
+//! position. A request hidden in another never gets a response.
 //!
 //! Not a differential test: other servers' behaviour is not tested here.
 

@@ -73,8 +73,8 @@ pub fn limit(second: &Second) -> Bottleneck {
     own.max(*worst)
 }
 
-/// Whether this many late requests show that the generator is late, rather than that a thread woke up late once, which
-/// delays all objects of a page together.
+/// Whether this many late requests show that the generator is late. A single late wake-up of a thread delays all
+/// objects of a page together.
 fn is_late(late: u64, due: u64) -> bool {
     late as f64 > LATE_SHARE * due as f64 && (late > FEW || late * 2 > due)
 }
@@ -100,8 +100,8 @@ fn late_and_due(record: &Record) -> [u64; 2] {
 const OWN_SHARE: f64 = 0.1;
 
 /// Whether a run's mean latency is void: more than a tenth of it is the generator's own, which is as late in receiving
-/// responses as in sending requests. The rule is relative: a millisecond is much for a response of a millisecond, and nothing
-/// for one of a second.
+/// responses as in sending requests. The rule is relative: a millisecond matters for a response of a millisecond, but not for
+/// one of a second.
 pub fn is_void(record: &Record) -> bool {
     2.0 * record.lateness.mean() > OWN_SHARE * record.intended.mean()
 }

@@ -32,8 +32,8 @@ pub(crate) struct DhttpUser {
     requested: BTreeMap<Id, PendingExchange>,
 }
 
-/// Number of finished requests to remember: a late copy of a response is dropped, whether it is known or not, and
-/// thousands of users each have this many.
+/// Number of finished requests to remember. Small, as thousands of users each have this many; a late copy of a
+/// response is dropped, whether it is known or not.
 const REMEMBERED: usize = 32;
 
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! Users for a real server: requests sent on schedule, and a record of each.
 //!
 //! Input is a [`Job`] (of requests, or of a [`workload::plan::Plan`]), a [`Target`] and a [`Config`]. Output is a [`Record`]:
-//! the latency of every response, both from sending its request and from its due time, every failure, and for each second the
-//! bottleneck. Read in this order:
+//! the latency of every response, every failure, and each second's bottleneck. Latency counts both from sending a request and
+//! from its due time. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |

@@ -1,7 +1,7 @@
 //! The UDP ports of a thread: its users share them for all datagrams, many with one system call.
 //!
 //! Datagrams are made by each user's own state machine (`dhttp_user`). A server identifies clients by address and id, so a port
-//! may be shared; a server with several threads distributes clients by address and port, so there are several. The id of a
+//! may be shared. A server with several threads distributes clients by address and port, so there are several. The id of a
 //! response identifies its user: the last [`USER_BITS`] are the user's, the others are random.
 
 use std::io;

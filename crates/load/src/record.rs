@@ -183,8 +183,8 @@ pub struct Record {
     pub statuses: BTreeMap<u16, u64>,
     /// Results of the single requests of a list; empty if there is only one, or more than the maximum. Not in a log.
     pub requests: Vec<RequestStats>,
-    /// Time of an interruption, counted from the start; requests in flight at that time without a response are neither
-    /// among the responses nor among the failures.
+    /// Time of an interruption, counted from the start. Requests in flight at that time are neither among the
+    /// responses nor among the failures.
     pub cut: Option<Duration>,
 }
 

@@ -104,8 +104,8 @@ impl Streams {
         free.is_none()
     }
 
-    /// The connection for the next request: an idle one, or at the maximum number of connections the one with the
-    /// fewest requests; `None`: a new one.
+    /// The connection for the next request: an idle one, or, at the maximum number of connections, the one with
+    /// the fewest requests. `None`: a new one.
     fn free(&self) -> Option<u64> {
         let open = self.lines.iter().filter(|(_, line)| line.orders.is_some());
         let count = open.clone().count();

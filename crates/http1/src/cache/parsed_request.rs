@@ -42,8 +42,8 @@ impl<'a> ParsedRequest<'a> {
         Self { method, lines, control, is_conditional }
     }
 
-    /// Returns whether a field of this name concerns caches, conditions or parts: a GET without any gets any fresh
-    /// response that depends on nothing else, whole.
+    /// Returns whether a field of this name concerns caches, conditions or parts. A GET without such a field gets
+    /// any fresh response that depends on nothing else, whole.
     pub const fn is_about_caches(name: &[u8]) -> bool {
         matches!(
             (name.len(), name),
@@ -57,8 +57,9 @@ impl<'a> ParsedRequest<'a> {
         )
     }
 
-    /// Returns whether a stored response may satisfy it: GET and HEAD, without a condition that only a server can judge
-    /// (RFC 9111, section 4.3.1), and without a field by which a framework may take it for another request.
+    /// Returns whether a stored response may satisfy the request. It must be GET or HEAD, without a condition that only
+    /// a server can judge (RFC 9111, section 4.3.1). It must have no field by which a framework may take it for another
+    /// request.
     pub fn is_for_cache(&self) -> bool {
         let is_for_server = |name: &[u8]| {
             name.eq_ignore_ascii_case(b"If-Match")

@@ -1,5 +1,5 @@
-//! Whether a response may be stored, how long it is fresh, and how it may be reused afterwards (RFC 9111, sections 3,
-//! 4.2 and 5.2; RFC 5861), for a shared cache.
+//! Policy of a shared cache for a response: storage, freshness lifetime, and reuse when stale (RFC 9111, sections 3,
+//! 4.2 and 5.2; RFC 5861).
 //!
 //! Times count from 1970. Not the bytes, and not the requests it may be reused for: that is [`super::vary`].
 

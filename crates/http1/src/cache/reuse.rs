@@ -1,5 +1,5 @@
-//! The response made from a stored one: all of it, a part, or 304 (RFC 9111, sections 4 and 4.3.2; RFC 9110, sections
-//! 13 and 14).
+//! Response made from a stored one: all of it, a part, or 304. See RFC 9111, sections 4 and 4.3.2; RFC 9110, sections
+//! 13 and 14.
 //!
 //! Not whether it may be reused at all: that is [`super::policy`].
 

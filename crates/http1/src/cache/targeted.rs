@@ -9,7 +9,7 @@ use crate::message::Fields;
 /// The field for content delivery networks and reverse proxies, which act for the origin (RFC 9213, section 3.1).
 pub const CDN_CACHE_CONTROL: &str = "CDN-Cache-Control";
 
-/// Reads the first field of the target list that is valid and not empty (section 2.2); `None` if there is none, and
+/// Parses the first field of the target list that is valid and not empty (section 2.2). `None` if there is none:
 /// `Cache-Control` and `Expires` apply.
 pub(super) fn control(fields: &Fields, targets: &[String]) -> Option<ResponseControl> {
     targets.iter().find_map(|name| directives_of(fields, name))

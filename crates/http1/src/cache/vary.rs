@@ -54,8 +54,8 @@ pub fn suits(choice: &[u8], request: &ParsedRequest<'_>) -> bool {
     })
 }
 
-/// Appends a request's value of a field, normalized over lines and spaces; `-` before it, or nothing if the field is
-/// absent: that differs from an empty one.
+/// Appends `-` and a request's value of a field, normalized over lines and spaces. Appends nothing for an absent
+/// field, which differs from an empty one.
 fn reported(request: &ParsedRequest<'_>, name: &[u8], out: &mut Vec<u8>) {
     let mut separator = b'-';
     for element in request.all(name).flat_map(list) {

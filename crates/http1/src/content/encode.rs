@@ -1,7 +1,7 @@
 //! Compression of a whole body, in advance or per request.
 //!
-//! Not the choice of a coding, and not a stream: the objects of a page are small, and a response of known length is framed
-//! best. The caller accounts for the CPU time.
+//! Not the choice of a coding. Not a stream: a page's objects are small, and a response of known length needs no chunks.
+//! The caller accounts for the CPU time.
 
 use std::io::Write;
 

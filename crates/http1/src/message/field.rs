@@ -39,8 +39,8 @@ impl Fields {
     /// Adds a field.
     ///
     /// # Errors
-    /// If the name is not a token, or the value has a control character or white space at either end: such a field would not
-    /// arrive unchanged.
+    /// If the name is not a token, or the value has a control character, or white space at either end. Such a field would
+    /// not arrive unchanged.
     pub fn push(&mut self, name: &str, value: &str) -> Result<(), FieldError> {
         if !is_token(name.as_bytes()) {
             return Err(FieldError::Name(name.to_owned()));

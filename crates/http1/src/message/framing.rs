@@ -63,8 +63,8 @@ pub fn is_host(value: &[u8]) -> bool {
     }
 }
 
-/// Whether a target has a form that its method permits (RFC 9112, section 3.2): a path, `*` for OPTIONS, or an absolute URL
-/// with a host and without user information. For CONNECT any target is accepted here.
+/// Whether a target has a form that its method permits (RFC 9112, section 3.2). Permitted are a path, `*` for OPTIONS, and
+/// an absolute URL with a host and without user information. For CONNECT any target is accepted here.
 pub fn is_target(method: &str, target: &str) -> bool {
     match (method, target.as_bytes().first()) {
         ("CONNECT", _) | (_, Some(b'/')) => true,

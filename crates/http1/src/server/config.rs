@@ -57,8 +57,8 @@ pub struct ConnectionTimeouts {
     /// Minimum rate of a body, after its first [`ConnectionTimeouts::request`]. Each byte extends the deadline by its duration
     /// at this rate, but never beyond that timeout. Default 500 bytes/s, as in Apache's `mod_reqtimeout`.
     pub least_rate: Rate,
-    /// Time from our end of the stream to the client's: later data is discarded, but not met by a reset that would
-    /// destroy our last response in flight (`papers/w3c`, on closing). Default 2 s.
+    /// Maximum time from the server's FIN to the client's [default: 2 s]. Data that arrives meanwhile is
+    /// discarded: a reset would destroy the last response in flight (`papers/w3c`, on closing).
     pub linger: Duration,
 }
 
