@@ -3,8 +3,8 @@
 //! Decaying counters in a table of fixed size, for three prefix lengths: a flood from many addresses of one network
 //! fills the counters of its shorter prefixes. Modelled on Knot DNS. Two prefixes may share a counter; the key of the
 //! table is secret, so that an attacker cannot choose to share one with a victim for long. A server has two limiters: a
-//! token only proves that a host at the address has received before, maybe an attacker behind the same address
-//! translator. Clones share one table: the kernel spreads one address's ports over the threads of a server.
+//! token only proves that a host at the address has received before. That host may be an attacker behind the same NAT.
+//! Clones share one table: the kernel spreads one address's ports over the threads of a server.
 
 use core::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct LimiterConfig {
     pub counters: usize,
     /// Time in which a counter halves if nothing is added.
     pub half_life: Duration,
-    /// Capacity of the counters of an address, of a site (/24, or /64 of IPv6) and of a network (/16, /48), in responses or
+    /// Capacity of the counters of an address, of a site (/24, or /64 of IPv6) and of a network (/16, /48). In responses or
     /// in units of [`UNIT_BYTES`]; 4,194,304 and more: no limit.
     pub most: [u32; 3],
     /// One of this many limited responses is replaced by the bare id of eight bytes. That refers a genuine client to
@@ -44,7 +44,7 @@ impl LimiterConfig {
     /// Limits for clients with a token, in units of [`UNIT_BYTES`]: bursts of 1 MiB per address and 4 MiB per site. The
     /// sustained rate is 0.7 of that per second. Every response beyond that is replaced by the bare id.
     ///
-    /// A network has no limit: spoofed requests need a token of each address, and the hosts that receive these tokens
+    /// A network has no limit. Spoofed requests need a token of each address, and the hosts that receive these tokens
     /// can load the network's link by downloads as well. Any limit below the rate of the server's own link would bind
     /// the users of a large network. A site is one host that owns a /64, or the public addresses of one translator.
     pub fn for_tokens() -> Self {

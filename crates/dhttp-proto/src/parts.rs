@@ -1,10 +1,9 @@
 //! A response in several datagrams: its division, the header sections of its parts, and the accepted number of parts.
 //!
 //! The paper names this as future work (`papers/dhttp#section-iii-c`: several packets, and range requests for lost
-//! data). A part is a complete HTTP message, a 206 (RFC 9110, section 15.3.7) after the id of the request, so that it
-//! needs no new parser. A client indicates with a field that it accepts parts; a server that does not know the field
-//! sends none. Not when parts are sent: [`super::server`] decides that; not their reassembly: [`super::client`] does
-//! that.
+//! data). A part is a complete HTTP message after the id of the request: a 206 (RFC 9110, section 15.3.7). It needs
+//! no new parser. A client indicates with a field that it accepts parts; a server that does not know the field sends
+//! none. Not when parts are sent: [`super::server`] decides that; not their reassembly: [`super::client`] does that.
 
 use super::Id;
 use super::message::Request;

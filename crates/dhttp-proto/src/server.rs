@@ -535,8 +535,8 @@ impl Guard {
     }
 }
 
-/// Bytes of the UDP payload of all parts, and of the headers of each but the first, whose headers are as long as the
-/// request's own.
+/// Bytes of the UDP payload of all parts, and of the headers of each part but the first. The first one's headers are
+/// as long as the request's own.
 fn cost(division: DividedResponse) -> u64 {
     division.bytes() + DATAGRAM_HEADERS * (division.count() as u64).saturating_sub(1)
 }

@@ -14,8 +14,8 @@ use wire::{Duration, Time};
 /// The header field that carries a token, in requests and in responses.
 pub const TOKEN_FIELD: &str = "DHTTP-Token";
 
-/// The header field by which a request over plain HTTP names the TCP port on which its client accepts connections; the
-/// response brings a token for that port at the client's address.
+/// Header field by which a request over plain HTTP names the TCP port on which its client accepts connections. The
+/// response has a token for that port at the client's address.
 pub const PORT_FIELD: &str = "DHTTP-Port";
 
 /// Value of a [`TOKEN_FIELD`] in a request whose client lacks a token, and accepts one in the fallback message. No token

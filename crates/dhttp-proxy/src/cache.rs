@@ -65,8 +65,8 @@ pub struct CacheConfig {
     pub memory: u64,
     /// Maximum length of a stored body, in bytes.
     pub largest: u64,
-    /// Stores only responses with explicit freshness, and collapses no requests: for a server in front of an origin
-    /// most of whose responses may be for one client alone.
+    /// Stores only responses with explicit freshness, and collapses no requests. Meant for a reverse proxy whose
+    /// origin mostly sends responses for a single client.
     pub is_sparing: bool,
     /// Fields that are obeyed instead of `Cache-Control`, in this order (RFC 9213, section 2.2).
     pub targets: Vec<String>,

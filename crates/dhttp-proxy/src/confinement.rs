@@ -14,8 +14,8 @@ use landlock::{
 /// Newest rights that are restricted; an older kernel restricts those that it knows.
 const RIGHTS: ABI = ABI::V5;
 
-/// Read by every service: CPU limits, from which the number of threads follows, again at each reload; the kernel's TCP
-/// settings; and the null device, opened to hold a descriptor in reserve.
+/// Paths that every service reads: CPU limits, which set the number of threads and are read again at each reload; the
+/// kernel's TCP settings; and the null device, which holds a descriptor in reserve.
 const ALWAYS: [&str; 4] = ["/proc/self", "/sys/fs/cgroup", "/proc/sys/net", "/dev/null"];
 /// Read to resolve names: configuration, which other programs replace, and the modules that it names.
 const RESOLVER: [&str; 6] = ["/etc", "/run/systemd/resolve", "/run/resolvconf", "/lib", "/lib64", "/usr/lib"];

@@ -71,9 +71,8 @@ impl Origin {
         })
     }
 
-    /// Reports each client's address to the origin, in `Forwarded` and `X-Forwarded-For`. The address of a client that has not
-    /// proved it is reported as unknown: an origin that grants rights by address would otherwise grant them to anyone who
-    /// forges it in a datagram.
+    /// Reports each client's address to the origin, in `Forwarded` and `X-Forwarded-For`. An unproven address is reported as
+    /// unknown. Otherwise, an origin that grants rights by address would grant them to anyone who forges it in a datagram.
     #[must_use]
     pub fn reporting_clients(self) -> Self {
         Self { tells_clients: true, ..self }

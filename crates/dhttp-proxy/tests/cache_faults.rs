@@ -1,5 +1,5 @@
-//! A cache before an origin that stalls, breaks off, sends wrong responses and changes them: no wrong bytes, no hanging
-//! requests, and no wrong response is stored.
+//! A cache in front of an origin that stalls, disconnects, sends wrong responses and changes them. No bytes are wrong,
+//! no request hangs, and no wrong response is stored.
 //!
 //! A full disk and a killed cache are tested in `crates/roundtrip/tests/cache.rs`; routes and losses in
 //! `tests/interception.rs`.

@@ -1,4 +1,4 @@
-//! Interim responses and trailers through a cache: interim responses (1xx) come first (RFC 9110, section 15.2), and trailers
+//! Interim responses and trailers through a cache. Interim responses (1xx) come first (RFC 9110, section 15.2). Trailers
 //! come last (RFC 9110, section 6.5; RFC 9111, section 3).
 //!
 //! The same for a gateway with a cache is tested in `tests/gateway_cache.rs`.

@@ -162,8 +162,8 @@ fn large_server() -> Server<impl dhttp::Handler> {
     Server::start("127.0.0.1:0".parse().unwrap(), config, respond, None).unwrap()
 }
 
-/// Returns a counter of this client's requests: a response is counted when it has been written, and before the next
-/// request of its connection is read.
+/// Returns a counter of this client's requests. A response is counted after it has been written, and before its
+/// connection's next request is read.
 fn counted(program: &mut GatewayClient, gateway: &Gateway, name: &str) -> u64 {
     program.send("GET /proxy.pac HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_eq!(program.respond().status, 200);

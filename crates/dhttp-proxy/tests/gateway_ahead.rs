@@ -1,5 +1,5 @@
-//! Programs that pipeline requests, read slowly, or disconnect in the middle: one thread serves cached responses to all of
-//! them, in order and whole, and no program waits for another.
+//! Clients that pipeline requests, read slowly, or disconnect early. One thread serves cached responses to all of them, in
+//! order and whole, and no client waits for another.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};

@@ -1,5 +1,5 @@
-//! Concurrent requests of many clients, and their responses, each many datagrams in one system call: segmentation offload in
-//! both directions (`UDP_SEGMENT`, `UDP_GRO`; udp(7)), observed by a relay.
+//! Segmentation offload in both directions (`UDP_SEGMENT`, `UDP_GRO`; udp(7)), observed by a relay. Many clients send
+//! concurrent requests; one system call passes many datagrams.
 //!
 //! The savings are measured in studies/speed.
 

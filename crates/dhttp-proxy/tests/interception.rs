@@ -1,5 +1,5 @@
-//! A cache on one of two paths to a server, behind a router that chooses a path for each packet (`papers/dhttp#figure-3`): a
-//! classic interception proxy breaks connections there, but this cache breaks none.
+//! A cache on one of two paths to a server, behind a router that chooses a path for each packet (`papers/dhttp#figure-3`). A
+//! classic interception proxy breaks connections there; this cache breaks none.
 //!
 //! Six network namespaces, which are removed when the test ends; without the permission to create them it prints that, and
 //! passes.

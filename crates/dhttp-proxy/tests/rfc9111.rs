@@ -13,9 +13,9 @@ use dhttp::{Server, ServerConfig};
 use roundtrip_dhttp_proxy::{Cache, CacheConfig, Origin};
 use tokio::runtime::{Builder, Runtime};
 
-/// One exchange: the client's request (`GET /path | Field: value`), the origin's response if it gets a request (`200 | Field:
-/// value || body`; empty: it must not get one; `gone`: it closes), and the client's response (`200 | Field: value || body`,
-/// with `!Field` for a field that must be absent).
+/// One exchange: the client's request (`GET /path | Field: value`), the origin's response, and the client's response (both
+/// `200 | Field: value || body`). An empty origin's response: it must not get a request; `gone`: it closes. `!Field` in the
+/// client's response: the field must be absent.
 type Step<'a> = (&'a str, &'a str, &'a str);
 
 /// The origin's next response, and the requests it got.

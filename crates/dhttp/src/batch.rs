@@ -27,8 +27,8 @@ const COUNT: u32 = 64;
 const MAX_DATAGRAM_BYTES: usize = 2_048;
 /// Maximum size of a message that the kernel coalesces.
 const RECEIVE_BUFFER_BYTES: usize = 65_536;
-/// Distance between the buffers of two messages: not a power of two, or all of them would compete for the same sets of the
-/// CPU's caches.
+/// Distance between the buffers of two messages, in bytes. Not a power of two: all of them would compete for the same sets
+/// of the CPU's caches.
 const STRIDE: usize = RECEIVE_BUFFER_BYTES + 2_368;
 /// udp(7): `UDP_MAX_SEGMENTS`.
 const MAX_SEGMENTS: usize = 64;
@@ -126,7 +126,7 @@ impl Inbox {
         self.written.clear();
         self.found.clear();
         // SAFETY: every header points at a name, control bytes and a part, and each part at a buffer, of the length
-        // given; all of them outlive the call, and nothing else refers to them.
+        // given. All of them outlive the call, and nothing else refers to them.
         let result = unsafe {
             libc::recvmmsg(
                 socket.as_raw_fd(),

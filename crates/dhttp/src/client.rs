@@ -65,8 +65,8 @@ pub struct ClientConfig {
     pub timeout: Duration,
     /// Whether to send requests to non-global addresses, or to this host's own.
     pub reaches_private: bool,
-    /// Whether plain HTTP is raced against the first request to a server: it begins after one round trip, if the client has no
-    /// token and no response yet. Not with servers on this host.
+    /// Whether plain HTTP races the first request to a server. HTTP begins after one round trip, if the client has no token
+    /// and no response yet. Not with servers on this host.
     pub races: bool,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Linux doubles the table when it is full. In a process with threads, the thread that opens one descriptor too many then waits
 //! for an RCU grace period on every CPU (fs/file.c, `expand_fdtable`). That takes 10 to 20 ms at the 65th, 129th, 257th
-//! descriptor and so on; meanwhile a server sends no responses, and a load generator is late. The hard limit is for the
+//! descriptor and so on. Meanwhile a server sends no responses, and a load generator is late. The hard limit is for the
 //! operator to set.
 
 use rustix::event::{EventfdFlags, eventfd};

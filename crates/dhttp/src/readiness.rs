@@ -34,8 +34,8 @@ pub struct Events(Vec<Event>);
 #[derive(Debug)]
 pub struct Waker(OwnedFd);
 
-/// A descriptor in reserve. When no other is left, it is released to accept the next connection and refuse it: otherwise that
-/// client would wait for ever, and its connection would wake the thread repeatedly.
+/// A descriptor in reserve. When no other is left, it is released to accept the next connection and refuse it. Otherwise that
+/// client would wait forever, and its connection would wake the thread repeatedly.
 #[derive(Debug)]
 pub struct SpareDescriptor(Option<File>);
 

@@ -16,8 +16,8 @@ use http1::message::Limits;
 pub struct ClientConfig {
     /// Maximum UDP payload of a request, in bytes.
     pub request_bytes: usize,
-    /// Size to which a request is padded for a server that has given no token, in bytes: it may respond with three
-    /// times as many. 0: no padding.
+    /// Size, in bytes, to which a request without a token is padded. The server may respond with three times as
+    /// many. 0: no padding.
     pub fill_to: usize,
     /// When a request is resent.
     pub resend: Resend,

@@ -121,7 +121,7 @@ fn renewed(
 }
 
 /// Updates stored responses by the header section of a response: invalidates them, or, after HEAD, checks whether they
-/// are unchanged; `length` is that of the body that was described to HEAD.
+/// are unchanged. `length` is the length of the body described to HEAD, in bytes.
 pub(super) fn learn(
     store: &Store,
     wanted: &KeyedRequest,
@@ -218,8 +218,8 @@ pub(super) fn passed(head: &ResponseHead, body: Body, how: &str, now: Time) -> R
     Response { status: head.status, fields: Arc::new(fields), body }
 }
 
-/// Returns the fields to store: without those that a server adds itself, except the date, and without those between a client
-/// and a proxy (RFC 9111, section 3.1).
+/// Returns the fields to store (RFC 9111, section 3.1). Omits those that a server adds itself, except the date, and those
+/// between a client and a proxy.
 fn stored_fields(came: &Fields, now: Time) -> Fields {
     const NOT_STORED: [&str; 7] = [
         // Trailers are not stored; where they are forwarded, this field is added again.

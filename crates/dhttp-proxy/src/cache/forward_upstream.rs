@@ -1,5 +1,5 @@
-//! The servers to which intercepted requests were addressed, as an upstream of a cache: by DHTTP, and by HTTP where they do not
-//! respond to that (`papers/dhttp#section-iv-a`).
+//! Upstream of an intercepting cache: the servers to which the requests were addressed. It uses DHTTP, and HTTP where a server
+//! does not respond to that (`papers/dhttp#section-iv-a`).
 //!
 //! Its requests have this host's own source address. Interception is done by rules, and by the server's sockets.
 

@@ -1,8 +1,9 @@
 //! Responses stored in memory, up to a number of bytes; unused ones are evicted first.
 //!
-//! Eviction follows SIEVE (Zhang and others, NSDI 2024): a hand moves from the oldest to the newest, passes over those that
-//! were requested since it last passed, and evicts the first that was not. A look-up moves nothing, which makes it cheap, and
-//! one scan of everything (a robot's) evicts little. `http1::cache` decides what may be served.
+//! Eviction follows SIEVE (Zhang and others, NSDI 2024). A pointer, there called the hand, moves from the oldest to the
+//! newest. It passes over those that were requested since it last passed, and evicts the first that was not. A look-up moves
+//! nothing, which makes it cheap, and one scan of everything (a robot's) evicts little. `http1::cache` decides what may be
+//! served.
 
 use std::hash::Hasher as _;
 use std::sync::Mutex;

@@ -1,5 +1,5 @@
-//! Collapsed requests (RFC 9111, section 4): of several for the same, one is sent to the upstream, and the others wait for its
-//! response if it may be shared.
+//! Collapsed requests (RFC 9111, section 4). Of several requests for the same object, one is sent to the upstream. The others
+//! wait for its response if it may be shared.
 //!
 //! The request itself is sent by `exchange`.
 

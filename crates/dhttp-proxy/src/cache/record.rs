@@ -1,7 +1,7 @@
 //! A stored response: one self-contained piece of memory (or of a file).
 //!
-//! Key, choice, policy, fields and, if it is short, the body are contiguous: in a store of a million small responses the
-//! overhead of each matters. Where it is stored is for `memory` and `disk`.
+//! Key, choice, policy, fields and a short body are contiguous: in a store of a million small responses the overhead of
+//! each matters. Where it is stored is for `memory` and `disk`.
 
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
 //! Rules that intercept DHTTP requests, as text for `nft` (`papers/dhttp#section-iv-a`: "will intercept only requests sent over
 //! UDP and pass through any requests using TCP").
 //!
-//! Only datagrams that look like a first request are diverted: to one of the ports, with flags of zero, and with a request that
-//! begins with `GET ` or `HEAD` (docs/dhttp.md). Other traffic to those ports passes untouched, and so do resends: where the
-//! cache stays silent, or its response is not wanted, the server responds. While no cache listens, the kernel finds no socket
-//! to divert to, and everything passes.
+//! Only datagrams that look like a first request are diverted: to one of the ports, flags zero, beginning with `GET ` or `HEAD`
+//! (docs/dhttp.md). Other traffic to those ports passes untouched. So do resends: where the cache does not respond, or its
+//! response is not wanted, the server does. While no cache listens, the kernel finds no socket to divert to, and everything
+//! passes.
 
 use std::net::SocketAddr;
 
@@ -29,8 +29,8 @@ pub struct Interception<'a> {
     pub listen: SocketAddr,
     /// UDP ports of servers.
     pub ports: &'a [u16],
-    /// Interfaces behind which clients are. Packets that arrive elsewhere, or would leave by one of these, are not diverted:
-    /// the router's own rules may forbid that route, and the cache's own requests would bypass them.
+    /// Interfaces behind which clients are. Packets that arrive elsewhere, or would leave by one of these, are not diverted.
+    /// The router's own rules may forbid that route, and the cache's own requests would bypass them.
     pub inside: &'a [String],
     /// Whether requests to addresses that are not globally reachable are diverted, too.
     pub reaches_private: bool,

@@ -45,7 +45,7 @@ pub(crate) enum Lookup {
     Nothing(Box<StreamingFill>),
 }
 
-/// Maximum length of a response for which requests for the same wait, in bytes; for a longer one they are sent separately, so
+/// Maximum length of a response for which collapsed requests wait, in bytes. For a longer one they are sent separately, so
 /// that its first bytes arrive immediately.
 const MAX_SHARED_BYTES: u64 = 256 << 10;
 
@@ -108,8 +108,8 @@ impl SharedCache {
         }
     }
 
-    /// Returns the fill for callers that cannot wait: `None` if there is something to wait for, be it the disk, or a pending
-    /// request for the same.
+    /// Returns the fill for callers that cannot wait; `None` if it would wait for the disk, or for a pending request for the
+    /// same object.
     pub(crate) fn pass_at_once(self: &Arc<Self>, forward: &Forward) -> Option<Box<StreamingFill>> {
         let wanted = wanted(forward);
         let is_only_here = wanted.is_for_cache && wanted.requested().is_only_for_cache();

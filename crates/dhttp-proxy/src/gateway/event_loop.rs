@@ -1,8 +1,8 @@
-//! The thread that watches all connections of clients, and does what never blocks (`pipeline`); the rest is done by the pool's
-//! threads, to which a connection is leased meanwhile.
+//! Event loop: the thread that watches all connections of clients, and does what never blocks (`pipeline`). Threads of the
+//! pool do the rest; a connection is leased to one meanwhile.
 //!
 //! An idle connection costs its state in memory, and no thread. The loop polls as a server's threads do
-//! ([`dhttp::readiness`]), with the same queues, but not the same state machine: a gateway forwards bodies before they are
+//! ([`dhttp::readiness`]), with the same queues. The state machine differs: a gateway forwards bodies before they are
 //! complete.
 
 use std::io;

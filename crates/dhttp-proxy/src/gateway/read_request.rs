@@ -1,5 +1,5 @@
-//! A client's connection while the event loop watches it: between two requests, during a header section, while a cached or
-//! pending response is awaited or written, and at its end.
+//! A client's connection while the event loop watches it. That is between requests, during a header section, while a
+//! cached or pending response is awaited or written, and while it closes.
 //!
 //! Requests are read here, and begun in `pipeline`. Polling is done by `event_loop`.
 

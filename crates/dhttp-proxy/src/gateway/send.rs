@@ -1,7 +1,7 @@
 //! Sending of a request: its header section and its body by plain HTTP, or all of it by DHTTP.
 //!
-//! A separate thread sends the body while the response is read, so that an interim response or a refusal comes back before the
-//! last of it (`receive`).
+//! A separate thread sends the body while the response is read (`receive`). Interim and error responses thus reach the client
+//! before the whole body is sent.
 
 use std::io::{self, Write};
 use std::net::{Shutdown, TcpStream};

@@ -58,8 +58,8 @@ pub(super) fn icmp(family: Family) -> io::Result<Socket> {
     Socket::new(domain, Type::RAW, Some(protocol))
 }
 
-/// Returns the ICMP message that `server`'s port is unreachable, as `client` would have got it: it quotes the begin of the
-/// client's datagram (RFC 792; RFC 4443, section 3.1).
+/// Returns the ICMP message "port unreachable" of `server`, as `client` would have received it. It quotes the beginning of
+/// the client's datagram (RFC 792; RFC 4443, section 3.1).
 pub(super) fn port_unreachable(client: SocketAddr, server: SocketAddr) -> Vec<u8> {
     let mut message = match (client.ip(), server.ip()) {
         (IpAddr::V4(client), IpAddr::V4(server)) => {

@@ -115,8 +115,8 @@ fn put<T>(header: &libc::msghdr, used: usize, (level, kind): (i32, i32), value: 
     // SAFETY: these only compute sizes.
     let (space, length) = unsafe { (libc::CMSG_SPACE(length) as usize, libc::CMSG_LEN(length) as usize) };
     assert!(used + space <= size_of::<Control>(), "there is room for one address and one length");
-    // SAFETY: the header's control bytes are a `Control`'s, which has space for this, as was just checked; the positions are
-    // aligned for control messages because every space is a multiple of their alignment.
+    // SAFETY: the header's control bytes are a `Control`'s, which has space for this, as was just checked. The positions are
+    // aligned for control messages: every space is a multiple of their alignment.
     unsafe {
         let message = header.msg_control.cast::<u8>().add(used).cast::<libc::cmsghdr>();
         let mut about: libc::cmsghdr = zeroed();

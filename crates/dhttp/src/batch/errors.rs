@@ -30,8 +30,8 @@ fn next_error(socket: &UdpSocket) -> Option<(libc::sockaddr_storage, i32)> {
     header.msg_namelen = NAME_BYTES;
     header.msg_control = control.as_mut_ptr().cast();
     header.msg_controllen = field_length(size_of_val(&control));
-    // SAFETY: the header points at a name and at control bytes of the lengths given, which outlive the call; no part
-    // is given for the datagram itself, whose bytes are cut off.
+    // SAFETY: the header points at a name and at control bytes of the lengths given, which outlive the call. It has
+    // no part for the datagram itself, whose bytes are truncated.
     let result = unsafe {
         libc::recvmsg(socket.as_raw_fd(), &raw mut header, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT)
     };

@@ -39,8 +39,8 @@ enum RaceState {
     Failed,
 }
 
-/// Minimum time that a server has for its response by UDP after the round trip (RFC 8305, section 5, has the same minimum
-/// between two connection attempts).
+/// Minimum time that a server has for its response by UDP after the round trip. RFC 8305, section 5, has the same minimum
+/// between two connection attempts.
 const MIN_GRACE: Duration = Duration::from_millis(10);
 
 impl Race {

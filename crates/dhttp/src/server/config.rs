@@ -34,7 +34,7 @@ pub struct ServerConfig {
     /// Grace period for pending work at shutdown.
     pub grace: Duration,
     /// Whether a connection to a client that has proved its address may carry data in its SYN (RFC 7413), where the kernel
-    /// allows it: a large response in one round trip.
+    /// allows it. A large response then begins to arrive after one round trip.
     pub fast_open: bool,
     /// Whether to accept datagrams for other hosts that firewall rules divert here, and respond from the server's own address
     /// (`papers/dhttp#section-iv-a`). Requires `CAP_NET_ADMIN`.
@@ -70,7 +70,7 @@ impl ServerConfig {
     }
 
     /// Allows connections to addresses that are not global, for an intranet or a single host. All clients may then share one
-    /// address (a load balancer, a load generator) or a slow link, so only the limits on all clients together apply.
+    /// address (a load balancer, a load generator) or a slow link. So only the limits on all clients together apply.
     #[must_use]
     pub fn reaching_anywhere(mut self) -> Self {
         self.clients = ClientLimits {
