@@ -237,8 +237,9 @@ fn missing_here(stack: &Stack, scenario: &Scenario, never_holds: bool) -> Option
     rules.into_iter().find(|(is_reproduced, _)| !is_reproduced).map(|(_, part)| part)
 }
 
-/// Whether no form of Nagle's algorithm ever delays a segment: each end writes once on a connection, the client a
-/// single segment, the server a response that its send buffer takes whole, with the FIN that releases its short end.
+/// Whether no form of Nagle's algorithm ever delays a segment: each end writes once on a connection. The client
+/// writes a single segment. The server writes a response that fits its send buffer, with the FIN that releases the
+/// last short segment.
 fn never_holds_short_segments(stack: &Stack, scenario: &Scenario) -> bool {
     let Programs { server_head, server_buffer, .. } = &scenario.programs;
     let buffer = stack.packets.send_buffer.get();

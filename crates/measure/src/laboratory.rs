@@ -1,6 +1,6 @@
 //! Two hosts and the link between them, created for one run and removed after it.
 //!
-//! A pair of namespaces costs 2 ms, so every run has its own: no window, round trip or port is carried over
+//! A pair of namespaces costs 2 ms, so every run has its own. No window, round trip or port is carried over
 //! from the run before. The addresses are private: nothing outside is reachable.
 //!
 //! The programs on the hosts are in `driver`.

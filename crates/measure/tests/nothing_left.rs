@@ -1,7 +1,7 @@
 //! Nothing is left behind, however a measurement ends, and any user may measure where the system allows it.
 //!
-//! Without the test harness: the measurement that is interrupted is this very program, run again with the
-//! argument `page`, and a user namespace can only be entered by a process with one thread.
+//! Without the test harness: a user namespace can only be entered by a process with one thread. The
+//! measurement to interrupt is this program, run again with the argument `page`.
 
 extern crate roundtrip_measure as measure;
 

@@ -13,8 +13,8 @@ pub fn transaction(path: &Path, start: &SlowStart, exchange: &Exchange) -> Trans
     Transaction::bare(path, exchange).in_slow_start(path, start, exchange)
 }
 
-/// The exchanges of a page. With cached congestion information, all but the first cost the minimum, and the first
-/// does on a warm start: equations (9) to (11) without the handshake.
+/// The exchanges of a page. With cached congestion information, all but the first cost the minimum; on a warm
+/// start the first does, too. These are equations (9) to (11) without the handshake.
 pub fn transactions(
     path: &Path,
     start: &SlowStart,

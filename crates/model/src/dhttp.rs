@@ -7,17 +7,19 @@
 //!
 //! A **large** response on a **cold** path. The request leaves at 0 and is at the server after half a round
 //! trip and `req_min`. The response's size determines that it needs TCP, so the server's SYN leaves after
-//! `processing`. It is at the client half a round trip later, the SYN-ACK is back at the server after one and
-//! a half, and the response's first byte is at the client after two: `T = 2 rtt + req_min + processing +
-//! slowstart + reply_min`, which is `T_TCP`. In HTTP the handshake precedes the request, here the request
-//! precedes the handshake; the number of round trips is the same (the paper's Fig. 1). The window is as after
-//! a passive open: the SYN-ACK acknowledges the server's SYN, which opens it by one.
+//! `processing`. It is at the client half a round trip later, and the SYN-ACK is back at the server after one
+//! and a half. The response's first byte is at the client after two:
+//! `T = 2 rtt + req_min + processing + slowstart + reply_min`, which is `T_TCP`. In HTTP the handshake
+//! precedes the request, here the request precedes the handshake; the number of round trips is the same (the
+//! paper's Fig. 1). The window is as after a passive open: the SYN-ACK acknowledges the server's SYN, which
+//! opens it by one.
 //!
-//! A **large** response on a **warm** path goes over the connection that an earlier large response opened:
-//! `T_min`, with the same assumption as P-HTTP's hits that the window is open.
+//! A **large** response on a **warm** path goes over the connection that an earlier large response opened.
+//! It costs `T_min`, and assumes an open window, as P-HTTP's hits do.
 //!
-//! The sums are an upper bound: they leave out that a page's small responses can arrive during the handshake
-//! for the large one, and that a server may begin the handshake before it has finished the response.
+//! The sums are an upper bound. They ignore that a page's small responses can arrive during the handshake
+//! for the large one. They also ignore that a server may begin the handshake before it has finished the
+//! response.
 //!
 //! A request too large for a datagram goes over TCP that the client opens, as plain HTTP: `T_TCP` again.
 

@@ -3,7 +3,7 @@
 //! The paper's approximation, and no more: "treating rtt as if it were rtt/n, for n concurrent connections".
 //! The interaction of connections that share a path is for `simulate`.
 
-//! Persistent connections (`http11-parallel`) combine it with connection caching, equations (8) to (11): for
+//! Persistent connections (`http11-parallel`) combine it with connection caching, equations (8) to (11). For
 //! each of `k` connections the first exchange misses and all others hit, with `rtt/k` in the place of `rtt`:
 //!
 //! ```text
@@ -22,7 +22,7 @@ use crate::{Exchange, Path, SlowStart, Transaction, minimum, tcp};
 
 /// The path as assumed for each of `connections` connections. 0 counts as 1.
 ///
-/// With no more connections than objects the result stays above the minimum: the objects' shares, rounded up,
+/// With no more connections than objects the result stays above the minimum. The objects' shares, rounded up,
 /// add up to a whole round trip or more, and one share is counted for all.
 pub fn path(path: &Path, connections: u64) -> Path {
     Path { rtt: Duration::from_nanos(path.rtt.as_nanos().div_ceil(connections.max(1))), ..*path }

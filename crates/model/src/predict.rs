@@ -25,7 +25,7 @@ pub struct Assumptions {
     /// Maximum UDP payload of DHTTP, if the network carries it unfragmented.
     pub datagram_limit: Bytes,
     /// Size of a response's headers. Counted where it decides (does the response fit a datagram?) and where
-    /// it is the whole response (a 304), and otherwise left out, as in the paper.
+    /// it is the whole response (a 304). Otherwise omitted, as in the paper.
     pub response_head: Bytes,
 }
 
@@ -277,8 +277,8 @@ fn connections_at_once(scenario: &Scenario) -> u64 {
 
 /// Objects that cost a round trip of their own because their request waits (`papers/heidemann-model`, IV-A).
 ///
-/// A client that has one request in flight at a time waits for each object after the first. One that does not
-/// wait for responses waits once, because it learns what a page embeds from its first object: "we would add one
+/// A client that has one request in flight at a time waits for each object after the first. A client that does
+/// not wait for responses waits once, because the first object lists the embedded ones: "we would add one
 /// additional rtt". The minimum is of that kind: no protocol can request an unknown object.
 fn waits(scenario: &Scenario, protocol: Protocol) -> u64 {
     let after_first = (scenario.page.objects.len() as u64).saturating_sub(1);

@@ -1,9 +1,9 @@
 //! Slow start of TCP's congestion window, and its cost (`papers/heidemann-model#appendix`, Table V).
 //!
 //! A sender sends what its window allows, stalls until the first acknowledgement returns, sends again: a
-//! *period* is the transmission between two stalls. Not a simulation: no segment is lost, no timer expires,
-//! and the window grows with each acknowledgement until the path is full, the reply ends, or `ssthresh` is
-//! reached.
+//! *period* is the transmission between two stalls. Not a simulation: no segment is lost and no timer
+//! expires. The window grows with each acknowledgement until the path is full, the reply ends, or
+//! `ssthresh` is reached.
 
 use std::iter;
 
@@ -153,8 +153,8 @@ impl Policy {
 }
 
 impl From<Acks> for Policy {
-    /// BSD's heartbeat is closest to the lower bound, as Fig. 3 of the paper shows; Linux acknowledges every
-    /// segment while a connection is young, and that is when it slow-starts.
+    /// BSD's heartbeat is closest to the lower bound, as Fig. 3 of the paper shows. Linux acknowledges every
+    /// segment at the beginning of a connection, which is when it slow-starts.
     fn from(acks: Acks) -> Self {
         match acks {
             Acks::EverySegment | Acks::QuickThenDelayed => Self::EverySegment,

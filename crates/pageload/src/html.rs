@@ -35,7 +35,7 @@ impl Discovery {
         Self { tokens: Tokens::default(), base: Base::new(host, path), is_based: false }
     }
 
-    /// Takes the next bytes of the document and passes the path, with query, of each embedded object on the
+    /// Parses the next bytes of the document. Passes the path, with query, of each embedded object on the
     /// same host to `found`, in order, as often as it is referenced. A tag counts when it ends.
     pub fn take(&mut self, bytes: &[u8], mut found: impl FnMut(String)) {
         let Self { tokens, base, is_based } = self;

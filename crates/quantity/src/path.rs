@@ -41,9 +41,9 @@ pub fn queue(text: &str) -> Result<QueueLimit, ValueError> {
 
 /// Parses a packet loss.
 ///
-/// `burst:` is Gilbert and Elliott's loss: the probabilities from good to bad, from bad to good, and
-/// optionally the loss while bad (100%) and while good (0%), in the order of tc(8)'s `gemodel`. `packets:`
-/// are counted from 1.
+/// `burst:` is Gilbert and Elliott's loss, with parameters in the order of tc(8)'s `gemodel`. They are the
+/// probabilities from good to bad and from bad to good; optionally the loss while bad (100%) and while
+/// good (0%). `packets:` are counted from 1.
 ///
 /// # Errors
 /// An invalid loss.

@@ -50,8 +50,8 @@ impl WaitStrategy {
     pub(super) fn new(clock: Clock) -> Self {
         // Where it is refused the host is late, and `reactions` reports it.
         let priority = Priority::take(Some(Rank::Host), clock.now());
-        // An ordinary thread that never sleeps has used up its time slice when there is something to do: on a
-        // busy host a page over Ethernet took 22 ms instead of 18.
+        // An ordinary thread that never sleeps has used up its time slice when an event comes. On a busy host
+        // a page over Ethernet took 22 ms instead of 18.
         let is_first = priority.scheduling() == Scheduling::RealTime;
         let can_spare = available_parallelism().is_ok_and(|processors| processors.get() >= PROCESSORS);
         let attention = if is_first && can_spare { ATTENTION } else { Duration::ZERO };

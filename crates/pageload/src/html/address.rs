@@ -1,5 +1,5 @@
-//! Resolution of references relative to their document: a path on the same host, or nothing (RFC 3986,
-//! section 5.2, and where browsers differ from it, the URL standard).
+//! Resolution of references relative to their document: a path on the same host, or nothing. Follows
+//! RFC 3986, section 5.2, and the URL standard where browsers differ from it.
 //!
 //! Not a type for URLs: there is one host, one scheme, and references to other hosts are ignored.
 
@@ -69,8 +69,8 @@ impl Base {
     }
 }
 
-/// The URL path of a file whose path below a site's root is `place`, such as `images/a b.gif`: the result of
-/// resolving a properly encoded reference to it.
+/// The URL path of a file whose path below a site's root is `place`, such as `images/a b.gif`. It is the
+/// result of resolving a properly encoded reference to the file.
 pub fn path_of(place: &str) -> String {
     let mut path = vec![b'/'];
     for byte in place.bytes() {

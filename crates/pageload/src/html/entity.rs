@@ -1,7 +1,7 @@
 //! Character references in attribute values (HTML, section 13.2.5.72): `&amp;`, `&#38;`, `&#x26;`.
 //!
-//! Of the 2,231 named ones only the five that stand for markup: the others do not occur in addresses, and the
-//! many that need no semicolon would break parameters (`?a=1&copy=2`).
+//! Of the 2,231 named entities, only the five that stand for markup. The others do not occur in addresses,
+//! and those that need no semicolon would break parameters (`?a=1&copy=2`).
 
 /// The value with its references replaced. Invalid references are left unchanged.
 pub(super) fn decode(value: &[u8]) -> Vec<u8> {

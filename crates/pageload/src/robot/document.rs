@@ -26,8 +26,8 @@ pub(super) struct Document {
     most: usize,
 }
 
-/// References of a document on `host`, with the number of body bytes after which each is known: what a robot
-/// would discover, for a caller that plans a page in advance. Paths are in document order.
+/// References of a document on `host`, with the number of body bytes after which a robot discovers each. For
+/// a caller that plans a page in advance. Paths are in document order.
 ///
 /// # Errors
 /// A body that cannot be decoded.

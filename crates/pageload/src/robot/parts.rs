@@ -1,5 +1,6 @@
-//! Objects in two parts: the first bytes of every one, which identify its type and dimensions, and then the
-//! rest (`papers/w3c#range-requests`, where it is called poor man's multiplexing; RFC 9110, section 14).
+//! Range requests for objects in two parts: first the bytes of every one that hold its type and dimensions,
+//! and then the rest. The W3C note calls it poor man's multiplexing (`papers/w3c#range-requests`; RFC 9110,
+//! section 14).
 //!
 //! [`super::Robot`] chooses the order. Parts that do not fit together never count as an object.
 

@@ -26,8 +26,8 @@ pub enum Flush {
     Never,
     /// After the page's first request, on which all others depend.
     First,
-    /// Whenever no request can follow before something has arrived: after the page's first request, if the
-    /// others are not known before its response, and after the last.
+    /// Flushes when no request can follow before a response: after the page's first request, if it must be
+    /// parsed to know the others, and after the last.
     #[default]
     Idle,
 }

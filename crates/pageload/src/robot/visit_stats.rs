@@ -14,7 +14,7 @@ use super::{Failure, PageEvent, Report};
 pub struct VisitStats {
     /// Number of requests retried, because a connection ended before any part of their responses arrived.
     pub asked_again: u64,
-    /// Time at which the first bytes of the last object had arrived; `None` if they are missing for some
+    /// Time at which the first bytes of the last object had arrived. `None` if they are missing for a
     /// requested object, or the plan did not request this.
     pub first_bytes: Option<Time>,
     /// Number of objects that the document references and the server does not have.
