@@ -63,8 +63,8 @@ pub enum HarError {
 /// file is read.
 pub const MAX_ENTRIES: usize = 200_000;
 
-/// Reads the sizes of the first page in a HAR: the responses that came over the network from the document's
-/// host, in the order of the file. The page's notes name the entries left out.
+/// Reads the sizes of the first page in a HAR, in the order of the file. Only responses that came over the
+/// network from the document's host count. The page's notes name the entries left out.
 ///
 /// # Errors
 /// [`HarError`]: not a HAR, no usable entry, or too many.

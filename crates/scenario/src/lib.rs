@@ -91,9 +91,9 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Scenario with default values: one run of a first visit, sequential requests of 256 bytes
-    /// (`papers/heidemann-model#workloads`) over one connection that is not open yet, to a server without
-    /// processing time.
+    /// Scenario with default values: one run of a first visit, to a server without processing time.
+    /// Requests are sequential, of 256 bytes (`papers/heidemann-model#workloads`), over one connection
+    /// that is not open yet.
     pub fn new(network: Network, page: Page, protocol: Protocol, stack: Stack) -> Self {
         Self {
             network,
@@ -111,9 +111,9 @@ impl Scenario {
 }
 
 impl Scenario {
-    /// The page in the fewest bytes that this protocol and these programs may transfer: bodies deflated, or
-    /// in the shortest of the codings that the client accepts. The lower bound of all protocols is that of
-    /// these bytes.
+    /// The page in the fewest bytes that this protocol and these programs may transfer. Bodies are
+    /// deflated, or in the shortest of the codings that the client accepts. The lower bound of all
+    /// protocols counts these bytes.
     pub fn transferred(&self) -> Page {
         if self.programs.server_compression == Some(Compression::None) {
             return self.page.clone();

@@ -66,8 +66,8 @@ impl Page {
         Self::new(name, sizes.into_iter().map(Object::sized).collect())
     }
 
-    /// The page as sent by a server that deflated in advance the bodies that shrink by it; `None` if the size
-    /// after deflate is known of no object.
+    /// The page as sent by a server that deflated in advance the bodies that shrink by it. `None` if no
+    /// object's size after deflate is known.
     pub fn deflated(&self) -> Option<Self> {
         let is_known = self.objects.iter().any(|object| object.deflated.is_some());
         let objects = self.objects.iter().map(|object| Object::sized(object.deflated.unwrap_or(object.size)));

@@ -1,6 +1,6 @@
 //! The packets of a run as pcapng: whole IP packets with valid checksums, captured at one end or at both.
 //!
-//! Virtual time zero is 1 January 1970, sequence numbers start at 0, and hosts get 10.0.0.1 and up in the
+//! Virtual time zero is 1 January 1970, and sequence numbers start at 0. Hosts get 10.0.0.1 and up in the
 //! order in which they were added. Nothing depends on the computer: the same run gives the same bytes.
 
 use core::net::{Ipv4Addr, SocketAddr, SocketAddrV4};

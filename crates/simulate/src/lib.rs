@@ -1,7 +1,7 @@
 //! Stage 2b, virtual time: the same scenario, robot and server as on the kernel, over TCP of our own.
 //!
-//! A scenario flows in, [`simulate`] runs it packet by packet, and a row flows out; for more than a row, an
-//! [`Experiment`] returns everything that happened, to the segment. Read in this order:
+//! A scenario flows in, [`simulate`] runs it packet by packet, and a row flows out. For more than a row, an
+//! [`Experiment`] returns the whole run, segment by segment. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -15,8 +15,8 @@
 //! | [`capture`] | the packets of a run as a file for Wireshark |
 //! | [`error`] | why a scenario cannot be simulated |
 //!
-//! Not modelled: load of hosts (only applications take CPU time, and only what they are configured to take),
-//! IP, checksums, or anything below the link's queue.
+//! Not modelled: load of hosts, IP, checksums, or anything below the link's queue. Only applications take
+//! CPU time, as much as configured.
 //!
 //! ```
 //! use roundtrip_simulate::{Hosts, simulate};

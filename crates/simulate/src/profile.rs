@@ -121,8 +121,8 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
     }
 }
 
-/// The model's two bounds need a flight's end to be known: a segment is the last if none follows for twice
-/// the time of one segment.
+/// The model's two bounds need the end of a flight. A segment is the last if none follows for twice the
+/// time of one segment.
 fn acknowledging(acks: stack::Acks, delay: AckDelay, segment_time: Duration, clocks: Clocks) -> Acks {
     let (period, timer) = match delay {
         AckDelay::Fixed(delay) => (delay, OddSegmentAck::After(delay)),

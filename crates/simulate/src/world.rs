@@ -11,7 +11,7 @@
 //! | `schedule` | the event queue |
 //! | [`recorder`] | the packets, as in captures at both ends |
 //!
-//! Time is an integer; simultaneous events happen in the order in which they were scheduled; at most one
+//! Time is an integer. Simultaneous events happen in the order in which they were scheduled. At most one
 //! event is scheduled for one link, one timer of a connection, or one application. Load of hosts is not
 //! modelled: sending and receiving segments takes no CPU time, only what applications request.
 

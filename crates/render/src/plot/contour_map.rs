@@ -1,7 +1,7 @@
 //! A field from above: colour bands, numbered contours, named points, a key.
 //!
-//! Not the values: those come as a [`Field`] whose coordinates are the decimal logarithms of the axes' values, so that
-//! a grid can be evenly spaced by ratio on any axes.
+//! Not the values: those come as a [`Field`] whose coordinates are the decimal logarithms of the axes' values. A grid
+//! can thus be evenly spaced by ratio on any axes.
 
 use super::field::{Contour, Field};
 use super::label::Labels;

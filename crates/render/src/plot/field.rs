@@ -1,8 +1,8 @@
 //! Values on a grid, and their contours by marching squares.
 //!
-//! Each square of the grid is examined alone: a contour enters and leaves it where the value crosses the level on its
-//! sides, found by linear interpolation as in the paper (`papers/heidemann-model#section-vi`). Pieces that share a side
-//! are then joined. Not smoothed: a steep step in the values is a bundle of lines.
+//! Each square of the grid is examined alone. A contour enters and leaves it where the value crosses the level on its
+//! sides, by linear interpolation as in the paper (`papers/heidemann-model#section-vi`). Pieces that share a side are
+//! then joined. Not smoothed: a steep step in the values is a bundle of lines.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! Colours that remain distinct with colour blindness, on paper and on the screen.
 //!
-//! Viridis (Smith and van der Walt 2015; public domain, CC0) rises evenly in lightness and preserves its order for every
+//! Viridis (Smith and van der Walt 2015; public domain, CC0) rises evenly in lightness. It preserves its order for every
 //! kind of colour blindness and in grey. Not a style: the code that uses a colour gives it a meaning.
 
 /// Text and frames.

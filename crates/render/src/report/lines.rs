@@ -1,6 +1,6 @@
 //! Line chart for a page: one colour for each protocol, its name at the line's end.
 //!
-//! Not a plot for print, which is [`crate::plot::curves`]: the page's style sheet has the colours, so that the chart follows
+//! Not a plot for print, which is [`crate::plot::curves`]. The page's style sheet has the colours, so that the chart follows
 //! the reader's light or dark theme.
 
 use crate::plot::axes::{Axes, Theme};

@@ -1,5 +1,5 @@
-//! Named pages: the six workloads of `papers/heidemann-model#workloads`, and the page that the W3C note
-//! measured, as in the model's paper (sizes) and as reconstructed (files). kB is 1024 bytes.
+//! Named pages: the six workloads of `papers/heidemann-model#workloads`, and the page of the W3C note.
+//! The latter exists as in the model's paper (sizes) and as reconstructed (files). kB is 1024 bytes.
 
 use std::sync::LazyLock;
 

@@ -1,9 +1,9 @@
 //! Users of one client host: each fetches a page, looks at it, and fetches the next.
 //!
-//! After SURGE (Barford and Crovella 1998), which the paper used: a page has one object and, by a Pareto distribution,
-//! some more; think time is Pareto, too. As in `papers/dhttp#section-vi-b`, a user of DHTTP requests a page and all its
-//! embedded objects at once; a user of HTTP/1.1 pipelines the embedded ones over up to three connections, when the page
-//! has come. Popularity and locality are left out: there is no cache here.
+//! After SURGE (Barford and Crovella 1998), which the paper used. A page has one object and a Pareto-distributed number
+//! of embedded ones; think time is Pareto, too. As in `papers/dhttp#section-vi-b`, a user of DHTTP requests a page and
+//! all its embedded objects simultaneously. A user of HTTP/1.1 pipelines the embedded ones over up to three
+//! connections, after the page has arrived. Popularity and locality are left out: there is no cache here.
 
 mod connections;
 

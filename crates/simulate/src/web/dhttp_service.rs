@@ -1,8 +1,8 @@
 //! DHTTP on a simulated server: `dhttp-proto`'s state machine, and the connections that it opens.
 //!
-//! The site, and the CPU time of work, belong to [`super::WebServer`]. A response on a connection is
-//! written in pieces, each when the one before is in the send buffer, as by a server that cannot write it in
-//! one call.
+//! The site, and the CPU time of work, belong to [`super::WebServer`]. A response on a connection is written
+//! in pieces, each when the previous one is in the send buffer. So does a server that cannot write it in one
+//! call.
 
 use core::net::SocketAddr;
 use std::collections::{BTreeMap, VecDeque};
