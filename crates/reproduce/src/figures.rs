@@ -1,8 +1,8 @@
 //! Figures 2, 4 and 5 of `papers/heidemann-model` as pictures, and the contours of any page.
 //!
 //! The paper's text states no axes. Ours include every network of its Table II: bandwidth logarithmic, round trip
-//! linear. Overheads depend only on the product of both, so the grid is logarithmic in both, and contours are as smooth
-//! as the formula, not as the grid.
+//! linear. Overheads depend only on the product of both, so the grid is logarithmic in both. Contours are then as
+//! smooth as the formula.
 
 use model::{Assumptions, predict};
 use render::plot::contour_map::{Axis, ContourMap, Level, Mark};

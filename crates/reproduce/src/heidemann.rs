@@ -66,8 +66,8 @@ pub fn quantity(name: &str) -> ReproducedValue {
 }
 
 /// Packets of each flight of an ARDP with a fixed window of 16 packets of 1250 bytes and no slow start
-/// (`papers/heidemann-model`, footnote 4): a 100 kB response over DirecPC, whose round trip is longer than
-/// the transmission of a window.
+/// (`papers/heidemann-model`, footnote 4). The response has 100 kB. The path is DirecPC, whose round trip
+/// is longer than the transmission of a window.
 fn old_ardp_flights() -> Result<Vec<f64>, String> {
     let mut network = network("direcpc")?;
     network.mss = Bytes::new(1250);

@@ -78,7 +78,7 @@ use crate::study::Study;
 /// Tables to reproduce, and the engines for them.
 #[derive(Default)]
 pub struct Options<'a> {
-    /// Keys, the name of a paper for all of its keys, or a key with the labels of some of its rows behind it; empty for
+    /// Keys, names of papers for all of their keys, or keys followed by the labels of some of their rows; empty for
     /// every key.
     pub keys: Vec<String>,
     /// Measurements for tables with measured cells; without it these are not testable here.

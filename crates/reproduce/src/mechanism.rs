@@ -1,6 +1,6 @@
 //! Mechanisms: reasons why ours differs from print, switched on.
 //!
-//! A reason is only as good as its computed effect. The data names a mechanism for a cell and a bound; here ours is
+//! A reason is only as good as its computed effect. The data names a mechanism for a cell and a bound. The cell is
 //! computed again with it, and the verdict is `explained` only within that bound of the printed number.
 //!
 //! | mechanism | what it switches on |

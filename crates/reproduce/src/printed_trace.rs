@@ -1,7 +1,7 @@
 //! A printed trace's lines, matched in a simulated run.
 //!
-//! Not a comparison of texts: a line is matched by its contents (which bytes, which acknowledgement) at any position,
-//! and its time counts from the previous printed line.
+//! Not a comparison of texts. A line is matched by its contents (which bytes, which acknowledgement) at any position;
+//! its time counts from the previous printed line.
 
 use simulate::page::{CLIENT, SERVER};
 use simulate::world::{ObservationPoint, Record};
@@ -18,8 +18,8 @@ pub struct LineMatch {
     bytes: usize,
 }
 
-/// The client's view of a run, line by line of a table whose labels are number, sender and packet; a line without a
-/// match is `None`.
+/// The client's view of a run, for each line of a table whose labels are number, sender and packet. A line without
+/// a match is `None`.
 pub fn matched(table: &Table, records: &[Record]) -> Vec<Option<LineMatch>> {
     let seen: Vec<&Record> = records.iter().filter(|record| is_seen_by_client(record)).collect();
     let Some(first) = seen.first().map(|record| record.at) else { return Vec::new() };

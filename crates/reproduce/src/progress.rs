@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
-/// Progress bar that disappears when it is dropped. Its unit is the microsecond that the model predicts: a run over a
-/// modem counts for more than a run over an Ethernet, and the time left is known from the start.
+/// Progress bar that disappears when it is dropped. Its unit is a microsecond of the predicted time. A run over a
+/// modem counts for more than one over Ethernet, and the remaining time is known from the start.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,

@@ -166,8 +166,8 @@ impl Table {
     /// Reads a table.
     ///
     /// # Errors
-    /// A sentence with the culprit: the TOML, a row that is too short or too long, an invalid number, an exception for
-    /// an unknown cell.
+    /// A sentence with the culprit: invalid TOML, a row of the wrong length, an invalid number, or an exception for an
+    /// unknown cell.
     pub fn read(text: &str) -> Result<Self, String> {
         let mut table: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         let exceptions = table.claims.iter().filter_map(Claim::exception).collect::<Vec<_>>();

@@ -70,8 +70,8 @@ pub fn figure_3(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     Ok(number.checked_sub(1).and_then(|before| flights.get(before)).map(|flight| *flight as f64))
 }
 
-/// The run of Fig. 3: a response of 6,675 bytes with its header section, so that 19 are left for a fourteenth segment, then two
-/// more.
+/// The run of Fig. 3: a response of 6,675 bytes with its header section, then two more. 19 bytes are left for a fourteenth
+/// segment.
 pub fn trace() -> (Experiment, PageResult) {
     // 0.734 Mb/s, Mb = 2^20 (`papers/heidemann-model#section-v-c`).
     let rate = Rate::from_millibits_per_second(769_654_784).expect("above zero");

@@ -45,9 +45,9 @@ const SEEDS: u64 = 10;
 /// Seeds where results differ by much more than seeds do.
 const FEW_SEEDS: u64 = 2;
 
-/// Simulated users behind the bottleneck: `download` in bits per second beside them, in the mean over `SEEDS` seeds;
-/// without a download, their mean `latency` in milliseconds, as SURGE charges it, and `throughput` in responses per second.
-/// `None` for an unknown quantity or unknown users.
+/// Simulated users behind the bottleneck. `download`: throughput of a competing download, in bits per second, mean over
+/// `SEEDS` seeds. Without a download: the users' mean `latency` in milliseconds, as SURGE counts it, and `throughput` in
+/// responses per second. `None` for an unknown quantity or unknown users.
 ///
 /// # Errors
 /// The simulator's error.

@@ -1,8 +1,8 @@
 //! Figures 3, 4 and 5 of `papers/dhttp`, which have no numbers: their illustrated events, counted.
 //!
-//! Figure 3 in packets over two paths: after half of a response the client's packets to the origin's address take the path
-//! on which there is no cache. Figures 4 and 5 from the server's own rules, datagram by datagram. Kernels in namespaces of
-//! their own do the same in `crates/dhttp-proxy/tests/interception.rs` and `crates/roundtrip/tests/nat`.
+//! Figure 3 in packets over two paths. After half of a response, the client's packets to the origin's address take the
+//! path without a cache. Figures 4 and 5 from the server's own rules, datagram by datagram. Kernels in namespaces of their
+//! own do the same in `crates/dhttp-proxy/tests/interception.rs` and `crates/roundtrip/tests/nat`.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};

@@ -2,8 +2,8 @@
 //! months.
 //!
 //! The synthetic logs have the paper's sizes (`workload::logs::responses`); the months have the request rate of WorldCup98's
-//! servers, the day has one that rises to its middle. Their sizes are therefore an assumption; their connections follow from
-//! the clients' behaviour, which is an assumption too.
+//! servers; the day's rises until its middle. Their sizes are therefore an assumption. Their connections follow from the
+//! clients' behaviour, which is an assumption too.
 
 use std::path::Path;
 

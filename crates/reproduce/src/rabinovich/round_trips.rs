@@ -1,5 +1,5 @@
 //! Round trips to the last byte: DHTTP compared with HTTP/1.1, Transaction TCP and its modern successor
-//! (`papers/dhttp#figure-1`, section VI-B.3), over a path on which nothing else takes time.
+//! (`papers/dhttp#figure-1`, section VI-B.3). Nothing else on the path takes time.
 //!
 //! Not the capacity of servers: section VI-B.3 measured throughput, and here hosts take no time.
 

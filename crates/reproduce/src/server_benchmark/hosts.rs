@@ -42,7 +42,7 @@ impl Hosts {
         let [device, far] = ["s", "u"].map(|end| format!("rt{}{end}{number}", std::process::id()));
         let end = |host, device: &str, address| {
             let end = Interface::of(host, device).address(address);
-            // Without the first, a veth end has no NAPI instance that the kernel could run in a thread; without the second (at
+            // Without the first, a veth end has no NAPI instance that the kernel could run in a thread. Without the second (at
             // the other end) the thread is bypassed: drivers/net/veth.c, `veth_skb_is_eligible_for_gro`.
             let end = end.offload(Offload::MergeSegments, true).offload(Offload::CutSegments, false);
             end.queue().receive_in_thread()

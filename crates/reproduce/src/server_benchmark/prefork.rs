@@ -1,7 +1,7 @@
 //! A server with a worker for each connection, as Apache's prefork model: `papers/dhttp#section-vi-b` without Apache.
 //!
-//! Workers are threads, not processes: what matters here is that each serves one connection until it ends, and that others
-//! wait in the kernel's accept queue. Not a product: files are read once, and nothing is logged.
+//! Workers are threads, not processes. Each serves one connection until it closes, and others wait in the kernel's accept
+//! queue. Not a product: files are read once, and nothing is logged.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};

@@ -1,8 +1,8 @@
 //! An external program, with a directory of its own; both are removed when it is dropped.
 //!
-//! Not its configuration: see `server`. It runs with all its children in a PID namespace, which also ends when the
-//! process that started it is killed: Apache's workers would outlive their parent otherwise (pid_namespaces(7)). In that case
-//! the directory is not removed.
+//! Not its configuration: see `server`. It runs with all its children in a PID namespace, which also ends when the process
+//! that started it is killed. Otherwise, Apache's workers would outlive their parent (pid_namespaces(7)). In that case the
+//! directory is not removed.
 
 use std::fs::{self, File};
 use std::io;

@@ -1,7 +1,7 @@
 //! The servers of the benchmark, their configuration and their shutdown.
 //!
-//! Each is configured as its documentation recommends, except for what `papers/dhttp#section-vi-b` states of its own:
-//! 200 processes of Apache and a backlog of 128 connections, and so 328 connections of the server for DHTTP.
+//! Each is configured as its documentation recommends, except for the values in `papers/dhttp#section-vi-b`. Those
+//! are 200 processes of Apache, a backlog of 128 connections, and so 328 connections of the DHTTP server.
 
 use std::io;
 use std::net::{SocketAddr, TcpStream};

@@ -1,5 +1,5 @@
-//! Buffer tuning (`papers/w3c#buffer-tuning`): size and timeout of the robot's output buffer, and Nagle's algorithm,
-//! over the note's WAN with its robot, its Apache and its page.
+//! Buffer tuning (`papers/w3c#buffer-tuning`): size and timeout of the robot's output buffer, and Nagle's algorithm.
+//! The WAN, the robot, Apache and the page are the note's.
 //!
 //! Both sides are ours: Nagle's algorithm off, then on. Its cost is explained where the simulator's stalls account for
 //! it. Not the note's own numbers: its only one is "1024 bytes is a good compromise".

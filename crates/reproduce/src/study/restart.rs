@@ -1,8 +1,8 @@
 //! The congestion window after an idle time between pages: retained, restarted, decayed or paced
 //! (`papers/p-http#section-2-4`).
 //!
-//! The paper expects of pacing "a good balance between the desires for good HTTP performance and steady packet traffic",
-//! and of decay better performance than of a restart, with bursts that remain. Not a study of loss: only a short queue
+//! The paper expects of pacing "a good balance between the desires for good HTTP performance and steady packet traffic".
+//! It expects of decay better performance than of a restart, though with bursts. Not a study of loss: only a short queue
 //! drops packets.
 
 use render::plot::bars::{Bar, Group, Panel, picture};
@@ -231,10 +231,10 @@ struct Compared {
     round_trip: f64,
 }
 
-/// The paper expects that a kept window is fast, bursts, and with a short queue loses packets; that a restarted one is
-/// slow and smooth; that a decayed one is faster and bursts; that a paced one is nearly as fast and as smooth as the
-/// best. "Nearly" is within 25%; a paced page may be slower by the one round trip over which pacing spreads the window.
-/// A missing expected cost differs, too.
+/// The paper's expectations: a retained window is fast, bursts, and with a short queue loses packets. A restarted one
+/// is slow and smooth; a decayed one is faster and bursts. A paced one is nearly as fast and as smooth as the best.
+/// "Nearly" is within 25%; a paced page may be slower by the one round trip over which pacing spreads the window. A
+/// missing expected cost differs, too.
 fn judge(policy: usize, think: usize, column: &str, costs: &Compared) -> (Verdict, Option<String>) {
     let Compared { ours, best, kept, restarted, round_trip } = *costs;
     let is_near = |other: f64| ours <= other * NEARLY;

@@ -28,7 +28,7 @@ pub fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
 const HEADING: &str = "network,page,protocol,stack,at_ms,end,connection,state,limit,cwnd,ssthresh,in_flight,peer_window,\
                        srtt_ms,rto_ms,retransmits_at_ms,acknowledges_at_ms";
 
-/// One line. Windows are in bytes; times count from the first packet of the page; a connection is named by the port of
+/// One line. Windows are in bytes; times count from the first packet of the page. A connection is named by the port of
 /// the end that opened it. An unknown value, or a timer that is not running, is empty.
 fn line(out: &mut dyn Write, scenario: &Scenario, began: Time, probe: &Probe) -> io::Result<()> {
     let Probe { at, local, peer: _, vitals } = probe;
