@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     const LIMITS: ClientLimits =
-        ClientLimits { connections: 2, body_bytes: 10, total_body_bytes: 15, min_read_rate: 0 };
+        ClientLimits { connections: 2, body_bytes: 10, total_body_bytes: 15, min_read_rate: 0, pending: 1 };
 
     fn address(text: &str) -> IpAddr {
         text.parse().unwrap()
