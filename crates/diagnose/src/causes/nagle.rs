@@ -122,7 +122,7 @@ fn reaction(gap: &Gap) -> String {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::judge::Confidence;
+    use crate::ruling::Confidence;
     use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
