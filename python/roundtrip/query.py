@@ -117,7 +117,7 @@ def _milliseconds(timeout: Any) -> int:
         raise ValueError(f"timeouts: {timeout!r} is not a timeout; give seconds such as 15 or 0.5")
     milliseconds = round(seconds * 1000)
     if abs(seconds * 1000 - milliseconds) > 1e-6 or milliseconds > 604_800_000:
-        raise ValueError(f"timeouts: {timeout!r} cannot be counted; give whole milliseconds, up to a week")
+        raise ValueError(f"timeouts: {timeout!r} is out of range; give whole milliseconds, up to a week")
     return milliseconds
 
 

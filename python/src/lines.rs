@@ -55,7 +55,7 @@ impl Lines {
 fn not_a_log(beginning: &[u8]) -> &'static str {
     match beginning.is_empty() {
         true => "the log is empty; name another one",
-        false => "not an access log that is known here; give its format as log_format",
+        false => "unknown access log format; name it as log_format",
     }
 }
 

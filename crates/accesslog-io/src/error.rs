@@ -96,11 +96,11 @@ impl fmt::Display for Error {
             Self::NoFile(pattern) => write!(f, "{pattern}: no such file; name a log"),
             Self::Empty(name) => write!(f, "{name}: the log is empty; name another log"),
             Self::UnknownFormat(name) => {
-                write!(f, "{name}: not an access log that is known here; give its format")
+                write!(f, "{name}: unknown access log format; name it")
             }
             Self::Table { name, reason } => write!(f, "{name}: {reason}; name its columns"),
             Self::ClientField(error) => error.fmt(f),
-            Self::NothingIsALog(first) => write!(f, "nothing there is a log: {first}"),
+            Self::NothingIsALog(first) => write!(f, "no access log there: {first}"),
             Self::TooMuchMemory(limit) => write!(
                 f,
                 "the clients and requests within the longest timeout take more than {} MiB; count with shorter \

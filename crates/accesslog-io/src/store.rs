@@ -61,7 +61,7 @@ impl Stores {
     /// When the system cannot start threads.
     pub fn new() -> Result<Self, String> {
         let runtime = Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
-        let runtime = runtime.map_err(|error| format!("no threads to fetch with: {error}"))?;
+        let runtime = runtime.map_err(|error| format!("cannot start threads to fetch with: {error}"))?;
         // An error means that a provider was installed before, which is sufficient.
         let _ = rustls::crypto::ring::default_provider().install_default();
         Ok(Self { runtime: Arc::new(runtime), known: BTreeMap::new() })
@@ -114,7 +114,7 @@ impl StoreUrl {
             "http" | "https" => StoreKind::Web,
             _ => {
                 return Err(format!(
-                    "{address}: `{scheme}` is not fetched; s3, gs, az, abfs, http and https are, or pipe it in"
+                    "{address}: unsupported scheme `{scheme}`; use s3, gs, az, abfs, http or https, or pipe it in"
                 ));
             }
         };
@@ -236,13 +236,13 @@ fn fits_parts(pattern: &str, name: &str) -> bool {
 
 /// The error in a sentence, with the remedy where there is one.
 fn reason(error: &Error, kind: StoreKind) -> String {
-    let refused = || format!("the store does not let us read it; {}", kind.credentials());
+    let refused = || format!("the object store denies access; {}", kind.credentials());
     match error {
         Error::NotFound { .. } => "no such object; name another".to_owned(),
         Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => refused(),
         Error::Precondition { .. } => "it was changed while it was read; read it again".to_owned(),
         Error::NotSupported { .. } if kind == StoreKind::Web => {
-            "the server gives no part of it; fetch all of it and pipe it in".to_owned()
+            "the server does not serve ranges; download it and pipe it in".to_owned()
         }
         // The store's error type is not exhaustive: other errors keep their own text.
         _ => match innermost(error) {
@@ -261,7 +261,7 @@ impl StoreKind {
             }
             Self::Azure => "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
             Self::Google => "set GOOGLE_APPLICATION_CREDENTIALS to the file of a service account",
-            Self::Web => "fetch it with what has the password, and pipe it in",
+            Self::Web => "download it with your credentials, and pipe it in",
         }
     }
 }

@@ -307,7 +307,7 @@ impl fmt::Display for TemplateError {
                 write!(f, "unknown directive {}; use a format without it", Quoted(directive))
             }
             Self::Touching(name) => {
-                write!(f, "{} follows the field before it at once; put something between them", Quoted(name))
+                write!(f, "{} follows a field without a separator; add one", Quoted(name))
             }
         }
     }
@@ -371,7 +371,10 @@ mod tests {
             |format| Template::compile(format, &ClientDefinition::default()).unwrap_err().to_string();
         assert!(refused("$status $time_local").starts_with("the format string lacks the client"));
         assert!(refused("%h %s").starts_with("the format string lacks the time"));
-        assert!(refused("$remote_addr$time_local").starts_with("`time_local` follows the field before it"));
+        assert!(
+            refused("$remote_addr$time_local")
+                .starts_with("`time_local` follows a field without a separator")
+        );
         assert!(refused("%h %{%Y-%m-%d}t").contains("unknown directive"));
     }
 }

@@ -79,7 +79,7 @@ fn refused(errno: Errno) -> Error {
     let has_filter = status.lines().any(|line| line.split_whitespace().eq(["Seccomp:", "2"]));
     let [missing, remedy] = match closed {
         Some((name, shut, open)) => [
-            format!("no private network may be made ({name} is {shut})"),
+            format!("private networks are not allowed ({name} is {shut})"),
             format!("run as root, or `sysctl {name}={open}`"),
         ],
         None if errno == Errno::EINVAL => {

@@ -102,7 +102,7 @@ pub fn interface_name(interface: u32) -> String {
 fn refused(error: &std::io::Error) -> Error {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EPERM | Errno::EACCES) => Error::Forbidden {
-            missing: "this process may not look at packets (CAP_NET_RAW)".to_owned(),
+            missing: "this process may not capture packets (it lacks CAP_NET_RAW)".to_owned(),
             remedy: "run as root, give the program the right with `setcap cap_net_raw+ep FILE`, or let an administrator run \
                      `tcpdump -w FILE` and diagnose that"
                 .to_owned(),

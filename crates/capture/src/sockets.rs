@@ -176,7 +176,7 @@ impl Sockets {
         };
         let (questions, endings) = (open()?, open()?);
         bind(endings.as_raw_fd(), &NetlinkAddr::new(0, TCP_ENDS | TCP6_ENDS))
-            .map_err(Error::kernel("hear of sockets that end"))?;
+            .map_err(Error::kernel("subscribe to events of closed sockets"))?;
         Ok(Self { questions, endings, sequence: 0, buffer: vec![0; REPLY] })
     }
 
@@ -275,7 +275,7 @@ impl Sockets {
         match read(&self.endings, &mut self.buffer, &mut each) {
             // More sockets were destroyed than the kernel's buffer holds: the rest are not reported.
             Ok(()) | Err(Errno::ENOBUFS) => Ok(()),
-            Err(errno) => Err(Error::kernel("hear of sockets that ended")(errno)),
+            Err(errno) => Err(Error::kernel("receive events of closed sockets")(errno)),
         }
     }
 }

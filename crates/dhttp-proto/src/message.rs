@@ -298,7 +298,7 @@ impl fmt::Display for Malformed {
             Self::TransferEncoding => {
                 "the peer used a Transfer-Encoding in a datagram, which is a whole message"
             }
-            Self::Body => "the bytes behind the head are not as many as the head says",
+            Self::Body => "the length of the body differs from its Content-Length",
             Self::Interim => "the peer sent an interim response in a datagram",
             Self::Unbounded => "the peer sent a response without a length on a connection for several",
         })

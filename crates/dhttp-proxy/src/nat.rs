@@ -185,15 +185,13 @@ impl fmt::Display for NatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Rules(error) => error.fmt(f),
-            Self::Family => {
-                f.write_str("ipv6: whether it is for IPv6 cannot change while it runs; start it anew")
-            }
+            Self::Family => f.write_str("ipv6: cannot change on a reload; restart the helper"),
             Self::Port(port, error) if error.kind() == io::ErrorKind::AddrInUse => write!(
                 f,
-                "UDP port {port} is in use on this machine; end the program that has it, or move it to one address"
+                "UDP port {port} is in use on this machine; stop the program that uses it, or bind it to one address"
             ),
             Self::Port(port, error) => {
-                write!(f, "cannot take requests for UDP port {port}: {error}; run as root")
+                write!(f, "cannot receive requests to UDP port {port}: {error}; run as root")
             }
             Self::System(error) => write!(f, "the system refused: {error}; run as root"),
         }

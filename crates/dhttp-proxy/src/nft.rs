@@ -254,7 +254,7 @@ pub enum RulesError {
     Kept(String),
     /// Such a table already exists.
     Exists(Family, &'static str),
-    /// The kernel refused a change.
+    /// The kernel rejected a change.
     Change(io::Error),
 }
 
@@ -280,7 +280,7 @@ impl fmt::Display for RulesError {
                 family.name()
             ),
             Self::Change(error) => {
-                write!(f, "the kernel did not take a change of the rules: {error}; is the table still there?")
+                write!(f, "the kernel rejected a change of the rules: {error}; is the table still there?")
             }
         }
     }

@@ -60,7 +60,7 @@ counters! {
     /// Resent requests, late ones included.
     resent = "roundtrip_dhttp_resent_total", "Requests that clients resent over UDP, late ones included.";
     /// Responses that the socket did not accept.
-    unsent = "roundtrip_dhttp_unsent_total", "UDP responses that the kernel did not accept.";
+    unsent = "roundtrip_dhttp_unsent_total", "UDP responses that the kernel did not send.";
     /// Bytes received by UDP.
     received_bytes = "roundtrip_dhttp_received_bytes_total", "UDP payload received.";
     /// Bytes sent by UDP.

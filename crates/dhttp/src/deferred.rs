@@ -32,7 +32,7 @@ impl From<Response> for Reply {
 }
 
 /// Response to a request for which the application gave none.
-pub(crate) const NO_RESPONSE: &str = "500 Internal Server Error: the application gave no response";
+pub(crate) const NO_RESPONSE: &str = "500 Internal Server Error: the application returned no response";
 
 /// Creates two halves: one for the code that produces the response, in any thread, and one for the server.
 pub fn promise() -> (ResponseSender, DeferredResponse) {

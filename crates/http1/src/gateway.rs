@@ -71,10 +71,7 @@ fn refuse<T>(status: u16, sentence: impl Into<String>) -> Result<T, Refusal> {
 /// If it cannot be forwarded, or has passed through this gateway before.
 pub fn plan(head: &RequestHead, framing: Framing, name: &str) -> Result<Plan, Refusal> {
     if head.fields.all("Via").flat_map(list).any(|hop| hop_name(hop) == Some(name.as_bytes())) {
-        return refuse(
-            508,
-            "this request has been here before: somewhere a proxy leads back to this gateway",
-        );
+        return refuse(508, "proxy loop: this request has already passed through this gateway");
     }
     match (&head.method, head.target.as_bytes().first()) {
         (Method::Other(method), _) if method == "CONNECT" => {
@@ -86,7 +83,7 @@ pub fn plan(head: &RequestHead, framing: Framing, name: &str) -> Result<Plan, Re
             };
         }
         (Method::Other(method), _) if method == "TRACE" => {
-            return refuse(405, "TRACE shows servers' answers what only servers should see; it stops here");
+            return refuse(405, "TRACE would reveal fields meant for servers only; it is not forwarded");
         }
         (_, Some(b'/' | b'*')) => return Ok(Plan::Own(head.target.clone())),
         (Method::Get | Method::Head | Method::Options | Method::Other(_), _) => {}
@@ -100,15 +97,12 @@ pub fn plan(head: &RequestHead, framing: Framing, name: &str) -> Result<Plan, Re
             );
         }
         Some((scheme, _)) => return refuse(501, format!("a gateway for http cannot fetch {scheme}")),
-        None => return refuse(400, "a proxy is asked for whole addresses, such as http://example.org/"),
+        None => return refuse(400, "a proxy takes absolute URLs, such as http://example.org/"),
     };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
     let (at, target) = rest.split_at(end);
     let Some((host, port)) = authority(at) else {
-        return refuse(
-            400,
-            "the address has no host that can be; write http://host/path, without a user's name",
-        );
+        return refuse(400, "invalid host in the URL; write http://host/path, without a user's name");
     };
     let port = port.unwrap_or(80);
     let target = target.split('#').next().unwrap_or_default();

@@ -41,12 +41,12 @@ impl fmt::Display for MergeError {
             Self::Nothing => f.write_str("there is nothing to merge"),
             Self::Other { path, what, first } => write!(
                 f,
-                "{}: it has {what} than {}; merge the parts of one run, and compare others",
+                "{}: it has {what} than {}; merge the shards of one run, and compare others",
                 shown(path),
                 shown(first)
             ),
             Self::Twice { path, part, of } => {
-                write!(f, "{}: part {part} of {of} is there already; give each once", shown(path))
+                write!(f, "{}: shard {part} of {of} is given twice; give each once", shown(path))
             }
         }
     }
@@ -170,7 +170,7 @@ mod tests {
         let (path, other) = (Path::new("a.hlog"), Path::new("b.hlog"));
         let refused =
             |log: Log| merged::<MergeError>([Ok((path, part(1))), Ok((other, log))]).unwrap_err().to_string();
-        assert!(refused(part(1)).contains("b.hlog: part 1 of 3 is there already"), "{}", refused(part(1)));
+        assert!(refused(part(1)).contains("b.hlog: shard 1 of 3 is given twice"), "{}", refused(part(1)));
         let mut odd = part(2);
         odd.about.plan = "0100".to_owned();
         assert!(refused(odd).contains("it has another plan than a.hlog"));

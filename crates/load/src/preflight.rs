@@ -54,7 +54,7 @@ impl fmt::Display for Refusal {
             ),
             Self::Another(name) => write!(
                 f,
-                "does not offer {name} in its handshake (ALPN); switch it on there, or choose another --protocol (http11, http2)"
+                "does not offer {name} in its handshake (ALPN); enable it there, or choose another --protocol (http11, http2)"
             ),
             Self::WrongProtocol(name) => write!(
                 f,
@@ -130,7 +130,7 @@ fn by_http1(job: &Job<'_>, target: &Target, config: &Config) -> Result<Preflight
     let mut bytes = Vec::new();
     let method = match &job.requests {
         Requests::List(list, _) => {
-            let first = list.first().ok_or_else(|| Refusal::NoResponse("there is no request".to_owned()))?;
+            let first = list.first().ok_or_else(|| Refusal::NoResponse("no request found".to_owned()))?;
             Prepared::new(first, target, config).encode(&mut bytes);
             first.method.clone()
         }
@@ -222,10 +222,10 @@ async fn once<F: Fetch>(
 }
 
 fn silence(protocol: Protocol) -> String {
-    let silence = format!("nothing came within {} s", PREFLIGHT_TIMEOUT.as_secs());
+    let silence = format!("no reply within {} s", PREFLIGHT_TIMEOUT.as_secs());
     match protocol {
         Protocol::Http3 => {
-            format!("{silence} over UDP; switch HTTP/3 on there, and let UDP pass at this port")
+            format!("{silence} over UDP; enable HTTP/3 there, and allow UDP to this port")
         }
         Protocol::Http10 | Protocol::KeepAlive | Protocol::Pipelined | Protocol::Http2 | Protocol::Dhttp => {
             silence
@@ -293,7 +293,7 @@ fn of_certificate(why: &CertificateError) -> String {
         CertificateError::UnknownIssuer => UNKNOWN_ISSUER.to_owned(),
         // webpki's error has no text: a CA certificate is not a server's.
         other if format!("{other:?}").contains("CaUsedAsEndEntity") => {
-            "it is an authority's own, made to sign those of servers".to_owned()
+            "it is a CA certificate, not a server's".to_owned()
         }
         other => other.to_string(),
     }

@@ -66,7 +66,7 @@ impl fmt::Display for MissingResource {
             ),
             Self::Memory { needed, there } => write!(
                 f,
-                "the run needs about {} MB of memory and {} MB are there; plan fewer users or a shorter time, or run parts \
+                "the run needs about {} MB of memory and {} MB are free; plan fewer users or a shorter time, or run parts \
                  of it on several machines (--shard)",
                 needed.div_ceil(MEGA),
                 there / MEGA
@@ -247,7 +247,7 @@ mod tests {
         for (needs, says) in [
             (Resources { files: 101, ..there }, "about 101 concurrent sockets and may have 100"),
             (Resources { ports: 51, ..there }, "needs 51 concurrent ports and this host has 50"),
-            (Resources { bytes: 9_000_001, ..there }, "about 10 MB of memory and 9 MB are there"),
+            (Resources { bytes: 9_000_001, ..there }, "about 10 MB of memory and 9 MB are free"),
         ] {
             let short = needs.fit(&there).unwrap_err().to_string();
             assert!(short.contains(says), "{short}");

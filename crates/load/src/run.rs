@@ -46,7 +46,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::MissingResource(missing) => missing.fmt(f),
-            Self::System(error) => write!(f, "the load could not begin: {error}"),
+            Self::System(error) => write!(f, "the load generator could not start: {error}"),
             Self::Trust(error) => error.fmt(f),
         }
     }

@@ -154,7 +154,7 @@ impl ProgramNames {
                 remedy: format!("install it (Debian's package is {}), or name another", self.package),
             })?;
         let reported = Command::new(&path).arg(self.version).output();
-        let reported = reported.map_err(Error::io(format!("ask {} for its version", self.name)))?;
+        let reported = reported.map_err(Error::io(format!("read the version of {}", self.name)))?;
         let text = [reported.stdout, reported.stderr].concat();
         let version = String::from_utf8_lossy(&text).lines().next().unwrap_or_default().trim().to_owned();
         Ok(InstalledProgram { path, version })

@@ -132,7 +132,7 @@ impl Experiment {
         (plan.deadline, plan.first_bytes) = (deadline(scenario), programs.client_first_bytes);
         if peers.server != ServerProgram::Ours {
             if !serving.accepted.is_empty() {
-                return Err(unsuited(&format!("codings with {}", peers.server), "let our own server serve"));
+                return Err(unsuited(&format!("codings with {}", peers.server), "use our own server"));
             }
             validate(&mut plan, peers.server, *visit, programs.client_validation)?;
         }
@@ -327,18 +327,18 @@ fn found(
 ) -> Result<(Option<InstalledProgram>, Option<InstalledProgram>), Error> {
     let Peers { server, client } = peers;
     if server != ServerProgram::Ours && scenario.protocol == Protocol::Dhttp {
-        return Err(unsuited(&format!("dhttp with {server}"), "let our own server serve"));
+        return Err(unsuited(&format!("dhttp with {server}"), "use our own server"));
     }
     if server != ServerProgram::Ours && scenario.protocol == Protocol::Http11PipelinedDeflate {
         return Err(unsuited(
             &format!("a deflated document with {server}"),
-            "use http11-pipelined, or let our own server serve",
+            "use http11-pipelined, or use our own server",
         ));
     }
     if client != ClientProgram::Ours && scenario.visit == Visit::Revalidate && !server.tells_to_ask() {
         return Err(unsuited(
             &format!("a page that {client} has seen before with {server}, whose files it takes for fresh"),
-            "let nginx, apache or our own server serve",
+            "use nginx, apache or our own server",
         ));
     }
     let server = (server != ServerProgram::Ours)

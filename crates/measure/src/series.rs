@@ -175,9 +175,8 @@ impl Series {
             notes.push(format!("{attempts} void and repeated; of the first, {why}"));
         }
         if given_up > 0 {
-            notes.push(format!(
-                "{given_up} of {of} runs stayed void however often repeated, and are left out"
-            ));
+            notes
+                .push(format!("{given_up} of {of} runs stayed void after all repetitions, and are left out"));
         }
         notes.extend(destroyed(&runs));
         let channels: Vec<_> = runs.iter().filter_map(|run| run.channels).collect();

@@ -219,7 +219,7 @@ fn real_page_is_discovered_in_its_document_and_transferred_coded() {
             text.into_iter().for_each(|text| coded.programs.set(key, text).unwrap());
         }
         let measured = measured_once(&coded);
-        let missing = "objects that the document names and the server does not have: 1.0";
+        let missing = "objects that the document references and the server lacks: 1.0";
         assert!(measured.row().notes.iter().any(|note| note == missing), "{:?}", measured.row().notes);
         let run = &measured.runs[0];
         let statuses: Vec<u16> = run.visit.as_ref().unwrap().reports.iter().filter_map(status).collect();

@@ -127,7 +127,7 @@ impl fmt::Display for Note {
             }
             Self::NothingCached { protocol } => {
                 let name = protocol.name();
-                write!(f, "`{name}` keeps nothing from an earlier page, so a warm start changes nothing")
+                write!(f, "`{name}` retains nothing from an earlier page, so a warm start changes nothing")
             }
             Self::WindowRestarts => f.write_str(
                 "a warm connection's window is taken as open, but this stack restarts it after idle",
@@ -157,9 +157,9 @@ impl fmt::Display for Note {
                  counted"
             ),
             Self::Loss => f.write_str("packets are lost here; the formulas lose none and are too low"),
-            Self::Unsteady { what } => write!(f, "the formulas know no {what}"),
+            Self::Unsteady { what } => write!(f, "the formulas do not model {what}"),
             Self::Programs { sentence } => {
-                write!(f, "what programs and their sockets do is not in the formulas, and left out: {sentence}")
+                write!(f, "the formulas do not model programs and their sockets; left out: {sentence}")
             }
             Self::Modem => f.write_str(
                 "the modem compresses what it can; the formulas count every byte of payload at the rate of the line",
@@ -172,7 +172,7 @@ impl fmt::Display for Note {
             Self::Asymmetric { up, down } => write!(
                 f,
                 "requests are counted at {up}/s and responses at {down}/s; acknowledgements take no time here, but \
-                 would on the slower way up"
+                 would on the slower link up"
             ),
             Self::LargeRequest { request, mss } => write!(
                 f,

@@ -47,7 +47,7 @@ impl fmt::Display for Refusal {
             ),
             Self::Parallel { protocol, parallel } => write!(
                 f,
-                "the model cannot predict `{}` over {parallel} connections at once; {PARALLEL_REMEDY}",
+                "the model cannot predict `{}` over {parallel} concurrent connections; {PARALLEL_REMEDY}",
                 protocol.name()
             ),
             Self::Session { pages } => write!(

@@ -336,7 +336,7 @@ fn every_broken_assumption_is_named_and_no_other() {
         ("the queue is short", |scenario| {
             scenario.network.down.queue.packets = Some(1);
         }),
-        ("keeps nothing from an earlier page", |scenario| {
+        ("retains nothing from an earlier page", |scenario| {
             scenario.protocol = Protocol::Http10;
             scenario.client.connection = Connection::Warm;
         }),

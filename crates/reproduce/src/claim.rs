@@ -61,7 +61,7 @@ impl<'t, 'm, 'a> Claims<'t, 'm, 'a> {
             return Ok(*value);
         }
         let value = if let Some(rest) = name.strip_prefix("run:") {
-            let (run, field) = rest.rsplit_once(':').ok_or_else(|| format!("[{name}] names no result"))?;
+            let (run, field) = rest.rsplit_once(':').ok_or_else(|| format!("[{name}]: unknown result"))?;
             result(self.row(run)?, field)?
         } else if let Some((paper, quantity)) = name.split_once('#') {
             match paper {
@@ -69,7 +69,7 @@ impl<'t, 'm, 'a> Claims<'t, 'm, 'a> {
                 "heidemann-model" => heidemann::quantity(quantity),
                 "p-http" => p_http::quantity(quantity),
                 "dhttp" => rabinovich::quantity(quantity, self.measured),
-                _ => return Err(format!("[{name}] names no paper")),
+                _ => return Err(format!("[{name}]: unknown paper")),
             }
             .map_err(|error| format!("[{name}]: {error}"))?
         } else {
@@ -80,15 +80,15 @@ impl<'t, 'm, 'a> Claims<'t, 'm, 'a> {
     }
 
     fn cell(&mut self, name: &str) -> Value {
-        let (key, cell) = name.split_once(':').ok_or_else(|| format!("[{name}] names no cell"))?;
+        let (key, cell) = name.split_once(':').ok_or_else(|| format!("[{name}]: unknown cell"))?;
         let entry = ENTRIES.iter().find(|entry| entry.key == key);
-        let entry = entry.ok_or_else(|| format!("[{name}] names no table"))?;
+        let entry = entry.ok_or_else(|| format!("[{name}]: unknown table"))?;
         let cells = entry.table().cells();
         let cell = cells.iter().find(|known| known.name() == cell);
         match (entry.ours, cell) {
             (Computation::Cells(ours), Some(cell)) => ours(cell, self.measured),
             (Computation::Cells(_) | Computation::Claims | Computation::Study(_), _) => {
-                Err(format!("[{name}] names no cell"))
+                Err(format!("[{name}]: unknown cell"))
             }
         }
     }
@@ -96,7 +96,7 @@ impl<'t, 'm, 'a> Claims<'t, 'm, 'a> {
     fn row(&mut self, name: &str) -> Result<&Row, String> {
         if !self.rows.contains_key(name) {
             let run = self.table.runs.iter().find(|run| run.name == name);
-            let row = row(run.ok_or_else(|| format!("no run is called {name}"))?)?;
+            let row = row(run.ok_or_else(|| format!("unknown run {name}"))?)?;
             self.rows.insert(name.to_owned(), row);
         }
         Ok(&self.rows[name])
@@ -163,7 +163,7 @@ fn result(row: &Row, field: &str) -> Value {
         "connections" => row.connections,
         cause => {
             if !trace::Cause::ALL.iter().any(|known| known.name() == cause) {
-                return Err(format!("`{field}` is no result of a run"));
+                return Err(format!("unknown result `{field}` of a run"));
             }
             let of = row.stalls.iter().filter(|stall| stall.cause.name() == cause);
             // An empty sum is -0.

@@ -296,6 +296,8 @@ mod tests {
             client: scenario::Client { parallel: 4, ..scenario::Client::default() },
             ..scenario("small-page", Protocol::Http11)
         };
-        assert!(contours(&several, &Assumptions::default()).unwrap_err().contains("4 connections"));
+        assert!(
+            contours(&several, &Assumptions::default()).unwrap_err().contains("4 concurrent connections")
+        );
     }
 }

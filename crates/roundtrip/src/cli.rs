@@ -77,7 +77,7 @@ pub enum Verb {
     /// The network lives in namespaces of its own and leaves nothing behind.
     #[cfg(feature = "all-verbs")]
     Measure(Measure),
-    /// All three, side by side
+    /// Page load times predicted, simulated and measured, side by side
     ///
     /// With no flags: HTTP/1.0 with and without keep-alive, small-cluster over fast-internet and ethernet, predicted,
     /// simulated and measured. Takes under two minutes.
@@ -202,7 +202,7 @@ pub struct Predict {
 pub struct Simulate {
     #[command(flatten)]
     pub scenario: ScenarioFlags,
-    /// Runs, each with other clocks and other losses
+    /// Number of runs, each with its own clocks and losses
     #[arg(long, value_name = "N")]
     pub runs: Option<String>,
     /// Plot packets in time, the first run of each scenario in a panel: FILE.svg, FILE.png, or for one scenario
@@ -273,7 +273,7 @@ pub struct Compare {
     pub scenario: ScenarioFlags,
     #[arg(long = "engine", value_name = "NAME", value_delimiter = ',', help = scenario::spec::Key::Engine.help())]
     pub engines: Vec<String>,
-    /// Runs, where simulated or measured
+    /// Number of runs, where simulated or measured
     #[arg(long, value_name = "N")]
     pub runs: Option<String>,
     #[command(flatten)]
@@ -315,7 +315,7 @@ pub struct Diagnose {
     /// Only findings of this cause, such as nagle-delayed-ack; repeat it for more
     #[arg(long = "cause", value_name = "NAME", value_delimiter = ',')]
     pub causes: Vec<String>,
-    /// Only events later than this after the first packet, such as 2.5s; accounts begin there, too
+    /// Only events later than this after the first packet, such as 2.5s; times are counted from there, too
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
     /// Write a time-sequence plot of each connection with findings to this directory
@@ -341,10 +341,10 @@ pub struct Diagnose {
 #[cfg(feature = "all-verbs")]
 #[derive(Debug, Args)]
 pub struct Reproduce {
-    /// A table or a figure, as PAPER/TABLE, or a paper for all of its
+    /// A table or a figure, as PAPER/TABLE, or PAPER for all of a paper's
     #[arg(value_name = "KEY")]
     pub keys: Vec<String>,
-    /// Also run the papers' measurements: minutes
+    /// Also run the papers' measurements, which takes minutes
     #[arg(long)]
     pub measure: bool,
     /// Run them as long as the papers did: an hour or more

@@ -30,7 +30,7 @@ pub struct CountReport {
 pub fn respond(inputs: Vec<Input>, options: &ConnectionsOptions) -> Result<CountReport, Failure> {
     let accesslog_io::CountResult { passed, names, passed_over } = accesslog_io::count(inputs, options)?;
     let mut warnings: Vec<String> =
-        passed_over.into_iter().map(|error| format!("{}; it is passed over", Failure::from(error))).collect();
+        passed_over.into_iter().map(|error| format!("{}; skipped", Failure::from(error))).collect();
     warnings.extend(warning::sentences(&names, &passed, &options.question));
     if passed.counts.requests == 0 {
         return Err(Failure::Value(nothing(&names, &passed, &warnings)));

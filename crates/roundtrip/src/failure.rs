@@ -109,15 +109,15 @@ impl From<accesslog_io::Error> for Failure {
             Error::NotBuilt { culprit, part: Part::Parquet } => {
                 Self::Value(Feature::Parquet.missing(&culprit))
             }
-            Error::UnknownFormat(name) => Self::Value(format!(
-                "{name}: not an access log that is known here; give its format with --log-format"
-            )),
-            Error::Table { name, reason } => Self::Value(format!(
-                "{name}: {reason}; --columns time=NAME,client=NAME,size=NAME says which are which"
-            )),
+            Error::UnknownFormat(name) => {
+                Self::Value(format!("{name}: unknown access log format; name it with --log-format"))
+            }
+            Error::Table { name, reason } => {
+                Self::Value(format!("{name}: {reason}; --columns time=NAME,client=NAME,size=NAME names them"))
+            }
             Error::ClientField(error) => Self::Value(format!("--client-field: {error}")),
             Error::NothingIsALog(first) => {
-                Self::Value(format!("nothing there is a log: {}; it is passed over", Self::from(*first)))
+                Self::Value(format!("no access log there: {}; skipped", Self::from(*first)))
             }
             error @ (Error::Stdin(_)
             | Error::NoFile(_)

@@ -47,7 +47,7 @@ pub fn check_space(path: &Path, bytes: u64, what: &str, remedy: &str) -> Result<
     }
     let count = |bytes: u64| number::count(bytes as f64);
     Err(Failure::Value(format!(
-        "{what} has {} bytes and the disk of {} has room for {}; {remedy}",
+        "{what} has {} bytes and the disk of {} has {} free; {remedy}",
         count(bytes),
         shown(path),
         count(free)

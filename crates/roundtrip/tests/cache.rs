@@ -176,7 +176,7 @@ fn a_reload_changes_ports_and_an_invalid_file_changes_nothing() {
         }
         ports 80; start "[::]:3129"; taken
         ports 80,8080; again "read the configuration again"; taken
-        ports x; again "stays as it was"; taken
+        ports x; again "configuration is unchanged"; taken
         kill $cache; wait $cache; rm $file; nft list tables; ip -6 rule show | grep -c fwmark"#;
     let Some(output) = in_namespace(script) else { return };
     let both = |one: &str| format!("{one} {one}");
@@ -199,7 +199,7 @@ WRAPPER
         again() { kill -HUP $cache; for _ in $(seq 200); do grep -q "$1" "$SAID" && return; sleep 0.05; done; }
         ports 80; PATH=$bin:$PATH "$ROUNDTRIP" cache --config $bin/file --listen "[::]:3129" --threads 1 2> "$SAID" & cache=$!
         for _ in $(seq 200); do grep -q "intercepting DHTTP" "$SAID" && break; sleep 0.05; done
-        taken; touch $bin/refuse; ports 80,8080; again "stays as it was"; grep -c "the old ones are in force" "$SAID"; taken
+        taken; touch $bin/refuse; ports 80,8080; again "configuration is unchanged"; grep -c "the old ones are in force" "$SAID"; taken
         rm $bin/refuse; again "read the configuration again"; taken
         kill $cache; wait $cache; rm -r $bin; nft list tables"#;
     let Some(output) = in_namespace(script) else { return };
@@ -236,17 +236,17 @@ fn settings_that_need_a_restart_are_named_and_sizes_do_not_need_one() {
     let disk = files.path("answers");
     assert_eq!(
         again(&format!("listen = \"127.0.0.2:0\"\nthreads = 2\ndisk = \"{disk}\"\nmemory = \"1600KiB\"\n")),
-        "roundtrip: read the configuration again; --listen, --disk, --threads have changed and take a restart, and are \
-         what they were until then"
+        "roundtrip: read the configuration again; --listen, --disk, --threads have changed; restart to \
+         apply them"
     );
     assert_eq!(
         again("listen = \"127.0.0.1:0\"\nmemory = \"1600KiB\"\nthreads = 1\nlimit = [\"body=2MiB\"]\n"),
-        "roundtrip: read the configuration again; --limit has changed and takes a restart, and is what it was until then"
+        "roundtrip: read the configuration again; --limit has changed; restart to apply it"
     );
     std::fs::write(&config, "intercept = \"80\"\ninside = \"lan0\"\nlisten = \"0.0.0.0:3129\"\n").unwrap();
     let refused = cache.read_again();
     assert!(
-        refused.contains("origin and intercept: ") && refused.ends_with("everything stays as it was"),
+        refused.contains("origin and intercept: ") && refused.ends_with("the configuration is unchanged"),
         "{refused}"
     );
     drop(origin);

@@ -237,7 +237,7 @@ fn a_server_reads_only_the_directories_that_it_was_started_with() {
     for (served, printed, body) in [
         ("outside", "permission denied", "www"),
         ("www/new", "read the configuration again", "www/new"),
-        ("outside", "everything stays as it was", "www/new"),
+        ("outside", "the configuration is unchanged", "www/new"),
     ] {
         write(served);
         kill(id, Signal::SIGHUP).unwrap();
@@ -422,7 +422,7 @@ fn a_gateway_reloads_its_configuration_without_interrupting_responses() {
     let id = Pid::from_raw(gateway.id().cast_signed());
     for (profile, printed) in [
         ("\"paper\"", "read the configuration again"),
-        ("\"neither\"", "everything stays as it was"),
+        ("\"neither\"", "the configuration is unchanged"),
         ("\"internet\"", "read the configuration again"),
     ] {
         write(profile).unwrap();

@@ -61,7 +61,7 @@ fn a_server_that_breaks_the_rules_is_reported_in_a_sentence() {
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
             "a chunk whose size and data do not agree",
         ),
-        (&endless_head, "a longer head than the limit allows"),
+        (&endless_head, "a longer header section than the limit allows"),
         (&endless_interim, "too many interim responses"),
     ] {
         let (status, stdout, stderr) = got(response.as_bytes());
@@ -132,8 +132,8 @@ fn too_many_and_missing_objects_are_reported_and_the_page_is_fetched() {
     );
     assert!(printed.contains("references more than 10000 objects; the others are left out"), "{printed}");
     let notes = [
-        "objects that the document names and the server does not have: 9999.0",
-        "the document names more than 10000 objects; those beyond were not fetched",
+        "objects that the document references and the server lacks: 9999.0",
+        "the document references more than 10000 objects; those beyond were not fetched",
         "index.html references /i/0 and 9998 more, which the directory lacks: the response is 404",
         "index.html references more than 10000 objects; the others are left out",
     ];
@@ -193,9 +193,9 @@ fn a_file_that_is_not_a_capture_is_refused_in_a_sentence() {
         (
             "text",
             b"<!doctype html>",
-            "it is no capture (it begins with 3c 21 64 6f): give a pcap or pcapng file",
+            "it is not a capture (it begins with 3c 21 64 6f): give a pcap or pcapng file",
         ),
-        ("text.gz", &gzipped(b"a text"), "it is no capture (it begins with 61 20 74 65)"),
+        ("text.gz", &gzipped(b"a text"), "it is not a capture (it begins with 61 20 74 65)"),
         (
             "magic",
             &whole[..4],
@@ -227,7 +227,7 @@ fn a_damaged_capture_is_read_as_far_as_possible_and_the_damage_reported() {
         (
             "cut",
             &whole[..cut],
-            "it ends within packet 5: the capture was cut off there, what came before is used",
+            "it ends within packet 5: the capture was cut off there; the packets before are used",
         ),
         ("header", &whole[..24], ""),
         (

@@ -26,7 +26,7 @@ impl Client {
     /// Error of an engine whose protocol has one connection where several are given: the part that it cannot
     /// honour, and the remedy.
     pub fn refused_parallel(&self, protocol: Protocol) -> Option<(String, &'static str)> {
-        let part = || format!("{} over {} connections at once", protocol.name(), self.parallel);
+        let part = || format!("{} over {} concurrent connections", protocol.name(), self.parallel);
         (self.parallel > 1 && !protocol.is_parallel()).then(|| (part(), PARALLEL_REMEDY))
     }
 }

@@ -109,7 +109,7 @@ impl fmt::Display for Problem {
                 Quoted(name)
             ),
             Self::NameTaken(name) => {
-                write!(f, "{} is the name of another one already; choose another", Quoted(name))
+                write!(f, "duplicate name {}; choose another", Quoted(name))
             }
             Self::NoSizes => {
                 f.write_str("a page of your own needs sizes; give them, such as sizes = \"6651+3883\"")

@@ -241,7 +241,7 @@ programs! {
     /// Server: when the header section of a response leaves.
     server_head: HeadWrite = ServerHead {
         "server-head", "HOW",
-        "Write the header section of a response together with its body, or apart",
+        "Header section of a response: together with the body in one write, or apart",
         "\"apart\"", named, word
     }
     /// Server: maximum bytes per write; default: one write per response.

@@ -90,12 +90,13 @@ pub fn notes(visits: &[(Time, VisitStats)]) -> Vec<String> {
     let missing: u64 = visits.iter().map(|(_, course)| course.missing).sum();
     if missing > 0 {
         notes.push(format!(
-            "objects that the document names and the server does not have: {:.1}",
+            "objects that the document references and the server lacks: {:.1}",
             mean(missing as f64)
         ));
     }
     if let Some(most) = visits.iter().find_map(|(_, course)| course.most) {
-        notes.push(format!("the document names more than {most} objects; those beyond were not fetched"));
+        notes
+            .push(format!("the document references more than {most} objects; those beyond were not fetched"));
     }
     notes
 }
@@ -127,8 +128,8 @@ mod tests {
         let expected = [
             "first bytes of every object received after 150.0 ms",
             "requests retried after their connection closed without a response: 1.5",
-            "objects that the document names and the server does not have: 1.5",
-            "the document names more than 9 objects; those beyond were not fetched",
+            "objects that the document references and the server lacks: 1.5",
+            "the document references more than 9 objects; those beyond were not fetched",
         ];
         assert_eq!(notes(&visits), expected);
         assert_eq!(notes(&[(at(0), VisitStats::default())]), Vec::<String>::new());

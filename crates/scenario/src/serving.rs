@@ -68,8 +68,8 @@ impl Serving {
                     None => Vec::new(),
                 };
                 let unasked = ServingError {
-                    what: "a compression that no client asks for".to_owned(),
-                    remedy: "say what it takes, as client-codings = \"gzip\"",
+                    what: "a compression that no client accepts".to_owned(),
+                    remedy: "set the accepted ones, as client-codings = \"gzip\"",
                 };
                 let compression = match programs.server_compression {
                     Some(Compression::Beforehand | Compression::WhileAsked) if accepted.is_empty() => {
@@ -83,7 +83,7 @@ impl Serving {
             }
             None if codings.is_some() || programs.server_compression.is_some() => Err(ServingError {
                 what: format!("codings of {}, of which only sizes are known", page.name),
-                remedy: "name microscape, or a folder",
+                remedy: "name microscape, or a directory",
             }),
             None => Self::sized(&sizes(page, protocol)?, scenario),
         }

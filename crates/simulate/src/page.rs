@@ -428,7 +428,7 @@ const fn shared(sharing: Sharing) -> Option<&'static str> {
     match sharing {
         Sharing::None => None,
         Sharing::Temporal => Some("a connection begins with the window that the last one left"),
-        Sharing::Ensemble => Some("connections that are open at once have one window together"),
+        Sharing::Ensemble => Some("concurrent connections share one congestion window"),
     }
 }
 

@@ -151,11 +151,11 @@ fn failures(runs: &[PageResult]) -> Option<String> {
             .next()
             .map(|(at, object, failure)| {
                 let after = at.since(first.began).as_secs_f64();
-                format!("after {after:.0} s: object {object} did not come: {failure}")
+                format!("after {after:.0} s: object {object} did not arrive: {failure}")
             })
             .unwrap_or_else(|| "with nothing left to do".to_owned()),
     };
-    Some(format!("{} of {} runs gave up {why}", failed.len(), runs.len()))
+    Some(format!("{} of {} runs failed {why}", failed.len(), runs.len()))
 }
 
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> Option<f64> {

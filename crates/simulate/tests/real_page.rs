@@ -131,7 +131,7 @@ fn missing_objects_are_reported_and_the_rest_arrives() {
     let page = Page::real("folder", files.map(|(place, body)| file(place, body)).into()).unwrap();
     let row = simulate::simulate(&scenario(page, Protocol::Http11Pipelined), Hosts::default()).unwrap();
     assert!(row.elapsed_ms.is_some());
-    let expected = ["objects that the document names and the server does not have: 1.0"];
+    let expected = ["objects that the document references and the server lacks: 1.0"];
     assert_eq!(row.notes, expected);
 }
 
@@ -141,8 +141,8 @@ fn discovers_at_most_ten_thousand_objects() {
     let page = Page::real("endless", vec![file("index.html", html.into_bytes())]).unwrap();
     let row = simulate::simulate(&scenario(page, Protocol::Http11Pipelined), Hosts::default()).unwrap();
     let expected = [
-        "objects that the document names and the server does not have: 9999.0",
-        "the document names more than 10000 objects; those beyond were not fetched",
+        "objects that the document references and the server lacks: 9999.0",
+        "the document references more than 10000 objects; those beyond were not fetched",
     ];
     assert_eq!(row.notes, expected);
 }
@@ -153,10 +153,10 @@ fn rejects_codings_of_unknown_contents_and_unrequested_compression() {
     let refusal = |scenario| Experiment::new(&scenario, Hosts::default()).unwrap_err().to_string();
     assert_eq!(
         refusal(printed(sized, &[(ProgramKey::ClientCodings, "gzip")])),
-        "the simulator cannot do codings of w3c-page, of which only sizes are known; name microscape, or a folder"
+        "the simulator cannot do codings of w3c-page, of which only sizes are known; name microscape, or a directory"
     );
     assert_eq!(
         refusal(printed(microscape(Protocol::Http11), &[(ProgramKey::ServerCompression, "on-the-fly")])),
-        "the simulator cannot do a compression that no client asks for; say what it takes, as client-codings = \"gzip\""
+        "the simulator cannot do a compression that no client accepts; set the accepted ones, as client-codings = \"gzip\""
     );
 }

@@ -175,7 +175,7 @@ impl fmt::Display for Failure {
         f.write_str(match self {
             Self::Refused => "connection refused",
             Self::Reset => "reset by the peer",
-            Self::TimedOut => "timed out: the peer has not answered",
+            Self::TimedOut => "timed out: no acknowledgement from the peer",
         })
     }
 }

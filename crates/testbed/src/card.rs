@@ -60,7 +60,7 @@ pub fn set_offload(device: &str, offload: Offload, is_on: bool) -> Result<(), Er
 /// # Errors
 /// If the device does not support threaded NAPI.
 pub fn receive_in_thread(device: &str) -> Result<(), Error> {
-    let doing = format!("take what arrives at {device} by a thread");
+    let doing = format!("start the thread that reads from {device}");
     mounts::apart(|| {
         // Only a /sys mounted in a namespace shows that namespace's devices.
         mounts::mount("sysfs", "/sys", "")?;

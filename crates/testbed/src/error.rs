@@ -48,7 +48,7 @@ pub enum Error {
         /// The reason.
         error: io::Error,
     },
-    /// A thread of the testbed ended before its work was done.
+    /// A thread of the testbed stopped early.
     Died {
         /// The thread.
         thread: &'static str,
@@ -93,13 +93,12 @@ impl fmt::Display for Error {
             Self::Link(error) => error.fmt(f),
             Self::Unwritten { path, error } => write!(
                 f,
-                "the capture {} could not be written ({error}); make room, or name another file",
+                "the capture {} could not be written ({error}); free some space, or name another file",
                 path.display()
             ),
-            Self::Died { thread } => write!(
-                f,
-                "the {thread} thread ended before its work did; run again, and report it if it recurs"
-            ),
+            Self::Died { thread } => {
+                write!(f, "the {thread} thread stopped early; run again, and report it if it recurs")
+            }
         }
     }
 }

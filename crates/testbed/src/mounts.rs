@@ -15,7 +15,7 @@ use crate::Error;
 /// The system's refusal of such a thread, and errors of `job`.
 pub fn apart<T: Send>(job: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
     let inside = || {
-        unshare(CloneFlags::CLONE_NEWNS).map_err(Error::kernel("give a thread mounts of its own"))?;
+        unshare(CloneFlags::CLONE_NEWNS).map_err(Error::kernel("create a mount namespace for a thread"))?;
         // Mounts from here on are private to the thread.
         change("none", "/", MsFlags::MS_REC | MsFlags::MS_PRIVATE, None)?;
         job()

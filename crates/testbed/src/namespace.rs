@@ -44,7 +44,7 @@ impl Namespace {
         result
             .recv()
             .map_err(|_| Error::Died { thread: name })?
-            .map_err(Error::kernel(format!("give the {name} a network namespace")))?;
+            .map_err(Error::kernel(format!("create a network namespace for the {name}")))?;
         Ok(Self { name, jobs: Some(jobs), thread: Some(thread) })
     }
 

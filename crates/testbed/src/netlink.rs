@@ -212,7 +212,7 @@ impl Netlink {
                 });
             });
         });
-        self.send_request(message, &format!("make the cable from {name} to {far}")).map(drop)
+        self.send_request(message, &format!("create the veth pair {name} and {far}")).map(drop)
     }
 
     /// Adds the queueing discipline of a network card to a link, of three bands (tc-pfifo_fast(8)): a sender
@@ -225,7 +225,7 @@ impl Netlink {
             message.put(&word.to_ne_bytes());
         }
         message.text(TCA_KIND, "pfifo_fast");
-        self.send_request(message, &format!("give {name} a queue")).map(drop)
+        self.send_request(message, &format!("set the queue of {name}")).map(drop)
     }
 
     /// Adds an address to a link, without duplicate address detection.
@@ -236,7 +236,7 @@ impl Netlink {
         message.put(&index.to_ne_bytes());
         message.address(IFA_LOCAL, subnet.address);
         message.address(IFA_ADDRESS, subnet.address);
-        self.send_request(message, &format!("give {name} the address {subnet}")).map(drop)
+        self.send_request(message, &format!("add the address {subnet} to {name}")).map(drop)
     }
 
     /// Creates or replaces a route over a link, and verifies it.
@@ -331,7 +331,7 @@ impl Netlink {
         let mut message = Message::new(RTM_GETLINK, 0);
         message.put(&link_header(0));
         message.text(IFLA_IFNAME, name);
-        let responses = self.send_request(message, &format!("look at link {name}"))?;
+        let responses = self.send_request(message, &format!("read the state of link {name}"))?;
         responses.into_iter().next().ok_or_else(|| incomplete(name, "description"))
     }
 

@@ -48,7 +48,7 @@ pub fn available() -> Result<(), Error> {
     match Namespace::new("trial") {
         Ok(_) => Ok(()),
         Err(Error::Kernel { doing: _, errno: Errno::ENOSPC }) => Err(forbidden(
-            "no more network namespaces may be made (user.max_net_namespaces)",
+            "no more network namespaces may be created (user.max_net_namespaces)",
             "raise it with `sysctl user.max_net_namespaces=15000`",
         )),
         Err(error) => Err(error),

@@ -318,7 +318,7 @@ fn both(ends: &[Interface; 2]) -> [(&Interface, &Interface); 2] {
 fn find<'a>(hosts: &'a [Namespace], end: &Interface) -> Result<&'a Namespace, Error> {
     let missing = || {
         let Interface { host, device, .. } = end;
-        Error::Topology(format!("{device} belongs to {host}, and no host is called that; add it"))
+        Error::Topology(format!("{device} belongs to {host}, an unknown host; add it"))
     };
     hosts.iter().find(|host| host.name() == end.host).ok_or_else(missing)
 }

@@ -202,7 +202,7 @@ impl fmt::Display for Unreadable {
             }
             Self::NotACapture { magic: [a, b, c, d] } => write!(
                 f,
-                "it is no capture (it begins with {a:02x} {b:02x} {c:02x} {d:02x}): give a pcap or pcapng file, as \
+                "it is not a capture (it begins with {a:02x} {b:02x} {c:02x} {d:02x}): give a pcap or pcapng file, as \
                  tcpdump -w and Wireshark write them"
             ),
             Self::CutShort { frame: 1 } => f.write_str(
@@ -216,14 +216,17 @@ impl fmt::Display for Unreadable {
             Self::CutShort { frame } => {
                 write!(
                     f,
-                    "it ends within packet {frame}: the capture was cut off there, what came before is used"
+                    "it ends within packet {frame}: the capture was cut off there; the packets before are used"
                 )
             }
             Self::Damaged { frame, what } => {
-                write!(f, "{what} at packet {frame}: the capture is damaged there, what came before is used")
+                write!(
+                    f,
+                    "{what} at packet {frame}: the capture is damaged there; the packets before are used"
+                )
             }
             Self::Io(error) => {
-                write!(f, "it cannot be read to its end ({error}): what came before that is used")
+                write!(f, "it cannot be read to its end ({error}); the packets before are used")
             }
         }
     }

@@ -40,7 +40,7 @@ pub struct Row {
     pub connections: Option<f64>,
     /// Number of runs for the means.
     pub runs: u32,
-    /// The standard deviation of `elapsed_ms` over the runs; `None` for fewer than two.
+    /// The standard deviation of `elapsed_ms` over the runs; null for fewer than two.
     pub elapsed_ms_stddev: Option<f64>,
     /// Stalls, where the engine knows them.
     pub stalls: Vec<Stall>,

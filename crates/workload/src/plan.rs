@@ -107,7 +107,7 @@ impl fmt::Display for PlanError {
                 crate::replay::MAX_DURATION
             ),
             Self::TooManyFiles(files) => {
-                write!(f, "{files} files are more than a plan can have, {MAX_FILES}; ask for fewer")
+                write!(f, "{files} files are more than a plan can have, {MAX_FILES}; use fewer")
             }
             Self::TooManyRequests(requests) => write!(
                 f,

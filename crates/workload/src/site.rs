@@ -246,8 +246,8 @@ impl FitResults {
         match distribution {
             Some(distribution) => self.fits.push(rounded("pages of a session", distribution, values)),
             None => self.notes.push(format!(
-                "the log has {} sessions that both begin and end in it, by half an hour without a request, and a law takes \
-                 {MIN_VALUES}: users stay for as many pages as come",
+                "the log has {} sessions that both begin and end in it, by half an hour without a request, and a distribution \
+                 needs {MIN_VALUES}: users stay for as many pages as come",
                 values.len()
             )),
         }
@@ -256,7 +256,7 @@ impl FitResults {
 
     fn too_few(&mut self, what: &str, there: usize) {
         self.notes.push(format!(
-            "the log has {there} {what}, and a law takes {MIN_VALUES} that are not all the same: it is that of surge-1998"
+            "the log has {there} {what}, and a distribution needs {MIN_VALUES} that are not all the same; that of surge-1998 is used"
         ));
     }
 }

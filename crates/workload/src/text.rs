@@ -50,7 +50,7 @@ pub struct PlanTextError {
 impl fmt::Display for PlanTextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, wanted } = self;
-        write!(f, "line {line} of the plan is not {wanted}; make the plan again")
+        write!(f, "line {line} of the plan is not {wanted}; generate the plan again")
     }
 }
 
@@ -297,9 +297,9 @@ mod tests {
     fn rejects_truncated_and_continued_plans() {
         let text = written(&plan(Schedule::Users(3)));
         let cut = &text[..text.trim_end().rfind('\n').unwrap() + 1];
-        assert!(read(cut).unwrap_err().to_string().ends_with("is not a page; make the plan again"));
+        assert!(read(cut).unwrap_err().to_string().ends_with("is not a page; generate the plan again"));
         let more = format!("{text}1 +0.000000 1\n");
-        assert!(read(&more).unwrap_err().to_string().ends_with("is not the end; make the plan again"));
+        assert!(read(&more).unwrap_err().to_string().ends_with("is not the end; generate the plan again"));
         assert_eq!(read("GET / HTTP/1.1").unwrap_err().line, 1);
         assert_eq!(read("").unwrap_err().line, 1);
     }

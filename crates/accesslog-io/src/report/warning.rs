@@ -19,7 +19,7 @@ pub fn sentences(names: &[String], passed: &PassResult, question: &Query) -> Vec
         let LogCounters { tally, without_size, failed } = read;
         if let Some(error) = failed {
             reported
-                .push(format!("{name} could not be read to its end ({error}); what came before is counted"));
+                .push(format!("{name} could not be read to its end ({error}); the lines before are counted"));
         }
         if tally.bad() > 0 {
             reported.push(bad_lines(name, tally));
@@ -34,14 +34,13 @@ pub fn sentences(names: &[String], passed: &PassResult, question: &Query) -> Vec
     }
     if *late > 0 {
         reported.push(format!(
-            "{} requests came too late to be sorted, and are left out; sort the logs by time, or give a larger --window",
+            "{} requests are further out of order than --window, and are left out; sort the logs by time, or give a larger --window",
             count(*late)
         ));
     }
     let backwards: u64 = read.iter().map(|read| read.tally.backwards).sum();
     if backwards > 0 {
-        reported
-            .push(format!("{} lines were earlier than the line before, and were sorted", count(backwards)));
+        reported.push(format!("{} lines were out of order, and were sorted", count(backwards)));
     }
     if question.rule() == Rule::IdleFirst && !question.durations() {
         reported.push("without durations every connection is idle, and idle-first gives a client one; --durations takes the log's".to_owned());

@@ -170,7 +170,7 @@ impl fmt::Display for MissingColumn {
             Self::Usual(role, names) => {
                 write!(
                     f,
-                    "no column is known to be the {role} (there are {}); name it: {role}=COLUMN",
+                    "no column recognised as the {role} (columns: {}); name it: {role}=COLUMN",
                     names.join(", ")
                 )
             }

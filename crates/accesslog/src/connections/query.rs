@@ -173,11 +173,11 @@ impl fmt::Display for QueryError {
             Self::TooMany(what, most) => write!(f, "give at most {most} values for the {what}"),
             Self::Timeout(timeout) => write!(
                 f,
-                "a timeout of {} s cannot be counted; give whole milliseconds, up to a week",
+                "a timeout of {} s is out of range; give whole milliseconds, up to a week",
                 timeout.as_secs_f64()
             ),
             Self::Limit(limit) => {
-                write!(f, "{limit} connections per client cannot be counted; give 1 to {MAX_CONNECTIONS}")
+                write!(f, "{limit} connections per client are out of range; give 1 to {MAX_CONNECTIONS}")
             }
         }
     }

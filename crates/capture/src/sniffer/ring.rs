@@ -36,7 +36,7 @@ impl Ring {
         const BLOCK_TIMEOUT_MS: u32 = 20;
         /// Only a divisor of the block's size: in this version frames are as long as their packets.
         const FRAME: u32 = 2_048;
-        let unmade = Error::kernel("share memory for packets with the kernel");
+        let unmade = Error::kernel("map the kernel's packet ring");
         let version = libc::tpacket_versions::TPACKET_V3 as c_int;
         let request = tpacket_req3 {
             tp_block_size: small(BLOCK),
@@ -71,7 +71,7 @@ impl Ring {
             let length = libc::socklen_t::try_from(size_of::<sockaddr_ll>()).unwrap_or_default();
             libc::bind(self.socket.as_raw_fd(), (&raw const address).cast(), length)
         };
-        Errno::result(result).map(drop).map_err(Error::kernel("begin to capture packets"))
+        Errno::result(result).map(drop).map_err(Error::kernel("start to capture packets"))
     }
 
     /// The next block, if the kernel has released it.
@@ -104,7 +104,7 @@ impl Ring {
                 &raw mut length,
             )
         };
-        Errno::result(result).map_err(Error::kernel("ask how many packets were lost"))?;
+        Errno::result(result).map_err(Error::kernel("read the number of dropped packets"))?;
         Ok(u64::from(reported.tp_drops))
     }
 

@@ -135,7 +135,7 @@ impl fmt::Display for Refusal {
             }
             Self::TooLarge => "the request does not fit a datagram; send it over plain HTTP",
             Self::Crowded => "too many requests in progress; wait for a response",
-            Self::IdInUse => "the request's id is in use; draw another",
+            Self::IdInUse => "the request's id is in use; generate another",
         })
     }
 }

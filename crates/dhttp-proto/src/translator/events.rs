@@ -186,9 +186,9 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Port(port) => {
-                write!(f, "a request wants a hole to TCP port {port}, where other services listen")
+                write!(f, "a request would open a pinhole to TCP port {port}, where other services listen")
             }
-            Self::Source => f.write_str("a request comes from an address or a port that no client has"),
+            Self::Source => f.write_str("a request has a source address or port that no client can have"),
             Self::Crowded => f.write_str("there are too many clients behind this router, or on that host"),
             Self::Unasked => f.write_str("no matching request for this response"),
         }

@@ -30,7 +30,7 @@ pub(super) fn check(
             match ports.as_ref().is_none_or(|ports| ports.contains(&port)) {
                 true => Stage::Tunnel(request, host, port),
                 false => {
-                    let why = format!("CONNECT does not lead to port {port} here (--connect-ports)");
+                    let why = format!("CONNECT to port {port} is not allowed here (--connect-ports)");
                     refuse(request, false, 403, why)
                 }
             }

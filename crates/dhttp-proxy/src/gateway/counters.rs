@@ -9,7 +9,7 @@ use dhttp::log::Channel;
 
 counters! {
     /// Idle connections closed for others.
-    evicted = "roundtrip_gateway_connections_closed_total{reason=\"idle\"}", "Connections of programs closed before their time.";
+    evicted = "roundtrip_gateway_connections_closed_total{reason=\"idle\"}", "Client connections closed early, by reason.";
     /// Uploads below the minimum rate, and responses that clients do not read.
     slow = "roundtrip_gateway_connections_closed_total{reason=\"slow\"}", "";
     /// Connections refused by a limit.
@@ -25,17 +25,17 @@ counters! {
     /// Responses of the gateway itself.
     own = "roundtrip_gateway_own_responses_total", "Responses of the gateway itself: proxy.pac and errors.";
     /// Tunnels (CONNECT).
-    tunnels = "roundtrip_gateway_tunnels_total", "Connections carried untouched (CONNECT).";
+    tunnels = "roundtrip_gateway_tunnels_total", "Tunnels opened (CONNECT).";
     /// Responses that failed or were cut short.
     failed = "roundtrip_gateway_failed_total", "Requests whose response failed or was cut short.";
     /// Reused connections to servers.
-    reused = "roundtrip_gateway_connections_reused_total", "Requests sent on a connection that was open already.";
-    /// Connections of programs.
-    accepted = "roundtrip_gateway_connections_accepted_total", "Connections of programs.";
+    reused = "roundtrip_gateway_connections_reused_total", "Requests sent on a persistent connection.";
+    /// Client connections accepted.
+    accepted = "roundtrip_gateway_connections_accepted_total", "Client connections accepted.";
     /// Open connections of programs.
-    open_now = "roundtrip_gateway_connections_open", "Connections of programs now.";
+    open_now = "roundtrip_gateway_connections_open", "Client connections now.";
     /// Open connections of programs that wait for a server.
-    busy_now = "roundtrip_gateway_connections_busy", "Connections of programs now whose request waits for a server.";
+    busy_now = "roundtrip_gateway_connections_busy", "Client connections now whose request waits for a server.";
     /// Open tunnels.
     tunnels_now = "roundtrip_gateway_tunnels_open", "Tunnels now (CONNECT).";
 }

@@ -6,13 +6,13 @@ use dhttp::counters::counters;
 
 counters! {
     /// Requests forwarded.
-    requests = "roundtrip_nat_requests_total", "Datagrams of inside hosts that were sent on.";
+    requests = "roundtrip_nat_requests_total", "Datagrams of inside hosts that were forwarded.";
     /// Responses passed to inside hosts.
     responses = "roundtrip_nat_responses_total", "Datagrams that were passed to inside hosts.";
     /// Opened holes.
-    opened = "roundtrip_nat_holes_opened_total", "Holes that were opened, each for one connection.";
-    /// Holes closed because the response came by UDP.
-    closed = "roundtrip_nat_holes_closed_total", "Holes closed because the response had come by UDP.";
+    opened = "roundtrip_nat_holes_opened_total", "Pinholes opened, each for one connection.";
+    /// Pinholes closed because the response came by UDP.
+    closed = "roundtrip_nat_holes_closed_total", "Pinholes closed because the response came by UDP.";
     /// Requests for holes at ports of services.
     refused_port = "roundtrip_nat_refused_total{reason=\"port\"}", "Datagrams ignored, by reason.";
     /// Requests from invalid sources.
@@ -22,7 +22,7 @@ counters! {
     /// Unsolicited responses.
     refused_unasked = "roundtrip_nat_refused_total{reason=\"unasked\"}", "";
     /// Rule changes that the kernel refused.
-    failed = "roundtrip_nat_failed_total", "Changes of the rules that the kernel did not take.";
+    failed = "roundtrip_nat_failed_total", "Changes of the rules that the kernel rejected.";
     /// Current mappings.
-    mappings = "roundtrip_nat_mappings", "Ports of inside hosts that appear outside now.";
+    mappings = "roundtrip_nat_mappings", "Port mappings of inside hosts now.";
 }

@@ -292,7 +292,7 @@ impl Driver {
     fn check(&self, result: Result<(), RulesError>) {
         if let Err(error) = result {
             self.shared.counters.failed.fetch_add(1, Ordering::Relaxed);
-            tracing::warn!(%error, "the kernel refused a change of its rules");
+            tracing::warn!(%error, "the kernel rejected a change of the rules");
             self.log_event(&error);
         }
     }

@@ -68,7 +68,7 @@ impl Connection {
             match self.event(method)? {
                 Some(Event::Head(head, framing)) => return Ok((head, framing)),
                 Some(Event::Body(_) | Event::End) => {
-                    return Err(Failure::Invalid("bytes that belong to no response".to_owned()));
+                    return Err(Failure::Invalid("unexpected bytes after a response".to_owned()));
                 }
                 None => {}
             }

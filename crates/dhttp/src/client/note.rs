@@ -74,7 +74,7 @@ impl fmt::Display for Note {
             Self::Paused(from) => write!(f, "* tcp {from}: paused, the caller reads slowly"),
             Self::Ended(from) => write!(f, "< tcp {from}: closed"),
             Self::Discarded(from, why) => write!(f, "* {from}: dropped, {}", discarded(*why)),
-            Self::Fallback(Reason::Referred) => f.write_str("* the server asks for plain HTTP"),
+            Self::Fallback(Reason::Referred) => f.write_str("* the server requests plain HTTP"),
             Self::Fallback(Reason::Unreachable) => f.write_str("* UDP port unreachable: plain HTTP"),
             Self::Fallback(Reason::Silence) => f.write_str("* no response by UDP: plain HTTP"),
             Self::Fallback(Reason::Paused) => f.write_str("* the server's connection is paused: plain HTTP"),

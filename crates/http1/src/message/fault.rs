@@ -98,18 +98,18 @@ impl fmt::Display for PeerFault {
         f.write_str(match self {
             Self::BareCarriageReturn => "the peer sent a carriage return without a line feed",
             Self::BareLineFeed => "the peer sent a line feed without a carriage return",
-            Self::ControlCharacter => "the peer sent a control character in a head; is it speaking HTTP?",
-            Self::FoldedLine => {
-                "the peer began a line of its head with white space, which is obsolete and unsafe"
+            Self::ControlCharacter => {
+                "the peer sent a control character in a header section; is it speaking HTTP?"
             }
+            Self::FoldedLine => "the peer began a header line with white space, which is obsolete and unsafe",
             Self::BlankLines => "the peer sent too many empty lines before its message",
             Self::RequestLine => "the peer's request line is not `METHOD target HTTP/1.x`",
             Self::StatusLine => "the peer's status line is not `HTTP/1.x 200 reason`; is it speaking HTTP?",
             Self::Version => "the peer speaks a version of HTTP other than 1.0 and 1.1",
             Self::FieldLine => "the peer sent a field that is not `Name: value`",
             Self::TooManyFields => "the peer sent more header fields than the limit allows",
-            Self::HeadTooLarge => "the peer sent a longer head than the limit allows",
-            Self::TargetTooLong => "the peer asked for a longer target than the limit allows",
+            Self::HeadTooLarge => "the peer sent a longer header section than the limit allows",
+            Self::TargetTooLong => "the peer sent a longer request target than the limit allows",
             Self::Host => "the peer's request does not have exactly one Host",
             Self::ContentLength => "the peer's Content-Length is not one decimal number",
             Self::TwoLengths => "the peer sent both Content-Length and Transfer-Encoding",
@@ -121,8 +121,8 @@ impl fmt::Display for PeerFault {
             Self::TooManyInterim => "the peer sent more interim responses than the limit allows",
             Self::Switched => "unsolicited 101 (Switching Protocols)",
             Self::Truncated => "the peer's stream ended inside a message",
-            Self::TooSlow => "the peer took longer over its message than it is allowed",
-            Self::Unasked => "the peer sent bytes that no request asked for",
+            Self::TooSlow => "the peer took longer to send its message than the timeout allows",
+            Self::Unasked => "the peer sent bytes while no request was pending",
         })
     }
 }

@@ -182,14 +182,14 @@ impl fmt::Display for Misuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotAwaited(RequestId(id)) => {
-                write!(f, "request {id} does not wait for an answer; its client may have gone")
+                write!(f, "request {id} is not pending; its client may have disconnected")
             }
             Self::OutOfOrder(RequestId(id)) => {
-                write!(f, "request {id} needs one head, then parts, then an end, in this order")
+                write!(f, "request {id} needs one header section, then parts, then an end, in this order")
             }
             Self::Status(status) => write!(
                 f,
-                "{status} is no status here; use 200 to 999, and before an answer 100 to 199 but for 101"
+                "invalid status {status}; use 200 to 999, or 100 to 199 but for 101 in interim responses"
             ),
             Self::ConnectionField(name) => {
                 write!(f, "{name} belongs to the connection; leave it out, it will be added")

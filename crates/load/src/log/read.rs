@@ -128,7 +128,7 @@ fn begun(comment: Comment) -> Result<Log, LogError> {
         return bad(format!("a run has 1 to {MAX_SECONDS} seconds"));
     }
     if about.parts.is_empty() || about.parts.iter().any(|part| !(1..=about.of).contains(part)) {
-        return bad(format!("its parts are none of the {} that it says there are", about.of));
+        return bad(format!("its shards are not among the {} of the run", about.of));
     }
     if let Some(odd) = words(&about).into_iter().find(|word| word.contains(char::is_control)) {
         return bad(format!("{} has a control character", Quoted(odd)));

@@ -1,4 +1,4 @@
-//! Results of one load run, or of several side by side, as an HTML page of one file.
+//! Results of one load run, or of several side by side, as one self-contained HTML page.
 //!
 //! Everything computed here is in the table too, except curves: latency by percentile and over time, responses and
 //! connections over time, the bottleneck of each second, and responses by channel. Not a live view: that is

@@ -26,8 +26,11 @@ pub struct Run<'a> {
     cut_after_s: Option<f64>,
     #[serde(skip)]
     cut: Option<String>,
+    /// Number of responses.
     answered: u64,
+    /// Number of failed requests.
     failed: u64,
+    /// Bytes of the responses' bodies.
     bytes: u64,
     /// Seconds from the start to the last response.
     elapsed_s: f64,
@@ -36,6 +39,7 @@ pub struct Run<'a> {
     responses_per_second: f64,
     /// Share of failed requests.
     failed_share: f64,
+    /// Connections that users opened, and that servers opened to them.
     connections: u64,
     /// Maximum number of open connections.
     most_open: u64,
@@ -71,23 +75,34 @@ pub struct Run<'a> {
 /// The responses to one request of a list.
 #[derive(Clone, Debug, Serialize)]
 struct RequestRow {
+    /// Method and path.
     request: String,
+    /// Number of responses.
     answered: u64,
+    /// Number of failed requests.
     failed: u64,
     /// Median latency from the scheduled time.
     p50_ms: f64,
+    /// 99th percentile of it.
     p99_ms: f64,
+    /// Maximum of it.
     max_ms: f64,
 }
 
 /// Statistics of a histogram, in milliseconds.
 #[derive(Clone, Copy, Serialize)]
 struct Latency {
+    /// Mean.
     mean: f64,
+    /// Median.
     p50: f64,
+    /// 90th percentile.
     p90: f64,
+    /// 99th percentile.
     p99: f64,
+    /// 99.9th percentile.
     p999: f64,
+    /// Maximum.
     max: f64,
 }
 
@@ -98,13 +113,19 @@ struct SecondRow {
     due: u64,
     /// Requests sent more than 1 ms late.
     late: u64,
+    /// Number of responses.
     answered: u64,
+    /// Number of failed requests.
     failed: u64,
+    /// Bytes of the responses' bodies.
     bytes: u64,
     /// Median latency from the scheduled time.
     intended_p50_ms: f64,
+    /// 99th percentile of it.
     intended_p99_ms: f64,
+    /// Maximum of it.
     intended_max_ms: f64,
+    /// Connections opened.
     opened: u64,
     /// Maximum number of open connections.
     open: u64,

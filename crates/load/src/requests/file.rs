@@ -73,9 +73,7 @@ impl fmt::Display for RequestFileError {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty => {
-                f.write_str("there is no request; write lines such as `GET http://127.0.0.1:3000/`")
-            }
+            Self::Empty => f.write_str("no request found; write lines such as `GET http://127.0.0.1:3000/`"),
             Self::NotARequest(line) => write!(
                 f,
                 "{} is not a request; write a method and a URL, such as `GET http://127.0.0.1:3000/`",
@@ -200,8 +198,8 @@ mod tests {
     #[test]
     fn a_bad_line_is_refused_with_its_number() {
         for (text, line, says) in [
-            ("", 1, "there is no request"),
-            ("# nothing\n", 1, "there is no request"),
+            ("", 1, "no request found"),
+            ("# nothing\n", 1, "no request found"),
             ("GET\n", 1, "`GET` is not a request"),
             ("GET /a\n\nAccept: x\n", 3, "`Accept: x` is not a request"),
             ("get /a\n", 1, "`get` is not a method"),

@@ -44,7 +44,7 @@ impl fmt::Display for ReplayError {
         match self {
             Self::Nothing(notes) => {
                 let colon = if notes.is_empty() { "" } else { ": " };
-                write!(f, "the log has no request to repeat{colon}{}", notes.join("; "))
+                write!(f, "the log has no request to replay{colon}{}", notes.join("; "))
             }
             Self::TooManyDifferent => write!(
                 f,
@@ -186,7 +186,7 @@ impl LoggedRequests {
         if out > 0 {
             let all = out + self.lines.len() as u64;
             notes.push(format!(
-                "{} of {} logged requests are left out ({}); only GET and HEAD are repeated",
+                "{} of {} logged requests are left out ({}); only GET and HEAD are replayed",
                 count(out),
                 count(all),
                 left.join(", ")
@@ -194,7 +194,7 @@ impl LoggedRequests {
         }
         if self.without_method > 0 {
             notes.push(format!(
-                "the log has no method for {} requests, which are repeated as GET",
+                "the log has no method for {} requests, which are replayed as GET",
                 count(self.without_method)
             ));
         }
@@ -243,7 +243,7 @@ mod tests {
     fn a_log_without_safe_requests_is_refused_with_their_methods() {
         let error = logged(&["1 +0000] \"POST /a HTTP/1.1\" 200 5"]).replay(1.0).unwrap_err();
         assert!(
-            error.to_string().contains("no request to repeat: 1 of 1 logged requests are left out (1 POST)"),
+            error.to_string().contains("no request to replay: 1 of 1 logged requests are left out (1 POST)"),
             "{error}"
         );
     }

@@ -54,7 +54,7 @@ impl FetchedPage {
             // The page is as complete as possible, and the row reports it.
             PageEvent::ObjectFailed { object: _, failure: Failure::Missing } => {}
             PageEvent::ObjectFailed { object, failure } => {
-                self.failures.push(format!("object {object} did not come: {failure}"));
+                self.failures.push(format!("object {object} did not arrive: {failure}"));
             }
             PageEvent::Fault { connection: _, fault } => self.failures.push(fault.to_string()),
             PageEvent::Finished { failed: _ } => self.ended = Some(report.at),

@@ -62,7 +62,7 @@ struct ClientConnection {
 
 impl DhttpEndpoint {
     pub(super) fn open(address: SocketAddr, dhttp: DhttpServer) -> Result<Self, Error> {
-        let doing = || format!("take datagrams at {address}");
+        let doing = || format!("receive datagrams at {address}");
         let datagrams = UdpSocket::bind(address).map_err(Error::io(doing()))?;
         datagrams.set_nonblocking(true).map_err(Error::io(doing()))?;
         let DhttpServer { config, seed } = dhttp;

@@ -48,9 +48,9 @@ pub fn fetch(
     dhttp: DhttpClient,
 ) -> Result<FetchedPage, Error> {
     let here = SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT));
-    let datagrams = UdpSocket::bind(here).map_err(Error::io(format!("take datagrams at {here}")))?;
+    let datagrams = UdpSocket::bind(here).map_err(Error::io(format!("receive datagrams at {here}")))?;
     // A connected socket reports ICMP's port unreachable.
-    datagrams.connect(server).map_err(Error::io("find a way to the server"))?;
+    datagrams.connect(server).map_err(Error::io("find a route to the server"))?;
     datagrams.set_nonblocking(true).map_err(Error::io("read datagrams without waiting"))?;
     let ids = dhttp.seed.stream("dhttp-client", 0);
     let visitor = PageLoader::new(clock.now(), plan, dhttp.config, server, PORT, ids)

@@ -30,7 +30,7 @@ impl ClientProgram {
     ) -> Result<InstalledProgram, Error> {
         let unsuited = |part: String| Error::Unsuited {
             part: format!("{part} with {self}"),
-            remedy: "let our own client ask".to_owned(),
+            remedy: "use our own client".to_owned(),
         };
         let Client { request: _, requests: _, parallel, connection } = client;
         let speaks = match (self, protocol) {
@@ -44,11 +44,11 @@ impl ClientProgram {
             return Err(unsuited(protocol.name().to_owned()));
         }
         if visit == Visit::Revalidate && self != Self::Chromium {
-            return Err(unsuited("a page seen before".to_owned()));
+            return Err(unsuited("a repeated visit".to_owned()));
         }
         let is_its_own = self == Self::Chromium && *parallel == Protocol::Http11Parallel.connections();
         if *parallel > 1 && self != Self::Curl && self != Self::Ours && !is_its_own {
-            return Err(unsuited(format!("{parallel} connections at once")));
+            return Err(unsuited(format!("{parallel} concurrent connections")));
         }
         match connection {
             Connection::Cold => self.names().find(),
@@ -72,7 +72,7 @@ pub(crate) fn fetch(
     match process.ended()? {
         Some(status) if status.success() => Ok(()),
         Some(status) => failed(format!("{program} failed ({status}): {}", process.last_output_line())),
-        None => failed(format!("{program} had not ended after {}", page.deadline)),
+        None => failed(format!("{program} did not exit within {}", page.deadline)),
     }
 }
 

@@ -28,7 +28,7 @@ impl RunDirectory {
         DirBuilder::new()
             .mode(0o755)
             .create(&path)
-            .map_err(Error::io("make a folder for a program's files"))?;
+            .map_err(Error::io("create a directory for a program's files"))?;
         Ok(Self(path))
     }
 
@@ -66,8 +66,8 @@ impl Process {
         directory: &RunDirectory,
     ) -> Result<Self, Error> {
         let log = directory.path().join("said");
-        let reported = File::create(&log).map_err(Error::io(format!("keep what {name} says")))?;
-        let again = reported.try_clone().map_err(Error::io(format!("keep what {name} says")))?;
+        let reported = File::create(&log).map_err(Error::io(format!("store the output of {name}")))?;
+        let again = reported.try_clone().map_err(Error::io(format!("store the output of {name}")))?;
         command
             .stdin(Stdio::null())
             .stdout(reported)

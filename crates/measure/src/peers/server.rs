@@ -62,7 +62,7 @@ impl ServerProgram {
         } = programs;
         let unsuited = |key: &str| Error::Unsuited {
             part: format!("{key} with {self}"),
-            remedy: "leave it out, or let our own server serve".to_owned(),
+            remedy: "leave it out, or use our own server".to_owned(),
         };
         let unknown = [
             ("processing", processing > Duration::ZERO),
@@ -155,8 +155,8 @@ fn write_page(directory: &RunDirectory, site: &Site) -> Result<(), Error> {
         let place = place
             .filter(|place| Path::new(place).components().all(|part| matches!(part, Component::Normal(_))));
         let place = place.ok_or_else(|| Error::Unsuited {
-            part: "a page with a path that is no file's".to_owned(),
-            remedy: "let our own server serve".to_owned(),
+            part: "a page with a path that is not a file's".to_owned(),
+            remedy: "use our own server".to_owned(),
         })?;
         let path = root.join(place);
         let doing = format!("write {}", path.display());

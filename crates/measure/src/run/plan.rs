@@ -159,7 +159,7 @@ pub(super) fn validate(
         (Visit::First, _) | (Visit::Revalidate, Some(Validation::Heads)) => {}
         (Visit::Revalidate, Some(Validation::EntityTags)) => {
             let part = format!("entity tags of {server}, which are its own");
-            return Err(unsuited(&part, "use dates or heads, or let our own server serve"));
+            return Err(unsuited(&part, "use dates or heads, or use our own server"));
         }
         (Visit::Revalidate, None | Some(Validation::Dates)) => {
             plan.objects.iter_mut().for_each(|object| object.validator = Some(ServerProgram::validator()));

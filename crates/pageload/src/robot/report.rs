@@ -136,12 +136,12 @@ impl fmt::Display for Failure {
             Self::Broken(Break::Reset) => f.write_str("the connection was reset"),
             Self::Broken(Break::Unreachable) => f.write_str("the server could not be reached"),
             Self::Fault(fault) => fault.fmt(f),
-            Self::Status(status) => write!(f, "the server answered with status {status}"),
-            Self::Missing => f.write_str("the document names it, and the server does not have it"),
+            Self::Status(status) => write!(f, "the server responded with status {status}"),
+            Self::Missing => f.write_str("the document references it, and the server lacks it"),
             Self::Size { expected, received } => {
                 write!(f, "the server sent {received} where {expected} were expected")
             }
-            Self::Part => f.write_str("the server sent another part of the object than was asked for"),
+            Self::Part => f.write_str("the server sent another part of the object than requested"),
             Self::Content(fault) => fault.fmt(f),
             Self::Deadline => f.write_str("it had not arrived at the page's deadline"),
         }

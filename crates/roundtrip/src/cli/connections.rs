@@ -119,7 +119,7 @@ pub struct Synthesize {
     #[arg(long, value_name = "FILE.csv")]
     pub curve: Option<PathBuf>,
 
-    /// Number of clients; a few of them come often
+    /// Number of clients; a few of them send most requests
     #[arg(long, value_name = "N", default_value = "100000")]
     pub clients: String,
 

@@ -297,7 +297,7 @@ pub struct Nat {
     #[serde(skip)]
     pub operation: OperationFlags,
 
-    /// Print the rules for nft and exit
+    /// Print the nftables rules that this adds, and exit
     #[arg(long)]
     #[serde(skip)]
     pub print_rules: bool,

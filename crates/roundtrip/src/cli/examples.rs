@@ -305,7 +305,7 @@ const LOAD: [Example; 17] = [
 
 const SITE: [Example; 3] = [
     example("roundtrip site microscape www", "43 files in the directory www"),
-    example("roundtrip site surge www --plan plan.txt", "the files that the plan asks for"),
+    example("roundtrip site surge www --plan plan.txt", "the files that the plan requests"),
     example("roundtrip site microscape www --seed 2", "other words and pixels, the same sizes"),
 ];
 

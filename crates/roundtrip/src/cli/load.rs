@@ -26,7 +26,7 @@ pub enum LoadVerb {
     Plan(Box<LoadPlan>),
     /// Merge results of several shards
     Merge(LoadMerge),
-    /// Plot results of one run, or of several side by side, as an HTML page of one file
+    /// Plot results of one run, or of several side by side, as one self-contained HTML page
     Page(LoadPage),
 }
 
@@ -54,7 +54,7 @@ pub struct LoadRun {
     #[arg(long, value_name = "NAME")]
     pub protocol: Option<String>,
 
-    /// Connections of a user
+    /// Connections per user
     #[arg(long, value_name = "N", default_value = "1")]
     pub connections: String,
 

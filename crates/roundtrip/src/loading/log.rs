@@ -19,7 +19,7 @@ pub fn read(path: &Path) -> Result<Log, Failure> {
     file.take(log::MAX_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > log::MAX_BYTES {
         return Err(Failure::Value(format!(
-            "{} has more than {} bytes, and no log of a load has; give logs that `load --log` wrote",
+            "{} has more than {} bytes, more than any log of a load; give logs that `load --log` wrote",
             shown(path),
             number::count(log::MAX_BYTES as f64)
         )));

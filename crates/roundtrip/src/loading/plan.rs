@@ -68,7 +68,7 @@ fn check_memory(what: &str, needed: u64) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Value(format!(
-        "{what} needs about {} MB of memory and {} MB are there; plan a shorter time, fewer users or files, or a lower rate",
+        "{what} needs about {} MB of memory and {} MB are free; plan a shorter time, fewer users or files, or a lower rate",
         needed.div_ceil(MEGA),
         there / MEGA
     )))

@@ -110,13 +110,13 @@ pub fn probe(
             }
             let remedy = match status {
                 401 | 407 => "give credentials, such as --header 'Authorization: Bearer TOKEN'",
-                403 => "give what the server wants to see, such as --header 'Cookie: NAME=VALUE'",
+                403 => "give the fields that the server requires, such as --header 'Cookie: NAME=VALUE'",
                 404 | 410 => "check the path",
                 405 => "choose another --method",
                 400 | 415 | 422 => "check --body and its --header 'Content-Type: TYPE'",
                 429 => "the server limits its clients: raise that limit for the run",
-                300..400 => "give the URL that it leads to",
-                500.. => "look into the server's log",
+                300..400 => "give the URL that it redirects to",
+                500.. => "check the server's log",
                 _ => "check the request",
             };
             let leads = match location.filter(|_| is_redirect) {

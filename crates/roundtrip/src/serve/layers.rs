@@ -60,10 +60,10 @@ pub fn reloaded(changed: &[String]) -> String {
     const READ: &str = "read the configuration again";
     match changed {
         [] => READ.to_owned(),
-        [one] => format!("{READ}; {one} has changed and takes a restart, and is what it was until then"),
+        [one] => format!("{READ}; {one} has changed; restart to apply it"),
         many => {
             let many = many.join(", ");
-            format!("{READ}; {many} have changed and take a restart, and are what they were until then")
+            format!("{READ}; {many} have changed; restart to apply them")
         }
     }
 }

@@ -111,7 +111,7 @@ impl<'a> Limit<'a> {
     }
 
     fn unknown(&self, names: &str) -> Failure {
-        wrong(self.text, &format!("is not a limit; there are {names}"))
+        wrong(self.text, &format!("is not a limit; choose one of {names}"))
     }
 }
 

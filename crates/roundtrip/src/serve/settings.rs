@@ -96,7 +96,7 @@ impl Settings {
             }
             (Some(_), None) if early_connection => {
                 return Err(Failure::Value(
-                    "--early-connection: files take no time; name an origin with --origin, or leave it out"
+                    "--early-connection: not for files; name an origin with --origin, or leave it out"
                         .to_owned(),
                 ));
             }

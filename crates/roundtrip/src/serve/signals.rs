@@ -29,7 +29,7 @@ impl Signals {
         while self.0.wait().map_err(cannot_wait)? == Signal::SIGHUP {
             match reload() {
                 Ok(sentence) => eprintln!("roundtrip: {sentence}"),
-                Err(failure) => eprintln!("roundtrip: {failure}; everything stays as it was"),
+                Err(failure) => eprintln!("roundtrip: {failure}; the configuration is unchanged"),
             }
         }
         Ok(())

@@ -386,7 +386,7 @@ fn config(flags: &LoadRun) -> Result<Config, Failure> {
     }
     if *fast_open && matches!(protocol, Protocol::Http2 | Protocol::Http3 | Protocol::Dhttp) {
         return Err(Failure::Value(
-            "--fast-open is for HTTP/1; say --protocol http10, http11 or http11-pipelined".to_owned(),
+            "--fast-open is for HTTP/1; choose --protocol http10, http11 or http11-pipelined".to_owned(),
         ));
     }
     let here = thread::available_parallelism().map_or(1, usize::from);

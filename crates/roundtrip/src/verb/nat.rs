@@ -63,7 +63,8 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
         // Works even if the interfaces have changed since.
         let was_there = dhttp_proxy::nat::clean(family(&layered(flags, flags.operation.config.as_deref())?))
             .map_err(refused)?;
-        let reported = if was_there { "removed what was left\n" } else { "nothing was left\n" };
+        let reported =
+            if was_there { "removed the rules of a killed helper\n" } else { "nothing was left\n" };
         return crate::output::to_stdout(reported);
     }
     let settings = Settings::read(flags)?;
@@ -111,7 +112,7 @@ impl Settings {
         let translation = if read.firewall {
             Translation::None
         } else if closed {
-            return Err(Failure::Value("closed: only a firewall is closed; add firewall".to_owned()));
+            return Err(Failure::Value("closed: only for a firewall; add firewall".to_owned()));
         } else {
             let ports = port_range(read.ports.as_deref().unwrap_or("61000-65535"))?;
             Translation::To(appears_at(read.address.as_deref(), &outside, family)?, ports)

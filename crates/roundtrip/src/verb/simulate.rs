@@ -138,7 +138,7 @@ fn is_same(scenarios: &[Scenario]) -> bool {
 fn panel(scenario: &Scenario, is_same: bool) -> Option<Panel> {
     let (experiment, fetched) = simulate::first_run(scenario).ok()?;
     let elapsed = fetched.elapsed.map_or_else(
-        || "gave up".to_owned(),
+        || "failed".to_owned(),
         |elapsed| format!("{} ms", number::significant(elapsed.as_millis_f64())),
     );
     let what = if is_same { scenario.protocol.name().to_owned() } else { title(scenario) };

@@ -93,7 +93,7 @@ fn columns_of_other_names_are_named_by_a_flag() {
     let table = directory.write("table.parquet", &parquet(&batch));
     assert_eq!(rows(&[&table], &["--columns", "time=when,client=who,status=code,size=n"]), expected);
     let cases = [
-        (None, "no column is known to be the time (there are when, who, code, n)"),
+        (None, "no column recognised as the time (columns: when, who, code, n)"),
         (Some("time=wen"), "unknown column `wen`; choose one of when, who, code, n"),
         (Some("tme=when"), "did you mean `time`?"),
         (Some("when"), "`when` names no column; give a pair such as client=ip"),

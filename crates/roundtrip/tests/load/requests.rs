@@ -178,7 +178,10 @@ fn errors_of_the_preflight_request_come_with_a_remedy() {
     let (api, directory) = (Api::start(), place("load-preflight"));
     for (path, says) in [
         ("/missing", "/missing responds with 404; check the path, or pass --expect-status 404"),
-        ("/old", "/old redirects to /new (302); give the URL that it leads to, or pass --expect-status 302"),
+        (
+            "/old",
+            "/old redirects to /new (302); give the URL that it redirects to, or pass --expect-status 302",
+        ),
     ] {
         let refused = roundtrip(&directory, &["load", &api.url(path), "--for", "1s"]);
         let printed = String::from_utf8_lossy(&refused.stderr);
@@ -246,7 +249,7 @@ fn regress_a_replayed_log_requests_the_logged_paths() {
     let notes = run["notes"].as_array().unwrap();
     assert_eq!(
         notes[0],
-        "2 of 6 logged requests are left out (1 POST, 1 with a path that cannot be sent); only GET and HEAD are repeated"
+        "2 of 6 logged requests are left out (1 POST, 1 with a path that cannot be sent); only GET and HEAD are replayed"
     );
 }
 

@@ -79,7 +79,7 @@ fn without_the_helper_small_responses_pass_and_large_ones_fall_back_immediately(
         assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-client".to_owned()), "{kind}");
         let printed = lab.get("large", &[]).printed;
         assert!(
-            printed.contains("the server asks for plain HTTP") && !printed.contains("request resent"),
+            printed.contains("the server requests plain HTTP") && !printed.contains("request resent"),
             "{printed}"
         );
     }

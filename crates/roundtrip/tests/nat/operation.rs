@@ -54,7 +54,7 @@ fn rules_of_a_killed_helper_are_reported_and_removed() {
             "ip addr del 11.0.100.1/24 dev wan; {PROGRAM} nat --clean; ip addr add 11.0.100.1/24 dev wan"
         ),
     );
-    assert_eq!((cleaned.as_str(), lab.router_state()), ("removed what was left\n", before));
+    assert_eq!((cleaned.as_str(), lab.router_state()), ("removed the rules of a killed helper\n", before));
 }
 
 #[test]
@@ -157,7 +157,10 @@ fn a_changed_file_is_in_force_after_a_signal_without_a_gap_in_the_rules() {
         write(slip);
         nat.signal("HUP");
         let reported = nat.says();
-        assert!(reported.contains(wanted) && reported.contains("everything stays as it was"), "{reported}");
+        assert!(
+            reported.contains(wanted) && reported.contains("the configuration is unchanged"),
+            "{reported}"
+        );
         assert_eq!(lab.router_state(), before);
     }
     write("by-id = true\nports = \"62000-62010\"\n");

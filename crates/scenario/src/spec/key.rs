@@ -213,8 +213,8 @@ impl Key {
                 "connection",
                 "STATE",
                 "\"cold\"",
-                "State of the connection at the first request: none (cold) or warm (open, with an \
-                 open window)",
+                "State of the connection at the first request: cold (none) or warm (open, with an \
+                 open window) [default: cold]",
             ),
             Self::Processing => KeyInfo::value(
                 "processing",
@@ -228,7 +228,7 @@ impl Key {
                 "SHARING",
                 "\"ensemble\"",
                 "State that connections share: none, temporal (a new one begins with the values of \
-                 the last) or ensemble (concurrent ones have one window together; RFC 2140)",
+                 the last) or ensemble (concurrent ones share one window; RFC 2140)",
             ),
             Self::Acks => KeyInfo::value(
                 "acks",
@@ -238,7 +238,7 @@ impl Key {
                  segment's time) or no-delayed (default: as the named stack; every-segment for \
                  predict without one)",
             ),
-            Self::Runs => KeyInfo::value("runs", "N", "20", "Runs"),
+            Self::Runs => KeyInfo::value("runs", "N", "20", "Number of runs"),
             Self::Seed => KeyInfo::value("seed", "N", "1", "Random seed"),
             Self::Program(key) => KeyInfo::value(key.name(), key.value_name(), key.example(), key.help()),
             Self::Path(key) => key.info(),
@@ -359,7 +359,7 @@ impl PathKey {
                 "One-way delay towards the server, where it is not half of the round-trip time",
             ),
             Self::Mss => KeyInfo::value("mss", "SIZE", "512", "Maximum segment size (default: 1460)"),
-            Self::Mtu => KeyInfo::value("mtu", "SIZE", "1500", "Maximum packet size: 552"),
+            Self::Mtu => KeyInfo::value("mtu", "SIZE", "1500", "MTU: maximum packet size with headers: 552"),
             Self::Modem => KeyInfo::value(
                 "modem",
                 "MODEM",

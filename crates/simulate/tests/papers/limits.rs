@@ -18,7 +18,7 @@ fn failure_is_reported_on_a_link_that_drops_everything() {
     assert_eq!(row.elapsed_ms, None);
     assert_eq!(
         row.notes,
-        ["2 of 2 runs gave up after 381 s: object 1 did not come: the server could not be reached"]
+        ["2 of 2 runs failed after 381 s: object 1 did not arrive: the server could not be reached"]
     );
 }
 

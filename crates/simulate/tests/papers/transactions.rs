@@ -108,7 +108,7 @@ fn data_on_a_lost_syn_is_retransmitted() {
     }
 }
 
-/// RFC 2140, section 4: four concurrent connections have one window together instead of four.
+/// RFC 2140, section 4: four concurrent connections share one window instead of four.
 #[test]
 fn connections_that_share_a_window_burst_no_more_than_one_does() {
     let burst = |sharing, parallel| {

@@ -71,14 +71,14 @@ impl Section {
             self.big_endian = match magic {
                 [0x1a, 0x2b, 0x3c, 0x4d] => true,
                 [0x4d, 0x3c, 0x2b, 0x1a] => false,
-                _ => return Err(damaged("a section of no byte order")),
+                _ => return Err(damaged("a section without a byte-order magic")),
             };
             self.interfaces.clear();
         }
         let header = input.peek(BLOCK_HEADER)?.ok_or_else(cut)?;
         let (kind, total) = (self.word(header, 0), self.word(header, 4) as usize);
         if total < BLOCK_FRAME || !total.is_multiple_of(4) {
-            return Err(damaged("a block whose length cannot be"));
+            return Err(damaged("a block of an impossible length"));
         }
         let is_read = matches!(kind, INTERFACE_DESCRIPTION | PACKET | SIMPLE_PACKET | ENHANCED_PACKET);
         if !is_read {

@@ -165,7 +165,7 @@ impl fmt::Display for Unbuildable {
             Self::OptionsTooLong(length) => {
                 write!(
                     f,
-                    "{length} bytes of TCP options do not fit a header: leave some out, 40 bytes are the most"
+                    "{length} bytes of TCP options do not fit a header: leave some out; the maximum is 40 bytes"
                 )
             }
             Self::MixedVersions => f.write_str(
