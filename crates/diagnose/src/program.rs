@@ -109,7 +109,7 @@ const WINDOW: Fix = Fix {
 };
 const LINGER: Fix =
     server("close in two steps: shutdown(SHUT_WR), then read to the end (or for some seconds), then close");
-const RETRY: Fix = client("send what was not answered again on a new connection, if it may be repeated");
+const RETRY: Fix = client("resend requests without a response on a new connection, if they may be repeated");
 const ABORT: Fix = Fix {
     who: Party::ReceivingApplication,
     change: "find out why it aborts: a crash, a timeout, a limit on the size or the number of messages (its log at that time)",

@@ -20,7 +20,7 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     fixes: &[
         Fix {
             who: Party::ReceivingKernel,
-            change: "acknowledge at once: ip route change ... quickack 1, or the socket option TCP_QUICKACK before each \
+            change: "acknowledge immediately: ip route change ... quickack 1, or the socket option TCP_QUICKACK before each \
                      message (it wears off)",
         },
         Fix {

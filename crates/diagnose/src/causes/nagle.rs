@@ -122,8 +122,8 @@ fn reaction(gap: &Gap) -> String {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::ruling::Confidence;
     use crate::report::VantagePoint;
+    use crate::ruling::Confidence;
     use crate::script::{Script, opened};
 
     #[test]

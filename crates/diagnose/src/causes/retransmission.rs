@@ -270,7 +270,7 @@ fn of_timeout(gap: &Gap) -> String {
         times => format!(", after {times} transmissions"),
     };
     let reported = match (repair.duplicates, repair.is_sacked) {
-        (0, false) => "with neither duplicate ACKs nor SACK to tell it".to_owned(),
+        (0, false) => "with neither duplicate ACKs nor SACK before it".to_owned(),
         (_, true) => "after SACK had reported the gap".to_owned(),
         (count, false) => format!("after {}", counted(count.into(), "duplicate ACK")),
     };

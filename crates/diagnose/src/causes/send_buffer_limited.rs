@@ -25,7 +25,7 @@ use crate::gap::{Gap, millis};
 use crate::ruling::{Confidence, Evidence, Ruling};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The sender never had more on its way than its socket buffer holds, though the path and the receiver would \
+    what: "The sender never had more in flight than its socket buffer holds, though the path and the receiver would \
            have taken more.",
     fixes: &[
         Fix {

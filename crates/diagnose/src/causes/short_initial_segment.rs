@@ -16,7 +16,7 @@ use crate::gap::{Gap, counted, millis};
 use crate::ruling::{Confidence, Ruling};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The message began with a short segment, its head sent alone, which used up a window of one or two segments; \
+    what: "The message began with a short segment, its header section, which used up a window of one or two segments; \
            the rest had to wait for an acknowledgement.",
     fixes: &[
         Fix {

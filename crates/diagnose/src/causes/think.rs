@@ -47,8 +47,8 @@ pub(crate) const CLIENT: CauseInfo = CauseInfo {
     what: "The connection was idle, and the client took long to send a request.",
     fixes: &[Fix {
         who: Party::ClientApplication,
-        change: "ask as soon as it is known what is needed: requests in parallel or pipelined, preload and preconnect \
-                 hints, no work between an answer and the next request",
+        change: "send requests as soon as they are known: in parallel or pipelined, with preload and preconnect \
+                 hints, and no work between a response and the next request",
     }],
     is_fault: false,
     least: Duration::from_millis(30),
@@ -244,7 +244,7 @@ fn of_client(gap: &Gap) -> String {
         GapStart::Data(Side::Client) | GapStart::Unseen(Side::Client) => {
             "in the middle of what it was sending"
         }
-        GapStart::Data(Side::Server) | GapStart::Unseen(Side::Server) => "after it had the answer",
+        GapStart::Data(Side::Server) | GapStart::Unseen(Side::Server) => "after it had the response",
         GapStart::Nothing | GapStart::Ending => "",
     };
     format!(
@@ -281,7 +281,7 @@ fn of_server(gap: &Gap) -> String {
 
 fn unanswered(gap: &Gap) -> String {
     format!(
-        "the request (packet {}) was not answered until the connection was ended by the {} (packet {}) {} later",
+        "the request (packet {}) had no response when the connection was ended by the {} (packet {}) {} later",
         gap.from.frame,
         gap.side,
         gap.to.frame,

@@ -126,7 +126,7 @@ impl Dialogue {
             self.spend_until(mark.at, Share::Stall(Cause::RetransmissionTimeout));
             self.find(Cause::RetransmissionTimeout, Side::Client, before.at, mark.at, vec![before.frame, mark.frame], || {
                 format!(
-                    "the client had no answer to its request (packet {}) and sent it again (packet {}) {} later",
+                    "the client had no response to its request (packet {}) and resent it (packet {}) {} later",
                     before.frame,
                     mark.frame,
                     millis(missed)

@@ -290,7 +290,7 @@ impl Flow {
                 )
             } else {
                 format!(
-                    "the {from} sent {length} bytes {in_vain} times (packets {} to {}) and heard nothing from the {peer} any more",
+                    "the {from} sent {length} bytes {in_vain} times (packets {} to {}) and received nothing more from the {peer}",
                     silent_since.frame, last.frame
                 )
             };

@@ -268,7 +268,7 @@ impl Flow {
                 saving: Some(lost),
                 packets: vec![before.frame, again.frame],
                 evidence: format!(
-                    "the client's SYN (packet {}) was not answered and was retransmitted (packet {}) {} later{why}",
+                    "the client's SYN (packet {}) got no reply and was retransmitted (packet {}) {} later{why}",
                     before.frame,
                     again.frame,
                     millis(lost)
