@@ -458,7 +458,7 @@ fn tested_cell(
     table: &Table,
     cell: &Cell,
     fetch: Fetch,
-    ours: &dyn Fn(Option<&Hypothesis>) -> Result<Option<f64>, String>,
+    ours: &dyn Fn(Option<&Hypothesis>) -> super::ReproducedValue,
 ) -> Result<Option<TestedCell>, String> {
     let judged = |ours| verdict::judge(table, cell, Values::from(Some(ours)), None);
     let agrees = |ours| judged(ours).verdict < Verdict::Explained;
