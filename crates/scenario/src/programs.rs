@@ -4,10 +4,10 @@
 //! TCP is the stack's. The engine chooses values that are not set: a program then takes no time, writes a
 //! message in one call, and leaves its sockets as the stack makes them.
 
+mod client_stack;
 mod codings;
 mod named_settings;
 mod session;
-mod stack_name;
 
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -22,10 +22,10 @@ use wire::{Bytes, Duration, Probability};
 use crate::Stack;
 use crate::dhttp::DhttpProfile;
 use crate::robot;
+pub use client_stack::ClientStack;
 pub use codings::Codings;
 pub use named_settings::{ClientDefect, HeadWrite, IdleWindow, Validation};
 use named_settings::{NamedSetting, Switch, named};
-pub use stack_name::StackName;
 
 /// Declares each setting once: its field, its key, and its flag. Of a flag: name, value, help; then an example in a file,
 /// the parser of a value, and its printer.
@@ -200,10 +200,10 @@ programs! {
         "\"body-with-headers\"", named, word
     }
     /// Client: its TCP stack; default: the scenario's, as the server's.
-    client_stack: StackName = ClientStack {
+    client_stack: ClientStack = ClientStack {
         "client-stack", "NAME",
-        "TCP stack of the client, where it differs from the server's",
-        "\"linux-2.0\"", StackName::read, text
+        "TCP stack of the client, where it differs from the server's, with settings of its own: linux+idle=paced+initial-window=4",
+        "\"linux-2.0\"", ClientStack::read, text
     }
     /// Server: time after which it closes a connection without requests; default: never.
     server_idle: Duration = ServerIdle {
@@ -353,21 +353,13 @@ impl Programs {
 
     /// The stack with the settings of sockets and routes, which override it.
     pub fn sockets(&self, stack: &Stack) -> Stack {
-        let mut stack = stack.clone();
-        stack.nagle = self.nagle.unwrap_or(stack.nagle);
-        stack.receive_buffer = self.receive_buffer.or(stack.receive_buffer);
-        if let Some(window) = self.initial_window {
-            stack.initial_window = u16::try_from(window.get()).unwrap_or(u16::MAX);
-        }
-        let packets = &mut stack.packets;
-        packets.send_buffer = self.send_buffer.unwrap_or(packets.send_buffer);
-        packets.rto.least = self.rto_min.unwrap_or(packets.rto.least);
-        packets.rto.initial = self.rto_initial.unwrap_or(packets.rto.initial).max(packets.rto.least);
-        packets.rto.most = packets.rto.most.max(packets.rto.initial);
-        if let Some(window) = self.idle {
-            (stack.idle, packets.restart) = window.policy(packets.restart);
-        }
-        stack
+        self.socket_settings().applied_to(stack)
+    }
+
+    const fn socket_settings(&self) -> SocketSettings {
+        let Self { nagle, send_buffer, receive_buffer, initial_window, idle, rto_min, rto_initial, .. } =
+            *self;
+        SocketSettings { nagle, send_buffer, receive_buffer, initial_window, idle, rto_min, rto_initial }
     }
 
     /// Number of pages of a session, at least 1.
@@ -386,6 +378,56 @@ impl Programs {
         let reported = self.reported().filter(|(key, _)| !keys.contains(key));
         let reported: Vec<String> = reported.map(|(key, value)| format!("{key} {value}")).collect();
         (!reported.is_empty()).then(|| reported.join(", "))
+    }
+}
+
+/// Settings of an end's sockets and routes; `None` leaves the stack's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct SocketSettings {
+    nagle: Option<bool>,
+    send_buffer: Option<Bytes>,
+    receive_buffer: Option<Bytes>,
+    initial_window: Option<NonZeroU32>,
+    idle: Option<IdleWindow>,
+    rto_min: Option<Duration>,
+    rto_initial: Option<Duration>,
+}
+
+impl SocketSettings {
+    /// The stack with these settings, which override it.
+    fn applied_to(self, stack: &Stack) -> Stack {
+        let mut stack = stack.clone();
+        stack.nagle = self.nagle.unwrap_or(stack.nagle);
+        stack.receive_buffer = self.receive_buffer.or(stack.receive_buffer);
+        if let Some(window) = self.initial_window {
+            stack.initial_window = u16::try_from(window.get()).unwrap_or(u16::MAX);
+        }
+        let packets = &mut stack.packets;
+        packets.send_buffer = self.send_buffer.unwrap_or(packets.send_buffer);
+        packets.rto.least = self.rto_min.unwrap_or(packets.rto.least);
+        packets.rto.initial = self.rto_initial.unwrap_or(packets.rto.initial).max(packets.rto.least);
+        packets.rto.most = packets.rto.most.max(packets.rto.initial);
+        if let Some(window) = self.idle {
+            (stack.idle, packets.restart) = window.policy(packets.restart);
+        }
+        stack
+    }
+}
+
+impl From<SocketSettings> for Programs {
+    fn from(settings: SocketSettings) -> Self {
+        let SocketSettings { nagle, send_buffer, receive_buffer, initial_window, idle, rto_min, rto_initial } =
+            settings;
+        Self {
+            nagle,
+            send_buffer,
+            receive_buffer,
+            initial_window,
+            idle,
+            rto_min,
+            rto_initial,
+            ..Self::default()
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use http1::site::Site;
 use pageload::page_loader::TransportCounts;
 use pageload::robot::{PageEvent, Pipelining, Plan, Report, Shape, VisitStats};
 use scenario::dhttp::{Dhttp, DhttpProfile};
-use scenario::programs::{StackName, Validation};
+use scenario::programs::{ClientStack, Validation};
 use scenario::{Network, Programs, Protocol, Scenario, Serving, Stack};
 use tcp::config::{Sharing, Shortcut};
 use wire::{Bytes, Duration, Seed, Time};
@@ -142,7 +142,7 @@ impl Hosts {
             requests: server_requests.or(self.requests),
             closing: server_close.unwrap_or(self.closing),
             validation: client_validation.or(self.validation),
-            client_stack: client_stack.map(StackName::stack).or(self.client_stack),
+            client_stack: client_stack.map(ClientStack::profile).or(self.client_stack),
             idle: server_idle.or(self.idle),
             connections: server_connections.or(self.connections),
             dhttp: dhttp.map(DhttpProfile::ends).or(self.dhttp),
@@ -257,7 +257,10 @@ impl Experiment {
             | Shape::Http11Parallel { parallel: _ }
             | Shape::Http11Pipelined(_) => None,
         };
-        hosts.client_stack = hosts.client_stack.map(|stack| programs.sockets(&stack));
+        hosts.client_stack = hosts.client_stack.map(|stack| {
+            let stack = programs.sockets(&stack);
+            programs.client_stack.map_or_else(|| stack.clone(), |client| client.applied_to(&stack))
+        });
         let experiment = Self {
             network: network.clone(),
             stack: programs.sockets(stack),

@@ -9,6 +9,7 @@ use toml::Spanned;
 use toml::de::{DeInteger, DeString, DeTable, DeValue};
 
 use super::{FileError, Problem, tables};
+use crate::programs::ProgramKey;
 use crate::spec::{Key, Spec};
 
 /// Result with the problem, and its bytes in the text.
@@ -46,6 +47,9 @@ fn read(text: &str) -> ReadResult<Spec> {
             match (key, one.get_ref()) {
                 (Key::Network, DeValue::Table(table)) => tables::network(&mut spec, table, one.span())?,
                 (Key::Stack, DeValue::Table(table)) => tables::stack(&mut spec, table, one.span())?,
+                (Key::Program(ProgramKey::ClientStack), DeValue::Table(table)) => {
+                    tables::client_stack(&mut spec, table, one.span())?;
+                }
                 (Key::Page, DeValue::Table(table)) => tables::page(&mut spec, table, one.span())?,
                 (key, _) => scalar(key.name(), key.example(), one, |text| spec.set(key, text))?,
             }

@@ -10,7 +10,7 @@ use toml::de::{DeTable, DeValue};
 use super::Problem;
 use super::read::{ReadResult, in_order, scalar, unknown_key};
 use crate::network::Changes;
-use crate::programs::ProgramKey;
+use crate::programs::{ClientStack, ProgramKey};
 use crate::spec::key::PathKey;
 use crate::spec::{Key, PlanError, Spec};
 use crate::{Network, Page};
@@ -104,6 +104,27 @@ pub(super) fn stack(spec: &mut Spec, table: &DeTable<'_>, span: Range<usize>) ->
         scalar(known.name(), known.example(), value, |text| spec.set(key, text))?;
     }
     if is_named { Ok(()) } else { Err((span, Problem::NoLike)) }
+}
+
+/// Adds the client's stack that `table` describes.
+pub(super) fn client_stack(spec: &mut Spec, table: &DeTable<'_>, span: Range<usize>) -> ReadResult<()> {
+    let (mut like, mut settings) = (None, String::new());
+    let all: Vec<StackKey> = [StackKey::Like]
+        .into_iter()
+        .chain(ClientStack::KEYS.map(|key| StackKey::Change(Key::Program(key))))
+        .collect();
+    for (key, value) in in_order(table) {
+        let known = names::find("key of a client's stack", key.get_ref(), &all, StackKey::name)
+            .map_err(|unknown| unknown_key(key, unknown))?;
+        let text = scalar(known.name(), known.example(), value, |text| Ok(text.to_owned()))?;
+        match known {
+            StackKey::Like => like = Some(text),
+            StackKey::Change(key) => settings += &format!("+{}={text}", key.name()),
+        }
+    }
+    let Some(like) = like else { return Err((span, Problem::NoLike)) };
+    let key = Key::Program(ProgramKey::ClientStack);
+    spec.set(key, &(like + &settings)).map_err(|error| (span, Problem::Value { key: key.name(), error }))
 }
 
 /// Keys of a stack's table.

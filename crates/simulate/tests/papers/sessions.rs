@@ -75,6 +75,12 @@ fn a_stack_as_a_table_changes_both_ends_and_client_stack_one() {
     // Solaris's client acknowledges an odd segment after 50 ms, BSD's on a tick of 200 ms.
     let client = format!("{plain}\nclient-stack = 'solaris-2.5'");
     assert_ne!(ms(&row(&client)), ms(&row(plain)));
+    // The server's window is what matters for a response.
+    let [alone, both] = ["client-stack = 'period+initial-window=64'", "initial-window = 64"];
+    let with = |settings: &str| ms(&row(&format!("{plain}\nreceive-buffer = 60000\n{settings}")));
+    assert!(with(both) + 60.0 < with(alone), "{} {}", with(both), with(alone));
+    let table = "client-stack = { like = 'period', initial-window = 64 }";
+    assert_eq!(with(table), with(alone));
 }
 
 #[test]
