@@ -422,7 +422,7 @@ fn shards_of_a_plan_run_independently_and_are_merged() {
     assert!(verdict.to_lowercase().contains("bottleneck in"), "{verdict}");
     let printed = merge(&["whole.hlog", "2.hlog"]);
     let printed = String::from_utf8_lossy(&printed.stderr);
-    assert!(printed.contains("2.hlog: part 2 of 3 is there already"), "{printed}");
+    assert!(printed.contains("2.hlog: shard 2 of 3 is given twice"), "{printed}");
     let printed = roundtrip(&directory, &["load", "http://127.0.0.1/", "--shard", "4/3"]);
     assert!(
         String::from_utf8_lossy(&printed.stderr).contains("--shard: `4/3` is not a shard"),

@@ -47,7 +47,7 @@ fn protocols_with_one_connection_refuse_more() {
             .map(|error| error.to_string());
         let name = protocol.name();
         let expected = format!(
-            "the simulator cannot do {name} over 4 connections at once; use http10 or http11-parallel, or leave --parallel \
+            "the simulator cannot do {name} over 4 concurrent connections; use http10 or http11-parallel, or leave --parallel \
              out"
         );
         match protocol {
