@@ -204,7 +204,7 @@ mod tests {
     fn missing_columns_are_reported_with_those_present() {
         let schema = schema(&["when", "client"]);
         let error = Columns::find(&schema, &ColumnNames::default()).unwrap_err().to_string();
-        assert!(error.contains("time (there are when, client); name it: time=COLUMN"), "{error}");
+        assert!(error.contains("time (columns: when, client); name it: time=COLUMN"), "{error}");
         let mut named = ColumnNames::default();
         named.name("time", "wen").unwrap();
         let error = Columns::find(&schema, &named).unwrap_err().to_string();
