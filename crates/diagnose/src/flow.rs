@@ -553,11 +553,12 @@ impl Flow {
 
 /// Causes that a subflow of Multipath TCP alone does not prove: the next data, the response or the acknowledgement may
 /// have taken another subflow, and all subflows share one window (RFC 8684, section 3.3.1).
-const SHARED: [Cause; 7] = [
+const SHARED: [Cause; 8] = [
     Cause::ServerThink,
     Cause::HeadOfLine,
     Cause::Nagle,
     Cause::NagleDelayedAck,
+    Cause::CongestionWindow,
     Cause::SlowStartRestart,
     Cause::SendBufferLimited,
     Cause::ReceiveWindowLimited,

@@ -42,6 +42,8 @@ const UNITS: [u32; 7] = [500_000_000, 100_000_000, 10_000_000, 4_000_000, 3_333_
 /// A unit is known only after this duration and this many ticks.
 const LONG_ENOUGH: Duration = Duration::from_millis(200);
 const ENOUGH: i64 = 4;
+/// Maximum tick of a clock that separates events, in nanoseconds.
+const FAST: u64 = 10_000_000;
 /// Maximum clock drift: one part in this many.
 const DRIFT_PARTS: i64 = 10_000;
 
@@ -82,6 +84,18 @@ impl Clock {
         })
     }
 
+    /// Returns whether it has ticked at least every 10 ms on average by the time of the segment with stamp `value`. Late
+    /// segments make it look slow, never fast: this is known before its unit.
+    pub fn has_ticked_fast(&self, at: Time, value: u32) -> bool {
+        self.is_fast()
+            || self.first.is_some_and(|(first_at, first)| {
+                let ticks = i64::from(value.wrapping_sub(first).cast_signed());
+                !self.is_odd
+                    && ticks >= ENOUGH
+                    && at.since(first_at).as_nanos() <= FAST * u64::try_from(ticks).unwrap_or_default()
+            })
+    }
+
     /// Returns the first timestamp.
     pub fn first_value(&self) -> Option<u32> {
         self.first.map(|(_, value)| value)
@@ -89,7 +103,7 @@ impl Clock {
 
     /// Returns whether it is known to tick every 10 ms or more often.
     pub const fn is_fast(&self) -> bool {
-        0 < self.unit && self.unit <= 10_000_000
+        0 < self.unit && self.unit as u64 <= FAST
     }
 
     /// Estimates the unit: at first to within a third, because late segments make the clock look slow, then ever more

@@ -5,8 +5,9 @@
 //! most two segments since its last stop, as in congestion avoidance. After a loss in a small window `ssthresh` is two
 //! segments (RFC 5681, section 3.1): the flight is then no smaller than before, but smaller than without the loss.
 //! **Refuted by**: a queue on the path (`transfer`); a full receive window; a flight larger than any before that grows
-//! faster (nothing has reduced it); one that stays constant for round trips (congestion avoidance adds a segment every
-//! one or two round trips, so something else limits it).
+//! faster (nothing has reduced it); a flight that ends with a short segment (the program had written no more); one that
+//! stays constant for round trips (congestion avoidance adds a segment every one or two round trips, so something else
+//! limits it).
 
 use dissect::sender::Ack;
 use wire::Duration;
@@ -35,10 +36,13 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     let ack = gap.awaited()?;
-    (gap.has_lost && gap.has_room && (is_smaller(gap) || grows_slowly(gap, ack))).then(|| Ruling {
-        confidence: Confidence::Medium,
-        saving: Some(opening::saved_without_loss(gap)),
-        ..Ruling::all(gap, Cause::CongestionWindow, evidence)
+    let has_more = gap.flight.last_short_end < gap.flight.start + gap.flight.bytes;
+    (gap.has_lost && gap.has_room && has_more && (is_smaller(gap) || grows_slowly(gap, ack))).then(|| {
+        Ruling {
+            confidence: Confidence::Medium,
+            saving: Some(opening::saved_without_loss(gap)),
+            ..Ruling::all(gap, Cause::CongestionWindow, evidence)
+        }
     })
 }
 
@@ -114,6 +118,20 @@ mod tests {
     fn flights_that_stay_equal_for_round_trips_are_not_named() {
         let found = after_a_loss(&[8; 40]);
         assert!(found.len() < 15, "{}", found.len());
+    }
+
+    #[test]
+    fn small_messages_after_a_loss_are_all_that_the_program_wrote() {
+        let mut lines = String::from(
+            "30 C send=100\n45 S send=1460 lost\n45.1 S send=1460\n60.2 C ack=0\n345 S seq=0 send=1460\n360 C ack=2920\n",
+        );
+        for n in 0..5 {
+            let at = 400 + 30 * n;
+            lines.push_str(&format!("{at} S send=10\n{} C\n", at + 15));
+        }
+        let lines = opened(15.0, &lines);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Server);
+        assert!(found.iter().all(|(cause, _)| *cause != Cause::CongestionWindow), "{found:?}");
     }
 
     #[test]

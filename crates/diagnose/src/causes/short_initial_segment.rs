@@ -6,7 +6,7 @@
 //! continues only when it is acknowledged. With stacks that count the window in segments (Linux), also a longer first
 //! flight most of which is short. **Evidence**: the flight and the acknowledgement. **Refuted by**: a short segment
 //! next (Nagle may hold that), a larger flight before without a pause since (then the window was wider), a receiver's
-//! window without room.
+//! window without room, a next segment that is a multiple of the first (it was full: the capture merges segments).
 
 use wire::Duration;
 
@@ -39,6 +39,8 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
 
 /// Windows of fewer segments are smaller than the initial window of any current stack.
 const NARROW: u64 = 2;
+/// MSS of a sender that has not read another (RFC 9293, section 3.7.1).
+const LEAST_MSS: u64 = 536;
 /// Linux's initial window (RFC 6928).
 const INITIAL_WINDOW: u64 = 10;
 
@@ -54,7 +56,12 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     // Nagle's algorithm may hold a short one, and a window that was wide enough before still is, without a pause.
     let had_window =
         flight.bytes + gap.length <= gap.largest_since_loss && gap.burst.silence <= gap.burst.timeout;
-    if !begins_message || (gap.is_short() && !gap.has_fin) || had_window {
+    // Offloading merges full segments: then the largest captured one is a multiple of a full one.
+    let is_full = flight.segments == 1
+        && flight.bytes >= LEAST_MSS
+        && gap.length > flight.bytes
+        && gap.length.is_multiple_of(flight.bytes);
+    if !begins_message || is_full || (gap.is_short() && !gap.has_fin) || had_window {
         return None;
     }
     let is_narrow = flight.segments <= NARROW && (gap.late.is_some() || flight.segments == 1);
@@ -169,5 +176,23 @@ mod tests {
             90.3 C",
         );
         assert_eq!(Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere(), []);
+    }
+
+    #[test]
+    fn full_segment_before_merged_ones_is_not_short() {
+        // A sender whose MSS is 1,382: the capture merges the next two.
+        let lines = |next: u32| {
+            opened(
+                15.0,
+                &format!(
+                    "30 C send=100\n45 S send=1382\n101 C\n116 S send={next}\n131 C\n146 S send={next}\n161 C"
+                ),
+            )
+        };
+        let is_named = |next| {
+            let found = Script { one_way_ms: 15.0, lines: &lines(next) }.faults_everywhere();
+            found.iter().any(|(cause, _)| *cause == Cause::ShortInitialSegment)
+        };
+        assert_eq!((is_named(2_764), is_named(2_920)), (false, true));
     }
 }

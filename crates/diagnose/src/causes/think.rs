@@ -155,12 +155,19 @@ fn thinking(gap: &Gap) -> Option<Ruling> {
     let may_be_pushed = is_opaque && (is_next || gap.has_pushed);
     let confidence = match gap.continues() {
         _ if may_be_pushed && gap.side == Side::Server => Confidence::Low,
-        false if is_timed && !is_opaque => Confidence::High,
+        false if is_timed && !is_opaque && !may_have_come_late(gap) => Confidence::High,
         false | true => Confidence::Medium,
     };
     // All of it, as for a program that needs no time.
     let saving = (share == Share::Stall(Cause::ServerThink)).then_some(thought);
     Some(Ruling { share, since, confidence, evidence, saving, lost_since: None })
+}
+
+/// Returns whether the server's late acknowledgement and its response were sent at almost the same time. Then its timer
+/// had expired just before the response, or, as probably, the request had just arrived.
+fn may_have_come_late(gap: &Gap) -> bool {
+    let at_once = Duration::from_millis(5);
+    gap.own_ack.is_some_and(|ack| gap.to.at.since(ack.at) <= at_once && began(gap) + at_once < ack.at)
 }
 
 /// Returns whether nothing in the messages shows that the segment is a response.
@@ -294,6 +301,7 @@ mod tests {
     use crate::Cause;
     use crate::finding::Severity;
     use crate::report::VantagePoint;
+    use crate::ruling::Confidence;
     use crate::script::{Script, opened};
     use crate::side::Side;
 
@@ -650,6 +658,30 @@ mod tests {
             )
         };
         assert_eq!((found_in(&lines(7_731)).len(), found_in(&lines(7_051)).len()), (1, 0));
+    }
+
+    #[test]
+    fn acknowledgement_and_response_sent_together_show_when_the_request_arrived() {
+        // Both are 100 ms late, by a clock that was observed for 160 ms only: the path was slow, not a timer.
+        let lines = |at: u32, stamp: u32| {
+            format!(
+                "0 C syn ts=0:0\n15 S syn ts=7000:0\n30 C ts=30:7000\n31 C {ASK_HEX} ts=31:7000\n146 S ts=7131:31\n\
+                 {at} S send=500 ts={stamp}:31\n{} C ts=400:{stamp}",
+                at + 15
+            )
+        };
+        assert_eq!((found_in(&lines(148, 7_132)), found_in(&lines(250, 7_235))), (vec![], vec![204]));
+    }
+
+    #[test]
+    fn without_timestamps_an_acknowledgement_just_before_the_response_leaves_a_doubt() {
+        let confidence = |at: u32| {
+            let lines = opened(15.0, &format!("30 C {ASK}\n145 S\n{at} S {ANSWER}\n{} C", at + 15));
+            let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
+            let mut thinks = report.findings.iter().filter(|finding| finding.cause == Cause::ServerThink);
+            thinks.next().map(|finding| finding.confidence)
+        };
+        assert_eq!((confidence(148), confidence(200)), (Some(Confidence::Medium), Some(Confidence::High)));
     }
 
     const ASK_HEX: &str = "hex=474554202f20485454502f312e310d0a486f73743a20680d0a0d0a";

@@ -237,7 +237,8 @@ impl Flow {
             .stamp
             .zip(stamp)
             .is_some_and(|(own, ack)| own.value == ack || (is_next && own.value == ack.wrapping_add(1)));
-        is_same && self.ends.of(segment.from).clock.is_fast()
+        let clock = &self.ends.of(segment.from).clock;
+        is_same && segment.options.stamp.is_some_and(|own| clock.has_ticked_fast(segment.at, own.value))
     }
 
     /// Returns whether a segment is known to respond to the client's last message: by its first bytes, or as the
