@@ -11,6 +11,7 @@ use wire::Time;
 
 use crate::Capture;
 use crate::filter::Filter;
+use crate::group::counted;
 use crate::kernel::KernelStats;
 use crate::shard::Shard;
 use crate::skipped::SkippedPackets;
@@ -168,35 +169,24 @@ impl<'a> CaptureReader<'a> {
         }
         let unlisted = quiet.saturating_sub(MAX_QUIET);
         let warnings = [
-            (
-                unlisted,
-                "connections without findings that are not listed",
-                "there are too many; their time is counted",
-            ),
-            (
-                evicted,
-                "silent connections that were diagnosed before their end",
-                "more connections were open than are tracked",
-            ),
-            (
-                beyond,
-                "packets of connections that are not diagnosed",
-                "more connections were active at once than are tracked",
-            ),
+            (unlisted, "connection", "without findings not listed; the time is counted"),
+            (evicted, "silent connection", "diagnosed before the end: more were open than are tracked"),
+            (beyond, "packet", "of connections not diagnosed: more were active at once than are tracked"),
             (
                 clock.steps(),
-                "packets a day or more away from the one before them",
-                "a clock was set, or captures were merged; what lies across is unknown",
+                "packet",
+                "a day or more away from the one before: a clock was set, or captures were merged; the time between \
+                 is unknown",
             ),
             (
                 clock.implausible(),
-                "packets with an absurd time",
-                "each is taken as simultaneous with the packet before it",
+                "packet",
+                "with an absurd time, taken as simultaneous with the packet before",
             ),
-            (capture.unreadable, "packets whose headers cannot be read", "they are left out"),
+            (capture.unreadable, "packet", "with unreadable headers left out"),
         ];
         let reported = warnings.into_iter().filter(|(count, _, _)| *count > 0);
-        capture.warnings.extend(reported.map(|(count, what, why)| format!("{what}: {count}; {why}")));
+        capture.warnings.extend(reported.map(|(count, of, why)| format!("{} {why}", counted(count, of))));
         if unknown_links > 0 {
             capture.warnings.push(format!(
                 "packets of a kind of link that is not read (number {unknown_link}): {unknown_links}; capture on Ethernet, \

@@ -141,8 +141,8 @@ pub(crate) enum GapEnd {
     Data,
     /// A segment of the handshake; `again` if it is a retransmission.
     Handshake {
-        /// Time since it was last sent.
-        again: Option<Duration>,
+        /// The transmission before.
+        again: Option<Mark>,
     },
     /// Retransmitted data, or data that fills a hole.
     Repair(Repair),

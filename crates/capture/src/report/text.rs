@@ -120,7 +120,6 @@ fn example(capture: &Capture, group: &Group<'_>, width: usize) -> String {
 /// Formats a line for a note.
 fn seen(capture: &Capture, group: &Group<'_>) -> String {
     let (_, finding) = group.worst;
-    let times = if group.times == 1 { "once".to_owned() } else { format!("{} times", group.times) };
     if group.lost == Duration::ZERO {
         let flows = if group.connections > 1 {
             format!(" ({} connections)", group.connections)
@@ -130,12 +129,11 @@ fn seen(capture: &Capture, group: &Group<'_>) -> String {
         return format!("{}{flows}", finding.evidence);
     }
     let at = moment(finding.at.since(capture.started));
-    format!(
-        "{} in all, {times}; the longest {} at {at}: {}",
-        shown(group.lost),
-        shown(finding.lost),
-        finding.evidence
-    )
+    let longest = format!("{} at {at}: {}", shown(finding.lost), finding.evidence);
+    match group.times {
+        1 => longest,
+        times => format!("{} in all, {times} times; the longest {longest}", shown(group.lost)),
+    }
 }
 
 /// Formats the account of the time as bars.

@@ -77,13 +77,14 @@ pub fn text(report: &Report) -> String {
 pub fn rows(report: &Report) -> String {
     let mut text = String::new();
     for (number, row) in (1..).zip(&report.rows) {
+        let longest =
+            if row.times > 1 { format!(", the longest {}", shown(row.longest)) } else { String::new() };
         text += &format!(
-            "\n{number}. {}: {} lost in {} of {}, the longest {}\n   {}, {} of {}\n   {}\n   {}.\n",
+            "\n{number}. {}: {} lost in {} of {}{longest}\n   {}, {} of {}\n   {}\n   {}.\n",
             row.cause.name(),
             shown(row.lost),
             counted(row.times, "stall"),
             counted(row.connections, "connection"),
-            shown(row.longest),
             program(row),
             row.side,
             row.server,

@@ -75,6 +75,15 @@ mod tests {
     }
 
     #[test]
+    fn a_peer_that_resets_in_the_end_has_not_vanished() {
+        let lines = opened(15.0, &format!("{LADDER}\n1814 C rst"));
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Server);
+        let causes: Vec<Cause> = found.iter().map(|(cause, _)| *cause).collect();
+        assert!(!causes.contains(&Cause::PeerVanished), "{found:?}");
+        assert!(causes.contains(&Cause::ResetMidTransfer), "{found:?}");
+    }
+
+    #[test]
     fn late_reply_makes_it_losses() {
         let lines = opened(15.0, &format!("{LADDER}\n4000 S seq=0 send=1460\n4015 C"));
         let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Server);

@@ -63,7 +63,7 @@ pub(crate) fn handshake(gap: &Gap) -> Option<Ruling> {
     match gap.end {
         // Both sides' timers take a second. A segment so soon after the other side's segment crossed it in flight, and
         // the timer's time counts for the other one.
-        GapEnd::Handshake { again: Some(since) } if gap.duration() * 4 < since => None,
+        GapEnd::Handshake { again: Some(before) } if gap.duration() * 4 < gap.to.at.since(before.at) => None,
         // The result of a SYN without any response is determined later (`flow/opening.rs`).
         // A client that was not captured may have replied.
         GapEnd::Handshake { again: Some(_) } if gap.side == Side::Server && !gap.is_peer_seen => {
@@ -231,12 +231,14 @@ fn repair(gap: &Gap) -> Option<&Repair> {
 }
 
 fn of_handshake(gap: &Gap) -> String {
+    let GapEnd::Handshake { again: Some(before) } = gap.end else { return String::new() };
+    let segment = if gap.side == Side::Client { "SYN" } else { "SYN/ACK" };
     format!(
-        "the {} had no reply to its opening segment (packet {}) and retransmitted it (packet {}) {} later",
+        "the {} had no acknowledgement of its {segment} (packet {}) and retransmitted it (packet {}) {} later",
         gap.side,
-        gap.from.frame,
+        before.frame,
         gap.to.frame,
-        millis(gap.duration())
+        millis(gap.to.at.since(before.at))
     )
 }
 
@@ -366,6 +368,16 @@ mod tests {
         let lines = "0 C syn lost\n1000 C reopen\n1015 S syn\n1030 C\n1030.1 C send=9\n1046 S send=9";
         let script = Script { one_way_ms: 15.0, lines };
         assert_eq!(script.faults(VantagePoint::Client), [(Cause::RetransmissionTimeout, 1_000)]);
+    }
+
+    #[test]
+    fn evidence_of_a_repeated_syn_ack_names_the_first_one() {
+        let lines = "0 C syn\n15 S syn\n30 C lost\n1015 S reopen\n1030 C\n1031 C send=9\n1047 S send=9";
+        let report = Script { one_way_ms: 15.0, lines }.diagnose(VantagePoint::Server);
+        let finding = report.findings.iter().find(|finding| finding.cause == Cause::RetransmissionTimeout);
+        let finding = finding.expect("its timer expired");
+        assert!(finding.evidence.contains("SYN/ACK (packet 2)"), "{}", finding.evidence);
+        assert!(finding.evidence.contains("1000 ms later"), "{}", finding.evidence);
     }
 
     /// Found on Linux: the SYN/ACK is lost, and both sides' timers expire within a round trip.

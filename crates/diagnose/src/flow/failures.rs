@@ -277,7 +277,8 @@ impl Flow {
         let [own, others] = [from, peer].map(|side| &self.ends.of(side).sender);
         let goes_on = own.next > next || is_needless && others.progressed_at.is_some_and(|at| at > first.at);
         let Some(heard) = self.lately.of(peer).heard_at.filter(|_| !goes_on) else { return };
-        let is_silent = heard <= last.at + away;
+        let has_reset = self.cut.as_ref().is_some_and(|cut| cut.by == peer);
+        let is_silent = heard <= last.at + away && !has_reset;
         if in_vain >= MIN_VAIN_TRANSMISSIONS
             && last.at.since(silent_since.at) >= MIN_SILENCE
             && (is_silent || is_needless)

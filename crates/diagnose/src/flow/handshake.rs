@@ -62,18 +62,18 @@ impl Flow {
             segment.identification,
             SOON,
         );
+        let Handshake { opened, answered, is_done: _ } = self.handshake;
+        let before = if from == Side::Client { opened } else { answered };
         let again = match order {
             SequenceRelation::New => None,
             // A retransmitted SYN gets another SYN/ACK.
             _ if from == Side::Server && self.handshake.is_asked_again() => None,
-            SequenceRelation::Filled(hole) => Some(at.since(hole.since)),
-            SequenceRelation::Again(Some(before)) => Some(at.since(before.again_at)),
-            // After the SYN/ACK, a SYN looks like a probe.
-            SequenceRelation::Probe => {
-                let Handshake { opened, answered, is_done: _ } = self.handshake;
-                let before = if from == Side::Client { opened } else { answered };
-                before.map(|before| at.since(before.at)).filter(|since| *since >= SOON)
+            SequenceRelation::Filled(hole) => Some(Mark { at: hole.since, frame: hole.frame }),
+            SequenceRelation::Again(Some(sent)) => {
+                before.or(Some(Mark { at: sent.again_at, frame: sent.frame }))
             }
+            // After the SYN/ACK, a SYN looks like a probe.
+            SequenceRelation::Probe => before.filter(|before| at.since(before.at) >= SOON),
             SequenceRelation::Again(None) | SequenceRelation::Twice => return,
         };
         // A retransmitted SYN gets another SYN/ACK; once data flows, no side waits for that.

@@ -360,7 +360,7 @@ impl Flow {
             None if late => format!(
                 "the client sent more (packet {}) after the server had closed its side, and the server answered with a \
                  reset (packet {frame})",
-                self.last.frame
+                client.newest_frame().unwrap_or(self.last.frame)
             ),
             Some(_) | None => return,
         };
@@ -421,7 +421,8 @@ fn shown_by(gap: &Gap, ruling: &Ruling) -> Vec<u64> {
     let own = gap.own_ack.map(|ack| ack.frame).filter(|_| !gap.continues());
     let repaired = match &gap.end {
         GapEnd::Repair(repair) => Some(repair.earlier.frame),
-        GapEnd::Data | GapEnd::Handshake { again: _ } | GapEnd::Fin | GapEnd::Reset => None,
+        GapEnd::Handshake { again } => again.map(|before| before.frame),
+        GapEnd::Data | GapEnd::Fin | GapEnd::Reset => None,
     };
     let flight = held.into_iter().flat_map(|(first, last)| [first, last]);
     let mut packets: Vec<u64> = [Some(gap.from.frame), Some(gap.to.frame), earlier, acks, own, repaired]
