@@ -41,12 +41,15 @@ impl Filter {
 
     /// Returns whether a connection of a capture that began at `started` is selected.
     pub fn wants(&self, flow: &FlowReport, started: Time) -> bool {
-        let name = format!("{} {}", flow.client, flow.server);
+        let is_named = || {
+            let name = format!("{} {}", flow.client, flow.server);
+            self.flows.iter().any(|part| name.contains(part.as_str()))
+        };
         let has_cause = flow.counts.iter().any(|count| self.causes.contains(&count.cause));
         let is_late = flow.started + flow.elapsed >= self.from(started);
         is_late
             && (flow.is_whole || !self.is_whole)
-            && (self.flows.is_empty() || self.flows.iter().any(|part| name.contains(part.as_str())))
+            && (self.flows.is_empty() || is_named())
             && (self.causes.is_empty() || has_cause)
     }
 

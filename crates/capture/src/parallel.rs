@@ -22,6 +22,7 @@ use std::thread::{Scope, ScopedJoinHandle, scope};
 use diagnose::{Diagnosis, FlowReport, Options, shard_of};
 use trace::capture::batch::FrameBatch;
 use trace::capture::clock::Verdict;
+use trace::capture::peek::PeekedSegment;
 use trace::capture::{Frame, Reader, Unreadable, tunnel};
 use wire::Time;
 use wire::packet::Packet;
@@ -234,10 +235,7 @@ impl<'a, 'scope> Division<'a, 'scope> {
     fn assign(&mut self, work: &Work, index: usize, at: Time) -> Option<Assignment> {
         let frame = work.frame(index, at)?;
         self.reading.counts(&frame);
-        let packet =
-            frame.ip().and_then(|ip| Packet::read(ip).ok()).map(|packet| tunnel::innermost(packet).0);
-        let shard = packet.map_or(0, |packet| shard_of(packet.source, packet.destination, SHARDS));
-        let is_for_all = packet.is_some_and(|packet| Diagnosis::is_for_all(&packet));
+        let (shard, is_for_all) = frame.ip().and_then(shard_and_scope).unwrap_or_default();
         Some(Assignment { index, at, shard, is_for_all })
     }
 
@@ -276,6 +274,16 @@ impl<'a, 'scope> Division<'a, 'scope> {
         let shards: Vec<Shard> = shards.into_iter().map(|(_, shard)| shard).collect();
         self.reading.finish_with(&shards)
     }
+}
+
+/// Returns the shard that handles an IP packet, and whether every shard needs it; `None` if it cannot be read. Its shard
+/// parses it, too: a plain TCP packet is not parsed here.
+fn shard_and_scope(ip: &[u8]) -> Option<(usize, bool)> {
+    if let Some(PeekedSegment { source, destination, flags }) = PeekedSegment::read(ip) {
+        return Some((shard_of(source, destination, SHARDS), Diagnosis::is_segment_for_all(flags)));
+    }
+    let (packet, _) = tunnel::innermost(Packet::read(ip).ok()?);
+    Some((shard_of(packet.source, packet.destination, SHARDS), Diagnosis::is_for_all(&packet)))
 }
 
 /// Shards, and the thread that owns them.

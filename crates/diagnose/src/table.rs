@@ -191,13 +191,15 @@ impl Diagnosis {
     /// Returns whether every diagnosis of a capture needs the packet.
     pub fn is_for_all(packet: &Packet<'_>) -> bool {
         match packet.transport {
-            Transport::Tcp(tcp) => {
-                let has = |flags| tcp.flags.contains(flags);
-                has(Flags::SYN | Flags::ACK) || has(Flags::FIN) || has(Flags::RST)
-            }
+            Transport::Tcp(tcp) => Self::is_segment_for_all(tcp.flags),
             Transport::Other { .. } => true,
             Transport::Udp(_) | Transport::Fragment => false,
         }
+    }
+
+    /// Returns whether every diagnosis of a capture needs a TCP segment with these flags.
+    pub fn is_segment_for_all(flags: Flags) -> bool {
+        flags.contains(Flags::SYN | Flags::ACK) || flags.intersects(Flags::FIN | Flags::RST)
     }
 
     /// Returns the number of connections that are followed now.
@@ -290,9 +292,9 @@ impl Diagnosis {
 
     /// Returns the report of a finished connection, if there is one.
     pub fn poll(&mut self) -> Option<FlowReport> {
-        let tick = self.tick.coarse();
         self.finished.pop_front().or_else(|| self.dialogues.poll()).or_else(|| {
             let (_, _, slot) = self.left.pop()?;
+            let tick = self.tick.coarse();
             self.flows.remove_at(slot).map(|flow| flow.finish(tick, &self.hosts))
         })
     }

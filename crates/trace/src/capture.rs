@@ -9,6 +9,7 @@
 //! | `pcapng` | blocks, sections, interfaces |
 //! | [`link`] | the link-layer headers before the IP header |
 //! | [`tunnel`] | the packet within tunnels |
+//! | [`peek`] | the hosts and flags of a plain TCP packet |
 //! | [`clock`] | packets with an implausible time |
 //!
 //! It neither decompresses nor opens files: the caller passes a `Read`. All input is untrusted: lengths are checked
@@ -21,6 +22,7 @@ mod input;
 pub mod link;
 mod pcap;
 mod pcapng;
+pub mod peek;
 pub mod tunnel;
 
 use std::fmt;
