@@ -150,7 +150,7 @@ impl Capture {
     /// Returns the account of all connections together. Connections reported by a DHTTP dialogue are counted only
     /// there.
     pub fn account(&self) -> Account {
-        let mut all = self.left_out;
+        let mut all = self.left_out.clone();
         let flows = self.flows.iter().filter(|flow| !flow.is_within_dialogue);
         flows.for_each(|flow| all.merge(&flow.account));
         all

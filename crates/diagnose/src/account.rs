@@ -58,55 +58,60 @@ impl Share {
 const STALLS: usize = Cause::ALL.len();
 
 /// Time by share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
-    shares: [Duration; STALLS + 5],
-}
-
-impl Default for Account {
-    fn default() -> Self {
-        Self { shares: [Duration::ZERO; STALLS + 5] }
-    }
+    /// The shares that are not empty, in the order of [`Share::all`]: most connections have few, and there are many
+    /// connections.
+    shares: Vec<(Share, Duration)>,
 }
 
 impl Account {
     /// Adds `time` to `share`.
     pub(crate) fn add(&mut self, share: Share, time: Duration) {
-        self.shares[share.place()] += time;
+        if time == Duration::ZERO {
+            return;
+        }
+        match self.shares.iter_mut().find(|(other, _)| *other == share) {
+            Some((_, sum)) => *sum += time,
+            None => {
+                let place = self.shares.partition_point(|(other, _)| other.place() < share.place());
+                self.shares.insert(place, (share, time));
+            }
+        }
     }
 
     /// Moves `time` from the share `from` to the share `to`.
     pub(crate) fn transfer(&mut self, from: Share, to: Share, time: Duration) {
         let moved = time.min(self.of(from));
-        self.shares[from.place()] = self.of(from) - moved;
+        self.shares.iter_mut().filter(|(share, _)| *share == from).for_each(|(_, sum)| *sum = *sum - moved);
+        self.shares.retain(|(_, sum)| *sum > Duration::ZERO);
         self.add(to, moved);
     }
 
     /// Returns the time under `share`.
     pub fn of(&self, share: Share) -> Duration {
-        self.shares[share.place()]
+        self.iter().find(|(other, _)| *other == share).map(|(_, time)| time).unwrap_or_default()
     }
 
     /// Returns the total time.
     pub fn total(&self) -> Duration {
-        self.shares.into_iter().sum()
+        self.iter().map(|(_, time)| time).sum()
     }
 
     /// Iterates over the shares that are not empty, in the order of [`Share::all`].
     pub fn iter(&self) -> impl Iterator<Item = (Share, Duration)> {
-        Share::all().map(|share| (share, self.of(share))).filter(|(_, time)| *time > Duration::ZERO)
+        self.shares.iter().copied()
     }
 
     /// Returns the time added since `earlier`.
     pub(crate) fn since(&self, earlier: &Self) -> Self {
-        let mut shares = self.shares;
-        shares.iter_mut().zip(earlier.shares).for_each(|(share, before)| *share = *share - before);
-        Self { shares }
+        let added = self.iter().map(|(share, time)| (share, time - earlier.of(share)));
+        Self { shares: added.filter(|(_, time)| *time > Duration::ZERO).collect() }
     }
 
     /// Adds the times of `other`.
     pub fn merge(&mut self, other: &Self) {
-        self.shares.iter_mut().zip(other.shares).for_each(|(share, more)| *share += more);
+        other.iter().for_each(|(share, time)| self.add(share, time));
     }
 }
 

@@ -93,7 +93,7 @@ pub(crate) struct Flow {
     handshake: Handshake,
     oddities: Oddities,
     /// The connection before it, if a finding is due once this one is set up and used like that one.
-    follows: Option<PreviousConnection>,
+    follows: Option<Box<PreviousConnection>>,
     /// Whether a DHTTP server opened it.
     is_within_dialogue: bool,
     /// Waits that the open window of the previous connection would have spared.
@@ -116,8 +116,8 @@ pub(crate) struct Flow {
     has_pushed: bool,
     turns: Turns,
     /// An MTU that a router reported, and a reset in the middle of a transfer.
-    small_mtu: Option<SmallMtu>,
-    cut: Option<MidTransferReset>,
+    small_mtu: Option<Box<SmallMtu>>,
+    cut: Option<Box<MidTransferReset>>,
     /// Reasons for unknown time.
     doubts: Doubts,
 }
@@ -187,7 +187,7 @@ impl Flow {
 
     /// Marks that the client had just closed another connection to the same server.
     pub(crate) fn follows(&mut self, follows: PreviousConnection) {
-        self.follows = Some(follows);
+        self.follows = Some(Box::new(follows));
     }
 
     /// Marks it as opened by a DHTTP server for its responses.
@@ -536,7 +536,7 @@ impl Flow {
     /// Size of the server's window, here or on the previous connection that might have been reused. A window that was
     /// filled opens to twice its size as its acknowledgements arrive.
     pub(crate) fn window(&self) -> u64 {
-        let before = self.follows.map_or(0, |follows| follows.window);
+        let before = self.follows.as_ref().map_or(0, |follows| follows.window);
         before.max(2 * u64::from(self.ends.server.sender.largest_flight))
     }
 

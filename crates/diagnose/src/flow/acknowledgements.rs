@@ -92,9 +92,9 @@ impl Flow {
         let since = self.last.at;
         let end = self.ends.of_mut(segment.from);
         if let Some(stamp) = segment.options.stamp
-            && end.suspect.is_none_or(|suspect| suspect.start != start)
+            && end.suspect.as_ref().is_none_or(|suspect| suspect.start != start)
         {
-            end.suspect = Some(Suspect { start, stop, stamp: stamp.value, since });
+            end.suspect = Some(Box::new(Suspect { start, stop, stamp: stamp.value, since }));
         }
     }
 

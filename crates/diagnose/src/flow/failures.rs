@@ -149,7 +149,7 @@ impl Flow {
         };
         let RepeatedRetransmission { first, times, length, shorter, .. } = *stuck;
         let Some((small, small_length)) = shorter else { return };
-        let reported = self.small_mtu.filter(|mtu| mtu.from == from);
+        let reported = self.small_mtu.as_ref().filter(|mtu| mtu.from == from);
         if (times >= TOO_LARGE || reported.is_some()) && self.is_largest(from, length) {
             let evidence = format!(
                 "the {} sent {length} bytes (packet {}) {times} times in vain; in segments of {small_length} bytes (packet {}) \
@@ -175,7 +175,7 @@ impl Flow {
 
     /// Records that a router reported a packet of `from` as larger than its link's MTU.
     pub(super) fn exceeds_mtu(&mut self, from: Side, mark: Mark, mtu: u32, reporter: IpAddr) {
-        self.small_mtu.get_or_insert(SmallMtu { mark, mtu, reporter, from });
+        self.small_mtu.get_or_insert_with(|| Box::new(SmallMtu { mark, mtu, reporter, from }));
     }
 
     /// Handles a reset in the middle of a transfer; called before it ends the connection.
@@ -220,13 +220,14 @@ impl Flow {
             .sent
             .front()
             .map_or(self.last, |sent| Mark { at: sent.at, frame: sent.frame });
-        self.cut =
-            Some(MidTransferReset { by: from, of: cut, severity, since, reset: Mark { at, frame }, what });
+        let reset = Mark { at, frame };
+        self.cut = Some(Box::new(MidTransferReset { by: from, of: cut, severity, since, reset, what }));
     }
 
     /// Reports the reset, unless its sender had retransmitted its data in vain, or it left requests without a response.
     fn settle_cut(&mut self) {
-        let Some(MidTransferReset { by, of, severity, since, reset, what }) = self.cut.take() else { return };
+        let Some(cut) = self.cut.take() else { return };
+        let MidTransferReset { by, of, severity, since, reset, what } = *cut;
         if self.findings.times(Cause::ResetLostData) > 0 || self.findings.times(Cause::PeerVanished) > 0 {
             return;
         }
@@ -313,7 +314,8 @@ impl Flow {
 
     /// Reports an MTU that a router announced, if there is no other evidence.
     fn settle_reported_mtu(&mut self) {
-        let Some(SmallMtu { mark, mtu, reporter, from }) = self.small_mtu.take() else { return };
+        let Some(small_mtu) = self.small_mtu.take() else { return };
+        let SmallMtu { mark, mtu, reporter, from } = *small_mtu;
         let within = Mark { at: mark.at.min(self.last_at).max(self.started.at), frame: mark.frame };
         if self.findings.times(Cause::PathMtu) > 0 {
             return;

@@ -147,16 +147,16 @@ impl Flow {
             self.ends.of_mut(gap.side).spared = Some(Box::new(causes::opening::SparedWaits::at(gap)));
         }
         let was_open =
-            |follows: PreviousConnection| gap.side == Side::Server && gap.flight.bytes < follows.window;
-        if cause == Cause::SlowStart && self.follows.is_some_and(was_open) {
+            |follows: &PreviousConnection| gap.side == Side::Server && gap.flight.bytes < follows.window;
+        if cause == Cause::SlowStart && self.follows.as_deref().is_some_and(was_open) {
             self.reopened += gap.idle();
         }
         if cause == Cause::SlowStart && causes::send_buffer_limited::may_be(gap) {
             self.hold(gap, Some(ruling));
             return;
         }
-        let is_same = |held: &HeldGap| gap.awaited().is_some() && gap.is_level(held.gap.flight.bytes);
-        if !self.ends.of(gap.side).held.iter().all(is_same) {
+        let is_same = |held: &Gap| gap.awaited().is_some() && gap.is_level(held.flight.bytes);
+        if !self.ends.of(gap.side).held.iter().map(|held| &held.gap).all(is_same) {
             self.release(gap.side);
         }
         self.find(gap, cause, &ruling);
@@ -193,12 +193,13 @@ impl Flow {
         }
         let held = &mut self.ends.of_mut(gap.side).held;
         held.reserve_exact(1);
-        held.push(HeldGap { gap: gap.clone(), ruling });
+        held.push(Box::new(HeldGap { gap: gap.clone(), ruling }));
     }
 
     /// Releases the held gaps: each counts as what it appeared to be.
     pub(super) fn release(&mut self, side: Side) {
-        for HeldGap { gap, ruling } in std::mem::take(&mut self.ends.of_mut(side).held) {
+        for held in std::mem::take(&mut self.ends.of_mut(side).held) {
+            let HeldGap { gap, ruling } = *held;
             if let Some(ruling) = ruling {
                 self.find(&gap, Cause::SlowStart, &ruling);
             }
@@ -207,13 +208,13 @@ impl Flow {
 
     /// Claims the held gaps of the plateau at which the sender has now stopped, and returns the time saved on them.
     fn claim(&mut self, gap: &Gap, ruling: &Ruling) -> Duration {
-        let (held, others): (Vec<HeldGap>, Vec<HeldGap>) =
-            std::mem::take(&mut self.ends.of_mut(gap.side).held)
-                .into_iter()
-                .partition(|held| gap.is_level(held.gap.flight.bytes));
+        let (held, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.ends.of_mut(gap.side).held)
+            .into_iter()
+            .partition(|held| gap.is_level(held.gap.flight.bytes));
         self.ends.of_mut(gap.side).held = others;
         let mut claimed = Duration::ZERO;
-        for HeldGap { gap: earlier, ruling: looked_like } in held {
+        for held in held {
+            let HeldGap { gap: earlier, ruling: looked_like } = *held;
             let share = looked_like.map_or(Share::Unknown, |ruling| ruling.share);
             self.account.transfer(share, ruling.share, earlier.duration());
             if share == Share::Unknown {
@@ -311,7 +312,7 @@ impl Flow {
     /// Reports a connection whose requests the previous connection could have carried.
     pub(super) fn was_opened_needlessly(&mut self) {
         let (Some(PreviousConnection { packet, window: _, closing }), Some(opened)) =
-            (self.follows, self.handshake.opened)
+            (self.follows.as_deref().copied(), self.handshake.opened)
         else {
             return;
         };

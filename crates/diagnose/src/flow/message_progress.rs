@@ -54,7 +54,10 @@ impl Flow {
             }
             (None, Some(_) | None) => return,
         };
-        *counted = Some(Box::new(now));
+        match counted {
+            Some(before) => **before = now,
+            None => *counted = Some(Box::new(now)),
+        }
     }
 
     /// Settles a finished message: counts savings not counted yet, and retracts those of waits that it did not have.

@@ -25,7 +25,8 @@ pub(super) struct EndState {
     /// Savings counted for it by a wider initial window.
     pub(super) spared: Option<Box<SparedWaits>>,
     /// Gaps that may be the beginning of a plateau.
-    pub(super) held: Vec<HeldGap>,
+    #[expect(clippy::vec_box, reason = "a gap is large, and most senders have none or one")]
+    pub(super) held: Vec<Box<HeldGap>>,
     /// The cause of the loss being repaired, and the end position of the repair.
     pub(super) recovery: Option<(Cause, u64)>,
     /// When its peer's last acknowledgement of new data passed, if it has sent nothing since.
@@ -63,7 +64,7 @@ pub(super) struct EndState {
     /// Data that it retransmits repeatedly.
     pub(super) stuck: Option<Box<RepeatedRetransmission>>,
     /// A retransmission that may prove spurious.
-    pub(super) suspect: Option<Suspect>,
+    pub(super) suspect: Option<Box<Suspect>>,
 }
 
 /// State updated by each packet of one side, and by the gap since the last event.
