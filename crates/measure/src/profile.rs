@@ -4,8 +4,8 @@
 //! back, so that nothing is measured on a kernel that silently differs. Names are those of ip-sysctl.rst,
 //! ip-route(8) and tcp(7).
 //!
-//! Not an implementation of TCP. Where Linux cannot behave as in 1996, the link in front of it does:
-//! 4.4BSD's 200 ms heartbeat of ACKs, and a window that counts acknowledgements.
+//! Not an implementation of TCP. The link in front of Linux imitates what Linux cannot do as in
+//! 1996: 4.4BSD's 200 ms heartbeat of ACKs, and a window that counts acknowledgements.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -283,7 +283,7 @@ fn paper_figure_3_the_first_object_comes_in_flights_of_two_three_three_and_six()
         return;
     }
     // A tick of the 200 ms heartbeat inside the 60 ms that matter acknowledges a single segment, and changes
-    // what follows; its phase comes from the seed, and most seeds have none there.
+    // the rest. Its phase comes from the seed, and most seeds have none there.
     let base = scenario(Protocol::Http10KeepAlive, "period");
     let observed: Vec<_> =
         (1..=6).map(|seed| flights(&Scenario { runs: 1, seed: Seed::new(seed), ..base.clone() })).collect();

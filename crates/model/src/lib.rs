@@ -1,8 +1,8 @@
 //! Stage 2a, the formulas: a scenario in, a prediction out, in microseconds.
 //!
-//! The closed forms of `papers/heidemann-model`, equation by equation, and of DHTTP in the same terms. A
-//! [`scenario::Scenario`] flows in; a [`Prediction`] flows out: the elapsed time, its round trips, its stalls, and
-//! the assumptions of the formulas that the scenario breaks. Read in this order:
+//! The closed forms of `papers/heidemann-model`, equation by equation, and of DHTTP in the same terms. The input
+//! is a [`scenario::Scenario`], the output a [`Prediction`]: elapsed time, round trips, stalls, and the formulas'
+//! assumptions that the scenario breaks. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |

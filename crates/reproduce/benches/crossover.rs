@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The results are in `studies/crossover`; `reproduce roundtrip/crossover` draws them and computes a part again. Not a
-//! benchmark of this host: in simulated runs only the network takes time, and it is virtual; in measured runs the hosts'
+//! benchmark of this host: in simulated runs only the network takes time, and it is virtual. In measured runs the hosts'
 //! time is small compared with the emulated round trip.
 
 use std::collections::BTreeMap;

@@ -68,7 +68,7 @@ pub fn heidemann_figure_3() -> String {
     .draw()
 }
 
-/// Both panels, one below the other; ours as the client sees it, from the first printed request (the first or the second)
+/// Both panels, one below the other. Ours is the client's view, from the first printed request (the first or the second)
 /// until a little after the last printed line. Time counts from the SYN.
 fn both(title: &str, subtitle: &str, printed: Panel, ours: Panel, source: &str) -> String {
     let opens = printed.packets.iter().any(|packet| packet.flags.contains(Flags::SYN));

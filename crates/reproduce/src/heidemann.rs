@@ -42,10 +42,10 @@ pub fn decimal_kilobits(cell: &Cell) -> ReproducedValue {
     Ok((cell.column.name == "bw").then(|| Path::from(&modem).rate.bits_per_second_f64() / MEGABIT))
 }
 
-/// A quantity that no table prints: `limit/large-cluster`, the overhead of HTTP over TCP where only round trips count;
-/// `gain/modem`, the gain of caching for the small cluster; `bytes/small-page`, a page's size; `old-ardp/flight` and
-/// `old-ardp/second-flight`, packets of 1250 bytes that its server sends at once, and before the acknowledgement of
-/// any of them.
+/// A quantity that no table prints. `limit/large-cluster`: the overhead of HTTP over TCP where only round trips count.
+/// `gain/modem`: the gain of caching for the small cluster. `bytes/small-page`: a page's size. `old-ardp/flight`,
+/// `old-ardp/second-flight`: packets of 1250 bytes that its server sends at once, and before the first
+/// acknowledgement.
 ///
 /// # Errors
 /// The name, if it is unknown.

@@ -28,7 +28,7 @@ use super::published::Cell;
 type ReproducedValue = Result<Option<f64>, String>;
 
 // Host times, once for everything here. Figure 2 has "client_think_time: 0.650ms". From the request to the response's
-// header section are 2.175 ms, of which the path takes 0.5; from the header section to the first write 1.626, of which the
+// header section are 2.175 ms, of which the path takes 0.5. From there to the first write are 1.626 ms, of which the
 // longer segment takes 1.1. The cost of a connection is not printed, and no trace has it between a SYN and the first
 // response. So it is attributed to the client, an interpreted program that opens a socket. Its size follows from Table 1's
 // first row, with three connections.
@@ -129,8 +129,8 @@ pub fn figure_4(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     Ok(value(&matched(&table("p-http/figure-4"), &fetched.records), cell))
 }
 
-/// A quantity that no table prints: `ignored/together`, the objects that a client loses which ignores data in the segment
-/// of the headers; `ignored/apart`, the same where the server flushes the headers.
+/// A quantity that no table prints. `ignored/together`: the objects lost by a client that ignores data in the segment of
+/// the headers. `ignored/apart`: the same where the server flushes the headers.
 ///
 /// # Errors
 /// The name, if it is unknown.

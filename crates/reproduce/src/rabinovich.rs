@@ -1,9 +1,8 @@
 //! Ours for the DHTTP paper. Claims of `papers/dhttp#section-vi-a` about its log are counted from other logs, which
-//! therefore are not the paper's; claims about packets are simulated.
-//! The paper's log, three months of AT&T's EasyWWW, is not available, and its figures have no numbers in print: the
-//! data has the claims of the text. A synthetic day needs no file. The environment variable `ROUNDTRIP_LOGS` names the
-//! directory of the other logs, without which these are not testable. "Oldest" is read in two ways: the least recently used
-//! connection, and the first created one. Read in this order:
+//! therefore are not the paper's; claims about packets are simulated. The paper's log, three months of AT&T's EasyWWW, is
+//! not available. Its figures have no printed numbers: the data has the claims of the text. A synthetic day needs no file.
+//! The environment variable `ROUNDTRIP_LOGS` names the directory of the other logs, without which these are not testable.
+//! "Oldest" is read in two ways: the least recently used connection, and the first created one. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -46,9 +45,9 @@ pub fn shares(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
     })
 }
 
-/// Relative reduction of the maximum of simultaneous connections, at 15 s with three connections per client; and over
-/// the whole range of time-outs the minimum ratio of HTTP's maximum and total to DHTTP's, and the ratio of the totals'
-/// ratio at the shortest time-out to that at the longest.
+/// Relative reduction of the maximum of simultaneous connections, at 15 s with three connections per client. Over all
+/// time-outs: the minimum ratio of HTTP's maximum and total to DHTTP's. Of the totals' ratio: its value at the
+/// shortest time-out over that at the longest.
 pub fn figure_6(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
     our_value(cell, measured, |counts, threshold| match cell.column.name.as_str() {
         "reduction" | "first-created" => {
@@ -75,8 +74,8 @@ pub fn figure_8(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
 }
 
 /// Minimum ratio of HTTP's connections to DHTTP's over every time-out, of the maximum of simultaneous ones or of the total.
-/// `low-end` is the ratio of totals at the shortest time-out over that at the longest; `high-end` the difference of maxima at
-/// the longest over that at the shortest.
+/// `low-end` is the ratio of totals at the shortest time-out over that at the longest. `high-end` is the difference of maxima
+/// at the longest over that at the shortest.
 fn whole_range(counts: &Counts, threshold: Bytes, limit: usize, column: &str) -> Option<f64> {
     let [http, dhttp] = [HTTP, threshold].map(|threshold| {
         let line = stream(counts, threshold)?.lines.iter().find(|line| line.limit == limit)?;
@@ -115,7 +114,7 @@ fn total_drop(counts: &Counts, timeout_s: u64) -> Option<f64> {
     Some(total(3)? / total(1)?)
 }
 
-/// Gain in bytes with one connection per client as a share of that with three, at 1 s; or the ratio of the added gains,
+/// Gain in bytes with one connection per client as a share of that with three, at 1 s. Or the ratio of the added gains,
 /// three to one, at 60 s.
 pub fn figure_9(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
     let is_long = cell.column.name == "long";
@@ -165,10 +164,10 @@ fn opened(stream: &Stream, limit: usize, timeout_s: u64) -> Option<&TimeoutCount
     line.opened.iter().find(|opened| opened.timeout == Duration::from_secs(timeout_s))
 }
 
-/// A quantity that no figure prints: `peak/http/3/15` and `total/http/3/15` of the synthetic day, with three connections per
-/// client and 15 s; `request-overhead` and `response-overhead` of a message, in bytes; `download/dhttp/3`, the bits per
-/// second that a download gets beside the users of three hosts, and for users alone `latency` and `throughput`;
-/// `lan/throughput/prefork/15`, that of a thousand users in a LAN whose idle connections are closed after 15 s.
+/// A quantity that no figure prints. `peak/http/3/15`, `total/http/3/15`: of the synthetic day, with three connections per
+/// client and 15 s. `request-overhead`, `response-overhead`: of a message, in bytes. `download/dhttp/3`: bits per second of
+/// a download beside the users of three hosts; for users alone, `latency` and `throughput`. `lan/throughput/prefork/15`: of
+/// a thousand users in a LAN whose idle connections are closed after 15 s.
 ///
 /// # Errors
 /// The name, if it is unknown, and the reason why the log could not be counted.

@@ -1,9 +1,9 @@
 //! Plots per second of `roundtrip diagnose --svg`: `cargo bench -p roundtrip --bench plots`.
 //!
 //! A capture of a thousand connections, each with forty stalls; the program reads it with and without drawing. The
-//! bench prints plots per second of the difference, which is the drawing's time, and of the whole, from the capture's
-//! first byte to the last plot's name in its directory, in elapsed time and in CPU time; and the peak memory of the
-//! whole. It prints medians and asserts nothing.
+//! bench prints plots per second of the difference, which is the drawing's time. It prints the same of the whole,
+//! from the capture's first byte to the last plot's name in its directory. Both are in elapsed and CPU time, with the
+//! peak memory of the whole. It prints medians and asserts nothing.
 
 use std::io::Write;
 use std::process::{Command, Stdio};

@@ -1,4 +1,4 @@
-//! Parts of `roundtrip serve`, `gateway`, `cache`, `nat` and `get` outside the crate `dhttp`: settings, signals,
+//! Parts of `roundtrip serve`, `gateway`, `cache`, `nat` and `get` outside the crate `dhttp`. Settings, signals,
 //! Prometheus metrics, logging on standard error, and the store of servers known to speak DHTTP.
 //!
 //! Not the server: that is the crate `dhttp`.

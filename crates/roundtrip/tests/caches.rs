@@ -10,7 +10,7 @@ use std::thread;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");
 
-/// A server at 127.0.0.1 that responds to resent requests only, as behind a cache that lets those pass; the cache is at
+/// A server at 127.0.0.1 that responds to resent requests only, as behind a cache that lets those pass. The cache is at
 /// 127.0.0.2 and responds to every first one.
 fn server_and_cache() -> SocketAddr {
     let server = UdpSocket::bind("127.0.0.1:0").unwrap();

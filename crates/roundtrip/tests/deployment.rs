@@ -1,9 +1,9 @@
 //! Stepwise deployment in a network that knows only HTTP: every kind of client with every kind of server, over an
 //! emulated link (`papers/dhttp#section-iv-e`).
 //!
-//! The right bytes in each cell, and the number of round trips without earlier state: none needs more than HTTP, unless
-//! the client wrongly believes that the server speaks DHTTP, or has no token for a large response. Not a timing: a cell's
-//! time is counted in whole round trips of 200 ms.
+//! The right bytes in each cell, and the number of round trips without earlier state. None needs more than HTTP, except
+//! where the client wrongly believes that the server speaks DHTTP, or has no token for a large response. Not a timing: a
+//! cell's time is counted in whole round trips of 200 ms.
 
 mod hosts;
 

@@ -2,8 +2,8 @@
 //! are read again.
 //!
 //! The reference is the specification (W3C Web Performance working group, HAR 1.2, August 2012): the mandatory fields
-//! with their types; the optional ones; and no others that do not begin with an underscore. Measurements are skipped,
-//! with a message, where the system has no laboratory.
+//! with their types, and the optional ones. All others begin with an underscore. Measurements are skipped, with a
+//! message, where the system has no laboratory.
 
 use std::fs;
 use std::path::{Path, PathBuf};

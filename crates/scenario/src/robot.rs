@@ -39,8 +39,8 @@ impl Requests {
     }
 }
 
-/// Parses `512`: the first 512 bytes of every object are requested before the rest of any; `512/together`:
-/// they are requested with the rest, and only their arrival is reported.
+/// Parses `512`: the first 512 bytes of every object are requested before the rest of any. With
+/// `512/together` they are requested with the rest, and only their arrival is reported.
 ///
 /// # Errors
 /// Another text, or a size outside 1 byte to 1 MiB.

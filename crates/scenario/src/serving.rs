@@ -1,8 +1,8 @@
 //! Objects that a scenario serves, and those that its client knows: the same for every engine that runs
 //! programs.
 //!
-//! Of a page with real contents the client knows the document and discovers the rest in it; of a page of
-//! which only sizes are known it knows everything.
+//! Of a page with real contents the client knows the document and discovers the rest in it. Of a page
+//! with sizes only it knows everything.
 
 use std::collections::BTreeSet;
 
@@ -163,8 +163,8 @@ impl Serving {
     }
 }
 
-/// Objects of the page that have changed since the client cached them: the scenario's share of all, rounded, and at
-/// least one of a share above zero; chosen by the seed. Empty on a first visit.
+/// Objects of the page that have changed since the client cached them, chosen by the seed: the scenario's share of
+/// all, rounded, and at least one if it is above zero. Empty on a first visit.
 pub fn changed_objects(scenario: &Scenario) -> BTreeSet<usize> {
     let share = scenario.programs.server_changed.unwrap_or(Probability::NEVER);
     let objects = match scenario.visit {

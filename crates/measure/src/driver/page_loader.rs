@@ -1,7 +1,7 @@
 //! The client that speaks DHTTP: the robot over datagrams, and over connections that the server opens.
 //!
-//! The time a page took runs from just before the first datagram (or, where a request goes over plain HTTP, `connect`)
-//! to just after the `read` of the last byte. When the page is complete the program ends, and with it the
+//! The time of a page begins just before the first datagram, or the first `connect` of a request over plain HTTP. It
+//! ends just after the `read` of the last byte. When the page is complete the program ends, and with it the
 //! connections that the server would keep alive.
 //!
 //! Production use is for the crate `dhttp`. This client is pinned, adds no time of its own, and resembles

@@ -134,9 +134,9 @@ const PROCESSES: usize = 200;
 const MAX_CONNECTIONS: usize = 328;
 /// "Up to 1000 user equivalents on 5 machines."
 const LAN_MACHINES: usize = 5;
-/// Times of a server whose bottleneck is "the bottleneck process in Apache that must handle all the incoming connections":
-/// the least whole number of milliseconds at which Apache is faster with 1 s than with a connection for each response, as in
-/// Figure 10. "DHTTP servers do not have a bottleneck process that accepts all TCP connections".
+/// Times of a server with "the bottleneck process in Apache that must handle all the incoming connections". It is the least
+/// whole number of milliseconds at which, as in Figure 10, Apache is faster with 1 s than with a connection for each
+/// response. "DHTTP servers do not have a bottleneck process that accepts all TCP connections".
 const SLOW: ServerTimes = ServerTimes {
     connection: Duration::from_millis(4),
     opening: Duration::ZERO,

@@ -1,5 +1,5 @@
-//! Figure 14 of `papers/dhttp#section-vi-b`: DHTTP, TCP Fast Open (T/TCP's successor) and HTTP/3 with 0-RTT, which
-//! send the request in the first packet; and the cost of encryption.
+//! Figure 14 of `papers/dhttp#section-vi-b`, and the cost of encryption. DHTTP, TCP Fast Open (T/TCP's successor)
+//! and HTTP/3 with 0-RTT send the request in the first packet.
 //!
 //! Not the servers (`server_benchmark`). Users close early, which the paper found best for TCP, and are returning clients of
 //! every server. A claim is judged at the maximum number of users; the figure has all.

@@ -136,8 +136,8 @@ impl Formula {
     }
 }
 
-/// Time lost in slow start until the reply has been sent, wherever the formula ends it, in milliseconds; and the part
-/// of it saved by odd segments that were waiting.
+/// Time lost in slow start until the reply has been sent, wherever the formula ends it, in milliseconds. And the part
+/// of it that odd waiting segments saved.
 fn stalls_to_the_end(start: &SlowStart, path: &Path, reply: Bytes) -> (f64, f64) {
     // The receiver waits for the second of a pair, under either bound for BSD.
     const PAIR: u64 = 2;

@@ -245,8 +245,8 @@ fn judge(policy: usize, think: usize, column: &str, costs: &Compared) -> (Verdic
     };
     if policy == DECAYED {
         let is_expected = match (think, column) {
-            // As many timeouts as halve any window of that time to its minimum: the initial window of two segments (RFC
-            // 2861, section 3.1), where a restart leaves one.
+            // Enough timeouts to halve any window of that time to its minimum: two segments (RFC 2861, section 3.1). A
+            // restart leaves one.
             (LONG, "burst") => ours <= restarted + 1.0,
             (LONG, _) => is_near(restarted),
             (_, "page") => kept < ours && ours < restarted,

@@ -1,6 +1,6 @@
-//! Ours for the note's results on its document and its images: deflate's effect on the document, and the effect of the
-//! tags' case (`papers/w3c#compression`); the sizes of the images (`papers/w3c#microscape`) and of their other formats
-//! (`papers/w3c#content`), and the size of a word that replaces its image (the same). Whole pages: [`super::techniques`].
+//! Ours for the note's results on its document: the effects of deflate and of the tags' case (`papers/w3c#compression`).
+//! And on its images: their sizes (`papers/w3c#microscape`), those in other formats, and the size of a word that replaces
+//! its image (`papers/w3c#content`). Whole pages: [`super::techniques`].
 //!
 //! Not the note's files: Microscape is generated with the published sizes, and its drawings so that they take the
 //! note's bytes as PNG and MNG. Everything else is a result.
@@ -53,9 +53,9 @@ pub fn images(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     })
 }
 
-/// A quantity that no table prints: `default-over-best`, deflate's default size over that of its best level;
-/// `css-saved`, bytes that style sheets save, without requests; `symbols`, images that became characters;
-/// `images-replaced`, images that style sheets replace, and `bytes-replaced`, their bytes; `gamma`, bytes of gamma for
+/// A quantity that no table prints. `default-over-best`: deflate's default size over that of its best level.
+/// `css-saved`: bytes that style sheets save, without requests. `symbols`: images that became characters.
+/// `images-replaced`, `bytes-replaced`: images that style sheets replace, and their bytes. `gamma`: bytes of gamma for
 /// each image.
 ///
 /// # Errors

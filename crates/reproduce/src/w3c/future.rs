@@ -1,5 +1,5 @@
-//! Ours for the note's future work: the bytes that change from one request to the next, the time until a page can be laid
-//! out, dictionaries and other algorithms of compression, and the CPU time of compression on the fly.
+//! Ours for the note's future work: bytes that change from one request to the next; the time until a page can be laid
+//! out; compression by dictionaries and other algorithms, and its CPU time.
 //!
 //! The note gives estimates or hopes; here each is computed on Microscape. Only compression on the fly is measured.
 
@@ -83,9 +83,9 @@ fn messages(mut bytes: &[u8]) -> Vec<Vec<u8>> {
     messages
 }
 
-/// Bytes of messages in a compact form: the first as it is; of each line of another, the bytes that differ from the same
-/// line before, with one byte for the line and one for the length of the common beginning if it differs; of equal lines,
-/// one byte for all.
+/// Bytes of messages in a compact form. The first is as it is. Of each line of another, only the bytes that differ from
+/// the same line before count. A byte for the line and one for the length of the common beginning are added. Equal lines
+/// take one byte together.
 fn compact_bytes(messages: &[Vec<u8>]) -> usize {
     let lines = |message: &[u8]| -> Vec<Vec<u8>> {
         message.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect()

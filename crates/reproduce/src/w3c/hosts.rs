@@ -37,9 +37,9 @@ pub enum ClientLocation {
 pub const REQUEST: Bytes = Bytes::new(190);
 
 impl Software {
-    /// Sizes of responses' header sections: bytes of Tables 4 and 5 without the page and requests of 190 bytes, for each of 43
-    /// responses: of HTTP/1.0 in revalidation (61,117 and 60,605 with the document), of HTTP/1.1 in the first visit
-    /// (191,843 and 189,023) and in revalidation (17,694 and 14,009).
+    /// Sizes of responses' header sections: bytes of Tables 4 and 5 without the page and requests of 190 bytes, divided by 43.
+    /// HTTP/1.0 in revalidation: 61,117 and 60,605 with the document. HTTP/1.1 in the first visit: 191,843 and 189,023; in
+    /// revalidation: 17,694 and 14,009.
     pub fn heads(self, is_http10: bool) -> HeadSizes {
         let (object, unchanged) = match (self, is_http10) {
             (Self::Jigsaw, true) => (231, 221),
@@ -59,9 +59,9 @@ impl Software {
         ServerTimes { connection: Duration::ZERO, opening: Duration::ZERO, request, write: Duration::ZERO }
     }
 
-    /// Times of its client: before each write of requests, fitted to the seconds of unpipelined revalidation on the
-    /// LAN, for each server; for each kilobyte, to those of Apache's unpipelined first visit; for each connection, to
-    /// those of Apache's revalidation by HTTP/1.0.
+    /// Times of its client, fitted on the LAN. Before each write of requests: to unpipelined revalidation, for each
+    /// server. For each kilobyte: to Apache's unpipelined first visit. For each connection: to Apache's revalidation
+    /// by HTTP/1.0.
     pub const fn client_times(self) -> BrowserTimes {
         let request = match self {
             Self::Jigsaw => Duration::from_micros(7_700),
@@ -106,8 +106,8 @@ impl ClientLocation {
         let mut stacks = Stacks { client: named(client), server: named("solaris-2.5") };
         stacks.client.nagle = false;
         stacks.server.nagle = false;
-        // "Working around the TCP problems we uncovered": Solaris 2.5 retransmitted too early (Sun's bug 1233827), and
-        // the fix of May 1996 was `tcp_rexmit_interval_min` and `_initial` of 3 s.
+        // "Working around the TCP problems we uncovered": Solaris 2.5 retransmitted too early (Sun's bug 1233827). The
+        // fix of May 1996 was `tcp_rexmit_interval_min` and `_initial` of 3 s.
         stacks.server.packets.rto.initial = SOLARIS_FIXED_RTO;
         stacks.server.packets.rto.least = SOLARIS_FIXED_RTO;
         // Of NT's first retransmission timeouts only the initial value is published, 3 s. The bytes of Tables 8 and 9
@@ -136,8 +136,8 @@ pub struct Stacks {
 
 /// "28.8k modem line".
 pub const LINE: Rate = Rate::from_bits_per_second(28_800).expect("above zero");
-/// It corrects errors and does not compress: the times of Tables 8 and 9 and of the note's compression test are those
-/// of their bytes at 28.8 kbit/s. 67 packets of 42 kB take 12.5 s there, and took 12.2 s.
+/// It corrects errors and does not compress: at 28.8 kbit/s the bytes take the times of Tables 8 and 9 and of the
+/// note's compression test. 67 packets of 42 kB take 12.5 s there, and took 12.2 s.
 pub const MODEM: modem::Config = modem::Config { dictionary: None, port: None, compresses_headers: false };
 
 /// Apache's buffer (`papers/p-http#section-2-3`); nothing suggests that Jigsaw's was another.

@@ -1,8 +1,9 @@
-//! Hypotheses about what the note does not state, each switched on alone, and every cell that differs from print with the
-//! hypotheses under which it would agree (`papers/w3c/hypotheses.md`).
+//! Hypotheses about what the note does not state, each switched on alone. For every cell that differs from print: those
+//! under which it would agree (`papers/w3c/hypotheses.md`).
 //!
-//! A hypothesis may be chosen by the tables of one server, and is then judged by those of the other: as a whole, and in each
-//! cell by the same cell of the other server. It survives if more cells of both agree with it than without it. Nothing here changes a verdict: the tables' own set-up is in [`super::hosts`].
+//! A hypothesis chosen by the tables of one server is judged by those of the other: as a whole, and each cell by the same cell.
+//! It survives if more cells of both agree with it than without it. Nothing here changes a verdict: the tables' own set-up is
+//! in [`super::hosts`].
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -1,8 +1,8 @@
 //! Ours for Table 3: the robot and Jigsaw before they were tuned (`papers/w3c#table-3`).
 //!
-//! Six connections, HEAD for everything but the document with every protocol, Nagle's algorithm on, and an output
-//! buffer that is sent when it is full or after a second and is never flushed. Nothing is fitted to it: host times are
-//! those of Table 4.
+//! Six connections, and HEAD for everything but the document with every protocol. Nagle's algorithm is on; the output
+//! buffer is sent when it is full or after a second, and never flushed. Nothing is fitted to it: host times are those
+//! of Table 4.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;

@@ -1,7 +1,7 @@
 //! The whole page in the note's forms: deflate, style sheets, PNG and MNG, and all of them, fetched by the robot.
 //!
-//! Each form is made of real files ([`super::content`]) and fetched packet by packet, so that a request less is saved as
-//! well as the bytes of an image.
+//! Each form is made of real files ([`super::content`]) and fetched packet by packet: an image saves its request as well
+//! as its bytes.
 
 use std::sync::{Arc, LazyLock};
 
@@ -47,8 +47,8 @@ fn page(is_styled: bool, is_converted: bool, is_deflated: bool) -> RealPage {
     microscape::real(left.map(object).collect(), is_deflated)
 }
 
-/// `FORM/bytes`, bytes of a first visit from Apache over the LAN, pipelined; `FORM/bandwidth`, the same with the headers of
-/// TCP and IP; `FORM/seconds`, its seconds over the modem; `FORM/requests`, its objects.
+/// `FORM/bytes`: bytes of a first visit from Apache over the LAN, pipelined. `FORM/bandwidth`: the same with the headers of
+/// TCP and IP. `FORM/seconds`: its seconds over the modem. `FORM/requests`: its objects.
 ///
 /// # Errors
 /// The name, if it is unknown, or the simulator's refusal.

@@ -97,8 +97,8 @@ pub fn text_of_number<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Stri
     u64::deserialize(value).map(|number| Some(number.to_string()))
 }
 
-/// Implements [`Layer`] for a struct of flags. `keys` are those of the file; of `one_of`, a flag excludes the file's keys;
-/// `lists` are the file's values, then the flags'; `parts` are layers themselves; `own` are flags that no file sets.
+/// Implements [`Layer`] for a struct of flags. `keys` are those of the file. Of `one_of`, a flag excludes the file's keys.
+/// `lists` are the file's values, then the flags'. `parts` are layers themselves, `own` flags that no file sets.
 macro_rules! layer {
     (
         $flags:ident {

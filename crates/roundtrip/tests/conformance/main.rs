@@ -5,11 +5,11 @@
 //! source and documented in `crates/simulate`, never tuned.
 //!
 //! Without the test harness, so that a non-root user may enter a user namespace first. As a test it runs a sample, in
-//! half a minute, and judges only the segments: times are shown, and depend on other load on the machine. `cargo test
-//! --release -p roundtrip --test conformance -- all [FILE.csv]` runs everything and writes the results, as stored in
-//! `studies/simulator-against-kernel`; `-- trace N` shows both captures of one scenario, packet by packet; `-- stacks
-//! FILE.csv [NETWORK|microscape ...]` compares the stacks over networks and protocols. Not a benchmark, and nothing
-//! about other systems than Linux.
+//! half a minute, and judges only the segments: times are shown, and depend on other load on the machine.
+//! `cargo test --release -p roundtrip --test conformance -- all [FILE.csv]` runs everything and writes the results,
+//! as stored in `studies/simulator-against-kernel`. `-- trace N` shows both captures of one scenario, packet by
+//! packet. `-- stacks FILE.csv [NETWORK|microscape ...]` compares the stacks over networks and protocols. Not a
+//! benchmark, and nothing about other systems than Linux.
 
 mod cases;
 mod outcome;

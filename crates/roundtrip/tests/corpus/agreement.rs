@@ -1,5 +1,5 @@
-//! Consistency of captures of one run at the client, at the server and mid-path: a time that is attributed to a cause in one
-//! capture has the same cause in the others, a less specific one, or none; never another fault.
+//! Consistency of captures of one run at the client, at the server and mid-path. A time with a cause in one capture has the
+//! same cause in the others, a less specific one, or none; never another fault.
 
 use diagnose::{Cause, Finding, Severity};
 use simulate::world::Record;

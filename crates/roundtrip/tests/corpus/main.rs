@@ -2,15 +2,15 @@
 //! (`simulate::stalls`), independently of the rules that are judged here.
 //!
 //! As a test it judges a sample. `cargo test --release -p roundtrip --test corpus -- all FILE.csv` judges every capture
-//! and writes the table in `studies/diagnosis`; `-- pairs` shows confusions of causes in the first half, the only one
-//! by which rules may be improved, `-- mistakes` each of its mistakes, `-- case N` (and a place: `client`) one of the
-//! cases, `-- accounts` the accounts of all time, `-- savings FILE.csv` the savings of the proposed fixes, and `-- places`
-//! contradictions between captures at both ends and mid-path. The second half is the reported one.
+//! and writes the table in `studies/diagnosis`. `-- pairs` shows confusions of causes in the first half, the only one by
+//! which rules may be improved, and `-- mistakes` each of its mistakes. `-- case N` (and a place: `client`) shows one of
+//! the cases, `-- accounts` the accounts of all time. `-- savings FILE.csv` judges the savings of the proposed fixes,
+//! `-- places` contradictions between captures at both ends and mid-path. The second half is the reported one.
 //!
-//! The same for real kernels (`kernel`), as root: `-- kernel keep FOLDER` runs 1,632 visits in a laboratory and stores
-//! captures and true causes, `-- kernel judge FOLDER FILE.csv` judges those, `-- kernel case N` shows one, `-- kernel
-//! savings first keep FOLDER` runs some with their fault and without (`second`, `third`: others; and only the named
-//! families), `-- kernel savings first judge FOLDER FILE.csv` compares predicted and real savings.
+//! The same for real kernels (`kernel`), as root. `-- kernel keep FOLDER` runs 1,632 visits in a laboratory and stores
+//! captures and true causes. `-- kernel judge FOLDER FILE.csv` judges those, `-- kernel case N` shows one.
+//! `-- kernel savings first keep FOLDER` runs some with their fault and without (`second`, `third`: others; and only
+//! the named families). `-- kernel savings first judge FOLDER FILE.csv` compares predicted and real savings.
 
 mod agreement;
 mod cases;
@@ -77,8 +77,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Minimum percentage of pauses over real kernels that must be named right at the ends: lower, because other load on
-/// the test's host causes pauses of its own.
+/// Minimum percentage of pauses over real kernels that must be named right at the ends. It is lower, because other
+/// load on the test's host causes pauses.
 const MIN_KERNEL_PERCENT: usize = 80;
 
 fn the_kernels_sample_is_good_enough(available: Result<(), String>) -> Result<(), String> {

@@ -1,5 +1,5 @@
-//! TCP Fast Open in the reverse direction: a server's connection to a known client carries the first bytes in its SYN,
-//! so that a small response arrives after one round trip, without an open connection (RFC 7413).
+//! TCP Fast Open in the reverse direction (RFC 7413): a server's connection to a known client carries the first bytes
+//! in its SYN. A small response then arrives after one round trip, without an open connection.
 //!
 //! Round trips are shown, not judged: the kernel's state of the connection is.
 

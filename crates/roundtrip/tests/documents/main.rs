@@ -18,9 +18,7 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 /// Whether a command is run here, by these rules:
 ///
 /// - it is a whole command, in a block;
-/// - its verb computes and writes files in its own directory only: `predict`, `simulate`, `list`, `man`, `completions`,
-///   `site microscape` (that of SURGE is large), `load plan`; `compare` with engines other than `measure`; `reproduce` of one
-///   table of the model's paper without `--measure`; `diagnose` of a file;
+/// - its verb computes, and writes files in its own directory only (`site surge` is large, and does not count);
 /// - each file that it reads was written by an earlier command of the document, or is in `scenarios/`.
 fn may_run(documented: &Documented, directory: &Path) -> bool {
     let Documented { place: _, words, is_whole } = documented;

@@ -87,8 +87,8 @@ fn everything() -> String {
     HEADING.to_owned() + &lines.into_values().collect::<String>()
 }
 
-/// For each stack, protocol and loss rate, the geometric means over networks and pages of the ratios of the median, the
-/// mean and the 99th percentile to the median without loss.
+/// Ratios of the median, the mean and the 99th percentile to the median without loss: geometric means over networks and
+/// pages, for each stack, protocol and loss rate.
 fn summary(text: &str) -> String {
     let mut logarithms: BTreeMap<[&str; 3], Vec<[f64; 3]>> = BTreeMap::new();
     let mut without = f64::NAN;

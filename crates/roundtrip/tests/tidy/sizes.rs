@@ -1,5 +1,5 @@
-//! A ratchet on sizes: a file of more than [`FILE`] lines of production code, or a crate of more than [`CRATE`] lines with
-//! its unit tests, is listed with its length, and may only shrink. Files are split by purpose; the limit only triggers a review.
+//! A ratchet on sizes. Files of more than [`FILE`] lines of production code, and crates of more than [`CRATE`] lines with unit
+//! tests, are listed with their length, and may only shrink. Files are split by purpose; the limit only triggers a review.
 
 use std::collections::BTreeMap;
 

@@ -72,8 +72,8 @@ impl Entry {
         }
     }
 
-    /// Size of the body as transferred: as the browser reports it, or headers and body less the headers, or
-    /// the decoded size less the bytes that decoding added.
+    /// Size of the body as transferred, as the browser reports it. Otherwise headers and body less the
+    /// headers, or the decoded size less the bytes that decoding added.
     pub(super) fn on_wire(&self) -> u64 {
         self.transferred.unwrap_or(0)
     }

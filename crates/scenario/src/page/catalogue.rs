@@ -119,9 +119,9 @@ const LARGE_CLUSTER: [u64; 11] = {
 
 /// 42 kB of HTML and 41 images of 125 kB together.
 ///
-/// The images' own sizes were never published. These match the published total, smallest (70 B), largest (40 KB),
-/// size classes (19 below 1 KB, 7 of 1-2 KB, 6 of 2-3 KB, the rest above) and the animations' 24,988 bytes. Large
-/// ones are spread among small ones.
+/// The images' own sizes were never published. These match the published total, smallest (70 B), largest (40 KB)
+/// and the animations' 24,988 bytes. They match the size classes, too: 19 below 1 KB, 7 of 1-2 KB, 6 of 2-3 KB,
+/// the rest above. Large ones are spread among small ones.
 const W3C_PAGE: [u64; 42] = [
     42 * KB,
     70,

@@ -1,11 +1,11 @@
 //! Microscape: the page that the W3C note composed from the home pages of Netscape and Microsoft
 //! (`papers/w3c#microscape`), as far as it was published.
 //!
-//! Published are: the HTML's 42 KB, 11 KB after deflate; 40 images of 103,299 bytes together and 2
-//! animations of 24,988; 19 images below 1 KB, 7 of 1-2 KB, 6 of 2-3 KB and the rest larger; the smallest, 70
-//! B, and the largest, 40 KB. The images' own sizes and contents were not: here large ones are spread among
-//! small ones. W3C's page on the same images (CSS/microscape.html, 1997) counts 23 that style sheets replace, of
-//! 15,157 bytes together: words, spacers and button bars. Here 23 of 14,852 bytes show such.
+//! Published are the HTML's 42 KB, 11 KB after deflate; 40 images of 103,299 bytes together and 2 animations of
+//! 24,988. Of the images 19 are below 1 KB, 7 of 1-2 KB, 6 of 2-3 KB and the rest larger; the smallest has 70 B,
+//! the largest 40 KB. The images' own sizes and contents were not: here large ones are spread among small ones.
+//! W3C's page on the same images (CSS/microscape.html, 1997) counts 23 that style sheets replace, of 15,157
+//! bytes together: words, spacers and button bars. Here 23 of 14,852 bytes show such.
 
 use wire::Seed;
 

@@ -1,7 +1,7 @@
 //! Throughput of congestion control under loss, compared with theory.
 //!
-//! Mathis, Semke, Mahdavi and Ott (1997): with independent loss p, a sender that halves its window at each loss and
-//! opens it by a segment each round trip sends sqrt(3/2) / sqrt(p) segments each round trip.
+//! Mathis, Semke, Mahdavi and Ott (1997): a sender halves its window at each loss and opens it by a segment each
+//! round trip. With independent loss p it sends sqrt(3/2) / sqrt(p) segments each round trip.
 
 use simulate::world::*;
 use tcp::config::*;

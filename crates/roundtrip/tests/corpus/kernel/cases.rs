@@ -1,6 +1,6 @@
-//! The runs over real kernels: families that each provoke a cause, over round trips, rates, windows, congestion
-//! controls, with SACK and without, with segmentation by the host and by its card. Findings and true causes are in
-//! other modules.
+//! The runs over real kernels: families that each provoke a cause. They vary round trips, rates, windows,
+//! congestion control, SACK, and segmentation by the host or by its card. Findings and true causes are in other
+//! modules.
 
 use wire::link::{Config, Loss};
 use wire::{Duration, Probability, Rate};

@@ -1,8 +1,8 @@
 //! Two hosts with Ethernet cards, two routers, and the emulated link between these.
 //!
-//! `client` c0 - c1 `router` TUN = link = TUN `router` s1 - s0 `server`: c0 and s0 are ends of veth pairs, which leave
-//! segmentation to the card (TSO, GSO) and merge segments (GRO), or not, as `ethtool -K` configures them. A TUN device
-//! always gets segmented packets.
+//! `client` c0 - c1 `router` TUN = link = TUN `router` s1 - s0 `server`. c0 and s0 are ends of veth pairs: as
+//! `ethtool -K` configures them, they leave segmentation to the card (TSO, GSO) and merge segments (GRO), or not. A
+//! TUN device always gets segmented packets.
 
 use testbed::card::Offload;
 use testbed::emulator::{Options, Running};

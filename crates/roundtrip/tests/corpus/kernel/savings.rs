@@ -35,7 +35,7 @@ impl Part {
         }
     }
 
-    /// Two of each twelve cases that have a fix. The first part always has an old Reno and a new CUBIC; the others have each
+    /// Two of each twelve cases that have a fix. The first part always has an old Reno and a new CUBIC. The others have each
     /// congestion control, window and offload in turn, over other paths, response sizes and losses.
     pub(crate) fn of(self, cases: Vec<Case>) -> Vec<(usize, Case)> {
         let numbered = with_fix(cases.into_iter().enumerate().collect());

@@ -1,10 +1,10 @@
 //! True pauses of a run with their causes, derived from the programs' logs, the packets on the link, and the sender's
 //! TCP_INFO. The rules of `diagnose` have no part in it.
 //!
-//! While a server has a response to send, its kernel reports the reason of a pause: it is limited by the receiver's
-//! window or by its own buffer (the clocks `tcpi_rwnd_limited` and `tcpi_sndbuf_limited` run), it repairs a loss
-//! (`tcpi_ca_state`), everything is sent while its program cannot write more, the data in flight fills its congestion
-//! window, or it holds back a partial segment though the windows allow it, which is Nagle's rule. Delays of the
+//! While a server has a response to send, its kernel reports the reason of a pause. It is limited by the receiver's
+//! window or by its own buffer (the clocks `tcpi_rwnd_limited` and `tcpi_sndbuf_limited` run). It repairs a loss
+//! (`tcpi_ca_state`). Everything is sent while its program cannot write more. The data in flight fills its congestion
+//! window. Or it holds back a partial segment though the windows allow it, which is Nagle's rule. Delays of the
 //! client's acknowledgements are seen on the link. Pauses without any of these reasons have no name and are not judged.
 
 use std::collections::BTreeMap;
