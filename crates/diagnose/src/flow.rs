@@ -460,8 +460,10 @@ impl Flow {
             return;
         }
         self.cuts(segment);
+        self.ends_in_vain(segment);
+        let last = self.last;
         self.close(segment, GapEnd::Reset);
-        self.loses_responses(segment);
+        self.loses_responses(segment, last);
         self.before = GapStart::Ending;
         self.is_reset = true;
     }

@@ -556,11 +556,6 @@ impl Sender {
         self.sent.back().map_or(0, |sent| sent.start) ^ self.acks.back().map_or(0, |ack| ack.to)
     }
 
-    /// Returns the first packet of its newest unacknowledged segment.
-    pub fn newest_frame(&self) -> Option<u64> {
-        self.sent.back().map(|sent| sent.frame)
-    }
-
     /// Returns the bytes in flight, as far as the sender knew.
     pub fn in_flight(&self) -> u64 {
         self.next.saturating_sub(self.known)

@@ -12,6 +12,11 @@ pub fn of_stdout() -> Terminal {
     of(&std::io::stdout())
 }
 
+/// Capabilities of standard error.
+pub fn of_stderr() -> Terminal {
+    of(&std::io::stderr())
+}
+
 /// Capabilities of standard error, and its number of lines, if it can show text that changes in place.
 pub fn interactive_stderr() -> Option<(Terminal, usize)> {
     let stream = std::io::stderr();

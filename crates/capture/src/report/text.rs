@@ -117,22 +117,26 @@ fn example(capture: &Capture, group: &Group<'_>, width: usize) -> String {
     text
 }
 
-/// Formats a line for a note.
+/// Formats a line for a note. The evidence itself states the time of a single one.
 fn seen(capture: &Capture, group: &Group<'_>) -> String {
     let (_, finding) = group.worst;
-    if group.lost == Duration::ZERO {
-        let flows = if group.connections > 1 {
-            format!(" ({} connections)", group.connections)
-        } else {
-            String::new()
-        };
-        return format!("{}{flows}", finding.evidence);
-    }
+    let is_of_connection = finding.packets.is_empty();
     let at = moment(finding.at.since(capture.started));
-    let longest = format!("{} at {at}: {}", shown(finding.lost), finding.evidence);
-    match group.times {
-        1 => longest,
-        times => format!("{} in all, {times} times; the longest {longest}", shown(group.lost)),
+    match (group.lost == Duration::ZERO, group.times) {
+        (true, _) if group.connections > 1 => {
+            format!("{} ({} connections)", finding.evidence, group.connections)
+        }
+        (true, _) => finding.evidence.clone(),
+        (false, 1) if is_of_connection => finding.evidence.clone(),
+        (false, 1) => format!("at {at}, {}", finding.evidence),
+        (false, times) => {
+            let longest = shown(finding.lost);
+            format!(
+                "{} in all, {times} times; the longest {longest} at {at}: {}",
+                shown(group.lost),
+                finding.evidence
+            )
+        }
     }
 }
 

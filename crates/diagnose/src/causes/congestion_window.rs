@@ -14,7 +14,7 @@ use wire::Duration;
 
 use super::opening;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::gap::{Gap, millis};
+use crate::gap::{Gap, counted, millis};
 use crate::ruling::{Confidence, Ruling};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
@@ -72,9 +72,9 @@ fn evidence(gap: &Gap) -> String {
         "its window has grown slowly since".to_owned()
     };
     format!(
-        "after losses the {} stopped at {} bytes in flight (packet {}) and waited {}; {before}",
+        "after losses the {} stopped at {} in flight (packet {}) and waited {}; {before}",
         gap.side,
-        gap.flight.bytes,
+        counted(gap.flight.bytes, "byte"),
         gap.flight.frames.1,
         millis(gap.duration()),
     )

@@ -12,7 +12,7 @@
 use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::gap::{Gap, millis};
+use crate::gap::{Gap, counted, millis, packets};
 use crate::ruling::{Confidence, Ruling};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
@@ -44,12 +44,11 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
 fn evidence(gap: &Gap) -> String {
     let ack = gap.trigger.map_or(0, |ack| ack.frame);
     format!(
-        "the {} had {} bytes in flight (packets {} to {}) and continued (packet {}) on an acknowledgement (packet \
+        "the {} had {} in flight ({}) and continued (packet {}) on an acknowledgement (packet \
          {ack}) that the {} delayed by {}",
         gap.side,
-        gap.flight.bytes,
-        gap.flight.frames.0,
-        gap.flight.frames.1,
+        counted(gap.flight.bytes, "byte"),
+        packets(gap.flight.frames.0, gap.flight.frames.1),
         gap.to.frame,
         gap.side.other(),
         gap.late.map(millis).unwrap_or_default(),

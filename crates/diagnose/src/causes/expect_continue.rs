@@ -61,13 +61,13 @@ fn evidence(gap: &Gap) -> String {
     let (response, body) = (gap.from.frame, gap.to.frame);
     match gap.messages.permitted {
         Some(requested) => format!(
-            "the client sent a head with Expect: 100-continue (packet {}) and kept the body back (packet {body}) until it \
-             had the server's answer (packet {response}), {} later",
+            "the client sent headers with Expect: 100-continue (packet {}) and kept the body back (packet {body}) until it \
+             had the server's response (packet {response}), {} later",
             requested.frame,
             millis(gap.to.at.since(requested.at))
         ),
         None => format!(
-            "the client sent a head with Expect: 100-continue (packet {response}), got no answer, and sent the body \
+            "the client sent headers with Expect: 100-continue (packet {response}), got no response, and sent the body \
              (packet {body}) only {} later",
             millis(gap.duration())
         ),

@@ -16,7 +16,7 @@
 use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::gap::{Gap, millis};
+use crate::gap::{Gap, counted, millis};
 use crate::ruling::{Confidence, Ruling};
 
 const FIXES: &[Fix] = &[
@@ -97,16 +97,21 @@ fn held(gap: &Gap) -> String {
     let ack = gap.trigger.map_or(0, |ack| ack.frame);
     // Minshall's variant waits for the last short segment, although full ones after it are still in flight.
     let what = if gap.in_flight == 0 {
-        format!("the {} bytes sent before (packet {}) were", gap.flight.last, gap.flight.frames.1)
+        let were = if gap.flight.last == 1 { "was" } else { "were" };
+        format!(
+            "the {} sent before (packet {}) {were}",
+            counted(gap.flight.last.into(), "byte"),
+            gap.flight.frames.1
+        )
     } else {
         "the last short segment before them was".to_owned()
     };
     format!(
-        "the {} held {} bytes (packet {}) until {what} acknowledged (packet {ack}), and sent them {}, {} after what \
-         came before",
+        "the {} held {} (packet {}) until {what} acknowledged (packet {ack}), and sent {} {}, {} after what came before",
         gap.side,
-        gap.length,
+        counted(gap.length, "byte"),
         gap.to.frame,
+        if gap.length == 1 { "it" } else { "them" },
         reaction(gap),
         millis(gap.duration()),
     )

@@ -44,10 +44,12 @@ mod tests {
         assert_eq!(script.faults(VantagePoint::Server), [(Cause::PeerVanished, 1_755)]);
         // The rule applies whether or not the sender aborts the connection.
         let lines = format!("{lines}\n5000 S rst lost");
-        assert_eq!(
-            Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Server),
-            [(Cause::PeerVanished, 4_955)]
-        );
+        let script = Script { one_way_ms: 15.0, lines: &lines };
+        assert_eq!(script.faults(VantagePoint::Server), [(Cause::PeerVanished, 4_955)]);
+        let report = script.diagnose(VantagePoint::Server);
+        let vanished = report.findings.iter().find(|finding| finding.cause == Cause::PeerVanished);
+        let evidence = &vanished.unwrap().evidence;
+        assert!(evidence.ends_with("; the server then reset the connection (packet 9)"), "{evidence}");
     }
 
     /// Found in a capture: two segments are retransmitted each time, and the second is newer than the first.

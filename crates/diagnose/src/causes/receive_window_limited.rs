@@ -12,7 +12,7 @@ use wire::Duration;
 
 use super::opening;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::gap::{Gap, millis};
+use crate::gap::{Gap, counted, millis};
 use crate::ruling::Ruling;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
@@ -50,10 +50,10 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
 
 fn evidence(gap: &Gap) -> String {
     format!(
-        "the {}'s window of {} bytes was full ({} bytes in flight, packet {}); the {} waited {} for it to move",
+        "the {}'s window of {} was full ({} in flight, packet {}); the {} waited {} for it to move",
         gap.side.other(),
-        gap.window.unwrap_or_default(),
-        gap.flight.bytes,
+        counted(gap.window.unwrap_or_default(), "byte"),
+        counted(gap.flight.bytes, "byte"),
         gap.flight.frames.1,
         gap.side,
         millis(gap.duration()),

@@ -87,4 +87,14 @@ mod tests {
         let lost = report.findings.iter().find(|finding| finding.cause == Cause::ResetLostData).unwrap();
         assert!((lost.at.since(report.started).as_millis_f64() - 60.1).abs() < 0.5, "{lost:?}");
     }
+
+    #[test]
+    fn evidence_names_the_unacknowledged_data_and_the_reset() {
+        let lines = opened(15.0, "30 C send=100\n46 S send=300\n46.1 S fin\n60 C send=100\n75.1 S rst");
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Server);
+        let lost = report.findings.iter().find(|finding| finding.cause == Cause::ResetLostData).unwrap();
+        assert_eq!(lost.packets, [7, 8]);
+        assert!(lost.evidence.contains("(packet 8) without having acknowledged"), "{}", lost.evidence);
+        assert!(lost.evidence.ends_with("the client's data (packet 7)"), "{}", lost.evidence);
+    }
 }

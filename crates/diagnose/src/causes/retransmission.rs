@@ -267,41 +267,57 @@ fn of_span(gap: &Gap) -> String {
 
 fn of_timeout(gap: &Gap) -> String {
     let Some(repair) = repair(gap) else { return String::new() };
-    let again = match repair.times {
-        0 | 1 => String::new(),
-        times => format!(", after {times} transmissions"),
-    };
     let reported = match (repair.duplicates, repair.is_sacked) {
         (0, false) => "with neither duplicate ACKs nor SACK before it".to_owned(),
         (_, true) => "after SACK had reported the gap".to_owned(),
         (count, false) => format!("after {}", counted(count.into(), "duplicate ACK")),
     };
+    let shown = if repair.was_seen { "data of" } else { "data that was missing since" };
     format!(
-        "the {} retransmitted the {} bytes of packet {} (packet {}){again}, {} later, {reported}",
+        "the {} retransmitted {shown} packet {} (packet {}, {}), {}, {reported}",
         gap.side,
-        gap.length,
         repair.earlier.frame,
         gap.to.frame,
-        millis(repair.since)
+        counted(gap.length, "byte"),
+        later(repair)
     )
+}
+
+/// Formats the time since the last transmission, which is not the one named if there were several.
+fn later(repair: &Repair) -> String {
+    let since = millis(repair.since);
+    match repair.times {
+        0 | 1 => format!("{since} later"),
+        times => format!("{since} after the last of {times} transmissions"),
+    }
 }
 
 fn of_tail(gap: &Gap) -> String {
     let Some(repair) = repair(gap) else { return String::new() };
+    if !repair.was_seen || !repair.is_last {
+        let shown = if repair.was_seen { "data of" } else { "data that was missing since" };
+        return format!(
+            "after a probe for the end of its flight the {} retransmitted {shown} packet {} (packet {}), {}",
+            gap.side,
+            repair.earlier.frame,
+            gap.to.frame,
+            later(repair)
+        );
+    }
     format!(
-        "the {} probed for the end of its flight (packet {}) by retransmitting it (packet {}) {} later",
+        "the {} probed for the end of its flight (packet {}) by retransmitting it (packet {}), {}",
         gap.side,
         repair.earlier.frame,
         gap.to.frame,
-        millis(repair.since)
+        later(repair)
     )
 }
 
 fn of_recovery(gap: &Gap) -> String {
     format!(
-        "while a loss was being repaired the {} had {} bytes in flight and sent nothing new for {} (packets {} and {})",
+        "while a loss was being repaired the {} had {} in flight and sent nothing new for {} (packets {} and {})",
         gap.side,
-        gap.flight.bytes,
+        counted(gap.flight.bytes, "byte"),
         millis(gap.duration()),
         gap.from.frame,
         gap.to.frame,
@@ -310,17 +326,18 @@ fn of_recovery(gap: &Gap) -> String {
 
 fn of_fast(gap: &Gap) -> String {
     let Some(repair) = repair(gap) else { return String::new() };
-    let reported = match repair.duplicates {
-        0 => "SACK reported the gap".to_owned(),
-        1 => "a duplicate ACK had come".to_owned(),
-        count => format!("{count} duplicate ACKs had come"),
+    let reported = match (repair.duplicates, repair.is_sacked) {
+        (0, true) => "SACK reported the gap".to_owned(),
+        (0, false) => "a loss before it was being repaired".to_owned(),
+        (1, _) => "a duplicate ACK had come".to_owned(),
+        (count, _) => format!("{count} duplicate ACKs had come"),
     };
     let shown = if repair.was_seen { "was sent before in" } else { "was missing since" };
     format!(
-        "data that {shown} packet {} was retransmitted in packet {}, {} later, when {reported}",
+        "data that {shown} packet {} was retransmitted in packet {}, {}, when {reported}",
         repair.earlier.frame,
         gap.to.frame,
-        millis(repair.since)
+        later(repair)
     )
 }
 
@@ -387,6 +404,54 @@ mod tests {
             "0 C syn\n15 S syn lost\n1000 C reopen\n1003 S reopen\n1018 C\n1018.1 C send=9\n1034 S send=9";
         let found = Script { one_way_ms: 15.0, lines }.faults(VantagePoint::Server);
         assert_eq!(found, [(Cause::RetransmissionTimeout, 988)]);
+    }
+
+    /// Returns the evidence of the faults.
+    fn evidence(lines: &str, place: VantagePoint) -> Vec<String> {
+        let report = Script { one_way_ms: 15.0, lines }.diagnose(place);
+        let faults = report.findings.into_iter().filter(|finding| finding.cause.about().is_fault);
+        faults.map(|finding| finding.evidence).collect()
+    }
+
+    #[test]
+    fn evidence_of_a_retransmitted_syn_names_the_syn_before() {
+        // The lost SYN/ACK (packet 2) is between them.
+        let lines =
+            "0 C syn\n15 S syn lost\n1000 C reopen\n1015 S reopen\n1030 C\n1031 C send=9\n1046 S send=9";
+        let found = evidence(lines, VantagePoint::Server);
+        assert!(
+            found[0].contains("its SYN (packet 1) and retransmitted it (packet 3) 1000 ms later"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn evidence_of_a_second_timeout_counts_from_the_transmission_before() {
+        let lines = opened(
+            15.0,
+            "30 C send=100 lost\n230 C seq=0 send=100 lost\n630 C seq=0 send=100\n646 S send=100\n661 C",
+        );
+        let found = evidence(&lines, VantagePoint::Client);
+        assert!(found[0].contains("data of packet 4 (packet 5, 100 bytes), 200 ms later,"), "{found:?}");
+        let again = "data of packet 4 (packet 6, 100 bytes), 400 ms after the last of 2 transmissions,";
+        assert!(found[1].contains(again), "{found:?}");
+    }
+
+    #[test]
+    fn evidence_of_data_that_was_never_captured_names_what_showed_the_hole() {
+        // The probe repeats the end of the flight (packet 6); the data repaired last was not captured before.
+        let lines = opened(
+            15.0,
+            "30 C send=100\n45 S send=1460 lost\n45.1 S send=1460 lost missed\n45.2 S send=700 lost\n110 S seq=2920 \
+             send=700\n125 C ack=0\n140.5 S seq=0 send=1460\n155.6 C ack=1460\n170.7 S seq=1460 send=1460\n186 C ack=3620",
+        );
+        let found = evidence(&lines, VantagePoint::Server);
+        assert!(
+            found[0].contains("end of its flight (packet 6) by retransmitting it (packet 7), 65 ms later"),
+            "{found:?}"
+        );
+        let last = found.last().unwrap();
+        assert!(last.contains("data that was missing since packet 6 (packet 11)"), "{found:?}");
     }
 
     /// Ten segments of which the third is lost, and the reaction to the acknowledgements.

@@ -21,7 +21,7 @@ use wire::Duration;
 
 use super::opening;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::gap::{Gap, millis};
+use crate::gap::{Gap, counted, millis};
 use crate::ruling::{Confidence, Evidence, Ruling};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
@@ -87,10 +87,10 @@ pub(crate) fn may_be(gap: &Gap) -> bool {
 
 fn unused(gap: &Gap) -> String {
     format!(
-        "the {} had {} bytes in flight (packet {}); acknowledgements of {} of these passed before it sent more, \
+        "the {} had {} in flight (packet {}); acknowledgements of {} of these passed before it sent more, \
          {} later, though each lets a congestion window go on: it had nothing more in its buffer",
         gap.side,
-        gap.flight.bytes,
+        counted(gap.flight.bytes, "byte"),
         gap.flight.frames.1,
         gap.freed,
         millis(gap.duration()),
@@ -100,10 +100,10 @@ fn unused(gap: &Gap) -> String {
 fn level(gap: &Gap) -> String {
     let window = gap.window.map_or_else(String::new, |window| format!(", below the receiver's {window}"));
     format!(
-        "again and again the {} stopped at {} bytes in flight (packet {}){window}, with nothing lost, and waited \
+        "again and again the {} stopped at {} in flight (packet {}){window}, with nothing lost, and waited \
          {} for an acknowledgement",
         gap.side,
-        gap.flight.bytes,
+        counted(gap.flight.bytes, "byte"),
         gap.flight.frames.1,
         millis(gap.duration()),
     )

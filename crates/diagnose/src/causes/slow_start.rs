@@ -7,7 +7,7 @@
 use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::gap::{Gap, counted, millis};
+use crate::gap::{Gap, counted, millis, packets};
 use crate::ruling::{Confidence, Ruling};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
@@ -47,13 +47,12 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
 fn evidence(gap: &Gap) -> String {
     let ack = gap.trigger.map_or(0, |ack| ack.frame);
     format!(
-        "the {} sent {}, {} bytes (packets {} to {}), and waited {} for an acknowledgement (packet {ack}) \
+        "the {} sent {}, {} ({}), and waited {} for an acknowledgement (packet {ack}) \
          before it sent more",
         gap.side,
         counted(gap.flight.segments, "segment"),
-        gap.flight.bytes,
-        gap.flight.frames.0,
-        gap.flight.frames.1,
+        counted(gap.flight.bytes, "byte"),
+        packets(gap.flight.frames.0, gap.flight.frames.1),
         millis(gap.duration()),
     )
 }

@@ -10,7 +10,7 @@
 use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::gap::{Gap, millis};
+use crate::gap::{Gap, counted, millis};
 use crate::ruling::{Confidence, Ruling};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
@@ -50,14 +50,14 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
 
 fn evidence(gap: &Gap) -> String {
     format!(
-        "after a pause of {} the {} stopped at {} bytes in flight (packet {}) and waited {} for an acknowledgement, \
-         though it had had {} bytes in flight before the pause",
+        "after a pause of {} the {} stopped at {} in flight (packet {}) and waited {} for an acknowledgement, \
+         though it had had {} in flight before the pause",
         millis(gap.burst.silence),
         gap.side,
-        gap.flight.bytes,
+        counted(gap.flight.bytes, "byte"),
         gap.flight.frames.1,
         millis(gap.duration()),
-        gap.burst.largest_before,
+        counted(gap.burst.largest_before, "byte"),
     )
 }
 

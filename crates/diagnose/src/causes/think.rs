@@ -267,12 +267,16 @@ fn of_server(gap: &Gap) -> String {
     let (from, to) = (gap.from.frame, gap.to.frame);
     match (gap.continues(), gap.messages.is_within) {
         (true, Some(false)) => format!(
-            "the server had ended one response (packet {from}) and began the next, which had been requested (packet \
-             {to}), {thought} later"
+            "the server had ended one response (packet {from}) and began the next (packet {to}), whose request it had, \
+             {thought} later"
         ),
         (true, Some(true) | None) => format!(
             "the server stopped in the middle of its response (packet {from}), with everything acknowledged or room in its \
              windows, and continued (packet {to}) {thought} later"
+        ),
+        (false, _) if matches!(gap.before, GapStart::Handshake(_)) => format!(
+            "the connection was open (packet {from}) and the server sent its first data (packet {to}) {thought} later, the \
+             round trip subtracted"
         ),
         (false, _) => {
             let stamps = if gap.late_arrival.is_some() { "; its timestamp (TSval) agrees" } else { "" };
@@ -469,6 +473,15 @@ mod tests {
         // With a timer of 200 ms it was the server's time.
         let delayed = "30 C send=300\n250 S\n366 S send=500\n381 C";
         assert_eq!(of_server(delayed, VantagePoint::Client), [321]);
+    }
+
+    #[test]
+    fn server_that_speaks_first_had_no_request() {
+        let lines = opened(15.0, "250 S send=100\n266 C send=100\n282 S send=100\n298 C");
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Server);
+        let first = report.findings.iter().find(|finding| finding.cause == Cause::ServerThink).unwrap();
+        assert!(first.evidence.contains("the connection was open (packet 3) and"), "{}", first.evidence);
+        assert!(first.evidence.contains("first data (packet 4) 205 ms later"), "{}", first.evidence);
     }
 
     #[test]

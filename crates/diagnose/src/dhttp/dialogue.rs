@@ -261,8 +261,7 @@ impl Dialogue {
         let from = since + crossing;
         self.find(Cause::ServerThink, Side::Server, from, mark.at, vec![sent.frame, mark.frame], || {
             format!(
-                "the server began to answer the request of packet {} with packet {}, {} later than the quickest answer would have \
-                 come",
+                "the server began its response to the request of packet {} in packet {}, {} later than the quickest would have come",
                 sent.frame,
                 mark.frame,
                 millis(mark.at.since(from))

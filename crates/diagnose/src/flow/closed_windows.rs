@@ -114,10 +114,11 @@ impl Flow {
             saving: Some(lost),
             packets: vec![since.frame, until.frame],
             evidence: format!(
-                "the {receiver} offered a window of {} (packet {}) and never opened it again, until its last packet {} \
-                 later; the {sender} probed it {times}",
+                "the {receiver} offered a window of {} (packet {}) and never opened it again, to the end of the \
+                 connection (packet {}) {} later; the {sender} probed it {times}",
                 closed.window,
                 since.frame,
+                until.frame,
                 millis(lost)
             ),
         });

@@ -12,7 +12,7 @@ use wire::packet::Flags;
 use crate::account::Share;
 use crate::cause::{Cause, Describe as _};
 use crate::finding::{Confidence, Finding, Severity};
-use crate::gap::millis;
+use crate::gap::{counted, millis, packets};
 
 use super::Flow;
 use super::state::EndState;
@@ -37,6 +37,8 @@ pub(super) struct RepeatedRetransmission {
     shorter: Option<(Mark, u64)>,
     /// Whether it is acknowledged in the capture.
     is_needless: bool,
+    /// The reset that ended it.
+    reset: Option<(Side, Mark)>,
 }
 
 /// An MTU that a router reported.
@@ -88,6 +90,7 @@ impl Flow {
                     next: 0,
                     shorter: None,
                     is_needless: false,
+                    reset: None,
                 },
             };
         let next = end.sender.next;
@@ -135,9 +138,18 @@ impl Flow {
                 next: end.sender.next,
                 shorter: None,
                 is_needless: true,
+                reset: None,
             },
         };
         end.stuck = Some(Box::new(stuck));
+    }
+
+    /// Handles a reset during repeated retransmissions.
+    pub(super) fn ends_in_vain(&mut self, segment: &Segment<'_>) {
+        let reset = (segment.from, Mark { at: segment.at, frame: segment.frame });
+        for end in [&mut self.ends.client, &mut self.ends.server] {
+            end.stuck.iter_mut().for_each(|stuck| stuck.reset = Some(reset));
+        }
     }
 
     /// Handles the acknowledgement of data of `from` up to `to`.
@@ -152,9 +164,14 @@ impl Flow {
         let reported = self.small_mtu.as_ref().filter(|mtu| mtu.from == from);
         if (times >= TOO_LARGE || reported.is_some()) && self.is_largest(from, length) {
             let evidence = format!(
-                "the {} sent {length} bytes (packet {}) {times} times in vain; in segments of {small_length} bytes (packet {}) \
-                 they arrived (packet {}), and no segment as large ever did",
-                from, first.frame, small.frame, mark.frame
+                "the {} sent {} (packet {}) {times} times in vain; in segments of {} (packet {}) they arrived (packet {}), \
+                 and no segment as large ever did",
+                from,
+                counted(length, "byte"),
+                first.frame,
+                counted(small_length, "byte"),
+                small.frame,
+                mark.frame
             );
             self.find_failure(
                 Cause::PathMtu,
@@ -269,6 +286,7 @@ impl Flow {
             silent_since,
             next,
             is_needless,
+            reset,
             ..
         } = *stuck;
         let until = Mark { at: self.last_at, frame: last.frame };
@@ -284,20 +302,26 @@ impl Flow {
             && last.at.since(silent_since.at) >= MIN_SILENCE
             && (is_silent || is_needless)
         {
+            let ended = reset.map_or_else(String::new, |(by, reset)| {
+                format!("; the {by} then reset the connection (packet {})", reset.frame)
+            });
             let evidence = if is_needless {
                 format!(
-                    "the {from} sent the same {length} bytes again and again (packets {} to {}) though their acknowledgement \
-                     passed here: what the {peer} sends does not reach it",
-                    first.frame, last.frame
+                    "the {from} sent the same {} again and again ({}) though their acknowledgement \
+                     passed here: what the {peer} sends does not reach it{ended}",
+                    counted(length, "byte"),
+                    packets(first.frame, last.frame)
                 )
             } else {
                 format!(
-                    "the {from} sent {length} bytes {in_vain} times (packets {} to {}) and received nothing more from the {peer}",
-                    silent_since.frame, last.frame
+                    "the {from} sent {} {in_vain} times ({}) and received nothing more from the {peer}{ended}",
+                    counted(length, "byte"),
+                    packets(silent_since.frame, last.frame)
                 )
             };
-            let packets = vec![silent_since.frame, last.frame];
-            self.find_failure(Cause::PeerVanished, from, silent_since, until, packets, evidence);
+            let mut shown = vec![if is_needless { first.frame } else { silent_since.frame }, last.frame];
+            shown.extend(reset.map(|(_, reset)| reset.frame));
+            self.find_failure(Cause::PeerVanished, from, silent_since, until, shown, evidence);
         } else if times >= TOO_LARGE
             && last.at.since(first.at) >= MIN_SILENCE
             && length * 10 >= own.mss.get() * 9

@@ -94,7 +94,7 @@ impl Flow {
         let is_unanswered = self.handshake.answered.is_none() && self.ends.server.sender.next == 0;
         if from == Side::Client {
             if again.is_some() && is_unanswered {
-                self.repeats_opening(self.last, mark);
+                self.repeats_opening(before.unwrap_or(self.last), mark);
             }
             self.handshake.opened = Some(mark);
         } else {

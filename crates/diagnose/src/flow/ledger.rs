@@ -338,8 +338,8 @@ impl Flow {
         });
     }
 
-    /// Handles a reset by the server while requests are pending.
-    pub(super) fn loses_responses(&mut self, segment: &Segment<'_>) {
+    /// Handles a reset by the server while requests are pending; `last` is the event before it.
+    pub(super) fn loses_responses(&mut self, segment: &Segment<'_>, last: Mark) {
         let Segment { from, at, frame, .. } = *segment;
         let unanswered = self.conversation.unanswered();
         if from != Side::Server || self.lately.client.has_ended && unanswered.unwrap_or(0) == 0 {
@@ -352,6 +352,8 @@ impl Flow {
             return;
         }
         let late = self.lately.server.has_ended && client.next > client.acknowledged + self.ends.client.alert;
+        let unread = client.sent.iter().find(|sent| sent.end > client.acknowledged);
+        let unread = unread.map_or(last, |sent| Mark { at: sent.at, frame: sent.frame });
         let evidence = match unanswered {
             Some(0) => return,
             Some(count) if self.handshake.answered.is_some() || self.ends.server.sender.is_seen => format!(
@@ -359,13 +361,13 @@ impl Flow {
                 self.conversation.requests
             ),
             None if late => format!(
-                "the client sent more (packet {}) after the server had closed its side, and the server answered with a \
-                 reset (packet {frame})",
-                client.newest_frame().unwrap_or(self.last.frame)
+                "the server closed its side, and reset the connection (packet {frame}) without having acknowledged the \
+                 client's data (packet {})",
+                unread.frame
             ),
             Some(_) | None => return,
         };
-        let since = self.conversation.first_unanswered().unwrap_or(self.last);
+        let since = self.conversation.first_unanswered().unwrap_or(unread);
         self.add(Finding {
             cause: Cause::ResetLostData,
             severity: Severity::High,

@@ -7,7 +7,7 @@ use crate::account::Share;
 use crate::cause::{Cause, Describe as _};
 use crate::doubt::Doubt;
 use crate::finding::{Confidence, Finding, Severity};
-use crate::gap::millis;
+use crate::gap::{counted, millis};
 
 use super::Flow;
 
@@ -24,8 +24,8 @@ impl Flow {
         } else if self.oddities.not_captured > 0 {
             let times = self.oddities.not_captured;
             let evidence = format!(
-                "{times} acknowledgement{} of data that is not in the capture: the capture lost packets, the network did not",
-                if times == 1 { "" } else { "s" }
+                "{} of data that is not in the capture: the capture lost packets, the network did not",
+                counted(times, "acknowledgement")
             );
             self.note(Cause::CaptureLoss, Duration::ZERO, evidence);
         }
@@ -170,10 +170,10 @@ impl Flow {
             #[expect(clippy::cast_precision_loss)]
             let rate = self.bytes.get() as f64 * 8.0 / transfer.as_secs_f64();
             let evidence = format!(
-                "{} of {} went on the transfer of {} bytes, {:.1} Mbit/s on average",
+                "{} of {} went on the transfer of {}, {:.1} Mbit/s on average",
                 millis(transfer),
                 millis(waited),
-                self.bytes.get(),
+                counted(self.bytes.get(), "byte"),
                 rate / 1e6,
             );
             self.note(Cause::BandwidthLimited, transfer, evidence);

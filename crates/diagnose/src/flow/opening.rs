@@ -9,7 +9,7 @@ use wire::{Duration, Time};
 use crate::account::Share;
 use crate::cause::Cause;
 use crate::finding::{Confidence, Finding, Severity};
-use crate::gap::{GapStart, millis};
+use crate::gap::{GapStart, millis, packets};
 use crate::report::VantagePoint;
 
 use super::Flow;
@@ -189,7 +189,7 @@ impl Flow {
             ""
         };
         let evidence = format!(
-            "{} answered the SYN (packet {}) with a reset (packet {}){alternative}{}",
+            "{} replied to the SYN (packet {}) with a reset (packet {}){alternative}{}",
             self.server,
             first.frame,
             refusal.frame,
@@ -208,7 +208,7 @@ impl Flow {
     fn find_refused_by_icmp(&mut self, opening: &Opening, first: Mark) {
         let Some((mark, Unreachable { reporter, .. })) = opening.unreachable else { return };
         let evidence = format!(
-            "{reporter} answered the SYN to {} (packet {}) with ICMP \"port unreachable\" (packet {})",
+            "{reporter} replied to the SYN to {} (packet {}) with ICMP \"port unreachable\" (packet {})",
             self.server, first.frame, mark.frame
         );
         // The message is not one of this connection's packets, with which the account ends.
@@ -226,7 +226,7 @@ impl Flow {
     fn find_time_wait(&mut self, first: Mark, challenge: Mark, until: Mark) {
         let severity = Severity::of(Cause::SynTimeWait, until.at.since(first.at));
         let evidence = format!(
-            "the SYN (packet {}) was answered by an acknowledgement of something else (packet {}): the server still had an \
+            "the reply to the SYN (packet {}) was an acknowledgement of something else (packet {}): the server still had an \
              older connection between these ports; {} later (packet {}) the new one went on",
             first.frame,
             challenge.frame,
@@ -251,7 +251,7 @@ impl Flow {
             }
             let why = if is_dropped {
                 format!(
-                    "; it had reached the server, which answered in packet {}: its listen backlog was full, or a filter on \
+                    "; it had reached the server, which replied in packet {}: its listen backlog was full, or a filter on \
                      the host dropped it",
                     answered.frame
                 )
@@ -294,16 +294,15 @@ impl Flow {
                 "on loopback nothing is lost: the listen backlog was full, or a filter on the host drops it".to_owned()
             }
             None if hosts.is_alive(self.server.ip(), since) => {
-                "the host answered on other ports: a firewall drops packets to this one".to_owned()
+                "the host replied on other ports: a firewall drops packets to this one".to_owned()
             }
             None => "nothing was heard from this host: it is down, the address is wrong, or a firewall drops packets to it".to_owned(),
         };
         let sent = if times == 1 { "was sent".to_owned() } else { format!("was sent {times} times") };
         let evidence = format!(
-            "the SYN to {} {sent} (packets {} to {}) and never answered; {why}{}",
+            "the SYN to {} {sent} ({}) and got no reply; {why}{}",
             self.server,
-            first.frame,
-            last.frame,
+            packets(first.frame, last.frame),
             self.joined()
         );
         let until = Mark { at: self.last_at, frame: last.frame };

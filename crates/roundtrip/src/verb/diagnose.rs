@@ -9,6 +9,7 @@ use capture::filter::Filter;
 use capture::live::{self, CommandExit, LiveOptions};
 use capture::report::page;
 use capture::verdict;
+use render::output::grid::wrap;
 use scenario::Network;
 use scenario::network::Links;
 use testbed::emulator::Running;
@@ -19,7 +20,7 @@ use crate::cli::{Diagnose, diagnosed_command};
 use crate::failure::Failure;
 use crate::feature::Feature;
 use crate::verb::gate;
-use crate::{file, plots};
+use crate::{file, plots, terminal};
 
 /// Returns 1 if something was found that fails by the policy, 0 if not.
 pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
@@ -53,11 +54,11 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     if let CommandNetwork::Emulated(link) = network
         && let Some(void) = link.stop()?.void()
     {
-        eprintln!("roundtrip: the emulated link missed its settings, so these times are void: {void}");
+        warn(&format!("the emulated link missed its settings, so these times are void: {void}"));
     }
     for capture in &captures {
         for note in capture.warnings.iter().chain(&capture.damage) {
-            eprintln!("roundtrip: {}: {note}", capture.name);
+            warn(&format!("{}: {note}", capture.name));
         }
     }
     if flags.runs.is_some() {
@@ -86,6 +87,11 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     Ok(gate::status(&captures, &verdict, flags))
 }
 
+/// Writes a warning to standard error, wrapped between words.
+fn warn(sentence: &str) {
+    eprint!("{}", wrap("roundtrip: ", sentence, terminal::of_stderr().prose_width()));
+}
+
 /// Network of a command.
 enum CommandNetwork {
     /// Packets are captured.
@@ -105,9 +111,7 @@ fn isolate(arguments: &Diagnose) -> Result<CommandNetwork, Failure> {
             Err(error @ capture::Error::Forbidden { .. }) => match needs_packets(arguments) {
                 Some(flag) => Err(Failure::Laboratory(format!("{error}; {flag} needs packets"))),
                 None => {
-                    eprintln!(
-                        "roundtrip: {error}; the command's sockets are watched instead, without packets"
-                    );
+                    warn(&format!("{error}; the command's sockets are watched instead, without packets"));
                     Ok(CommandNetwork::Watched)
                 }
             },
