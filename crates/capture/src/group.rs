@@ -157,4 +157,45 @@ mod tests {
         );
         assert_eq!(united(Vec::new()), Duration::ZERO);
     }
+
+    /// The stored capture of two timeouts, `count` times at the same time, from as many ports.
+    fn concurrent(count: u16) -> Capture {
+        const HEADER: usize = 24;
+        const RECORD: usize = 16;
+        let stored = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/capture/timeouts");
+        let bytes = std::fs::read(stored).unwrap();
+        let mut copy = bytes[..HEADER].to_vec();
+        let mut rest = &bytes[HEADER..];
+        while let Some(length) = rest.get(8..12) {
+            let end = RECORD + u32::from_be_bytes(length.try_into().unwrap()) as usize;
+            for number in 0..count {
+                let mut record = rest[..end].to_vec();
+                // IPv4 without options: the client's port is the source's or the destination's.
+                let [source, destination] = [RECORD + 20, RECORD + 22];
+                let is_up = record[source..destination] != 80_u16.to_be_bytes();
+                let port = if is_up { source } else { destination };
+                record[port..port + 2].copy_from_slice(&(50_000 + number).to_be_bytes());
+                copy.extend(record);
+            }
+            rest = &rest[end..];
+        }
+        let path = std::env::temp_dir().join(format!("roundtrip-concurrent-{}-{count}", std::process::id()));
+        std::fs::write(&path, copy).unwrap();
+        let capture = Capture::read(&path, &crate::filter::Filter::default(), false).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        capture
+    }
+
+    #[test]
+    fn saving_over_concurrent_connections_is_wall_clock_time() {
+        let [one, many] = [1, 20].map(concurrent);
+        let timeouts = |capture: &Capture| {
+            let groups = groups(capture).0;
+            let group = groups.iter().find(|group| group.cause == Cause::RetransmissionTimeout).unwrap();
+            (group.connections, group.lost, group.saving)
+        };
+        let ((_, lost, saving), (connections, all_lost, most_saved)) = (timeouts(&one), timeouts(&many));
+        assert_eq!((connections, all_lost), (20, lost * 20));
+        assert_eq!(most_saved, saving);
+    }
 }

@@ -367,3 +367,30 @@ fn families_of_real_captures_have_their_verdicts() {
     let (wrong, all) = wrong_verdicts(0..24);
     assert!(wrong.is_empty(), "{} of {all}:\n{}", wrong.len(), wrong.join("\n"));
 }
+
+/// Returns the units that follow the number 1 in the plural, and ranges of a single packet.
+fn misspelt(text: &str) -> Vec<String> {
+    let words: Vec<&str> = text.split(|letter: char| !letter.is_alphanumeric() && letter != '.').collect();
+    let plurals = ["bytes", "segments", "packets", "times", "requests", "transmissions", "acknowledgements"];
+    let is_wrong = |pair: &&[&str]| pair[0] == "1" && plurals.contains(&pair[1]);
+    let ranges =
+        words.windows(4).filter(|four| four[0] == "packets" && four[2] == "to" && four[1] == four[3]);
+    words.windows(2).filter(is_wrong).chain(ranges).map(|wrong| wrong.join(" ")).collect()
+}
+
+#[test]
+fn units_of_one_are_singular_in_all_evidence() {
+    assert_eq!(misspelt("sent 1 bytes (packets 5 to 5)"), ["1 bytes", "packets 5 to 5"]);
+    assert_eq!(misspelt("sent 21 bytes, 1 segment (packets 5 to 6), 0.1 times"), [""; 0]);
+    let mut texts = 0;
+    for (seed, (_, _, speak)) in (0..24).flat_map(|seed| FAMILIES.iter().map(move |family| (seed, family))) {
+        let mut dialogue = Dialogue::new(seed);
+        speak(&mut dialogue);
+        let (way, lines) = (dialogue.way, dialogue.script());
+        for finding in (Script { one_way_ms: way, lines: &lines }).diagnose(VantagePoint::Client).findings {
+            texts += 1;
+            assert_eq!(misspelt(&finding.evidence), [""; 0], "{}", finding.evidence);
+        }
+    }
+    assert!(texts > 500, "{texts}");
+}

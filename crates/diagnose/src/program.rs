@@ -53,6 +53,8 @@ impl Program {
             (_, Cause::ShortInitialSegment) => Some(&[ONE_WRITE, CORK, WINDOW]),
             (_, Cause::ResetLostData) => Some(&[LINGER, RETRY]),
             (_, Cause::ResetMidTransfer) => Some(&[ABORT, FIREWALL]),
+            (_, Cause::BandwidthLimited) => Some(&[LESS, LINK]),
+            (_, Cause::PathLatency) => Some(&[NEARER, BATCH]),
             _ => None,
         }
     }
@@ -114,6 +116,9 @@ const ABORT: Fix = Fix {
     who: Party::ReceivingApplication,
     change: "find out why it aborts: a crash, a timeout, a limit on the size or the number of messages (its log at that time)",
 };
+const LESS: Fix = server("send less: compression, fewer columns or rows, differences instead of copies");
+const LINK: Fix = Fix { who: Party::Network, change: "a faster link, or less competing traffic" };
+const NEARER: Fix = server("run it nearer to its clients (the same region, a replica)");
 const FIREWALL: Fix = Fix {
     who: Party::Network,
     change: "check firewalls, NAT and load balancers with limits on connections or idle time",
@@ -131,9 +136,11 @@ mod tests {
         for (port, cause) in PORTS.into_iter().flat_map(|port| Cause::ALL.map(|cause| (port, cause))) {
             let program = Program::of(SocketAddr::from(([10, 0, 0, 1], port)), 0);
             let fixes = program.fixes(cause).unwrap_or(cause.about().fixes);
-            // This cause applies only to HTTP.
-            let is_http = program == Program::Web || cause == Cause::ExpectContinue;
-            let is_of_web = |fix: &Fix| ["nginx", "Apache"].iter().any(|name| fix.change.contains(name));
+            // These causes apply only to HTTP and DHTTP, or to datagrams (QUIC) of the whole capture.
+            let of_http = [Cause::ExpectContinue, Cause::HeadOfLine, Cause::DatagramResend, Cause::NotTcp];
+            let is_http = program == Program::Web || of_http.contains(&cause);
+            let words = ["nginx", "Apache", "HTTP", "http", "header", "image", "CDN", "curl", "browser"];
+            let is_of_web = |fix: &Fix| words.iter().any(|word| fix.change.contains(word));
             assert!(is_http || !fixes.iter().any(is_of_web), "{port} {}", cause.name());
             assert!(!cause.about().is_fault || !fixes.is_empty());
         }

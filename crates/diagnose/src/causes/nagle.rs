@@ -100,7 +100,7 @@ fn held(gap: &Gap) -> String {
         let were = if gap.flight.last == 1 { "was" } else { "were" };
         format!(
             "the {} sent before (packet {}) {were}",
-            counted(gap.flight.last.into(), "byte"),
+            counted(gap.flight.last, "byte"),
             gap.flight.frames.1
         )
     } else {

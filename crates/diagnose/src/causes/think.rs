@@ -410,6 +410,38 @@ mod tests {
     }
 
     #[test]
+    fn close_of_an_idle_connection_responds_to_nothing() {
+        let tls = "text=\\x17\\x03\\x03\\x01\\x00hello";
+        let http2 = "hex=505249202a20485454502f322e300d0a0d0a534d0d0a0d0a000004040000000000";
+        // close_notify in TLS 1.2 and in TLS 1.3; a GOAWAY frame, plain and encrypted; a FIN alone.
+        let closes = [
+            (tls, "60045 S hex=15030300020100 fin"),
+            (tls, "60045 S hex=1703030013aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa fin"),
+            (
+                tls,
+                "60045 S hex=1703030021aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n60045.1 S \
+                   hex=1703030013aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n60045.2 S fin",
+            ),
+            (http2, "60045 S hex=0000080700000000000000000100000000 fin"),
+            (ASK, "60045 S fin"),
+        ];
+        for ((request, close), idle) in closes.into_iter().flat_map(|close| [(close, "15"), (close, "600")]) {
+            let response = if request == ASK { ANSWER } else { tls };
+            let lines = format!("30 C {request}\n45 S {response}\n60 C\n{close}\n60060.3 C fin\n60075.4 S");
+            let lines = opened(15.0, &lines.replace("\n600", &format!("\n{idle}")));
+            for place in EVERYWHERE {
+                let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(place);
+                let has_thought = report.counts.iter().any(|count| count.cause == Cause::ServerThink);
+                assert!(
+                    !has_thought && !report.is_worth_fixing(),
+                    "{lines} {place:?}: {:?}",
+                    report.findings
+                );
+            }
+        }
+    }
+
+    #[test]
     fn data_behind_a_hole_is_not_written_late() {
         let lines = "30 C send=300\n45 S send=1460\n60 C\n300 S seq=9000 send=1460\n315 C ack=1460";
         for place in EVERYWHERE {

@@ -165,13 +165,14 @@ impl Flow {
         if (times >= TOO_LARGE || reported.is_some()) && self.is_largest(from, length) {
             let evidence = format!(
                 "the {} sent {} (packet {}) {times} times in vain; in segments of {} (packet {}) they arrived (packet {}), \
-                 and no segment as large ever did",
+                 and no segment as large ever did{}",
                 from,
                 counted(length, "byte"),
                 first.frame,
                 counted(small_length, "byte"),
                 small.frame,
-                mark.frame
+                mark.frame,
+                self.reported_mtu(from)
             );
             self.find_failure(
                 Cause::PathMtu,
@@ -182,6 +183,18 @@ impl Flow {
                 evidence,
             );
         }
+    }
+
+    /// Returns what a router reported about packets of `from`.
+    fn reported_mtu(&self, from: Side) -> String {
+        let reported = self.small_mtu.as_deref().filter(|reported| reported.from == from);
+        reported.map_or_else(String::new, |SmallMtu { mark, mtu, reporter, from: _ }| {
+            let size = if mtu > 0 { format!(" of {mtu} bytes") } else { " that is smaller".to_owned() };
+            format!(
+                "; {reporter} reported an MTU{size} (ICMP \"fragmentation needed\", packet {})",
+                mark.frame
+            )
+        })
     }
 
     /// Returns whether a segment of `length` bytes is full-sized on the wire, and none as large was acknowledged.
@@ -329,8 +342,10 @@ impl Flow {
         {
             let evidence = format!(
                 "the {from} sent {length} bytes (packet {}) {times} times in vain, to the end (packet {}), though the {peer} \
-                 was heard meanwhile; no segment as large ever arrived",
-                first.frame, last.frame
+                 was heard meanwhile; no segment as large ever arrived{}",
+                first.frame,
+                last.frame,
+                self.reported_mtu(from)
             );
             self.find_failure(Cause::PathMtu, from, first, until, vec![first.frame, last.frame], evidence);
         }
@@ -338,13 +353,14 @@ impl Flow {
 
     /// Reports an MTU that a router announced, if there is no other evidence.
     fn settle_reported_mtu(&mut self) {
-        let Some(small_mtu) = self.small_mtu.take() else { return };
-        let SmallMtu { mark, mtu, reporter, from } = *small_mtu;
+        let Some((mark, from)) = self.small_mtu.as_ref().map(|small| (small.mark, small.from)) else {
+            return;
+        };
+        let reported = self.reported_mtu(from);
         let within = Mark { at: mark.at.min(self.last_at).max(self.started.at), frame: mark.frame };
         if self.findings.times(Cause::PathMtu) > 0 {
             return;
         }
-        let size = if mtu > 0 { format!(" and an MTU of {mtu} bytes") } else { String::new() };
         self.add(Finding {
             cause: Cause::PathMtu,
             severity: Severity::Low,
@@ -354,10 +370,7 @@ impl Flow {
             lost: Duration::ZERO,
             saving: None,
             packets: vec![mark.frame],
-            evidence: format!(
-                "{reporter} reported a packet of the {from} that was too big{size} (ICMP, packet {}); it went on",
-                mark.frame
-            ),
+            evidence: format!("a packet of the {from} was too big for the path, and it went on{reported}"),
         });
     }
 

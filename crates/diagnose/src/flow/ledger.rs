@@ -357,8 +357,8 @@ impl Flow {
         let evidence = match unanswered {
             Some(0) => return,
             Some(count) if self.handshake.answered.is_some() || self.ends.server.sender.is_seen => format!(
-                "the server reset the connection (packet {frame}) with {count} of {} requests not answered in full",
-                self.conversation.requests
+                "the server reset the connection (packet {frame}) with {count} of {} not answered in full",
+                counted(self.conversation.requests, "request")
             ),
             None if late => format!(
                 "the server closed its side, and reset the connection (packet {frame}) without having acknowledged the \
