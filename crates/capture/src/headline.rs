@@ -38,7 +38,7 @@ pub fn of(capture: &Capture) -> String {
         Share::Unknown => {
             let why = capture.doubts().sorted().first().map(|(doubt, _)| format!(": {}", doubt.reason()));
             format!(
-                "Nothing worth fixing was found; of {} of {} the capture does not show the cause{}.",
+                "Nothing worth fixing was found; for {} of {} the capture does not show the cause{}.",
                 shown(time),
                 shown(waited),
                 why.unwrap_or_default()

@@ -31,7 +31,7 @@ pub(crate) fn unknown(gap: &Gap) -> Option<String> {
     let may_be_several = gap.messages.unanswered.is_none() && gap.pieces > 1;
     may_be_several.then(|| {
         format!(
-            "whether several requests waited for it does not show: what the {} pieces before it ask was not captured, or \
+            "whether several requests waited for it does not show: the {} segments before it were not captured, or \
              cannot be read",
             gap.pieces
         )
@@ -70,7 +70,7 @@ mod tests {
             thought.evidence.clone()
         };
         let several = of_server("30 C send=256\n30.1 C send=256\n30.2 C send=256");
-        assert!(several.contains("does not show: what the 3 pieces"), "{several}");
+        assert!(several.contains("does not show: the 3 segments"), "{several}");
         let one = of_server("30 C send=1460\n30.1 C send=256");
         assert!(!one.contains("does not show"), "{one}");
     }

@@ -394,7 +394,7 @@ mod tests {
         let finding = report.findings.iter().find(|finding| finding.cause == Cause::RetransmissionTimeout);
         let finding = finding.expect("its timer expired");
         assert!(finding.evidence.contains("SYN/ACK (packet 2)"), "{}", finding.evidence);
-        assert!(finding.evidence.contains("1000 ms later"), "{}", finding.evidence);
+        assert!(finding.evidence.contains("1.00 s later"), "{}", finding.evidence);
     }
 
     /// Found on Linux: the SYN/ACK is lost, and both sides' timers expire within a round trip.
@@ -420,7 +420,7 @@ mod tests {
             "0 C syn\n15 S syn lost\n1000 C reopen\n1015 S reopen\n1030 C\n1031 C send=9\n1046 S send=9";
         let found = evidence(lines, VantagePoint::Server);
         assert!(
-            found[0].contains("its SYN (packet 1) and retransmitted it (packet 3) 1000 ms later"),
+            found[0].contains("its SYN (packet 1) and retransmitted it (packet 3) 1.00 s later"),
             "{found:?}"
         );
     }

@@ -247,15 +247,15 @@ fn given_up(gap: &Gap) -> Option<Ruling> {
 
 fn of_client(gap: &Gap) -> String {
     let what = match gap.before {
-        GapStart::Handshake(_) => "after the connection was open",
+        GapStart::Handshake(_) => " after the connection was open",
         GapStart::Data(Side::Client) | GapStart::Unseen(Side::Client) => {
-            "in the middle of what it was sending"
+            " in the middle of what it was sending"
         }
-        GapStart::Data(Side::Server) | GapStart::Unseen(Side::Server) => "after it had the response",
+        GapStart::Data(Side::Server) | GapStart::Unseen(Side::Server) => " after it had the response",
         GapStart::Nothing | GapStart::Ending => "",
     };
     format!(
-        "the client was free to send {what} (packet {}) and did so (packet {}) {} later",
+        "the client paused{what} (packet {}) and sent more (packet {}) {} later",
         gap.from.frame,
         gap.to.frame,
         millis(gap.duration())
