@@ -250,11 +250,6 @@ impl Findings {
         self.tallies.retain(|tally| tally.count.cause != cause);
     }
 
-    /// Returns the number of occurrences of the last tallied cause.
-    pub(crate) fn all(&self) -> u64 {
-        self.tallies.last().map_or(0, |tally| tally.count.times)
-    }
-
     /// Returns the retained findings in chronological order, and the counts.
     pub(crate) fn into_sorted(mut self) -> (Vec<Finding>, Vec<Count>) {
         self.tallies.iter().for_each(|tally| tally.tell_short_ones(&mut self.retained));

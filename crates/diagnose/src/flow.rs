@@ -70,56 +70,57 @@ pub(crate) struct Flow {
     pub(crate) last_at: Time,
     packets: u64,
     bytes: Bytes,
-    is_reset: bool,
-    keep: Keep,
-    lately: Both<ReferenceValues>,
-    /// Kind and mark of the last event (`last`), and its sender's data in flight at that time (`last_flight`).
-    before: GapStart,
     last: Mark,
     /// The last packet of either side.
     last_frame: u64,
     last_flight: u64,
+    /// Kind and mark of the last event (`last`), and its sender's data in flight at that time (`last_flight`).
+    before: GapStart,
+    keep: Keep,
+    lately: Both<ReferenceValues>,
     /// Time up to which the account reaches, and from which on time counts.
     spent: Time,
     since: Time,
-    path: Path,
-    ends: Both<EndState>,
-    conversation: Conversation<Account>,
-    findings: Findings,
-    account: Account,
     plot: Option<Box<Plot>>,
-    exchanges: Vec<ExchangeReport>,
-    pub(crate) started: Mark,
-    handshake: Handshake,
-    oddities: Oddities,
-    /// The connection before it, if a finding is due once this one is set up and used like that one.
-    follows: Option<Box<PreviousConnection>>,
-    /// Whether a DHTTP server opened it.
-    is_within_dialogue: bool,
-    /// Waits that the open window of the previous connection would have spared.
-    reopened: Duration,
-    /// The last repair's cause, and the time up to which repairs already count.
-    claimed: (Option<Cause>, Time),
-    /// Unusual events before the first SYN/ACK.
-    opening: Option<Box<Opening>>,
+    /// TLS handshake, while it is in the clear.
+    tls: Option<Box<Tls>>,
     /// Multipath TCP's options, if it has any.
     multipath: Option<Box<Multipath>>,
-    /// Whether only segments of the handshake were lost.
-    is_opening_lost: bool,
-    /// TLS handshake, while it is in the clear; whether no data was seen yet.
-    tls: Option<Box<Tls>>,
+    /// Unusual events before the first SYN/ACK.
+    opening: Option<Box<Opening>>,
+    is_reset: bool,
+    /// Whether no data was seen yet.
     is_first_data: bool,
     speaks_tls: bool,
     /// Whether the first data is a TLS record or HTTP/2's preface.
     has_turns: bool,
     /// Whether the server has sent unsolicited data.
     has_pushed: bool,
+    /// Whether a DHTTP server opened it.
+    is_within_dialogue: bool,
+    /// Whether only segments of the handshake were lost.
+    is_opening_lost: bool,
+    path: Path,
+    ends: Both<EndState>,
+    handshake: Handshake,
+    account: Account,
+    findings: Findings,
+    conversation: Conversation<Account>,
     turns: Turns,
+    /// The last repair's cause, and the time up to which repairs already count.
+    claimed: (Option<Cause>, Time),
+    /// Reasons for unknown time.
+    doubts: Doubts,
+    exchanges: Vec<ExchangeReport>,
+    pub(crate) started: Mark,
+    oddities: Oddities,
+    /// The connection before it, if a finding is due once this one is set up and used like that one.
+    follows: Option<Box<PreviousConnection>>,
+    /// Waits that the open window of the previous connection would have spared.
+    reopened: Duration,
     /// An MTU that a router reported, and a reset in the middle of a transfer.
     small_mtu: Option<Box<SmallMtu>>,
     cut: Option<Box<MidTransferReset>>,
-    /// Reasons for unknown time.
-    doubts: Doubts,
 }
 
 /// A connection right before this one that carried a single request.
@@ -231,7 +232,10 @@ impl Flow {
     /// again.
     pub(crate) fn is_watched_on(&mut self, from: Side, interface: u32) -> bool {
         let is_watched = *self.lately.of_mut(from).interface.get_or_insert(interface) == interface;
-        self.oddities.captured_twice += u64::from(!is_watched);
+        // Written only if needed: the count is in another cache line than everything else.
+        if !is_watched {
+            self.oddities.captured_twice += 1;
+        }
         is_watched
     }
 
@@ -240,18 +244,18 @@ impl Flow {
     ///
     /// Benchmark: `crates/capture/benches/packets.rs`, from 1,000 connections on.
     pub(crate) fn warm(&self, from: Side, carries: bool) {
-        let Self { ends, path, account, conversation, findings, .. } = self;
+        let Self { ends, path, conversation, handshake, turns, .. } = self;
         let of = |sender: &Sender| {
-            sender.next ^ u64::from(sender.is_sacked) ^ sender.pace.known() ^ sender.newest()
+            let times = [sender.progressed_at, sender.heard_at].map(|at| at.unwrap_or_default().as_nanos());
+            sender.next ^ times[0] ^ times[1] ^ sender.pace.known() ^ sender.newest()
         };
         let (own, peer) = (ends.of(from), ends.of(from.other()));
         let [first, last] = own.recent.edges();
         let mut all = first ^ last ^ of(&peer.sender) ^ path.round_trip_at_least().as_nanos();
-        all ^= self.last_at.as_nanos() ^ self.last.frame ^ self.last_flight;
+        all ^= self.last_at.as_nanos() ^ self.spent.as_nanos() ^ u64::from(handshake.is_done) ^ peer.edges[1];
         if carries {
-            let rounds = own.burst.rounds.count as u64;
-            all ^= of(&own.sender) ^ own.burst.start ^ rounds ^ conversation.requests ^ findings.all();
-            all ^= (account.of(Share::RoundTrip) + account.of(Share::Stall(Cause::SlowStart))).as_nanos();
+            all ^= of(&own.sender) ^ own.burst.start ^ own.burst.rounds.count as u64 ^ own.edges[1];
+            all ^= conversation.requests ^ u64::from(turns.has_server_sent);
         }
         std::hint::black_box(all);
     }

@@ -61,21 +61,21 @@ pub struct Path {
 #[derive(Clone, Copy, Debug, Default)]
 struct PathPart {
     /// The minimum time to an acknowledgement.
-    answered: Option<Duration>,
+    answered: Shortest,
     /// The minimum time from an acknowledgement to the data that it allowed. Never less than the true round trip if the
     /// sender waited for it, hence the second choice.
-    echoed: Option<Duration>,
+    echoed: Shortest,
     /// The minimum time to an acknowledgement that no receiver delays: of two full segments or more. On a slow link it
     /// exceeds the overall minimum, which was for a segment without data.
-    answered_at_once: Option<Duration>,
+    answered_at_once: Shortest,
     smoothed: Duration,
     deviation: Duration,
     /// From a SYN to its SYN/ACK, if the SYN was sent once.
-    handshake: Option<Duration>,
+    handshake: Shortest,
     /// Acknowledgements since the handshake: their number, the number within a tenth of its time, and the fastest.
     samples: u16,
     quick: u16,
-    data: Option<Duration>,
+    data: Shortest,
     /// Undelayed acknowledgements: their number, the numbers that took ten times as long as the handshake and three
     /// times as long as the fastest, and the slowest.
     at_once: u16,
@@ -88,12 +88,32 @@ struct PathPart {
     times_answered: u8,
 }
 
+/// The shortest of some times, in the memory of one; [`Duration::MAX`] before the first.
+#[derive(Clone, Copy, Debug)]
+struct Shortest(Duration);
+
+impl Default for Shortest {
+    fn default() -> Self {
+        Self(Duration::MAX)
+    }
+}
+
+impl Shortest {
+    fn saw(&mut self, time: Duration) {
+        self.0 = self.0.min(time);
+    }
+
+    fn get(self) -> Option<Duration> {
+        Some(self.0).filter(|time| *time < Duration::MAX)
+    }
+}
+
 impl Path {
     /// Records that `side` acknowledged a packet `after` it had passed.
     pub fn answered(&mut self, side: Side, after: Duration) {
         let part = self.parts.of_mut(side);
         // As RFC 6298 smooths: an eighth for the mean, a quarter for the deviation.
-        match part.answered {
+        match part.answered.get() {
             None => (part.smoothed, part.deviation) = (after, after / 2),
             Some(_) => {
                 let away = after.saturating_sub(part.smoothed) + part.smoothed.saturating_sub(after);
@@ -101,12 +121,12 @@ impl Path {
                 part.smoothed = (part.smoothed * 7 + after) / 8;
             }
         }
-        part.answered = Some(part.answered.map_or(after, |least| least.min(after)));
+        part.answered.saw(after);
         part.times_answered = part.times_answered.saturating_add(1);
-        if let Some(handshake) = part.handshake {
+        if let Some(handshake) = part.handshake.get() {
             part.samples = part.samples.saturating_add(1);
             part.quick = part.quick.saturating_add(u16::from(after * 10 <= handshake));
-            part.data = Some(part.data.map_or(after, |least| least.min(after)));
+            part.data.saw(after);
         }
     }
 
@@ -124,16 +144,16 @@ impl Path {
 
     /// Records that `side` responded to a SYN that was sent once, `after` it had passed.
     pub fn opened(&mut self, side: Side, after: Duration) {
-        self.parts.of_mut(side).handshake = Some(after);
+        self.parts.of_mut(side).handshake = Shortest(after);
     }
 
     /// Records that `side` acknowledged two full segments or more `after` they had passed.
     pub fn answered_at_once(&mut self, side: Side, after: Duration) {
         const NOTICEABLE: Duration = Duration::from_millis(50);
         let part = self.parts.of_mut(side);
-        part.answered_at_once = Some(part.answered_at_once.map_or(after, |least| least.min(after)));
-        let least = part.answered.unwrap_or(after);
-        let is_slow = part.handshake.is_some_and(|handshake| after >= handshake * 10);
+        part.answered_at_once.saw(after);
+        let least = part.answered.get().unwrap_or(after);
+        let is_slow = part.handshake.get().is_some_and(|handshake| after >= handshake * 10);
         part.at_once = part.at_once.saturating_add(1);
         part.slow = part.slow.saturating_add(u16::from(is_slow));
         if after >= least * 3 + NOTICEABLE {
@@ -145,7 +165,7 @@ impl Path {
     /// Returns whether a proxy near the capture acknowledges for `side`, or completes handshakes for it.
     pub fn proxy(&self, side: Side) -> Option<Proxy> {
         let part = self.parts.of(side);
-        let (handshake, data) = (part.handshake?, part.data?);
+        let (handshake, data) = (part.handshake.get()?, part.data.get()?);
         let is_quick = u32::from(part.quick) * 5 >= u32::from(part.samples) * 4;
         let is_near = is_quick && handshake >= FAR && part.samples >= 2;
         let is_front =
@@ -156,7 +176,9 @@ impl Path {
     /// Returns the round trip beyond a proxy that acknowledges for `side`, if all acknowledgements so far show one.
     pub fn beyond_proxy(&self, side: Side) -> Option<Duration> {
         let part = self.parts.of(side);
-        part.handshake.filter(|handshake| *handshake >= FAR && part.samples > 0 && part.quick == part.samples)
+        part.handshake
+            .get()
+            .filter(|handshake| *handshake >= FAR && part.samples > 0 && part.quick == part.samples)
     }
 
     /// Returns the standing queue in which data to `receiver` waits.
@@ -164,20 +186,20 @@ impl Path {
         const ENOUGH: u16 = 8;
         let part = self.parts.of(receiver);
         let is_standing = part.at_once >= ENOUGH && part.inflated >= part.at_once / 2;
-        let (least, worst) = (part.answered?, part.slowest);
+        let (least, worst) = (part.answered.get()?, part.slowest);
         is_standing.then_some(Queue { least, worst, samples: part.at_once, inflated: part.inflated })
     }
 
     /// Returns the time until `side` acknowledges data without delay, as far as is known.
     pub fn prompt(&self, side: Side) -> Option<Duration> {
         let part = self.parts.of(side);
-        self.to(side).map(|to| to.max(part.answered_at_once.unwrap_or_default()))
+        self.to(side).map(|to| to.max(part.answered_at_once.get().unwrap_or_default()))
     }
 
     /// Records that `side` sent data `after` an acknowledgement for it had passed.
     pub fn echoed(&mut self, side: Side, after: Duration) {
         let part = self.parts.of_mut(side);
-        part.echoed = Some(part.echoed.map_or(after, |least| least.min(after)));
+        part.echoed.saw(after);
     }
 
     /// Records that a packet of `side` passed with `hops_left` hops left.
@@ -191,12 +213,12 @@ impl Path {
     /// Returns the minimum round trip from the point of capture to `side`.
     pub fn to(&self, side: Side) -> Option<Duration> {
         let part = self.parts.of(side);
-        part.answered.or(part.echoed)
+        part.answered.get().or(part.echoed.get())
     }
 
     /// Returns the round trip between client and server.
     pub fn round_trip(&self) -> Option<Duration> {
-        Some(self.parts.client.answered? + self.parts.server.answered?)
+        Some(self.parts.client.answered.get()? + self.parts.server.answered.get()?)
     }
 
     /// Returns the known part of the round trip; an unknown part counts as zero.
@@ -227,7 +249,7 @@ impl Path {
     pub fn place(&self) -> VantagePoint {
         let Both { client, server } = &self.parts;
         let untouched = |part: &PathPart| part.hops_left.is_some_and(|hops| matches!(hops, 64 | 128 | 255));
-        let (Some(to_client), Some(to_server)) = (client.answered, server.answered) else {
+        let (Some(to_client), Some(to_server)) = (client.answered.get(), server.answered.get()) else {
             return match (untouched(client), untouched(server)) {
                 (true, false) => VantagePoint::Client,
                 (false, true) => VantagePoint::Server,

@@ -18,10 +18,11 @@ use crate::mss::Mss;
 use crate::pace::Pace;
 
 /// A sender, as shown by its captured packets and its peer's acknowledgements.
+///
+/// The order of fields is that of memory: those used together are adjacent.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub struct Sender {
-    /// Whether any of its packets was captured; from then on all its sequence numbers are known.
-    pub is_seen: bool,
     /// The next sequence number to be sent.
     pub next: u64,
     /// The highest acknowledgement that has passed.
@@ -30,8 +31,22 @@ pub struct Sender {
     pub known: u64,
     /// Edge of the window that it knew of then; `None` where windows cannot be read.
     pub edge: Option<u64>,
+    /// Position up to which it had sent when it last repaired a loss.
+    repaired: u64,
     /// The peer's window when it last passed.
     pub window: Option<u32>,
+    /// Whether any of its packets was captured; from then on all its sequence numbers are known.
+    pub is_seen: bool,
+    /// Whether it echoes the timestamps of acknowledgements without data.
+    pub echoes_bare: bool,
+    /// Whether one of them reported data behind a gap (SACK).
+    pub is_sacked: bool,
+    /// Number of consecutive duplicate ACKs that it received.
+    pub duplicates: u32,
+    /// Sent and not known to have arrived, oldest first.
+    pub sent: VecDeque<SentSegment>,
+    /// Acknowledgements that have passed but not yet reached the sender.
+    acks: VecDeque<Ack>,
     /// The largest segment it may send.
     pub mss: Mss,
     /// The largest flight overall, in bytes.
@@ -44,12 +59,16 @@ pub struct Sender {
     pub largest_arrived: u32,
     /// When it last sent something new, or repaired.
     pub sent_last: Option<Time>,
-    /// Sent and not known to have arrived, oldest first.
-    pub sent: VecDeque<SentSegment>,
+    /// When an acknowledgement of new data last passed.
+    pub progressed_at: Option<Time>,
+    /// Time at which its last received acknowledgement passed.
+    pub heard_at: Option<Time>,
     /// Number of segments in flight.
     pub on_the_way: Tally,
-    /// Acknowledgements that have passed but not yet reached the sender.
-    acks: VecDeque<Ack>,
+    /// The rate of the path's slowest link, towards its peer.
+    pub pace: Pace,
+    /// Timestamp of the last acknowledgement that it seems to have received.
+    heard_stamp: Option<u32>,
     /// Ranges that were not captured, although later data was. Most senders have none.
     #[expect(
         clippy::box_collection,
@@ -58,22 +77,6 @@ pub struct Sender {
     holes: Option<Box<Vec<Hole>>>,
     /// A byte sent into a closed window.
     probe: Option<u64>,
-    /// Whether it echoes the timestamps of acknowledgements without data.
-    pub echoes_bare: bool,
-    /// Timestamp of the last acknowledgement that it seems to have received.
-    heard_stamp: Option<u32>,
-    /// Position up to which it had sent when it last repaired a loss.
-    repaired: u64,
-    /// When an acknowledgement of new data last passed.
-    pub progressed_at: Option<Time>,
-    /// Number of consecutive duplicate ACKs that it received.
-    pub duplicates: u32,
-    /// Whether one of them reported data behind a gap (SACK).
-    pub is_sacked: bool,
-    /// Time at which its last received acknowledgement passed.
-    pub heard_at: Option<Time>,
-    /// The rate of the path's slowest link, towards its peer.
-    pub pace: Pace,
 }
 
 /// A segment in flight.

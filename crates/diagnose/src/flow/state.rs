@@ -13,58 +13,61 @@ use crate::ruling::Ruling;
 
 use super::failures::RepeatedRetransmission;
 
-/// State of one side.
+/// State of one side, in the order of memory: what every packet needs comes first.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(super) struct EndState {
     pub(super) sender: Sender,
+    /// When its peer's last acknowledgement of new data passed, if it has sent nothing since.
+    pub(super) heard_at: Option<Time>,
+    /// The closed window, if its peer ever closed it.
+    pub(super) closed: Option<Box<ZeroWindow>>,
+    /// Minimum reach of its window, before and after the last acknowledgement.
+    pub(super) edges: [u64; 2],
+    /// The windows that its peer offers.
+    pub(super) offered: OfferedWindows,
+    /// Number of short segments since its peer sent something.
+    pub(super) pieces: u16,
+    pub(super) has_lost: bool,
+    /// Whether it has sent a short segment while another was unacknowledged: Nagle's algorithm is off.
+    pub(super) sends_shorts: bool,
+    /// Whether its last packet was generated together with its last data, though it passed later.
+    pub(super) is_together: bool,
+    /// Shift of the windows that this side offers.
+    pub(super) scale: Option<u8>,
+    pub(super) scale_offer: ScaleOffer,
     /// The last packets, to recognize a second capture of one.
     pub(super) recent: RecentPackets,
-    pub(super) burst: Burst,
+    /// The window in its SYN, which is never shifted.
+    pub(super) first_window: Option<u16>,
+    /// End of its urgent data.
+    pub(super) urgent: u64,
+    /// Gaps that may be the beginning of a plateau.
+    #[expect(clippy::vec_box, reason = "a gap is large, and most senders have none or one")]
+    pub(super) held: Vec<Box<HeldGap>>,
     /// Savings counted for the burst by a wider window.
     pub(super) counted: Option<Box<CountedSavings>>,
     /// Savings counted for it by a wider initial window.
     pub(super) spared: Option<Box<SparedWaits>>,
-    /// Gaps that may be the beginning of a plateau.
-    #[expect(clippy::vec_box, reason = "a gap is large, and most senders have none or one")]
-    pub(super) held: Vec<Box<HeldGap>>,
+    pub(super) burst: Burst,
     /// The cause of the loss being repaired, and the end position of the repair.
     pub(super) recovery: Option<(Cause, u64)>,
-    /// When its peer's last acknowledgement of new data passed, if it has sent nothing since.
-    pub(super) heard_at: Option<Time>,
-    /// The windows that its peer offers.
-    pub(super) offered: OfferedWindows,
-    /// The closed window, if its peer ever closed it.
-    pub(super) closed: Option<Box<ZeroWindow>>,
-    pub(super) has_lost: bool,
-    /// Minimum reach of its window, before and after the last acknowledgement.
-    pub(super) edges: [u64; 2],
-    /// Whether it has sent a short segment while another was unacknowledged: Nagle's algorithm is off.
-    pub(super) sends_shorts: bool,
-    /// End of its urgent data.
-    pub(super) urgent: u64,
-    /// The newest timestamps sent to it: with data, and overall.
-    pub(super) data_stamp: Option<u32>,
-    pub(super) newest_stamp: Option<u32>,
-    /// Whether its last packet was generated together with its last data, though it passed later.
-    pub(super) is_together: bool,
-    /// Its timestamp clock, and the delay of its last packet beyond what the path needs.
-    pub(super) clock: Clock,
+    /// Delay of its last packet beyond what the path needs, by that clock.
     pub(super) late: Option<Duration>,
-    /// Bytes of the TLS alert that it sent last, after its peer had closed: a close, not a loss.
-    pub(super) alert: u64,
-    /// Number of short segments since its peer sent something.
-    pub(super) pieces: u16,
-    /// Shift of the windows that this side offers.
-    pub(super) scale: Option<u8>,
-    pub(super) scale_offer: ScaleOffer,
-    /// The window in its SYN, which is never shifted.
-    pub(super) first_window: Option<u16>,
-    /// The sequence number of its SYN.
-    pub(super) first_number: Option<u32>,
-    /// Data that it retransmits repeatedly.
-    pub(super) stuck: Option<Box<RepeatedRetransmission>>,
+    /// The newest timestamp sent to it.
+    pub(super) newest_stamp: Option<u32>,
+    /// The same, with data.
+    pub(super) data_stamp: Option<u32>,
     /// A retransmission that may prove spurious.
     pub(super) suspect: Option<Box<Suspect>>,
+    /// Data that it retransmits repeatedly.
+    pub(super) stuck: Option<Box<RepeatedRetransmission>>,
+    /// Its timestamp clock.
+    pub(super) clock: Clock,
+    /// Bytes of the TLS alert that it sent last, after its peer had closed: a close, not a loss.
+    pub(super) alert: u64,
+    /// The sequence number of its SYN.
+    pub(super) first_number: Option<u32>,
 }
 
 /// State updated by each packet of one side, and by the gap since the last event.
