@@ -119,17 +119,21 @@ impl Work {
             shard.diagnosis.share(&self.open, *number);
         }
         for Assignment { index, at, shard: owner, is_for_all } in self.packets.iter().copied() {
+            // Every shard has seen the same times.
+            let need_times = shards.first().is_some_and(|(_, shard)| shard.diagnosis.needs_times());
             for (number, shard) in &mut *shards {
-                if owner != *number && !is_for_all {
-                    shard.diagnosis.pass_time(at);
-                } else if let Some(frame) = self.frame(index, at) {
-                    match owner == *number {
+                let is_own = owner == *number;
+                if is_own || is_for_all {
+                    let Some(frame) = self.frame(index, at) else { continue };
+                    match is_own {
                         true => shard.handle(&frame),
                         false => shard.notice(&frame),
                     }
                     while let Some(flow) = shard.poll() {
                         outcome.finished.push((frame.number, flow));
                     }
+                } else if need_times {
+                    shard.diagnosis.pass_time(at);
                 }
             }
         }

@@ -160,7 +160,7 @@ impl Diagnosis {
             let client = (flow.client.ip(), flow.server);
             let tick = self.tick.coarse();
             let (slot, given_up) = self.flows.insert(key, flow);
-            self.habit(client).opened = Some((now, slot));
+            self.change_habit(client, |habit| habit.opened = Some((now, slot)));
             self.totals.evicted += u64::from(given_up.is_some());
             self.finished.extend(given_up.map(|flow| flow.finish(tick, &self.hosts)));
             slot
@@ -171,6 +171,11 @@ impl Diagnosis {
     /// Records the time of a packet that another diagnosis of the same capture handles ([`shard_of`](crate::shard_of)).
     pub fn pass_time(&mut self, now: Time) {
         self.tick.passed(now);
+    }
+
+    /// Returns whether the times of further packets matter ([`Diagnosis::pass_time`]): the clock is not known to be fine.
+    pub fn needs_times(&self) -> bool {
+        !self.tick.is_fine()
     }
 
     /// Handles a packet that another diagnosis follows, as far as it is evidence for this one's connections: it opens or
@@ -359,14 +364,15 @@ impl Diagnosis {
         let (requests, packet, window) = (flow.requests(), flow.started.frame, flow.window());
         let ended = ClosedConnection { at: now, requests, packet, window, closing: flow.closing() };
         let client = (flow.client.ip(), flow.server);
-        self.habit(client).ended = Some(ended);
+        self.change_habit(client, |habit| habit.ended = Some(ended));
     }
 
-    fn habit(&mut self, client: (IpAddr, SocketAddr)) -> &mut ConnectionHabit {
-        if self.habits.len() >= MAX_HABITS && !self.habits.contains_key(&client) {
-            self.habits.pop_first();
+    fn change_habit(&mut self, client: (IpAddr, SocketAddr), change: impl FnOnce(&mut ConnectionHabit)) {
+        change(self.habits.entry(client).or_default());
+        if self.habits.len() > MAX_HABITS {
+            let other = self.habits.keys().find(|other| **other != client).copied();
+            other.and_then(|other| self.habits.remove(&other));
         }
-        self.habits.entry(client).or_default()
     }
 
     /// Handles the close of a connection whose only request has its response, right after the client opened its next

@@ -22,8 +22,7 @@ pub struct Tick {
 impl Tick {
     /// Records the time of a packet.
     pub fn passed(&mut self, now: Time) {
-        // Once the clock is known to be fine, nothing more is computed.
-        if self.steps > 0 && Duration::from_nanos(self.step) < COARSE {
+        if self.is_fine() {
             return;
         }
         let step = now.since(self.last.replace(now).unwrap_or(now)).as_nanos();
@@ -33,6 +32,11 @@ impl Tick {
         }
         self.steps = self.steps.saturating_add(1);
         self.step = divisor(self.step, step);
+    }
+
+    /// Returns whether the clock is known to be fine: later packets change nothing.
+    pub fn is_fine(&self) -> bool {
+        self.steps > 0 && Duration::from_nanos(self.step) < COARSE
     }
 
     /// Returns the tick, if waits of connections are only a few ticks long.

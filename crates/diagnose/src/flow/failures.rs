@@ -189,7 +189,7 @@ impl Flow {
     fn reported_mtu(&self, from: Side) -> String {
         let reported = self.small_mtu.as_deref().filter(|reported| reported.from == from);
         reported.map_or_else(String::new, |SmallMtu { mark, mtu, reporter, from: _ }| {
-            let size = if mtu > 0 { format!(" of {mtu} bytes") } else { " that is smaller".to_owned() };
+            let size = if *mtu > 0 { format!(" of {mtu} bytes") } else { " that is smaller".to_owned() };
             format!(
                 "; {reporter} reported an MTU{size} (ICMP \"fragmentation needed\", packet {})",
                 mark.frame

@@ -52,7 +52,7 @@ pub(super) struct EndState {
     pub(super) burst: Burst,
     /// The cause of the loss being repaired, and the end position of the repair.
     pub(super) recovery: Option<(Cause, u64)>,
-    /// Delay of its last packet beyond what the path needs, by that clock.
+    /// Delay of its last packet beyond what the path needs, by its timestamp clock.
     pub(super) late: Option<Duration>,
     /// The newest timestamp sent to it.
     pub(super) newest_stamp: Option<u32>,
