@@ -75,7 +75,7 @@ fn fetch(data: &[u8], cut: usize, shape: Shape, then: Option<Option<Break>>) {
                 arriving.expect("sent where nothing is open").pieces.extend(data.chunks(cut));
             }
             Output::Close(id) | Output::Abort(id) => assert!(open.remove(&id).is_some(), "closed twice"),
-            Output::Report(report) => match report.what {
+            Output::Report(report) => match report.event {
                 PageEvent::ObjectComplete { object, .. } | PageEvent::ObjectFailed { object, .. } => {
                     resolved[object] += 1
                 }

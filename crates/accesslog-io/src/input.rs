@@ -153,10 +153,10 @@ pub fn fits(pattern: &[u8], name: &[u8]) -> bool {
         } else if pattern.get(at).is_some_and(|wanted| *wanted == b'?' || *wanted == name[letter]) {
             at += 1;
             letter += 1;
-        } else if let Some((place, stood_for)) = star {
-            at = place + 1;
-            letter = stood_for + 1;
-            star = Some((place, letter));
+        } else if let Some((position, matched_to)) = star {
+            at = position + 1;
+            letter = matched_to + 1;
+            star = Some((position, letter));
         } else {
             return false;
         }

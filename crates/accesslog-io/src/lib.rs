@@ -17,7 +17,7 @@
 //! | [`source`] | a log that is being read, lines or rows |
 //! | [`reorder`] | a log's requests put in order of time, within bounds |
 //! | [`merge`] | those of several logs made into one stream |
-//! | [`intake`] | both, for blocks that come back in any order |
+//! | [`merged_logs`] | both, for blocks that come back in any order |
 //! | [`slices`] | requests cut into stretches that are counted apart |
 //! | [`mod@pass`] | threads that read and count |
 //! | [`mod@report`] | the count as tables, JSON, CSV, Parquet and a page |
@@ -42,8 +42,8 @@
 pub mod blocks;
 pub mod error;
 pub mod input;
-pub mod intake;
 pub mod merge;
+pub mod merged_logs;
 #[cfg(not(feature = "parquet"))]
 pub mod no_parquet;
 #[cfg(not(feature = "object-store"))]

@@ -69,8 +69,8 @@ impl ColumnNames {
 ///
 /// # Errors
 /// Always.
-pub fn batches(_: TableFormat, place: TableSource, _: &ColumnNames) -> Result<Batches, String> {
-    let culprit = match place {
+pub fn batches(_: TableFormat, source: TableSource, _: &ColumnNames) -> Result<Batches, String> {
+    let culprit = match source {
         TableSource::File(path) => path.display().to_string(),
         TableSource::Object(object) => object.name(),
         TableSource::Memory(bytes) => format!("a table of {} bytes", bytes.len()),

@@ -102,7 +102,7 @@ fn table(
 ) -> Result<(Time, Log), Error> {
     let name = input.name();
     let bad = |error: &dyn std::fmt::Display| Error::Table { name: name.clone(), reason: error.to_string() };
-    let place = match input {
+    let source = match input {
         Input::Object(object) => TableSource::Object(object.clone()),
         Input::File(path) if input.is_reopenable() => TableSource::File(path.clone()),
         Input::File(_) | Input::Stdin => {
@@ -112,13 +112,13 @@ fn table(
     };
     let mut named = options.named.clone();
     named.client = named.client.or_else(|| options.who.field.clone());
-    let mut opened = batches(kind, place.clone(), &named).map_err(|error| bad(&error))?;
+    let mut opened = batches(kind, source.clone(), &named).map_err(|error| bad(&error))?;
     let mut first = Time::MAX;
     if let Some(Ok(batch)) = opened.batches.next() {
         let read = opened.columns.read(&batch, &options.who, |record| first = first.min(record.time));
         read.map_err(|error| bad(&error))?;
     }
-    let open: OpenTable = Box::new(move || batches(kind, place, &named).map_err(|error| error.to_string()));
+    let open: OpenTable = Box::new(move || batches(kind, source, &named).map_err(|error| error.to_string()));
     Ok((first, Log::Table(Table::Closed(Some(open)), options.who.clone())))
 }
 

@@ -14,7 +14,7 @@ use accesslog::{Record, Request, Sizing, Tally};
 use wire::Time;
 
 use crate::error::Error;
-use crate::intake::{Intake, LogCounters};
+use crate::merged_logs::{LogCounters, MergedLogs};
 use crate::slices::{Batch, Slice, Slices};
 use crate::source::{Log, UnparsedBlock};
 
@@ -73,7 +73,7 @@ struct State {
     to_read: VecDeque<Block>,
     /// Maximum number of blocks that wait to be parsed, so that cutting never stops.
     ahead: usize,
-    intake: Intake,
+    merged_logs: MergedLogs,
     slices: Slices,
     to_count: VecDeque<(u64, Slice)>,
     /// Number of slices cut.
@@ -137,7 +137,7 @@ impl State {
         let (begin, logs): (Vec<Time>, Vec<Option<Log>>) =
             logs.into_iter().map(|(begin, log)| (begin, Some(log))).unzip();
         Self {
-            intake: Intake::new(&begin, window, threads * BLOCKS),
+            merged_logs: MergedLogs::new(&begin, window, threads * BLOCKS),
             logs,
             to_read: VecDeque::new(),
             ahead: threads,
@@ -179,7 +179,7 @@ impl State {
         // Parsed requests are buffered in memory: no more of them than can be counted soon.
         if self.to_count.len().max(self.loading.waiting.len()) < WAITING_SLICES {
             if self.to_read.len() < self.ahead
-                && let Some(log) = self.intake.reserve_log()
+                && let Some(log) = self.merged_logs.reserve_log()
             {
                 let taken = self.logs[log].take().expect("a log that is wanted is nobody else's");
                 return Some(Job::Cut(log, taken));
@@ -190,7 +190,7 @@ impl State {
         }
         let nothing_waits =
             self.to_read.is_empty() && self.to_count.is_empty() && self.loading.waiting.is_empty();
-        let done = self.busy == 0 && self.intake.is_done() && nothing_waits;
+        let done = self.busy == 0 && self.merged_logs.is_done() && nothing_waits;
         done.then_some(Job::Done)
     }
 
@@ -199,10 +199,10 @@ impl State {
         self.logs[log] = Some(taken);
         match next {
             Ok(unread) => {
-                let number = self.intake.cut(log, unread.is_some());
+                let number = self.merged_logs.cut(log, unread.is_some());
                 self.to_read.extend(unread.map(|unread| Block { log, number, unread }));
             }
-            Err(reason) => self.intake.fail(log, reason),
+            Err(reason) => self.merged_logs.fail(log, reason),
         }
         self.slice();
     }
@@ -225,7 +225,7 @@ impl State {
 
     /// Cuts the requests that follow without a gap into slices.
     fn slice(&mut self) {
-        while let Some(due) = self.intake.next_requests() {
+        while let Some(due) = self.merged_logs.next_requests() {
             if let Some(slice) = self.slices.next(due) {
                 if self.loading.is_wanted {
                     self.loading.waiting.push_back(slice.requests.clone());
@@ -277,7 +277,7 @@ impl Shared<'_> {
                 Job::Read(Block { log, number, unread }) => {
                     let (requests, read) = read(unread, self.wanted.sizing);
                     let mut state = self.lock();
-                    state.intake.put(log, number, requests, read);
+                    state.merged_logs.put(log, number, requests, read);
                     state.slice();
                     state
                 }
@@ -309,7 +309,7 @@ impl Shared<'_> {
     /// Counts the rest, and adds everything up.
     fn finish(self) -> Result<PassResult, Error> {
         let state = self.state.into_inner().expect("no thread has panicked");
-        let State { intake, slices, counting, loading, cut, failed, .. } = state;
+        let State { merged_logs, slices, counting, loading, cut, failed, .. } = state;
         if let Some(failed) = failed {
             return Err(failed);
         }
@@ -339,7 +339,7 @@ impl Shared<'_> {
                 (counts, distribution.then_some(carried))
             }
         };
-        let (read, late) = intake.finish();
+        let (read, late) = merged_logs.finish();
         Ok(PassResult { counts, carried, read, late })
     }
 }

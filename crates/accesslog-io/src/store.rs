@@ -72,27 +72,27 @@ impl Stores {
     /// # Errors
     /// The reason why nothing can be fetched there, in a sentence.
     pub fn named(&mut self, address: &str) -> Result<Vec<Object>, String> {
-        let place = StoreUrl::of(address)?;
-        let store = self.store(&place).map_err(|error| format!("{address}: {error}"))?;
-        let found = store.find(&place).map_err(|error| format!("{address}: {error}"))?;
+        let url = StoreUrl::of(address)?;
+        let store = self.store(&url).map_err(|error| format!("{address}: {error}"))?;
+        let found = store.find(&url).map_err(|error| format!("{address}: {error}"))?;
         if found.is_empty() {
             return Err(format!("{address}: no such object, and none below it; name a log"));
         }
         Ok(found.into_iter().map(|meta| Object::new(Arc::clone(&store), meta)).collect())
     }
 
-    fn store(&mut self, place: &StoreUrl) -> Result<Arc<Store>, String> {
-        if let Some(known) = self.known.get(&place.origin) {
+    fn store(&mut self, url: &StoreUrl) -> Result<Arc<Store>, String> {
+        if let Some(known) = self.known.get(&url.origin) {
             return Ok(Arc::clone(known));
         }
-        let store = place.kind.connect(&place.origin).map_err(|error| reason(&error, place.kind))?;
+        let store = url.kind.connect(&url.origin).map_err(|error| reason(&error, url.kind))?;
         let store = Arc::new(Store {
             runtime: Arc::clone(&self.runtime),
             store,
-            origin: place.origin.clone(),
-            kind: place.kind,
+            origin: url.origin.clone(),
+            kind: url.kind,
         });
-        self.known.insert(place.origin.clone(), Arc::clone(&store));
+        self.known.insert(url.origin.clone(), Arc::clone(&store));
         Ok(store)
     }
 }
@@ -183,21 +183,21 @@ impl Store {
         reason(error, self.kind)
     }
 
-    fn find(&self, place: &StoreUrl) -> Result<Vec<ObjectMeta>, String> {
+    fn find(&self, url: &StoreUrl) -> Result<Vec<ObjectMeta>, String> {
         let reported = |error: Error| self.reason(&error);
         let path = match self.kind {
-            StoreKind::Web => Path::from_url_path(&place.key),
+            StoreKind::Web => Path::from_url_path(&url.key),
             StoreKind::Aws | StoreKind::Azure | StoreKind::Google => {
-                Path::parse(place.key.trim_end_matches('/'))
+                Path::parse(url.key.trim_end_matches('/'))
             }
         };
         let path = path.map_err(|error| reported(error.into()))?;
-        if place.is_pattern() {
-            let fitting = self.below(&fixed(&place.key)).map_err(reported)?.into_iter();
-            return Ok(fitting.filter(|meta| fits_parts(&place.key, meta.location.as_ref())).collect());
+        if url.is_pattern() {
+            let fitting = self.below(&fixed(&url.key)).map_err(reported)?.into_iter();
+            return Ok(fitting.filter(|meta| fits_parts(&url.key, meta.location.as_ref())).collect());
         }
         // A bucket, and a key that ends in a slash, is not an object.
-        if self.kind == StoreKind::Web || !(place.key.is_empty() || place.key.ends_with('/')) {
+        if self.kind == StoreKind::Web || !(url.key.is_empty() || url.key.ends_with('/')) {
             match self.runtime.block_on(self.store.head(&path)) {
                 Ok(meta) => return Ok(vec![meta]),
                 Err(Error::NotFound { .. }) if self.kind != StoreKind::Web => {}

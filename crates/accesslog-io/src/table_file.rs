@@ -38,8 +38,8 @@ pub struct Batches {
 ///
 /// # Errors
 /// The file is damaged, or lacks a required column.
-pub fn batches(kind: TableFormat, place: TableSource, named: &ColumnNames) -> Result<Batches, ArrowError> {
-    let Batches { columns, batches } = contained(|| open(kind, place, named))?;
+pub fn batches(kind: TableFormat, source: TableSource, named: &ColumnNames) -> Result<Batches, ArrowError> {
+    let Batches { columns, batches } = contained(|| open(kind, source, named))?;
     Ok(Batches { columns, batches: Box::new(PanicSafeBatches(Some(batches))) })
 }
 
@@ -82,8 +82,8 @@ fn contained<T>(read: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, Arrow
     read.unwrap_or_else(|_| Err(ArrowError::ParseError("the table is damaged".to_owned())))
 }
 
-fn open(kind: TableFormat, place: TableSource, named: &ColumnNames) -> Result<Batches, ArrowError> {
-    match (kind, place) {
+fn open(kind: TableFormat, source: TableSource, named: &ColumnNames) -> Result<Batches, ArrowError> {
+    match (kind, source) {
         (TableFormat::Parquet, TableSource::File(path)) => parquet(File::open(path)?, named),
         #[cfg(feature = "object-store")]
         (TableFormat::Parquet, TableSource::Object(object)) => parquet_object(&object, named),

@@ -163,9 +163,9 @@ impl Date {
     /// Seconds from 1970 to its beginning; `None` for an invalid day, and outside 1970 to 2500.
     fn seconds(&self) -> Option<u64> {
         let Self { year, month, day } = *self;
-        let leap = year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
+        let is_leap_year = year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
         let length = match month {
-            2 if leap => 29,
+            2 if is_leap_year => 29,
             2 => 28,
             4 | 6 | 9 | 11 => 30,
             1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,

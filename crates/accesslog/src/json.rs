@@ -24,13 +24,13 @@ pub fn read(line: &[u8], clock: &mut Clock, who: &ClientDefinition) -> Result<Re
     let BestMembers { client, time: when, status, size, taken } = found;
     let (_, client) = client.filter(|(_, text)| !text.is_empty()).ok_or(Reason::Client)?;
     let time = when.and_then(|(_, text)| clock.any(text)).ok_or(Reason::Time)?;
-    let (place, size) = size.unwrap_or((0, b"-"));
+    let (index, size) = size.unwrap_or((0, b"-"));
     Ok(Record {
         time,
         client: who.client(alb::without_port(client)),
         status: number::status(status.map_or(b"-", |(_, text)| text))?,
         size: number::size(if size == b"null" { b"-" } else { size })?,
-        covers: SIZES[place].1,
+        covers: SIZES[index].1,
         taken,
     })
 }
@@ -88,11 +88,11 @@ impl<'a> BestMembers<'a> {
     }
 }
 
-fn better<'a>(retained: &mut Option<(usize, &'a [u8])>, place: Option<usize>, value: &'a [u8]) {
-    if let Some(place) = place
-        && retained.is_none_or(|(before, _)| place < before)
+fn better<'a>(retained: &mut Option<(usize, &'a [u8])>, index: Option<usize>, value: &'a [u8]) {
+    if let Some(index) = index
+        && retained.is_none_or(|(before, _)| index < before)
     {
-        *retained = Some((place, value));
+        *retained = Some((index, value));
     }
 }
 

@@ -33,7 +33,7 @@ impl Reason {
     pub const ALL: [Self; 7] =
         [Self::Shape, Self::Client, Self::Time, Self::Status, Self::Size, Self::Fields, Self::TooLong];
 
-    const fn place(self) -> usize {
+    const fn index(self) -> usize {
         match self {
             Self::Shape => 0,
             Self::Client => 1,
@@ -101,11 +101,11 @@ impl Tally {
 
     /// Counts a line without a record; its number is that of the lines counted so far.
     pub fn reject(&mut self, reason: Reason, line: &[u8]) {
-        let place = reason.place();
-        self.bad[place] += 1;
-        if self.examples[place].len() < EXAMPLES {
+        let index = reason.index();
+        self.bad[index] += 1;
+        if self.examples[index].len() < EXAMPLES {
             let text = String::from_utf8_lossy(&line[..line.len().min(SHOWN)]).into_owned();
-            self.examples[place].push(Example { line: self.lines, text });
+            self.examples[index].push(Example { line: self.lines, text });
         }
     }
 
@@ -144,7 +144,7 @@ impl Tally {
     pub fn reasons(&self) -> impl Iterator<Item = (Reason, u64, &[Example])> {
         Reason::ALL
             .into_iter()
-            .map(|reason| (reason, self.bad[reason.place()], self.examples[reason.place()].as_slice()))
+            .map(|reason| (reason, self.bad[reason.index()], self.examples[reason.index()].as_slice()))
             .filter(|(_, count, _)| *count > 0)
     }
 }
@@ -173,8 +173,8 @@ mod tests {
 
     #[test]
     fn every_reason_has_its_own_index() {
-        for (place, reason) in Reason::ALL.into_iter().enumerate() {
-            assert_eq!(reason.place(), place);
+        for (index, reason) in Reason::ALL.into_iter().enumerate() {
+            assert_eq!(reason.index(), index);
         }
     }
 }

@@ -100,14 +100,14 @@ impl Template {
 
     /// The text of the field with the first of these names that the format has.
     fn text_of<'a>(&self, line: &'a [u8], names: &[&str]) -> Option<&'a [u8]> {
-        let place = |name: &&str| {
+        let index = |name: &&str| {
             let is_it = |(field, _): &(Field, Vec<u8>)| matches!(field, Field::Named(named) if named == name);
             self.fields.iter().position(is_it)
         };
-        let place = names.iter().find_map(place)?;
+        let index = names.iter().find_map(index)?;
         let mut rest = line.strip_prefix(self.before.as_slice())?;
         let mut text = &[][..];
-        for (field, end) in self.fields.get(..=place)? {
+        for (field, end) in self.fields.get(..=index)? {
             (text, rest) = cut(rest, end, matches!(field, Field::Named(_)))?;
         }
         Some(text)

@@ -71,8 +71,8 @@ impl Columns {
             return Err(Reason::Fields);
         };
         let fields = Fields::of(line);
-        let field = |place: usize| fields.get(place).ok_or(Reason::Shape);
-        let optional = |place: Option<usize>| place.map(field).transpose().map(|found| found.unwrap_or(b"-"));
+        let field = |index: usize| fields.get(index).ok_or(Reason::Shape);
+        let optional = |index: Option<usize>| index.map(field).transpose().map(|found| found.unwrap_or(b"-"));
         let time = match date {
             Some(date) => clock::date_and_time(field(date)?, field(time)?),
             None => clock::iso_8601(field(time)?),
@@ -95,7 +95,7 @@ impl Columns {
     pub(super) fn request<'a>(&self, line: &'a [u8]) -> Option<LoggedRequest<'a>> {
         let places = self.places.as_ref()?;
         let fields = Fields::of(line);
-        let field = |place: Option<usize>| place.and_then(|place| fields.get(place));
+        let field = |index: Option<usize>| index.and_then(|index| fields.get(index));
         let request = LoggedRequest::of_path(field(places.target)?)?.with_method(field(places.method));
         let query = field(places.query).filter(|query| !matches!(*query, b"" | b"-"));
         Some(LoggedRequest { query, ..request })
@@ -121,15 +121,15 @@ impl<'a> Fields<'a> {
     fn of(line: &'a [u8]) -> Self {
         let mut found = [&[][..]; 64];
         let mut count = 0;
-        for (place, field) in found.iter_mut().zip(fields(line)) {
-            *place = field;
+        for (index, field) in found.iter_mut().zip(fields(line)) {
+            *index = field;
             count += 1;
         }
         Self { found, count }
     }
 
-    fn get(&self, place: usize) -> Option<&'a [u8]> {
-        self.found[..self.count].get(place).copied()
+    fn get(&self, index: usize) -> Option<&'a [u8]> {
+        self.found[..self.count].get(index).copied()
     }
 }
 

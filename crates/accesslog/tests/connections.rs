@@ -234,8 +234,8 @@ fn long_log_agrees_with_brute_force_as_memory_is_released() {
     assert!(counter.client_bytes() < 2_500 * 88, "{} bytes", counter.client_bytes());
     let counts = counter.finish();
     for (stream, threshold) in counts.streams.iter().zip(THRESHOLDS) {
-        for (place, limit) in [(0, 1), (2, 3)] {
-            let opened = stream.lines[place].opened[4];
+        for (index, limit) in [(0, 1), (2, 3)] {
+            let opened = stream.lines[index].opened[4];
             let expected = brute_force(&requests, 15_000, limit, threshold);
             assert_eq!((opened.total, opened.peak.connections, opened.peak.at), expected);
         }

@@ -189,10 +189,10 @@ fn write(connections: u32, turn: u32, packets: u32, file: &Path) -> std::io::Res
                 write(true, Flags::ACK, *sent, *answered, request);
                 *sent += u32::try_from(request.len()).expect("it is short");
             }
-            place if place > 2 && place % 3 == 2 => write(true, Flags::ACK, *sent, *answered, &[]),
-            place => {
+            index if index > 2 && index % 3 == 2 => write(true, Flags::ACK, *sent, *answered, &[]),
+            index => {
                 let mut payload = [b'x'; 1_460];
-                if place == 3 {
+                if index == 3 {
                     payload[..response.len()].copy_from_slice(response);
                 }
                 write(false, Flags::ACK, *answered, *sent, &payload);

@@ -4,7 +4,7 @@ use diagnose::cause::Describe as _;
 use diagnose::cause::{Fix, Party};
 use diagnose::{Finding, FlowReport, Side};
 
-use crate::verdict::Found;
+use crate::verdict::FindingRef;
 
 /// Returns the party that can act on a finding.
 pub fn who(finding: &Finding, who: Party) -> &'static str {
@@ -39,10 +39,10 @@ pub fn line(flow: &FlowReport, finding: &Finding) -> String {
 }
 
 /// Returns all fixes of a verdict's finding in one line.
-pub fn line_of(found: Found<'_>) -> String {
-    match found {
-        Found::Packets(flow, finding) => line(flow, finding),
-        Found::Sockets(row) => joined(row.cause.about().fixes, row.side),
+pub fn line_of(finding_ref: FindingRef<'_>) -> String {
+    match finding_ref {
+        FindingRef::Packets(flow, finding) => line(flow, finding),
+        FindingRef::Sockets(row) => joined(row.cause.about().fixes, row.side),
     }
 }
 

@@ -22,7 +22,7 @@ use wire::Duration;
 
 use crate::group::counted;
 use crate::span::{moment, shown};
-use crate::verdict::{Case, Found, Outcome};
+use crate::verdict::{Case, FindingRef, Outcome};
 use crate::watch::view::program;
 use crate::{advice, verdict};
 
@@ -40,10 +40,10 @@ fn cost(case: &Case<'_>, captures: usize) -> String {
 fn example(case: &Case<'_>) -> String {
     let what = case.key.cause.about().what;
     match case.worst {
-        (capture, Found::Packets(_, finding)) => {
+        (capture, FindingRef::Packets(_, finding)) => {
             format!("{what} At {}, {}.", moment(finding.at.since(capture.started)), finding.evidence)
         }
-        (_, Found::Sockets(row)) => format!("{what} In {}, {}.", program(row), row.evidence),
+        (_, FindingRef::Sockets(row)) => format!("{what} In {}, {}.", program(row), row.evidence),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The headline of a capture: the largest share of the time, where nothing is worth fixing or the server is slow.
+//! Headline of a capture: the largest share of the time, where nothing is worth fixing or the server is slow.
 
 use diagnose::{Cause, Share};
 use wire::Duration;

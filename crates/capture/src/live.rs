@@ -177,7 +177,7 @@ fn watch(
     let lost = sniffer.lost()?;
     if lost > 0 {
         capture.warnings.push(format!(
-            "packets that the kernel dropped, because they came faster than they could be read: {lost}; give --port to capture fewer"
+            "packets that the kernel dropped, because its buffer was full: {lost}; give --port to capture fewer"
         ));
     }
     Ok(capture)

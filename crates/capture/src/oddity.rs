@@ -1,4 +1,4 @@
-//! Sentences on oddities of a capture that are no fault of a connection: findings depend on them.
+//! Sentences on oddities of a capture that are not faults of a connection, but affect findings.
 
 use diagnose::report::Oddities;
 

@@ -53,9 +53,9 @@ impl DoubtfulPacket {
     }
 }
 
-/// Number of connections from which on fewer findings of each are listed ...
+/// Number of connections from which on at most [`WORST`] findings of each cause are listed.
 const MANY_FLOWS: usize = 1_000;
-/// ... namely this many of each cause.
+/// Maximum number of listed findings of one cause, with many connections.
 const WORST: usize = 4;
 /// Maximum number of listed connections without findings.
 const MAX_QUIET: u64 = 20_000;

@@ -50,7 +50,7 @@ pub struct TcpSocket {
     /// The kernel's statistics.
     pub info: TcpInfo,
     /// Positions and times.
-    pub course: Course,
+    pub progress: SenderProgress,
 }
 
 /// State of a connection, as far as relevant for its data.
@@ -84,7 +84,7 @@ impl State {
 
 /// Progress of a sender, and the times of its last events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Course {
+pub struct SenderProgress {
     /// Current MSS.
     pub mss: u32,
     /// Payload bytes sent, retransmissions included (0 before Linux 4.19).
@@ -172,7 +172,7 @@ impl Sockets {
                 SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK,
                 SockProtocol::NetlinkSockDiag,
             )
-            .map_err(Error::kernel("ask the kernel about sockets"))
+            .map_err(Error::kernel("query the kernel's sockets"))
         };
         let (questions, endings) = (open()?, open()?);
         bind(endings.as_raw_fd(), &NetlinkAddr::new(0, TCP_ENDS | TCP6_ENDS))
@@ -187,7 +187,7 @@ impl Sockets {
     pub fn find(&mut self, local: SocketAddr, peer: SocketAddr) -> Result<Option<TcpSocket>, Error> {
         self.sequence = self.sequence.wrapping_add(1);
         let question = single_socket_request(local, peer).finish(self.sequence);
-        let refused = || Error::kernel("ask the kernel about a socket");
+        let refused = || Error::kernel("query a socket of the kernel");
         sendto(self.questions.as_raw_fd(), &question, &NetlinkAddr::new(0, 0), MsgFlags::empty())
             .map_err(refused())?;
         let mut found = None;
@@ -422,10 +422,11 @@ impl TcpSocket {
                 _another => None,
             }
         };
-        let (mut info, mut course, mut device_queue) = (TcpInfo::default(), Course::default(), None);
+        let (mut info, mut progress, mut device_queue) =
+            (TcpInfo::default(), SenderProgress::default(), None);
         for (kind, bytes) in Attributes::after(body, LENGTH) {
             match kind {
-                INET_DIAG_INFO => (info, course) = (TcpInfo::read(bytes), Course::read(bytes)),
+                INET_DIAG_INFO => (info, progress) = (TcpInfo::read(bytes), SenderProgress::read(bytes)),
                 INET_DIAG_SKMEMINFO => device_queue = word(bytes, BELOW),
                 _another => {}
             }
@@ -441,12 +442,12 @@ impl TcpSocket {
             send_queue: word(body, SEND_QUEUE)?,
             device_queue,
             info,
-            course,
+            progress,
         })
     }
 }
 
-impl Course {
+impl SenderProgress {
     /// Parses a `struct tcp_info`.
     fn read(bytes: &[u8]) -> Self {
         let count = |at| long(bytes, at).unwrap_or_default();
@@ -549,8 +550,8 @@ mod tests {
         // The kernel reports a socket only after cleaning it up, and also reports the connections of other tests.
         let mut gone: Vec<TcpSocket> = Vec::new();
         while !found.iter().any(|cookie| gone.iter().any(|socket| socket.cookie == *cookie)) {
-            let mut heard = [PollFd::new(sockets.endings.as_fd(), PollFlags::POLLIN)];
-            assert_eq!(poll(&mut heard, PollTimeout::from(10_000_u16)), Ok(1), "{gone:?}");
+            let mut polled = [PollFd::new(sockets.endings.as_fd(), PollFlags::POLLIN)];
+            assert_eq!(poll(&mut polled, PollTimeout::from(10_000_u16)), Ok(1), "{gone:?}");
             sockets.ended(|socket| gone.push(socket)).unwrap();
         }
     }
@@ -581,13 +582,13 @@ mod tests {
             .find_all(&[(other, nobody), (other, one), (one, other)], |socket| found.push(socket))
             .unwrap();
         assert_eq!(found.len(), 2, "{found:?}");
-        assert_eq!((found[0].course.bytes_sent, found[1].course.bytes_received), (300, 300));
-        assert!(found[0].course.mss > 500 && found[0].device_queue.is_some(), "{found:?}");
+        assert_eq!((found[0].progress.bytes_sent, found[1].progress.bytes_received), (300, 300));
+        assert!(found[0].progress.mss > 500 && found[0].device_queue.is_some(), "{found:?}");
         let mut scanned = Vec::new();
         sockets.scan(Some(port), |socket| scanned.push(socket)).unwrap();
         let brief = |socket: &TcpSocket| (socket.cookie, socket.local, socket.state, socket.send_queue);
         assert_eq!(scanned.iter().map(brief).collect::<Vec<_>>(), seen.iter().map(brief).collect::<Vec<_>>());
-        assert!(scanned.iter().all(|socket| socket.course == Course::default()), "{scanned:?}");
+        assert!(scanned.iter().all(|socket| socket.progress == SenderProgress::default()), "{scanned:?}");
         let mut all = Vec::new();
         sockets.list(None, |socket| all.push(socket.cookie)).unwrap();
         assert!(seen.iter().all(|socket| all.contains(&socket.cookie)) && all.len() > seen.len());

@@ -88,14 +88,14 @@ pub struct Key {
 }
 
 impl Key {
-    /// Returns the key of what was found.
-    pub const fn of(found: Found<'_>) -> Self {
-        match found {
-            Found::Packets(flow, finding) => {
+    /// Returns the key of a finding.
+    pub const fn of(finding_ref: FindingRef<'_>) -> Self {
+        match finding_ref {
+            FindingRef::Packets(flow, finding) => {
                 let port = PortClass::of(flow.server.port());
                 Self { cause: finding.cause, side: finding.side, port }
             }
-            Found::Sockets(row) => {
+            FindingRef::Sockets(row) => {
                 Self { cause: row.cause, side: row.side, port: PortClass::of(row.server.port()) }
             }
         }
@@ -143,14 +143,14 @@ impl Outcome {
 
 /// A finding, by the method that found it.
 #[derive(Clone, Copy, Debug)]
-pub enum Found<'a> {
+pub enum FindingRef<'a> {
     /// In a connection's packets.
     Packets(&'a FlowReport, &'a Finding),
     /// In the kernel's statistics of sockets.
     Sockets(&'a Row),
 }
 
-impl Found<'_> {
+impl FindingRef<'_> {
     /// Returns its severity.
     pub const fn severity(self) -> Severity {
         match self {
@@ -202,7 +202,7 @@ pub struct Case<'a> {
     /// Number of captures in which at least one reaches a threshold.
     pub failing: usize,
     /// The worst finding, with its capture.
-    pub worst: (&'a Capture, Found<'a>),
+    pub worst: (&'a Capture, FindingRef<'a>),
 }
 
 /// The verdict on captures.
@@ -259,10 +259,10 @@ pub fn judge<'a>(captures: &'a [Capture], policy: &Policy) -> Verdict<'a> {
     let mut cases: BTreeMap<Key, Case<'a>> = BTreeMap::new();
     for capture in captures {
         let mut seen: BTreeMap<Key, bool> = BTreeMap::new();
-        for found in findings(capture) {
-            let key = Key::of(found);
-            *seen.entry(key).or_default() |= found.fails(policy);
-            add(&mut cases, key, capture, found);
+        for finding_ref in findings(capture) {
+            let key = Key::of(finding_ref);
+            *seen.entry(key).or_default() |= finding_ref.fails(policy);
+            add(&mut cases, key, capture, finding_ref);
         }
         for (key, fails) in seen {
             if let Some(case) = cases.get_mut(&key) {
@@ -298,30 +298,30 @@ fn outcome(case: &Case<'_>, policy: &Policy) -> Outcome {
 }
 
 /// Iterates over the findings of a capture, without notes.
-fn findings(capture: &Capture) -> impl Iterator<Item = Found<'_>> {
-    let of_flow = |flow| move |finding| Found::Packets(flow, finding);
+fn findings(capture: &Capture) -> impl Iterator<Item = FindingRef<'_>> {
+    let of_flow = |flow| move |finding| FindingRef::Packets(flow, finding);
     let packets = capture.flows.iter().flat_map(move |flow| flow.findings.iter().map(of_flow(flow)));
-    let sockets = capture.watched.iter().flat_map(|report| report.rows.iter().map(Found::Sockets));
-    packets.chain(sockets).filter(|found| found.severity() != Severity::Note)
+    let sockets = capture.watched.iter().flat_map(|report| report.rows.iter().map(FindingRef::Sockets));
+    packets.chain(sockets).filter(|finding_ref| finding_ref.severity() != Severity::Note)
 }
 
-fn add<'a>(cases: &mut BTreeMap<Key, Case<'a>>, key: Key, capture: &'a Capture, found: Found<'a>) {
+fn add<'a>(cases: &mut BTreeMap<Key, Case<'a>>, key: Key, capture: &'a Capture, finding_ref: FindingRef<'a>) {
     let case = cases.entry(key).or_insert_with(|| Case {
         key,
         outcome: Outcome::Passes,
-        severity: found.severity(),
+        severity: finding_ref.severity(),
         times: 0,
         lost: Duration::ZERO,
         seen: 0,
         failing: 0,
-        worst: (capture, found),
+        worst: (capture, finding_ref),
     });
-    let (times, lost) = found.total();
+    let (times, lost) = finding_ref.total();
     (case.times, case.lost) = (case.times + times, case.lost + lost);
-    case.severity = case.severity.max(found.severity());
+    case.severity = case.severity.max(finding_ref.severity());
     let worst = case.worst.1;
-    if (found.severity(), found.longest()) > (worst.severity(), worst.longest()) {
-        case.worst = (capture, found);
+    if (finding_ref.severity(), finding_ref.longest()) > (worst.severity(), worst.longest()) {
+        case.worst = (capture, finding_ref);
     }
 }
 

@@ -271,7 +271,7 @@ impl Watch {
             if let Some(entry) = self.entries.get_mut(&socket.cookie) {
                 let last = *entry.history.last();
                 // Its ports are no longer known; nothing is held any more.
-                let last = TcpSocket { info: socket.info, course: socket.course, send_queue: 0, ..last };
+                let last = TcpSocket { info: socket.info, progress: socket.progress, send_queue: 0, ..last };
                 entry.history.handle(self.clock.now(), &last);
                 self.close(socket.cookie);
             }

@@ -1,4 +1,4 @@
-//! AVIF at a quality, by rav1e: the format that current browsers accept for photographs.
+//! AVIF encoder (rav1e) with a quality: the format that current browsers accept for photographs.
 //!
 //! Lossless compression is left out, because AVIF encoders do it badly; so are animations.
 
@@ -6,7 +6,7 @@ use ravif::{Encoder, Img, RGBA8};
 
 use crate::picture::Picture;
 
-/// The picture as AVIF at a quality of 1 to 100; `None` for an animation.
+/// Encodes the picture as AVIF at a quality of 1 to 100; `None` for an animation.
 pub fn encode(picture: &Picture, quality: u8) -> Option<Vec<u8>> {
     let [still] = &picture.frames[..] else { return None };
     let pixels: Vec<RGBA8> = still

@@ -12,11 +12,11 @@ use flate2::write::{GzEncoder, ZlibEncoder};
 pub enum Coding {
     /// zlib's format at its default level, as in the note.
     Deflate,
-    /// The same with gzip's header and trailer, at level 9.
+    /// gzip, at level 9.
     Gzip,
-    /// Quality 11, a window of 4 MB.
+    /// Brotli at quality 11, with a window of 4 MB.
     Brotli,
-    /// Level 19.
+    /// Zstandard at level 19.
     Zstd,
 }
 

@@ -37,7 +37,7 @@ pub struct ImageReplacement {
 
 /// Kind of replacement.
 enum ReplacementKind {
-    /// A box of one colour, which may be transparent.
+    /// Box of one colour, which may be transparent.
     Box([u8; 4]),
     /// Words: their text, background colour and text colour.
     Words { text: String, ground: [u8; 4], ink: [u8; 4] },
@@ -49,7 +49,7 @@ impl Replacements {
     /// Rewrites every document of the page. An image that is still needed by one of its tags stays.
     pub fn of(content: &Content) -> Self {
         let places: BTreeMap<&str, usize> =
-            content.files.iter().enumerate().map(|(place, file)| (file.path.as_str(), place)).collect();
+            content.files.iter().enumerate().map(|(index, file)| (file.path.as_str(), index)).collect();
         let mut found: Vec<(usize, Range<usize>, usize, ImageReplacement)> = Vec::new();
         let mut needed = BTreeSet::new();
         for (document, file) in
@@ -72,14 +72,14 @@ impl Replacements {
         found.retain(|(_, _, image, _)| !needed.contains(image));
         let images = found.iter().rev().map(|(_, _, image, look)| (*image, look.clone())).collect();
         let mut replaced = Self { images, ..Self::default() };
-        for (place, file) in content.files.iter().enumerate() {
-            let of_it = found.iter().filter(|(document, ..)| *document == place);
+        for (index, file) in content.files.iter().enumerate() {
+            let of_it = found.iter().filter(|(document, ..)| *document == index);
             let tags: Vec<(Range<usize>, &ImageReplacement)> =
                 of_it.map(|(_, whole, _, look)| (whole.clone(), look)).collect();
             if !tags.is_empty() {
                 let rules: BTreeSet<&str> = tags.iter().map(|(_, look)| look.declarations.as_str()).collect();
                 replaced.rules += rules.len();
-                replaced.documents.insert(place, rewritten(&file.bytes, tags));
+                replaced.documents.insert(index, rewritten(&file.bytes, tags));
             }
         }
         replaced
@@ -257,7 +257,7 @@ fn rewritten(html: &[u8], tags: Vec<(Range<usize>, &ImageReplacement)>) -> Vec<u
     let at = end_of_head.map_or(0, |tag| tag.whole.start);
     replacements.push((at..at, rules));
     // Rules come before a tag at the same position, if the document begins with one.
-    replacements.sort_by_key(|(place, _)| (place.start, place.end));
+    replacements.sort_by_key(|(index, _)| (index.start, index.end));
     html::replaced(html, &replacements)
 }
 

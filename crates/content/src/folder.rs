@@ -28,9 +28,9 @@ pub fn page(directory: &Path) -> Result<Page, Error> {
         let named = named(&relative_path(directory, first), &document.body, &paths.keys().cloned().collect());
         let notes = notes(directory, first, &named, paths.len());
         let mut bodies = BTreeMap::new();
-        for (_, place) in &named.files {
-            if let (Some(path), false) = (paths.get(place), bodies.contains_key(place)) {
-                bodies.insert(place.clone(), Arc::from(whole(path, &mut left)?));
+        for (_, relative) in &named.files {
+            if let (Some(path), false) = (paths.get(relative), bodies.contains_key(relative)) {
+                bodies.insert(relative.clone(), Arc::from(whole(path, &mut left)?));
             }
         }
         (contents::page(&name(directory), document, named, &bodies), notes)
@@ -49,7 +49,7 @@ pub fn page(directory: &Path) -> Result<Page, Error> {
 fn notes(directory: &Path, document: &Path, named: &ReferencedFiles, files: usize) -> Vec<String> {
     let document = relative_path(directory, document).replace(char::is_control, "?");
     let ReferencedFiles { files: there, missing, is_cut } = named;
-    let places: BTreeSet<&String> = there.iter().map(|(_, place)| place).collect();
+    let places: BTreeSet<&String> = there.iter().map(|(_, relative)| relative).collect();
     let fetched = places.len() + 1;
     let unnamed = files.saturating_sub(fetched);
     let mut notes = Vec::new();
@@ -147,8 +147,8 @@ mod tests {
 
     fn made(name: &str, files: &[(&str, &[u8])]) -> Result<Page, Error> {
         let directory = std::env::temp_dir().join(format!("roundtrip-folder-{name}-{}", std::process::id()));
-        for (place, bytes) in files {
-            let path = directory.join(place);
+        for (relative, bytes) in files {
+            let path = directory.join(relative);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, bytes).unwrap();
         }

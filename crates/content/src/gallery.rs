@@ -11,16 +11,16 @@ use crate::{Content, File, FileKind, ImageForms};
 /// A section with the page's images; nothing where there are none.
 pub fn section(content: &Content, replaced: &Replacements) -> String {
     let mut images: Vec<(usize, &File, &ImageForms)> = Vec::new();
-    for (place, file) in content.files.iter().enumerate() {
+    for (index, file) in content.files.iter().enumerate() {
         if let FileKind::Picture(forms) = &file.kind
             && forms.picture.is_ok()
         {
-            images.push((place, file, forms));
+            images.push((index, file, forms));
         }
     }
     let all = images.len();
-    images.sort_by_key(|(place, file, _)| {
-        (!replaced.images.contains_key(place), std::cmp::Reverse(file.bytes.len()), *place)
+    images.sort_by_key(|(index, file, _)| {
+        (!replaced.images.contains_key(index), std::cmp::Reverse(file.bytes.len()), *index)
     });
     let mut weight = 0;
     let fits = |(_, file, forms): &(usize, &File, &ImageForms)| {
@@ -31,7 +31,7 @@ pub fn section(content: &Content, replaced: &Replacements) -> String {
         .into_iter()
         .take(MAX_IMAGES)
         .take_while(fits)
-        .map(|(place, file, forms)| row(file, forms, replaced.images.get(&place)))
+        .map(|(index, file, forms)| row(file, forms, replaced.images.get(&index)))
         .collect();
     if rows.is_empty() {
         return String::new();
@@ -106,10 +106,10 @@ fn base64(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for three in bytes.chunks(3) {
         let bits =
-            (0..3).fold(0, |bits, place| bits << 8 | three.get(place).map_or(0, |byte| usize::from(*byte)));
-        for place in 0..4 {
-            let letter = LETTERS[bits >> (18 - 6 * place) & 63];
-            text.push(if place > three.len() { '=' } else { char::from(letter) });
+            (0..3).fold(0, |bits, index| bits << 8 | three.get(index).map_or(0, |byte| usize::from(*byte)));
+        for index in 0..4 {
+            let letter = LETTERS[bits >> (18 - 6 * index) & 63];
+            text.push(if index > three.len() { '=' } else { char::from(letter) });
         }
     }
     text

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use pageload::html::positions::{TagPosition, tags};
 
-/// The document with the names of tags and of attributes in lower case (`papers/w3c#compression`).
+/// Returns the document with the names of tags and of attributes in lower case (`papers/w3c#compression`).
 pub fn in_lower_case(html: &[u8]) -> Vec<u8> {
     let mut lower = html.to_vec();
     for TagPosition { whole: _, name, attributes } in tags(html) {
@@ -18,14 +18,14 @@ pub fn in_lower_case(html: &[u8]) -> Vec<u8> {
     lower
 }
 
-/// The document with tags replaced by others, given in order.
+/// Returns the document with tags replaced by others, given in order.
 pub fn replaced(html: &[u8], replacements: &[(Range<usize>, String)]) -> Vec<u8> {
     let mut out = Vec::with_capacity(html.len());
     let mut at = 0;
-    for (place, text) in replacements {
-        out.extend_from_slice(&html[at..place.start]);
+    for (range, text) in replacements {
+        out.extend_from_slice(&html[at..range.start]);
         out.extend_from_slice(text.as_bytes());
-        at = place.end;
+        at = range.end;
     }
     out.extend_from_slice(&html[at..]);
     out

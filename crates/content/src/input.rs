@@ -1,6 +1,6 @@
 //! A page's files: from a directory, a recording, or a generated site.
 //!
-//! Not `folder`, which needs sizes only: here everything is read, up to a limit.
+//! `folder` needs sizes only; here everything is read, up to a limit.
 
 use std::fs;
 use std::io::Read;
@@ -64,7 +64,7 @@ fn referenced(sources: Vec<Source>) -> (Vec<Source>, Vec<String>) {
         texts.iter().any(|text| text.path != source.path && memmem::find(&text.bytes, name).is_some())
     };
     let stored: Vec<bool> =
-        sources.iter().enumerate().map(|(place, source)| place == 0 || is_named(source)).collect();
+        sources.iter().enumerate().map(|(index, source)| index == 0 || is_named(source)).collect();
     let (all, fetched) = (sources.len(), stored.iter().filter(|stored| **stored).count());
     let mut names =
         sources.iter().zip(&stored).filter(|(_, stored)| !**stored).map(|(source, _)| &source.path);

@@ -14,11 +14,11 @@
 //! | [`png`], [`mng`], `webp` | the same picture in other formats, without loss |
 //! | [`jpeg`], `avif`, and `webp` again | the same at a quality, if one is requested |
 //! | [`make`] | all forms of all files, on every CPU |
-//! | [`css`] | spacers, symbols and images of text, as rules, characters and words |
+//! | [`css`] | spacers, symbols and images of text, as CSS rules, characters and text |
 //! | [`step`] | one change to the whole page, and the resulting sizes |
 //! | [`row`], [`show`], [`gallery`] | tables, JSON and the picture gallery |
 //!
-//! It does not judge looks. Lossless forms stay the same to the pixel; words that replace an image of text do not, nor
+//! Looks are not judged. Lossless forms stay the same to the pixel; words that replace an image of text do not, nor
 //! do images encoded at a quality.
 
 #[cfg(feature = "image-codecs")]

@@ -56,7 +56,7 @@ const TEXT: [&str; 8] = ["css", "js", "mjs", "json", "map", "svg", "txt", "xml"]
 /// Progress callback: the number of finished files, and of all files; called by several threads.
 pub type Progress<'a> = dyn Fn(usize, usize) + Sync + 'a;
 
-/// Every file with its forms, in the same order; lossy forms only with a quality of 1 to 100.
+/// Computes the forms of every file, in the same order; lossy forms only with a quality of 1 to 100.
 pub fn files(sources: Vec<Source>, quality: Option<u8>, progress: &Progress<'_>) -> Vec<File> {
     let waiting: Vec<Mutex<Option<Source>>> =
         sources.into_iter().map(|source| Mutex::new(Some(source))).collect();
@@ -66,8 +66,8 @@ pub fn files(sources: Vec<Source>, quality: Option<u8>, progress: &Progress<'_>)
     let done = AtomicUsize::new(0);
     let work = || {
         while let Some((from, to)) = {
-            let place = next.fetch_add(1, Ordering::Relaxed);
-            waiting.get(place).zip(made.get(place))
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            waiting.get(index).zip(made.get(index))
         } {
             if let (Ok(mut from), Ok(mut to)) = (from.lock(), to.lock()) {
                 *to = from.take().map(|source| source.made(quality));
@@ -156,9 +156,9 @@ mod tests {
                 2 => png::encode(&still).unwrap(),
                 _ => png::encode(&two_frames(false)).unwrap(),
             };
-            for (place, byte) in damage {
-                let place = place.index(bytes.len());
-                bytes[place] = byte;
+            for (index, byte) in damage {
+                let index = index.index(bytes.len());
+                bytes[index] = byte;
             }
             bytes.truncate(cut.map_or(bytes.len(), |cut| cut.index(bytes.len())));
             let files = files(vec![Source::of("x.png".to_owned(), bytes)], None, &|_, _| ());
@@ -190,6 +190,6 @@ mod tests {
         let made = [png, mng, webp, jpeg, webp_lossy, avif].map(Option::is_some);
         let is_built = crate::HAS_IMAGE_CODECS;
         assert_eq!(made, [true, false, is_built, true, is_built, is_built]);
-        assert!(broken.picture.as_ref().unwrap_err().starts_with("it does not decode: "));
+        assert!(broken.picture.as_ref().unwrap_err().starts_with("undecodable: "));
     }
 }

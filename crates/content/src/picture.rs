@@ -50,7 +50,7 @@ impl Picture {
         options.set_color_output(ColorOutput::RGBA);
         options.set_memory_limit(MemoryLimit::Bytes((4 * MAX_PIXELS).try_into().expect("it is not zero")));
         let reported =
-            |error: gif::DecodingError| format!("it does not decode: {error}").replace(char::is_control, "?");
+            |error: gif::DecodingError| format!("undecodable: {error}").replace(char::is_control, "?");
         let mut decoder = options.read_info(Cursor::new(bytes)).map_err(reported)?;
         let (width, height) = (usize::from(decoder.width()), usize::from(decoder.height()));
         let area = width * height;
@@ -65,7 +65,7 @@ impl Picture {
         let mut canvas = Vec::new();
         loop {
             if (area * (frames.len() + 1)) as u64 > MAX_PIXELS {
-                return Err(format!("it has more than {MAX_PIXELS} pixels"));
+                return Err(format!("more than {MAX_PIXELS} pixels"));
             }
             let Some(frame) = decoder.read_next_frame().map_err(reported)? else { break };
             canvas.resize(area, [0; 4]);
@@ -91,7 +91,7 @@ impl Picture {
         Ok(Self { width: dimension(width), height: dimension(height), frames, plays })
     }
 
-    /// Whether it has more than one frame.
+    /// Whether the picture has more than one frame.
     pub fn is_animation(&self) -> bool {
         self.frames.len() > 1
     }
@@ -110,7 +110,7 @@ impl Picture {
         counts
     }
 
-    /// Its palette, if all frames together have at most 256 colours.
+    /// Palette of the picture, if all frames together have at most 256 colours.
     pub fn palette(&self) -> Option<Palette> {
         let mut colours = std::collections::BTreeSet::new();
         for pixel in self.frames.iter().flat_map(|frame| &frame.pixels) {
@@ -163,16 +163,16 @@ struct FramePosition {
 impl FramePosition {
     fn draw(&self, canvas: &mut [[u8; 4]], pixels: &[[u8; 4]]) {
         for (number, pixel) in pixels.iter().enumerate() {
-            if let Some(place) = self.at(canvas, number).filter(|_| pixel[3] != 0) {
-                *place = *pixel;
+            if let Some(stored) = self.at(canvas, number).filter(|_| pixel[3] != 0) {
+                *stored = *pixel;
             }
         }
     }
 
     fn clear(&self, canvas: &mut [[u8; 4]], height: usize) {
         for number in 0..self.width * height {
-            if let Some(place) = self.at(canvas, number) {
-                *place = [0; 4];
+            if let Some(stored) = self.at(canvas, number) {
+                *stored = [0; 4];
             }
         }
     }

@@ -126,11 +126,11 @@ fn data(picture: &Picture, frame: usize, part: [usize; 4], palette: Option<&Pale
     let bits = bits(palette);
     let key = |colour: &[u8; 4]| (colour[3], *colour);
     let index = |pixel: &[u8; 4]| {
-        let place = palette.colours.binary_search_by_key(&key(pixel), key).unwrap_or(0);
-        u8::try_from(place).unwrap_or(0)
+        let index = palette.colours.binary_search_by_key(&key(pixel), key).unwrap_or(0);
+        u8::try_from(index).unwrap_or(0)
     };
     let pack = |pixels: &[[u8; 4]]| {
-        let shifts = (1..=8 / bits).map(|place| 8 - bits * place);
+        let shifts = (1..=8 / bits).map(|position| 8 - bits * position);
         pixels.iter().zip(shifts).fold(0, |byte, (pixel, shift)| byte | index(pixel) << shift)
     };
     pixels.chunks(part[2]).flat_map(|row| row.chunks(8 / bits).map(pack)).collect()

@@ -26,11 +26,11 @@ pub fn read(from: impl Read) -> Result<Files, String> {
                 let ending = ending(&mime, &path).to_owned();
                 files.push(Source { path, ending, bytes: body, sent: Some(sent.get()) });
             }
-            Some(_) | None => left_out.push(format!("left out {path}: the recording has no body of it")),
+            Some(_) | None => left_out.push(format!("left out {path}: the recording lacks its body")),
         }
     }
     match files.is_empty() {
-        true => Err("it has no bodies; export it with content".to_owned()),
+        true => Err("no bodies; export the recording with content".to_owned()),
         false => Ok((files, left_out)),
     }
 }
@@ -75,7 +75,7 @@ mod tests {
         let expected = [
             "fetched: 3 of 4 entries, 75% of the bytes; left out: 1 from another host, because other hosts are not \
              modelled",
-            "left out big.js: the recording has no body of it",
+            "left out big.js: the recording lacks its body",
         ];
         assert_eq!(left_out, expected);
         for wrong in ["", "{}", "[]", r#"{"log":{"entries":[]}}"#] {

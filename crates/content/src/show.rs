@@ -15,7 +15,7 @@ use crate::gallery;
 use crate::row::Row;
 use crate::{Content, FileKind, ImageForms};
 
-/// Tables: the steps over each network, then each image in its forms.
+/// Renders tables: the steps over each network, then each image in its forms.
 pub fn text(content: &Content, replaced: &Replacements, rows: &[Row], terminal: Terminal) -> String {
     let mut text = String::new();
     for group in groups(rows) {
@@ -148,9 +148,8 @@ fn by_css(replaced: &Replacements) -> String {
     let Replacements { documents, images, rules } = replaced;
     let words = images.values().filter(|look| !look.words.is_empty()).count();
     match images.len() {
-        0 => {
-            "css replaces nothing here: no image is a spacer, or a line of text whose alt says it".to_owned()
-        }
+        0 => "css replaces nothing here: no image is a spacer, or a line of text with alternative text"
+            .to_owned(),
         count => {
             let some =
                 |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });

@@ -14,7 +14,7 @@ use crate::{Content, File, FileKind, ImageForms};
 pub enum Step {
     /// No change.
     AsIs,
-    /// Text is coded.
+    /// Text is compressed with this coding.
     Coded(Coding),
     /// Tags are in lower case, and text is deflated.
     LowerCase,
@@ -144,9 +144,9 @@ impl Step {
             Self::AllOfNowLossy => (Some(Coding::Brotli), true, Format::Smallest, true),
         };
         let files = content.files.iter().enumerate();
-        let left = files.filter(|(place, _)| !is_styled || !replaced.images.contains_key(place));
-        let part = |(place, file): (usize, &File)| {
-            let rewritten = replaced.documents.get(&place).filter(|_| is_styled);
+        let left = files.filter(|(index, _)| !is_styled || !replaced.images.contains_key(index));
+        let part = |(index, file): (usize, &File)| {
+            let rewritten = replaced.documents.get(&index).filter(|_| is_styled);
             let (form, bytes) = match &file.kind {
                 FileKind::Html | FileKind::Text => file.coded(coding, is_lower, rewritten),
                 FileKind::Picture(forms) => file.smallest(forms.in_format(format)),

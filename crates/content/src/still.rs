@@ -30,7 +30,7 @@ pub fn of_png(bytes: &[u8]) -> Result<Picture, String> {
         return Err("it is an animation (APNG)".to_owned());
     }
     if info.bit_depth == BitDepth::Sixteen {
-        return Err("it has 16 bits of each colour".to_owned());
+        return Err("16 bits per channel".to_owned());
     }
     let is_srgb = info.srgb.is_some();
     // 1/2.2, the default gamma.
@@ -48,7 +48,7 @@ pub fn of_png(bytes: &[u8]) -> Result<Picture, String> {
             data.as_chunks().0.iter().map(|[gray, alpha]| [*gray, *gray, *gray, *alpha]).collect()
         }
         ColorType::Grayscale | ColorType::Rgb | ColorType::Indexed => {
-            return Err(undecodable("its colours are not in the requested format"));
+            return Err(undecodable("pixels not in the requested format"));
         }
     };
     still(width, height, pixels)
@@ -65,33 +65,33 @@ pub fn of_jpeg(bytes: &[u8]) -> Result<Picture, String> {
     let info = decoder.info().ok_or_else(|| undecodable("it has no head"))?;
     limited(info.width.into(), info.height.into())?;
     if !matches!(decoder.input_colorspace(), Some(ColorSpace::YCbCr | ColorSpace::Luma | ColorSpace::RGB)) {
-        return Err("its colours are those of print".to_owned());
+        return Err("CMYK colours".to_owned());
     }
     if decoder.icc_profile().is_some() {
         return Err("it has a colour profile".to_owned());
     }
     if decoder.exif().is_some_and(|exif| !matches!(orientation(exif), None | Some(1))) {
-        return Err("its camera was not held upright".to_owned());
+        return Err("rotated by its Exif orientation".to_owned());
     }
     let data = decoder.decode().map_err(|error| undecodable(&format!("{error:?}")))?;
     still(info.width.into(), info.height.into(), data.as_chunks().0.to_vec())
 }
 
 fn undecodable(why: &str) -> String {
-    format!("it does not decode: {why}").replace(char::is_control, "?")
+    format!("undecodable: {why}").replace(char::is_control, "?")
 }
 
 fn limited(width: u64, height: u64) -> Result<(), String> {
     match width * height {
         0 => Err("it has no pixels".to_owned()),
-        area if area > MAX_PIXELS => Err(format!("it has more than {MAX_PIXELS} pixels")),
+        area if area > MAX_PIXELS => Err(format!("more than {MAX_PIXELS} pixels")),
         _ => Ok(()),
     }
 }
 
 fn still(width: u32, height: u32, mut pixels: Vec<[u8; 4]>) -> Result<Picture, String> {
     if pixels.len() as u64 != u64::from(width) * u64::from(height) {
-        return Err(undecodable("it has another number of pixels than it says"));
+        return Err(undecodable("its header has another number of pixels"));
     }
     // A transparent pixel has no colour.
     pixels.iter_mut().filter(|pixel| pixel[3] == 0).for_each(|pixel| *pixel = [0; 4]);
@@ -149,7 +149,7 @@ mod tests {
         );
         let exif = b"\xff\xe1\x00\x22Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0";
         let turned = [&JPEG[..2], exif, &JPEG[2..]].concat();
-        assert_eq!(of_jpeg(&turned), Err("its camera was not held upright".to_owned()));
+        assert_eq!(of_jpeg(&turned), Err("rotated by its Exif orientation".to_owned()));
     }
 
     #[test]
@@ -164,7 +164,7 @@ mod tests {
             crc.sum()
         };
         bomb[29..33].copy_from_slice(&sum.to_be_bytes());
-        assert_eq!(of_png(&bomb), Err(format!("it has more than {MAX_PIXELS} pixels")));
+        assert_eq!(of_png(&bomb), Err(format!("more than {MAX_PIXELS} pixels")));
         assert_eq!(writer::optimised(&bomb), None);
         for cut in [0, 1, 20, 40] {
             assert!(of_png(&bomb[..cut]).is_err());

@@ -1,5 +1,5 @@
 //! Cost of each datagram in DHTTP's server by itself: medians of several rounds, on one thread, with no socket and no
-//! kernel. Not what a server achieves: the kernel's share of a small response is nine tenths.
+//! kernel. Not a server's throughput: the kernel's share of a small response is nine tenths.
 //!
 //! `cargo bench -p roundtrip-dhttp-proto`
 
@@ -28,11 +28,11 @@ fn main() {
         }
     });
     let mut paper = server(ServerConfig::paper());
-    per_second("small answers, paper's profile", || serve(&mut paper, &plain, |_| client(0)));
+    per_second("small responses, paper's profile", || serve(&mut paper, &plain, |_| client(0)));
     let mut internet = server(ServerConfig::internet());
     let token = token(&mut internet, client(0));
     let shown = request(&format!("DHTTP-Token: {token}\r\n"));
-    per_second("small answers, internet profile, token shown", || {
+    per_second("small responses, internet profile, valid token", || {
         serve(&mut internet, &shown, |_| client(0))
     });
     let response = Response::whole(200, "text/plain", [b'.'; 1_000].into()).expect("a type");
@@ -41,7 +41,7 @@ fn main() {
     per_second("first requests, internet profile, each from another client", || {
         serve(&mut server(ServerConfig::internet()), &filled, client);
     });
-    per_second("large answers on a connection of their own", || connect(&mut server(many())));
+    per_second("large responses, each on its own connection", || connect(&mut server(many())));
     let mut holder = server(many());
     let before = resident();
     for index in 0..100_000 {
@@ -151,10 +151,10 @@ fn resident() -> u64 {
     pages.expect("the second number") * 4_096
 }
 
-fn per_second(what: &str, mut round: impl FnMut()) {
+fn per_second(name: &str, mut round: impl FnMut()) {
     let mut times: Vec<Duration> = (0..ROUNDS).map(|_| time(&mut round)).collect();
     times.sort_unstable();
-    println!("{:>12.0} {what}, per second", f64::from(REQUESTS) / times[ROUNDS / 2].as_secs_f64());
+    println!("{:>12.0} {name}, per second", f64::from(REQUESTS) / times[ROUNDS / 2].as_secs_f64());
 }
 
 #[expect(clippy::disallowed_methods, reason = "a benchmark is a driver, and this is its one place")]

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! request ──► poll ──► Send                          Datagram, Unreachable ──► handle ──► poll ──► Head, Body, End
-//!                      (again, until an response)      Accepted, Received, Ended                     Fallback, Failed
+//!                      (resends, until a response)      Accepted, Received, Ended                     Fallback, Failed
 //! ```
 
 mod config;
@@ -64,12 +64,12 @@ struct Request {
     datagram: Vec<u8>,
     phase: Phase,
     resends: u8,
-    /// Whether it is sent past caches on the path, though nothing was lost.
+    /// Whether it is marked to pass caches on the path ([`crate::message::PAST_FIELD`]), though nothing was lost.
     passes_caches: bool,
     sent: Time,
-    vigil: ResponseTimer,
+    timer: ResponseTimer,
     due: Option<Time>,
-    /// Whether it shows a token of the server.
+    /// Whether it carries a token of the server.
     shows_token: bool,
     /// Whether it accepts a token in the fallback message.
     requests_token: bool,
@@ -151,7 +151,7 @@ impl Client {
             resends: 0,
             passes_caches,
             sent: now,
-            vigil: ResponseTimer::new(now, self.servers.learn(server).heard),
+            timer: ResponseTimer::new(now, self.servers.find_or_insert(server).received),
             due: None,
             shows_token,
             requests_token,
@@ -162,7 +162,7 @@ impl Client {
         };
         self.requests.insert(key, request);
         if parts > 0 {
-            self.servers.learn(server).offer(parts);
+            self.servers.find_or_insert(server).offer(parts);
         }
         self.send(now, key, None);
         Ok(())
@@ -177,7 +177,7 @@ impl Client {
     /// it. Invalid tokens are ignored.
     pub fn store_token(&mut self, now: Time, server: SocketAddr, token: &[u8]) {
         if is_token(token) && self.config.names_port {
-            self.servers.learn(server).learn_named_token(now, token);
+            self.servers.find_or_insert(server).learn_named_token(now, token);
         }
     }
 
@@ -190,7 +190,7 @@ impl Client {
     /// ignored.
     pub fn restore_token(&mut self, learned: Time, server: SocketAddr, token: &[u8]) {
         if is_token(token) {
-            self.servers.learn(server).restore_token(learned, token);
+            self.servers.find_or_insert(server).restore_token(learned, token);
         }
     }
 
@@ -284,7 +284,7 @@ impl Client {
         let Some(request) = self.requests.get_mut(&key) else { return };
         request.due = None;
         let (id, server) = (request.id, request.server);
-        if self.has_paused(server.ip()) && self.step(key, Event::GivenUp) {
+        if self.has_paused(server.ip()) && self.step(key, Event::TimedOut) {
             self.outputs.push_back(Output::Fallback(id, Reason::Paused));
             return;
         }
@@ -292,7 +292,7 @@ impl Client {
         let wait = self.servers.round_trips(request.server).wait(&self.config.resend, request.resends);
         if let Some(wait) = wait.filter(|_| request.gathered.is_none())
             && let Some(due) =
-                request.vigil.goes_on(now, self.servers.heard(request.server), wait, &self.config.resend)
+                request.timer.goes_on(now, self.servers.received(request.server), wait, &self.config.resend)
         {
             request.due = Some(due);
             self.agenda.insert((due, TimerTarget::Request(key)));
@@ -306,7 +306,7 @@ impl Client {
         let Some(request) = self.requests.get(&key) else { return };
         let (id, resends) = (request.id, request.resends.saturating_add(1));
         if RoundTrips::default().wait(&self.config.resend, resends).is_none() {
-            if self.step(key, Event::GivenUp) {
+            if self.step(key, Event::TimedOut) {
                 self.outputs.push_back(Output::Fallback(id, Reason::Silence));
             }
             return;
@@ -337,14 +337,14 @@ impl Client {
         }
         if let Some(due) = request.due.take() {
             self.agenda.remove(&(due, TimerTarget::Request(key)));
-            let server = self.servers.learn(request.server);
+            let server = self.servers.find_or_insert(request.server);
             server.is_behind_unwanted = true;
             request.passes_caches = true;
             if request.whole(self.port).len() > self.config.request_bytes {
                 request.passes_caches = false;
                 return self.try_again(now, key);
             }
-            request.vigil = ResponseTimer::new(now, server.heard);
+            request.timer = ResponseTimer::new(now, server.received);
             self.send(now, key, None);
         }
     }
@@ -365,7 +365,7 @@ impl Client {
             if !self.step(key, Event::Referred) {
                 return Err(Discard::Late);
             }
-            let known = self.servers.learn(server);
+            let known = self.servers.find_or_insert(server);
             match (message, is_server) {
                 // The token may have become invalid: without it the next request is padded.
                 ([], true) if shows_token => known.forget_token(now),
@@ -382,21 +382,21 @@ impl Client {
         if head.status == 206 && request.parts > 0 {
             return self.part(now, key, from, head.to_head(), body);
         }
-        let (vigil, has_recovered) = (request.vigil, request.has_recovered);
-        if !self.step(key, Event::Answered) {
+        let (timer, has_recovered) = (request.timer, request.has_recovered);
+        if !self.step(key, Event::Response) {
             return Err(Discard::Late);
         }
         let head = head.to_head();
         if is_server {
-            let server = self.servers.learn(from);
-            server.heard.by_datagram = server.heard.by_datagram.max(vigil.began);
-            if !has_recovered && vigil.was_quiet(server.heard, datagram.len()) {
-                server.round_trips.measured(now.since(vigil.began));
+            let server = self.servers.find_or_insert(from);
+            server.received.by_datagram = server.received.by_datagram.max(timer.began);
+            if !has_recovered && timer.was_quiet(server.received, datagram.len()) {
+                server.round_trips.measured(now.since(timer.began));
             }
             server.learn_token_of(now, &head);
         } else {
             let server = self.requests.get(&key).map(|request| request.server);
-            server.into_iter().for_each(|server| self.servers.learn(server).learn_cache(&head));
+            server.into_iter().for_each(|server| self.servers.find_or_insert(server).learn_cache(&head));
         }
         self.outputs.push_back(Output::Head(id, Source::Datagram(from), head));
         if !body.is_empty() {
@@ -448,7 +448,7 @@ impl Client {
         if next == Phase::Over {
             (request.datagram, request.gathered, request.aside) = (Vec::new(), None, None);
             if request.parts > 0 {
-                self.servers.learn(request.server).take_back(request.parts);
+                self.servers.find_or_insert(request.server).take_back(request.parts);
             }
             self.over.push_back(key);
             if self.over.len() > self.config.remembered {

@@ -141,8 +141,8 @@ impl Limiter {
 
     /// Adds `weight` responses to the counters of an address, unless one of them is full.
     pub fn charge(&mut self, now: Time, address: IpAddr, weight: u32) -> Allowance {
-        let places = prefixes(address).map(|prefix| self.place(prefix));
-        let counters = places.map(|place| self.decayed(now, place));
+        let indices = prefixes(address).map(|prefix| self.index(prefix));
+        let counters = indices.map(|index| self.decayed(now, index));
         let weight = weight.saturating_mul(UNIT);
         let is_full = counters
             .iter()
@@ -151,12 +151,13 @@ impl Limiter {
         if is_full {
             self.limited += 1;
             if !self.config.is_dry_run {
-                let slips = self.config.slip != 0 && self.limited.is_multiple_of(u64::from(self.config.slip));
-                return if slips { Allowance::Slip } else { Allowance::Silence };
+                let is_slipped =
+                    self.config.slip != 0 && self.limited.is_multiple_of(u64::from(self.config.slip));
+                return if is_slipped { Allowance::Slip } else { Allowance::Silence };
             }
         }
-        for (place, Counter { load, at_millis }) in places.into_iter().zip(counters) {
-            if let Some(counter) = self.counters.get(place) {
+        for (index, Counter { load, at_millis }) in indices.into_iter().zip(counters) {
+            if let Some(counter) = self.counters.get(index) {
                 let charged = Counter { load: load.saturating_add(weight), at_millis };
                 counter.store(charged.to_bits(), Ordering::Relaxed);
             }
@@ -164,13 +165,13 @@ impl Limiter {
         Allowance::Granted
     }
 
-    fn place(&self, prefix: [u8; 17]) -> usize {
-        self.key.place(&prefix, self.counters.len())
+    fn index(&self, prefix: [u8; 17]) -> usize {
+        self.key.index(&prefix, self.counters.len())
     }
 
     /// Returns a counter as it is now: halved for every whole half-life, and interpolated between.
-    fn decayed(&self, now: Time, place: usize) -> Counter {
-        let bits = self.counters.get(place).map_or(0, |counter| counter.load(Ordering::Relaxed));
+    fn decayed(&self, now: Time, index: usize) -> Counter {
+        let bits = self.counters.get(index).map_or(0, |counter| counter.load(Ordering::Relaxed));
         let Counter { load, at_millis } = Counter::from_bits(bits);
         let age = millis(now).wrapping_sub(at_millis);
         // Another thread's clock may have been read a moment later.

@@ -51,8 +51,8 @@ impl Prefixes {
     /// A set of these prefixes; `None` if there are more than [`Self::MAX_PREFIXES`].
     pub fn new(prefixes: &[Prefix]) -> Option<Self> {
         let mut all = [None; Self::MAX_PREFIXES];
-        for (place, prefix) in prefixes.iter().enumerate() {
-            *all.get_mut(place)? = Some(*prefix);
+        for (index, prefix) in prefixes.iter().enumerate() {
+            *all.get_mut(index)? = Some(*prefix);
         }
         Some(Self(all))
     }

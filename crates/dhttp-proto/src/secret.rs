@@ -17,11 +17,11 @@ impl Secret {
         SipHasher13::new_with_key(&self.0).hash(bytes)
     }
 
-    /// Slot of `bytes` in a table of `places` slots.
-    pub(super) fn place(&self, bytes: &[u8], places: usize) -> usize {
+    /// Slot of `bytes` in a table of `count` slots.
+    pub(super) fn index(&self, bytes: &[u8], count: usize) -> usize {
         // The hash as a fraction of all hashes: as uniform as the remainder, without a division.
-        let place = (u128::from(self.hash(bytes)) * places as u128) >> 64;
-        usize::try_from(place).unwrap_or(0)
+        let index = (u128::from(self.hash(bytes)) * count as u128) >> 64;
+        usize::try_from(index).unwrap_or(0)
     }
 }
 

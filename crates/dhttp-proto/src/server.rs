@@ -43,7 +43,7 @@ pub use sizes::Adaptation;
 /// Decision about a datagram.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Verdict<'a> {
-    /// The application responds to this, and passes the ticket to [`Server::respond`] or [`Server::abandon`].
+    /// A request for the application, which passes the ticket to [`Server::respond`] or [`Server::abandon`].
     Serve(Ticket, RequestView<'a>),
     /// Send this back: the client retries over plain HTTP.
     Refer(FallbackMessage),
@@ -61,7 +61,7 @@ pub enum IgnoreReason {
     /// Its prefix has reached its limit.
     Limited,
     /// It is a late resend of a request whose response went by TCP.
-    Answered,
+    AlreadyAnswered,
     /// It is a resend of a request in progress.
     InProgress,
 }
@@ -82,10 +82,10 @@ pub struct Ticket {
     parts: u8,
     /// Whether it requests parts that were lost.
     recovers: bool,
-    worth: Validity,
+    validity: Validity,
     /// Whether the fallback message may contain a token.
     requests_token: bool,
-    lane: Option<ConnectionId>,
+    reserved: Option<ConnectionId>,
 }
 
 impl Ticket {
@@ -96,7 +96,7 @@ impl Ticket {
 
     /// Whether a token proves the client's address, or the server trusts every address.
     pub const fn has_proved_its_address(&self) -> bool {
-        match self.worth {
+        match self.validity {
             Validity::Valid | Validity::Ageing => true,
             Validity::Nothing => false,
         }
@@ -260,9 +260,9 @@ impl Server {
         };
         let Request { header, head, marks } = request;
         let client = SocketAddr::new(source.ip(), header.port);
-        let worth = self.worth(now, client, &marks);
-        let requests_token = marks.requests_token && worth == Validity::Nothing;
-        if let Some(guard) = self.guard.as_mut().filter(|_| worth == Validity::Nothing) {
+        let validity = self.validity(now, client, &marks);
+        let requests_token = marks.requests_token && validity == Validity::Nothing;
+        if let Some(guard) = self.guard.as_mut().filter(|_| validity == Validity::Nothing) {
             match guard.limits.limiter.charge(now, source.ip(), 1) {
                 Allowance::Granted => {}
                 Allowance::Slip => {
@@ -276,13 +276,13 @@ impl Server {
         if header.is_resend {
             let id = global(source, header.id);
             let ignored = if self.answered.contains(id) && !recovers {
-                Some(IgnoreReason::Answered)
+                Some(IgnoreReason::AlreadyAnswered)
             } else {
                 self.answered.is_in_progress(id).then_some(IgnoreReason::InProgress)
             };
             // A client without a valid token must not be able to report loss on a path.
             let is_loss = ignored.is_none() || self.losses.counts_late_resends();
-            if worth != Validity::Nothing && !marks.is_past_caches && is_loss {
+            if validity != Validity::Nothing && !marks.is_past_caches && is_loss {
                 self.losses.count_resent(now, source.ip());
             }
             if let Some(why) = ignored {
@@ -293,7 +293,7 @@ impl Server {
             return Verdict::Refer(self.fallback(now, header.id, client, requests_token));
         }
         // Without a token no response takes a connection, not even an open one.
-        let lane = if worth == Validity::Nothing { None } else { self.reserve(client) };
+        let reserved = if validity == Validity::Nothing { None } else { self.reserve(client) };
         let ticket = Ticket {
             id: header.id,
             source,
@@ -302,9 +302,9 @@ impl Server {
             is_resend: header.is_resend && !marks.is_past_caches,
             parts: marks.parts,
             recovers,
-            worth,
+            validity,
             requests_token,
-            lane,
+            reserved,
         };
         Verdict::Serve(ticket, head)
     }
@@ -313,7 +313,7 @@ impl Server {
     /// [`super::token::TOKEN_FIELD`]. It is for clients without a valid token or with an ageing one, unless the
     /// response fits a datagram only without the field.
     pub fn token(&mut self, now: Time, ticket: &Ticket, size: impl FnOnce() -> u64) -> Option<Token> {
-        if ticket.worth == Validity::Valid {
+        if ticket.validity == Validity::Valid {
             return None;
         }
         let (guard, size) = (self.guard.as_ref()?, size());
@@ -342,12 +342,12 @@ impl Server {
     /// configuration has it: its id and the client. Only for clients with a token, within their rate, and by the rules for new
     /// connections. A response by UDP leaves the connection to later ones.
     pub fn open_early(&mut self, now: Time, ticket: &mut Ticket) -> Option<(ConnectionId, SocketAddr)> {
-        let is_free = ticket.lane.is_none() && ticket.has_proved_its_address();
+        let is_free = ticket.reserved.is_none() && ticket.has_proved_its_address();
         if !self.config.opens_early || !is_free {
             return None;
         }
         let (connection, is_new) = self.connection(now, ticket.client, None)?;
-        ticket.lane = Some(connection);
+        ticket.reserved = Some(connection);
         is_new.then_some((connection, ticket.client))
     }
 
@@ -366,8 +366,18 @@ impl Server {
     ) -> Channel {
         let budget = self.budget(&ticket);
         let is_within = |bytes| budget.is_none_or(|budget| bytes <= budget);
-        let Ticket { id, source, client, bytes: _, is_resend, parts, recovers, worth, requests_token, lane } =
-            ticket;
+        let Ticket {
+            id,
+            source,
+            client,
+            bytes: _,
+            is_resend,
+            parts,
+            recovers,
+            validity,
+            requests_token,
+            reserved,
+        } = ticket;
         let is_resend = (self.answered.end(global(source, id)) || is_resend) && !recovers;
         let most = self.sizes.most(now, source.ip());
         let parts = parts.min(self.config.parts);
@@ -376,16 +386,16 @@ impl Server {
         } else {
             None
         };
-        if is_resend && (size <= most || division.is_some()) && worth != Validity::Nothing {
+        if is_resend && (size <= most || division.is_some()) && validity != Validity::Nothing {
             self.strike(now, source.ip(), size.min(most));
         }
         let division = division.filter(|division| !is_resend && is_within(cost(*division)));
         let is_large = size > most && division.is_none();
         let kind = self.losses.choose(now, source.ip(), is_large, is_resend);
         if kind == ChannelKind::Udp && (division.is_some() || is_within(size)) {
-            self.release(lane);
+            self.release(reserved);
             let bytes = division.map_or(size, cost) + DATAGRAM_HEADERS;
-            if worth != Validity::Nothing && !self.is_within_rate(now, source.ip(), bytes) {
+            if validity != Validity::Nothing && !self.is_within_rate(now, source.ip(), bytes) {
                 return Channel::Refer(id.into());
             }
             if !recovers {
@@ -395,7 +405,7 @@ impl Server {
             return division.map_or(Channel::Datagram, Channel::Parts);
         }
         // Without a token the source may be spoofed: no SYN is sent there, and no response goes on a connection.
-        let found = if worth == Validity::Nothing { None } else { self.connection(now, client, lane) };
+        let found = if validity == Validity::Nothing { None } else { self.connection(now, client, reserved) };
         let Some((connection, is_new)) = found else {
             return Channel::Refer(self.fallback(now, id, client, requests_token));
         };
@@ -416,7 +426,7 @@ impl Server {
     /// Ends a request without a response.
     pub fn abandon(&mut self, ticket: Ticket) {
         self.answered.end(global(ticket.source, ticket.id));
-        self.release(ticket.lane);
+        self.release(ticket.reserved);
     }
 
     /// Handles an input from the sockets.
@@ -454,12 +464,12 @@ impl Server {
         }
     }
 
-    fn worth(&self, now: Time, client: SocketAddr, marks: &Marks<'_>) -> Validity {
+    fn validity(&self, now: Time, client: SocketAddr, marks: &Marks<'_>) -> Validity {
         let Some(guard) = &self.guard else { return Validity::Valid };
         let check = |token| guard.tokens.check(now, client, token);
         match marks.token.map_or(Validity::Nothing, check) {
             Validity::Nothing => marks.other_token.map_or(Validity::Nothing, check),
-            worth @ (Validity::Valid | Validity::Ageing) => worth,
+            validity @ (Validity::Valid | Validity::Ageing) => validity,
         }
     }
 
@@ -479,8 +489,8 @@ impl Server {
         }
     }
 
-    fn release(&mut self, lane: Option<ConnectionId>) {
-        if let Some(id) = lane {
+    fn release(&mut self, reserved: Option<ConnectionId>) {
+        if let Some(id) = reserved {
             self.connections.release(id);
         }
     }
@@ -490,9 +500,9 @@ impl Server {
         &mut self,
         now: Time,
         client: SocketAddr,
-        lane: Option<ConnectionId>,
+        reserved: Option<ConnectionId>,
     ) -> Option<(ConnectionId, bool)> {
-        if let Some(id) = lane.filter(|id| self.connections.is_open(*id)) {
+        if let Some(id) = reserved.filter(|id| self.connections.is_open(*id)) {
             return Some((id, false));
         }
         match self.connections.choose(client) {
@@ -528,7 +538,7 @@ impl Server {
 impl Guard {
     /// Maximum bytes of UDP payload in response to a request; `None` with a token.
     const fn budget(&self, ticket: &Ticket) -> Option<u64> {
-        match ticket.worth {
+        match ticket.validity {
             Validity::Valid | Validity::Ageing => None,
             Validity::Nothing => Some(self.factor.saturating_mul(ticket.bytes)),
         }

@@ -22,7 +22,7 @@ pub const PORT_FIELD: &str = "DHTTP-Port";
 /// has this value, so that servers without support take it for an invalid one.
 pub const TOKEN_REQUEST: &str = "?";
 
-/// Maximum length of a token, in bytes. Those of other servers may be longer than ours, but every request carries one.
+/// Maximum length of a token, in bytes. Other servers' tokens may be longer than this one's, but every request carries one.
 pub const MAX_TOKEN_BYTES: usize = 64;
 
 /// Whether this is a token: visible ASCII, 1 to 64 bytes, and not a [`TOKEN_REQUEST`].
@@ -155,8 +155,8 @@ impl Token {
     fn encode(body: Body, mac: u64) -> Self {
         let number = (u128::from(body.generation) << 96) | (u128::from(body.second) << 64) | u128::from(mac);
         let mut digits = [b'0'; Self::DIGITS];
-        for (place, digit) in digits.iter_mut().rev().enumerate() {
-            *digit = DIGITS[(number >> (4 * place) & 0xf) as usize];
+        for (index, digit) in digits.iter_mut().rev().enumerate() {
+            *digit = DIGITS[(number >> (4 * index) & 0xf) as usize];
         }
         Self(digits)
     }
@@ -217,11 +217,11 @@ mod tests {
     fn token_is_valid_from_its_second_to_the_end_of_its_lifetime() {
         let tokens = Tokens::new(key(1), LIFETIME);
         let token = tokens.make(at(100), CLIENT);
-        let worth = |now| tokens.check(now, CLIENT, token.as_str().as_bytes());
-        assert_eq!(worth(at(99)), Validity::Nothing, "from the future");
-        assert_eq!([worth(at(100)), worth(at(1_900))], [Validity::Valid, Validity::Valid]);
-        assert_eq!([worth(at(1_901)), worth(at(3_700))], [Validity::Ageing, Validity::Ageing]);
-        assert_eq!(worth(at(3_700) + Duration::from_nanos(1)), Validity::Nothing);
+        let validity = |now| tokens.check(now, CLIENT, token.as_str().as_bytes());
+        assert_eq!(validity(at(99)), Validity::Nothing, "from the future");
+        assert_eq!([validity(at(100)), validity(at(1_900))], [Validity::Valid, Validity::Valid]);
+        assert_eq!([validity(at(1_901)), validity(at(3_700))], [Validity::Ageing, Validity::Ageing]);
+        assert_eq!(validity(at(3_700) + Duration::from_nanos(1)), Validity::Nothing);
     }
 
     #[test]
@@ -242,22 +242,22 @@ mod tests {
         let token = tokens.make(at(5), CLIENT).as_str().to_owned();
         let other = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 8));
         let mapped = IpAddr::V6(Ipv6Addr::from([0, 0, 0, 0, 0, 0xffff, 0xc000, 0x0207]));
-        for (address, port, worth) in [
+        for (address, port, validity) in [
             (other, 40_001, Validity::Nothing),
             (CLIENT.ip(), 40_002, Validity::Nothing),
             (CLIENT.ip(), 0, Validity::Nothing),
             (mapped, 40_001, Validity::Valid),
         ] {
             let client = SocketAddr::new(address, port);
-            assert_eq!(tokens.check(at(5), client, token.as_bytes()), worth, "{client}");
+            assert_eq!(tokens.check(at(5), client, token.as_bytes()), validity, "{client}");
         }
         let stranger = Tokens::new(Key { secret: [9; 16], ..key(1) }, LIFETIME);
         assert_eq!(stranger.check(at(5), CLIENT, token.as_bytes()), Validity::Nothing);
-        for place in 0..token.len() {
+        for index in 0..token.len() {
             let mut forged = token.clone().into_bytes();
-            forged[place] = if forged[place] == b'0' { b'1' } else { b'0' };
-            assert_eq!(tokens.check(at(5), CLIENT, &forged), Validity::Nothing, "digit {place}");
-            assert_eq!(tokens.check(at(5), CLIENT, &token.as_bytes()[..place]), Validity::Nothing);
+            forged[index] = if forged[index] == b'0' { b'1' } else { b'0' };
+            assert_eq!(tokens.check(at(5), CLIENT, &forged), Validity::Nothing, "digit {index}");
+            assert_eq!(tokens.check(at(5), CLIENT, &token.as_bytes()[..index]), Validity::Nothing);
         }
         assert_eq!(tokens.check(at(5), CLIENT, token.to_uppercase().as_bytes()), Validity::Nothing);
     }

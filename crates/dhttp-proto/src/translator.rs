@@ -7,7 +7,8 @@
 //!
 //! ```text
 //! Request ──► handle ──► poll ──► Begin, Open, Request        Answer ──► handle ──► poll ──► Close, Answer
-//!                                 Refused                                                   Refused
+//! Request ──► handle ──► poll ──► Begin, Open, Request        Response ──► handle ──► poll ──► Close, Response
+//!                                 Refused                                                     Refused
 //! ```
 //!
 //! A datagram that is not a DHTTP request is forwarded unchanged, and opens no pinhole. Not the kernel's rules that
@@ -37,7 +38,7 @@ pub const SLOTS: u8 = 4;
 const OUTSTANDING: usize = 256;
 
 /// Maximum number of servers of one mapping that were sent something other than DHTTP.
-const STRANGERS: usize = 16;
+const UNKNOWN_PEERS: usize = 16;
 
 /// A translator. `poll` until it returns a timeout, then `handle` an input, and so on.
 #[derive(Debug)]
@@ -59,7 +60,7 @@ type Key = (SocketAddr, u16);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum TimerTarget {
     Mapping(Key),
-    Answer(Key, Id),
+    Response(Key, Id),
 }
 
 #[derive(Debug)]
@@ -69,7 +70,7 @@ struct State {
     /// When its activity is checked next.
     due: Time,
     outstanding: BTreeMap<Id, OutstandingRequest>,
-    strangers: VecDeque<SocketAddr>,
+    unknown_peers: VecDeque<SocketAddr>,
     requested: u8,
 }
 
@@ -81,7 +82,7 @@ struct OutstandingRequest {
 }
 
 impl Translator {
-    /// A translator without mappings. `secret` comes from a CSPRNG: it determines the ports.
+    /// Creates a translator without mappings. `secret` comes from a CSPRNG: it determines the ports.
     pub const fn new(config: TranslatorConfig, secret: [u8; 16]) -> Self {
         Self {
             config,
@@ -98,7 +99,7 @@ impl Translator {
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
         let (peer, refused) = match input {
             Input::Request { from, to, datagram } => (from, self.request(now, from, to, datagram)),
-            Input::Answer { at, from, datagram } => (from, self.respond(at, from, datagram)),
+            Input::Response { at, from, datagram } => (from, self.respond(at, from, datagram)),
             Input::Unreachable { at, server } => (server, self.unreachable(at, server)),
             Input::Taken(mapping) => return self.end((mapping.inside, mapping.tcp_port)),
         };
@@ -117,7 +118,7 @@ impl Translator {
             match due {
                 TimerTarget::Mapping(key) => self.age(now, key),
                 // Its pinhole has expired.
-                TimerTarget::Answer(key, id) => self.forget(key, id, time),
+                TimerTarget::Response(key, id) => self.forget(key, id, time),
             }
         }
         self.outputs.pop_front().unwrap_or(Output::Timeout(self.agenda.first().map(|(time, _)| *time)))
@@ -186,7 +187,7 @@ impl Translator {
             active: now,
             due: now + self.config.idle,
             outstanding: BTreeMap::new(),
-            strangers: VecDeque::new(),
+            unknown_peers: VecDeque::new(),
             requested: 0,
         };
         match self.config.translation {
@@ -204,17 +205,17 @@ impl Translator {
         let count = ports.len();
         (0..64).find_map(|_| {
             self.drawn += 1;
-            let place = self.secret.place(&self.drawn.to_be_bytes(), count);
-            let port = ports.clone().nth(place)?;
+            let index = self.secret.index(&self.drawn.to_be_bytes(), count);
+            let port = ports.clone().nth(index)?;
             (!self.outsides.contains_key(&at(port))).then_some(port)
         })
     }
 
     fn pass(&mut self, key: Key, to: SocketAddr) {
         let Some(state) = self.mappings.get_mut(&key) else { return };
-        if !state.strangers.contains(&to) {
-            state.strangers.truncate(STRANGERS - 1);
-            state.strangers.push_front(to);
+        if !state.unknown_peers.contains(&to) {
+            state.unknown_peers.truncate(UNKNOWN_PEERS - 1);
+            state.unknown_peers.push_front(to);
         }
     }
 
@@ -232,9 +233,9 @@ impl Translator {
             gone = oldest.and_then(|id| Some((id, state.outstanding.remove(&id)?)));
         }
         if let Some((id, gone)) = gone {
-            self.agenda.remove(&(gone.until, TimerTarget::Answer(key, id)));
+            self.agenda.remove(&(gone.until, TimerTarget::Response(key, id)));
         }
-        self.agenda.insert((until, TimerTarget::Answer(key, id)));
+        self.agenda.insert((until, TimerTarget::Response(key, id)));
         if key.1 != 0 {
             let pinhole = self.pinhole(key, id, server, slot);
             self.outputs.extend(pinhole.map(Output::Open));
@@ -242,8 +243,8 @@ impl Translator {
     }
 
     fn respond(&mut self, at: SocketAddr, from: SocketAddr, datagram: &[u8]) -> Result<(), Refusal> {
-        let key = *self.outsides.get(&at).ok_or(Refusal::Unasked)?;
-        let state = self.mappings.get_mut(&key).ok_or(Refusal::Unasked)?;
+        let key = *self.outsides.get(&at).ok_or(Refusal::Unsolicited)?;
+        let state = self.mappings.get_mut(&key).ok_or(Refusal::Unsolicited)?;
         let id = Id::split(datagram).ok().map(|(id, _)| id);
         let answerers = self.config.answerers;
         let requested = id
@@ -254,23 +255,23 @@ impl Translator {
             Some(_) if is_part(datagram) => {}
             Some((id, requested)) => {
                 state.outstanding.remove(&id);
-                self.agenda.remove(&(requested.until, TimerTarget::Answer(key, id)));
+                self.agenda.remove(&(requested.until, TimerTarget::Response(key, id)));
                 self.close(key, id, requested);
             }
-            None if state.strangers.contains(&from) => {}
-            None => return Err(Refusal::Unasked),
+            None if state.unknown_peers.contains(&from) => {}
+            None => return Err(Refusal::Unsolicited),
         }
-        self.outputs.push_back(Output::Answer { from, to: key.0, datagram: datagram.to_vec() });
+        self.outputs.push_back(Output::Response { from, to: key.0, datagram: datagram.to_vec() });
         Ok(())
     }
 
     /// Forwards an ICMP error, but only to a client that has sent to this server and has no response yet.
     fn unreachable(&mut self, at: SocketAddr, server: SocketAddr) -> Result<(), Refusal> {
-        let key = *self.outsides.get(&at).ok_or(Refusal::Unasked)?;
-        let state = self.mappings.get(&key).ok_or(Refusal::Unasked)?;
+        let key = *self.outsides.get(&at).ok_or(Refusal::Unsolicited)?;
+        let state = self.mappings.get(&key).ok_or(Refusal::Unsolicited)?;
         let waits = state.outstanding.values().any(|requested| requested.server == server);
-        if !waits && !state.strangers.contains(&server) {
-            return Err(Refusal::Unasked);
+        if !waits && !state.unknown_peers.contains(&server) {
+            return Err(Refusal::Unsolicited);
         }
         self.outputs.push_back(Output::Unreachable { server, to: key.0 });
         Ok(())
@@ -322,7 +323,7 @@ impl Translator {
         self.outsides.remove(&state.mapping.outside);
         self.agenda.remove(&(state.due, TimerTarget::Mapping(key)));
         for (id, requested) in &state.outstanding {
-            self.agenda.remove(&(requested.until, TimerTarget::Answer(key, *id)));
+            self.agenda.remove(&(requested.until, TimerTarget::Response(key, *id)));
         }
         self.outputs.push_back(Output::End(state.mapping));
     }

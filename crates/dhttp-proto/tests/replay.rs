@@ -1,5 +1,6 @@
 //! Replays the fuzzers' corpora through the very checks that the fuzz targets run, without a fuzzer, and then
-//! what proptest makes from pieces of them. Not a substitute for fuzzing: that finds the inputs, this replays them.
+//! Replays the fuzzers' corpora through the checks of the fuzz targets, without a fuzzer, and then inputs that
+//! proptest makes from pieces of them. Not a substitute for fuzzing: that finds the inputs, this replays them.
 
 extern crate roundtrip_dhttp_proto as dhttp_proto;
 

@@ -49,11 +49,11 @@ fn main() {
     }
     let grown = resident() - before;
     let each = |bytes: u64| bytes as f64 / OBJECTS as f64;
-    println!("{OBJECTS} answers: {:.1} bytes of content each", each(content));
+    println!("{OBJECTS} responses: {:.1} bytes of content each", each(content));
     println!("resident memory: {:.1} bytes each", each(grown));
     let beside = each(grown) - each(content);
     let verdict = if beside <= 150.0 { "reached" } else { "missed" };
-    println!("beside the content: {beside:.1} bytes each; at most 150 are asked: {verdict}");
+    println!("overhead: {beside:.1} bytes each; target: at most 150: {verdict}");
 }
 
 /// Requests an object; returns the bytes of its key, fields and body.

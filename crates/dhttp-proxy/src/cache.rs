@@ -148,11 +148,11 @@ impl<U> Clone for Cache<U> {
 }
 
 impl<U: Upstream> Handler for Cache<U> {
-    fn show<T>(&mut self, _now: Time, request: &Request<'_>, to: impl FnOnce(Outcome<'_>) -> T) -> T {
+    fn respond_with<T>(&mut self, _now: Time, request: &Request<'_>, to: impl FnOnce(Outcome<'_>) -> T) -> T {
         if let Some(reuse) = self.fresh_in_memory(request) {
-            return to(Outcome::Kept(reuse));
+            return to(Outcome::Borrowed(reuse));
         }
-        to(Outcome::Given(self.respond_with_directives(request)))
+        to(Outcome::Owned(self.respond_with_directives(request)))
     }
 
     fn respond(&mut self, _now: Time, request: &Request<'_>) -> Reply {

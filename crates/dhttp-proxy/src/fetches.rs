@@ -194,7 +194,7 @@ impl Spill {
         let (total, of_client) = limits.file_bytes(client);
         if sum(&|one| one.client == client) + bytes > of_client || sum(&|_| true) + bytes > total {
             count_shared(&COUNTERS.files);
-            let why = "no room for more temporary files of responses; retry when others have been read";
+            let why = "temporary files for responses are full; retry later";
             return Err(io::Error::new(ErrorKind::QuotaExceeded, why));
         }
         self.bytes.fetch_add(bytes, Ordering::Relaxed);

@@ -72,7 +72,7 @@ pub fn clean(family: Family) -> Result<bool, RulesError> {
     rules::empty(family).clean()
 }
 
-/// A running helper; it stops when it is told to, or dropped. Then its rules are removed; connections that it has let in
+/// A running helper, until it is stopped or dropped. Then its rules are removed; connections that it has let in
 /// continue.
 pub struct Nat {
     shared: Arc<Shared>,
@@ -188,7 +188,7 @@ impl fmt::Display for NatError {
             Self::Family => f.write_str("ipv6: cannot change on a reload; restart the helper"),
             Self::Port(port, error) if error.kind() == io::ErrorKind::AddrInUse => write!(
                 f,
-                "UDP port {port} is in use on this machine; stop the program that uses it, or bind it to one address"
+                "UDP port {port} is in use on this host; stop the program that uses it, or bind it to one address"
             ),
             Self::Port(port, error) => {
                 write!(f, "cannot receive requests to UDP port {port}: {error}; run as root")

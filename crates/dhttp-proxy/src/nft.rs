@@ -187,7 +187,7 @@ impl InstalledRules {
             return Ok(());
         }
         match check("nft", nft(&text)?) {
-            Err(RulesError::Refused(_, reported)) => Err(RulesError::Kept(reported)),
+            Err(RulesError::Refused(_, reported)) => Err(RulesError::ReplacementRefused(reported)),
             Err(error) => Err(error),
             Ok(()) => {
                 for (installed, rules) in all.iter_mut().zip(rules) {
@@ -251,7 +251,7 @@ pub enum RulesError {
     /// The kernel, or the program, refused them.
     Refused(&'static str, String),
     /// The program, or the kernel, refused their replacement.
-    Kept(String),
+    ReplacementRefused(String),
     /// Such a table already exists.
     Exists(Family, &'static str),
     /// The kernel rejected a change.
@@ -270,7 +270,7 @@ impl fmt::Display for RulesError {
                 "{program} refused the rules, and nothing is installed: {reported}; run as root, on a kernel with nf_tables, \
                  nft_tproxy and nft_nat"
             ),
-            Self::Kept(reported) => {
+            Self::ReplacementRefused(reported) => {
                 write!(f, "nft refused the new rules, and the old ones are in force: {reported}")
             }
             Self::Exists(family, table) => write!(

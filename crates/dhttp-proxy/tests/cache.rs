@@ -182,9 +182,9 @@ fn concurrent_requests_are_collapsed() {
     servers.origin.says("/slow", 200, &[FRESH], b"slow");
     *servers.origin.wait.lock().unwrap() = Duration::from_millis(300);
     let responses: Vec<_> = std::thread::scope(|scope| {
-        let askers: Vec<_> =
+        let clients: Vec<_> =
             (0..20).map(|_| scope.spawn(|| servers.send_request("GET", "/slow", ""))).collect();
-        askers.into_iter().map(|asker| asker.join().unwrap()).collect()
+        clients.into_iter().map(|client| client.join().unwrap()).collect()
     });
     assert!(responses.iter().all(|(_, body)| body == b"slow"));
     assert_eq!(servers.origin.requested(), 1);
@@ -323,10 +323,10 @@ fn over_dhttp_small_ones_come_in_a_datagram_and_large_ones_by_a_connection_of_th
     for round in 0..3 {
         for (path, via, length) in [("small", Via::Udp, 5), ("large", Via::TcpOpened, 300_000)] {
             let url: Url = format!("dhttp://{}/{path}", servers.server.address()).parse().unwrap();
-            let (came, head, body) = client.get(&url).unwrap().whole().unwrap();
+            let (received_via, head, body) = client.get(&url).unwrap().whole().unwrap();
             // The first client has no token, and nothing is fetched for a datagram without one.
             let via = if (round, path) == (0, "small") { Via::TcpClient } else { via };
-            assert_eq!((came, head.status, body.len()), (via, 200, length), "{path}, round {round}");
+            assert_eq!((received_via, head.status, body.len()), (via, 200, length), "{path}, round {round}");
             let status = String::from_utf8_lossy(head.fields.get("Cache-Status").unwrap()).into_owned();
             assert!(status.contains(if round == 0 { "fwd=miss" } else { "hit" }), "{status}");
         }

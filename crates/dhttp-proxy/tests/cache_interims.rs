@@ -201,7 +201,7 @@ fn trailers_follow_bodies_spooled_to_files_too() {
     let all =
         servers.send_request("GET /a HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: TE, close\r\n\r\n");
     let (_, mut rest) = all.split_once("\r\n\r\n").unwrap();
-    let mut came = String::new();
+    let mut received = String::new();
     loop {
         let (length, more) = rest.split_once("\r\n").unwrap();
         let length = usize::from_str_radix(length, 16).unwrap();
@@ -209,15 +209,15 @@ fn trailers_follow_bodies_spooled_to_files_too() {
             assert_eq!(more.to_ascii_lowercase(), "x-sum: 9\r\n\r\n");
             break;
         }
-        came.push_str(&more[..length]);
+        received.push_str(&more[..length]);
         rest = &more[length + 2..];
     }
-    assert!(came == body);
+    assert!(received == body);
     let address: SocketAddr = servers.server.address();
     let client = Client::start(ClientConfig::internet(), KnownServers::default(), None).unwrap();
     let url: Url = format!("dhttp://{address}/b").parse().unwrap();
     assert!(
         client.get(&url).unwrap().whole().unwrap().2 == body.as_bytes(),
-        "a connection of ours has no trailers"
+        "the cache's own connection has no trailers"
     );
 }

@@ -102,7 +102,7 @@ fn a_damaged_store_is_set_aside_and_no_wrong_response_is_served() {
         let file = directory.0.join(format!("damaged-{number}"));
         std::fs::write(&file, &damaged).unwrap();
         if matches!(number, 2 | 3) {
-            // It may be another program's file: it is left unchanged.
+            // It may be another program's file, and is left unchanged.
             let error = cache(&runtime, origin, &file).unwrap_err().to_string();
             assert!(error.contains("it is not a store"), "{error}");
             assert_eq!(std::fs::read(&file).unwrap(), damaged);

@@ -555,23 +555,23 @@ fn dhttp_responses_arrive_across_a_reload() {
     }
 }
 
-/// The deployment matrix's old servers: after a failed DHTTP request they get HTTP requests immediately or soon.
+/// Servers without DHTTP: after a failed DHTTP request they get HTTP requests immediately or soon.
 #[test]
 fn old_server_gets_http_whatever_its_udp_port_does() {
-    for other in [OtherPeer::Nobody, OtherPeer::Parrot] {
+    for other in [OtherPeer::Nobody, OtherPeer::Reflector] {
         let response = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nold";
         let origin = scripted(vec![response, response]);
-        let parrot = (other == OtherPeer::Parrot).then(|| UdpSocket::bind(origin).unwrap());
-        let heard = parrot.map(|socket| {
+        let reflector = (other == OtherPeer::Reflector).then(|| UdpSocket::bind(origin).unwrap());
+        let received = reflector.map(|socket| {
             socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
             thread::spawn(move || {
-                let (mut buffer, mut heard) = ([0; 2_048], 0);
+                let (mut buffer, mut received) = ([0; 2_048], 0);
                 while let Ok((length, from)) = socket.recv_from(&mut buffer) {
-                    heard += 1;
+                    received += 1;
                     // A foreign program's reply: an echo of the request, which is not a DHTTP response.
                     socket.send_to(&buffer[..length], from).unwrap();
                 }
-                heard
+                received
             })
         });
         let mut client = ClientConfig::internet();
@@ -584,8 +584,8 @@ fn old_server_gets_http_whatever_its_udp_port_does() {
             1
         );
         drop(gateway);
-        if let Some(heard) = heard {
-            assert!((1..=4).contains(&heard.join().unwrap()), "asked a bounded number of times");
+        if let Some(received) = received {
+            assert!((1..=4).contains(&received.join().unwrap()), "a bounded number of requests");
         }
     }
 }
@@ -593,5 +593,5 @@ fn old_server_gets_http_whatever_its_udp_port_does() {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OtherPeer {
     Nobody,
-    Parrot,
+    Reflector,
 }

@@ -203,21 +203,21 @@ fn concurrent_requests_are_collapsed_unless_private() {
 
 #[test]
 fn stale_responses_are_validated_and_replace_failures() {
-    let mood = Arc::new(std::sync::Mutex::new("good"));
-    let felt = Arc::clone(&mood);
+    let origin_state = Arc::new(std::sync::Mutex::new("good"));
+    let shared_state = Arc::clone(&origin_state);
     let origin = Origin::new(move |head, stream| {
         let is_conditional = head.to_ascii_lowercase().contains("if-none-match: \"a\"");
-        let mood = *felt.lock().unwrap();
-        let _ = match (mood, is_conditional) {
+        let origin_state = *shared_state.lock().unwrap();
+        let _ = match (origin_state, is_conditional) {
             ("good", true) => write!(stream, "HTTP/1.1 304 Not Modified\r\nETag: \"a\"\r\n\r\n"),
             // A 304 about a response that was never stored.
             ("lying", true) => write!(stream, "HTTP/1.1 304 Not Modified\r\nETag: \"other\"\r\n\r\n"),
             ("gone", _) => return,
             ("sick", _) => write!(stream, "HTTP/1.1 503 Sick\r\nContent-Length: 4\r\n\r\nsick"),
             ("wild", _) => write!(stream, "\0\0\0garbage\r\n\r\n"),
-            (mood, _) => {
+            (origin_state, _) => {
                 let lines = "Cache-Control: max-age=0, stale-if-error=60\r\nETag: \"a\"\r\n";
-                respond(stream, lines, mood);
+                respond(stream, lines, origin_state);
                 return;
             }
         };
@@ -227,14 +227,14 @@ fn stale_responses_are_validated_and_replace_failures() {
     assert_eq!(get().1, b"good");
     let (head, body) = get();
     assert!(head.contains("fwd=stale; fwd-status=304") && body == b"good", "{head}");
-    *mood.lock().unwrap() = "lying";
+    *origin_state.lock().unwrap() = "lying";
     let before = origin.requested();
     assert_eq!(get().1, b"lying");
     assert_eq!(origin.requested() - before, 2, "it was asked again, without the condition");
     for (now, how) in
         [("gone", "detail=unreachable"), ("sick", "fwd-status=503"), ("wild", "detail=unreachable")]
     {
-        *mood.lock().unwrap() = now;
+        *origin_state.lock().unwrap() = now;
         let (head, body) = get();
         assert!(head.contains(how) && body == b"lying", "{now}: {head}");
     }

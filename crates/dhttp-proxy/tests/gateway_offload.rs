@@ -25,7 +25,7 @@ struct SentTraffic {
     datagrams: usize,
 }
 
-/// Relays from one socket to another, until it is told to stop.
+/// Relays from one socket to another, until it is stopped.
 fn carry(
     from: &Arc<UdpSocket>,
     by: &Arc<UdpSocket>,
@@ -96,9 +96,10 @@ fn requests_and_responses_are_batched_by_segmentation_offload() {
         }
     }
     stop.store(true, Ordering::SeqCst);
-    for (way, gone) in [("there", requested.join().unwrap()), ("back", answered.join().unwrap())] {
-        println!("{way}: {} datagrams in {} pieces", gone.datagrams, gone.pieces);
-        assert!(gone.datagrams >= PROGRAMS * ROUNDS, "{way}: {gone:?}");
-        assert!(gone.pieces < gone.datagrams, "{way}: {gone:?}");
+    for (name, traffic) in [("requests", requested.join().unwrap()), ("responses", answered.join().unwrap())]
+    {
+        println!("{name}: {} datagrams in {} pieces", traffic.datagrams, traffic.pieces);
+        assert!(traffic.datagrams >= PROGRAMS * ROUNDS, "{name}: {traffic:?}");
+        assert!(traffic.pieces < traffic.datagrams, "{name}: {traffic:?}");
     }
 }

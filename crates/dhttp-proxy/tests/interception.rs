@@ -190,7 +190,7 @@ fn interception(listen: SocketAddr) -> Interception<'static> {
 }
 
 /// Runs a cache on the lower path during a function.
-fn with_cache<T: Send>(figure: &Figure, what: impl FnOnce() -> T + Send) -> T {
+fn with_cache<T: Send>(figure: &Figure, task: impl FnOnce() -> T + Send) -> T {
     let runtime = figure.lower.inside(|| {
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
     });
@@ -203,7 +203,7 @@ fn with_cache<T: Send>(figure: &Figure, what: impl FnOnce() -> T + Send) -> T {
         let server = Server::start(listen, config.reaching_anywhere(), cache, None).unwrap();
         (server, rules(Family::Ip, interception(listen)).install().unwrap())
     });
-    what()
+    task()
 }
 
 /// Distribution of packets over the paths.

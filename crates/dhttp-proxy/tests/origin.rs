@@ -161,7 +161,7 @@ fn origin_silent_three_times_is_marked_down() {
 
 #[test]
 fn invalid_response_is_the_origins_fault_and_does_not_mark_it_down() {
-    for lie in [
+    for response in [
         "nonsense",
         "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\ngood",
         "HTTP/1.1 200 OK\r\nContent-Length: -4\r\n\r\ngood",
@@ -169,12 +169,12 @@ fn invalid_response_is_the_origins_fault_and_does_not_mark_it_down() {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nnonsense\r\n0\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
     ] {
-        let origin = PlainOrigin::start("127.0.0.1:0", lie);
+        let origin = PlainOrigin::start("127.0.0.1:0", response);
         let (_runtime, server, metrics) = front(origin.address, LONG);
         for _ in 0..2 {
             let (status, text) = send_request(server.address());
-            assert!(status == 502 && !text.contains("half of it"), "{lie:?}: {text}");
-            assert!(metrics().contains("roundtrip_origin_up 1\n"), "{lie:?}");
+            assert!(status == 502 && !text.contains("half of it"), "{response:?}: {text}");
+            assert!(metrics().contains("roundtrip_origin_up 1\n"), "{response:?}");
         }
     }
 }

@@ -193,7 +193,7 @@ fn server_in_front_of_itself_is_detected() {
 
 #[test]
 fn invalid_responses_of_an_origin_are_never_forwarded() {
-    for (lie, statuses) in [
+    for (response, statuses) in [
         ("nonsense\r\n\r\n", &[502][..]),
         ("HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nhalf", &[502]),
         ("HTTP/1.1 200 OK\r\nX: a\r\n folded\r\nContent-Length: 4\r\n\r\nhalf", &[502]),
@@ -221,14 +221,14 @@ fn invalid_responses_of_an_origin_are_never_forwarded() {
         ),
         ("", &[502]),
     ] {
-        let fronts = fronts(lie);
+        let fronts = fronts(response);
         let whole = format!("http://{}/", fronts.origin.address);
         for (to, target) in [(fronts.gateway.address(), &*whole), (fronts.server, "/")] {
             let (status, text) =
                 printed(to, &format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"));
-            assert!(statuses.contains(&status), "{lie:?} to {target}: {text}");
+            assert!(statuses.contains(&status), "{response:?} to {target}: {text}");
             let is_whole = text.contains("ength: 4\r\n") || text.ends_with("0\r\n\r\n");
-            assert!(status != 200 || !is_whole, "{lie:?} to {target} looks whole: {text}");
+            assert!(status != 200 || !is_whole, "{response:?} to {target} looks whole: {text}");
         }
     }
 }

@@ -54,26 +54,26 @@ impl TestServer {
     fn goes(&self, section: &str, steps: &[Step<'_>]) -> Vec<String> {
         let mut requested = Vec::new();
         for (number, (ask, says, gets)) in steps.iter().enumerate() {
-            let place = format!("{section}, line {number}: {ask}");
+            let location = format!("{section}, line {number}: {ask}");
             *self.script.lock().unwrap() = ((*says).to_owned(), Vec::new());
             let (head, body) = exchange(self.server.address(), ask);
             let questions = std::mem::take(&mut self.script.lock().unwrap().1);
-            assert_eq!(questions.is_empty(), says.is_empty(), "{place}: {questions:?}; {head}");
+            assert_eq!(questions.is_empty(), says.is_empty(), "{location}: {questions:?}; {head}");
             requested.push(questions.concat());
             let (wanted, wanted_body) = gets.split_once(" || ").unwrap_or((*gets, ""));
             let mut wanted = wanted.split(" | ");
             let status = wanted.next().unwrap();
-            assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{place}: {head}");
+            assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{location}: {head}");
             // Field names are case-insensitive, and no values here differ only in case.
             let low = head.to_ascii_lowercase();
             for line in wanted.map(str::to_ascii_lowercase) {
                 match line.strip_prefix('!') {
-                    Some(name) => assert!(!low.contains(&format!("\r\n{name}: ")), "{place}: {head}"),
-                    None => assert!(low.contains(&format!("\r\n{line}")), "{place}: {head}"),
+                    Some(name) => assert!(!low.contains(&format!("\r\n{name}: ")), "{location}: {head}"),
+                    None => assert!(low.contains(&format!("\r\n{line}")), "{location}: {head}"),
                 }
             }
             // The body of an error response is not compared.
-            assert!(status.starts_with('5') || body == wanted_body, "{place}: {body}");
+            assert!(status.starts_with('5') || body == wanted_body, "{location}: {body}");
         }
         requested
     }

@@ -182,9 +182,9 @@ impl Inbox {
 
     /// Returns a datagram received last, and its endpoints; `None` if it is longer than any request.
     pub fn datagram(&self, index: usize) -> Option<(Endpoints, &[u8])> {
-        let (message, place) = self.found.get(index)?;
+        let (message, range) = self.found.get(index)?;
         let ends = (*self.ends.get(*message)?)?;
-        Some((ends, self.buffer.get(place.clone()).filter(|bytes| bytes.len() <= MAX_DATAGRAM_BYTES)?))
+        Some((ends, self.buffer.get(range.clone()).filter(|bytes| bytes.len() <= MAX_DATAGRAM_BYTES)?))
     }
 }
 

@@ -110,7 +110,7 @@ pub(crate) struct Shared {
     waker: OwnedFd,
     known: Mutex<KnownServers>,
     /// Bytes received from servers by plain HTTP since the thread last took them.
-    heard: Mutex<BTreeMap<IpAddr, usize>>,
+    received_bytes: Mutex<BTreeMap<IpAddr, usize>>,
     watch: Option<Observer>,
     config: ClientConfig,
     /// The TCP port that requests over plain HTTP name, once it is bound.
@@ -159,7 +159,7 @@ impl Client {
             commands: Mutex::new(Some(VecDeque::new())),
             waker: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
             known: Mutex::new(known),
-            heard: Mutex::default(),
+            received_bytes: Mutex::default(),
             watch,
             config: config.clone(),
             port: OnceLock::new(),
@@ -343,10 +343,10 @@ impl Shared {
 
     /// The thread is not woken: it takes the counts when it needs them.
     fn count_received_bytes(&self, server: IpAddr, bytes: usize) {
-        if let Ok(mut heard) = self.heard.lock()
-            && (heard.len() < MAX_HEARD || heard.contains_key(&server))
+        if let Ok(mut received_bytes) = self.received_bytes.lock()
+            && (received_bytes.len() < MAX_HEARD || received_bytes.contains_key(&server))
         {
-            let sum = heard.entry(server).or_default();
+            let sum = received_bytes.entry(server).or_default();
             *sum = sum.saturating_add(bytes);
         }
     }

@@ -66,7 +66,7 @@ counters! {
     /// Bytes sent by UDP.
     sent_bytes = "roundtrip_dhttp_sent_bytes_total", "UDP payload sent.";
     /// Connections opened to clients.
-    opened = "roundtrip_dhttp_connections_total{side=\"server\"}", "Connections, by who opened them.";
+    opened = "roundtrip_dhttp_connections_total{side=\"server\"}", "Connections, by the side that opened them.";
     /// Connections that clients opened.
     accepted = "roundtrip_dhttp_connections_total{side=\"client\"}", "";
     /// Connections to clients that failed or broke.
@@ -81,7 +81,7 @@ counters! {
     refused_client = "roundtrip_dhttp_connections_refused_total{reason=\"client\"}", "Connections of clients refused, by the limit.";
     /// Connections beyond the total limit.
     refused_total = "roundtrip_dhttp_connections_refused_total{reason=\"total\"}", "";
-    /// Connections refused for want of descriptors.
+    /// Connections refused for lack of descriptors.
     refused_descriptors = "roundtrip_dhttp_connections_refused_total{reason=\"descriptors\"}", "";
     /// Responses by UDP and connections beyond the rate of clients with a token.
     rate_limited = "roundtrip_dhttp_rate_limited_total", "Responses and connections to clients with a token, refused by the limit token-bytes.";
@@ -94,7 +94,7 @@ counters! {
     /// Bytes of buffered bodies.
     body_bytes_now = "roundtrip_dhttp_body_bytes", "Bytes of request bodies buffered now.";
     /// Open connections to clients.
-    open_now = "roundtrip_dhttp_connections_open{side=\"server\"}", "Connections now, by who opened them.";
+    open_now = "roundtrip_dhttp_connections_open{side=\"server\"}", "Open connections, by the side that opened them.";
     /// Open connections of clients.
     accepted_now = "roundtrip_dhttp_connections_open{side=\"client\"}", "";
 }

@@ -73,9 +73,9 @@ enum State {
     /// Without a final response, and without a receiver; interim responses may be queued.
     Open(Vec<ResponseEvent>),
     /// The response arrived before the server waited for it.
-    Given(Vec<ResponseEvent>),
+    Complete(Vec<ResponseEvent>),
     /// The server waits for it in this mailbox, under this number.
-    Awaited(Arc<Mailbox>, u64),
+    Pending(Arc<Mailbox>, u64),
     Over,
 }
 
@@ -141,14 +141,14 @@ impl Slot {
         *state = match mem::replace(&mut *state, State::Over) {
             State::Open(mut words) => {
                 words.push(word);
-                if is_last { State::Given(words) } else { State::Open(words) }
+                if is_last { State::Complete(words) } else { State::Open(words) }
             }
-            State::Awaited(mailbox, number) => {
+            State::Pending(mailbox, number) => {
                 mailbox.put(number, vec![word]);
-                if is_last { State::Over } else { State::Awaited(mailbox, number) }
+                if is_last { State::Over } else { State::Pending(mailbox, number) }
             }
             // The first final response counts.
-            given @ (State::Given(_) | State::Over) => given,
+            given @ (State::Complete(_) | State::Over) => given,
         };
     }
 }
@@ -160,13 +160,13 @@ impl DeferredResponse {
         *state = match mem::replace(&mut *state, State::Over) {
             State::Open(words) => {
                 mailbox.put(number, words);
-                State::Awaited(Arc::clone(mailbox), number)
+                State::Pending(Arc::clone(mailbox), number)
             }
-            State::Given(words) => {
+            State::Complete(words) => {
                 mailbox.put(number, words);
                 State::Over
             }
-            waits @ (State::Awaited(..) | State::Over) => waits,
+            waits @ (State::Pending(..) | State::Over) => waits,
         };
     }
 }

@@ -79,15 +79,15 @@ impl Files {
         let codings = requested.codings.map_or([false; 3], readable);
         let cached = self.cached.get(&codings).and_then(|paths| paths.get(path));
         if let Some(cached) = cached.filter(|cached| now.since(cached.checked) < FRESH) {
-            return show(conditioned(&cached.found, request, &requested), to);
+            return respond_with(conditioned(&cached.found, request, &requested), to);
         }
         match self.look(path, codings) {
             Ok(found) => {
                 let response = conditioned(&found, request, &requested).into_owned();
                 self.keep(now, codings, path, found);
-                to(Outcome::Given(response.into()))
+                to(Outcome::Owned(response.into()))
             }
-            Err(status) => to(Outcome::Given(refusal(status).into())),
+            Err(status) => to(Outcome::Owned(refusal(status).into())),
         }
     }
 
@@ -161,27 +161,27 @@ impl Handler for Files {
     }
 
     fn respond(&mut self, now: Time, request: &Request<'_>) -> Reply {
-        self.show(now, request, |shown| match shown {
-            Outcome::Kept(response) => response.clone().into(),
-            Outcome::Given(reply) => reply,
+        self.respond_with(now, request, |shown| match shown {
+            Outcome::Borrowed(response) => response.clone().into(),
+            Outcome::Owned(reply) => reply,
         })
     }
 
-    fn show<T>(&mut self, now: Time, request: &Request<'_>, to: impl FnOnce(Outcome<'_>) -> T) -> T {
+    fn respond_with<T>(&mut self, now: Time, request: &Request<'_>, to: impl FnOnce(Outcome<'_>) -> T) -> T {
         if !matches!(request.method, "GET" | "HEAD") {
-            return to(Outcome::Given(not_allowed().into()));
+            return to(Outcome::Owned(not_allowed().into()));
         }
         match path::below_root(request.target) {
             Ok(path) => self.show_from(now, &path, request, to),
-            Err(status) => to(Outcome::Given(refusal(status).into())),
+            Err(status) => to(Outcome::Owned(refusal(status).into())),
         }
     }
 }
 
-fn show<T>(response: Cow<'_, Response>, to: impl FnOnce(Outcome<'_>) -> T) -> T {
+fn respond_with<T>(response: Cow<'_, Response>, to: impl FnOnce(Outcome<'_>) -> T) -> T {
     match response {
-        Cow::Borrowed(response) => to(Outcome::Kept(response)),
-        Cow::Owned(response) => to(Outcome::Given(response.into())),
+        Cow::Borrowed(response) => to(Outcome::Borrowed(response)),
+        Cow::Owned(response) => to(Outcome::Owned(response.into())),
     }
 }
 

@@ -24,18 +24,18 @@ pub trait Handler: Clone + Send + 'static {
     }
 
     /// Responds by a callback. A handler with cached responses then need not even change a reference count.
-    fn show<T>(&mut self, now: Time, request: &Request<'_>, to: impl FnOnce(Outcome<'_>) -> T) -> T {
-        to(Outcome::Given(self.respond(now, request)))
+    fn respond_with<T>(&mut self, now: Time, request: &Request<'_>, to: impl FnOnce(Outcome<'_>) -> T) -> T {
+        to(Outcome::Owned(self.respond(now, request)))
     }
 }
 
 /// A handler's reply, borrowed if possible.
 #[derive(Debug)]
 pub enum Outcome<'a> {
-    /// A response cached by the handler.
-    Kept(&'a Response),
-    /// A new reply.
-    Given(Reply),
+    /// Response cached by the handler.
+    Borrowed(&'a Response),
+    /// New reply.
+    Owned(Reply),
 }
 
 impl<F, R> Handler for F
@@ -69,7 +69,7 @@ pub struct Request<'a> {
 #[derive(Clone, Copy, Debug)]
 enum Source<'a> {
     Lines(FieldLines<'a>),
-    Kept(&'a Fields),
+    Borrowed(&'a Fields),
 }
 
 impl<'a> Request<'a> {
@@ -89,7 +89,7 @@ impl<'a> Request<'a> {
     /// Creates a request that came on a connection.
     pub fn of_connection(head: &'a RequestHead, body: &'a [u8]) -> Self {
         let (method, target) = (head.method.name(), head.target.as_str());
-        let fields = Source::Kept(&head.fields);
+        let fields = Source::Borrowed(&head.fields);
         Self { method, target, body, meant_for: None, client: None, budget: None, fields }
     }
 
@@ -113,7 +113,7 @@ impl<'a> Request<'a> {
     pub fn field(&self, name: &str) -> Option<&'a [u8]> {
         match self.fields {
             Source::Lines(lines) => lines.get(name),
-            Source::Kept(fields) => fields.get(name),
+            Source::Borrowed(fields) => fields.get(name),
         }
     }
 
@@ -121,7 +121,7 @@ impl<'a> Request<'a> {
     pub fn each_field(&self, mut each: impl FnMut(&'a [u8], &'a [u8])) {
         match self.fields {
             Source::Lines(lines) => lines.iter().for_each(|(name, value)| each(name, value)),
-            Source::Kept(fields) => fields.iter().for_each(|(name, value)| each(name, value)),
+            Source::Borrowed(fields) => fields.iter().for_each(|(name, value)| each(name, value)),
         }
     }
 
@@ -212,8 +212,10 @@ impl Body {
 
     /// Copies a range of a slice: `length` bytes from offset `first`.
     pub fn of_slice(bytes: &[u8], first: u64, length: u64) -> Self {
-        let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).min(bytes.len());
-        Self::Whole(bytes.get(place(first)..place(first.saturating_add(length))).unwrap_or_default().into())
+        let to_usize = |number: u64| usize::try_from(number).unwrap_or(usize::MAX).min(bytes.len());
+        Self::Whole(
+            bytes.get(to_usize(first)..to_usize(first.saturating_add(length))).unwrap_or_default().into(),
+        )
     }
 
     /// Whether the length is zero.

@@ -65,7 +65,7 @@ impl Log {
         request: &Request<'_>,
         status: u16,
         bytes: u64,
-        way: Channel,
+        channel: Channel,
     ) {
         let (method, target, when) = (
             request.method,
@@ -74,20 +74,20 @@ impl Log {
         );
         let referer = QuotedBytes(request.field("Referer").unwrap_or(b"-"));
         let agent = QuotedBytes(request.field("User-Agent").unwrap_or(b"-"));
-        let (client, way) = (client.to_canonical(), way.name());
+        let (client, channel) = (client.to_canonical(), channel.name());
         if let Ok(mut out) = self.out.lock() {
             let _ = writeln!(
                 out,
-                "{client} - - [{when}] \"{method} {target} HTTP/1.1\" {status} {bytes} \"{referer}\" \"{agent}\" {way}"
+                "{client} - - [{when}] \"{method} {target} HTTP/1.1\" {status} {bytes} \"{referer}\" \"{agent}\" {channel}"
             );
         }
     }
 
     /// Logs something other than a response.
-    pub fn write_event(&self, when: Duration, what: &dyn fmt::Display) {
+    pub fn write_event(&self, when: Duration, event: &dyn fmt::Display) {
         let when = calendar::common_log(when);
         if let Ok(mut out) = self.out.lock() {
-            let _ = writeln!(out, "[{when}] {what}");
+            let _ = writeln!(out, "[{when}] {event}");
         }
     }
 

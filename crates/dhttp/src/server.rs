@@ -153,7 +153,7 @@ impl<H: Handler> Server<H> {
 
     fn end(&mut self) {
         if !self.threads.is_empty() {
-            tracing::info!(address = %self.address, "ending when what was begun is finished");
+            tracing::info!(address = %self.address, "shutting down after pending requests");
         }
         self.shared.stop.store(true, Ordering::Release);
         self.shared.wake();

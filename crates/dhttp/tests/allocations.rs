@@ -24,15 +24,15 @@ unsafe impl GlobalAlloc for CountingAllocator {
         unsafe { System.alloc(layout) }
     }
 
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(place, layout) }
+        unsafe { System.dealloc(pointer, layout) }
     }
 
-    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
         // SAFETY: the caller's promise is passed on.
-        unsafe { System.realloc(place, layout, size) }
+        unsafe { System.realloc(pointer, layout, size) }
     }
 }
 

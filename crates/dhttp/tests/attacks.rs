@@ -66,7 +66,7 @@ fn an_unvalidated_client_gets_at_most_three_bytes_for_one() {
     for length in [1, 50, 100, 200, 400, 1_000, 10_000] {
         let requested = request(length, 0, &format!("GET /{length} HTTP/1.1\r\nHost: h\r\n\r\n"));
         socket.send(&requested).unwrap();
-        let response = received(&socket).expect("an answer, if only of eight bytes");
+        let response = received(&socket).expect("a response, if only the fallback message");
         assert!(response.len() <= 3 * requested.len(), "{} for {}", response.len(), requested.len());
     }
 }
@@ -207,12 +207,12 @@ fn responses_to_mutated_datagrams_stay_within_the_budget_and_the_server_lives() 
     for _ in 0..50_000 {
         let mut datagram = seed.clone();
         for _ in 0..1 + draw() % 3 {
-            let place = draw() % datagram.len();
+            let index = draw() % datagram.len();
             match draw() % 4 {
-                0 => datagram[place] ^= 1 << (draw() % 8),
-                1 => datagram.truncate(place.max(1)),
-                2 => datagram.insert(place, u8::try_from(draw() % 256).unwrap()),
-                _ => datagram[place] = b"\r\n: \0/"[draw() % 6],
+                0 => datagram[index] ^= 1 << (draw() % 8),
+                1 => datagram.truncate(index.max(1)),
+                2 => datagram.insert(index, u8::try_from(draw() % 256).unwrap()),
+                _ => datagram[index] = b"\r\n: \0/"[draw() % 6],
             }
         }
         sent += datagram.len();

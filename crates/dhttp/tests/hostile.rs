@@ -109,7 +109,7 @@ fn trickle(stream: &mut TcpStream) {
             return;
         }
     }
-    panic!("the client would have waited for ever");
+    panic!("the client has no timeout here");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_body_shorter_than_its_length_is_reported_as_a_timeout_or_an_early_end() {
 
 #[test]
 fn bytes_after_the_length_of_a_body_are_no_response() {
-    let long = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfour, and more that nobody asked for";
+    let long = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfour, and unsolicited bytes";
     let outcome = requested(|_, _, listens, id| says(listens, id, long, false));
     assert_eq!(outcome, Ok((Via::TcpOpened, 200, 4)));
 }
@@ -163,10 +163,10 @@ fn forged_datagrams_and_ids_do_not_block_the_true_response() {
             let wrong = [&number.to_be_bytes()[..], b"HTTP/1.1 200 OK\r\n\r\nforged"].concat();
             let _ = socket.send_to(&wrong, client);
         }
-        for lie in
+        for response in
             ["Content-Length: 9", "Transfer-Encoding: chunked", "Content-Length: 4\r\nContent-Length: 5"]
         {
-            let text = format!("HTTP/1.1 200 OK\r\n{lie}\r\n\r\nlies");
+            let text = format!("HTTP/1.1 200 OK\r\n{response}\r\n\r\nlies");
             socket.send_to(&[id, text.as_bytes()].concat(), client).unwrap();
         }
         // The flood may have filled the client's socket buffer: the true response follows the resend.

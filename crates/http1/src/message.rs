@@ -5,7 +5,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`field`] | header fields |
-//! | [`head`] | the heads of requests and responses |
+//! | [`head`] | start line and header section of requests and responses |
 //! | [`limits`] | maximum sizes of a peer's messages |
 //! | [`fault`] | faults of a peer |
 //! | `scan` | the end of a head |

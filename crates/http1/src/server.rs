@@ -92,8 +92,8 @@ enum Phase {
     /// More of its body; the time is the deadline.
     Body(Time),
     /// The application.
-    Answer,
-    /// The client's end of the stream; ours is sent.
+    Respond,
+    /// The client's end of the stream; the server's is sent.
     Linger(Time),
     /// Nothing more.
     Closed,
@@ -145,7 +145,7 @@ impl ServerConnection {
     /// client reads.
     pub fn is_reading(&self) -> bool {
         match self.phase {
-            Phase::Idle(_) | Phase::Head(_) | Phase::Body(_) | Phase::Answer => {
+            Phase::Idle(_) | Phase::Head(_) | Phase::Body(_) | Phase::Respond => {
                 !self.unread.ended && self.unread.rest().len() < self.config.limits.head_bytes
             }
             Phase::Linger(_) => true,
@@ -277,7 +277,7 @@ impl ServerConnection {
         let mut unread = std::mem::take(&mut self.unread);
         let mut input = unread.rest();
         let mut fault = None;
-        while fault.is_none() && self.phase != Phase::Answer {
+        while fault.is_none() && self.phase != Phase::Respond {
             match self.reader.read(&mut input) {
                 Ok(Some(event)) => self.event(now, event),
                 Ok(None) => break,
@@ -317,7 +317,7 @@ impl ServerConnection {
             }
             (Event::End, Some(exchange)) => {
                 exchange.request_ended = true;
-                self.phase = Phase::Answer;
+                self.phase = Phase::Respond;
                 self.outputs.push_back(Output::RequestEnd(exchange.id));
             }
             // A head creates the exchange, which lasts until its request has been read.
@@ -328,7 +328,7 @@ impl ServerConnection {
     /// Handles the end of the available input.
     fn starve(&mut self, now: Time) {
         let has_begun = self.exchange.as_ref().is_some_and(Exchange::has_begun);
-        if self.phase != Phase::Answer && !has_begun {
+        if self.phase != Phase::Respond && !has_begun {
             // No request is complete, so no response follows those that have gathered.
             self.writes.flush();
             self.send_writes();
@@ -344,7 +344,7 @@ impl ServerConnection {
             Phase::Idle(_)
             | Phase::Head(_)
             | Phase::Body(_)
-            | Phase::Answer
+            | Phase::Respond
             | Phase::Linger(_)
             | Phase::Closed => {}
         }
@@ -394,7 +394,7 @@ impl ServerConnection {
             Phase::Head(since) => Some(since + request),
             Phase::Body(until) => Some(until),
             Phase::Linger(since) => Some(since + linger),
-            Phase::Answer | Phase::Closed => None,
+            Phase::Respond | Phase::Closed => None,
         }
     }
 
@@ -406,7 +406,7 @@ impl ServerConnection {
             Phase::Idle(_) => self.close_after_responses(now),
             Phase::Head(_) | Phase::Body(_) => self.refuse(now, PeerFault::TooSlow),
             Phase::Linger(_) => self.close(Output::Close),
-            Phase::Answer | Phase::Closed => {}
+            Phase::Respond | Phase::Closed => {}
         }
     }
 }

@@ -236,7 +236,7 @@ mod tests {
     fn text_is_compressed_by_preference_with_its_own_tag() {
         let page = "<td>a table</td>\n".repeat(200);
         let objects = [page.as_bytes(), b"a picture"].map(Arc::from).to_vec();
-        for compression in [Compression::Beforehand, Compression::WhileAsked] {
+        for compression in [Compression::Beforehand, Compression::OnTheFly] {
             let site = Site::of(objects.clone())
                 .with_validators(Seed::default())
                 .with_compression(compression, &Coding::ALL);

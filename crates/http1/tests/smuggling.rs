@@ -72,7 +72,7 @@ fn unescaped(text: &str) -> Vec<u8> {
                 let digits = [characters.next().unwrap(), characters.next().unwrap()];
                 out.push(u8::from_str_radix(std::str::from_utf8(&digits).unwrap(), 16).unwrap());
             }
-            other => panic!("an escape that is none: {other:?}"),
+            other => panic!("invalid escape: {other:?}"),
         }
     }
     out

@@ -85,7 +85,7 @@ fn late_share(record: &Record) -> f64 {
     late as f64 / due.max(1) as f64
 }
 
-/// Whether it was late repeatedly, though in each second too rarely to be significant.
+/// Whether the generator was late repeatedly, though in each second too rarely to be significant.
 fn is_late_throughout(record: &Record) -> bool {
     let [late, due] = late_and_due(record);
     is_late(late, due)

@@ -23,7 +23,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Whether it is on this host, or in a private network: loopback, private and link-local addresses. Only its owner may load
+    /// Whether the server is on this host, or in a private network: loopback, private and link-local addresses. Only its owner may load
     /// any other. The unspecified address is this host, too (ip(7)).
     pub fn is_near(&self) -> bool {
         match self.address.ip().to_canonical() {
@@ -145,7 +145,7 @@ pub struct Config {
     /// Whether users close their connections after each page ("altruistic", `papers/dhttp#section-vi-b`).
     pub closes_early: bool,
     /// Idle timeout of users' connections; zero: they close it with the response. `None`: the server's timeout applies.
-    pub keeps: Option<Duration>,
+    pub idle_timeout: Option<Duration>,
     /// Whether HTTP/1 requests leave with the SYN where a server allows it (RFC 7413); such requests can be replayed.
     pub fast_open: bool,
     /// Whether returning users of HTTP/3 send requests in their first datagrams (0-RTT); such requests can be replayed.

@@ -41,7 +41,7 @@ struct PendingExchange {
     pending: Pending,
     status: u16,
     received: u64,
-    way: Channel,
+    channel: Channel,
 }
 
 /// Results of a turn of the state machine.
@@ -91,7 +91,8 @@ impl DhttpUser {
     pub(crate) fn send_request(&mut self, now: Time, id: Id, pending: Pending, head: &RequestHead) -> bool {
         let is_asked = self.machine.request(now, id, self.server, head).is_ok();
         if is_asked {
-            self.requested.insert(id, PendingExchange { pending, status: 0, received: 0, way: Channel::Udp });
+            self.requested
+                .insert(id, PendingExchange { pending, status: 0, received: 0, channel: Channel::Udp });
         }
         is_asked
     }
@@ -104,7 +105,7 @@ impl DhttpUser {
                 Output::Head(id, source, head) => {
                     if let Some(requested) = self.requested.get_mut(&id) {
                         requested.status = head.status;
-                        requested.way = match source {
+                        requested.channel = match source {
                             Source::Datagram(_) => Channel::Udp,
                             Source::Connection(_) => Channel::TcpOpened,
                         };
@@ -116,18 +117,19 @@ impl DhttpUser {
                     }
                 }
                 Output::End(id) => {
-                    let Some(PendingExchange { pending, status, received, way }) = self.requested.remove(&id)
+                    let Some(PendingExchange { pending, status, received, channel }) =
+                        self.requested.remove(&id)
                     else {
                         continue;
                     };
                     let response = Response { status, bytes: received };
-                    turn.outcomes.push((Outcome::Done(pending, Ok(response)), way));
+                    turn.outcomes.push((Outcome::Done(pending, Ok(response)), channel));
                 }
                 Output::Fallback(id, _) => {
                     turn.plain.extend(self.requested.remove(&id).map(|requested| requested.pending));
                 }
                 Output::Failed(id, failure) => {
-                    let Some(PendingExchange { pending, way, .. }) = self.requested.remove(&id) else {
+                    let Some(PendingExchange { pending, channel, .. }) = self.requested.remove(&id) else {
                         continue;
                     };
                     let trouble = match failure {
@@ -135,7 +137,7 @@ impl DhttpUser {
                         Failure::Stalled => FailureReason::Timeout,
                         Failure::Malformed(_) => FailureReason::Garbage,
                     };
-                    turn.outcomes.push((Outcome::Done(pending, Err(trouble)), way));
+                    turn.outcomes.push((Outcome::Done(pending, Err(trouble)), channel));
                 }
                 Output::Close(id) => {
                     self.connections.remove(&id);
@@ -220,8 +222,8 @@ impl DhttpUser {
         for id in late {
             self.machine.cancel(id);
             let requested = self.requested.remove(&id);
-            let failed = |PendingExchange { pending, way, .. }: PendingExchange| {
-                (Outcome::Done(pending, Err(FailureReason::Timeout)), way)
+            let failed = |PendingExchange { pending, channel, .. }: PendingExchange| {
+                (Outcome::Done(pending, Err(FailureReason::Timeout)), channel)
             };
             turn.outcomes.extend(requested.map(failed));
         }

@@ -71,7 +71,7 @@ pub(crate) struct Http1Connection {
     idle: Option<Time>,
     /// Events registered with epoll.
     listened: EventFlags,
-    /// Counts it as open.
+    /// Counts the connection as open.
     _open: GaugeGuard,
 }
 
@@ -152,7 +152,7 @@ impl Http1Connection {
             }
         }
         let is_written = self.flush().is_ok();
-        // Data that came before the connection broke counts.
+        // Data received before the connection broke counts.
         let is_there = self.read(buffer, outcomes) && (is_written || self.broken(outcomes));
         if self.requested.is_empty() {
             self.idle.get_or_insert(now);

@@ -173,7 +173,7 @@ impl Prepared {
 
 /// Whether each request requests that the server close its connection.
 pub(crate) fn closes(config: &Config) -> bool {
-    config.keeps == Some(Duration::ZERO) && config.protocol != Protocol::Http10
+    config.idle_timeout == Some(Duration::ZERO) && config.protocol != Protocol::Http10
 }
 
 /// The version of a request line.

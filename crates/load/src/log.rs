@@ -127,7 +127,7 @@ pub fn write(log: &Log, mut out: &mut dyn Write) -> std::io::Result<()> {
     } = record;
     let comment = Comment {
         about: about.clone(),
-        channels: channels.iter().map(|(way, count)| (way.name().to_owned(), *count)).collect(),
+        channels: channels.iter().map(|(channel, count)| (channel.name().to_owned(), *count)).collect(),
         troubles: troubles.iter().map(|(trouble, count)| (trouble.name().to_owned(), *count)).collect(),
         again: *again,
         connections: *connections,

@@ -20,7 +20,7 @@ pub enum MergeError {
         /// The culprit.
         path: PathBuf,
         /// The difference.
-        what: &'static str,
+        difference: &'static str,
         /// The result that it was compared with.
         first: PathBuf,
     },
@@ -39,9 +39,9 @@ impl fmt::Display for MergeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing => f.write_str("there is nothing to merge"),
-            Self::Other { path, what, first } => write!(
+            Self::Other { path, difference, first } => write!(
                 f,
-                "{}: it has {what} than {}; merge the shards of one run, and compare others",
+                "{}: {difference} than {}; merge the shards of one run, and compare others",
                 shown(path),
                 shown(first)
             ),
@@ -65,8 +65,10 @@ pub fn merged<'a, E: From<MergeError>>(
     let (first, mut whole) = logs.next().ok_or(MergeError::Nothing)??;
     for part in logs {
         let (path, Log { about, record }) = part?;
-        if let Some(what) = differs(&whole.about, &about) {
-            return Err(MergeError::Other { path: path.to_owned(), what, first: first.to_owned() }.into());
+        if let Some(difference) = differs(&whole.about, &about) {
+            return Err(
+                MergeError::Other { path: path.to_owned(), difference, first: first.to_owned() }.into()
+            );
         }
         if let Some(part) = about.parts.iter().find(|part| whole.about.parts.contains(part)) {
             return Err(MergeError::Twice { path: path.to_owned(), part: *part, of: about.of }.into());
@@ -89,9 +91,9 @@ fn differs(one: &RunParameters, other: &RunParameters) -> Option<&'static str> {
         ((laws, workload, seed, plan) != (&one.laws, &one.workload, &one.seed, &one.plan), "another plan"),
         (*protocol != one.protocol, "another protocol"),
         (*clients != one.clients, "other clients"),
-        (*of != one.of, "another number of parts"),
+        (*of != one.of, "another number of shards"),
     ];
-    differences.into_iter().find_map(|(differs, what)| differs.then_some(what))
+    differences.into_iter().find_map(|(differs, difference)| differs.then_some(difference))
 }
 
 /// Maximum number of missing shards that are listed.
@@ -104,7 +106,7 @@ pub fn missing_shards(about: &RunParameters) -> String {
     let some: Vec<String> = missing.by_ref().take(MAX_NAMED).collect();
     if !some.is_empty() {
         let more = if missing.next().is_some() { ", and more" } else { "" };
-        text += &format!("\nOf {} parts these are missing: {}{more}.\n", about.of, some.join(", "));
+        text += &format!("\nMissing shards of {}: {}{more}.\n", about.of, some.join(", "));
     }
     let apart = about.began.1 - about.began.0;
     if apart > 1.0 {
@@ -149,7 +151,7 @@ mod tests {
         assert_eq!((whole.record.responses(), whole.record.intended.len()), (14, 2));
         let reported = missing_shards(&whole.about);
         assert!(
-            reported.contains("Of 3 parts these are missing: 2.") && reported.contains("up to 2.0 s apart"),
+            reported.contains("Missing shards of 3: 2.") && reported.contains("up to 2.0 s apart"),
             "{reported}"
         );
     }
@@ -160,7 +162,7 @@ mod tests {
         log.about.of = u32::MAX;
         let reported = missing_shards(&log.about);
         assert!(
-            reported.len() < 200 && reported.contains("missing: 2, 3,") && reported.contains("21, and more."),
+            reported.len() < 200 && reported.contains(": 2, 3,") && reported.contains("21, and more."),
             "{reported}"
         );
     }
@@ -173,6 +175,6 @@ mod tests {
         assert!(refused(part(1)).contains("b.hlog: shard 1 of 3 is given twice"), "{}", refused(part(1)));
         let mut odd = part(2);
         odd.about.plan = "0100".to_owned();
-        assert!(refused(odd).contains("it has another plan than a.hlog"));
+        assert!(refused(odd).contains("another plan than a.hlog"));
     }
 }

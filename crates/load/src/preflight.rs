@@ -100,7 +100,7 @@ pub fn send(job: &Job<'_>, target: &Target, config: &Config) -> Result<Preflight
 fn by_streams(means: &StreamsConfig, protocol: Protocol) -> Result<PreflightResponse, Refusal> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(Refusal::System)?;
     let request = means.first();
-    let came = runtime.block_on(async {
+    let response = runtime.block_on(async {
         let seen = async {
             match means.own() {
                 UserStreamsConfig::Http2(address, tls) => {
@@ -118,8 +118,8 @@ fn by_streams(means: &StreamsConfig, protocol: Protocol) -> Result<PreflightResp
         let late = || Refusal::NoResponse(silence(protocol));
         timeout(PREFLIGHT_TIMEOUT, seen).await.unwrap_or_else(|_| Err(late()))
     })?;
-    match came {
-        StreamOutcome::Answer(status, ..) => Ok(PreflightResponse { status, location: None }),
+    match response {
+        StreamOutcome::Response(status, ..) => Ok(PreflightResponse { status, location: None }),
         StreamOutcome::Broken(_) | StreamOutcome::Unseen | StreamOutcome::Failed(_) => {
             Err(Refusal::WrongProtocol(protocol.display_name()))
         }
@@ -211,12 +211,12 @@ async fn once<F: Fetch>(
     driver: impl Future<Output = ()>,
     request: Request<Bytes>,
 ) -> StreamOutcome {
-    let (mut driver, mut came) = (pin!(driver), pin!(fetch.fetch(request)));
+    let (mut driver, mut response) = (pin!(driver), pin!(fetch.fetch(request)));
     let mut is_over = false;
     std::future::poll_fn(|context| {
         // Errors in the last bytes are handled after them.
         is_over = is_over || driver.as_mut().poll(context).is_ready();
-        came.as_mut().poll(context)
+        response.as_mut().poll(context)
     })
     .await
 }

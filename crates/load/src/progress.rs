@@ -40,25 +40,25 @@ pub const HISTORY: usize = 120;
 impl Progress {
     /// Adds a thread's report.
     pub(crate) fn add(&mut self, reported: SecondReport) {
-        let SecondReport { number, second, experienced, late, came } = reported;
-        if let Some(ours) = self.second(number) {
-            ours.add(second);
+        let SecondReport { number, second, experienced, late, counts } = reported;
+        if let Some(own) = self.second(number) {
+            own.add(second);
         }
         if number == self.newest() {
             match &mut self.experienced {
-                Some(ours) => ours.add(experienced).expect("all of them have the same bounds"),
+                Some(own) => own.add(experienced).expect("all of them have the same bounds"),
                 none => *none = Some(experienced),
             }
         }
         for LateRequest { number, is_late } in late {
-            if let Some(ours) = self.second(number) {
-                ours.due += 1;
-                ours.late += u64::from(is_late);
+            if let Some(own) = self.second(number) {
+                own.due += 1;
+                own.late += u64::from(is_late);
             }
         }
-        let CountsSinceReport { channels, troubles, connections } = came;
-        for (way, count) in channels {
-            *self.channels.entry(way).or_default() += count;
+        let CountsSinceReport { channels, troubles, connections } = counts;
+        for (channel, count) in channels {
+            *self.channels.entry(channel).or_default() += count;
         }
         for (trouble, count) in troubles {
             *self.troubles.entry(trouble).or_default() += count;
@@ -84,8 +84,8 @@ impl Progress {
             }
         }
         let back = usize::try_from(self.over - number).ok()?;
-        let place = self.seconds.len().checked_sub(back)?;
-        self.seconds.get_mut(place)
+        let index = self.seconds.len().checked_sub(back)?;
+        self.seconds.get_mut(index)
     }
 
     fn newest(&self) -> u64 {
@@ -100,7 +100,7 @@ pub(crate) struct SecondReport {
     second: Second,
     experienced: Histogram<u32>,
     late: Vec<LateRequest>,
-    came: CountsSinceReport,
+    counts: CountsSinceReport,
 }
 
 /// A request that was due in a second that is already reported.
@@ -156,13 +156,13 @@ impl ProgressSender {
     /// Reports the seconds that are complete and not reported yet.
     pub(crate) fn report(&mut self, since_beginning: Duration, record: &Record, connections: u64) {
         while Duration::from_secs(self.reported + 1) <= since_beginning {
-            let place = usize::try_from(self.reported).unwrap_or(usize::MAX);
+            let index = usize::try_from(self.reported).unwrap_or(usize::MAX);
             let reported = SecondReport {
                 number: self.reported,
-                second: record.seconds.get(place).cloned().unwrap_or_default(),
+                second: record.seconds.get(index).cloned().unwrap_or_default(),
                 experienced: std::mem::replace(&mut self.experienced, latencies()),
                 late: std::mem::take(&mut self.late),
-                came: self.counts_since_report(record, connections),
+                counts: self.counts_since_report(record, connections),
             };
             self.reported += 1;
             // A receiver that is gone has ended the run.

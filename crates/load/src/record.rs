@@ -285,13 +285,13 @@ impl Record {
         &mut self,
         when: Duration,
         bytes: u64,
-        way: Channel,
+        channel: Channel,
         experienced: Duration,
         intended: Duration,
     ) {
         self.experienced.saturating_record(experienced.as_nanos());
         self.intended.saturating_record(intended.as_nanos());
-        *self.channels.entry(way).or_default() += 1;
+        *self.channels.entry(channel).or_default() += 1;
         let second = self.second(when);
         second.answered += 1;
         second.bytes += bytes;
@@ -348,18 +348,18 @@ impl Record {
         if self.seconds.len() < seconds.len() {
             self.seconds.resize_with(seconds.len(), Second::default);
         }
-        for (ours, theirs) in self.seconds.iter_mut().zip(seconds) {
-            ours.add(theirs);
+        for (own, added) in self.seconds.iter_mut().zip(seconds) {
+            own.add(added);
         }
-        for (ours, theirs) in [
+        for (own, added) in [
             (&mut self.experienced, experienced),
             (&mut self.intended, intended),
             (&mut self.lateness, lateness),
         ] {
-            ours.add(theirs).expect("all of them have the same bounds");
+            own.add(added).expect("all of them have the same bounds");
         }
-        for (way, count) in channels {
-            *self.channels.entry(way).or_default() += count;
+        for (channel, count) in channels {
+            *self.channels.entry(channel).or_default() += count;
         }
         for (trouble, count) in troubles {
             *self.troubles.entry(trouble).or_default() += count;
@@ -370,11 +370,11 @@ impl Record {
         if self.requests.len() < requests.len() {
             self.requests.resize_with(requests.len(), RequestStats::default);
         }
-        for (ours, theirs) in self.requests.iter_mut().zip(requests) {
-            let RequestStats { answered, failed, intended } = theirs;
-            ours.answered += answered;
-            ours.failed += failed;
-            ours.intended.add(intended).expect("all of them have the same bounds");
+        for (own, added) in self.requests.iter_mut().zip(requests) {
+            let RequestStats { answered, failed, intended } = added;
+            own.answered += answered;
+            own.failed += failed;
+            own.intended.add(intended).expect("all of them have the same bounds");
         }
         self.again += again;
         self.connections += connections;

@@ -234,8 +234,8 @@ fn pages(job: &Job<'_>, config: &Config) -> Vec<Vec<Queue>> {
     let of_users: Vec<Queue> = match job.turns {
         Turns::Once => {
             let mut of_users = vec![VecDeque::new(); users];
-            for (place, page) in job.pages.iter().enumerate() {
-                of_users[page.user as usize % users].push_back(place);
+            for (index, page) in job.pages.iter().enumerate() {
+                of_users[page.user as usize % users].push_back(index);
             }
             of_users.into_iter().map(Queue::Once).collect()
         }
@@ -244,11 +244,11 @@ fn pages(job: &Job<'_>, config: &Config) -> Vec<Vec<Queue>> {
             (0..users).map(|user| Queue::Loop { next: user * of / users, of }).collect()
         }
     };
-    let ours = of_users.into_iter().enumerate().filter(|(user, _)| config.shard.has(*user));
-    let ours: Vec<_> = ours.map(|(_, pages)| pages).collect();
-    let mut of_threads = vec![Vec::new(); config.threads.clamp(1, ours.len().max(1))];
+    let own_users = of_users.into_iter().enumerate().filter(|(user, _)| config.shard.has(*user));
+    let own_users: Vec<_> = own_users.map(|(_, pages)| pages).collect();
+    let mut of_threads = vec![Vec::new(); config.threads.clamp(1, own_users.len().max(1))];
     let threads = of_threads.len();
-    for (user, pages) in ours.into_iter().enumerate() {
+    for (user, pages) in own_users.into_iter().enumerate() {
         of_threads[user % threads].push(pages);
     }
     of_threads
@@ -290,7 +290,7 @@ pub(crate) mod tests {
             closes_early: false,
             fast_open: false,
             has_early: false,
-            keeps: None,
+            idle_timeout: None,
             threads,
             users,
             timeout: Duration::from_secs(1),

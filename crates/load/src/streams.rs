@@ -38,7 +38,7 @@ pub(crate) struct Streams {
     site: Arc<Site>,
     own: UserStreamsConfig,
     connections: usize,
-    keeps: Option<Duration>,
+    idle_timeout: Option<Duration>,
     lines: BTreeMap<u64, StreamConnection>,
     requested: BTreeMap<u64, PendingStream>,
     /// Next number of a connection or a request.
@@ -64,7 +64,7 @@ struct PendingStream {
 /// Result of a report.
 #[derive(Debug)]
 pub(crate) enum ReportOutcome {
-    /// None that a user sees.
+    /// Nothing to report to the user.
     Nothing,
     /// A request is finished.
     Over(Pending, Result<Response, FailureReason>, Channel),
@@ -75,10 +75,10 @@ pub(crate) enum ReportOutcome {
 impl Streams {
     /// A user without connections.
     pub(crate) fn new(number: u32, means: &StreamsConfig) -> Self {
-        let StreamsConfig { connections, keeps, .. } = *means;
+        let StreamsConfig { connections, idle_timeout, .. } = *means;
         let site = Arc::clone(&means.site);
         let (lines, requested) = (BTreeMap::new(), BTreeMap::new());
-        Self { number, site, own: means.own(), connections, keeps, lines, requested, next: 0 }
+        Self { number, site, own: means.own(), connections, idle_timeout, lines, requested, next: 0 }
     }
 
     /// Sends a request; returns whether a connection was opened for it.
@@ -139,8 +139,8 @@ impl Streams {
                 }
                 ReportOutcome::Nothing
             }
-            Report::Finished(number, came) => match self.requested.remove(&number) {
-                Some(PendingStream { pending, line }) => self.finish_request(now, pending, line, came),
+            Report::Finished(number, outcome) => match self.requested.remove(&number) {
+                Some(PendingStream { pending, line }) => self.finish_request(now, pending, line, outcome),
                 // It has timed out before.
                 None => ReportOutcome::Nothing,
             },
@@ -152,17 +152,17 @@ impl Streams {
         now: Time,
         pending: Pending,
         number: u64,
-        came: StreamOutcome,
+        outcome: StreamOutcome,
     ) -> ReportOutcome {
         let Some(line) = self.lines.get_mut(&number) else { return ReportOutcome::Nothing };
         line.in_flight = line.in_flight.saturating_sub(1);
         if line.in_flight == 0 {
             line.idle = Some(now);
         }
-        let turn = match came {
-            StreamOutcome::Answer(status, bytes, way) => {
+        let turn = match outcome {
+            StreamOutcome::Response(status, bytes, channel) => {
                 line.served += 1;
-                ReportOutcome::Over(pending, Ok(Response { status, bytes }), way)
+                ReportOutcome::Over(pending, Ok(Response { status, bytes }), channel)
             }
             StreamOutcome::Broken(has_begun) => {
                 line.orders = None;
@@ -184,7 +184,7 @@ impl Streams {
                 ReportOutcome::Over(pending, Err(trouble), Channel::TcpClient)
             }
         };
-        if self.keeps == Some(Duration::ZERO) && line.in_flight == 0 {
+        if self.idle_timeout == Some(Duration::ZERO) && line.in_flight == 0 {
             line.orders = None;
         }
         self.forget(number);
@@ -204,9 +204,10 @@ impl Streams {
         self.lines.retain(|_, line| line.in_flight > 0);
     }
 
-    /// Closes connections that have been idle for `keeps`.
-    pub(crate) fn close_idle(&mut self, now: Time, keeps: Duration) {
-        self.lines.retain(|_, line| line.in_flight > 0 || line.idle.is_none_or(|since| since + keeps > now));
+    /// Closes connections that have been idle for `idle_timeout`.
+    pub(crate) fn close_idle(&mut self, now: Time, idle_timeout: Duration) {
+        self.lines
+            .retain(|_, line| line.in_flight > 0 || line.idle.is_none_or(|since| since + idle_timeout > now));
     }
 
     /// Times out requests sent before `long_ago`: connections enforce the timeout themselves, except at the end of a run.

@@ -60,7 +60,7 @@ pub(crate) struct ThreadContext {
 pub(crate) struct FinishedRequest {
     pub(crate) pending: Pending,
     pub(crate) outcome: Result<Response, FailureReason>,
-    pub(crate) way: Channel,
+    pub(crate) channel: Channel,
 }
 
 /// First slot that is not of an HTTP/1 connection.
@@ -131,8 +131,8 @@ impl User {
         let Some(streams) = &mut self.streams else { return };
         match streams.reported(now, report) {
             streams::ReportOutcome::Nothing => {}
-            streams::ReportOutcome::Over(pending, outcome, way) => {
-                common.done.push(FinishedRequest { pending, outcome, way })
+            streams::ReportOutcome::Over(pending, outcome, channel) => {
+                common.done.push(FinishedRequest { pending, outcome, channel })
             }
             streams::ReportOutcome::Again(pending) => {
                 common.again += 1;
@@ -190,13 +190,13 @@ impl User {
         }
     }
 
-    /// Closes connections that have been idle for `keeps`.
-    pub(crate) fn close_idle(&mut self, now: Time, keeps: Duration) {
+    /// Closes connections that have been idle for `idle_timeout`.
+    pub(crate) fn close_idle(&mut self, now: Time, idle_timeout: Duration) {
         for line in &mut self.lines {
-            line.take_if(|line| line.idle().is_some_and(|since| since + keeps <= now));
+            line.take_if(|line| line.idle().is_some_and(|since| since + idle_timeout <= now));
         }
         if let Some(streams) = &mut self.streams {
-            streams.close_idle(now, keeps);
+            streams.close_idle(now, idle_timeout);
         }
     }
 
@@ -234,8 +234,8 @@ impl User {
             TurnResults { ports, outcomes: std::mem::take(&mut common.outcomes), plain: Vec::new() };
         let acted = act(pair, &mut turn);
         let TurnResults { ports: _, mut outcomes, plain } = turn;
-        for (outcome, way) in outcomes.drain(..) {
-            self.settle([outcome], way, common);
+        for (outcome, channel) in outcomes.drain(..) {
+            self.settle([outcome], channel, common);
         }
         common.outcomes = outcomes;
         if !plain.is_empty() {
@@ -258,8 +258,8 @@ impl User {
                 TurnResults { ports: common.ports.as_mut()?, outcomes: Vec::new(), plain: Vec::new() };
             let accepted = accepted(self.pair.as_mut()?, &mut turn);
             let TurnResults { ports: _, outcomes, plain } = turn;
-            for (outcome, way) in outcomes {
-                self.settle([outcome], way, common);
+            for (outcome, channel) in outcomes {
+                self.settle([outcome], channel, common);
             }
             self.waiting.extend(plain);
             if accepted.is_none() {
@@ -274,15 +274,15 @@ impl User {
     }
 
     fn line(&mut self, now: Time, slot: u32, buffer: &mut [u8], common: &mut ThreadContext) {
-        let Some(place) = self.lines.get_mut(slot as usize) else { return };
-        let Some(line) = place else { return };
+        let Some(index) = self.lines.get_mut(slot as usize) else { return };
+        let Some(line) = index else { return };
         let mut outcomes = Vec::new();
         let is_there = line.ready(now, buffer, &mut outcomes);
         if let (Some(pair), Some(token)) = (&mut self.pair, line.take_token()) {
             pair.store_token(now, &token);
         }
         if !is_there {
-            *place = None;
+            *index = None;
         }
         self.settle(outcomes, Channel::TcpClient, common);
         self.listen(slot as usize, common);
@@ -293,13 +293,13 @@ impl User {
     fn settle(
         &mut self,
         outcomes: impl IntoIterator<Item = Outcome, IntoIter: DoubleEndedIterator>,
-        way: Channel,
+        channel: Channel,
         common: &mut ThreadContext,
     ) {
         for outcome in outcomes.into_iter().rev() {
             match outcome {
                 Outcome::Done(pending, outcome) => {
-                    common.done.push(FinishedRequest { pending, outcome, way })
+                    common.done.push(FinishedRequest { pending, outcome, channel })
                 }
                 Outcome::Again(pending) => {
                     common.again += 1;
@@ -313,36 +313,36 @@ impl User {
     fn dispatch(&mut self, now: Time, common: &mut ThreadContext) {
         let depth = if common.config.protocol == Protocol::Pipelined { DEPTH } else { 1 };
         while let Some(pending) = self.waiting.front().copied() {
-            let Some(place) = self.choose_connection(depth, common.config.connections) else { return };
+            let Some(index) = self.choose_connection(depth, common.config.connections) else { return };
             self.waiting.pop_front();
             let pending = Pending { sent: now, ..pending };
-            if self.lines[place].is_none() {
+            if self.lines[index].is_none() {
                 let opened = Http1Connection::open(&self.connector, &common.open).and_then(|line| {
-                    let data = data(self.number, place);
+                    let data = data(self.number, index);
                     epoll::add(&common.epoll, &line, data, line.interest())?;
                     Ok(line)
                 });
                 match opened {
                     Ok(line) => {
                         common.connections += 1;
-                        self.lines[place] = Some(line);
+                        self.lines[index] = Some(line);
                     }
                     Err(_) => {
                         let outcome = Err(FailureReason::Exhausted);
-                        common.done.push(FinishedRequest { pending, outcome, way: Channel::TcpClient });
+                        common.done.push(FinishedRequest { pending, outcome, channel: Channel::TcpClient });
                         continue;
                     }
                 }
             }
-            let Some(line) = self.lines[place].as_mut() else { continue };
+            let Some(line) = self.lines[index].as_mut() else { continue };
             let port = self.pair.as_ref().and_then(DhttpUser::named_port);
             if !line.send_request(pending, |out| common.encode(&pending, port, out)) {
                 let mut outcomes = Vec::new();
                 line.broken(&mut outcomes);
-                self.lines[place] = None;
+                self.lines[index] = None;
                 self.settle(outcomes, Channel::TcpClient, common);
             }
-            self.listen(place, common);
+            self.listen(index, common);
         }
     }
 
@@ -354,35 +354,35 @@ impl User {
             .iter()
             .map(requested)
             .enumerate()
-            .filter_map(|(place, requested)| Some((requested?, place)))
+            .filter_map(|(index, requested)| Some((requested?, index)))
             .min();
-        if let Some((0, place)) = best {
-            return Some(place);
+        if let Some((0, index)) = best {
+            return Some(index);
         }
-        if let Some(place) = self.lines.iter().position(Option::is_none) {
-            return Some(place);
+        if let Some(index) = self.lines.iter().position(Option::is_none) {
+            return Some(index);
         }
         if self.lines.len() < connections {
             self.lines.push(None);
             return Some(self.lines.len() - 1);
         }
-        best.filter(|(requested, _)| *requested < depth).map(|(_, place)| place)
+        best.filter(|(requested, _)| *requested < depth).map(|(_, index)| index)
     }
 
-    fn listen(&mut self, place: usize, common: &ThreadContext) {
-        if let Some(Some(line)) = self.lines.get_mut(place)
+    fn listen(&mut self, index: usize, common: &ThreadContext) {
+        if let Some(Some(line)) = self.lines.get_mut(index)
             && let Some(interest) = line.new_interest()
         {
             // It is registered: a closed one is no longer in the list.
-            let _ = epoll::modify(&common.epoll, line.as_fd(), data(self.number, place), interest);
+            let _ = epoll::modify(&common.epoll, line.as_fd(), data(self.number, index), interest);
         }
     }
 }
 
 /// Enables or disables events of the port that the server connects to.
-fn set_listener_events(pair: &DhttpUser, user: u32, what: EventFlags, common: &ThreadContext) {
+fn set_listener_events(pair: &DhttpUser, user: u32, flags: EventFlags, common: &ThreadContext) {
     // It is registered as long as its user exists.
-    let _ = epoll::modify(&common.epoll, pair.listener(), data(user, LISTENER), what);
+    let _ = epoll::modify(&common.epoll, pair.listener(), data(user, LISTENER), flags);
 }
 
 /// epoll's data for this user's slot.

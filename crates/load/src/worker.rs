@@ -44,7 +44,7 @@ pub(crate) struct Worker<'a> {
     sweeps: Time,
     swept: usize,
     /// Time spent busy-waiting since the last tick.
-    awake: Duration,
+    spun: Duration,
     /// Connections that are already in the record.
     opened: u64,
     /// Start of this tick.
@@ -110,7 +110,7 @@ const APART: Duration = Duration::from_micros(100);
 /// Delay of a closed loop's user after a failure.
 const AFTER_FAILURE: Duration = Duration::from_millis(10);
 /// Busy-waiting time before something is due: more than the kernel needs to wake a thread.
-const AWAKE: Duration = Duration::from_micros(60);
+const SPIN: Duration = Duration::from_micros(60);
 /// Maximum number of datagrams received in a row before due requests are checked.
 const MAX_CONSECUTIVE_DATAGRAMS: usize = 8;
 /// Slot of events at ports, which belong to no single user.
@@ -140,7 +140,7 @@ impl<'a> Worker<'a> {
         }
         let (timers, record, held) =
             (BinaryHeap::new(), Record::with_separate_results(job.requests.separate_requests()), Vec::new());
-        let (in_flight, opened, swept, awake) = (0, 0, 0, Duration::ZERO);
+        let (in_flight, opened, swept, spun) = (0, 0, 0, Duration::ZERO);
         Ok(Self {
             job,
             clock,
@@ -155,7 +155,7 @@ impl<'a> Worker<'a> {
             in_flight,
             sweeps: Time::ZERO,
             swept,
-            awake,
+            spun,
             opened,
             ticked: Time::ZERO,
             progress,
@@ -206,8 +206,8 @@ impl<'a> Worker<'a> {
                 let now = self.start_due();
                 if number == PORTS as usize {
                     self.datagrams(now, slot as usize, event.flags, &mut inbox);
-                } else if let Some(seat) = self.users.get_mut(number) {
-                    let wakes = seat.user.ready(now, slot, &mut self.common);
+                } else if let Some(slot_of_user) = self.users.get_mut(number) {
+                    let wakes = slot_of_user.user.ready(now, slot, &mut self.common);
                     self.settle(now, number, wakes);
                 }
             }
@@ -216,8 +216,8 @@ impl<'a> Worker<'a> {
                 if self.next_due().is_some_and(|at| at <= now) {
                     self.due(now);
                 }
-                if let Some(seat) = self.users.get_mut(number) {
-                    seat.user.reported(now, report, &mut self.common);
+                if let Some(slot_of_user) = self.users.get_mut(number) {
+                    slot_of_user.user.reported(now, report, &mut self.common);
                     self.settle(now, number, None);
                 }
             }
@@ -248,21 +248,21 @@ impl<'a> Worker<'a> {
     fn wait(&mut self, next: Time, events: &mut Vec<Event>, reports: &mut Vec<(u32, Report)>) {
         let began = self.clock.now();
         let left = next.since(began);
-        let asleep = left.saturating_sub(AWAKE);
+        let sleep = left.saturating_sub(SPIN);
         if let Some((_, reactor)) = &mut self.common.streams {
-            reactor.wait(asleep, reports);
+            reactor.wait(sleep, reports);
         } else {
             let epoll = &self.common.epoll;
             // An interrupted wait has no events; any other error would be a bug in this file.
-            if asleep > Duration::ZERO {
+            if sleep > Duration::ZERO {
                 // By ppoll(2), which counts in nanoseconds: epoll_wait(2) counts in milliseconds, and rounds up.
-                let _ = poll(&mut [PollFd::new(epoll, PollFlags::IN)], Some(&timespec(asleep)));
+                let _ = poll(&mut [PollFd::new(epoll, PollFlags::IN)], Some(&timespec(sleep)));
             }
             let _ =
                 epoll::wait(epoll, rustix::buffer::spare_capacity(events), Some(&timespec(Duration::ZERO)));
         }
-        if asleep == Duration::ZERO && left > Duration::ZERO && events.is_empty() && reports.is_empty() {
-            self.awake += self.clock.now().since(began);
+        if sleep == Duration::ZERO && left > Duration::ZERO && events.is_empty() && reports.is_empty() {
+            self.spun += self.clock.now().since(began);
         }
     }
 
@@ -292,8 +292,8 @@ impl<'a> Worker<'a> {
             let Some((Endpoints { peer, local: _ }, bytes)) = inbox.datagram(index) else { continue };
             let Ok((id, _)) = Id::split(bytes) else { continue };
             let number = ports::user(id);
-            if let Some(seat) = self.users.get_mut(number) {
-                let wakes = seat.user.datagram(now, peer, bytes, &mut self.common);
+            if let Some(slot_of_user) = self.users.get_mut(number) {
+                let wakes = slot_of_user.user.datagram(now, peer, bytes, &mut self.common);
                 self.settle(now, number, wakes);
             }
             if index % MAX_CONSECUTIVE_DATAGRAMS == MAX_CONSECUTIVE_DATAGRAMS - 1 {
@@ -325,10 +325,10 @@ impl<'a> Worker<'a> {
             let number = user as usize;
             match wake {
                 Wake::Machine => {
-                    let seat = &mut self.users[number];
-                    if seat.wakes == Some(at) {
-                        seat.wakes = None;
-                        let wakes = seat.user.wake(now, &mut self.common);
+                    let slot_of_user = &mut self.users[number];
+                    if slot_of_user.wakes == Some(at) {
+                        slot_of_user.wakes = None;
+                        let wakes = slot_of_user.user.wake(now, &mut self.common);
                         self.settle(now, number, wakes);
                     }
                 }
@@ -391,13 +391,13 @@ impl<'a> Worker<'a> {
 
     /// Records finished requests, and schedules what follows.
     fn settle(&mut self, now: Time, number: usize, wakes: Option<Time>) {
-        let seat = &mut self.users[number];
-        if let Some(at) = wakes.filter(|at| seat.wakes.is_none_or(|earlier| *at < earlier)) {
-            seat.wakes = Some(at);
+        let slot_of_user = &mut self.users[number];
+        if let Some(at) = wakes.filter(|at| slot_of_user.wakes.is_none_or(|earlier| *at < earlier)) {
+            slot_of_user.wakes = Some(at);
             self.timers.push(Reverse((at, u32::try_from(number).unwrap_or(0), Wake::Machine)));
         }
         let mut done = std::mem::take(&mut self.common.done);
-        for FinishedRequest { pending, outcome, way } in done.drain(..) {
+        for FinishedRequest { pending, outcome, channel } in done.drain(..) {
             self.in_flight -= 1;
             let when = now.since(self.begins);
             let judged = outcome.and_then(|Response { status, bytes }| {
@@ -407,7 +407,7 @@ impl<'a> Worker<'a> {
             let there = match judged {
                 Ok(bytes) => {
                     let (experienced, intended) = (now.since(pending.sent), now.since(pending.intended));
-                    self.record.count_response(when, bytes, way, experienced, intended);
+                    self.record.count_response(when, bytes, channel, experienced, intended);
                     self.record.count_separate_response(pending.number, intended);
                     self.progress.record_response(experienced);
                     now
@@ -419,11 +419,11 @@ impl<'a> Worker<'a> {
                     if matches!(self.job.turns, Turns::Loop(_)) { now + AFTER_FAILURE } else { now }
                 }
             };
-            let seat = &mut self.users[number];
-            seat.left = seat.left.saturating_sub(1);
-            if seat.left == 0 {
-                if seat.closes {
-                    seat.user.close();
+            let slot_of_user = &mut self.users[number];
+            slot_of_user.left = slot_of_user.left.saturating_sub(1);
+            if slot_of_user.left == 0 {
+                if slot_of_user.closes {
+                    slot_of_user.user.close();
                 }
                 self.thinking(number, there);
             }
@@ -455,12 +455,12 @@ impl<'a> Worker<'a> {
         if now < self.sweeps {
             return;
         }
-        let (timeout, keeps) = (self.common.config.timeout, self.common.config.keeps);
+        let (timeout, idle_timeout) = (self.common.config.timeout, self.common.config.idle_timeout);
         let long_ago = Time::ZERO + now.since(Time::ZERO + timeout);
         let until = (self.swept + USERS_PER_SWEEP).min(self.users.len());
         for number in self.swept..until {
-            if let Some(keeps) = keeps {
-                self.users[number].user.close_idle(now, keeps);
+            if let Some(idle_timeout) = idle_timeout {
+                self.users[number].user.close_idle(now, idle_timeout);
             }
             self.users[number].user.expire_requests(now, long_ago, &mut self.common);
             self.settle(now, number, None);
@@ -482,7 +482,7 @@ impl<'a> Worker<'a> {
     fn tick(&mut self, now: Time, busy: &mut Duration) {
         let before = std::mem::replace(busy, thread_cpu_time());
         let since = now.since(std::mem::replace(&mut self.ticked, now));
-        let worked = busy.saturating_sub(before).saturating_sub(std::mem::take(&mut self.awake));
+        let worked = busy.saturating_sub(before).saturating_sub(std::mem::take(&mut self.spun));
         // The last one may be arbitrarily short, without a meaningful share.
         let share = worked.as_secs_f64() / since.max(TICK).as_secs_f64();
         // A tick that ends with a second belongs to that second.

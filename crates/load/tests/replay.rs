@@ -23,11 +23,11 @@ fn a_log_with_any_byte_changed_or_truncated_anywhere_passes_the_check() {
     let stored = stored("load_log");
     let shortest = stored.iter().filter(|bytes| load::log::read(&String::from_utf8_lossy(bytes)).is_ok());
     let whole = shortest.min_by_key(|bytes| bytes.len()).expect("one of them is whole");
-    for place in 0..whole.len() {
+    for index in 0..whole.len() {
         let mut bytes = whole.clone();
-        bytes[place] ^= 1 << (place % 7);
+        bytes[index] ^= 1 << (index % 7);
         load_log::check(&bytes);
-        load_log::check(&whole[..place]);
+        load_log::check(&whole[..index]);
     }
 }
 
@@ -37,11 +37,11 @@ fn every_file_of_requests_with_any_byte_changed_or_truncated_anywhere_passes_the
     assert!(stored.len() >= 20, "there are only {}", stored.len());
     for whole in stored {
         load_requests::check(&whole);
-        for place in 0..whole.len() {
+        for index in 0..whole.len() {
             let mut bytes = whole.clone();
-            bytes[place] ^= 1 << (place % 7);
+            bytes[index] ^= 1 << (index % 7);
             load_requests::check(&bytes);
-            load_requests::check(&whole[..place]);
+            load_requests::check(&whole[..index]);
         }
     }
 }

@@ -179,7 +179,7 @@ fn paper_http10_robot_revalidates_by_head_and_fetches_the_document_again() {
 }
 
 fn status(report: &Report) -> Option<u16> {
-    if let PageEvent::ObjectComplete { object: _, status, body: _ } = report.what {
+    if let PageEvent::ObjectComplete { object: _, status, body: _ } = report.event {
         Some(status)
     } else {
         None

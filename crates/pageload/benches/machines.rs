@@ -20,8 +20,8 @@ const REQUESTS: usize = 100_000;
 fn main() {
     println!("medians of {ROUNDS} rounds of {REQUESTS}");
     per_second("heads of requests read", read_requests);
-    per_second("1 KB answers, one request at a time", || serve(1));
-    per_second("1 KB answers, 16 requests sent ahead", || serve(16));
+    per_second("1 KB responses, one request at a time", || serve(1));
+    per_second("1 KB responses, 16 pipelined requests", || serve(16));
     per_second("1 KB objects fetched, one request at a time, robot and server", || fetch(Shape::Http11));
     let pipelined = Shape::Http11Pipelined(Pipelining::default());
     per_second("1 KB objects fetched, pipelined, robot and server", || fetch(pipelined));
@@ -94,7 +94,7 @@ fn fetch(shape: Shape) {
             robot::Output::Report(report) => drop(black_box(report)),
             robot::Output::Close(_) | robot::Output::Abort(_) => {}
             robot::Output::Timeout(_) => {
-                let write = up.pop_front().expect("it waits for what is on its way");
+                let write = up.pop_front().expect("it waits for data in flight");
                 server.handle(now, Input::Received(&write));
                 respond(&mut server, &site, &mut requested, &mut robot);
             }
@@ -107,7 +107,7 @@ fn connect(robot: &mut Robot, now: Time, id: ConnectionId) {
     robot.handle(now, robot::Input::Connected(id));
 }
 
-/// Passes the server's responses to the robot; it takes several writes before it is polled.
+/// Passes the server's responses to the robot, which receives several writes before it is polled.
 fn respond(
     server: &mut ServerConnection,
     site: &Site,
@@ -156,9 +156,9 @@ fn read_body(length: u64) {
     }
 }
 
-fn per_second(what: &str, round: impl Fn()) {
+fn per_second(name: &str, round: impl Fn()) {
     let rate = REQUESTS as f64 / median(round).as_secs_f64();
-    println!("{rate:>12.0} {what}, per second");
+    println!("{rate:>12.0} {name}, per second");
 }
 
 fn median(round: impl Fn()) -> Duration {

@@ -1,4 +1,4 @@
-//! A robot whose exchanges go by DHTTP: what it considers a connection is one request and its response.
+//! A robot over DHTTP: each of its connections stands for one request and its response.
 //!
 //! The page is handled by the robot, the channels by the client; here they are connected. A request that the
 //! client refers to plain HTTP goes over a connection with the robot's own identifier. Neither a driver nor
@@ -60,7 +60,7 @@ pub struct PageLoader {
     /// Connections whose opening the robot has not been notified of yet.
     promised: VecDeque<ConnectionId>,
     /// Requests to be sent.
-    wishes: VecDeque<(ConnectionId, Vec<u8>)>,
+    unsent_requests: VecDeque<(ConnectionId, Vec<u8>)>,
     outputs: VecDeque<Output>,
     counts: TransportCounts,
 }
@@ -117,7 +117,7 @@ impl PageLoader {
             heads: BTreeMap::new(),
             connections: BTreeMap::new(),
             promised: VecDeque::new(),
-            wishes: VecDeque::new(),
+            unsent_requests: VecDeque::new(),
             outputs: VecDeque::new(),
             counts: TransportCounts::default(),
         })
@@ -128,7 +128,7 @@ impl PageLoader {
         self.counts
     }
 
-    /// Whether everything has arrived or failed, and every connection that this client opened is closed.
+    /// Whether every object has arrived or failed, and every connection that this client opened is closed.
     pub fn is_done(&self) -> bool {
         self.robot.is_done() && self.outputs.is_empty()
     }
@@ -215,7 +215,7 @@ impl PageLoader {
                 }
             };
             // Both are idle: send the robot's requests.
-            if let Some((connection, request)) = self.wishes.pop_front() {
+            if let Some((connection, request)) = self.unsent_requests.pop_front() {
                 self.send_request(now, connection, request);
                 continue;
             }
@@ -235,9 +235,9 @@ impl PageLoader {
     fn note(&mut self, output: robot::Output) {
         match output {
             robot::Output::Open(connection) => self.promised.push_back(connection),
-            robot::Output::Send(connection, request) => self.wishes.push_back((connection, request)),
+            robot::Output::Send(connection, request) => self.unsent_requests.push_back((connection, request)),
             robot::Output::Close(connection) | robot::Output::Abort(connection) => {
-                self.wishes.retain(|(other, _)| *other != connection);
+                self.unsent_requests.retain(|(other, _)| *other != connection);
                 self.due.remove(&connection);
                 self.heads.remove(&connection);
                 match self.exchanges.remove(&connection) {

@@ -78,7 +78,7 @@ pub struct Robot {
     /// Objects to be requested, in order.
     waiting: VecDeque<usize>,
     /// Objects whose rest is to be requested, after the first bytes of all others.
-    rests: VecDeque<usize>,
+    postponed: VecDeque<usize>,
     parts: ReceivedParts,
     /// Number of objects in the plan; later ones were discovered.
     planned: usize,
@@ -120,7 +120,7 @@ impl Robot {
             requests,
             tries: vec![plan.tries.get(); count],
             waiting: (0..count).collect(),
-            rests: VecDeque::new(),
+            postponed: VecDeque::new(),
             parts,
             planned: count,
             resolved: vec![false; count],
@@ -243,8 +243,8 @@ impl Robot {
     }
 
     /// Marks an object as arrived or failed.
-    fn resolve(&mut self, now: Time, object: usize, what: PageEvent) {
-        self.report(now, what);
+    fn resolve(&mut self, now: Time, object: usize, event: PageEvent) {
+        self.report(now, event);
         self.resolved[object] = true;
         self.unresolved -= 1;
         self.advance(now);
@@ -266,8 +266,8 @@ impl Robot {
         }
     }
 
-    fn report(&mut self, at: Time, what: PageEvent) {
-        self.outputs.push_back(Output::Report(Report { at, what }));
+    fn report(&mut self, at: Time, event: PageEvent) {
+        self.outputs.push_back(Output::Report(Report { at, event }));
     }
 
     /// Assigns waiting objects, sends what can be sent, and closes connections that are not needed any more.
@@ -290,7 +290,7 @@ impl Robot {
             let Some(id) = self.connection_for(method).or_else(|| self.open()) else { break };
             let is_first = object == self.plan.first_object_of_page(object);
             let Some(connection) = self.connections.get_mut(&id) else { break };
-            let queue = if self.waiting.is_empty() { &mut self.rests } else { &mut self.waiting };
+            let queue = if self.waiting.is_empty() { &mut self.postponed } else { &mut self.waiting };
             queue.pop_front();
             self.tries[object] -= 1;
             connection.request(now, object, &self.plan.objects[object].method, &self.requests[object]);
@@ -302,7 +302,7 @@ impl Robot {
 
     /// Next object to be requested. A rest comes next only if no object waits and the document is complete.
     fn next_waiting(&self) -> Option<usize> {
-        let rest = || self.rests.front().filter(|_| self.resolved[self.plan.begins_at]);
+        let rest = || self.postponed.front().filter(|_| self.resolved[self.plan.begins_at]);
         self.waiting.front().or_else(rest).copied()
     }
 
@@ -316,7 +316,7 @@ impl Robot {
                 self.outputs.push_back(Output::Send(id, write));
                 let sent = |object| PageEvent::RequestSent { object, connection: id };
                 self.outputs.extend(
-                    objects.into_iter().map(sent).map(|what| Report { at: now, what }).map(Output::Report),
+                    objects.into_iter().map(sent).map(|event| Report { at: now, event }).map(Output::Report),
                 );
             }
         }
@@ -410,7 +410,7 @@ impl Robot {
     /// Ends the page at its deadline: objects that have not arrived have failed.
     fn end_at_deadline(&mut self, now: Time) {
         let mut objects = Vec::from(std::mem::take(&mut self.waiting));
-        objects.extend(std::mem::take(&mut self.rests));
+        objects.extend(std::mem::take(&mut self.postponed));
         for (id, connection) in std::mem::take(&mut self.connections) {
             self.outputs.push_back(Output::Abort(id));
             objects.extend(connection.into_orphans().iter().map(|orphan| orphan.object));

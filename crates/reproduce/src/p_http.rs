@@ -145,7 +145,7 @@ pub fn quantity(name: &str) -> ReproducedValue {
     let hosts = hosts(head_apart, [Duration::from_millis(123), Duration::from_millis(77)]);
     let experiment = Experiment::new(&scenario, hosts).map_err(|error| error.to_string())?;
     let fetched = experiment.run(0, false).map_err(|error| error.to_string())?;
-    let complete = |report: &Report| matches!(report.what, PageEvent::ObjectComplete { .. });
+    let complete = |report: &Report| matches!(report.event, PageEvent::ObjectComplete { .. });
     let lost = SIZES.len() - fetched.reports.iter().filter(|report| complete(report)).count();
     Ok(Some(lost as f64))
 }

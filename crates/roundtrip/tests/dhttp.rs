@@ -94,7 +94,7 @@ fn a_directory_is_served_and_fetched_and_the_channels_are_shown() {
         let _ = std::fs::remove_dir_all(served.directory.with_extension("cache"));
         let both = served.get(&["-v", first, "dhttp://HERE/large.bin"]);
         let shown = stderr(&both);
-        assert!(shown.contains("connected to us") && shown.contains("* 200 by tcp-opened"), "{shown}");
+        assert!(shown.contains("server connected") && shown.contains("* 200 by tcp-opened"), "{shown}");
         assert!(both.stdout.ends_with(&[7; 100_000]));
     }
     let missing = served.get(&["dhttp://HERE/missing"]);

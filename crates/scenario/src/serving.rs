@@ -72,7 +72,7 @@ impl Serving {
                     remedy: "set the accepted ones, as client-codings = \"gzip\"",
                 };
                 let compression = match programs.server_compression {
-                    Some(Compression::Beforehand | Compression::WhileAsked) if accepted.is_empty() => {
+                    Some(Compression::Beforehand | Compression::OnTheFly) if accepted.is_empty() => {
                         return Err(unasked);
                     }
                     Some(compression) => compression,
@@ -98,7 +98,7 @@ impl Serving {
             Visit::First | Visit::Revalidate => EmbeddedObjects::Planned,
         };
         let site = Site::of_files(contents.files.iter().cloned()).with_compression(compression, &accepted);
-        let is_busy = compression == Compression::WhileAsked;
+        let is_busy = compression == Compression::OnTheFly;
         Self { objects: objects.collect(), site, embedded, accepted, is_busy }
     }
 

@@ -380,7 +380,7 @@ impl Experiment {
         }
         let length = (begins_at / pages_before.max(1)).max(1);
         let completed = fetched.reports.iter().filter(
-            |report| matches!(report.what, PageEvent::ObjectComplete { object, .. } if object < begins_at),
+            |report| matches!(report.event, PageEvent::ObjectComplete { object, .. } if object < begins_at),
         );
         let ends: Vec<Time> = completed.skip(length - 1).step_by(length).map(|report| report.at).collect();
         if ends.len() != pages_before {

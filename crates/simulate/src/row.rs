@@ -89,7 +89,7 @@ fn session(experiment: &Experiment, runs: &[PageResult]) -> Option<String> {
 
 /// Failures of objects that were requested: time, number of the object from 1, and reason.
 fn failed_objects(run: &PageResult) -> impl Iterator<Item = (Time, usize, Failure)> {
-    run.reports.iter().filter_map(|report| match report.what {
+    run.reports.iter().filter_map(|report| match report.event {
         PageEvent::ObjectFailed { object, failure } => Some((report.at, object + 1, failure)),
         PageEvent::RequestSent { .. }
         | PageEvent::HeadReceived { .. }

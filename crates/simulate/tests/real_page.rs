@@ -32,7 +32,7 @@ fn printed(mut scenario: Scenario, printed: &[(ProgramKey, &str)]) -> Scenario {
 }
 
 fn found(fetched: &PageResult) -> usize {
-    fetched.reports.iter().filter(|report| matches!(report.what, PageEvent::ObjectFound { .. })).count()
+    fetched.reports.iter().filter(|report| matches!(report.event, PageEvent::ObjectFound { .. })).count()
 }
 
 #[test]
@@ -111,8 +111,8 @@ fn revalidation_works_for_coded_and_plain_objects() {
             let again = Scenario { visit: Visit::Revalidate, ..microscape(Protocol::Http11Pipelined) };
             let fetched = run(&printed(printed(again, keys), &[(ProgramKey::ClientValidation, validation)]));
             let is_unchanged =
-                |what: &PageEvent| matches!(what, PageEvent::ObjectComplete { status: 304, .. });
-            let unchanged = fetched.reports.iter().filter(|report| is_unchanged(&report.what)).count();
+                |event: &PageEvent| matches!(event, PageEvent::ObjectComplete { status: 304, .. });
+            let unchanged = fetched.reports.iter().filter(|report| is_unchanged(&report.event)).count();
             assert_eq!(unchanged, 43, "{keys:?} {validation}");
         }
     }

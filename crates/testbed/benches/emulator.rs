@@ -33,7 +33,7 @@ fn main() -> Result<(), Error> {
         eprintln!("nothing was benchmarked: {missing}");
         return Ok(());
     }
-    println!("{:<34} {:>8} {:>8} {:>19}   wanted", "", "", "ours", "least to most");
+    println!("{:<34} {:>8} {:>8} {:>19}   target", "", "", "median", "min to max");
     let mut timeout = Duration::from_secs(60);
     section(&mut timeout, "the machine itself", 5, FLOOR, floor)?;
     for packets_per_second in [1_000, 5_000, 20_000] {
@@ -41,10 +41,10 @@ fn main() -> Result<(), Error> {
         section(&mut timeout, &title, 5, PACED, || paced(packets_per_second))?;
     }
     section(&mut timeout, "150,000 packets/s, 15 ms", 5, FLOOD, flood)?;
-    section(&mut timeout, "as fast as it goes, no delay", 5, RELAY, relay)?;
+    section(&mut timeout, "maximum rate, no delay", 5, RELAY, relay)?;
     section(&mut timeout, "TCP over an unlimited link", 5, TCP, tcp)?;
     section(&mut timeout, "10^6 packets at 50 Mbit/s", 1, RATE, exact_rate)?;
-    println!("elsewhere, on a shared machine of 2 processors, Linux 6.18:");
+    println!("other emulators, on a shared host of 2 CPUs, Linux 6.18:");
     ANCHORS.iter().for_each(|line| println!("  {line}"));
     Ok(())
 }
@@ -81,7 +81,7 @@ fn section<const N: usize>(
         others.push(Processors::now().other_load_since(&before));
         figures.iter_mut().zip(results).for_each(|(figure, result)| figure.push(result));
     }
-    println!("{title} (others kept {:.1} processors busy)", median(&mut others));
+    println!("{title} (other load: {:.1} CPUs busy)", median(&mut others));
     for ((name, unit, wanted), mut figure) in rows.into_iter().zip(figures) {
         let middle = median(&mut figure);
         let range = format!("{:.1} to {:.1}", figure[0], figure[tries - 1]);
@@ -112,10 +112,8 @@ fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
-const FLOOR: [Row; 2] = [
-    ("lateness p99, watching the clock", "us", "(what the machine does to everyone)"),
-    ("the same, p99.9", "us", ""),
-];
+const FLOOR: [Row; 2] =
+    [("lateness p99, watching the clock", "us", "(the host's own lateness)"), ("the same, p99.9", "us", "")];
 
 /// Lateness at the times at which 20,000 packets would be due.
 fn floor() -> Result<[f64; 2], Error> {
@@ -285,7 +283,7 @@ fn micros(span: Duration) -> f64 {
 /// CPU time used by the host and by this process up to some time, in seconds.
 struct Processors {
     busy: f64,
-    ours: f64,
+    own_seconds: f64,
     passed: Clock,
 }
 
@@ -298,13 +296,13 @@ impl Processors {
         let ticks = table.lines().next().unwrap_or_default().split_ascii_whitespace().skip(1).take(8);
         let busy = ticks.enumerate().filter(|(column, _)| ![3, 4].contains(column));
         let busy: f64 = busy.filter_map(|(_, ticks)| ticks.parse::<f64>().ok()).sum();
-        let ours = getrusage(UsageWho::RUSAGE_SELF)
+        let own_seconds = getrusage(UsageWho::RUSAGE_SELF)
             .map_or(0.0, |usage| (usage.user_time() + usage.system_time()).num_microseconds() as f64 / 1e6);
-        Self { busy: busy / TICKS_PER_SECOND, ours, passed: Clock::start() }
+        Self { busy: busy / TICKS_PER_SECOND, own_seconds, passed: Clock::start() }
     }
 
     fn other_load_since(&self, before: &Self) -> f64 {
         let passed = before.passed.now().since(wire::Time::ZERO).as_secs_f64();
-        (self.busy - before.busy - (self.ours - before.ours)).max(0.0) / passed
+        (self.busy - before.busy - (self.own_seconds - before.own_seconds)).max(0.0) / passed
     }
 }

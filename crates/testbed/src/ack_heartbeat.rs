@@ -253,7 +253,7 @@ mod tests {
         assert_eq!(
             client.shim.poll(tick),
             Output::Timeout(None),
-            "the clock does not wake anybody for nothing"
+            "no timeout without a held acknowledgement"
         );
     }
 

@@ -1,4 +1,4 @@
-//! The advertised window of a host of 1996, in place of Linux's: a shim between the link and the sender.
+//! Advertised window of a host of 1996, in place of Linux's: a shim between the link and the sender.
 //!
 //! It provides two things that no setting does. *A fixed buffer*: Linux adapts its window to the memory that
 //! a byte takes, whatever the route or the socket is set to; here it never exceeds the profile's. *4.3BSD's

@@ -42,8 +42,8 @@ pub fn set_offload(device: &str, offload: Offload, is_on: bool) -> Result<(), Er
     let mut value = Value { command: offload as u32, data: u32::from(is_on) };
     // SAFETY: plain numbers and pointers, for which zero is a value.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (place, byte) in request.ifr_name.iter_mut().zip(device.bytes()) {
-        *place = libc::c_char::from_ne_bytes([byte]);
+    for (target, byte) in request.ifr_name.iter_mut().zip(device.bytes()) {
+        *target = libc::c_char::from_ne_bytes([byte]);
     }
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).map_err(Error::io(doing()))?;

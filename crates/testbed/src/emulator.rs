@@ -111,7 +111,7 @@ impl Emulator {
         let [up, down] = [Pipe::new(up, seed, 0)?, Pipe::new(down, seed, 1)?];
         let clock = Clock::start();
         let stop = Arc::new(Stop::new()?);
-        let heard = Arc::clone(&stop);
+        let stop_flag = Arc::clone(&stop);
         let (at_work, is_at_work) = mpsc::channel();
         let thread = thread::Builder::new().name("emulator".to_owned()).spawn(move || {
             let heartbeats = ack_heartbeat.then(|| [0, 1].map(|host| AckHeartbeat::new(seed, host)));
@@ -122,7 +122,7 @@ impl Emulator {
             let mut relay = Relay::new([client, server], [up, down], shims, clock, reactions, tap);
             // Does not fail: `start` waits for this message.
             let _ = at_work.send(());
-            relay.run(&heard, spin, &mut priority)?;
+            relay.run(&stop_flag, spin, &mut priority)?;
             relay.report(&priority, late_limit)
         });
         let thread = thread.map_err(Error::io("start the emulator's thread"))?;

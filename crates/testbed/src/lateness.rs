@@ -35,8 +35,8 @@ impl Lateness {
 
     /// Adds the counts of another histogram.
     pub fn merge(&mut self, other: &Self) {
-        for (ours, theirs) in self.counts.iter_mut().zip(other.counts.iter()) {
-            *ours += theirs;
+        for (own, added) in self.counts.iter_mut().zip(other.counts.iter()) {
+            *own += added;
         }
         self.count += other.count;
         self.max = self.max.max(other.max);

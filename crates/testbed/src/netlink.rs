@@ -345,13 +345,13 @@ impl Netlink {
             IpAddr::V4(address) => listed == Some(&address.octets()),
             IpAddr::V6(address) => listed == Some(&address.octets()),
         };
-        let ours = responses.iter().find(|response| {
+        let route = responses.iter().find(|response| {
             is_there(attribute(response, ROUTE_HEADER, RTA_DST))
                 && response.get(1) == Some(&destination.bits)
                 && number(response, ROUTE_HEADER, RTA_TABLE) == Some(u32::from(RT_TABLE_MAIN))
         });
         let nested =
-            ours.and_then(|response| attribute(response, ROUTE_HEADER, RTA_METRICS)).unwrap_or_default();
+            route.and_then(|response| attribute(response, ROUTE_HEADER, RTA_METRICS)).unwrap_or_default();
         let congestion = attribute(nested, 0, RTAX_CC_ALGO).map(without_nul);
         Ok(Metrics {
             window: number(nested, 0, RTAX_WINDOW),

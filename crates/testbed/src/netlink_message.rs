@@ -62,14 +62,14 @@ impl Message {
         self.put(&[0, 0]);
         self.put(&kind.to_ne_bytes());
         write(self);
-        let length = u16::try_from(self.bytes.len() - start).expect("what we write is a few hundred bytes");
+        let length = u16::try_from(self.bytes.len() - start).expect("requests are a few hundred bytes");
         self.bytes[start..start + 2].copy_from_slice(&length.to_ne_bytes());
         self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
     }
 
     /// Encoded message.
     pub fn finish(mut self, sequence: u32) -> Vec<u8> {
-        let length = u32::try_from(self.bytes.len()).expect("what we write is a few hundred bytes");
+        let length = u32::try_from(self.bytes.len()).expect("requests are a few hundred bytes");
         self.bytes[..4].copy_from_slice(&length.to_ne_bytes());
         self.bytes[8..12].copy_from_slice(&sequence.to_ne_bytes());
         self.bytes

@@ -39,9 +39,9 @@ const MAX_REACTIONS: usize = 1 << 20;
 
 impl Reactions {
     /// Notes a packet that has just been delivered to its receiver.
-    pub(crate) fn delivered(&mut self, now: Time, way: PacketDirection, packet: &[u8]) {
+    pub(crate) fn delivered(&mut self, now: Time, direction: PacketDirection, packet: &[u8]) {
         let Some(seen) = PacketFields::of(packet) else { return };
-        match way {
+        match direction {
             PacketDirection::Up if seen.has_data => {
                 self.requested.insert(seen.ends, now);
             }
@@ -68,9 +68,9 @@ impl Reactions {
     }
 
     /// Notes a packet that has just left its sender.
-    pub(crate) fn sent(&mut self, now: Time, way: PacketDirection, packet: &[u8]) {
+    pub(crate) fn sent(&mut self, now: Time, direction: PacketDirection, packet: &[u8]) {
         let Some(seen) = PacketFields::of(packet) else { return };
-        match way {
+        match direction {
             PacketDirection::Up if seen.has_data || (seen.is_syn && !seen.is_syn_ack) => {
                 note(&mut self.thoughts, self.answered.take(), now);
             }
@@ -145,8 +145,8 @@ mod tests {
     const CLIENT: ([u8; 4], u16) = ([10, 0, 0, 1], 40_000);
     const SERVER: ([u8; 4], u16) = ([10, 0, 0, 2], 80);
 
-    fn packet(way: PacketDirection, flags: Flags, payload: &[u8]) -> Vec<u8> {
-        let (source, destination) = match way {
+    fn packet(direction: PacketDirection, flags: Flags, payload: &[u8]) -> Vec<u8> {
+        let (source, destination) = match direction {
             PacketDirection::Up => (CLIENT, SERVER),
             PacketDirection::Down => (SERVER, CLIENT),
         };
@@ -200,8 +200,8 @@ mod tests {
         const LISTENER: ([u8; 4], u16) = ([10, 0, 0, 1], 50_000);
         const OPENED: ([u8; 4], u16) = ([10, 0, 0, 2], 60_000);
         let at = |micros| Time::ZERO + Duration::from_micros(micros);
-        let opened = |way, flags, payload: &[u8]| {
-            let (source, destination) = match way {
+        let opened = |direction, flags, payload: &[u8]| {
+            let (source, destination) = match direction {
                 PacketDirection::Up => (LISTENER, OPENED),
                 PacketDirection::Down => (OPENED, LISTENER),
             };

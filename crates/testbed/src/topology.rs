@@ -196,8 +196,8 @@ impl Testbed {
         self,
     ) -> Result<([Namespace; HOSTS], [Running; LINKS]), Error> {
         let Self { links, stubs: _, hosts } = self;
-        let drawn = format!("{} hosts and {} emulated links are drawn", hosts.len(), links.len());
-        let other = || Error::Topology(format!("{drawn}, and {HOSTS} and {LINKS} are asked for"));
+        let drawn = format!("the topology has {} hosts and {} emulated links", hosts.len(), links.len());
+        let other = || Error::Topology(format!("{drawn}, not {HOSTS} and {LINKS}"));
         Ok((hosts.try_into().map_err(|_| other())?, links.try_into().map_err(|_| other())?))
     }
 }
@@ -230,7 +230,7 @@ impl Interface {
         self
     }
 
-    /// Routes these addresses over the link, though they are not its other end's. Over a cable the other end's first
+    /// Routes these addresses over the link, besides those of its other end. Over a cable the other end's first
     /// address of the same family is the next hop.
     #[must_use]
     pub fn reaches(mut self, destination: impl Into<Subnet>) -> Self {

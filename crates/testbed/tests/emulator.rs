@@ -42,14 +42,14 @@ fn datagram_and_its_reply_each_take_the_link_delay() {
     let requested = clock.now();
     client.send(b"hello").unwrap();
     let length = server.recv(&mut buffer).unwrap();
-    let heard = clock.now();
+    let received_at = clock.now();
     server.send(&buffer[..length]).unwrap();
     client.recv(&mut buffer).unwrap();
     let answered = clock.now();
 
     assert_eq!(&buffer[..5], b"hello");
-    assert!(heard.since(requested) >= up.delay, "early: {}", heard.since(requested));
-    assert!(answered.since(heard) >= down.delay, "early: {}", answered.since(heard));
+    assert!(received_at.since(requested) >= up.delay, "early: {}", received_at.since(requested));
+    assert!(answered.since(received_at) >= down.delay, "early: {}", answered.since(received_at));
     let report = running.stop().unwrap();
     let Report { up, down, lateness, .. } = &report;
     for traffic in [up, down] {

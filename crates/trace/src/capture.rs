@@ -207,9 +207,9 @@ impl fmt::Display for Unreadable {
                 "it is not a capture (it begins with {a:02x} {b:02x} {c:02x} {d:02x}): give a pcap or pcapng file, as \
                  tcpdump -w and Wireshark write them"
             ),
-            Self::CutShort { frame: 1 } => f.write_str(
-                "it ends before its first packet does: nothing of it can be used, copy or capture it again",
-            ),
+            Self::CutShort { frame: 1 } => {
+                f.write_str("it ends within its first packet: copy or capture it again")
+            }
             Self::Damaged { frame: 1, what } => write!(
                 f,
                 "{what} at packet 1: the capture is damaged from there on, nothing of it can be used, copy or capture it \

@@ -208,8 +208,8 @@ mod tests {
 
     #[test]
     fn all_are_listed_in_order_and_found_by_their_names() {
-        for (place, cause) in Cause::ALL.into_iter().enumerate() {
-            assert_eq!(cause as usize, place);
+        for (index, cause) in Cause::ALL.into_iter().enumerate() {
+            assert_eq!(cause as usize, index);
             assert_eq!(Cause::by_name(cause.name()), Some(cause));
             let text = serde_json::to_string(&cause).unwrap();
             assert_eq!(text, format!("\"{cause}\""));

@@ -58,7 +58,7 @@ pub fn file(visits: &[Visit]) -> String {
     let creator = Creator { name: "roundtrip", version: env!("CARGO_PKG_VERSION") };
     let log = Log { version: "1.2", creator, pages, entries: entries.collect() };
     let text = serde_json::to_string_pretty(&File { log });
-    text.expect("every part of it is a number, a text or a list") + "\n"
+    text.expect("numbers, texts and lists can be serialized") + "\n"
 }
 
 #[derive(Serialize)]

@@ -21,14 +21,14 @@ pub fn page(
     provenance: &Provenance,
 ) -> String {
     let limits = table::limits(counts);
-    let time = limits.len().checked_sub(1).map_or_else(String::new, |place| over_time(counts, place));
+    let time = limits.len().checked_sub(1).map_or_else(String::new, |index| over_time(counts, index));
     let sections: String =
-        (0..limits.len()).rev().map(|place| section(counts, carried, place, limits[place])).collect();
+        (0..limits.len()).rev().map(|index| section(counts, carried, index, limits[index])).collect();
     let sentences = sentence::sentences(counts);
     report::page(&format!("Connections of {name}"), &sentences, &(time + &sections), provenance)
 }
 
-fn section(counts: &Counts, carried: Option<&ConnectionLoads>, place: usize, limit: usize) -> String {
+fn section(counts: &Counts, carried: Option<&ConnectionLoads>, index: usize, limit: usize) -> String {
     // The paper's figures include DHTTP.
     let figures = match if counts.streams.len() > 1 { limit } else { 0 } {
         3 => [
@@ -49,27 +49,27 @@ fn section(counts: &Counts, carried: Option<&ConnectionLoads>, place: usize, lim
         |stream, opened| (opened.total > 0).then(|| stream.bytes.as_f64() / opened.total as f64 / 1e3),
     ];
     let charts: String =
-        figures.iter().zip(values).map(|(title, value)| by_timeout(counts, place, title, value)).collect();
+        figures.iter().zip(values).map(|(title, value)| by_timeout(counts, index, title, value)).collect();
     let spread = carried.map_or_else(String::new, |carried| {
         format!(
             "{}<div class=\"scroll\">\n{}</div>\n",
-            spread(counts, carried, place),
-            report::table_of(&distribution::grid(counts, carried, place))
+            spread(counts, carried, index),
+            report::table_of(&distribution::grid(counts, carried, index))
         )
     });
     let facts: String =
         table::shares(counts).iter().map(|fact| format!("<li>{}</li>", escaped(fact))).collect();
     format!(
         "<section>\n<h2>{title}</h2>\n<ul class=\"about\">{facts}</ul>\n{charts}<div class=\"scroll\">\n{table}</div>\n{spread}</section>\n",
-        title = escaped(&table::title(counts, place)),
-        table = report::table_of(&table::grid(counts, place)),
+        title = escaped(&table::title(counts, index)),
+        table = report::table_of(&table::grid(counts, index)),
     )
 }
 
 /// A chart over the time-outs.
 fn by_timeout(
     counts: &Counts,
-    place: usize,
+    index: usize,
     title: &str,
     value: fn(&Stream, &TimeoutCounts) -> Option<f64>,
 ) -> String {
@@ -77,11 +77,11 @@ fn by_timeout(
         let point = |opened: &TimeoutCounts| Some((opened.timeout.as_secs_f64(), value(stream, opened)?));
         Series {
             name: table::protocol(stream),
-            points: stream.lines[place].opened.iter().filter_map(point).collect(),
+            points: stream.lines[index].opened.iter().filter_map(point).collect(),
         }
     };
     let longest =
-        counts.streams[0].lines[place].opened.last().map_or(1.0, |opened| opened.timeout.as_secs_f64());
+        counts.streams[0].lines[index].opened.last().map_or(1.0, |opened| opened.timeout.as_secs_f64());
     let step =
         [0.1, 1.0, 5.0, 10.0, 60.0, 600.0].into_iter().find(|step| longest / step <= 12.0).unwrap_or(3_600.0);
     let ticks = render::plot::scale::multiples(0.0, longest, step);
@@ -95,12 +95,12 @@ fn by_timeout(
 }
 
 /// Distribution of bytes over connections, under one time-out: bytes on a logarithmic horizontal axis.
-fn spread(counts: &Counts, carried: &ConnectionLoads, place: usize) -> String {
-    let curve = counts.streams[0].lines[place].curve.timeout;
-    let timeouts = &counts.streams[0].lines[place].opened;
+fn spread(counts: &Counts, carried: &ConnectionLoads, index: usize) -> String {
+    let curve = counts.streams[0].lines[index].curve.timeout;
+    let timeouts = &counts.streams[0].lines[index].opened;
     let timeout = timeouts.iter().position(|opened| opened.timeout == curve).unwrap_or(0);
     let line = |(threshold, stream): (usize, &Stream)| {
-        let bytes = &carried.of(threshold, place, timeout)?.bytes;
+        let bytes = &carried.of(threshold, index, timeout)?.bytes;
         let all = bytes.connections() as f64;
         let share =
             |(bytes, connections): (u64, u64)| (bytes.max(1) as f64, connections as f64 / all * 100.0);
@@ -140,9 +140,9 @@ fn power_of_ten(decade: f64) -> String {
 }
 
 /// Connections over time, under one time-out.
-fn over_time(counts: &Counts, place: usize) -> String {
+fn over_time(counts: &Counts, index: usize) -> String {
     let curves: Vec<(&Stream, &Curve)> =
-        counts.streams.iter().map(|stream| (stream, &stream.lines[place].curve)).collect();
+        counts.streams.iter().map(|stream| (stream, &stream.lines[index].curve)).collect();
     let ends = curves.iter().flat_map(|(_, curve)| [curve.minutes.first(), curve.minutes.last()]).flatten();
     let minutes: Vec<u64> = ends.map(|(minute, _)| *minute).collect();
     let (Some(first), Some(last)) = (minutes.iter().min(), minutes.iter().max()) else {
@@ -165,7 +165,7 @@ fn over_time(counts: &Counts, place: usize) -> String {
             .draw();
     format!(
         "<section>\n<h2>Connections over time, {}</h2>\n{chart}</section>\n",
-        escaped(&table::title(counts, place).to_lowercase())
+        escaped(&table::title(counts, index).to_lowercase())
     )
 }
 
@@ -189,8 +189,8 @@ fn thinned(curve: &Curve, first: u64, last: u64, stretch: u64) -> Vec<(f64, f64)
     let mut points: Vec<(f64, f64)> =
         (0..=(last - first) / stretch).map(|number| ((first + number * stretch) as f64, 0.0)).collect();
     for (minute, connections) in &curve.minutes {
-        let place = usize::try_from((minute - first) / stretch).unwrap_or(usize::MAX);
-        if let Some((_, most)) = points.get_mut(place) {
+        let index = usize::try_from((minute - first) / stretch).unwrap_or(usize::MAX);
+        if let Some((_, most)) = points.get_mut(index) {
             *most = most.max(*connections as f64);
         }
     }

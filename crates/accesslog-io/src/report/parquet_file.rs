@@ -69,14 +69,14 @@ fn batch(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
         ("udp_bytes_share", real(|row| Some(row.udp_bytes_share)), false),
         ("requests", whole(|row| row.requests), false),
     ];
-    let spread = |place: usize| -> ArrayRef {
+    let spread = |index: usize| -> ArrayRef {
         let value =
-            |row: &Row| row.distribution.as_ref().and_then(|distribution| distribution.values()[place]);
+            |row: &Row| row.distribution.as_ref().and_then(|distribution| distribution.values()[index]);
         Arc::new(rows.iter().map(value).collect::<UInt64Array>())
     };
     let is_spread = rows.iter().any(|row| row.distribution.is_some());
     let more = distribution::COLUMNS.into_iter().enumerate().filter(|_| is_spread);
-    let more = more.map(|(place, name)| (name, spread(place), true));
+    let more = more.map(|(index, name)| (name, spread(index), true));
     RecordBatch::try_from_iter_with_nullable(columns.into_iter().chain(more))
 }
 

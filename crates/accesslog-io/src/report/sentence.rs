@@ -18,12 +18,12 @@ const USUAL: Duration = Duration::from_secs(15);
 /// The sentences; none where nothing was counted.
 pub fn sentences(counts: &Counts) -> Vec<String> {
     let (Some(http), Some((first, last))) = (counts.streams.first(), counts.span) else { return Vec::new() };
-    let Some(place) = http.lines.len().checked_sub(1) else { return Vec::new() };
+    let Some(index) = http.lines.len().checked_sub(1) else { return Vec::new() };
     let lines: Vec<&[TimeoutCounts]> =
-        counts.streams.iter().map(|stream| stream.lines[place].opened.as_slice()).collect();
+        counts.streams.iter().map(|stream| stream.lines[index].opened.as_slice()).collect();
     let usual = nearest(lines[0], USUAL);
     let Some(base) = lines[0].get(usual) else { return Vec::new() };
-    let mut sentences = vec![counted(counts, first, last), held(counts, place, base, http)];
+    let mut sentences = vec![counted(counts, first, last), held(counts, index, base, http)];
     let others = [nearest(lines[0], Duration::from_secs(5)), 0, lines[0].len() - 1];
     let others = others.into_iter().filter(|timeout| *timeout != usual);
     sentences.extend(others.map(|timeout| what_if_timeout(base, &lines[0][timeout])));
@@ -32,7 +32,7 @@ pub fn sentences(counts: &Counts) -> Vec<String> {
             sentences.push(what_if_dhttp(counts, stream, base, &line[usual]));
         }
     }
-    if place > 0 {
+    if index > 0 {
         let fewest = &http.lines[0];
         sentences.push(what_if_limit(&table::title(counts, 0), base, &fewest.opened[usual]));
     }
@@ -42,7 +42,7 @@ pub fn sentences(counts: &Counts) -> Vec<String> {
 
 /// Index of the nearest time-out.
 fn nearest(line: &[TimeoutCounts], wanted: Duration) -> usize {
-    let distance = |place: &usize| line[*place].timeout.as_nanos().abs_diff(wanted.as_nanos());
+    let distance = |index: &usize| line[*index].timeout.as_nanos().abs_diff(wanted.as_nanos());
     (0..line.len()).min_by_key(distance).unwrap_or(0)
 }
 
@@ -55,8 +55,8 @@ fn counted(counts: &Counts, first: Time, last: Time) -> String {
     )
 }
 
-fn held(counts: &Counts, place: usize, base: &TimeoutCounts, http: &Stream) -> String {
-    let limit = table::title(counts, place).to_lowercase();
+fn held(counts: &Counts, index: usize, base: &TimeoutCounts, http: &Stream) -> String {
+    let limit = table::title(counts, index).to_lowercase();
     let under = match counts.streams.len() {
         1 => format!(" and {limit}"),
         _ => format!(", {limit} and {}", table::protocol(http)),

@@ -15,18 +15,18 @@ use super::sentence;
 
 /// All tables, then the conclusions.
 pub fn render(counts: &Counts, carried: Option<&ConnectionLoads>, terminal: Terminal) -> String {
-    let tables = (0..limits(counts).len()).map(|place| {
-        format!("{}\n{}", terminal.bold(&title(counts, place)), grid(counts, place).render(terminal))
+    let tables = (0..limits(counts).len()).map(|index| {
+        format!("{}\n{}", terminal.bold(&title(counts, index)), grid(counts, index).render(terminal))
     });
     let width = terminal.prose_width();
     let sentences = sentence::sentences(counts).iter().map(|sentence| wrap("", sentence, width)).collect();
     let spread = carried.map(|carried| {
-        let tables = (0..limits(counts).len()).map(|place| {
-            let title = format!("What each carries, {}", title(counts, place).to_lowercase());
+        let tables = (0..limits(counts).len()).map(|index| {
+            let title = format!("What each carries, {}", title(counts, index).to_lowercase());
             format!(
                 "{}\n{}",
                 terminal.bold(&title),
-                distribution::grid(counts, carried, place).render(terminal)
+                distribution::grid(counts, carried, index).render(terminal)
             )
         });
         tables.collect::<Vec<String>>().join("\n")
@@ -43,8 +43,8 @@ pub fn limits(counts: &Counts) -> Vec<usize> {
 }
 
 /// Title of a table.
-pub fn title(counts: &Counts, place: usize) -> String {
-    match limits(counts).get(place) {
+pub fn title(counts: &Counts, index: usize) -> String {
+    match limits(counts).get(index) {
         Some(1) => "One connection per client".to_owned(),
         Some(limit) => format!("{limit} connections per client"),
         None => String::new(),
@@ -52,7 +52,7 @@ pub fn title(counts: &Counts, place: usize) -> String {
 }
 
 /// The table of one limit.
-pub fn grid(counts: &Counts, place: usize) -> Grid {
+pub fn grid(counts: &Counts, index: usize) -> Grid {
     let mut columns = vec![Column::number(["timeout", "s"], 0)];
     let is_one = counts.streams.len() == 1;
     for (what, rank) in [("max open", 0), ("opened", 1), ("kB each", 2)] {
@@ -60,9 +60,9 @@ pub fn grid(counts: &Counts, place: usize) -> Grid {
         columns
             .extend(counts.streams.iter().map(|stream| Column::of([what.to_owned(), lower(stream)], rank)));
     }
-    let timeouts = counts.streams.first().map_or(0, |stream| stream.lines[place].opened.len());
+    let timeouts = counts.streams.first().map_or(0, |stream| stream.lines[index].opened.len());
     let rows = (0..timeouts).map(|timeout| {
-        let opened = || counts.streams.iter().map(|stream| (stream, stream.lines[place].opened[timeout]));
+        let opened = || counts.streams.iter().map(|stream| (stream, stream.lines[index].opened[timeout]));
         let first = opened().next().map_or(Duration::ZERO, |(_, opened)| opened.timeout);
         let peaks = opened().map(|(_, opened)| number::count(opened.peak.connections as f64));
         let totals = opened().map(|(_, opened)| number::count(opened.total as f64));

@@ -8,7 +8,7 @@ use quantity::names::Quoted;
 
 use render::output::number;
 
-use crate::intake::LogCounters;
+use crate::merged_logs::LogCounters;
 use crate::pass::PassResult;
 
 /// The sentences, most urgent first.

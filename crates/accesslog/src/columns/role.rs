@@ -88,12 +88,12 @@ impl Columns {
         Ok(Self {
             time: search.must("time", time, &TIMES)?,
             client: search.must("client", client, &CLIENTS)?,
-            status: search.may(status, &STATUSES)?.map(|(place, _)| place),
-            size: search.may(size, &usual_sizes)?.map(|(place, rank)| {
+            status: search.may(status, &STATUSES)?.map(|(index, _)| index),
+            size: search.may(size, &usual_sizes)?.map(|(index, rank)| {
                 let covers = if size_named { SizeScope::Body } else { SIZES[rank].1 };
-                (place, covers)
+                (index, covers)
             }),
-            taken: search.may(taken, &RESPONSE_TIMES)?.map(|(place, _)| place),
+            taken: search.may(taken, &RESPONSE_TIMES)?.map(|(index, _)| index),
         })
     }
 
@@ -137,7 +137,7 @@ impl Search<'_> {
         usual: &[&[u8]],
     ) -> Result<usize, MissingColumn> {
         match self.may(named, usual)? {
-            Some((place, _)) => Ok(place),
+            Some((index, _)) => Ok(index),
             None => Err(MissingColumn::Usual(role, self.names())),
         }
     }
@@ -145,9 +145,9 @@ impl Search<'_> {
     /// The column's index, and the rank of its name among the common ones.
     fn may(&self, named: &Option<String>, usual: &[&[u8]]) -> Result<Option<(usize, usize)>, MissingColumn> {
         if let Some(name) = named {
-            let place = self.index_of(name.as_bytes());
+            let index = self.index_of(name.as_bytes());
             let unknown = || MissingColumn::Named(name.clone(), self.names());
-            return place.map(|place| Some((place, 0))).ok_or_else(unknown);
+            return index.map(|index| Some((index, 0))).ok_or_else(unknown);
         }
         Ok(usual.iter().enumerate().find_map(|(rank, name)| Some((self.index_of(name)?, rank))))
     }

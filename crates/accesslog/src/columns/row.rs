@@ -31,9 +31,9 @@ impl Columns {
         let Self { time, client, status, size, taken } = *self;
         let times = Times::of(batch.column(time))?;
         let clients = texts(batch.column(client))?;
-        let statuses = status.map(|place| Numbers::of(batch.column(place))).transpose()?;
-        let sizes = size.map(|(place, _)| Numbers::of(batch.column(place))).transpose()?;
-        let taken = taken.map(|place| seconds(batch.column(place))).transpose()?;
+        let statuses = status.map(|index| Numbers::of(batch.column(index))).transpose()?;
+        let sizes = size.map(|(index, _)| Numbers::of(batch.column(index))).transpose()?;
+        let taken = taken.map(|index| seconds(batch.column(index))).transpose()?;
         let covers = size.map_or(SizeScope::Body, |(_, covers)| covers);
         let mut tally = Tally::default();
         let mut clock = Clock::default();

@@ -88,8 +88,8 @@ pub(super) fn bucket(value: u64) -> usize {
         value as usize
     } else {
         let doublings = value.ilog2() - EXACT.ilog2();
-        let place = value >> (doublings + EXACT.ilog2() - FINE.ilog2());
-        EXACT as usize + doublings as usize * FINE + (place as usize - FINE)
+        let index = value >> (doublings + EXACT.ilog2() - FINE.ilog2());
+        EXACT as usize + doublings as usize * FINE + (index as usize - FINE)
     }
 }
 

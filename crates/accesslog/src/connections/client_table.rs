@@ -15,7 +15,7 @@ pub struct ClientTable {
     rows: Vec<u32>,
     /// Numbers per row.
     row: usize,
-    places: usize,
+    slots: usize,
     filled: usize,
     /// Number of clients that mattered when the table was last rebuilt.
     active: Option<usize>,
@@ -35,14 +35,14 @@ impl ClientTable {
         Self::with_slots(KEY + stride, INITIAL_SLOTS)
     }
 
-    fn with_slots(row: usize, places: usize) -> Self {
-        Self { rows: vec![0; places * row], row, places, filled: 0, active: None }
+    fn with_slots(row: usize, slots: usize) -> Self {
+        Self { rows: vec![0; slots * row], row, slots, filled: 0, active: None }
     }
 
     /// Whether this number of new clients fits before the table must be [rebuilt](Self::rebuild).
     #[inline]
     pub fn fits(&self, clients: usize) -> bool {
-        (self.filled + clients) * 5 <= self.places * 4
+        (self.filled + clients) * 5 <= self.slots * 4
     }
 
     /// First slot to probe for a client, and its content. Called for several clients before
@@ -50,47 +50,47 @@ impl ClientTable {
     #[inline]
     pub fn probe(&self, client: Client) -> ClientLookup {
         let key = if client.bits() == EMPTY { NOT_EMPTY } else { client.bits() };
-        let place = self.home_slot(key);
-        ClientLookup { key, place, there: self.key(place) }
+        let index = self.home_slot(key);
+        ClientLookup { key, index, there: self.key(index) }
     }
 
     /// Slot of a client, valid until the table is rebuilt; for a new client, `fresh` initialises its uses.
     #[inline]
     pub fn slot(&mut self, look: ClientLookup, fresh: impl FnOnce(&mut [u32])) -> usize {
-        let ClientLookup { key, mut place, there } = look;
+        let ClientLookup { key, mut index, there } = look;
         if there == key {
-            return place;
+            return index;
         }
         // Another client may have taken the slot since it was seen empty.
-        let mut there = self.key(place);
+        let mut there = self.key(index);
         while there != key && there != EMPTY {
-            place = if place + 1 == self.places { 0 } else { place + 1 };
-            there = self.key(place);
+            index = if index + 1 == self.slots { 0 } else { index + 1 };
+            there = self.key(index);
         }
         if there == EMPTY {
-            self.rows[place * self.row..][..KEY].copy_from_slice(&halves(key));
+            self.rows[index * self.row..][..KEY].copy_from_slice(&halves(key));
             self.filled += 1;
-            fresh(self.at(place));
+            fresh(self.at(index));
         }
-        place
+        index
     }
 
     /// The uses of the client in a slot.
     #[inline]
-    pub fn at(&mut self, place: usize) -> &mut [u32] {
-        &mut self.rows[place * self.row..][KEY..self.row]
+    pub fn at(&mut self, index: usize) -> &mut [u32] {
+        &mut self.rows[index * self.row..][KEY..self.row]
     }
 
     /// Rebuilds the table with the clients for which `keep` returns true, and space for the same number again. `keep`
     /// may change their uses.
     pub fn rebuild(&mut self, mut keep: impl FnMut(&mut [u32]) -> bool) {
         let retained: Vec<usize> =
-            (0..self.places).filter(|place| self.key(*place) != EMPTY && keep(self.at(*place))).collect();
+            (0..self.slots).filter(|index| self.key(*index) != EMPTY && keep(self.at(*index))).collect();
         let mut table = Self::with_slots(self.row, (retained.len() * 2).max(INITIAL_SLOTS));
-        for place in retained {
-            let look = table.probe(Client::from_bits(self.key(place)));
+        for index in retained {
+            let look = table.probe(Client::from_bits(self.key(index)));
             let new = table.slot(look, |_| {});
-            table.at(new).copy_from_slice(self.at(place));
+            table.at(new).copy_from_slice(self.at(index));
         }
         table.active = Some(table.filled);
         *self = table;
@@ -99,16 +99,16 @@ impl ClientTable {
     /// Home slot of a client: its number is hashed, then scaled to the table's length.
     #[inline]
     fn home_slot(&self, key: u64) -> usize {
-        let scaled = u128::from(key.wrapping_mul(NOT_EMPTY)) * self.places as u128;
+        let scaled = u128::from(key.wrapping_mul(NOT_EMPTY)) * self.slots as u128;
         // Below the length.
         #[expect(clippy::cast_possible_truncation)]
-        let place = (scaled >> 64) as usize;
-        place
+        let index = (scaled >> 64) as usize;
+        index
     }
 
     #[inline]
-    fn key(&self, place: usize) -> u64 {
-        let row = &self.rows[place * self.row..][..KEY];
+    fn key(&self, index: usize) -> u64 {
+        let row = &self.rows[index * self.row..][..KEY];
         u64::from(row[0]) | u64::from(row[1]) << 32
     }
 
@@ -135,7 +135,7 @@ impl ClientTable {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClientLookup {
     key: u64,
-    place: usize,
+    index: usize,
     there: u64,
 }
 
@@ -163,17 +163,17 @@ mod tests {
             if !table.fits(1) {
                 table.rebuild(|_| true);
             }
-            let place = placed(&mut table, number);
-            table.at(place).fill(number);
+            let index = placed(&mut table, number);
+            table.at(index).fill(number);
         }
         assert!(table.bytes() <= 50_000 * 32, "{}", table.bytes());
         table.rebuild(|uses| uses[0].is_multiple_of(100));
         assert!(table.bytes() <= INITIAL_SLOTS * 16, "{}", table.bytes());
         for number in (0..50_000_u32).step_by(100) {
             let filled = table.filled;
-            let place = placed(&mut table, number);
+            let index = placed(&mut table, number);
             assert_eq!(filled, table.filled, "{number} is lost");
-            assert_eq!(table.at(place), [number, number]);
+            assert_eq!(table.at(index), [number, number]);
         }
     }
 }

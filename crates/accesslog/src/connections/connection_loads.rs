@@ -140,9 +140,9 @@ impl LoadCounter {
             let turn = chains[*first].turn;
             chains[*first].turn = if turn + 1 == *limit { 0 } else { turn + 1 };
             let chain = &mut chains[first + turn];
-            let place =
+            let index =
                 chain.used.map_or(ended.timeouts, |used| usize::from(self.gaps.shorter_timeouts(now - used)));
-            chain.end(place, ended);
+            chain.end(index, ended);
             chain.used = Some(now);
             chain.sum.requests += 1;
             chain.sum.bytes += sent;
@@ -168,14 +168,14 @@ impl LoadCounter {
         }
         let look = self.clients.probe(client);
         let (people, free, lines) = (&mut self.people, &mut self.free, &self.lines);
-        let place = self.clients.slot(look, |number| {
+        let index = self.clients.slot(look, |number| {
             number[0] = free.pop().unwrap_or_else(|| {
                 let chains = lines.last().map_or(0, |(_, first, limit)| first + limit);
                 people.push(vec![Chain::default(); chains].into_boxed_slice());
                 u32::try_from(people.len() - 1).expect("memory holds fewer clients")
             });
         });
-        self.clients.at(place)[0] as usize
+        self.clients.at(index)[0] as usize
     }
 }
 
@@ -191,9 +191,9 @@ fn end(chains: &mut [Chain], lines: &[(Bytes, usize, usize)], ended: &mut [Conne
 
 impl Chain {
     /// Ends the connection under all timeouts below an index; the next begins.
-    fn end(&mut self, place: usize, ended: &mut ConnectionEnds) {
+    fn end(&mut self, index: usize, ended: &mut ConnectionEnds) {
         let mut from = 0;
-        while from < place
+        while from < index
             && let Some(begun) = self.begun.last()
         {
             let below = usize::from(begun.below);
@@ -201,15 +201,15 @@ impl Chain {
                 requests: self.sum.requests - begun.before.requests,
                 bytes: self.sum.bytes - begun.before.bytes,
             };
-            ended.add(carried, from, below.min(place));
-            if below > place {
+            ended.add(carried, from, below.min(index));
+            if below > index {
                 break;
             }
             self.begun.pop();
             from = below;
         }
-        if place > 0 {
-            let below = u8::try_from(place).expect("at most 200 timeouts");
+        if index > 0 {
+            let below = u8::try_from(index).expect("at most 200 timeouts");
             self.begun.push(ConnectionStart { below, before: self.sum });
         }
     }

@@ -112,10 +112,10 @@ impl Counter {
     /// Counts of all requests.
     pub fn finish(self) -> Counts {
         let mut counts = self.counts;
-        for (place, (requests, bytes)) in self.reached.into_iter().enumerate() {
+        for (index, (requests, bytes)) in self.reached.into_iter().enumerate() {
             counts.requests += requests;
             counts.bytes += bytes;
-            for stream in &mut counts.streams[..place] {
+            for stream in &mut counts.streams[..index] {
                 stream.requests += requests;
                 stream.bytes += bytes;
             }
@@ -225,15 +225,15 @@ impl Counter {
                     uses.begin(now);
                     let number =
                         uses.extend(requests_of.clone().map(|request| millis(requests[request].time)));
-                    for (place, request) in requests_of.enumerate() {
+                    for (index, request) in requests_of.enumerate() {
                         let numbers = &mut clients.at(places[request])[threshold * depth..][..depth];
                         // The latest is first: the K-th last is the connection that was used longest ago.
                         for (before, limit) in before.iter_mut().zip(limits) {
-                            before[place] = numbers[limit - 1];
+                            before[index] = numbers[limit - 1];
                         }
                         // Less than a batch.
                         #[expect(clippy::cast_possible_truncation)]
-                        let number = number.wrapping_add(place as u32);
+                        let number = number.wrapping_add(index as u32);
                         put_first(numbers, number);
                     }
                     uses.end(reaching(threshold).len(), before, now);
@@ -300,7 +300,7 @@ fn put_first(numbers: &mut [u32], number: u32) {
         [one, two, three] => (*one, *two, *three) = (number, *one, *two),
         many => {
             let mut next = number;
-            many.iter_mut().for_each(|place| next = std::mem::replace(place, next));
+            many.iter_mut().for_each(|index| next = std::mem::replace(index, next));
         }
     }
 }

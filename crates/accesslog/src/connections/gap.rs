@@ -23,13 +23,13 @@ impl Gaps {
         let timeouts_ms: Vec<u64> = timeouts.iter().map(|timeout| timeout.as_nanos() / 1_000_000).collect();
         let longest = timeouts_ms.last().copied().unwrap_or(0);
         let shift = (0..64).find(|shift| longest >> shift < STRETCHES).unwrap_or(63);
-        let mut place = 0;
+        let mut index = 0;
         let first = (0..=(longest >> shift) + 1)
             .map(|stretch| {
-                while timeouts_ms.get(place).is_some_and(|timeout| *timeout < stretch << shift) {
-                    place += 1;
+                while timeouts_ms.get(index).is_some_and(|timeout| *timeout < stretch << shift) {
+                    index += 1;
                 }
-                u8::try_from(place).expect("at most 200 timeouts")
+                u8::try_from(index).expect("at most 200 timeouts")
             })
             .collect();
         Self { timeouts_ms, first, shift }
@@ -41,14 +41,14 @@ impl Gaps {
         // The last entry is for all gaps longer than the longest timeout.
         let last = self.first.len() - 1;
         let stretch = usize::try_from(gap_ms >> self.shift).unwrap_or(usize::MAX);
-        let mut place = self.first[stretch.min(last)];
+        let mut index = self.first[stretch.min(last)];
         // In an interval of a millisecond no search is needed.
         while self.shift > 0
-            && self.timeouts_ms.get(usize::from(place)).is_some_and(|timeout| *timeout < gap_ms)
+            && self.timeouts_ms.get(usize::from(index)).is_some_and(|timeout| *timeout < gap_ms)
         {
-            place += 1;
+            index += 1;
         }
-        place
+        index
     }
 
     /// Timeouts in milliseconds, ascending.

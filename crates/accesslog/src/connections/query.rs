@@ -90,7 +90,7 @@ impl Query {
             return Err(QueryError::Limit(*limit));
         }
         let distance = |timeout: Duration| timeout.as_nanos().abs_diff(curve.as_nanos());
-        let curve = (0..timeouts.len()).min_by_key(|place| distance(timeouts[*place])).unwrap_or(0);
+        let curve = (0..timeouts.len()).min_by_key(|index| distance(timeouts[*index])).unwrap_or(0);
         Ok(Self { timeouts, limits, thresholds, rule: Rule::default(), durations: false, curve })
     }
 

@@ -198,12 +198,12 @@ impl ResponseBatch {
         self.end_moment(gaps, curve);
         for (open, line) in self.limits.into_iter().zip(lines) {
             let mut total = open.after.iter().sum::<u64>();
-            for (place, opened) in line.opened.iter_mut().enumerate() {
+            for (index, opened) in line.opened.iter_mut().enumerate() {
                 // Opened under a timeout: after every gap that is longer.
-                total -= open.after[place];
+                total -= open.after[index];
                 opened.total = total;
-                opened.peak = open.most_at[place].map_or_else(Peak::default, |at| Peak {
-                    connections: u64::from(open.most[place]),
+                opened.peak = open.most_at[index].map_or_else(Peak::default, |at| Peak {
+                    connections: u64::from(open.most[index]),
                     at: Time::from_nanos(at * 1_000_000),
                 });
             }
@@ -222,11 +222,11 @@ impl LimitState {
         for (turn, number) in before.iter().enumerate() {
             // Dropped uses are longer ago than every timeout. Whether a use was dropped is unpredictable: no
             // branch depends on it.
-            let place = number.wrapping_sub(base) as usize;
-            let is_there = place <= last;
-            let since = self.moment.saturating_sub(times[place.min(last)]);
+            let index = number.wrapping_sub(base) as usize;
+            let is_there = index <= last;
+            let since = self.moment.saturating_sub(times[index.min(last)]);
             let gap = now.gaps.shorter_timeouts(if is_there { since } else { u64::MAX });
-            self.gaps[if is_there { place } else { last + 1 }] = gap;
+            self.gaps[if is_there { index } else { last + 1 }] = gap;
             self.now[usize::from(gap)][turn % TURNS] += 1;
             touched = touched.max(usize::from(gap));
         }
@@ -261,13 +261,13 @@ impl LimitState {
     /// Opens connections for several requests: under a timeout, after every longer gap.
     fn open_all(&mut self, touched: usize, counts: bool) {
         let mut opened = 0;
-        for place in (0..=touched).rev() {
-            if place < touched {
-                self.open[place] += opened;
+        for index in (0..=touched).rev() {
+            if index < touched {
+                self.open[index] += opened;
             }
-            let requests: u32 = std::mem::take(&mut self.now[place]).iter().sum();
+            let requests: u32 = std::mem::take(&mut self.now[index]).iter().sum();
             opened += requests;
-            self.after[place] += u64::from(requests) * u64::from(counts);
+            self.after[index] += u64::from(requests) * u64::from(counts);
         }
     }
 

@@ -101,7 +101,7 @@ impl RuleCounter {
                 stream.bytes += sent;
             }
             for line in &mut stream.lines {
-                for (place, opened) in line.opened.iter_mut().enumerate() {
+                for (index, opened) in line.opened.iter_mut().enumerate() {
                     let Some(server) = servers.next().filter(|_| by_tcp) else { continue };
                     let ask = TimedRequest {
                         number,
@@ -116,7 +116,7 @@ impl RuleCounter {
                     opened.total = server.opened;
                     let at = Time::ZERO + Duration::from_millis(ask.at);
                     opened.peak.raise(Peak { connections: server.open, at });
-                    if place == question.curve() {
+                    if index == question.curve() {
                         line.curve.raise(ask.at / 60_000, server.open);
                     }
                 }
@@ -141,8 +141,8 @@ impl Server {
     fn request(&mut self, client: Client, ask: TimedRequest) {
         self.close(ask.at);
         let connections = self.clients.entry(client).or_default();
-        let place = match choose(connections, ask) {
-            Some(place) => place,
+        let index = match choose(connections, ask) {
+            Some(index) => index,
             None => {
                 self.opened += 1;
                 self.open += 1;
@@ -150,7 +150,7 @@ impl Server {
                 connections.len() - 1
             }
         };
-        let connection = &mut connections[place];
+        let connection = &mut connections[index];
         connection.used = ask.number;
         connection.requests += 1;
         connection.bytes += ask.sent;
@@ -167,11 +167,11 @@ impl Server {
         {
             self.closings.pop();
             let Some(connections) = self.clients.get_mut(&client) else { continue };
-            let place = connections
+            let index = connections
                 .iter()
                 .position(|connection| connection.opened == opened && connection.closes < now);
-            if let Some(place) = place {
-                let closed = connections.remove(place);
+            if let Some(index) = index {
+                let closed = connections.remove(index);
                 self.load.add(closed.requests, closed.bytes);
                 self.open -= 1;
             }
@@ -197,15 +197,15 @@ impl Server {
 fn choose(connections: &[Connection], ask: TimedRequest) -> Option<usize> {
     let least = |key: fn(&Connection) -> u64| {
         (0..connections.len())
-            .min_by_key(|place| key(&connections[*place]))
+            .min_by_key(|index| key(&connections[*index]))
             .filter(|_| connections.len() >= ask.limit)
     };
     match ask.rule {
         Rule::LeastRecentlyUsed => least(|connection| connection.used),
         Rule::FirstCreated => least(|connection| connection.opened),
         Rule::IdleFirst => (0..connections.len())
-            .filter(|place| connections[*place].idle_from <= ask.at)
-            .max_by_key(|place| connections[*place].used)
+            .filter(|index| connections[*index].idle_from <= ask.at)
+            .max_by_key(|index| connections[*index].used)
             .or_else(|| least(|connection| connection.used)),
     }
 }

@@ -142,12 +142,12 @@ impl SecondCounts {
             let counted: Vec<u64> =
                 open.total.iter().zip(&open.warm).map(|(total, warm)| total - u64::from(*warm)).collect();
             let mut total = counted.iter().sum::<u64>();
-            for (place, opened) in line.opened.iter_mut().enumerate() {
+            for (index, opened) in line.opened.iter_mut().enumerate() {
                 // Opened under a timeout: after every gap that is longer.
-                total -= counted[place];
+                total -= counted[index];
                 opened.total = total;
-                opened.peak = open.most_at[place].map_or_else(Peak::default, |at| Peak {
-                    connections: u64::from(open.most[place]),
+                opened.peak = open.most_at[index].map_or_else(Peak::default, |at| Peak {
+                    connections: u64::from(open.most[index]),
                     at: Time::from_nanos(u64::from(at - first) * 1_000_000_000),
                 });
             }
@@ -228,11 +228,11 @@ impl LimitState {
     #[inline]
     pub fn request(&mut self, number: u32, before: u32, now: CountContext<'_>) {
         let gap = (number.saturating_sub(before) as usize).min(now.places.len() - 1);
-        let place = usize::from(now.places[gap]);
+        let index = usize::from(now.places[gap]);
         let second = (number.saturating_sub(now.begin) as usize).min(STRETCH - 1);
-        self.opened[place * STRETCH + second] += 1;
+        self.opened[index * STRETCH + second] += 1;
         // Uses longer ago than every timeout go to an entry that is never read.
-        self.after[place * self.left.len() + now.at + second - gap] += 1;
+        self.after[index * self.left.len() + now.at + second - gap] += 1;
     }
 
     /// Ends a stretch: evaluates it for one timeout after another.
@@ -244,31 +244,31 @@ impl LimitState {
         self.left[over.at..][..STRETCH].copy_from_slice(&requests);
         let mut opened = sum(&opening);
         let counts = u64::from(over.from.is_some());
-        for (place, timeout) in timeouts.iter().enumerate() {
-            let row = std::mem::replace(&mut self.opened.as_chunks_mut().0[place], [0; STRETCH]);
+        for (index, timeout) in timeouts.iter().enumerate() {
+            let row = std::mem::replace(&mut self.opened.as_chunks_mut().0[index], [0; STRETCH]);
             let shorter = sum(&row);
             opened -= shorter;
-            self.total[place] += u64::from(shorter) * counts;
+            self.total[index] += u64::from(shorter) * counts;
             subtract(&mut opening, &row);
             // T and a second before each of these.
             let from = over.at - timeout - 1;
-            let after = place * self.left.len() + from;
+            let after = index * self.left.len() + from;
             let left = self.left[from..].first_chunk_mut().expect("what is before the stretch has room");
             let mut closing = *left;
             subtract(&mut closing, self.after[after..].first_chunk().expect("as much as is left"));
             *left = closing;
-            let open = self.open[place];
-            self.open[place] = open + opened - sum(&closing);
+            let open = self.open[index];
+            self.open[index] = open + opened - sum(&closing);
             let Some(from) = over.from else { continue };
-            let may_be_higher = open + opened > self.most[place];
-            if place == curve || may_be_higher && highest(open, &opening, &closing) > self.most[place] {
+            let may_be_higher = open + opened > self.most[index];
+            if index == curve || may_be_higher && highest(open, &opening, &closing) > self.most[index] {
                 let seconds = opening.iter().zip(&closing).zip(&requests);
                 let mut open = open;
                 for (number, ((opening, closing), requests)) in (over.begin..).zip(seconds) {
                     open = open + opening - closing;
                     if *requests > 0 && number >= from {
-                        self.reached(place, open, number);
-                        if place == curve {
+                        self.reached(index, open, number);
+                        if index == curve {
                             self.minutes.raise(u64::from(number - over.first) / 60, u64::from(open));
                         }
                     }
@@ -281,9 +281,9 @@ impl LimitState {
 
     /// Records the connections open in a second that has a request.
     #[inline]
-    fn reached(&mut self, place: usize, open: u32, number: u32) {
-        if open > self.most[place] {
-            (self.most[place], self.most_at[place]) = (open, Some(number));
+    fn reached(&mut self, index: usize, open: u32, number: u32) {
+        if open > self.most[index] {
+            (self.most[index], self.most_at[index]) = (open, Some(number));
         }
     }
 }

@@ -8,7 +8,7 @@ use wire::{Duration, Time};
 
 use super::{cost, example, fix, one_line, reason};
 use crate::span::shown;
-use crate::verdict::{Case, Found, Outcome, Verdict};
+use crate::verdict::{Case, FindingRef, Outcome, Verdict};
 use crate::{Capture, headline};
 
 /// Returns the document.
@@ -48,11 +48,11 @@ fn row(case: &Case<'_>, captures: usize) -> String {
 fn section(case: &Case<'_>) -> String {
     let fixes = fix(case).split("; ").map(|fix| format!("- {}\n", escaped(fix))).collect::<String>();
     let seen = match case.worst {
-        (capture, Found::Packets(flow, finding)) => {
+        (capture, FindingRef::Packets(flow, finding)) => {
             let plot = flow.plot.as_ref().and_then(|plot| diagram(flow, plot, finding.side));
             plot.unwrap_or_default() + &account(capture)
         }
-        (_, Found::Sockets(_)) => String::new(),
+        (_, FindingRef::Sockets(_)) => String::new(),
     };
     format!(
         "\n### `{}`, {}\n\n{}\n\n{fixes}\n{seen}",

@@ -119,7 +119,7 @@ fn flow(capture: &Capture, flow: &FlowReport) -> Value {
         "elapsed_ms": elapsed.as_millis_f64(),
         "opening_captured": is_whole,
         "first_packet": first_packet,
-        "captured_at": place_name(*place),
+        "captured_at": vantage_point_name(*place),
         "requests": requests,
         "findings": findings.iter().map(|finding| self::finding(capture, flow, finding)).collect::<Value>(),
         "causes": counts
@@ -186,7 +186,7 @@ fn unknown(doubts: &Doubts) -> Value {
 }
 
 /// Returns the name of a point of capture.
-pub fn place_name(place: VantagePoint) -> &'static str {
+pub fn vantage_point_name(place: VantagePoint) -> &'static str {
     match place {
         VantagePoint::Client => "client",
         VantagePoint::Server => "server",

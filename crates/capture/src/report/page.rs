@@ -27,7 +27,7 @@ pub fn page(captures: &[Capture]) -> String {
     let names: Vec<&str> = captures.iter().map(|capture| capture.name.as_str()).collect();
     let title = names.join(", ");
     let sections: String =
-        captures.iter().enumerate().map(|(place, capture)| section(place, capture)).collect();
+        captures.iter().enumerate().map(|(index, capture)| section(index, capture)).collect();
     let end = format!(
         "<footer>roundtrip {}. Over a plot: Ctrl and scroll, or + and -, to zoom; drag to pan; double-click or 0 to see all of \
          it; rest the pointer on it for its packets.</footer>\n<script>\n{SCRIPT}</script>\n",
@@ -40,26 +40,26 @@ pub fn page(captures: &[Capture]) -> String {
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-fn section(place: usize, capture: &Capture) -> String {
+fn section(index: usize, capture: &Capture) -> String {
     let notes = capture.warnings.iter().chain(&capture.damage).cloned().chain(oddity::sentences(capture));
     let notes: String = notes.map(|note| format!("<p class=\"note\">{}</p>\n", escaped(&note))).collect();
     let mut worst: Vec<&FlowReport> = capture.flows.iter().filter(|flow| !flow.findings.is_empty()).collect();
     worst.sort_by_key(|flow| std::cmp::Reverse(lost(flow)));
     let plotted = worst.iter().take(MAX_PLOTS).zip(1..);
     let flows: String =
-        plotted.map(|(flow, number)| self::flow(capture, flow, &anchor(place, number))).collect();
+        plotted.map(|(flow, number)| self::flow(capture, flow, &anchor(index, number))).collect();
     format!(
         "<section>\n<h2>{}</h2>\n<p>{}</p>\n{notes}{}{}</section>\n{}{flows}",
         escaped(&capture.name),
         escaped(&text::facts(capture)),
         causes(capture),
         account(&capture.account()),
-        list(place, capture, &worst),
+        list(index, capture, &worst),
     )
 }
 
-fn anchor(place: usize, number: usize) -> String {
-    format!("c{place}-{number}")
+fn anchor(index: usize, number: usize) -> String {
+    format!("c{index}-{number}")
 }
 
 /// Returns the time that faults cost a connection.
@@ -119,14 +119,14 @@ fn account(account: &Account) -> String {
 }
 
 /// Lists the connections with findings, the worst first, where there are several.
-fn list(place: usize, capture: &Capture, worst: &[&FlowReport]) -> String {
+fn list(index: usize, capture: &Capture, worst: &[&FlowReport]) -> String {
     if worst.len() < 2 {
         return String::new();
     }
     let row = |(number, flow): (usize, &&FlowReport)| {
         let name = format!("{} to {}", flow.client, flow.server);
         let name = if number <= MAX_PLOTS {
-            format!("<a href=\"#{}\">{name}</a>", anchor(place, number))
+            format!("<a href=\"#{}\">{name}</a>", anchor(index, number))
         } else {
             name
         };
@@ -166,9 +166,9 @@ fn flow(capture: &Capture, flow: &FlowReport, anchor: &str) -> String {
         flow.server,
         counted(flow.packets, "packet"),
         shown(flow.elapsed),
-        match json::place_name(flow.place) {
+        match json::vantage_point_name(flow.place) {
             "unknown" => String::new(),
-            place => format!(", captured at: {place}"),
+            vantage_point => format!(", captured at: {vantage_point}"),
         },
         flow.round_trip.map(|span| format!(", round trip {}", shown(span))).unwrap_or_default()
     );

@@ -34,8 +34,8 @@ fn capture(capture: &Capture, terminal: Terminal) -> String {
             headline::of_server(capture, &faults).map_or_else(String::new, |one| wrapped(&one, "", width))
         }
     };
-    for (place, group) in (1_usize..).zip(&faults) {
-        let title = format!("{place}. {}: {}", group.cause.name(), group.cost());
+    for (number, group) in (1_usize..).zip(&faults) {
+        let title = format!("{number}. {}: {}", group.cause.name(), group.cost());
         text += &format!("\n{}\n", terminal.bold(&title));
         text += &example(capture, group, width);
     }

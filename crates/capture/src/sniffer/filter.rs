@@ -56,7 +56,7 @@ fn over_ipv4(port: u32) -> Vec<SockFilter> {
     ]
 }
 
-/// Ports behind extension headers are not matched: TCP and UDP have none on any network we know of.
+/// Ports behind extension headers are not matched: TCP and UDP rarely have any.
 fn over_ipv6(port: u32) -> Vec<SockFilter> {
     vec![
         load_byte(6),
@@ -71,9 +71,9 @@ fn over_ipv6(port: u32) -> Vec<SockFilter> {
     ]
 }
 
-fn load_ancillary(what: libc::c_int) -> SockFilter {
+fn load_ancillary(field: libc::c_int) -> SockFilter {
     // The kernel's numbers for these are negative offsets.
-    let offset = (libc::SKF_AD_OFF + what).cast_unsigned();
+    let offset = (libc::SKF_AD_OFF + field).cast_unsigned();
     SockFilter::new(code(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS), 0, 0, offset)
 }
 
@@ -104,7 +104,7 @@ fn verdict(bytes: u32) -> SockFilter {
 }
 
 fn code(bits: u32) -> u16 {
-    u16::try_from(bits).expect("the machine's instructions have 16 bits")
+    u16::try_from(bits).expect("BPF opcodes have 16 bits")
 }
 
 fn length(program: &[SockFilter]) -> u8 {

@@ -55,8 +55,8 @@ impl Baseline {
             return Err(BaselineError::Version);
         }
         let findings = value["findings"].as_array().ok_or(BaselineError::Version)?;
-        let keys = findings.iter().enumerate().map(|(place, finding)| {
-            key(finding).map_err(|what| BaselineError::Finding { number: place + 1, what })
+        let keys = findings.iter().enumerate().map(|(index, finding)| {
+            key(finding).map_err(|what| BaselineError::Finding { number: index + 1, what })
         });
         keys.collect::<Result<_, _>>().map(Self)
     }

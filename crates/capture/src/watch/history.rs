@@ -153,7 +153,7 @@ impl History {
         let mut base = *socket;
         if is_opened_since {
             base.info = Default::default();
-            base.course = Default::default();
+            base.progress = Default::default();
         }
         let mut history = Self {
             began: at,
@@ -184,7 +184,7 @@ impl History {
     /// Handles the next sample.
     pub fn handle(&mut self, at: Time, socket: &TcpSocket) {
         // A closing socket that waits for the peer's FIN (FIN-WAIT-2) may be a remainder that has no statistics.
-        if socket.state == State::Open && socket.course.mss == 0 {
+        if socket.state == State::Open && socket.progress.mss == 0 {
             return;
         }
         let spacing = at.since(self.last_at).min(MAX_SPACING);
@@ -202,7 +202,7 @@ impl History {
     }
 
     fn hold(&mut self, at: Time, spacing: Duration, socket: &TcpSocket) {
-        let sent = socket.course.bytes_sent;
+        let sent = socket.progress.bytes_sent;
         let same = self.hold.filter(|hold| hold.sent == sent);
         // Nagle's algorithm holds nothing when nothing is unacknowledged.
         let is_corked = socket.info.sending.unacknowledged == 0 && socket.info.sending.not_sent.get() > 0;
@@ -214,7 +214,7 @@ impl History {
             (Some(hold), true) => Some(Hold { last: at, samples: hold.samples + 1, ..hold }),
             (None, true) => {
                 self.end_hold(at);
-                let age = socket.course.since_sent.min(spacing);
+                let age = socket.progress.since_sent.min(spacing);
                 let began = Time::from_nanos(at.as_nanos().saturating_sub(age.as_nanos()));
                 Some(Hold { began, last: at, samples: 1, sent })
             }
@@ -243,7 +243,7 @@ impl History {
         let grown = |clock: fn(&TcpSocket) -> Duration| clock(socket).saturating_sub(clock(&self.last));
         let window = grown(|socket| socket.info.receive_window_limited);
         let buffer = grown(|socket| socket.info.send_buffer_limited);
-        let is_closed = socket.info.sending.peer_window.get() < u64::from(socket.course.mss);
+        let is_closed = socket.info.sending.peer_window.get() < u64::from(socket.progress.mss);
         let tally = self.tally(Kind::Window);
         tally.grow(window);
         tally.is_closed_window |= is_closed && window > Duration::ZERO;
@@ -252,8 +252,8 @@ impl History {
 
     fn repair(&mut self, at: Time, spacing: Duration, socket: &TcpSocket) {
         let before = self.last;
-        if before.send_queue == 0 && socket.course.bytes_sent > before.course.bytes_sent {
-            let age = socket.course.since_sent.min(spacing);
+        if before.send_queue == 0 && socket.progress.bytes_sent > before.progress.bytes_sent {
+            let age = socket.progress.since_sent.min(spacing);
             self.progress_at = Time::from_nanos(at.as_nanos().saturating_sub(age.as_nanos()));
         }
         let is_seen = self.repair.is_some() || before.send_queue > 0;
@@ -263,12 +263,12 @@ impl History {
         if let Some(repair) = &mut self.repair {
             repair.is_by_timer |= socket.retransmits > 0
                 || socket.info.sending.standing == CongestionState::Loss
-                || socket.course.timeouts > before.course.timeouts;
+                || socket.progress.timeouts > before.progress.timeouts;
         }
-        if socket.course.bytes_acked > before.course.bytes_acked || socket.send_queue == 0 {
+        if socket.progress.bytes_acked > before.progress.bytes_acked || socket.send_queue == 0 {
             if let Some(Repair { began, is_by_timer }) = self.repair.take() {
                 let (kind, usual) = match is_by_timer {
-                    true => (Kind::Timeout, socket.course.timeout),
+                    true => (Kind::Timeout, socket.progress.timeout),
                     // Duplicate ACKs, or a tail loss probe.
                     false => (Kind::Fast, socket.info.round_trip * 2),
                 };
@@ -279,7 +279,7 @@ impl History {
             }
             self.progress_at = at;
         }
-        if socket.course.duplicates > before.course.duplicates {
+        if socket.progress.duplicates > before.progress.duplicates {
             // The peer had the data (DSACK): nothing was lost.
             let is_open = self.repair.take().is_some();
             if let Some((kind, lost)) = self.repaired.take_if(|_| !is_open) {
@@ -292,15 +292,15 @@ impl History {
     fn windows(&mut self, at: Time, spacing: Duration, socket: &TcpSocket) {
         let (sending, before) = (&socket.info.sending, &self.last.info.sending);
         let is_limiting = sending.unacknowledged >= sending.congestion_window
-            && sending.not_sent.get() >= u64::from(socket.course.mss);
+            && sending.not_sent.get() >= u64::from(socket.progress.mss);
         let is_small =
             sending.congestion_window < INITIAL_WINDOW && sending.slow_start_threshold < NO_THRESHOLD;
         // Within a long spacing it may also have sent.
-        let is_idle = self.last.course.since_sent + spacing.min(SURE_SPACING) >= self.last.course.timeout;
+        let is_idle = self.last.progress.since_sent + spacing.min(SURE_SPACING) >= self.last.progress.timeout;
         let is_clean = [sending.standing, before.standing] == [CongestionState::Open; 2]
             && socket.info.retransmitted == self.last.info.retransmitted;
         let has_sent =
-            socket.course.bytes_sent > self.last.course.bytes_sent && self.last.course.bytes_sent > 0;
+            socket.progress.bytes_sent > self.last.progress.bytes_sent && self.last.progress.bytes_sent > 0;
         if is_idle && is_clean && has_sent && sending.congestion_window < before.congestion_window {
             let (from, to) = (before.congestion_window, sending.congestion_window.max(1));
             self.restart = Some(Restart { from, to, until: at + MAX_SPACING });
@@ -354,7 +354,7 @@ impl History {
 
     fn stall(&self, cause: Cause, tally: &Tally) -> Stall {
         let cause = match cause {
-            Cause::Nagle if tally.longest >= self.last.course.least_round_trip * 2 + DELAYED => {
+            Cause::Nagle if tally.longest >= self.last.progress.least_round_trip * 2 + DELAYED => {
                 Cause::NagleDelayedAck
             }
             Cause::ReceiveWindowLimited if tally.is_closed_window => Cause::ZeroWindow,
@@ -380,9 +380,9 @@ impl History {
         match cause {
             Cause::Nagle | Cause::NagleDelayedAck => format!(
                 "less than one MSS ({} bytes) was unsent in {} while segments were unacknowledged and both windows open; minimum round trip {}",
-                self.last.course.mss,
+                self.last.progress.mss,
                 counted(tally.samples, "sample"),
-                shown(self.last.course.least_round_trip)
+                shown(self.last.progress.least_round_trip)
             ),
             Cause::ReceiveWindowLimited | Cause::ZeroWindow => {
                 format!(
@@ -401,7 +401,7 @@ impl History {
             Cause::RetransmissionTimeout => {
                 format!(
                     "{segments} retransmitted, after the timer ({}) expired",
-                    shown(self.last.course.timeout)
+                    shown(self.last.progress.timeout)
                 )
             }
             Cause::SlowStartRestart => {
@@ -449,7 +449,7 @@ impl Tally {
 /// Returns whether only Nagle's algorithm (or TCP_CORK) prevents bytes from being sent (RFC 9293, section 3.7.4).
 fn is_held(socket: &TcpSocket) -> bool {
     let sending = &socket.info.sending;
-    let (unsent, mss) = (sending.not_sent.get(), u64::from(socket.course.mss));
+    let (unsent, mss) = (sending.not_sent.get(), u64::from(socket.progress.mss));
     let in_flight = u64::from(socket.send_queue).saturating_sub(unsent);
     let is_short = 0 < unsent && unsent < mss;
     let is_waiting = 0 < sending.unacknowledged && sending.unacknowledged < sending.congestion_window;
@@ -462,12 +462,12 @@ fn is_held(socket: &TcpSocket) -> bool {
 
 /// Returns whether the sender may be waiting for a pacer: less than twice its gap has passed since the last segment.
 fn is_paced(socket: &TcpSocket) -> bool {
-    let rate = socket.course.pacing_rate;
+    let rate = socket.progress.pacing_rate;
     if rate == 0 || rate == u64::MAX {
         return false;
     }
-    let gap = Duration::from_nanos(u64::from(socket.course.mss) * 1_000_000_000 / rate);
-    gap > Duration::from_millis(1) && socket.course.since_sent < gap * 2
+    let gap = Duration::from_nanos(u64::from(socket.progress.mss) * 1_000_000_000 / rate);
+    gap > Duration::from_millis(1) && socket.progress.since_sent < gap * 2
 }
 
 #[cfg(test)]
@@ -477,7 +477,7 @@ mod tests {
     use wire::Bytes;
 
     use super::*;
-    use crate::sockets::{Course, SenderState, TcpInfo};
+    use crate::sockets::{SenderProgress, SenderState, TcpInfo};
 
     /// An established socket that has sent and received, over 1 ms.
     fn socket() -> TcpSocket {
@@ -498,13 +498,13 @@ mod tests {
             retransmits: 0,
             device_queue: Some(0),
             info: TcpInfo { round_trip: millis(1), sending, ..TcpInfo::default() },
-            course: Course {
+            progress: SenderProgress {
                 mss: 1_448,
                 bytes_sent: 10_000,
                 bytes_acked: 10_000,
                 least_round_trip: millis(1),
                 timeout: millis(200),
-                ..Course::default()
+                ..SenderProgress::default()
             },
         }
     }
@@ -535,8 +535,8 @@ mod tests {
     fn exchanges(count: u64, every: u64, holds: u64, spacing: u64) -> Vec<(u64, TcpSocket)> {
         let sample = |now: u64| {
             let mut socket = socket();
-            socket.course.bytes_sent += now / every * 700;
-            socket.course.since_sent = Duration::from_millis(now % every);
+            socket.progress.bytes_sent += now / every * 700;
+            socket.progress.since_sent = Duration::from_millis(now % every);
             (now, if (1..holds).contains(&(now % every)) { held(socket) } else { socket })
         };
         (0..count * every / spacing).map(|tick| sample(tick * spacing)).collect()
@@ -558,7 +558,7 @@ mod tests {
     fn a_hold_of_a_round_trip_has_no_delayed_ack() {
         let mut samples = exchanges(3, 50, 30, 1);
         for (_, socket) in &mut samples {
-            socket.course.least_round_trip = Duration::from_millis(29);
+            socket.progress.least_round_trip = Duration::from_millis(29);
         }
         assert_eq!(stalls(&samples)[0].0, Cause::Nagle);
     }
@@ -580,7 +580,7 @@ mod tests {
             ("auto-corking", |socket| socket.device_queue = Some(2_304)),
             ("a full congestion window", |socket| socket.info.sending.congestion_window = 1),
             ("recovery", |socket| socket.info.sending.standing = CongestionState::Recovery),
-            ("a pacer", |socket| socket.course.pacing_rate = 10_000),
+            ("a pacer", |socket| socket.progress.pacing_rate = 10_000),
             ("nothing unacknowledged", |socket| socket.info.sending.unacknowledged = 0),
             ("nothing unsent", |socket| socket.info.sending.not_sent = Bytes::new(0)),
         ];
@@ -606,7 +606,7 @@ mod tests {
     #[test]
     fn regress_a_closing_socket_without_statistics_has_no_full_window() {
         let mut closing = socket();
-        (closing.info, closing.course) = (TcpInfo::default(), Course::default());
+        (closing.info, closing.progress) = (TcpInfo::default(), SenderProgress::default());
         assert_eq!(stalls(&[(0, socket()), (10, socket()), (260, closing), (300, closing)]), []);
     }
 
@@ -647,9 +647,9 @@ mod tests {
     fn flight(bytes_acked: u64, retransmitted: u32, timeouts: u16) -> TcpSocket {
         let mut socket = socket();
         (socket.send_queue, socket.info.sending.unacknowledged) = (1_448, 1);
-        (socket.info.retransmitted, socket.course.timeouts) = (retransmitted, timeouts);
-        (socket.course.bytes_sent, socket.course.bytes_acked) = (11_448, bytes_acked);
-        socket.course.since_sent = Duration::from_millis(5);
+        (socket.info.retransmitted, socket.progress.timeouts) = (retransmitted, timeouts);
+        (socket.progress.bytes_sent, socket.progress.bytes_acked) = (11_448, bytes_acked);
+        socket.progress.since_sent = Duration::from_millis(5);
         socket
     }
 
@@ -668,7 +668,7 @@ mod tests {
         over.send_queue = 0;
         // Twice the round trip of 1 ms is too short for a finding.
         assert_eq!(stalls(&[(0, socket()), (50, over)]), []);
-        over.course.timeouts = 1;
+        over.progress.timeouts = 1;
         assert_eq!(stalls(&[(0, socket()), (500, over)]), [(Cause::RetransmissionTimeout, 1, 200.0)]);
     }
 
@@ -676,13 +676,13 @@ mod tests {
     fn a_retransmission_that_the_peer_had_received_is_no_stall() {
         // A tail loss probe, because the peer delayed its acknowledgement.
         let (mut probed, mut over) = (flight(10_000, 1, 0), flight(11_448, 1, 0));
-        over.course.duplicates = 1;
+        over.progress.duplicates = 1;
         let in_time = [(0, socket()), (10, flight(10_000, 0, 0)), (40, probed), (50, over)];
         assert_eq!(stalls(&in_time), []);
         let late =
             [(0, socket()), (10, flight(10_000, 0, 0)), (40, probed), (50, flight(11_448, 1, 0)), (60, over)];
         assert_eq!(stalls(&late), []);
-        probed.course.duplicates = 1;
+        probed.progress.duplicates = 1;
         assert_eq!(stalls(&[(0, socket()), (10, flight(10_000, 0, 0)), (40, probed), (50, over)]), []);
     }
 
@@ -692,7 +692,7 @@ mod tests {
             let mut socket = socket();
             socket.info.round_trip = Duration::from_millis(50);
             socket.info.sending.congestion_window = congestion_window;
-            socket.course.bytes_sent = sent;
+            socket.progress.bytes_sent = sent;
             if is_full {
                 (socket.info.sending.unacknowledged, socket.send_queue) = (congestion_window, 30_000);
                 socket.info.sending.not_sent = Bytes::new(14_480);
@@ -700,7 +700,7 @@ mod tests {
             socket
         };
         let mut idle = window(80, 100_000, false);
-        idle.course.since_sent = Duration::from_millis(1_500);
+        idle.progress.since_sent = Duration::from_millis(1_500);
         let full = [(0, idle), (10, window(10, 114_480, true))];
         assert_eq!(stalls(&full), [(Cause::SlowStartRestart, 1, 150.0)]);
         assert_eq!(stalls(&[(0, idle), (10, window(10, 101_000, false))]), []);

@@ -147,16 +147,16 @@ impl Client {
                 }
                 let method = request.method.clone();
                 if same_host(request.server.ip(), connection.peer.ip()) {
-                    let (vigil, was_sent_once) = (request.vigil, request.resends == 0);
-                    let server = self.servers.learn(request.server);
-                    server.heard.by_connection = server.heard.by_connection.max(vigil.began);
+                    let (timer, was_sent_once) = (request.timer, request.resends == 0);
+                    let server = self.servers.find_or_insert(request.server);
+                    server.received.by_connection = server.received.by_connection.max(timer.began);
                     // The connection arrives one round trip after a request that was sent once, or two where an
                     // acknowledgement must come first; never earlier.
-                    if let Some((at, heard)) = connection.opened.take()
+                    if let Some((at, received)) = connection.opened.take()
                         && was_sent_once
-                        && vigil.was_quiet(heard, 0)
+                        && timer.was_quiet(received, 0)
                     {
-                        server.round_trips.measured(at.since(vigil.began));
+                        server.round_trips.measured(at.since(timer.began));
                     }
                 }
                 let is_wanted = self.step(key, Event::Claim);
@@ -168,7 +168,7 @@ impl Client {
                 }
                 if response.is_wanted && self.step(response.key, Event::Head) {
                     if let Some(server) = self.requests.get(&response.key).map(|request| request.server) {
-                        let known = self.servers.learn(server);
+                        let known = self.servers.find_or_insert(server);
                         if same_host(server.ip(), connection.peer.ip()) {
                             known.learn_token_of(now, &head);
                         } else {
@@ -217,7 +217,7 @@ impl Client {
         match self.phase(key) {
             Some(Phase::Waiting | Phase::Gathering) => {
                 if let Some(request) = self.requests.get_mut(&key) {
-                    request.vigil.end();
+                    request.timer.end();
                     request.due = Some(now);
                     self.agenda.insert((now, TimerTarget::Request(key)));
                 }

@@ -58,13 +58,13 @@ impl Client {
             (request.id, request.server, request.resends == 0 && !request.has_recovered);
         if from == server {
             let requested = self.requests.get(&key).map_or(now, |request| request.sent);
-            let known = self.servers.learn(server);
+            let known = self.servers.find_or_insert(server);
             known.learn_token_of(now, &head);
             if is_first && is_fresh {
                 known.round_trips.measured(now.since(requested));
             }
         } else {
-            self.servers.learn(server).learn_cache(&head);
+            self.servers.find_or_insert(server).learn_cache(&head);
         }
         if self.finish_gathered(key, id, Source::Datagram(from)) {
             return Ok(());
@@ -92,12 +92,12 @@ impl Client {
         let is_told = match request.phase {
             Phase::Claimed => self.step(key, Event::Head) && self.step(key, Event::Complete),
             Phase::Waiting | Phase::Gathering | Phase::Arriving | Phase::Over => {
-                self.step(key, Event::Answered)
+                self.step(key, Event::Response)
             }
         };
         if let Some((head, body)) = gathered.into_response().filter(|_| is_told) {
             if !was_lossy {
-                self.servers.learn(server).widen();
+                self.servers.find_or_insert(server).widen();
             }
             self.outputs.extend([Output::Head(id, source, head), Output::Body(id, body), Output::End(id)]);
         }
@@ -110,7 +110,7 @@ impl Client {
         let datagram = request.gathered.as_ref()?.request(&request.datagram)?;
         let is_fine = datagram.len() <= self.config.request_bytes;
         request.has_recovered = true;
-        self.servers.learn(request.server).narrow();
+        self.servers.find_or_insert(request.server).narrow();
         is_fine.then_some(datagram)
     }
 

@@ -21,7 +21,7 @@ pub(crate) enum Phase {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// A datagram with the response arrived, or the last of its parts.
-    Answered,
+    Response,
     /// A datagram with a part of the response arrived, and others are missing.
     Part,
     /// The bare id of eight bytes arrived: retry over plain HTTP.
@@ -31,7 +31,7 @@ pub(crate) enum Event {
     /// It timed out, and may be resent.
     Resent,
     /// It timed out, and may not be resent.
-    GivenUp,
+    TimedOut,
     /// Its id arrived on a connection, before a response.
     Claim,
     /// The header section of that response is complete.
@@ -50,7 +50,7 @@ impl Phase {
         match (self, event) {
             (
                 Self::Waiting | Self::Gathering,
-                Event::Answered | Event::Referred | Event::Unreachable | Event::GivenUp | Event::Cancelled,
+                Event::Response | Event::Referred | Event::Unreachable | Event::TimedOut | Event::Cancelled,
             )
             | (Self::Claimed, Event::Cancelled)
             | (Self::Arriving, Event::Complete | Event::Broken | Event::Cancelled) => Some(Self::Over),
@@ -63,34 +63,34 @@ impl Phase {
             (Self::Waiting | Self::Gathering, Event::Head | Event::Complete | Event::Broken)
             | (
                 Self::Claimed,
-                Event::Answered
+                Event::Response
                 | Event::Part
                 | Event::Referred
                 | Event::Unreachable
                 | Event::Resent
-                | Event::GivenUp
+                | Event::TimedOut
                 | Event::Claim
                 | Event::Complete,
             )
             | (
                 Self::Arriving,
-                Event::Answered
+                Event::Response
                 | Event::Part
                 | Event::Referred
                 | Event::Unreachable
                 | Event::Resent
-                | Event::GivenUp
+                | Event::TimedOut
                 | Event::Claim
                 | Event::Head,
             )
             | (
                 Self::Over,
-                Event::Answered
+                Event::Response
                 | Event::Part
                 | Event::Referred
                 | Event::Unreachable
                 | Event::Resent
-                | Event::GivenUp
+                | Event::TimedOut
                 | Event::Claim
                 | Event::Head
                 | Event::Complete
@@ -108,12 +108,12 @@ mod tests {
     const PHASES: [Phase; 5] =
         [Phase::Waiting, Phase::Gathering, Phase::Claimed, Phase::Arriving, Phase::Over];
     const EVENTS: [Event; 11] = [
-        Event::Answered,
+        Event::Response,
         Event::Part,
         Event::Referred,
         Event::Unreachable,
         Event::Resent,
-        Event::GivenUp,
+        Event::TimedOut,
         Event::Claim,
         Event::Head,
         Event::Complete,

@@ -28,7 +28,7 @@ pub(super) struct Servers {
 #[derive(Debug, Default)]
 pub(super) struct Server {
     pub(super) round_trips: RoundTrips,
-    pub(super) heard: ReceivedTraffic,
+    pub(super) received: ReceivedTraffic,
     /// Its token, and when that arrived.
     token: Option<(Vec<u8>, Time)>,
     /// Whether the token arrived over plain HTTP, for the port that was named there.
@@ -70,23 +70,23 @@ impl Servers {
         self.known.get(&server).map(|server| server.round_trips).unwrap_or_default()
     }
 
-    pub(super) fn heard(&self, server: SocketAddr) -> ReceivedTraffic {
-        self.known.get(&server).map(|server| server.heard).unwrap_or_default()
+    pub(super) fn received(&self, server: SocketAddr) -> ReceivedTraffic {
+        self.known.get(&server).map(|server| server.received).unwrap_or_default()
     }
 
     /// The same, for any server at this address.
     pub(super) fn heard_from(&self, from: IpAddr) -> ReceivedTraffic {
-        self.known.range(ports_of(from)).next().map(|(_, server)| server.heard).unwrap_or_default()
+        self.known.range(ports_of(from)).next().map(|(_, server)| server.received).unwrap_or_default()
     }
 
     /// Counts bytes that arrived from this host, on any channel.
     pub(super) fn count_received(&mut self, now: Time, from: IpAddr, bytes: usize, is_in_connection: bool) {
         let bytes = bytes as u64;
-        for heard in self.known.range_mut(ports_of(from)).map(|(_, server)| &mut server.heard) {
-            heard.at = now;
-            heard.bytes = heard.bytes.saturating_add(bytes);
+        for received in self.known.range_mut(ports_of(from)).map(|(_, server)| &mut server.received) {
+            received.at = now;
+            received.bytes = received.bytes.saturating_add(bytes);
             if is_in_connection {
-                heard.in_connections = heard.in_connections.saturating_add(bytes);
+                received.in_connections = received.in_connections.saturating_add(bytes);
             }
         }
     }
@@ -126,7 +126,7 @@ impl Servers {
 
     /// Returns the state of a server for an update; inserts it if it is unknown, and evicts another if the table is
     /// full.
-    pub(super) fn learn(&mut self, server: SocketAddr) -> &mut Server {
+    pub(super) fn find_or_insert(&mut self, server: SocketAddr) -> &mut Server {
         if self.known.len() >= self.most && !self.known.contains_key(&server) {
             self.known.pop_first();
         }
@@ -211,7 +211,7 @@ impl Server {
 pub(super) struct RequestTokens<'a> {
     /// A request for a token, the server's, and the cache's.
     tokens: [Option<&'a [u8]>; 3],
-    /// Whether every host that may respond knows this client by them.
+    /// Whether every host that may respond has issued one of them.
     pub(super) is_known: bool,
 }
 
@@ -233,7 +233,7 @@ fn token(head: &ResponseHead) -> Option<&[u8]> {
     head.fields.get(TOKEN_FIELD).filter(|token| is_token(token))
 }
 
-/// Half the lifetime of our server's tokens.
+/// Half the lifetime of tokens of this crate's server.
 const FRESH: Duration = Duration::from_secs(300);
 
 /// Writes a request that accepts this number of parts, with the tokens of its server and of a cache. It is padded if

@@ -4,7 +4,7 @@
 //! therefore measures a round trip even if the request was resent: Karn's rule (RFC 8085, section 3.1.1) excludes only
 //! ambiguous samples. A response by TCP takes one round trip more than one by UDP, so the timeout covers two.
 //!
-//! A timeout means that something was lost, or that it waits in a queue. In the queue of a slow link, data ahead of the
+//! A timeout means that a datagram was lost, or that it waits in a queue. In the queue of a slow link, data ahead of the
 //! response keeps arriving from the same server meanwhile: [`ReceivedTraffic`]. Not a congestion window: lost responses
 //! are sent over TCP, which has one.
 
@@ -46,8 +46,8 @@ const SILENCE: u64 = 576;
 
 impl ResponseTimer {
     /// Starts the timer.
-    pub(super) const fn new(now: Time, heard: ReceivedTraffic) -> Self {
-        Self { began: now, before: heard, last: (now, heard.bytes), is_vain: false }
+    pub(super) const fn new(now: Time, received: ReceivedTraffic) -> Self {
+        Self { began: now, before: received, last: (now, received.bytes), is_vain: false }
     }
 
     /// Ends all extensions: there is nothing more to wait for.
@@ -56,9 +56,9 @@ impl ResponseTimer {
     }
 
     /// Whether nothing but its response, of `response` bytes, arrived meanwhile: then it took one round trip, and was
-    /// not queued behind our traffic.
-    pub(super) const fn was_quiet(&self, heard: ReceivedTraffic, response: usize) -> bool {
-        let others = heard.bytes.saturating_sub(self.before.bytes).saturating_sub(response as u64);
+    /// not queued behind this client's traffic.
+    pub(super) const fn was_quiet(&self, received: ReceivedTraffic, response: usize) -> bool {
+        let others = received.bytes.saturating_sub(self.before.bytes).saturating_sub(response as u64);
         others < SILENCE
     }
 
@@ -67,7 +67,7 @@ impl ResponseTimer {
     pub(super) fn goes_on(
         &mut self,
         now: Time,
-        heard: ReceivedTraffic,
+        received: ReceivedTraffic,
         wait: Duration,
         resend: &Resend,
     ) -> Option<Time> {
@@ -77,15 +77,15 @@ impl ResponseTimer {
         // A datagram may be in a queue of the network, unless one for a later request has arrived. A response on a
         // connection may be behind others there even then.
         let may_be_behind =
-            heard.by_datagram <= self.began || heard.in_connections > self.before.in_connections;
-        if may_be_behind && heard.bytes.saturating_sub(self.last.1) >= SILENCE {
-            self.last = (heard.at, heard.bytes);
+            received.by_datagram <= self.began || received.in_connections > self.before.in_connections;
+        if may_be_behind && received.bytes.saturating_sub(self.last.1) >= SILENCE {
+            self.last = (received.at, received.bytes);
         }
         let due = (self.last.0 + wait).min(now + wait / 4);
         let goes_on = !self.is_vain
             && due > now
-            && heard.by_connection <= self.began
-            && heard.bytes.saturating_sub(self.before.bytes) < queue
+            && received.by_connection <= self.began
+            && received.bytes.saturating_sub(self.before.bytes) < queue
             && now.since(self.began) < queued;
         goes_on.then_some(due)
     }

@@ -239,7 +239,7 @@ mod tests {
         assert_eq!(
             over_udp(&mut losses, at(0), NEIGHBOUR, 100),
             100,
-            "one in a hundred that went well before"
+            "one loss after a hundred responses without"
         );
         losses.count_resent(at(0), CLIENT);
         assert_eq!(over_udp(&mut losses, at(0), NEIGHBOUR, 100), 1);

@@ -53,17 +53,17 @@ impl<T: Copy + Default> Prefixes<T> {
         let set = self.set(tag)?;
         let known = set.iter().position(|entry| entry.tag == tag);
         let free = || set.iter().position(|entry| entry.tag == 0);
-        let place = known.or_else(free).unwrap_or_else(|| {
+        let index = known.or_else(free).unwrap_or_else(|| {
             let weights = set.iter().map(|entry| weight(&entry.value)).enumerate();
-            weights.min_by_key(|(_, weight)| *weight).map_or(0, |(place, _)| place)
+            weights.min_by_key(|(_, weight)| *weight).map_or(0, |(index, _)| index)
         });
-        let entry = set.get_mut(place)?;
+        let entry = set.get_mut(index)?;
         let is_new = entry.tag == 0;
         if known.is_none() {
             *entry = Entry { tag, value: begun };
         }
         self.used += usize::from(is_new);
-        self.set(tag)?.get_mut(place).map(|entry| &mut entry.value)
+        self.set(tag)?.get_mut(index).map(|entry| &mut entry.value)
     }
 
     /// Removes the entry of a client's prefix.
@@ -82,8 +82,8 @@ impl<T: Copy + Default> Prefixes<T> {
 
     fn set(&mut self, tag: u64) -> Option<&mut [Entry<T>; WAYS]> {
         // The tag as a fraction of all tags.
-        let place = (u128::from(tag) * self.sets.len() as u128) >> 64;
-        self.sets.get_mut(usize::try_from(place).ok()?)
+        let index = (u128::from(tag) * self.sets.len() as u128) >> 64;
+        self.sets.get_mut(usize::try_from(index).ok()?)
     }
 }
 

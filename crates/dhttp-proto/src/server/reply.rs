@@ -340,7 +340,7 @@ mod tests {
             resend.extend_from_slice(get("").as_bytes());
             for _ in 0..3 {
                 let verdict = server.receive(NOW, client(), &resend);
-                assert_eq!(verdict, Verdict::Ignore(crate::server::IgnoreReason::Answered));
+                assert_eq!(verdict, Verdict::Ignore(crate::server::IgnoreReason::AlreadyAnswered));
             }
             let (reply, ..) = respond(&mut server, &get(""), 100);
             assert_eq!(matches!(reply, Reply::Datagrams { .. }), is_by_udp, "{reply:?}");

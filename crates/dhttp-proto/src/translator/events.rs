@@ -64,7 +64,7 @@ pub enum Input<'a> {
         datagram: &'a [u8],
     },
     /// A datagram arrived at a mapping's outside port.
-    Answer {
+    Response {
         /// Outside address and port it was sent to.
         at: SocketAddr,
         /// Its sender.
@@ -104,7 +104,7 @@ pub enum Output {
         datagram: Vec<u8>,
     },
     /// Send this datagram to the inside host, with the responder as its source.
-    Answer {
+    Response {
         /// The host that responded.
         from: SocketAddr,
         /// The inside host.
@@ -179,7 +179,7 @@ pub enum Refusal {
     /// The maximum number of mappings is reached, for this host or in total.
     Crowded,
     /// No outstanding request matches this response, or another host sent it.
-    Unasked,
+    Unsolicited,
 }
 
 impl fmt::Display for Refusal {
@@ -190,7 +190,7 @@ impl fmt::Display for Refusal {
             }
             Self::Source => f.write_str("a request has a source address or port that no client can have"),
             Self::Crowded => f.write_str("there are too many clients behind this router, or on that host"),
-            Self::Unasked => f.write_str("no matching request for this response"),
+            Self::Unsolicited => f.write_str("no matching request for this response"),
         }
     }
 }

@@ -40,7 +40,7 @@ fn ask(translator: &mut Translator, now: Time, from: &str, to: &str, datagram: &
 
 fn respond(translator: &mut Translator, at: SocketAddr, from: &str, id: u64) -> Vec<Output> {
     let datagram = [&Id(id).to_bytes()[..], b"HTTP/1.1 200 OK\r\n\r\n"].concat();
-    translator.handle(Time::ZERO, Input::Answer { at, from: socket(from), datagram: &datagram });
+    translator.handle(Time::ZERO, Input::Response { at, from: socket(from), datagram: &datagram });
     drain(translator, Time::ZERO)
 }
 
@@ -74,10 +74,10 @@ fn a_response_reaches_its_client_once_and_closes_the_pinhole() {
     let outputs = respond(&mut translator, hole.outside, SERVER, 1);
     assert_eq!(outputs[0], Output::Close(hole));
     assert!(
-        matches!(outputs[1], Output::Answer { from, to, .. } if from == socket(SERVER) && to == socket(CLIENT))
+        matches!(outputs[1], Output::Response { from, to, .. } if from == socket(SERVER) && to == socket(CLIENT))
     );
     let again = respond(&mut translator, hole.outside, SERVER, 1);
-    assert_eq!(again, [Output::Refused(socket(SERVER), Refusal::Unasked)]);
+    assert_eq!(again, [Output::Refused(socket(SERVER), Refusal::Unsolicited)]);
 }
 
 #[test]
@@ -89,10 +89,10 @@ fn shared_pinhole_stays_open() {
         .map(|hole| hole.slot)
         .collect();
     assert_eq!((first.slot, slots), (0, vec![1, 2, 3, 0]));
-    assert!(matches!(&*respond(&mut translator, first.outside, SERVER, 1), [Output::Answer { .. }]));
+    assert!(matches!(&*respond(&mut translator, first.outside, SERVER, 1), [Output::Response { .. }]));
     assert!(matches!(
         &*respond(&mut translator, first.outside, SERVER, 5),
-        [Output::Close(_), Output::Answer { .. }]
+        [Output::Close(_), Output::Response { .. }]
     ));
 }
 
@@ -139,7 +139,7 @@ fn client_without_port_gets_the_response_but_no_pinhole() {
     let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 0));
     let [Output::Begin(mapping), Output::Request { datagram, .. }] = &*outputs else { panic!("{outputs:?}") };
     assert_eq!(datagram, &request(1, 0));
-    assert!(matches!(&*respond(&mut translator, mapping.outside, SERVER, 1), [Output::Answer { .. }]));
+    assert!(matches!(&*respond(&mut translator, mapping.outside, SERVER, 1), [Output::Response { .. }]));
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn only_requested_servers_may_respond_unless_caches_may() {
     for (from, id) in [(cache, 1), ("192.0.2.1:81", 1), (SERVER, 2)] {
         assert_eq!(
             respond(&mut strict, hole.outside, from, id),
-            [Output::Refused(socket(from), Refusal::Unasked)]
+            [Output::Refused(socket(from), Refusal::Unsolicited)]
         );
     }
     let mut open =
@@ -160,7 +160,7 @@ fn only_requested_servers_may_respond_unless_caches_may() {
     assert!(matches!(&*respond(&mut open, hole.outside, cache, 2), [Output::Refused(..)]));
     assert!(matches!(
         &*respond(&mut open, hole.outside, cache, 1),
-        [Output::Close(_), Output::Answer { .. }]
+        [Output::Close(_), Output::Response { .. }]
     ));
 }
 
@@ -174,7 +174,7 @@ fn caches_of_given_networks_may_respond_besides_the_server() {
         let hole = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(id, 50_000)))[0];
         assert_eq!(hole.server, Some(socket(SERVER).ip()));
         let outputs = respond(&mut translator, hole.outside, from, id);
-        assert_eq!(matches!(&*outputs, [Output::Close(_), Output::Answer { .. }]), is_taken, "{from}");
+        assert_eq!(matches!(&*outputs, [Output::Close(_), Output::Response { .. }]), is_taken, "{from}");
     }
 }
 
@@ -187,7 +187,7 @@ fn regress_a_response_closes_no_pinhole_that_another_server_may_use() {
     for id in 2..=5 {
         ask(&mut translator, Time::ZERO, CLIENT, "192.0.2.2:80", &request(id, 50_000));
     }
-    assert!(matches!(&*respond(&mut translator, first.outside, SERVER, 1), [Output::Answer { .. }]));
+    assert!(matches!(&*respond(&mut translator, first.outside, SERVER, 1), [Output::Response { .. }]));
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn unreachable_port_is_reported_to_its_client() {
         drain(&mut translator, Time::ZERO),
         [
             Output::Unreachable { server: socket(SERVER), to: socket(CLIENT) },
-            Output::Refused(other, Refusal::Unasked)
+            Output::Refused(other, Refusal::Unsolicited)
         ]
     );
 }
@@ -212,7 +212,7 @@ fn other_datagrams_pass_unchanged_and_open_nothing() {
     let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, b"something else");
     let [Output::Begin(mapping), Output::Request { datagram, .. }] = &*outputs else { panic!("{outputs:?}") };
     assert_eq!(datagram, b"something else");
-    assert!(matches!(&*respond(&mut translator, mapping.outside, SERVER, 9), [Output::Answer { .. }]));
+    assert!(matches!(&*respond(&mut translator, mapping.outside, SERVER, 9), [Output::Response { .. }]));
     assert!(matches!(&*respond(&mut translator, mapping.outside, "192.0.2.2:80", 9), [Output::Refused(..)]));
 }
 

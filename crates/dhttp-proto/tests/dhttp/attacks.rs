@@ -141,8 +141,8 @@ fn a_token_lifts_the_budget_of_its_own_address_only() {
     let mine = ticket(server.receive(at(0), client_at(50_001), &request));
     assert_eq!(server.channel(at(0), mine, 1_232), Channel::Datagram, "another UDP port is the same client");
     let most = 3 * (request.len() as u64 + 28);
-    let thief = SocketAddr::from(([8, 8, 4, 5], 50_000));
-    assert!(cost(&mut server, thief, &request, 1_232) <= most);
+    let other_client = SocketAddr::from(([8, 8, 4, 5], 50_000));
+    assert!(cost(&mut server, other_client, &request, 1_232) <= most);
     let mut aimed = request.clone();
     aimed[8..10].copy_from_slice(&41_000_u16.to_be_bytes());
     assert!(cost(&mut server, client_at(50_000), &aimed, 9_000) <= most, "another TCP port");
@@ -224,7 +224,7 @@ fn fallback_with_a_token_is_shorter_than_the_smallest_request_and_leads_to_a_con
     assert_eq!(
         referred(&smallest("DHTTP-Token:x\r\n")),
         Id(9).to_bytes(),
-        "nor does it follow an invalid token"
+        "an invalid token opens none either"
     );
     let request = smallest("DHTTP-Token:?\r\n");
     let message = referred(&request);

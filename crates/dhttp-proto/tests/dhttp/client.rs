@@ -1,6 +1,6 @@
 //! The client by itself: ids, channels, resends, and every way in which a request can end.
 //!
-//! Not what a hostile server tries: that is in `attacks`.
+//! Hostile servers are in `attacks`.
 
 use http1::message::{Limits, Method};
 use roundtrip_dhttp_proto::client::{ConnectionId, Discard, Failure, Input, Output, Reason, Refusal, Source};
@@ -171,7 +171,7 @@ fn round_trips_set_the_wait_and_tokens_are_given_back() {
     drain(&mut client, at(300));
     ask(&mut client, at(300), 3);
     let Output::Send(_, datagram) = &drain(&mut client, at(300)).0[0] else { panic!() };
-    assert_eq!(datagram.len(), 411, "a token that was worth nothing is not shown again");
+    assert_eq!(datagram.len(), 411, "an invalid token is not sent again");
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn a_token_of_plain_http_is_presented_until_it_proves_invalid_where_ports_are_tr
     client.store_token(at(400_000), server_at(), b"00ff");
     assert!(shown(&mut client, 400_100, 3));
     client.store_token(at(400_100), server_at(), b"00ff");
-    assert!(!shown(&mut client, 400_200, 4), "a fresh one was worth nothing");
+    assert!(!shown(&mut client, 400_200, 4), "a fresh one was invalid");
     let mut paper = crate::setting::client(ClientConfig::paper());
     assert_eq!(paper.named_port(), None);
     paper.store_token(at(0), server_at(), b"00ff");

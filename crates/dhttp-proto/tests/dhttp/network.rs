@@ -59,7 +59,7 @@ enum RequestEnd {
 }
 
 struct World {
-    weather: NetworkFaults,
+    faults: NetworkFaults,
     random: Random,
     now: Time,
     client: Client,
@@ -78,9 +78,9 @@ struct World {
 }
 
 /// Requests bodies of these sizes, one request each.
-fn fetch(weather: NetworkFaults, profile: (ClientConfig, ServerConfig), sizes: &[usize], seed: u64) -> World {
+fn fetch(faults: NetworkFaults, profile: (ClientConfig, ServerConfig), sizes: &[usize], seed: u64) -> World {
     let mut world = World {
-        weather,
+        faults,
         random: Seed::new(seed).stream("weather", 0),
         now: Time::ZERO,
         client: client(profile.0),
@@ -139,11 +139,11 @@ impl World {
                 Verdict::Serve(ticket, head) => {
                     assert_eq!(head.method, "GET", "nothing else is ever executed");
                     let head = head.to_head();
-                    if self.weather.thinking == Duration::ZERO {
+                    if self.faults.thinking == Duration::ZERO {
                         self.respond(ticket, &head);
                     } else {
                         self.server.defer(&ticket);
-                        let thought = self.up_to(self.weather.thinking);
+                        let thought = self.up_to(self.faults.thinking);
                         self.at(now + thought, Arrival::Thought(Box::new(ticket), head));
                     }
                 }
@@ -204,8 +204,8 @@ impl World {
                 let message = stream.message(&whole);
                 if opens {
                     self.pipes.insert(connection, (false, [message].into(), self.now));
-                    let rtt = self.up_to(self.weather.jitter) + self.up_to(self.weather.jitter);
-                    let breaks = self.random.chance(self.weather.breaking);
+                    let rtt = self.up_to(self.faults.jitter) + self.up_to(self.faults.jitter);
+                    let breaks = self.random.chance(self.faults.breaking);
                     let arrival =
                         if breaks { Arrival::Broken(connection) } else { Arrival::Opened(connection) };
                     self.at(self.now + rtt, arrival);
@@ -222,8 +222,8 @@ impl World {
 
     /// Sends on a connection, in order, perhaps only half of it before it breaks.
     fn write(&mut self, id: u64, mut bytes: Vec<u8>) {
-        let delay = self.up_to(self.weather.jitter);
-        let breaks = self.random.chance(self.weather.breaking);
+        let delay = self.up_to(self.faults.jitter);
+        let breaks = self.random.chance(self.faults.breaking);
         let Some((is_open, waiting, last)) = self.pipes.get_mut(&id) else { return };
         if !*is_open {
             waiting.push_back(bytes);
@@ -240,15 +240,15 @@ impl World {
 
     /// Sends a datagram, loses it, or duplicates it.
     fn datagram(&mut self, arrival: Arrival) {
-        let copies = 1 + u32::from(self.random.chance(self.weather.doubling));
+        let copies = 1 + u32::from(self.random.chance(self.faults.doubling));
         for _ in 0..copies {
             let copy = match &arrival {
                 Arrival::Request(bytes) => Arrival::Request(bytes.clone()),
                 Arrival::Datagram(bytes) => Arrival::Datagram(bytes.clone()),
                 other => panic!("{other:?} is no datagram"),
             };
-            let delay = self.up_to(self.weather.jitter);
-            if !self.random.chance(self.weather.loss) {
+            let delay = self.up_to(self.faults.jitter);
+            if !self.random.chance(self.faults.loss) {
                 self.at(self.now + delay, copy);
             }
         }
@@ -344,10 +344,10 @@ fn without_faults_every_request_gets_an_immediate_response() {
 fn responses_in_parts_come_in_one_round_trip_and_what_is_lost_of_them_in_another() {
     // Sequential: a client with much in flight takes the rest by TCP.
     let each = |loss| {
-        let weather = NetworkFaults { loss: chance(loss), ..CALM };
+        let faults = NetworkFaults { loss: chance(loss), ..CALM };
         let worlds = (0..60).map(|number: usize| {
             let sizes = [2_000 + 137 * number];
-            let world = fetch(weather, profiles()[0].1, &sizes, number as u64);
+            let world = fetch(faults, profiles()[0].1, &sizes, number as u64);
             assert_eq!(world.complete(), 1);
             [u64::from(world.in_parts + world.by_udp), world.by_tcp.len() as u64]
         });
@@ -371,10 +371,10 @@ fn peers_with_and_without_parts_interoperate() {
 #[test]
 fn paper_a_late_resend_is_not_answered_twice_by_tcp() {
     // A server so slow that everything is resent.
-    let weather = NetworkFaults { thinking: Duration::from_secs(20), ..CALM };
+    let faults = NetworkFaults { thinking: Duration::from_secs(20), ..CALM };
     let profile = (ClientConfig::paper(), ServerConfig::paper());
     for seed in 0..50 {
-        let world = fetch(weather, profile, &SIZES, seed);
+        let world = fetch(faults, profile, &SIZES, seed);
         assert!(world.by_tcp.values().all(|responses| *responses == 1), "{:?}", world.by_tcp);
         assert_eq!(world.complete(), SIZES.len());
     }
@@ -382,18 +382,18 @@ fn paper_a_late_resend_is_not_answered_twice_by_tcp() {
 
 #[test]
 fn paper_lost_responses_come_by_tcp_and_then_small_ones_do() {
-    let weather = NetworkFaults { loss: chance(0.3), ..CALM };
+    let faults = NetworkFaults { loss: chance(0.3), ..CALM };
     let profile = (ClientConfig::paper(), ServerConfig::paper());
-    let world = fetch(weather, profile, &[100; 1_000], 3);
+    let world = fetch(faults, profile, &[100; 1_000], 3);
     let by_tcp = world.by_tcp.len();
     assert!(by_tcp > 300, "{by_tcp} by TCP, {} by UDP", world.by_udp);
 }
 
 #[test]
 fn regress_same_seed_gives_the_same_run() {
-    let weather = NetworkFaults { loss: chance(0.2), breaking: chance(0.2), ..CALM };
+    let faults = NetworkFaults { loss: chance(0.2), breaking: chance(0.2), ..CALM };
     let run = || {
-        let world = fetch(weather, profiles()[1].1, &SIZES, 9);
+        let world = fetch(faults, profiles()[1].1, &SIZES, 9);
         (world.ended, world.by_tcp, world.by_udp, world.serial)
     };
     assert_eq!(run(), run());
@@ -423,13 +423,13 @@ proptest! {
         sizes in prop::collection::vec(prop_oneof![0_usize..1_400, 1_400_usize..20_000], 1..20),
         seed: u64,
     ) {
-        let weather = NetworkFaults {
+        let faults = NetworkFaults {
             loss: chance(loss),
             doubling: chance(doubling),
             jitter: Duration::from_millis(jitter),
             breaking: chance(breaking),
             thinking: Duration::from_millis(thinking),
         };
-        fetch(weather, profiles()[profile].1, &sizes, seed);
+        fetch(faults, profiles()[profile].1, &sizes, seed);
     }
 }

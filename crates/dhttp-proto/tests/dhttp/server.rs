@@ -1,6 +1,6 @@
 //! The server by itself: the paper's four steps and three rules, its memory, its limits and its time-outs.
 //!
-//! Not what attackers try: that is in `attacks`.
+//! Attacks are in `attacks`.
 
 use core::net::SocketAddr;
 
@@ -54,7 +54,7 @@ fn paper_a_resend_is_answered_by_tcp_and_then_no_more() {
     server.handle(at(5_001), Input::Written(connection));
     let again = get(1, true);
     let again = server.receive(at(15_000), client_at(UDP_PORT), &again);
-    assert_eq!(again, Verdict::Ignore(IgnoreReason::Answered));
+    assert_eq!(again, Verdict::Ignore(IgnoreReason::AlreadyAnswered));
 }
 
 #[test]
@@ -264,7 +264,9 @@ fn responses_lost_with_a_connection_are_repeated() {
                 assert!(is_forgotten);
                 opened(server.channel(at(5_000), ticket, 9_000));
             }
-            verdict => assert_eq!((verdict, is_forgotten), (Verdict::Ignore(IgnoreReason::Answered), false)),
+            verdict => {
+                assert_eq!((verdict, is_forgotten), (Verdict::Ignore(IgnoreReason::AlreadyAnswered), false))
+            }
         }
     }
 }
@@ -310,10 +312,10 @@ fn response_timeout_begins_when_the_response_is_ready() {
 fn events_of_a_closed_connection_are_ignored() {
     let mut server = paper();
     let connection = opened(ask(&mut server, at(0), 1, 9_000));
-    let lane = ticket(server.receive(at(0), client_at(UDP_PORT), &get(2, false)));
+    let reserved = ticket(server.receive(at(0), client_at(UDP_PORT), &get(2, false)));
     server.handle(at(1), Input::Broken(connection));
     for late in [Input::Opened, Input::Progressed, Input::Written, Input::Closed, Input::Broken] {
         server.handle(at(2), late(connection));
     }
-    assert_ne!(opened(server.channel(at(2), lane, 9_000)), connection);
+    assert_ne!(opened(server.channel(at(2), reserved, 9_000)), connection);
 }

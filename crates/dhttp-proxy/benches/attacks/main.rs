@@ -88,7 +88,7 @@ fn pause(span: Duration) {
     std::thread::sleep(span);
 }
 
-/// Sends requests for that long, one after the other.
+/// Sends requests sequentially for this duration.
 fn measure(to: SocketAddr, prefix: &str, span: Duration) -> Latencies {
     let (end, mut latencies) = (now() + span, Latencies::default());
     while now() < end {
@@ -113,7 +113,7 @@ fn open(to: SocketAddr, first: &[u8]) -> Option<TcpStream> {
     Some(stream)
 }
 
-/// Attacks until told to stop.
+/// Attacks until `stop` is set.
 fn attack(attack: &Attack, to: SocketAddr, prefix: &str, stop: &AtomicBool) {
     let first = (attack.first)(prefix);
     let (send, read) = attack.rates;

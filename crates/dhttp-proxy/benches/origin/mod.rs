@@ -1,5 +1,4 @@
-//! An upstream inside the process that sends the same response to every request, for benchmarks of caches: its cost is not
-//! theirs.
+//! In-process upstream that sends the same response to every request, so that benchmarks measure the cache alone.
 
 use std::net::SocketAddr;
 

@@ -138,13 +138,13 @@ impl Loader {
         slot.extend_from_slice(request);
         match self.load {
             Load::Known | Load::One | Load::New => {
-                if let Some(place) = slot.get_mut(..8) {
-                    place.copy_from_slice(&id.to_be_bytes());
+                if let Some(field) = slot.get_mut(..8) {
+                    field.copy_from_slice(&id.to_be_bytes());
                 }
             }
             Load::Coap => {
-                if let Some(place) = slot.get_mut(2..4) {
-                    place.copy_from_slice(&self.requested.to_be_bytes()[6..]);
+                if let Some(field) = slot.get_mut(2..4) {
+                    field.copy_from_slice(&self.requested.to_be_bytes()[6..]);
                 }
             }
         }

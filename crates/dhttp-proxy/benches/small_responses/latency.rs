@@ -33,18 +33,18 @@ pub(crate) fn compare(directory: &ServedDirectory, rounds: usize) {
     let rounds: Vec<[Percentiles; 2]> = (0..rounds).map(|_| round(&mut asking)).collect();
     processor::restore_priority();
     let whose = if is_first { "before all other programs" } else { "among other programs" };
-    println!("\nunloaded, microseconds, {whose}: medians of {} rounds, least and most\n", rounds.len());
-    println!("| | p50 | least | most | p99.9 | least | most |");
+    println!("\nunloaded, microseconds, {whose}: medians of {} rounds, minimum and maximum\n", rounds.len());
+    println!("| | p50 | min | max | p99.9 | min | max |");
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: |");
     for (name, which) in [("reflector", 0), ("ours, DHTTP", 1)] {
-        print_row(name, |place| spread(rounds.iter().map(|round| round[which][place]).collect()));
+        print_row(name, |index| spread(rounds.iter().map(|round| round[which][index]).collect()));
     }
-    let more = |place: usize| spread(rounds.iter().map(|round| round[1][place] - round[0][place]).collect());
+    let more = |index: usize| spread(rounds.iter().map(|round| round[1][index] - round[0][index]).collect());
     print_row("more", more);
-    for (place, name, requested) in [(0, "p50", 2.0), (1, "p99.9", 15.0)] {
-        let (got, ..) = more(place);
+    for (index, name, requested) in [(0, "p50", 2.0), (1, "p99.9", 15.0)] {
+        let (got, ..) = more(index);
         let verdict = if got <= requested { "reached" } else { "missed" };
-        println!("{name}: at most {requested} microseconds more asked, {got:.1} got: {verdict}");
+        println!("{name}: target: at most {requested} microseconds more; measured: {got:.1}: {verdict}");
     }
 }
 

@@ -57,70 +57,83 @@ const LINES: [TableRow; 24] = {
     [
         line("nginx, kept alive", ServerKind::Nginx, Load::Wrk(W::KeptAlive)),
         line("hyper, kept alive", ServerKind::Hyper, Load::Wrk(W::KeptAlive)),
-        line("ours, kept alive", ServerKind::Ours, Load::Wrk(W::KeptAlive)),
+        line("roundtrip, kept alive", ServerKind::Ours, Load::Wrk(W::KeptAlive)),
         line("nginx, pipelined", ServerKind::Nginx, Load::Wrk(W::Pipelined)),
         line("hyper, pipelined", ServerKind::Hyper, Load::Wrk(W::Pipelined)),
-        line("ours, pipelined", ServerKind::Ours, Load::Wrk(W::Pipelined)),
+        line("roundtrip, pipelined", ServerKind::Ours, Load::Wrk(W::Pipelined)),
         line("nginx, a connection each", ServerKind::Nginx, Load::Wrk(W::Each)),
         line("hyper, a connection each", ServerKind::Hyper, Load::Wrk(W::Each)),
-        line("ours, a connection each", ServerKind::Ours, Load::Wrk(W::Each)),
+        line("roundtrip, a connection each", ServerKind::Ours, Load::Wrk(W::Each)),
         line("reflector, many clients", ServerKind::Reflector, Load::Datagrams(D::Known)),
         line("libcoap, two clients", ServerKind::Coap, Load::Datagrams(D::Coap)),
-        line("ours, DHTTP, many clients", ServerKind::Ours, Load::Datagrams(D::Known)),
-        line("ours, DHTTP, first requests", ServerKind::Ours, Load::Datagrams(D::New)),
+        line("roundtrip, DHTTP, many clients", ServerKind::Ours, Load::Datagrams(D::Known)),
+        line("roundtrip, DHTTP, first requests", ServerKind::Ours, Load::Datagrams(D::New)),
         line("reflector, one client", ServerKind::Reflector, Load::Datagrams(D::One)),
-        line("ours, DHTTP, one client", ServerKind::Ours, Load::Datagrams(D::One)),
+        line("roundtrip, DHTTP, one client", ServerKind::Ours, Load::Datagrams(D::One)),
         line("cache, kept alive", ServerKind::Cache, Load::Wrk(W::KeptAlive)),
         line("cache, DHTTP, many clients", ServerKind::Cache, Load::Datagrams(D::Known)),
         line(
-            "gateway, kept answers",
+            "gateway, cached responses",
             ServerKind::CachingGateway,
             Load::Through(ServerKind::Cache, "/small.txt"),
         ),
         line(
-            "gateway, asking by DHTTP",
+            "gateway, to the server by DHTTP",
             ServerKind::Gateway,
             Load::Through(ServerKind::Ours, "/_dhttp_/small.txt"),
         ),
-        line("gateway, asking by HTTP", ServerKind::Gateway, Load::Through(ServerKind::Nginx, "/small.txt")),
+        line(
+            "gateway, to the server by HTTP",
+            ServerKind::Gateway,
+            Load::Through(ServerKind::Nginx, "/small.txt"),
+        ),
         line("nginx, 16 KB, kept alive", ServerKind::Nginx, Load::Wrk(W::LargeKeptAlive)),
-        line("ours, DHTTP, 16 KB, connection reused", ServerKind::Ours, Load::Opened(opened::Load::Reused)),
+        line(
+            "roundtrip, DHTTP, 16 KB, connection reused",
+            ServerKind::Ours,
+            Load::Opened(opened::Load::Reused),
+        ),
         line("nginx, 16 KB, a connection each", ServerKind::Nginx, Load::Wrk(W::LargeEach)),
-        line("ours, DHTTP, 16 KB, new connection", ServerKind::Ours, Load::Opened(opened::Load::New)),
+        line("roundtrip, DHTTP, 16 KB, new connection", ServerKind::Ours, Load::Opened(opened::Load::New)),
     ]
 };
 
 /// Target: one line reaches `wanted` times the responses of another; 0: only the ratio is reported.
 struct Target {
     section: &'static str,
-    ours: &'static str,
+    measured_row: &'static str,
     wanted: f64,
-    theirs: &'static str,
+    reference_row: &'static str,
 }
 
 const TARGETS: [Target; 18] = {
-    const fn target(section: &'static str, ours: &'static str, wanted: f64, theirs: &'static str) -> Target {
-        Target { section, ours, wanted, theirs }
+    const fn target(
+        section: &'static str,
+        measured_row: &'static str,
+        wanted: f64,
+        reference_row: &'static str,
+    ) -> Target {
+        Target { section, measured_row, wanted, reference_row }
     }
     [
-        target("http", "ours, kept alive", 1.2, "nginx, kept alive"),
-        target("http", "ours, kept alive", 0.9, "hyper, kept alive"),
-        target("http", "ours, pipelined", 0.9, "hyper, pipelined"),
-        target("http", "ours, pipelined", 1.0, "nginx, pipelined"),
-        target("http", "ours, a connection each", 1.0, "nginx, a connection each"),
-        target("many", "ours, DHTTP, many clients", 2.5, "nginx, kept alive"),
-        target("many", "ours, DHTTP, many clients", 2.0, "libcoap, two clients"),
-        target("many", "ours, DHTTP, many clients", 0.9, "reflector, many clients"),
-        target("first", "ours, DHTTP, first requests", 6.0, "nginx, a connection each"),
-        target("one", "ours, DHTTP, one client", 8.0, "nginx, kept alive"),
-        target("one", "ours, DHTTP, one client", 1.2, "hyper, pipelined"),
-        target("opened", "ours, DHTTP, 16 KB, connection reused", 0.95, "nginx, 16 KB, kept alive"),
-        target("opened", "ours, DHTTP, 16 KB, new connection", 1.0, "nginx, 16 KB, a connection each"),
-        target("cache", "cache, kept alive", 0.9, "ours, kept alive"),
-        target("cache", "cache, DHTTP, many clients", 0.9, "ours, DHTTP, many clients"),
-        target("gateway", "gateway, kept answers", 0.9, "ours, kept alive"),
-        target("gateway", "gateway, asking by DHTTP", 0.0, "ours, kept alive"),
-        target("gateway", "gateway, asking by HTTP", 0.0, "ours, kept alive"),
+        target("http", "roundtrip, kept alive", 1.2, "nginx, kept alive"),
+        target("http", "roundtrip, kept alive", 0.9, "hyper, kept alive"),
+        target("http", "roundtrip, pipelined", 0.9, "hyper, pipelined"),
+        target("http", "roundtrip, pipelined", 1.0, "nginx, pipelined"),
+        target("http", "roundtrip, a connection each", 1.0, "nginx, a connection each"),
+        target("many", "roundtrip, DHTTP, many clients", 2.5, "nginx, kept alive"),
+        target("many", "roundtrip, DHTTP, many clients", 2.0, "libcoap, two clients"),
+        target("many", "roundtrip, DHTTP, many clients", 0.9, "reflector, many clients"),
+        target("first", "roundtrip, DHTTP, first requests", 6.0, "nginx, a connection each"),
+        target("one", "roundtrip, DHTTP, one client", 8.0, "nginx, kept alive"),
+        target("one", "roundtrip, DHTTP, one client", 1.2, "hyper, pipelined"),
+        target("opened", "roundtrip, DHTTP, 16 KB, connection reused", 0.95, "nginx, 16 KB, kept alive"),
+        target("opened", "roundtrip, DHTTP, 16 KB, new connection", 1.0, "nginx, 16 KB, a connection each"),
+        target("cache", "cache, kept alive", 0.9, "roundtrip, kept alive"),
+        target("cache", "cache, DHTTP, many clients", 0.9, "roundtrip, DHTTP, many clients"),
+        target("gateway", "gateway, cached responses", 0.9, "roundtrip, kept alive"),
+        target("gateway", "gateway, to the server by DHTTP", 0.0, "roundtrip, kept alive"),
+        target("gateway", "gateway, to the server by HTTP", 0.0, "roundtrip, kept alive"),
     ]
 };
 
@@ -143,18 +156,19 @@ struct Options {
 
 impl Options {
     fn of(arguments: Vec<String>) -> Self {
-        let mut wish = Self { rounds: 5, is_loopback: false, sections: Vec::new() };
+        let mut options = Self { rounds: 5, is_loopback: false, sections: Vec::new() };
         let mut arguments = arguments.into_iter();
         while let Some(argument) = arguments.next() {
             match argument.as_str() {
-                "--loopback" => wish.is_loopback = true,
+                "--loopback" => options.is_loopback = true,
                 "--rounds" => {
-                    wish.rounds = arguments.next().and_then(|rounds| rounds.parse().ok()).unwrap_or(5).max(1);
+                    options.rounds =
+                        arguments.next().and_then(|rounds| rounds.parse().ok()).unwrap_or(5).max(1);
                 }
-                _ => wish.sections.push(argument),
+                _ => options.sections.push(argument),
             }
         }
-        wish
+        options
     }
 
     fn wants(&self, section: &str) -> bool {
@@ -166,7 +180,7 @@ impl Options {
             return Network::Loopback;
         }
         Network::apart().unwrap_or_else(|error| {
-            eprintln!("over the loopback interface, for want of namespaces: {error}");
+            eprintln!("over the loopback interface, without namespaces: {error}");
             Network::Loopback
         })
     }
@@ -185,16 +199,17 @@ fn main() -> ExitCode {
         memory::keep(server, connections);
         return ExitCode::SUCCESS;
     }
-    let wish = Options::of(arguments);
-    let network = wish.network();
+    let options = Options::of(arguments);
+    let network = options.network();
     processor::load_here();
     let directory = server::ServedDirectory::new();
     let servers = ServerProcesses::start(&network, &directory);
-    let targets: Vec<&Target> = TARGETS.iter().filter(|target| wish.wants(target.section)).collect();
-    let is_wanted =
-        |line: &TableRow| targets.iter().any(|target| [target.ours, target.theirs].contains(&line.name));
+    let targets: Vec<&Target> = TARGETS.iter().filter(|target| options.wants(target.section)).collect();
+    let is_wanted = |line: &TableRow| {
+        targets.iter().any(|target| [target.measured_row, target.reference_row].contains(&line.name))
+    };
     let mut rates: [Vec<Rate>; LINES.len()] = Default::default();
-    for _ in 0..wish.rounds {
+    for _ in 0..options.rounds {
         for (line, rates) in LINES.iter().zip(&mut rates).filter(|(line, _)| is_wanted(line)) {
             rates.extend(measure(line, &servers));
         }
@@ -203,14 +218,14 @@ fn main() -> ExitCode {
         print_rates(&rates);
         print_ratios(&targets, &rates);
     }
-    if wish.wants("mutated") {
+    if options.wants("mutated") {
         mutated::compare(&servers);
     }
     drop(servers);
-    if wish.wants("latency") {
-        latency::compare(&directory, wish.rounds);
+    if options.wants("latency") {
+        latency::compare(&directory, options.rounds);
     }
-    if wish.wants("memory") {
+    if options.wants("memory") {
         memory::compare(&network, &directory);
     }
     ExitCode::SUCCESS
@@ -236,25 +251,25 @@ fn measure(line: &TableRow, servers: &ServerProcesses) -> Option<Rate> {
 }
 
 fn print_rates(rates: &[Vec<Rate>]) {
-    println!("answers for a second of processor time, medians\n");
-    println!("| {:37} | server's | least | most | both ends' | server busy |", "");
-    println!("| {:-<37} | ---: | ---: | ---: | ---: | ---: |", "");
+    println!("responses per second of CPU time, medians\n");
+    println!("| {:42} | server | min | max | both ends | server busy |", "");
+    println!("| {:-<42} | ---: | ---: | ---: | ---: | ---: |", "");
     for (line, rates) in LINES.iter().zip(rates).filter(|(_, rates)| !rates.is_empty()) {
         let of = |part: fn(&Rate) -> f64| spread(rates.iter().map(part).collect());
         let ((server, least, most), (both, ..), (busy, ..)) =
             (of(|rate| rate.server), of(|rate| rate.both), of(|rate| rate.busy));
         let name = line.name;
-        println!("| {name:37} | {server:.0} | {least:.0} | {most:.0} | {both:.0} | {:.0}% |", 100.0 * busy);
+        println!("| {name:42} | {server:.0} | {least:.0} | {most:.0} | {both:.0} | {:.0}% |", 100.0 * busy);
     }
 }
 
 fn print_ratios(targets: &[&Target], rates: &[Vec<Rate>]) {
     let of = |name: &str| LINES.iter().zip(rates).find(|(line, _)| line.name == name).map(|(_, rates)| rates);
-    println!("\nratios within a round, their median, least and most\n");
-    println!("| ours | beside | asked | got | least | most | | of both ends' time |");
+    println!("\nratios within a round: median, minimum and maximum\n");
+    println!("| row | compared with | target | ratio | min | max | | ratio by both ends' time |");
     println!("| --- | --- | ---: | ---: | ---: | ---: | --- | ---: |");
-    for Target { section: _, ours, wanted, theirs } in targets {
-        let (Some(first), Some(second)) = (of(ours), of(theirs)) else { continue };
+    for Target { section: _, measured_row, wanted, reference_row } in targets {
+        let (Some(first), Some(second)) = (of(measured_row), of(reference_row)) else { continue };
         let pairs = || first.iter().zip(second);
         if pairs().next().is_some() {
             let (got, least, most) = spread(pairs().map(|(one, other)| one.server / other.server).collect());
@@ -265,7 +280,7 @@ fn print_ratios(targets: &[&Target], rates: &[Vec<Rate>]) {
                 _ => "missed",
             };
             println!(
-                "| {ours} | {theirs} | {wanted:.2} | {got:.2} | {least:.2} | {most:.2} | {verdict} | {both:.2} |"
+                "| {measured_row} | {reference_row} | {wanted:.2} | {got:.2} | {least:.2} | {most:.2} | {verdict} | {both:.2} |"
             );
         }
     }

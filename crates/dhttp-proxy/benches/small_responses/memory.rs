@@ -52,8 +52,8 @@ pub(crate) fn compare(network: &Network, directory: &ServedDirectory) {
             break;
         }
     }
-    let what = format!("each of {held} idle connections that {servers} servers opened");
-    print_row(&what, 1_024, more / u64::from(held).max(1));
+    let name = format!("each of {held} idle connections that {servers} servers opened");
+    print_row(&name, 1_024, more / u64::from(held).max(1));
     drop(all);
     if let Some(gateway) = ServerProcess::start(ServerKind::Gateway, network, directory) {
         print_idle(&gateway);
@@ -64,14 +64,14 @@ pub(crate) fn compare(network: &Network, directory: &ServedDirectory) {
 fn print_idle(gateway: &ServerProcess) {
     const PROGRAMS: u64 = 1_000;
     // The gateway's one-time allocations for its first client are not counted.
-    let first = ask_once(gateway.address);
+    let first = send_request(gateway.address);
     let (before, threads) = (resident(gateway.process), threads(gateway.process));
-    let stored: Option<Vec<_>> = (0..PROGRAMS).map(|_| ask_once(gateway.address)).collect();
+    let stored: Option<Vec<_>> = (0..PROGRAMS).map(|_| send_request(gateway.address)).collect();
     let more = resident(gateway.process).saturating_sub(before);
     let further = self::threads(gateway.process).saturating_sub(threads);
     match (first, stored) {
         (Some(_), Some(_)) => println!(
-            "each of {PROGRAMS} idle connections of programs to a gateway: {} bytes more got, and {further} threads for all",
+            "each of {PROGRAMS} idle connections of programs to a gateway: {} bytes more, and {further} threads for all",
             more / PROGRAMS
         ),
         (None, _) | (_, None) => println!("a gateway did not answer"),
@@ -79,7 +79,7 @@ fn print_idle(gateway: &ServerProcess) {
 }
 
 /// Returns a program's connection that has received one response, and idles.
-fn ask_once(gateway: SocketAddr) -> Option<TcpStream> {
+fn send_request(gateway: SocketAddr) -> Option<TcpStream> {
     let mut stream = TcpStream::connect(gateway).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
     stream.write_all(b"GET /proxy.pac HTTP/1.1\r\nHost: a\r\n\r\n").ok()?;
@@ -95,9 +95,9 @@ fn threads(process: u32) -> usize {
     fs::read_dir(format!("/proc/{process}/task")).map_or(0, Iterator::count)
 }
 
-fn print_row(what: &str, requested: u64, got: u64) {
+fn print_row(name: &str, requested: u64, got: u64) {
     let verdict = if got <= requested { "reached" } else { "missed" };
-    println!("{what}: at most {requested} bytes more asked, {got} got: {verdict}");
+    println!("{name}: target: at most {requested} bytes more; measured: {got}: {verdict}");
 }
 
 /// Returns the number of connections that a server can have: each needs a descriptor, and child processes have this program's
@@ -108,7 +108,7 @@ fn descriptors() -> u32 {
     let most = if setrlimit(Resource::RLIMIT_NOFILE, wanted, wanted.max(hard)).is_ok() {
         wanted
     } else {
-        println!("several servers, because a process may have {hard} open files here and no more");
+        println!("several servers, because the limit is {hard} open files per process");
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
         hard
     };

@@ -49,7 +49,7 @@ pub(crate) fn compare(servers: &ServerProcesses) {
         response_bytes as f64 / sent_bytes as f64,
         spent.as_secs_f64() * 1e6 / DATAGRAMS as f64
     );
-    println!("answers for a second of processor time: {first:.0} before, {:.0} after", speed());
+    println!("responses per second of CPU time: {first:.0} before, {:.0} after", speed());
 }
 
 fn mutate(server: SocketAddr) -> RunResult {
@@ -63,12 +63,12 @@ fn mutate(server: SocketAddr) -> RunResult {
     for number in 0..DATAGRAMS {
         let mut datagram = seed.clone();
         for _ in 0..1 + draw.below(3) {
-            let place = draw.below(datagram.len());
+            let index = draw.below(datagram.len());
             match draw.below(4) {
-                0 => datagram[place] ^= 1 << draw.below(8),
-                1 => datagram.truncate(place.max(1)),
-                2 => datagram.insert(place, draw.byte()),
-                _ => datagram[place] = b"\r\n: \0/"[draw.below(6)],
+                0 => datagram[index] ^= 1 << draw.below(8),
+                1 => datagram.truncate(index.max(1)),
+                2 => datagram.insert(index, draw.byte()),
+                _ => datagram[index] = b"\r\n: \0/"[draw.below(6)],
             }
         }
         let is_request = Request::read(&datagram, &limits).is_ok();

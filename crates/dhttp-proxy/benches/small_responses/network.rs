@@ -68,13 +68,13 @@ impl Network {
     }
 
     /// Runs a function in the servers' namespace, in a thread that inherits this one's CPUs.
-    pub(crate) fn inside<T: Send>(&self, what: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    pub(crate) fn inside<T: Send>(&self, task: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         in_thread(|| {
             match self {
                 Self::Loopback => {}
                 Self::Apart(namespace) => setns(namespace, CloneFlags::CLONE_NEWNET)?,
             }
-            what()
+            task()
         })
     }
 }
@@ -84,8 +84,8 @@ pub(crate) fn client(server: SocketAddr, [second, third, fourth]: [u8; 3]) -> Ip
     IpAddr::from([if server.ip().is_loopback() { 127 } else { 10 }, second, third, fourth])
 }
 
-fn in_thread<T: Send>(what: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
-    thread::scope(|scope| scope.spawn(what).join().expect("it does not panic"))
+fn in_thread<T: Send>(task: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    thread::scope(|scope| scope.spawn(task).join().expect("it does not panic"))
 }
 
 /// Lets a thread receive the packets of this device.
@@ -111,8 +111,8 @@ fn offload(device: &str, command: u32, data: u32) -> io::Result<()> {
     let mut value = Value { command, data };
     // SAFETY: the structure has plain numbers and pointers, for which zero is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (place, byte) in request.ifr_name.iter_mut().zip(device.bytes()) {
-        *place = libc::c_char::from_ne_bytes([byte]);
+    for (target, byte) in request.ifr_name.iter_mut().zip(device.bytes()) {
+        *target = libc::c_char::from_ne_bytes([byte]);
     }
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
     let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;

@@ -96,8 +96,8 @@ pub(super) fn validated(
         // It was valid for this request, and may no longer be stored.
         None => store.drop_all(&wanted.key),
     }
-    let how = format!("{}; fwd-status=304", why(wanted, Some(found), times.came));
-    given(renewed.as_ref().unwrap_or(found), &wanted.requested(), times.came, &how)
+    let how = format!("{}; fwd-status=304", why(wanted, Some(found), times.received_at));
+    given(renewed.as_ref().unwrap_or(found), &wanted.requested(), times.received_at, &how)
 }
 
 /// Returns the stored response with other fields; `None` if these forbid storing it.
@@ -122,7 +122,7 @@ fn renewed(
 
 /// Updates stored responses by the header section of a response: invalidates them, or, after HEAD, checks whether they
 /// are unchanged. `length` is the length of the body described to HEAD, in bytes.
-pub(super) fn learn(
+pub(super) fn update_store(
     store: &Store,
     wanted: &KeyedRequest,
     found: Option<&CacheEntry>,
@@ -220,7 +220,7 @@ pub(super) fn passed(head: &ResponseHead, body: Body, how: &str, now: Time) -> R
 
 /// Returns the fields to store (RFC 9111, section 3.1). Omits those that a server adds itself, except the date, and those
 /// between a client and a proxy.
-fn stored_fields(came: &Fields, now: Time) -> Fields {
+fn stored_fields(received_at: &Fields, now: Time) -> Fields {
     const NOT_STORED: [&str; 7] = [
         // Trailers are not stored; where they are forwarded, this field is added again.
         "Trailer",
@@ -232,11 +232,11 @@ fn stored_fields(came: &Fields, now: Time) -> Fields {
         "Proxy-Authorization",
     ];
     let mut fields = Fields::new();
-    if came.get("Date").is_none() {
+    if received_at.get("Date").is_none() {
         // Stored responses need their date (RFC 9110, section 6.6.1).
         copy(&mut fields, b"Date", calendar::http(now.since(Time::ZERO)).as_bytes());
     }
-    for (name, value) in came.iter() {
+    for (name, value) in received_at.iter() {
         // DHTTP's token was issued to this cache, for its address.
         let is_kept = !NOT_STORED.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
         if is_kept && !is_dhttp_field(name) {

@@ -23,7 +23,7 @@ use super::memory::CacheEntry;
 use super::record::Record;
 use dhttp::handler::Body;
 
-/// By key and choice ([`place`]): the sequence number ([`NUMBER`]), a [`checksum`] of the rest, and a [`Record`] followed by a
+/// By key and choice ([`storage_key`]): the sequence number ([`NUMBER`]), a [`checksum`] of the rest, and a [`Record`] followed by a
 /// longer body.
 const RESPONSES: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("answers");
 /// Keys of responses, by their sequence numbers.
@@ -124,7 +124,7 @@ impl Disk {
         let Some(database) = &self.database else { return Ok(None) };
         let table = database.begin_read()?.open_table(RESPONSES)?;
         let (mut newest, mut best) = (0, None);
-        for row in table.range(place(key, &[]).as_slice()..)? {
+        for row in table.range(storage_key(key, &[]).as_slice()..)? {
             let (found, value) = row?;
             if !is_of(found.value(), key) {
                 break;
@@ -283,20 +283,21 @@ impl Writer {
         order: &mut Table<'_, u64, &[u8]>,
         found: &CacheEntry,
     ) -> Result<(), Error> {
-        let place = place(found.record.key(), found.record.choice());
+        let storage_key = storage_key(found.record.key(), found.record.choice());
         let value = written(self.number, found)?;
-        order.insert(self.number, place.as_slice())?;
+        order.insert(self.number, storage_key.as_slice())?;
         self.number += 1;
         self.bytes += value.len() as u64;
-        if let Some(before) = responses.insert(place.as_slice(), value.as_slice())? {
+        if let Some(before) = responses.insert(storage_key.as_slice(), value.as_slice())? {
             self.bytes = self.bytes.saturating_sub(before.value().len() as u64);
         }
         while self.bytes > self.most.load(Ordering::Relaxed) {
-            let Some((number, place)) = order.pop_first()? else { break };
+            let Some((number, storage_key)) = order.pop_first()? else { break };
             // Unless its key has been replaced since.
-            let is_it =
-                responses.get(place.value())?.is_some_and(|value| number_of(value.value()) == number.value());
-            if is_it && let Some(value) = responses.remove(place.value())? {
+            let is_it = responses
+                .get(storage_key.value())?
+                .is_some_and(|value| number_of(value.value()) == number.value());
+            if is_it && let Some(value) = responses.remove(storage_key.value())? {
                 self.bytes = self.bytes.saturating_sub(value.value().len() as u64);
             }
         }
@@ -304,16 +305,16 @@ impl Writer {
     }
 
     fn drop_all(&mut self, responses: &mut Table<'_, &[u8], &[u8]>, key: &[u8]) -> Result<(), Error> {
-        let mut places = Vec::new();
-        for row in responses.range(place(key, &[]).as_slice()..)? {
+        let mut storage_keys = Vec::new();
+        for row in responses.range(storage_key(key, &[]).as_slice()..)? {
             let (found, _) = row?;
             if !is_of(found.value(), key) {
                 break;
             }
-            places.push(found.value().to_vec());
+            storage_keys.push(found.value().to_vec());
         }
-        for place in places {
-            if let Some(value) = responses.remove(place.as_slice())? {
+        for storage_key in storage_keys {
+            if let Some(value) = responses.remove(storage_key.as_slice())? {
                 self.bytes = self.bytes.saturating_sub(value.value().len() as u64);
             }
         }
@@ -322,12 +323,12 @@ impl Writer {
 }
 
 /// Database key of a response: a zero byte separates key and choice, and occurs in no key.
-fn place(key: &[u8], choice: &[u8]) -> Vec<u8> {
+fn storage_key(key: &[u8], choice: &[u8]) -> Vec<u8> {
     [key, &[0], choice].concat()
 }
 
-fn is_of(place: &[u8], key: &[u8]) -> bool {
-    place.strip_prefix(key).is_some_and(|rest| rest.first() == Some(&0))
+fn is_of(storage_key: &[u8], key: &[u8]) -> bool {
+    storage_key.strip_prefix(key).is_some_and(|rest| rest.first() == Some(&0))
 }
 
 /// Encodes a response as it is stored.

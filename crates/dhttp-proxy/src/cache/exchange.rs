@@ -9,7 +9,7 @@ use http1::cache::{ParsedRequest, ServerFailure, Times, Verdict, states_lifetime
 use http1::message::{Fields, Method, RequestHead};
 
 use super::cached_response::{
-    KeyedRequest, PendingStore, UNSOLICITED_304, learn, passed, stale_replacement, validated, why,
+    KeyedRequest, PendingStore, UNSOLICITED_304, passed, stale_replacement, update_store, validated, why,
 };
 use super::memory::CacheEntry;
 use super::upstream::{UpstreamFailure, UpstreamResponse};
@@ -77,21 +77,21 @@ async fn respond<U: Upstream>(
     } else if found.is_none() {
         count_shared(&store.counters.misses);
     }
-    // HEAD is forwarded without our conditions: its response only describes the stored one.
-    let ours = found
+    // HEAD is forwarded without the cache's conditions: its response only describes the stored one.
+    let stored_response = found
         .as_ref()
         .filter(|found| wanted.head.method == Method::Get && has_validator(found.record.fields()));
     let (head, body) =
-        (for_server(&wanted.head, ours.map(|found| found.record.fields())), owned.body.clone());
+        (for_server(&wanted.head, stored_response.map(|found| found.record.fields())), owned.body.clone());
     let asked_at = since_1970();
     let fetched = send_request(shared, owned, head, body, interims.clone()).await;
-    let times = Times { requested: asked_at, came: since_1970(), calendar: on_calendar() };
-    let fetched = match (fetched, ours) {
+    let times = Times { requested: asked_at, received_at: since_1970(), calendar: on_calendar() };
+    let fetched = match (fetched, stored_response) {
         (Ok(UpstreamResponse { head, body: _, trailers: _ }), Some(found)) if head.status == 304 => {
             if is_about(found.record.fields(), &head.fields) {
                 return alone(validated(store, wanted, found, &head, times));
             }
-            // It describes a response that is not stored: retry without our conditions.
+            // It describes a response that is not stored: retry without the cache's conditions.
             let head = for_server(&wanted.head, Some(Fields::new().as_lines()));
             send_request(shared, owned, head, owned.body.clone(), interims).await
         }
@@ -100,14 +100,21 @@ async fn respond<U: Upstream>(
     match fetched {
         Ok(fetched) => {
             let trouble = ServerFailure::Status(fetched.head.status);
-            if let Some(respond) = stale_replacement(store, found.as_ref(), &requested, times.came, trouble) {
+            if let Some(respond) =
+                stale_replacement(store, found.as_ref(), &requested, times.received_at, trouble)
+            {
                 return alone(respond);
             }
-            came(shared, owned, &requested, found, fetched, times)
+            received_at(shared, owned, &requested, found, fetched, times)
         }
         Err(UpstreamFailure(respond)) => {
-            let stored =
-                stale_replacement(store, found.as_ref(), &requested, times.came, ServerFailure::Unreachable);
+            let stored = stale_replacement(
+                store,
+                found.as_ref(),
+                &requested,
+                times.received_at,
+                ServerFailure::Unreachable,
+            );
             alone(stored.unwrap_or_else(|| {
                 count_shared(&store.counters.failed);
                 respond
@@ -137,7 +144,7 @@ const fn alone(response: Response) -> (Response, Fields) {
 }
 
 /// Handles the upstream's response.
-fn came<U: Upstream>(
+fn received_at<U: Upstream>(
     shared: &Shared<U>,
     owned: &OwnedRequest,
     requested: &ParsedRequest<'_>,
@@ -151,14 +158,14 @@ fn came<U: Upstream>(
         Body::Described(length) => length,
         Body::Whole(_) | Body::File { file: _, offset: _, length: _ } => None,
     };
-    learn(store, wanted, found.as_ref(), &head, described, times);
-    let forwarded = why(wanted, found.as_ref(), times.came);
+    update_store(store, wanted, found.as_ref(), &head, described, times);
+    let forwarded = why(wanted, found.as_ref(), times.received_at);
     let states_lifetime = || states_lifetime(&head.fields, &store.targets);
     let is_wanted = body.len() <= store.largest && (!store.is_sparing || states_lifetime());
     let keeping = is_wanted.then(|| PendingStore::of(store, wanted, &head, times)).flatten();
     if let Some(stored) = keeping.and_then(|keeping| keeping.whole(&wanted.key, &body)) {
         store.keep(&stored);
-        let response = given(&stored, requested, times.came, &format!("{forwarded}; stored"));
+        let response = given(&stored, requested, times.received_at, &format!("{forwarded}; stored"));
         // Trailers describe the whole response: not a part, and not a 304.
         let is_all = response.status == head.status;
         return (response, if is_all { trailers } else { Fields::new() });

@@ -15,7 +15,7 @@ use dhttp::handler::Response;
 /// A table with one response in each slot.
 #[derive(Debug)]
 pub(super) struct HotResponses {
-    places: Vec<Option<HotSlot>>,
+    slots: Vec<Option<HotSlot>>,
 }
 
 #[derive(Debug)]
@@ -30,7 +30,7 @@ const SLOTS: usize = 512;
 
 impl Default for HotResponses {
     fn default() -> Self {
-        Self { places: (0..SLOTS).map(|_| None).collect() }
+        Self { slots: (0..SLOTS).map(|_| None).collect() }
     }
 }
 
@@ -48,14 +48,14 @@ impl HotResponses {
 
     /// Returns the response made from a stored one, for a GET without cache directives.
     fn respond(&mut self, hash: u64, found: &CacheEntry, now: Time) -> Option<&Response> {
-        let place = self.places.get_mut(usize::try_from(hash).unwrap_or(0) % SLOTS)?;
+        let slot = self.slots.get_mut(usize::try_from(hash).unwrap_or(0) % SLOTS)?;
         let second = seconds(now);
         let is_there =
-            place.as_ref().is_some_and(|place| place.second == second && place.record.is(&found.record));
+            slot.as_ref().is_some_and(|slot| slot.second == second && slot.record.is(&found.record));
         if !is_there {
             let response = given(found, &ParsedRequest::new("GET", []), now, "hit");
-            *place = Some(HotSlot { record: found.record.clone(), second, response });
+            *slot = Some(HotSlot { record: found.record.clone(), second, response });
         }
-        place.as_ref().map(|place| &place.response)
+        slot.as_ref().map(|slot| &slot.response)
     }
 }

@@ -123,7 +123,7 @@ struct Shard {
     empty: u32,
     newest: u32,
     oldest: u32,
-    hand: u32,
+    clock_hand: u32,
 }
 
 #[derive(Debug)]
@@ -155,7 +155,7 @@ impl Shard {
             empty: NONE,
             newest: NONE,
             oldest: NONE,
-            hand: NONE,
+            clock_hand: NONE,
         }
     }
 
@@ -190,7 +190,7 @@ impl Shard {
         let large = large.map(Box::new);
         let (next, older) = (self.first(tag), self.newest);
         let slot = Slot { record: Some(record), large, tag, next, newer: NONE, older, is_wanted: false };
-        let at = self.place(slot);
+        let at = self.allocate_slot(slot);
         if let Some(newest) = self.slots.get_mut(self.newest as usize) {
             newest.newer = at;
         } else {
@@ -233,17 +233,17 @@ impl Shard {
     /// Evicts the slot that the hand finds; `false` if the shard is empty.
     fn evict(&mut self) -> bool {
         loop {
-            if self.hand == NONE {
-                self.hand = self.oldest;
+            if self.clock_hand == NONE {
+                self.clock_hand = self.oldest;
             }
-            let Some(slot) = self.slots.get_mut(self.hand as usize) else { return false };
+            let Some(slot) = self.slots.get_mut(self.clock_hand as usize) else { return false };
             if !slot.is_wanted {
-                let at = self.hand;
+                let at = self.clock_hand;
                 self.remove(at);
                 return true;
             }
             slot.is_wanted = false;
-            self.hand = slot.newer;
+            self.clock_hand = slot.newer;
         }
     }
 
@@ -257,8 +257,8 @@ impl Shard {
         self.count -= 1;
         slot.next = empty;
         self.empty = at;
-        if self.hand == at {
-            self.hand = newer;
+        if self.clock_hand == at {
+            self.clock_hand = newer;
         }
         match self.slots.get_mut(newer as usize) {
             Some(slot) => slot.older = older,
@@ -286,11 +286,11 @@ impl Shard {
     }
 
     /// Puts a slot into an empty one, or at the end.
-    fn place(&mut self, slot: Slot) -> u32 {
+    fn allocate_slot(&mut self, slot: Slot) -> u32 {
         let at = self.empty;
-        if let Some(place) = self.slots.get_mut(at as usize) {
-            self.empty = place.next;
-            *place = slot;
+        if let Some(empty_slot) = self.slots.get_mut(at as usize) {
+            self.empty = empty_slot.next;
+            *empty_slot = slot;
             return at;
         }
         if self.slots.len() == self.slots.capacity() {
@@ -350,7 +350,7 @@ mod tests {
         fields.push("Vary", vary).unwrap();
         let head = ResponseHead { version: Version::Http11, status: 200, fields };
         let requested = requested(lines);
-        let times = Times { requested: Time::ZERO, came: Time::ZERO, calendar: Time::ZERO };
+        let times = Times { requested: Time::ZERO, received_at: Time::ZERO, calendar: Time::ZERO };
         let policy = Policy::of(&requested, &head, times, &[]).unwrap();
         let choice = Choice::of(&requested, &head.fields).unwrap();
         let fields = head.fields.as_lines();

@@ -44,8 +44,8 @@ impl Store {
     pub(super) fn resize(&self, config: &CacheConfig) {
         let CacheConfig { memory, largest: _, is_sparing: _, targets: _, disk, tell: _ } = config;
         self.memory.resize(*memory);
-        if let (Some(ours), Some((_, most))) = (&self.disk, disk) {
-            ours.resize(*most);
+        if let (Some(open_disk), Some((_, most))) = (&self.disk, disk) {
+            open_disk.resize(*most);
         }
     }
 

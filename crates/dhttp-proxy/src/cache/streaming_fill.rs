@@ -14,7 +14,7 @@ use http1::message::{Fields, Framing, Method, RequestHead, ResponseHead};
 use wire::{Time, calendar};
 
 use super::cached_response::{
-    KeyedRequest, PendingStore, UNSOLICITED_304, learn, reported, stale_replacement, validated, why,
+    KeyedRequest, PendingStore, UNSOLICITED_304, reported, stale_replacement, update_store, validated, why,
 };
 use super::hot_responses::HotResponses;
 use super::memory::CacheEntry;
@@ -38,7 +38,7 @@ pub(crate) struct SharedCache {
 #[derive(Debug)]
 pub(crate) enum Lookup {
     /// A fresh response, to be sent immediately.
-    Kept(Response),
+    Hit(Response),
     /// A stale response, to be sent immediately while it is revalidated.
     Stale(Response, Box<StreamingFill>),
     /// Nothing usable is stored: to be requested.
@@ -76,11 +76,11 @@ impl SharedCache {
     pub(crate) fn look(self: &Arc<Self>, forward: &Forward, timeout: Duration) -> Lookup {
         let wanted = wanted(forward);
         let found = match self.find(&wanted) {
-            Some((found, Verdict::Fresh)) => return Lookup::Kept(self.hit(&wanted, &found, "hit")),
+            Some((found, Verdict::Fresh)) => return Lookup::Hit(self.hit(&wanted, &found, "hit")),
             Some((found, Verdict::StaleWhileRevalidate)) => {
                 let response = self.hit(&wanted, &found, "hit");
                 return match self.enter(&wanted) {
-                    None => Lookup::Kept(response),
+                    None => Lookup::Hit(response),
                     ticket => Lookup::Stale(response, StreamingFill::new(self, wanted, Some(found), ticket)),
                 };
             }
@@ -89,7 +89,7 @@ impl SharedCache {
         };
         if wanted.is_for_cache && wanted.requested().is_only_for_cache() {
             let why = "504 Gateway Timeout: not cached, and the request was only-if-cached";
-            return Lookup::Kept(Response::text(504, why));
+            return Lookup::Hit(Response::text(504, why));
         }
         if !wanted.is_shareable() {
             return Lookup::Nothing(StreamingFill::new(self, wanted, found, None));
@@ -100,7 +100,7 @@ impl SharedCache {
         count_shared(&self.store.counters.collapsed);
         self.wait(&wanted.key, timeout);
         match self.find(&wanted) {
-            Some((found, Verdict::Fresh)) => Lookup::Kept(self.hit(&wanted, &found, "fwd=miss; collapsed")),
+            Some((found, Verdict::Fresh)) => Lookup::Hit(self.hit(&wanted, &found, "fwd=miss; collapsed")),
             found => {
                 let found = found.map(|(found, _)| found);
                 Lookup::Nothing(StreamingFill::new(self, wanted, found, None))
@@ -233,7 +233,7 @@ pub(crate) struct StreamingFill {
 #[derive(Debug)]
 pub(crate) enum Disposition {
     /// A stored response replaces it, whole.
-    Given(Response),
+    Complete(Response),
     /// The response is forwarded as it arrives, with these fields.
     Passed(Fields),
     /// No response yet: the server is to be sent [`StreamingFill::request`], which has changed.
@@ -253,13 +253,13 @@ impl StreamingFill {
         } else if found.is_none() {
             count_shared(&counters.misses);
         }
-        // HEAD is forwarded without our conditions: its response only describes the stored one.
+        // HEAD is forwarded without the cache's conditions: its response only describes the stored one.
         let is_get = wanted.head.method == Method::Get;
-        let ours = found
+        let stored_response = found
             .as_ref()
             .map(|found| found.record.fields())
             .filter(|stored| is_get && has_validator(*stored));
-        let (request, is_validation) = (for_server(&wanted.head, ours), ours.is_some());
+        let (request, is_validation) = (for_server(&wanted.head, stored_response), stored_response.is_some());
         let keeper = Arc::clone(keeper);
         let asked_at = since_1970();
         Box::new(Self { keeper, wanted, found, request, is_validation, asked_at, ticket, keeping: None })
@@ -274,14 +274,14 @@ impl StreamingFill {
     pub(crate) fn head(&mut self, head: &ResponseHead, length: Option<u64>) -> Disposition {
         let Self { keeper, wanted, found, request, is_validation, asked_at, ticket, keeping } = self;
         let store = &keeper.store;
-        let times = Times { requested: *asked_at, came: since_1970(), calendar: on_calendar() };
+        let times = Times { requested: *asked_at, received_at: since_1970(), calendar: on_calendar() };
         if let Some(found) = found.as_ref().filter(|_| *is_validation && head.status == 304) {
             if is_about(found.record.fields(), &head.fields) {
                 let response = validated(store, wanted, found, head, times);
                 *ticket = None;
-                return Disposition::Given(response);
+                return Disposition::Complete(response);
             }
-            // It describes a response that is not stored: retry without our conditions.
+            // It describes a response that is not stored: retry without the cache's conditions.
             store.drop_all(&wanted.key);
             *request = for_server(&wanted.head, Some(Fields::new().as_lines()));
             *is_validation = false;
@@ -292,28 +292,28 @@ impl StreamingFill {
                 store,
                 found.as_ref(),
                 &wanted.requested(),
-                times.came,
+                times.received_at,
                 ServerFailure::Unreachable,
             );
             *ticket = None;
-            return Disposition::Given(
+            return Disposition::Complete(
                 stored.unwrap_or_else(|| Response::text(502, &format!("502 Bad Gateway: {UNSOLICITED_304}"))),
             );
         }
         let trouble = ServerFailure::Status(head.status);
         if let Some(response) =
-            stale_replacement(store, found.as_ref(), &wanted.requested(), times.came, trouble)
+            stale_replacement(store, found.as_ref(), &wanted.requested(), times.received_at, trouble)
         {
             *ticket = None;
-            return Disposition::Given(response);
+            return Disposition::Complete(response);
         }
-        learn(store, wanted, found.as_ref(), head, length, times);
+        update_store(store, wanted, found.as_ref(), head, length, times);
         let stored = PendingStore::of(store, wanted, head, times)
             .filter(|_| length.is_none_or(|length| length <= store.largest));
         if stored.is_none() || length.is_some_and(|length| length > MAX_SHARED_BYTES) {
             *ticket = None;
         }
-        let forwarded = why(wanted, found.as_ref(), times.came);
+        let forwarded = why(wanted, found.as_ref(), times.received_at);
         let how = if stored.is_some() { format!("{forwarded}; stored") } else { forwarded.to_owned() };
         *keeping = stored.map(|stored| (stored, CollectedBody::default()));
         let mut fields = reported(&head.fields, &how);

@@ -15,7 +15,7 @@ counters! {
     /// Connections refused by a limit.
     turned_away = "roundtrip_gateway_connections_refused_total", "Client connections refused because of a limit.";
     /// Responses in one datagram.
-    udp = "roundtrip_gateway_responses_total{channel=\"udp\"}", "Responses forwarded, by the channel they came by.";
+    udp = "roundtrip_gateway_responses_total{channel=\"udp\"}", "Responses forwarded, by the channel to the server.";
     /// Responses on connections that servers opened.
     tcp_opened = "roundtrip_gateway_responses_total{channel=\"tcp-opened\"}", "";
     /// Responses on connections that the gateway opened.
@@ -33,11 +33,11 @@ counters! {
     /// Client connections accepted.
     accepted = "roundtrip_gateway_connections_accepted_total", "Client connections accepted.";
     /// Open connections of programs.
-    open_now = "roundtrip_gateway_connections_open", "Client connections now.";
+    open_now = "roundtrip_gateway_connections_open", "Open client connections.";
     /// Open connections of programs that wait for a server.
-    busy_now = "roundtrip_gateway_connections_busy", "Client connections now whose request waits for a server.";
+    busy_now = "roundtrip_gateway_connections_busy", "Open client connections whose request waits for a server.";
     /// Open tunnels.
-    tunnels_now = "roundtrip_gateway_tunnels_open", "Tunnels now (CONNECT).";
+    tunnels_now = "roundtrip_gateway_tunnels_open", "Open tunnels (CONNECT).";
 }
 
 impl Counters {

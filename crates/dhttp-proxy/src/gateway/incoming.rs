@@ -32,8 +32,8 @@ impl<S: AsRef<TcpStream>> Incoming<S> {
         }
         let end = unread.len().min(READ_BUFFER_BYTES);
         debug_assert!(end == unread.len(), "who reads so much reads less at once");
-        for (place, byte) in buffer.0.iter_mut().zip(unread) {
-            *place = *byte;
+        for (target, byte) in buffer.0.iter_mut().zip(unread) {
+            *target = *byte;
         }
         Self { stream, timeout: None, buffer, at: 0, end }
     }

@@ -22,7 +22,7 @@ impl Pipeline<'_> {
     pub(super) fn look_up(&self, mut exchange: Box<Exchange>) -> Stage {
         let Some(cache) = &self.shared.cache else { return Stage::Connect(exchange) };
         match cache.look(&exchange.forward, self.shared.config().timeout) {
-            Lookup::Kept(response) => Stage::WriteStored(exchange.request, response),
+            Lookup::Hit(response) => Stage::WriteStored(exchange.request, response),
             Lookup::Stale(response, fill) => {
                 let ended = self.write_stored(&exchange.request, &response);
                 let shared = Arc::clone(self.shared);

@@ -123,7 +123,7 @@ const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
 const TOGETHER: usize = 64 << 10;
 
 impl WatchedConnection {
-    /// Creates one for a connection that was accepted or has returned.
+    /// Creates one for a connection that was accepted, or returned by a thread.
     pub(super) fn new(now: Time, connection: Connection) -> Self {
         Self {
             connection,

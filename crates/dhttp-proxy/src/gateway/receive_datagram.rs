@@ -115,7 +115,7 @@ impl PendingRequest {
                 Disposition::Passed(fields) => {
                     head = ResponseHead { version: Version::Http11, status: head.status, fields };
                 }
-                Disposition::Given(stored) => {
+                Disposition::Complete(stored) => {
                     let request = exchange.request;
                     let Body::Whole(whole) = &stored.body else {
                         return PollOutcome::Blocks(Box::new(Stage::WriteStored(request, stored)));

@@ -101,7 +101,7 @@ pub(super) fn begin<'a>(
         return Ok(ReplyStart::Reply(Reply::begin(stream, requested, response, size)));
     };
     let reply = match filling.head(response, size.known()) {
-        Disposition::Given(stored) => Reply::given(stream, requested, &stored)?,
+        Disposition::Complete(stored) => Reply::given(stream, requested, &stored)?,
         Disposition::Passed(fields) => {
             let (version, status) = (response.version, response.status);
             let head = ResponseHead { version, status, fields };
@@ -381,7 +381,7 @@ pub(super) fn break_off(stream: &TcpStream) {
     let _ = stream.shutdown(std::net::Shutdown::Both);
 }
 
-/// Tells a program that there are too many connections.
+/// Responds 503: too many connections.
 pub(super) fn refuse_overload(mut stream: &TcpStream) {
     let _ = stream.set_write_timeout(Some(Duration::from_secs(1)));
     let _ = stream.write_all(

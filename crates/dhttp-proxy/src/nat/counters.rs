@@ -9,11 +9,11 @@ counters! {
     requests = "roundtrip_nat_requests_total", "Datagrams of inside hosts that were forwarded.";
     /// Responses passed to inside hosts.
     responses = "roundtrip_nat_responses_total", "Datagrams that were passed to inside hosts.";
-    /// Opened holes.
+    /// Opened pinholes.
     opened = "roundtrip_nat_holes_opened_total", "Pinholes opened, each for one connection.";
     /// Pinholes closed because the response came by UDP.
     closed = "roundtrip_nat_holes_closed_total", "Pinholes closed because the response came by UDP.";
-    /// Requests for holes at ports of services.
+    /// Requests for pinholes at ports of services.
     refused_port = "roundtrip_nat_refused_total{reason=\"port\"}", "Datagrams ignored, by reason.";
     /// Requests from invalid sources.
     refused_source = "roundtrip_nat_refused_total{reason=\"source\"}", "";
@@ -24,5 +24,5 @@ counters! {
     /// Rule changes that the kernel refused.
     failed = "roundtrip_nat_failed_total", "Changes of the rules that the kernel rejected.";
     /// Current mappings.
-    mappings = "roundtrip_nat_mappings", "Port mappings of inside hosts now.";
+    mappings = "roundtrip_nat_mappings", "Current port mappings of inside hosts.";
 }

@@ -100,7 +100,7 @@ impl Driver {
         })
     }
 
-    /// Runs until it is told to stop; then the rules are removed.
+    /// Runs until it is stopped; then the rules are removed.
     pub(super) fn run(mut self, mut installed: InstalledRules) {
         let mut events = Events::default();
         while !self.shared.stop.load(Ordering::Acquire) {
@@ -173,7 +173,7 @@ impl Driver {
         }
         for index in 0..self.inbox.len() {
             if let Some((Endpoints { peer: from, local: _ }, datagram)) = self.inbox.datagram(index) {
-                self.machine.handle(now, Input::Answer { at, from, datagram });
+                self.machine.handle(now, Input::Response { at, from, datagram });
                 self.poll();
             }
         }
@@ -205,7 +205,7 @@ impl Driver {
                     self.check(closed);
                 }
                 Output::Request { outside, to, datagram } => self.send(outside, to, &datagram),
-                Output::Answer { from, to, datagram } => self.give(from, to, &datagram),
+                Output::Response { from, to, datagram } => self.give(from, to, &datagram),
                 Output::Unreachable { server, to } => {
                     let message = sockets::port_unreachable(to, server);
                     // If the message is lost, the client waits for its timeout.
@@ -283,7 +283,7 @@ impl Driver {
             Refusal::Port(_) => &counters.refused_port,
             Refusal::Source => &counters.refused_source,
             Refusal::Crowded => &counters.refused_crowded,
-            Refusal::Unasked => &counters.refused_unasked,
+            Refusal::Unsolicited => &counters.refused_unasked,
         };
         counter.fetch_add(1, Ordering::Relaxed);
         self.log_event(&format_args!("refused: {from}: {refusal}"));
@@ -297,12 +297,12 @@ impl Driver {
         }
     }
 
-    fn log_event(&self, what: &dyn Display) {
-        tracing::debug!("{what}");
+    fn log_event(&self, event: &dyn Display) {
+        tracing::debug!("{event}");
         if let Ok(log) = self.shared.log.lock()
             && let Some(log) = log.as_ref()
         {
-            log.write_event(dhttp::clock::calendar(), what);
+            log.write_event(dhttp::clock::calendar(), event);
         }
     }
 

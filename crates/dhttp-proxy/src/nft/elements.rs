@@ -143,8 +143,8 @@ fn message(
     out.extend(resource.to_be_bytes());
     write(out);
     let length = u32::try_from(out.len() - start).unwrap_or(u32::MAX);
-    if let Some(place) = out.get_mut(start..start + 4) {
-        place.copy_from_slice(&length.to_ne_bytes());
+    if let Some(field) = out.get_mut(start..start + 4) {
+        field.copy_from_slice(&length.to_ne_bytes());
     }
 }
 
@@ -174,8 +174,8 @@ fn attribute(out: &mut Vec<u8>, kind: u16, write: impl FnOnce(&mut Vec<u8>)) {
     out.extend(kind.to_ne_bytes());
     write(out);
     let length = u16::try_from(out.len() - start).unwrap_or(u16::MAX);
-    if let Some(place) = out.get_mut(start..start + 2) {
-        place.copy_from_slice(&length.to_ne_bytes());
+    if let Some(field) = out.get_mut(start..start + 2) {
+        field.copy_from_slice(&length.to_ne_bytes());
     }
     out.resize(out.len().next_multiple_of(4), 0);
 }

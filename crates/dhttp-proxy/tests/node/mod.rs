@@ -44,11 +44,11 @@ pub(crate) fn build<const HOSTS: usize>(topology: Topology) -> Result<[Node; HOS
 
 impl Node {
     /// Runs a function in the namespace; threads and programs that it starts stay there.
-    pub(crate) fn inside<T: Send>(&self, what: impl FnOnce() -> T + Send) -> T {
+    pub(crate) fn inside<T: Send>(&self, task: impl FnOnce() -> T + Send) -> T {
         thread::scope(|scope| {
             let job = || {
                 setns(&self.0, CloneFlags::CLONE_NEWNET).expect("the namespace is there as long as its file");
-                what()
+                task()
             };
             scope.spawn(job).join().expect("it does not panic")
         })

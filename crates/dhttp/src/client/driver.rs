@@ -172,8 +172,9 @@ impl Driver {
 
     /// Reports bytes received by plain HTTP meanwhile, before the state machine considers a server silent.
     fn count_plain_bytes(&mut self) {
-        let heard = self.shared.heard.lock().map(|mut heard| std::mem::take(&mut *heard));
-        for (server, bytes) in heard.unwrap_or_default() {
+        let received_bytes =
+            self.shared.received_bytes.lock().map(|mut received_bytes| std::mem::take(&mut *received_bytes));
+        for (server, bytes) in received_bytes.unwrap_or_default() {
             self.machine.handle(self.clock.now(), Input::Heard(server, bytes));
         }
     }

@@ -62,8 +62,8 @@ impl fmt::Display for Note {
                 write!(f, "< udp {from}: fallback message, {bytes} bytes: use plain HTTP")
             }
             Self::Received(from, bytes) => write!(f, "< udp {from}: response, {bytes} bytes"),
-            Self::Connected(from, false) => write!(f, "< tcp {from}: connected to us"),
-            Self::Connected(from, true) => write!(f, "< tcp {from}: connected to us, with data in its SYN"),
+            Self::Connected(from, false) => write!(f, "< tcp {from}: server connected"),
+            Self::Connected(from, true) => write!(f, "< tcp {from}: server connected, with data in its SYN"),
             Self::NoFastOpen(value) => {
                 write!(
                     f,

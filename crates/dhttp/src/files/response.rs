@@ -127,7 +127,7 @@ fn conditions(request: &Request<'_>) -> Fields {
             if found.eq_ignore_ascii_case(name.as_bytes())
                 && let Ok(value) = std::str::from_utf8(value)
             {
-                // A value that was parsed but cannot be pushed matches no tag of ours.
+                // A value that was parsed but cannot be pushed matches no tag generated here.
                 let _ = fields.push(name, value);
             }
         });

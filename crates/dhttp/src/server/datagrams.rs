@@ -75,56 +75,63 @@ impl<H: Handler> Worker<H> {
     }
 
     fn datagram(&mut self, now: Time, index: usize) {
-        let WorkerParts { inbox, handler, deferred_requests, mut way } = self.parts();
+        let WorkerParts { inbox, handler, deferred_requests, mut context } = self.parts();
         let Some((ends, bytes)) = inbox.datagram(index) else {
-            return count(&way.counters.ignored_malformed);
+            return count(&context.counters.ignored_malformed);
         };
-        add(&way.counters.received_bytes, bytes.len() as u64);
-        // A datagram addressed to our own port is for this server.
-        let on_its_way_to = inbox.written_to(index).filter(|to| to.port() != way.local.port());
+        add(&context.counters.received_bytes, bytes.len() as u64);
+        // A datagram addressed to the server's own port is for this server.
+        let on_its_way_to = inbox.written_to(index).filter(|to| to.port() != context.local.port());
         // The response to a diverted datagram leaves from this server's own address.
         let ends = if on_its_way_to.is_some() { Endpoints { local: None, ..ends } } else { ends };
-        let (mut ticket, head) = match way.machine.receive(now, ends.peer, bytes) {
+        let (mut ticket, head) = match context.machine.receive(now, ends.peer, bytes) {
             Verdict::Serve(ticket, head) => {
                 if ticket.is_resend() {
-                    count(&way.counters.resent);
+                    count(&context.counters.resent);
                 }
                 (ticket, head)
             }
             Verdict::Refer(message) => {
-                count(&way.counters.referred);
-                way.outbox.slot(ends).extend_from_slice(message.as_bytes());
+                count(&context.counters.referred);
+                context.outbox.slot(ends).extend_from_slice(message.as_bytes());
                 return;
             }
             Verdict::Ignore(why) => {
-                if matches!(why, IgnoreReason::Answered | IgnoreReason::InProgress) {
-                    count(&way.counters.resent);
+                if matches!(why, IgnoreReason::AlreadyAnswered | IgnoreReason::InProgress) {
+                    count(&context.counters.resent);
                 }
                 return count(match why {
-                    IgnoreReason::Source => &way.counters.ignored_source,
-                    IgnoreReason::Malformed(_) => &way.counters.ignored_malformed,
-                    IgnoreReason::Limited => &way.counters.ignored_limited,
-                    IgnoreReason::Answered | IgnoreReason::InProgress => &way.counters.ignored_answered,
+                    IgnoreReason::Source => &context.counters.ignored_source,
+                    IgnoreReason::Malformed(_) => &context.counters.ignored_malformed,
+                    IgnoreReason::Limited => &context.counters.ignored_limited,
+                    IgnoreReason::AlreadyAnswered | IgnoreReason::InProgress => {
+                        &context.counters.ignored_answered
+                    }
                 });
             }
         };
         let proved = ticket.has_proved_its_address().then(|| ends.peer.ip().to_canonical());
-        let budget = way.machine.budget(&ticket);
+        let budget = context.machine.budget(&ticket);
         let request =
             Request::of_datagram(&head).on_its_way_to(on_its_way_to).from_client(proved).within(budget);
-        handler.show(now, &request, |shown| match shown {
-            Outcome::Kept(response) => way.respond(now, (ends, ticket), &request, response),
-            Outcome::Given(Reply::Now(response)) => way.respond(now, (ends, ticket), &request, &response),
-            Outcome::Given(Reply::PlainHttp) => way.refer(now, ends, ticket),
-            Outcome::Given(Reply::Later(later)) if deferred_requests.is_full(proved) => {
+        handler.respond_with(now, &request, |shown| match shown {
+            Outcome::Borrowed(response) => context.respond(now, (ends, ticket), &request, response),
+            Outcome::Owned(Reply::Now(response)) => context.respond(now, (ends, ticket), &request, &response),
+            Outcome::Owned(Reply::PlainHttp) => context.refer(now, ends, ticket),
+            Outcome::Owned(Reply::Later(later)) if deferred_requests.is_full(proved) => {
                 drop(later);
-                count(&way.counters.refused_pending);
-                way.respond(now, (ends, ticket), &request, &Response::text(503, "503 Service Unavailable"));
+                count(&context.counters.refused_pending);
+                context.respond(
+                    now,
+                    (ends, ticket),
+                    &request,
+                    &Response::text(503, "503 Service Unavailable"),
+                );
             }
-            Outcome::Given(Reply::Later(later)) => {
+            Outcome::Owned(Reply::Later(later)) => {
                 // Resends get no response until this request has one.
-                way.machine.defer(&ticket);
-                way.open_early(now, ends, &mut ticket);
+                context.machine.defer(&ticket);
+                context.open_early(now, ends, &mut ticket);
                 deferred_requests.wait(
                     now,
                     later,
@@ -151,7 +158,7 @@ impl<H: Handler> Worker<H> {
     /// Refers a client with a deferred request to plain HTTP.
     pub(super) fn refer_datagram(&mut self, ends: Endpoints, ticket: Ticket) {
         let now = self.clock.now();
-        self.parts().way.refer(now, ends, ticket);
+        self.parts().context.refer(now, ends, ticket);
         self.send();
     }
 
@@ -166,7 +173,7 @@ impl<H: Handler> Worker<H> {
     ) {
         self.today.look(now);
         let request = Request::of_connection(head, &[]);
-        self.parts().way.respond(now, (ends, ticket), &request, response);
+        self.parts().context.respond(now, (ends, ticket), &request, response);
         self.send();
     }
 }
@@ -202,7 +209,7 @@ impl DatagramContext<'_> {
         let body = (!request.is_head() && !reply.is_bodiless()).then_some(&reply.body);
         let response = Described { response: reply, body, today: self.today };
         let mut outbox = Leaving { outbox: self.outbox, ends };
-        let way = match self.machine.respond(now, ticket, &response, &mut outbox) {
+        let channel = match self.machine.respond(now, ticket, &response, &mut outbox) {
             machine::Reply::Datagrams { parts } => {
                 add(&self.counters.parts, parts.unwrap_or(0));
                 count(&self.counters.udp);
@@ -216,7 +223,7 @@ impl DatagramContext<'_> {
         };
         if let Some(log) = self.log {
             let bytes = response.body_bytes();
-            log.line(self.today.second(), ends.peer.ip(), request, reply.status, bytes, way);
+            log.line(self.today.second(), ends.peer.ip(), request, reply.status, bytes, channel);
         }
     }
 
@@ -239,8 +246,8 @@ impl DatagramContext<'_> {
         if let Some(client) = opens {
             // From the address that received the request, as for datagrams.
             let local = ends.local.unwrap_or(self.local.ip());
-            let way = (SocketAddr::new(local, self.local.port()), client);
-            if self.opened.open(self.poller, connection, way, self.fast_open).is_err() {
+            let addresses = (SocketAddr::new(local, self.local.port()), client);
+            if self.opened.open(self.poller, connection, addresses, self.fast_open).is_err() {
                 self.machine.handle(now, Input::Broken(connection));
                 self.outbox.slot(ends).extend_from_slice(&id.to_bytes());
                 count(&self.counters.broken);
@@ -302,14 +309,14 @@ impl machine::Response for Described<'_> {
 
 /// Writes a range of a body's bytes.
 fn write_body(slot: &mut Vec<u8>, body: Option<&Body>, range: Range<u64>) {
-    let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+    let to_usize = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
     match body {
         None | Some(Body::Described(_)) => {}
         Some(Body::Whole(bytes)) => {
-            slot.extend_from_slice(bytes.get(place(range.start)..place(range.end)).unwrap_or_default());
+            slot.extend_from_slice(bytes.get(to_usize(range.start)..to_usize(range.end)).unwrap_or_default());
         }
         Some(Body::File { file, offset, length: _ }) => {
-            let (start, length) = (slot.len(), place(range.end - range.start));
+            let (start, length) = (slot.len(), to_usize(range.end - range.start));
             slot.resize(start + length, 0);
             // A file that has been truncated gives a datagram shorter than its `Content-Length`: the client discards it.
             let read =

@@ -107,7 +107,7 @@ impl OpenedConnections {
         let Some(opened) = self.all.get_mut(&id) else { return };
         if !opened.is_there {
             if events.intersects(Interest::ERR) {
-                tracing::debug!(connection = id.0, "a client is not to be reached");
+                tracing::debug!(connection = id.0, "client unreachable");
                 self.end(id, false);
                 return machine.handle(now, Input::Broken(id));
             }

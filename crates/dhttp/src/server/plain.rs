@@ -35,7 +35,7 @@ pub(super) struct PlainConnection {
     machine: ServerConnection,
     queue: Queue,
     /// Slot in its client's account.
-    pub(super) seat: ConnectionSlot,
+    pub(super) slot: ConnectionSlot,
     request: Option<(RequestId, RequestHead, Vec<u8>)>,
     /// A request whose response is deferred.
     promised: Option<(RequestId, RequestHead)>,
@@ -95,14 +95,14 @@ impl PlainConnection {
     pub(super) fn new(
         stream: TcpStream,
         client: IpAddr,
-        seat: ConnectionSlot,
+        slot: ConnectionSlot,
         machine: ServerConnection,
         now: Time,
     ) -> Self {
         Self {
             stream,
             client,
-            seat,
+            slot,
             is_watched_for: (true, false),
             machine,
             queue: Queue::default(),
@@ -216,7 +216,7 @@ impl PlainConnection {
                 Output::RequestEnd(_) => self.serve_request(context),
                 Output::RequestAborted(_) => {
                     (self.request, self.promised, self.file) = (None, None, None);
-                    self.seat.release();
+                    self.slot.release();
                 }
                 Output::Send(bytes) => self.queue.push_bytes(bytes),
                 Output::HalfClose => self.end = End::HalfClose,
@@ -242,7 +242,7 @@ impl PlainConnection {
         let response = if body.len() + part.len() > context.body_bytes {
             count(&context.counters.bodies_too_long);
             Response::text(413, "413 Content Too Large")
-        } else if !self.seat.reserve(part.len()) {
+        } else if !self.slot.reserve(part.len()) {
             count(&context.counters.bodies_unbuffered);
             Response::text(503, "503 Service Unavailable: too many bodies wait")
         } else {
@@ -315,7 +315,7 @@ impl PlainConnection {
         response: Response,
         trailers: Fields,
     ) {
-        self.seat.release();
+        self.slot.release();
         let request = Request::of_connection(head, &[]);
         let has_body = !request.is_head() && !response.is_bodiless();
         let bytes = if has_body { response.body.len() } else { 0 };

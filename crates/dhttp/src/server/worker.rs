@@ -45,7 +45,7 @@ pub(super) struct WorkerParts<'a, H> {
     pub(super) inbox: &'a mut Inbox,
     pub(super) handler: &'a mut H,
     pub(super) deferred_requests: &'a mut DeferredRequests,
-    pub(super) way: DatagramContext<'a>,
+    pub(super) context: DatagramContext<'a>,
 }
 
 /// One thread of a server.
@@ -74,7 +74,7 @@ pub(super) struct Worker<H> {
     of_client: BTreeMap<IpAddr, BTreeSet<u64>>,
     clients: Arc<Clients>,
     /// Position from which the search for a connection to evict continues.
-    hand: u64,
+    eviction_cursor: u64,
     next_plain: u64,
     shared: Arc<Shared<H>>,
     version: u64,
@@ -146,7 +146,7 @@ impl<H: Handler> Worker<H> {
             plain: BTreeMap::new(),
             of_client: BTreeMap::new(),
             clients: Arc::clone(&shared.clients),
-            hand: 0,
+            eviction_cursor: 0,
             next_plain: PLAIN,
             shared,
             version: 0,
@@ -182,7 +182,7 @@ impl<H: Handler> Worker<H> {
 
     /// Borrows the parts that handle datagrams, disjointly.
     pub(super) fn parts(&mut self) -> WorkerParts<'_, H> {
-        let way = DatagramContext {
+        let context = DatagramContext {
             machine: &mut self.machine,
             opened: &mut self.opened,
             outbox: &mut self.outbox,
@@ -197,7 +197,7 @@ impl<H: Handler> Worker<H> {
             inbox: &mut self.inbox,
             handler: &mut self.handler,
             deferred_requests: &mut self.deferred_requests,
-            way,
+            context,
         }
     }
 
@@ -322,14 +322,14 @@ impl<H: Handler> Worker<H> {
             match socket::accept(&self.sockets.listener) {
                 Ok((stream, peer)) => {
                     count(&self.counters.accepted);
-                    let Some(seat) = self.slot_for(peer.ip()) else { continue };
+                    let Some(slot) = self.slot_for(peer.ip()) else { continue };
                     let now = self.clock.now();
                     let id = self.next_plain;
                     self.next_plain += 2;
                     if self.poller.add(&stream, id, Interest::IN).is_ok() {
                         let machine = ServerConnection::new(now, self.config.http);
-                        self.of_client.entry(seat.client()).or_default().insert(id);
-                        self.plain.insert(id, PlainConnection::new(stream, peer.ip(), seat, machine, now));
+                        self.of_client.entry(slot.client()).or_default().insert(id);
+                        self.plain.insert(id, PlainConnection::new(stream, peer.ip(), slot, machine, now));
                         self.plain(id, PlainConnection::ready);
                     }
                 }
@@ -351,8 +351,8 @@ impl<H: Handler> Worker<H> {
             count(&self.counters.refused_total);
             return None;
         }
-        if let Some(seat) = self.clients.enter(address) {
-            return Some(seat);
+        if let Some(slot) = self.clients.enter(address) {
+            return Some(slot);
         }
         let idle =
             self.of_client.get(&client_of(address)).and_then(|ids| self.longest_idle(ids.iter().copied()));
@@ -360,18 +360,22 @@ impl<H: Handler> Worker<H> {
             self.drop_plain(id);
             count(&self.counters.evicted);
         }
-        let seat = self.clients.enter(address);
-        if seat.is_none() {
+        let slot = self.clients.enter(address);
+        if slot.is_none() {
             count(&self.counters.refused_client);
         }
-        seat
+        slot
     }
 
     /// Closes the connection that has been idle longest among the next [`MAX_EXAMINED`], which differ on each call.
     fn evict_idle(&mut self) -> bool {
-        let next = self.plain.range(self.hand..).chain(self.plain.range(..self.hand)).map(|(id, _)| *id);
+        let next = self
+            .plain
+            .range(self.eviction_cursor..)
+            .chain(self.plain.range(..self.eviction_cursor))
+            .map(|(id, _)| *id);
         let few: Vec<u64> = next.take(MAX_EXAMINED).collect();
-        self.hand = few.last().map_or(0, |last| last + 1);
+        self.eviction_cursor = few.last().map_or(0, |last| last + 1);
         let Some(id) = self.longest_idle(few.into_iter()) else { return false };
         self.drop_plain(id);
         count(&self.counters.evicted);
@@ -386,7 +390,7 @@ impl<H: Handler> Worker<H> {
 
     fn drop_plain(&mut self, id: u64) {
         let Some(plain) = self.plain.remove(&id) else { return };
-        let client = plain.seat.client();
+        let client = plain.slot.client();
         if let Some(ids) = self.of_client.get_mut(&client) {
             ids.remove(&id);
             if ids.is_empty() {

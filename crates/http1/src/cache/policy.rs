@@ -37,8 +37,8 @@ pub struct Times {
     /// Time at which the request was sent.
     pub requested: Time,
     /// Time at which the header section of the response was received.
-    pub came: Time,
-    /// `came` by the calendar, for comparison with the server's `Date`. The other times are of a clock that is never set.
+    pub received_at: Time,
+    /// `received_at` by the calendar, for comparison with the server's `Date`. The other times are of a clock that is never set.
     pub calendar: Time,
 }
 
@@ -226,7 +226,7 @@ fn control_of(fields: &Fields, targets: &[String]) -> (ResponseControl, bool) {
 
 /// Whether a response may be stored (section 3), apart from its lifetime.
 fn may_be_stored(request: &ParsedRequest<'_>, status: u16, control: &ResponseControl) -> bool {
-    // Parts are not stored (section 3.3 leaves that to us). A 304 is about another stored response, and a 416 is for one range
+    // Parts are not stored (section 3.3 leaves that to caches). A 304 is about another stored response, a 416 for one range
     // alone.
     let is_whole = status >= 200 && !matches!(status, 206 | 304 | 416);
     // `must-understand` comes with a `no-store` for caches that do not know it (section 5.2.2.3).
@@ -282,11 +282,11 @@ fn made(fields: &Fields, times: Times) -> Time {
 
 /// Returns the time of its generation, as far as is known (section 4.2.3).
 fn birth(fields: &Fields, times: Times) -> Time {
-    let Times { requested, came, calendar } = times;
+    let Times { requested, received_at, calendar } = times;
     let apparent = calendar.since(made(fields, times));
-    let corrected = span(received_age(fields).unwrap_or(0)) + came.since(requested);
+    let corrected = span(received_age(fields).unwrap_or(0)) + received_at.since(requested);
     let age = apparent.max(corrected);
-    Time::ZERO + came.since(Time::ZERO).saturating_sub(age)
+    Time::ZERO + received_at.since(Time::ZERO).saturating_sub(age)
 }
 
 /// Returns the received `Age`: the first of several members; `None` if it is not a number (section 5.1).

@@ -4,7 +4,7 @@
 
 use crate::message::{FieldLines, Fields, Method, RequestHead, ResponseHead};
 
-/// Returns the request for the server: with a stored response, our conditions replace the client's.
+/// Returns the request for the server: with a stored response, the cache's conditions replace the client's.
 pub fn for_server(request: &RequestHead, stored: Option<FieldLines<'_>>) -> RequestHead {
     const CONDITIONS: [&str; 4] = ["If-None-Match", "If-Modified-Since", "If-Range", "Range"];
     let RequestHead { method, target, version, fields } = request;
@@ -61,7 +61,7 @@ pub fn freshened(stored: FieldLines<'_>, update: &Fields) -> Fields {
     fields
 }
 
-/// Returns whether a 304 is about the stored response (section 4.3.4): its tag, if it has one, is ours; if it has none,
+/// Returns whether a 304 is about the stored response (section 4.3.4): its tag, if any, is the stored one; without one,
 /// the date.
 pub fn is_about(stored: FieldLines<'_>, update: &Fields) -> bool {
     let opaque = |tag: &'_ [u8]| tag.strip_prefix(b"W/").unwrap_or(tag).to_vec();

@@ -81,10 +81,10 @@ fn thousandths(value: &[u8]) -> Option<u16> {
         _ => return None,
     };
     let mut weight = u16::from(whole.checked_sub(b'0').filter(|digit| *digit <= 1)?) * 1_000;
-    let mut place = 100;
+    let mut scale = 100;
     for digit in digits {
-        weight += u16::from(digit.checked_sub(b'0').filter(|digit| *digit <= 9 && place > 0)?) * place;
-        place /= 10;
+        weight += u16::from(digit.checked_sub(b'0').filter(|digit| *digit <= 9 && scale > 0)?) * scale;
+        scale /= 10;
     }
     (weight <= 1_000).then_some(weight)
 }

@@ -6,7 +6,7 @@
 use std::error::Error;
 use std::fmt;
 
-/// A peer's violation of HTTP/1.x (RFC 9112), or of one of our limits ([`super::Limits`]).
+/// A peer's violation of HTTP/1.x (RFC 9112), or of one of the [`super::Limits`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PeerFault {
     /// A carriage return without a line feed after it.
@@ -58,7 +58,7 @@ pub enum PeerFault {
     /// A message took longer than the reader's timeout.
     TooSlow,
     /// Bytes after the last requested response.
-    Unasked,
+    Unsolicited,
 }
 
 impl PeerFault {
@@ -88,7 +88,7 @@ impl PeerFault {
             | Self::TooManyInterim
             | Self::Switched
             | Self::Truncated
-            | Self::Unasked => 400,
+            | Self::Unsolicited => 400,
         }
     }
 }
@@ -122,7 +122,7 @@ impl fmt::Display for PeerFault {
             Self::Switched => "unsolicited 101 (Switching Protocols)",
             Self::Truncated => "the peer's stream ended inside a message",
             Self::TooSlow => "the peer took longer to send its message than the timeout allows",
-            Self::Unasked => "the peer sent bytes while no request was pending",
+            Self::Unsolicited => "the peer sent bytes while no request was pending",
         })
     }
 }

@@ -277,7 +277,7 @@ pub fn write_decimal(mut number: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(digits.get(digits.len() - used..).unwrap_or_default());
 }
 
-/// Returns the reason phrase (RFC 9110, section 15); empty for a status we never send.
+/// Returns the reason phrase (RFC 9110, section 15); empty for a status that is never sent.
 pub const fn reason(status: u16) -> &'static str {
     match status {
         100 => "Continue",

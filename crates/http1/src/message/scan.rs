@@ -31,7 +31,7 @@ pub(crate) struct Rules {
 pub(crate) enum FirstLine {
     /// A request line, after at most this many empty lines.
     RequestLine { blank_lines: usize },
-    /// A status line. Anything else is refused immediately: a peer that speaks another protocol may be waiting for us to send.
+    /// A status line. Anything else is refused immediately: a peer that speaks another protocol may be waiting for data.
     StatusLine,
     /// A field, or the end immediately: trailers.
     Field,

@@ -1,6 +1,6 @@
 //! The buffer between a state machine and its connection: the size and the time of each write.
 //!
-//! The interactions of `papers/p-http` arise here. A header section flushed apart from its body is a short segment of
+//! The TCP interactions of `papers/p-http` originate here. A header section flushed apart from its body is a short segment of
 //! its own, and a body written in pieces ends in one. Not a socket: each write goes to the driver, which must pass it
 //! to TCP in one call.
 

@@ -26,7 +26,7 @@ pub(super) struct Exchange {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ResponseProgress {
     /// Nothing sent.
-    Awaited,
+    Pending,
     /// Header section sent; this many bytes of the body remain.
     Length(u64),
     /// Header section sent; chunks follow.
@@ -69,13 +69,13 @@ impl Exchange {
             version: head.version,
             persists: persists(head.version, &head.fields),
             request_ended: false,
-            response: ResponseProgress::Awaited,
+            response: ResponseProgress::Pending,
         }
     }
 
     /// Whether any part of a response has been sent.
     pub(super) fn has_begun(&self) -> bool {
-        self.response != ResponseProgress::Awaited
+        self.response != ResponseProgress::Pending
     }
 
     /// Whether the client supports interim responses; an error if the response has begun.
@@ -124,7 +124,7 @@ impl Exchange {
     /// Records part of the body, and returns its coding.
     pub(super) fn part(&mut self, length: usize) -> Result<TransferCoding, Misuse> {
         match &mut self.response {
-            ResponseProgress::Awaited => Err(Misuse::OutOfOrder(self.id)),
+            ResponseProgress::Pending => Err(Misuse::OutOfOrder(self.id)),
             ResponseProgress::Length(left) => {
                 *left = left.checked_sub(length as u64).ok_or(Misuse::TooLong(self.id))?;
                 Ok(TransferCoding::Plain)
@@ -137,7 +137,7 @@ impl Exchange {
     /// Records the end of the body.
     pub(super) fn end(&self) -> Result<TransferCoding, Misuse> {
         match self.response {
-            ResponseProgress::Awaited => Err(Misuse::OutOfOrder(self.id)),
+            ResponseProgress::Pending => Err(Misuse::OutOfOrder(self.id)),
             ResponseProgress::Length(1..) => Err(Misuse::TooShort(self.id)),
             ResponseProgress::Length(0) | ResponseProgress::UntilClose => Ok(TransferCoding::Plain),
             ResponseProgress::Chunked => Ok(TransferCoding::Chunked),

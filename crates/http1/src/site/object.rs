@@ -27,7 +27,7 @@ pub enum Compression {
     /// Once, in every coding available, before any request (`papers/w3c#compression`).
     Beforehand,
     /// For each response, in the client's preferred coding.
-    WhileAsked,
+    OnTheFly,
 }
 
 #[derive(Clone, Debug)]
@@ -52,11 +52,11 @@ impl Object {
         Self { path, content_type: content_type.into(), body, coded, entity_tag: None, compression }
     }
 
-    /// Applies compression if the media type benefits: images are compressed already.
+    /// Compresses the body if the media type benefits: images are compressed already.
     pub(super) fn compressed(self, compression: Compression, codings: &[Coding]) -> Self {
         let compression = if is_text(&self.content_type) { compression } else { Compression::None };
         let coded = match compression {
-            Compression::None | Compression::WhileAsked => Vec::new(),
+            Compression::None | Compression::OnTheFly => Vec::new(),
             Compression::Beforehand => {
                 let all = codings.iter().copied().filter(|coding| *coding != Coding::Identity);
                 let coded = all.map(|coding| (coding, encoded(coding, &self.body).into()));
@@ -83,9 +83,9 @@ impl Object {
                 let found = self.coded.iter().find(|(coding, _)| Some(*coding) == best);
                 found.cloned().unwrap_or(plain)
             }
-            Compression::WhileAsked => {
-                let places = SMALLEST_FIRST.into_iter().enumerate().map(|(place, coding)| (coding, place));
-                let best = accepted.best(places);
+            Compression::OnTheFly => {
+                let ranks = SMALLEST_FIRST.into_iter().enumerate().map(|(rank, coding)| (coding, rank));
+                let best = accepted.best(ranks);
                 let coding = best.unwrap_or(Coding::Identity);
                 let body: Arc<[u8]> = encoded(coding, &self.body).into();
                 if body.len() < self.body.len() { (coding, body) } else { plain }

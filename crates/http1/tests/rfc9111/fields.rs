@@ -49,7 +49,7 @@ fn rfc9213_2_2_a_targeted_field_counts_in_the_place_of_cache_control_and_expires
     let targets = ["CDN-Cache-Control".to_owned()];
     let later = ("Expires", "Sun, 06 Nov 1994 09:49:47 GMT");
     let of = |lines: &[(&str, &str)], targets: &[String]| {
-        let times = Times { requested: at(0), came: at(0), calendar: at(0) };
+        let times = Times { requested: at(0), received_at: at(0), calendar: at(0) };
         let policy = Policy::of(&requested("GET", &[]), &response(200, lines), times, targets)?;
         Some(policy.seconds_left(at(0)))
     };
@@ -143,7 +143,7 @@ fn rfc9111_5_4_pragma_counts_only_in_requests_without_cache_control() {
         assert_eq!(
             policy.verdict(at(0), &requested("GET", &[])),
             Verdict::Fresh,
-            "of an answer it says nothing"
+            "it has no meaning in a response"
         );
         assert_eq!(policy.verdict(at(0), &requested("GET", &[("Pragma", pragma)])), Verdict::Validate);
         let both = [("Pragma", pragma), ("Cache-Control", "max-age=10")];
@@ -165,12 +165,12 @@ fn rfc9111_5_5_warning_is_an_ordinary_field() {
 
 #[test]
 fn rfc9211_2_a_cache_appends_its_status_to_those_of_others() {
-    for (came, wanted) in [
+    for (received_at, wanted) in [
         (&[][..], "cache; hit; ttl=55"),
         (&[("Cache-Status", "origin; fwd=uri-miss")], "origin; fwd=uri-miss, cache; hit; ttl=55"),
         (&[("Cache-Status", "a; hit"), ("cache-status", "b; hit")], "a; hit, b; hit, cache; hit; ttl=55"),
     ] {
-        let lines: Vec<_> = came.iter().copied().chain([DATE, FRESH]).collect();
+        let lines: Vec<_> = received_at.iter().copied().chain([DATE, FRESH]).collect();
         let given = serve_stored(200, &lines, "GET", &[]);
         assert_eq!(given.fields.all("Cache-Status").collect::<Vec<_>>(), [wanted.as_bytes()]);
     }

@@ -58,7 +58,7 @@ fn rfc9111_4_2_2_heuristic_lifetime_is_a_tenth_of_the_age() {
 #[test]
 fn rfc9111_4_2_3_the_age_is_the_oldest_that_is_known() {
     let age = |lines: Lines<'_>, asked_at, came_at| {
-        let times = Times { requested: at(asked_at), came: at(came_at), calendar: at(came_at) };
+        let times = Times { requested: at(asked_at), received_at: at(came_at), calendar: at(came_at) };
         let lines: Vec<_> = [("Cache-Control", "max-age=60")].iter().chain(lines).copied().collect();
         let policy = Policy::of(&requested("GET", &[]), &response(200, &lines), times, &[]).unwrap();
         policy.age(at(came_at + 5)).as_secs_f64()
@@ -107,7 +107,7 @@ fn rfc9111_4_2_2_the_heuristic_is_at_most_a_day_and_none_for_future_dates() {
 #[test]
 fn rfc9111_4_2_3_transit_time_and_clock_difference_count_once() {
     let age = |lines: Lines<'_>, asked_at, came_at, now| {
-        let times = Times { requested: at(asked_at), came: at(came_at), calendar: at(came_at) };
+        let times = Times { requested: at(asked_at), received_at: at(came_at), calendar: at(came_at) };
         let lines: Vec<_> = [crate::FRESH].iter().chain(lines).copied().collect();
         let policy = Policy::of(&requested("GET", &[]), &response(200, &lines), times, &[]).unwrap();
         policy.age(at(now)).as_secs_f64()
@@ -139,7 +139,7 @@ fn rfc9111_4_2_3_steps_of_the_calendar_neither_extend_nor_end_freshness() {
             "Sun, 06 Nov 1994 08:49:37 GMT"
         };
         let lines = [("Date", date), ("Cache-Control", "max-age=60"), ("ETag", "\"t\"")];
-        let times = Times { requested: at(5), came: at(5), calendar };
+        let times = Times { requested: at(5), received_at: at(5), calendar };
         let policy = Policy::of(&requested("GET", &[]), &response(200, &lines), times, &[]).unwrap();
         assert_eq!(policy.seconds_left(at(5)), 60, "{calendar:?}");
         assert!(policy.is_fresh(at(64)) && !policy.is_fresh(at(65)));

@@ -48,7 +48,7 @@ fn retained(request: &ParsedRequest<'_>, status: u16, lines: Lines<'_>) -> Optio
     Policy::of(
         request,
         &response(status, lines),
-        Times { requested: at(0), came: at(0), calendar: at(0) },
+        Times { requested: at(0), received_at: at(0), calendar: at(0) },
         &[],
     )
 }
@@ -69,7 +69,7 @@ fn serve_stored(status: u16, stored: Lines<'_>, method: &str, lines: Lines<'_>) 
     let policy = Policy::of(
         &requested("GET", &[]),
         &head,
-        Times { requested: at(0), came: at(0), calendar: at(0) },
+        Times { requested: at(0), received_at: at(0), calendar: at(0) },
         &[],
     )
     .unwrap();

@@ -68,7 +68,7 @@ fn late() {
                 let record = run(&plan, server.address, protocol, LATE_USERS, threads);
                 let at = |share| record.lateness.value_at_quantile(share) as f64 / 1e3;
                 println!(
-                    "  {:<6} by {threads}: p50 {:>8.1} us, p99 {:>8.1} us, p99.9 {:>8.1} us; {} answers, failures {:?}",
+                    "  {:<6} by {threads}: p50 {:>8.1} us, p99 {:>8.1} us, p99.9 {:>8.1} us; {} responses, failures {:?}",
                     protocol.name(),
                     at(0.5),
                     at(0.99),
@@ -84,7 +84,7 @@ fn late() {
         for (threads, lateness) in (1..).zip(lateness) {
             println!("  {:<6} by {threads}: p99.9 {} us", protocol.name(), spread(lateness));
         }
-        println!("  who only looks at the clock: {} us", spread(floors));
+        println!("  a thread that only reads the clock: {} us", spread(floors));
     }
 }
 
@@ -111,22 +111,20 @@ fn floor(rate: u64, millis: u64) -> f64 {
 
 /// Requests per second of CPU time.
 fn rate() {
-    println!(
-        "rate: thousand answers for a second of processor time, {USERS} connections or users, one thread"
-    );
+    println!("rate: thousand responses per second of CPU time, {USERS} connections or users, one thread");
     if let Some(server) = Server::start(ServerKind::Nginx) {
-        let (mut ours, mut wrks, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut own_rates, mut wrk_rates, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
-            let mine = responses_per_cpu(server.address, Protocol::KeepAlive);
-            ours.push(mine);
-            if let Some(theirs) = wrk::responses_per_cpu(server.address) {
-                wrks.push(theirs);
-                ratios.push(mine / theirs);
+            let own_rate = responses_per_cpu(server.address, Protocol::KeepAlive);
+            own_rates.push(own_rate);
+            if let Some(wrk_rate) = wrk::responses_per_cpu(server.address) {
+                wrk_rates.push(wrk_rate);
+                ratios.push(own_rate / wrk_rate);
             }
         }
-        println!("  http11 {}", spread(ours));
-        if !wrks.is_empty() {
-            println!("  wrk    {}\n  http11 / wrk {}", spread(wrks), spread(ratios));
+        println!("  http11 {}", spread(own_rates));
+        if !wrk_rates.is_empty() {
+            println!("  wrk    {}\n  http11 / wrk {}", spread(wrk_rates), spread(ratios));
         }
     }
     if let Some(server) = Server::start(ServerKind::Ours) {
@@ -215,7 +213,7 @@ fn run(plan: &Plan, server: SocketAddr, protocol: Protocol, users: u32, threads:
         closes_early: false,
         fast_open: false,
         has_early: false,
-        keeps: None,
+        idle_timeout: None,
         threads,
         shard: Shard::WHOLE,
         users,

@@ -98,15 +98,15 @@ fn start(kind: ServerKind) -> io::Result<Server> {
         ServerKind::Nginx => {
             fs::write(directory.join("0.bin"), body())?;
             let path = directory.join("nginx.conf");
-            let (place, workers) = (directory.display(), cpu_ranges().1.len());
+            let (root, workers) = (directory.display(), cpu_ranges().1.len());
             let configuration = format!(
-                "daemon off; worker_processes {workers}; pid {place}/pid; error_log stderr crit;
+                "daemon off; worker_processes {workers}; pid {root}/pid; error_log stderr crit;
 events {{ worker_connections 8192; }}
 http {{
   access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000; open_file_cache max=100;
-  client_body_temp_path {place}/a; proxy_temp_path {place}/b; fastcgi_temp_path {place}/c;
-  uwsgi_temp_path {place}/d; scgi_temp_path {place}/e;
-  server {{ listen {address} backlog=4096 reuseport; root {place}; }}
+  client_body_temp_path {root}/a; proxy_temp_path {root}/b; fastcgi_temp_path {root}/c;
+  uwsgi_temp_path {root}/d; scgi_temp_path {root}/e;
+  server {{ listen {address} backlog=4096 reuseport; root {root}; }}
 }}
 "
             );
@@ -116,10 +116,10 @@ http {{
             command
         }
     };
-    let (askers, servers) = cpu_ranges();
+    let (client_cpus, servers) = cpu_ranges();
     pin_to_cpus(servers);
     let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn();
-    pin_to_cpus(askers);
+    pin_to_cpus(client_cpus);
     let child = child?;
     thread::sleep(Duration::from_millis(500));
     Ok(Server { child, directory, address })

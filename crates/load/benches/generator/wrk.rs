@@ -61,6 +61,6 @@ fn wrk(server: SocketAddr, seconds: u64, connections: u32, script: Option<&str>)
 }
 
 fn time_of_children() -> f64 {
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("children's times are always told");
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).expect("the kernel always reports children's times");
     (usage.user_time() + usage.system_time()).num_microseconds() as f64 / 1e6
 }

@@ -49,7 +49,7 @@ impl fmt::Display for LogError {
                 f.write_str("no line says `#roundtrip-load 1`; give logs that `load --log` wrote")
             }
             Self::Comment(why) => {
-                write!(f, "the line `#roundtrip-load 1` is not whole: {why}; run the load again")
+                write!(f, "the line `#roundtrip-load 1` is damaged: {why}; run the load again")
             }
             Self::Line(number) => write!(
                 f,
@@ -87,7 +87,7 @@ pub fn read(text: &str) -> Result<Log, LogError> {
             second.intended = decoded(encoded, &second.intended).ok_or(bad)?;
             continue;
         };
-        let place = match tag {
+        let section = match tag {
             INTENDED => &mut record.intended,
             EXPERIENCED => &mut record.experienced,
             LATENESS => &mut record.lateness,
@@ -96,7 +96,7 @@ pub fn read(text: &str) -> Result<Log, LogError> {
         // Each tag occurs once.
         let expected = missing.iter().position(|name| *name == tag).ok_or(bad.clone())?;
         missing.swap_remove(expected);
-        *place = decoded(encoded, place).ok_or(bad)?;
+        *section = decoded(encoded, section).ok_or(bad)?;
     }
     match (missing.first(), seconds.next()) {
         (Some(which), _) => Err(LogError::Missing(which)),
@@ -136,7 +136,7 @@ fn begun(comment: Comment) -> Result<Log, LogError> {
     let all =
         channels.values().chain(troubles.values()).chain(statuses.values()).chain([&again, &connections]);
     if all.chain(seconds.iter().flat_map(Counts::all)).any(|count| *count > MAX_COUNT) {
-        return bad("more of something is counted than a run has".to_owned());
+        return bad("a count is above the maximum of a run".to_owned());
     }
     if seconds.iter().any(|second| !(0.0..=1e6).contains(&second.processor)) {
         return bad("the CPU share of a thread is negative or above a million".to_owned());

@@ -1,6 +1,6 @@
 //! Results of one load run, or of several side by side, as one self-contained HTML page.
 //!
-//! Everything computed here is in the table too, except curves: latency by percentile and over time, responses and
+//! The table has the same figures, except curves: latency by percentile and over time, responses and
 //! connections over time, the bottleneck of each second, and responses by channel. Not a live view: that is
 //! [`super::view`].
 
@@ -92,31 +92,31 @@ fn tables(runs: &[NamedRun]) -> String {
         ]
     };
     let figures = Grid { columns, rows: runs.iter().map(row).collect() };
-    let ways: Vec<Channel> = Channel::ALL
+    let used_channels: Vec<Channel> = Channel::ALL
         .into_iter()
-        .filter(|way| runs.iter().any(|run| run.log.record.channels.contains_key(way)))
+        .filter(|channel| runs.iter().any(|run| run.log.record.channels.contains_key(channel)))
         .collect();
-    let heading = |way: &Channel| match way {
+    let heading = |channel: &Channel| match channel {
         Channel::Udp => ["in a", "datagram"],
         Channel::TcpOpened => ["the server's", "connections"],
         Channel::TcpClient => ["the client's", "connections"],
         Channel::Quic => ["", "QUIC"],
         Channel::QuicEarly => ["QUIC,", "0-RTT"],
     };
-    let headings = ways.iter().map(|way| Column::number(heading(way), 2));
+    let headings = used_channels.iter().map(|channel| Column::number(heading(channel), 2));
     let columns = [Column::name(["", "run"])].into_iter().chain(headings).collect();
     let row = |NamedRun { name, log: Log { about: _, record } }: &NamedRun| {
-        let share = |way: &Channel| {
-            let count = record.channels.get(way).copied().unwrap_or(0);
+        let share = |channel: &Channel| {
+            let count = record.channels.get(channel).copied().unwrap_or(0);
             format!("{:.1}%", 100.0 * count as f64 / record.responses().max(1) as f64)
         };
-        [name.clone()].into_iter().chain(ways.iter().map(share)).collect()
+        [name.clone()].into_iter().chain(used_channels.iter().map(share)).collect()
     };
-    let ways = Grid { columns, rows: runs.iter().map(row).collect() };
+    let used_channels = Grid { columns, rows: runs.iter().map(row).collect() };
     format!(
         "<div class=\"scroll\">\n{}</div>\n<h3>Responses by channel</h3>\n<div class=\"scroll\">\n{}</div>\n",
         report::table_of(&figures),
-        report::table_of(&ways)
+        report::table_of(&used_channels)
     )
 }
 
@@ -202,7 +202,7 @@ fn over_time(name: &str, record: &Record, value: impl Fn(&Second) -> Option<f64>
     Series { name: name.to_owned(), points: points.collect() }
 }
 
-/// The seconds, without those at the end in which nothing was due and nothing came: the last begins with the plan's end.
+/// The seconds, without those at the end that have neither requests due nor responses: the last begins with the plan's end.
 pub(super) fn shown(record: &Record) -> &[Second] {
     let is_empty = |second: &Second| second.due + second.answered + second.failed == 0;
     let last = record.seconds.iter().rposition(|second| !is_empty(second)).map_or(0, |last| last + 1);

@@ -153,7 +153,7 @@ pub fn run<'a>(about: &'a RunParameters, record: &Record) -> Run<'a> {
         connections: record.connections,
         most_open: record.seconds.iter().map(|second| second.open).max().unwrap_or(0),
         asked_again: record.again,
-        channels: record.channels.iter().map(|(way, count)| (way.name(), *count)).collect(),
+        channels: record.channels.iter().map(|(channel, count)| (channel.name(), *count)).collect(),
         failures: record.troubles.iter().map(|(trouble, count)| (trouble.name(), *count)).collect(),
         statuses: record.statuses.clone(),
         thresholds: Vec::new(),

@@ -132,8 +132,8 @@ impl TextLayout {
             let height = (value / most * BARS.len() as f64).ceil();
             // From 1 to 8, or blank: without a maximum there is no share.
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            let place = height.clamp(0.0, BARS.len() as f64) as usize;
-            place.checked_sub(1).map_or(' ', |place| BARS[place])
+            let index = height.clamp(0.0, BARS.len() as f64) as usize;
+            index.checked_sub(1).map_or(' ', |index| BARS[index])
         };
         let bars: String = values.iter().map(bar).collect();
         let scale = if most > 0.0 { format!(" to {}", number::significant(most)) } else { String::new() };

@@ -44,7 +44,7 @@ pub(crate) struct StreamRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StreamOutcome {
     /// A response with this status and number of bytes.
-    Answer(u16, u64, Channel),
+    Response(u16, u64, Channel),
     /// The connection ended before a response; whether one had begun.
     Broken(bool),
     /// The server reports that it did not process the request.
@@ -127,10 +127,10 @@ impl ConnectionTask {
                 NextOrder::Order(order) => {
                     let (fetch, site, reporter) = (fetch.clone(), Arc::clone(&site), reporter.clone());
                     tokio::spawn(async move {
-                        let came = timeout(site.timeout, fetch.fetch(site.request(order))).await;
+                        let outcome = timeout(site.timeout, fetch.fetch(site.request(order))).await;
                         reporter.send_report(Report::Finished(
                             order.number,
-                            came.unwrap_or(StreamOutcome::Failed(FailureReason::Timeout)),
+                            outcome.unwrap_or(StreamOutcome::Failed(FailureReason::Timeout)),
                         ));
                     });
                 }
@@ -149,11 +149,16 @@ enum NextOrder {
 }
 
 /// Rejects waiting and later requests with this outcome.
-fn reject(line: u64, mut orders: UnboundedReceiver<StreamRequest>, reporter: &Reporter, came: StreamOutcome) {
+fn reject(
+    line: u64,
+    mut orders: UnboundedReceiver<StreamRequest>,
+    reporter: &Reporter,
+    outcome: StreamOutcome,
+) {
     orders.close();
     reporter.send_report(Report::Over(line));
     while let Ok(order) = orders.try_recv() {
-        reporter.send_report(Report::Finished(order.number, came));
+        reporter.send_report(Report::Finished(order.number, outcome));
     }
 }
 

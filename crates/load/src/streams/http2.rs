@@ -101,7 +101,7 @@ async fn respond(mut sender: SendRequest<Bytes>, request: Request<Bytes>) -> Str
         Ok(response) => {
             let status = response.status().as_u16();
             match length(response.into_body()).await {
-                Ok(length) => StreamOutcome::Answer(status, length, Channel::TcpClient),
+                Ok(length) => StreamOutcome::Response(status, length, Channel::TcpClient),
                 Err(error) => outcome_of(&error, true),
             }
         }

@@ -128,11 +128,11 @@ impl Fetch for Sender {
     async fn fetch(self, request: Request<Bytes>) -> StreamOutcome {
         let Self { mut sender, early } = self;
         let is_early = early.get() == PENDING;
-        let way = if is_early { Channel::QuicEarly } else { Channel::Quic };
+        let channel = if is_early { Channel::QuicEarly } else { Channel::Quic };
         let mut has_begun = false;
         match respond(&mut sender, request, &mut has_begun).await {
             Ok((TOO_EARLY, _)) if is_early => StreamOutcome::Unseen,
-            Ok((status, length)) => StreamOutcome::Answer(status, length, way),
+            Ok((status, length)) => StreamOutcome::Response(status, length, channel),
             Err(_) if is_early && matches!(early.get(), PENDING | REJECTED) => StreamOutcome::Unseen,
             Err(error) => outcome_of(&error, has_begun),
         }

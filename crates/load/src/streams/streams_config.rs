@@ -29,7 +29,7 @@ pub(crate) struct StreamsConfig {
     /// Maximum number of concurrent connections of each user.
     pub(crate) connections: usize,
     /// Idle timeout of connections.
-    pub(crate) keeps: Option<Duration>,
+    pub(crate) idle_timeout: Option<Duration>,
 }
 
 #[derive(Clone, Debug)]
@@ -74,8 +74,8 @@ impl StreamsConfig {
             },
             timeout: std::time::Duration::from_nanos(config.timeout.as_nanos()),
         };
-        let (site, connections, keeps) = (Arc::new(site), config.connections, config.keeps);
-        Ok(Some(Self { site, carrier, connections, keeps }))
+        let (site, connections, idle_timeout) = (Arc::new(site), config.connections, config.idle_timeout);
+        Ok(Some(Self { site, carrier, connections, idle_timeout }))
     }
 
     /// The first request of the job.
@@ -96,7 +96,7 @@ impl StreamsConfig {
                     address: *address,
                     name: name.clone(),
                     config: http3::config(tls.clone(), *has_early),
-                    patient: http3::config(tls, false),
+                    without_early_data: http3::config(tls, false),
                     endpoint: None,
                 }))
             }
@@ -120,7 +120,7 @@ pub(crate) struct Quic {
     pub(crate) name: String,
     pub(crate) config: quinn::ClientConfig,
     /// The same without early data: for requests whose early data was rejected.
-    patient: quinn::ClientConfig,
+    without_early_data: quinn::ClientConfig,
     endpoint: Option<Endpoint>,
 }
 
@@ -137,7 +137,7 @@ impl UserStreamsConfig {
             Self::Http3(quic) => {
                 let _inside = runtime.enter();
                 let endpoint = quic.endpoint();
-                let config = if may_early { quic.config.clone() } else { quic.patient.clone() };
+                let config = if may_early { quic.config.clone() } else { quic.without_early_data.clone() };
                 let (address, name) = (quic.address, quic.name.clone());
                 runtime.spawn(task.serve(async move {
                     let endpoint = endpoint.map_err(|_| FailureReason::Exhausted)?;

@@ -30,9 +30,9 @@ fn ends(protocol: Protocol) {
     let served = hostile_datagrams::serve(|_, _, _| Ok(()), hostile_streams::silent);
     let trust = (protocol == Protocol::Http3).then_some(Trust::Unverified);
     let (plan, stop) = (plan_for(100.0, Duration::from_secs(60)), Stop::default());
-    let patient = Config { timeout: Duration::from_secs(30), users: 3, ..config(protocol) };
+    let long_timeout = Config { timeout: Duration::from_secs(30), users: 3, ..config(protocol) };
     let clock = dhttp::clock::Clock::start();
-    let record = run_until(&plan, &target(served, trust), &patient, &stop, &mut |progress| {
+    let record = run_until(&plan, &target(served, trust), &long_timeout, &stop, &mut |progress| {
         // On a busy host the first second may be reported late.
         if progress.seconds.iter().any(|second| second.due > 0) {
             stop.stop();

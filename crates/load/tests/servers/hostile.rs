@@ -24,18 +24,18 @@ const REQUEST_TIMEOUT: Duration = Duration::from_millis(300);
 const GRACE: Duration = Duration::from_millis(2_500);
 
 /// Runs against this address, and checks that every request is recorded in time.
-fn account(what: &str, protocol: Protocol, address: SocketAddr, trust: Option<Trust>) -> Record {
+fn account(case: &str, protocol: Protocol, address: SocketAddr, trust: Option<Trust>) -> Record {
     let plan = plan_for(REQUESTS as f64 * 1e9 / LASTS.as_nanos() as f64, LASTS);
     let hasty = Config { timeout: REQUEST_TIMEOUT, users: 3, ..config(protocol) };
     let clock = dhttp::clock::Clock::start();
     let record = run(&plan, &target(address, trust), &hasty);
     let took = clock.now().since(wire::Time::ZERO);
-    let what = format!("{what} by {}", protocol.name());
-    assert_eq!(record.responses() + record.failures(), REQUESTS, "{what}: {record:?}");
+    let case = format!("{case} by {}", protocol.name());
+    assert_eq!(record.responses() + record.failures(), REQUESTS, "{case}: {record:?}");
     let due = record.seconds.iter().map(|second| second.due).sum::<u64>();
     let over = record.seconds.iter().map(|second| second.answered + second.failed).sum::<u64>();
-    assert_eq!((due, over), (REQUESTS, REQUESTS), "{what}: {record:?}");
-    assert!(took < LASTS + REQUEST_TIMEOUT + GRACE, "{what} took {took}: {record:?}");
+    assert_eq!((due, over), (REQUESTS, REQUESTS), "{case}: {record:?}");
+    assert!(took < LASTS + REQUEST_TIMEOUT + GRACE, "{case} took {took}: {record:?}");
     record
 }
 
@@ -43,16 +43,16 @@ fn account(what: &str, protocol: Protocol, address: SocketAddr, trust: Option<Tr
 fn run_concurrently<T: Sync>(cases: &[(&'static str, T)], run: impl Fn(&'static str, &T) + Sync) {
     let run = &run;
     thread::scope(|scope| {
-        for (what, does) in cases {
-            scope.spawn(move || run(what, does));
+        for (case, does) in cases {
+            scope.spawn(move || run(case, does));
         }
     });
 }
 
 fn of_streams(protocol: Protocol) {
-    run_concurrently(hostile_streams::ALL, |what, does: &ConnectionHandler| {
+    run_concurrently(hostile_streams::ALL, |case, does: &ConnectionHandler| {
         let served = hostile_streams::serve(*does);
-        account(what, protocol, served, None);
+        account(case, protocol, served, None);
     });
 }
 
@@ -91,32 +91,32 @@ fn every_request_is_recorded_over_http2() {
 
 #[test]
 fn every_request_is_recorded_over_http2_with_tls() {
-    run_concurrently(hostile_streams::ALL, |what, does: &ConnectionHandler| {
+    run_concurrently(hostile_streams::ALL, |case, does: &ConnectionHandler| {
         let served = hostile_streams::serve(*does);
-        account(what, Protocol::Http2, served, Some(Trust::Unverified));
+        account(case, Protocol::Http2, served, Some(Trust::Unverified));
     });
 }
 
 #[test]
 fn every_request_is_recorded_over_http3() {
-    run_concurrently(hostile_datagrams::ALL, |what, doing: &DatagramHandler| {
+    run_concurrently(hostile_datagrams::ALL, |case, doing: &DatagramHandler| {
         let served = hostile_datagrams::serve(*doing, hostile_streams::silent);
-        account(what, Protocol::Http3, served, Some(Trust::Unverified));
+        account(case, Protocol::Http3, served, Some(Trust::Unverified));
     });
 }
 
 #[test]
 fn every_request_is_recorded_over_dhttp() {
-    run_concurrently(hostile_datagrams::ALL, |what, doing: &DatagramHandler| {
+    run_concurrently(hostile_datagrams::ALL, |case, doing: &DatagramHandler| {
         let served = hostile_datagrams::serve(*doing, hostile_streams::silent);
-        account(what, Protocol::Dhttp, served, None);
+        account(case, Protocol::Dhttp, served, None);
     });
 }
 
 #[test]
 fn every_request_is_recorded_when_dhttp_falls_back_to_plain_http() {
-    run_concurrently(hostile_streams::ALL, |what, does: &ConnectionHandler| {
+    run_concurrently(hostile_streams::ALL, |case, does: &ConnectionHandler| {
         let served = hostile_datagrams::serve(hostile_datagrams::refers, *does);
-        account(what, Protocol::Dhttp, served, None);
+        account(case, Protocol::Dhttp, served, None);
     });
 }

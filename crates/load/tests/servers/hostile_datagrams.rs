@@ -23,7 +23,9 @@ pub(crate) const ALL: &[(&str, DatagramHandler)] = &[
     ("what was asked, sent back", |port, from, requested| sends(port, from, requested)),
     ("random bytes", |port, from, _| sends(port, from, &random(900))),
     ("random bytes after the id", |port, from, requested| responses(port, from, requested, &random(900))),
-    ("a cut head", |port, from, requested| responses(port, from, requested, b"HTTP/1.1 200 OK\r\nContent-L")),
+    ("a truncated header section", |port, from, requested| {
+        responses(port, from, requested, b"HTTP/1.1 200 OK\r\nContent-L")
+    }),
     ("a cut body", |port, from, requested| {
         responses(port, from, requested, b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nab")
     }),
@@ -72,13 +74,13 @@ pub(crate) const ALL: &[(&str, DatagramHandler)] = &[
             b"HTTP/1.1 206 Part\r\nContent-Range: bytes 0-1/99999999999\r\nContent-Length: 2\r\n\r\nab",
         )
     }),
-    ("versions of QUIC that nobody speaks", versions),
-    ("connections that say nothing", |_, from, requested| opens(from, requested, b"", Elapsed::from_secs(2))),
+    ("unknown versions of QUIC", versions),
+    ("silent connections", |_, from, requested| opens(from, requested, b"", Elapsed::from_secs(2))),
     ("connections that close", |_, from, requested| opens(from, requested, b"", Elapsed::ZERO)),
     ("connections with random bytes", |_, from, requested| {
         opens(from, requested, &random(900), Elapsed::ZERO)
     }),
-    ("connections with a field without an end", |_, from, requested| {
+    ("connections with an endless field", |_, from, requested| {
         opens(
             from,
             requested,
@@ -86,7 +88,7 @@ pub(crate) const ALL: &[(&str, DatagramHandler)] = &[
             Elapsed::from_secs(2),
         )
     }),
-    ("connections with a body that waits", |_, from, requested| {
+    ("connections with an incomplete body", |_, from, requested| {
         let response = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nabc";
         opens(from, requested, &[part(requested, 8), &response[..]].concat(), Elapsed::from_secs(2))
     }),
@@ -144,13 +146,14 @@ fn versions(port: &UdpSocket, to: SocketAddr, requested: &[u8]) -> io::Result<()
     let connection_id = |from: usize| {
         requested.get(from..)?.split_first().and_then(|(length, id)| id.get(..usize::from(*length)))
     };
-    let Some((theirs, ours)) =
-        connection_id(5).and_then(|theirs| Some((theirs, connection_id(6 + theirs.len())?)))
+    let Some((source_id, destination_id)) =
+        connection_id(5).and_then(|source_id| Some((source_id, connection_id(6 + source_id.len())?)))
     else {
         return Ok(());
     };
-    let lengths = [ours.len(), theirs.len()].map(|length| [u8::try_from(length).unwrap_or(0)]);
-    let packet = [&[0x80, 0, 0, 0, 0], &lengths[0][..], ours, &lengths[1], theirs, b"\x1a\x2a\x3a\x4a"];
+    let lengths = [destination_id.len(), source_id.len()].map(|length| [u8::try_from(length).unwrap_or(0)]);
+    let packet =
+        [&[0x80, 0, 0, 0, 0], &lengths[0][..], destination_id, &lengths[1], source_id, b"\x1a\x2a\x3a\x4a"];
     sends(port, to, &packet.concat())
 }
 

@@ -21,9 +21,11 @@ pub(crate) const ALL: &[(&str, ConnectionHandler)] = &[
     ("a stream that nobody reads", unread),
     ("random bytes", random),
     ("another protocol", |stream| send_and_close(stream, b"220 mail.example ESMTP\r\n")),
-    ("a cut head", |stream| send_and_close(stream, b"HTTP/1.1 200 OK\r\nContent-Le")),
-    ("a cut body", |stream| send_and_close(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nabc")),
-    ("a body that waits", |stream| holds(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nabc")),
+    ("a truncated header section", |stream| send_and_close(stream, b"HTTP/1.1 200 OK\r\nContent-Le")),
+    ("a truncated body", |stream| {
+        send_and_close(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nabc")
+    }),
+    ("an incomplete body", |stream| holds(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nabc")),
     ("a negative length", |stream| holds(stream, b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n")),
     ("two lengths", |stream| {
         holds(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab")
@@ -46,7 +48,7 @@ pub(crate) const ALL: &[(&str, ConnectionHandler)] = &[
     ("chunks without an end", |stream| {
         endless(stream, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"5\r\nabcde\r\n")
     }),
-    ("an encoding that nobody knows", |stream| {
+    ("an unknown transfer coding", |stream| {
         holds(stream, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: odd\r\n\r\nab")
     }),
     ("a field without an end", |stream| {
@@ -55,27 +57,25 @@ pub(crate) const ALL: &[(&str, ConnectionHandler)] = &[
     ("fields without an end", |stream| {
         endless(stream, b"HTTP/1.1 200 OK\r\n", b"X: xxxxxxxxxxxxxxxxxxxxxx\r\n")
     }),
-    ("a body without an end", |stream| endless(stream, b"HTTP/1.0 200 OK\r\n\r\n", &[b'x'; 65_536])),
-    ("announcements without an end", |stream| endless(stream, b"", b"HTTP/1.1 100 Continue\r\n\r\n")),
-    ("answers that nobody asked for", |stream| {
-        endless(stream, b"", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
-    }),
-    ("another protocol from now on", |stream| {
+    ("an endless body", |stream| endless(stream, b"HTTP/1.0 200 OK\r\n\r\n", &[b'x'; 65_536])),
+    ("endless interim responses", |stream| endless(stream, b"", b"HTTP/1.1 100 Continue\r\n\r\n")),
+    ("unsolicited responses", |stream| endless(stream, b"", b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")),
+    ("an upgrade to another protocol", |stream| {
         holds(stream, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: odd\r\n\r\nodd")
     }),
     ("a byte now and then", slow),
-    ("settings of HTTP/2 and no more", |stream| holds(stream, SETTINGS)),
-    ("settings of HTTP/2 and a farewell", |stream| send_and_close(stream, &[SETTINGS, GOAWAY].concat())),
-    ("pings without an end", |stream| endless(stream, SETTINGS, b"\0\0\x08\x06\0\0\0\0\0abcdefgh")),
+    ("HTTP/2 SETTINGS alone", |stream| holds(stream, SETTINGS)),
+    ("HTTP/2 SETTINGS and GOAWAY", |stream| send_and_close(stream, &[SETTINGS, GOAWAY].concat())),
+    ("endless pings", |stream| endless(stream, SETTINGS, b"\0\0\x08\x06\0\0\0\0\0abcdefgh")),
     ("settings without an end", |stream| endless(stream, SETTINGS, SETTINGS)),
     ("a frame larger than agreed", |stream| endless(stream, SETTINGS, b"\xff\xff\xff\0\0\0\0\0\x01")),
     ("no windows", |stream| {
         holds(stream, b"\0\0\x06\x04\0\0\0\0\0\0\x04\0\0\0\0\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\0")
     }),
-    ("data of streams that there are not", |stream| endless(stream, SETTINGS, b"\0\0\x01\0\0\0\0\x01\x01x")),
-    ("a cut record of TLS", |stream| send_and_close(stream, b"\x16\x03\x03\x40\0\x02\0\0")),
+    ("data on unopened streams", |stream| endless(stream, SETTINGS, b"\0\0\x01\0\0\0\0\x01\x01x")),
+    ("a truncated TLS record", |stream| send_and_close(stream, b"\x16\x03\x03\x40\0\x02\0\0")),
     ("a record of TLS that waits", |stream| holds(stream, b"\x16\x03\x03\x40\0\x02\0\0")),
-    ("an alert of TLS", |stream| send_and_close(stream, b"\x15\x03\x03\0\x02\x02\x28")),
+    ("a TLS alert", |stream| send_and_close(stream, b"\x15\x03\x03\0\x02\x02\x28")),
 ];
 
 const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";

@@ -175,7 +175,7 @@ fn returning_users_resume_sessions() {
     let plan = plan(30.0);
     let (tls, trust) = certified(b"h2");
     let served = serve(&plan, Behaviour::Responds, Some(tls));
-    let brief = Config { keeps: Some(Duration::ZERO), ..config(Protocol::Http2) };
+    let brief = Config { idle_timeout: Some(Duration::ZERO), ..config(Protocol::Http2) };
     let record = run(&plan, &target(served.address, Some(trust)), &brief);
     assert_eq!((record.responses(), record.failures()), (30, 0));
     let resumed = served.resumed.load(Ordering::Relaxed) as u64;

@@ -118,7 +118,7 @@ fn returning_users_send_early_data_if_configured() {
     let served = serve(&plan, Behaviour::Responds, b"h3");
     let target = target(served.address, Some(served.trust.clone()));
     for has_early in [false, true] {
-        let brief = Config { keeps: Some(Duration::ZERO), has_early, ..config(Protocol::Http3) };
+        let brief = Config { idle_timeout: Some(Duration::ZERO), has_early, ..config(Protocol::Http3) };
         let record = run(&plan, &target, &brief);
         assert_eq!((record.responses(), record.failures()), (30, 0), "{record:?}");
         let early = record.channels.get(&Channel::QuicEarly).copied().unwrap_or(0);
@@ -135,7 +135,7 @@ fn requests_rejected_as_early_data_are_retried() {
     let plan = plan(30.0);
     let served = serve(&plan, Behaviour::Responds, b"h3");
     let target = target(served.address, Some(served.trust.clone()));
-    let brief = Config { keeps: Some(Duration::ZERO), has_early: true, ..config(Protocol::Http3) };
+    let brief = Config { idle_timeout: Some(Duration::ZERO), has_early: true, ..config(Protocol::Http3) };
     let is_over = AtomicBool::new(false);
     let record = std::thread::scope(|scope| {
         scope.spawn(|| {

@@ -44,7 +44,7 @@ pub(crate) fn config(protocol: Protocol) -> Config {
         closes_early: false,
         fast_open: false,
         has_early: false,
-        keeps: None,
+        idle_timeout: None,
         threads: 1,
         users: 2,
         timeout: Duration::from_secs(5),

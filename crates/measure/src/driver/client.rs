@@ -44,7 +44,7 @@ pub struct FetchedPage {
 
 impl FetchedPage {
     pub(super) fn note(&mut self, report: Report) {
-        match &report.what {
+        match &report.event {
             PageEvent::RequestSent { object: _, connection: _ }
             | PageEvent::HeadReceived { object: _, status: _ } => {}
             PageEvent::ObjectFound { object: _, path: _ }

@@ -69,11 +69,11 @@ impl Base {
     }
 }
 
-/// The URL path of a file whose path below a site's root is `place`, such as `images/a b.gif`. It is the
+/// The URL path of a file whose path below a site's root is `file`, such as `images/a b.gif`. It is the
 /// result of resolving a properly encoded reference to the file.
-pub fn path_of(place: &str) -> String {
+pub fn path_of(file: &str) -> String {
     let mut path = vec![b'/'];
-    for byte in place.bytes() {
+    for byte in file.bytes() {
         // Delimiters of a path, and the beginning of a percent-encoding, are part of the name here.
         if b"?#%".contains(&byte) {
             path.extend_from_slice(format!("%{byte:02X}").as_bytes());
@@ -88,7 +88,7 @@ pub fn path_of(place: &str) -> String {
 /// if it is not UTF-8.
 pub fn site_path(path: &str) -> Option<String> {
     let (path, _) = split_query(path.as_bytes());
-    let mut place = Vec::new();
+    let mut file = Vec::new();
     let mut rest = path.strip_prefix(b"/").unwrap_or(path);
     while let [byte, after @ ..] = rest {
         let digits = after
@@ -96,10 +96,10 @@ pub fn site_path(path: &str) -> Option<String> {
             .filter(|digits| *byte == b'%' && digits.iter().all(u8::is_ascii_hexdigit));
         let escaped =
             digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
-        place.push(escaped.unwrap_or(*byte));
+        file.push(escaped.unwrap_or(*byte));
         rest = if escaped.is_some() { after.get(2..).unwrap_or_default() } else { after };
     }
-    String::from_utf8(place).ok()
+    String::from_utf8(file).ok()
 }
 
 /// Target of a reference.
@@ -239,14 +239,14 @@ mod tests {
 
     #[test]
     fn paths_of_files_round_trip() {
-        for (place, path) in [
+        for (file, path) in [
             ("index.html", "/index.html"),
             ("images/a b.gif", "/images/a%20b.gif"),
             ("50%?.gif", "/50%25%3F.gif"),
             ("\u{e9}", "/%C3%A9"),
         ] {
-            assert_eq!(path_of(place), path);
-            assert_eq!(site_path(path).as_deref(), Some(place));
+            assert_eq!(path_of(file), path);
+            assert_eq!(site_path(path).as_deref(), Some(file));
         }
         assert_eq!(site_path("/a.css?v=3").as_deref(), Some("a.css"));
         assert_eq!(site_path("/%+1%zz%4").as_deref(), Some("%+1%zz%4"));

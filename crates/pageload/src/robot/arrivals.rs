@@ -37,7 +37,7 @@ impl Robot {
         }
     }
 
-    /// Handles a complete response: the object, a part of it, or something else.
+    /// Handles a complete response: the object, a part of it, or a failure.
     fn complete(&mut self, now: Time, object: usize, status: u16, body: Bytes) {
         let outcome = self.parts.complete(object, status, body);
         let failure = match &outcome {
@@ -64,7 +64,7 @@ impl Robot {
         let planned = &self.plan.objects[object];
         self.requests[object] = self.plan.later_request(planned, &self.parts.portion(object));
         self.tries[object] = self.plan.tries.get();
-        self.rests.push_back(object);
+        self.postponed.push_back(object);
     }
 
     /// Reason why a complete response is not the requested object.

@@ -215,7 +215,7 @@ impl Connection {
     ) -> Result<(), PeerFault> {
         loop {
             let Some(exchange) = self.outstanding.front_mut().filter(|_| self.phase == Phase::Open) else {
-                return if input.is_empty() { Ok(()) } else { Err(PeerFault::Unasked) };
+                return if input.is_empty() { Ok(()) } else { Err(PeerFault::Unsolicited) };
             };
             exchange.answered |= !input.is_empty();
             match self.reader.read(&mut input, &exchange.method)? {

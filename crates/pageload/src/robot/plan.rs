@@ -114,7 +114,7 @@ pub enum Shape {
     },
     /// HTTP/1.1: one connection, and requests that do not wait for responses (RFC 9112, section 9.3.2).
     Http11Pipelined(Pipelining),
-    /// HTTP/1.1, carried by DHTTP: what this robot considers a connection is one exchange
+    /// HTTP/1.1, carried by DHTTP: each connection of the robot is one exchange
     /// ([`crate::page_loader`]), and none waits for another.
     Dhttp,
 }

@@ -16,7 +16,7 @@ pub struct Report {
     /// Time of the input that caused it.
     pub at: Time,
     /// The event.
-    pub what: PageEvent,
+    pub event: PageEvent,
 }
 
 /// An event of a page. Objects are numbered as in the plan.

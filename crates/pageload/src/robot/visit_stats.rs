@@ -31,7 +31,7 @@ impl VisitStats {
         let mut answered: BTreeMap<usize, bool> = BTreeMap::new();
         let mut known: BTreeMap<usize, Time> = BTreeMap::new();
         for report in reports {
-            match report.what {
+            match report.event {
                 PageEvent::RequestSent { object, connection: _ } => {
                     asked_again += u64::from(answered.insert(object, false) == Some(false));
                 }
@@ -76,7 +76,7 @@ mod tests {
             whats
                 .iter()
                 .enumerate()
-                .map(|(index, what)| Report { at: at(index), what: what.clone() })
+                .map(|(index, event)| Report { at: at(index), event: event.clone() })
                 .collect()
         };
         let mut whats = whats.to_vec();

@@ -40,26 +40,26 @@ const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello";
 /// Outcome of a page.
 #[derive(Debug, PartialEq, Eq)]
 struct Outcome {
-    whats: Vec<PageEvent>,
+    events: Vec<PageEvent>,
     connections: u32,
     ended: Time,
 }
 
 impl Outcome {
     fn completed(&self) -> Vec<usize> {
-        let object = |what: &PageEvent| match what {
+        let object = |event: &PageEvent| match event {
             PageEvent::ObjectComplete { object, .. } => Some(*object),
             _ => None,
         };
-        self.whats.iter().filter_map(object).collect()
+        self.events.iter().filter_map(object).collect()
     }
 
     fn failures(&self) -> Vec<(usize, Failure)> {
-        let failure = |what: &PageEvent| match what {
+        let failure = |event: &PageEvent| match event {
             PageEvent::ObjectFailed { object, failure } => Some((*object, *failure)),
             _ => None,
         };
-        self.whats.iter().filter_map(failure).collect()
+        self.events.iter().filter_map(failure).collect()
     }
 }
 
@@ -73,7 +73,7 @@ fn fetch(plan: Plan, behaviours: &[Behaviour], cut: usize) -> Outcome {
     let mut now = Time::ZERO;
     let objects = plan.objects.len();
     let mut robot = Robot::new(now, plan).unwrap();
-    let mut outcome = Outcome { whats: Vec::new(), connections: 0, ended: now };
+    let mut outcome = Outcome { events: Vec::new(), connections: 0, ended: now };
     let mut behaving: BTreeMap<ConnectionId, (Behaviour, Vec<u8>)> = BTreeMap::new();
     let mut inputs: VecDeque<(ConnectionId, Event)> = VecDeque::new();
     loop {
@@ -98,9 +98,9 @@ fn fetch(plan: Plan, behaviours: &[Behaviour], cut: usize) -> Outcome {
                 assert!(behaving.remove(&id).is_some());
                 inputs.retain(|(other, _)| *other != id);
             }
-            Output::Report(Report { at, what }) => {
+            Output::Report(Report { at, event }) => {
                 assert_eq!(at, now);
-                outcome.whats.push(what);
+                outcome.events.push(event);
             }
             Output::Timeout(wake) => {
                 outcome.ended = now;
@@ -116,7 +116,7 @@ fn fetch(plan: Plan, behaviours: &[Behaviour], cut: usize) -> Outcome {
     }
     assert!(robot.is_done());
     let resolved = outcome.completed().len() + outcome.failures().len();
-    assert_eq!(resolved, objects, "each object is told of once: {:?}", outcome.whats);
+    assert_eq!(resolved, objects, "each object is told of once: {:?}", outcome.events);
     outcome
 }
 
@@ -146,7 +146,7 @@ impl Behaviour {
         }
         if self.responses.is_empty() && self.then != AfterResponses::Silence {
             events.push((id, Event::End(self.then)));
-            // It happens once.
+            // Only once.
             self.then = AfterResponses::Silence;
         }
         events
@@ -174,11 +174,13 @@ fn closed_keep_alive_connection_is_reopened() {
 #[test]
 fn request_without_a_response_is_retried_a_limited_number_of_times() {
     for then in [AfterResponses::Close, AfterResponses::Break(Break::Reset)] {
-        let deaf = sends(&[""], then);
-        let once =
-            at_every_cut(&page(Shape::Http11), &[deaf.clone(), sends(&[OK, OK], AfterResponses::Silence)]);
+        let unresponsive = sends(&[""], then);
+        let once = at_every_cut(
+            &page(Shape::Http11),
+            &[unresponsive.clone(), sends(&[OK, OK], AfterResponses::Silence)],
+        );
         assert_eq!((once.completed(), once.connections), (vec![0, 1], 2));
-        let always = at_every_cut(&page(Shape::Http11), &[deaf]);
+        let always = at_every_cut(&page(Shape::Http11), &[unresponsive]);
         let failure = match then {
             AfterResponses::Break(why) => Failure::Broken(why),
             AfterResponses::Close | AfterResponses::Silence => Failure::Unanswered,
@@ -331,12 +333,12 @@ fn limits_end_endless_headers_bodies_and_interim_responses() {
         );
         assert_eq!(outcome.failures(), [(0, Failure::Fault(fault))]);
     }
-    let patient = format!("{}{OK}", "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(2));
-    let outcome = at_every_cut(&plan, &[sends(&[&patient, &patient], AfterResponses::Silence)]);
+    let interim_twice = format!("{}{OK}", "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(2));
+    let outcome = at_every_cut(&plan, &[sends(&[&interim_twice, &interim_twice], AfterResponses::Silence)]);
     assert_eq!(
         (outcome.completed(), outcome.connections),
         (vec![0, 1], 1),
-        "each answer has its own allowance"
+        "each response has its own allowance"
     );
 }
 
@@ -350,8 +352,8 @@ fn wrong_content_length_is_detected() {
     );
     let size = Failure::Size { expected: Bytes::new(5), received: Bytes::new(4) };
     assert_eq!(outcome.failures(), [(0, size)]);
-    let fault = PageEvent::Fault { connection: ConnectionId(0), fault: PeerFault::Unasked };
-    assert!(outcome.whats.contains(&fault), "{:?}", outcome.whats);
+    let fault = PageEvent::Fault { connection: ConnectionId(0), fault: PeerFault::Unsolicited };
+    assert!(outcome.events.contains(&fault), "{:?}", outcome.events);
     assert_eq!(outcome.completed(), [1]);
 }
 

@@ -49,7 +49,7 @@ impl FetchedPage {
     }
 
     pub(crate) fn completed(&self) -> Vec<usize> {
-        let object = |report: &Report| match report.what {
+        let object = |report: &Report| match report.event {
             PageEvent::ObjectComplete { object, .. } => Some(object),
             _ => None,
         };
@@ -57,7 +57,7 @@ impl FetchedPage {
     }
 
     pub(crate) fn failures(&self) -> Vec<(usize, Failure)> {
-        let failure = |report: &Report| match report.what {
+        let failure = |report: &Report| match report.event {
             PageEvent::ObjectFailed { object, failure } => Some((object, failure)),
             _ => None,
         };
@@ -108,7 +108,7 @@ impl Listener {
                 fetched.ended = now;
                 return fetched;
             }
-            let next = wakes.into_iter().min().expect("everybody waits and nobody knows for how long");
+            let next = wakes.into_iter().min().expect("some state machine has a timeout");
             assert!(next > now, "a timeout that is over");
             now = next;
         }
@@ -258,7 +258,7 @@ impl Peer {
                     self.reset_if_closed();
                 }
                 server::Output::Abort => self.down.push_back(DownstreamItem::Reset),
-                server::Output::Fault(fault) => panic!("the server refused our robot: {fault}"),
+                server::Output::Fault(fault) => panic!("the server refused the robot: {fault}"),
                 server::Output::Timeout(wake) => {
                     wakes.extend(wake);
                     return moved;

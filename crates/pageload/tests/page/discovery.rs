@@ -39,7 +39,7 @@ fn found(fetched: &FetchedPage) -> Vec<&str> {
 }
 
 fn path_found(report: &Report) -> Option<&str> {
-    match &report.what {
+    match &report.event {
         PageEvent::ObjectFound { object: _, path } => Some(path),
         _ => None,
     }
@@ -62,17 +62,17 @@ fn page_is_fetched_by_its_url_alone() {
 
 #[test]
 fn object_is_requested_while_its_document_arrives() {
-    for compression in [Compression::None, Compression::Beforehand, Compression::WhileAsked] {
+    for compression in [Compression::None, Compression::Beforehand, Compression::OnTheFly] {
         let mut listener = listener(&filled(HTML), 32);
         listener.site = listener.site.with_compression(compression, &Coding::ALL);
         let plan =
             Plan { accepted: vec![Coding::Deflate], ..plan(Shape::Http11Pipelined(Pipelining::default())) };
         let fetched = listener.fetch(plan);
         let at = |wanted: fn(&PageEvent) -> bool| {
-            fetched.reports.iter().position(|report| wanted(&report.what)).unwrap()
+            fetched.reports.iter().position(|report| wanted(&report.event)).unwrap()
         };
-        let sent = at(|what| matches!(what, PageEvent::RequestSent { object: 1, .. }));
-        let complete = at(|what| matches!(what, PageEvent::ObjectComplete { object: 0, .. }));
+        let sent = at(|event| matches!(event, PageEvent::RequestSent { object: 1, .. }));
+        let complete = at(|event| matches!(event, PageEvent::ObjectComplete { object: 0, .. }));
         assert!(sent < complete, "{compression:?}");
         assert_eq!(fetched.completed().len(), 4);
     }
@@ -81,7 +81,7 @@ fn object_is_requested_while_its_document_arrives() {
 #[test]
 fn document_is_decoded_in_every_accepted_coding() {
     for coding in Coding::ALL {
-        for compression in [Compression::Beforehand, Compression::WhileAsked] {
+        for compression in [Compression::Beforehand, Compression::OnTheFly] {
             let mut listener = listener(&filled(HTML), 100);
             listener.site = listener.site.with_compression(compression, &Coding::ALL);
             let fetched = listener.fetch(Plan { accepted: vec![coding], ..plan(Shape::Http11) });
@@ -113,7 +113,7 @@ fn undecodable_document_fails_but_earlier_references_are_fetched() {
         let reported = reported([head.as_bytes(), &body[..length]].concat());
         let failure = Failure::Content(fault);
         assert!(reported.contains(&PageEvent::ObjectFailed { object: 0, failure }), "{coding}: {reported:?}");
-        let found = reported.iter().filter(|what| matches!(what, PageEvent::ObjectFound { .. })).count();
+        let found = reported.iter().filter(|event| matches!(event, PageEvent::ObjectFound { .. })).count();
         assert_eq!(found, if coding == "gzip" { 3 } else { 0 });
     }
 }
@@ -127,7 +127,7 @@ fn decompression_bomb_fails_but_earlier_references_are_fetched() {
         let reported = reported([head.as_bytes(), &body].concat());
         let failure = Failure::Content(DecodeFault::TooDense);
         assert!(reported.contains(&PageEvent::ObjectFailed { object: 0, failure }), "{name}: {reported:?}");
-        let found = reported.iter().filter(|what| matches!(what, PageEvent::ObjectFound { .. })).count();
+        let found = reported.iter().filter(|event| matches!(event, PageEvent::ObjectFound { .. })).count();
         assert_eq!(found, 3, "{name}");
     }
 }
@@ -141,7 +141,7 @@ fn reported(response: Vec<u8>) -> Vec<PageEvent> {
     inputs.push(Input::Connected(ConnectionId(0)));
     loop {
         match robot.poll(Time::ZERO) {
-            Output::Report(report) => reported.push(report.what),
+            Output::Report(report) => reported.push(report.event),
             Output::Open(_) | Output::Send(..) | Output::Close(_) | Output::Abort(_) => {}
             Output::Timeout(_) => match inputs.pop() {
                 Some(input) => robot.handle(Time::ZERO, input),
@@ -156,7 +156,7 @@ fn too_many_objects_are_reported_once() {
     let images: String = (0..12_000).map(|number| format!("<img src={number}.gif>")).collect();
     let fetched = listener(&images, 1_460).fetch(plan(Shape::Http11Pipelined(Pipelining::default())));
     let reported =
-        fetched.reports.iter().filter(|report| report.what == PageEvent::TooManyObjects { most: 10_000 });
+        fetched.reports.iter().filter(|report| report.event == PageEvent::TooManyObjects { most: 10_000 });
     assert_eq!((reported.count(), found(&fetched).len()), (1, 9_999));
     // None of them exists, and each is reported.
     assert_eq!((fetched.completed(), fetched.failures().len()), (vec![0], 9_999));
@@ -177,7 +177,7 @@ proptest! {
         coding in prop::sample::select(&Coding::ALL[..]),
     ) {
         let mut listener = listener(HTML, cut);
-        listener.site = listener.site.with_compression(Compression::WhileAsked, &Coding::ALL);
+        listener.site = listener.site.with_compression(Compression::OnTheFly, &Coding::ALL);
         let fetched = listener.fetch(Plan { accepted: vec![coding], ..plan(shape) });
         prop_assert_eq!(found(&fetched), ["/style.css", "/home/pictures/a.gif", "/home/b.gif"]);
         prop_assert_eq!(fetched.failures(), Vec::new());

@@ -20,18 +20,18 @@ fn first(bytes: u32, asking: FirstBytesPolicy) -> Option<FirstBytes> {
 }
 
 fn reported(fetched: &FetchedPage, wanted: fn(&PageEvent) -> Option<usize>) -> Vec<usize> {
-    fetched.reports.iter().filter_map(|report| wanted(&report.what)).collect()
+    fetched.reports.iter().filter_map(|report| wanted(&report.event)).collect()
 }
 
-fn known(what: &PageEvent) -> Option<usize> {
-    match what {
+fn known(event: &PageEvent) -> Option<usize> {
+    match event {
         PageEvent::FirstBytesReceived { object } => Some(*object),
         _ => None,
     }
 }
 
-fn sent(what: &PageEvent) -> Option<usize> {
-    match what {
+fn sent(event: &PageEvent) -> Option<usize> {
+    match event {
         PageEvent::RequestSent { object, connection: _ } => Some(*object),
         _ => None,
     }
@@ -81,7 +81,7 @@ fn unchanged_objects_are_known_and_changed_ones_come_in_parts() {
     plan.objects[2].validator = listener.site.validator(2, shape.version(), &AcceptedCodings::any_of(&[]));
     let fetched = listener.fetch(plan);
     assert_eq!(reported(&fetched, sent), [0, 1, 2, 3, 4, 1, 4]);
-    let statuses = fetched.reports.iter().filter_map(|report| match report.what {
+    let statuses = fetched.reports.iter().filter_map(|report| match report.event {
         PageEvent::ObjectComplete { object, status, body } => Some((object, status, body.get())),
         _ => None,
     });
@@ -129,7 +129,7 @@ proptest! {
         let fetched = listener.fetch(Plan { first_bytes: first(bytes, FirstBytesPolicy::First), ..plan(&sizes, shape) });
         prop_assert_eq!(fetched.failures(), Vec::new());
         prop_assert_eq!(reported(&fetched, known).len(), sizes.len());
-        let mut bodies: Vec<_> = fetched.reports.iter().filter_map(|report| match report.what {
+        let mut bodies: Vec<_> = fetched.reports.iter().filter_map(|report| match report.event {
             PageEvent::ObjectComplete { object, status: _, body } => Some((object, body)),
             _ => None,
         }).collect();

@@ -199,7 +199,7 @@ fn object_is_requested_when_its_reference_has_arrived() {
         let outputs = outputs.take_while(|output| !matches!(output, Output::Timeout(_)));
         outputs
             .filter_map(|output| match output {
-                Output::Report(Report { at: _, what: PageEvent::RequestSent { object, connection: _ } }) => {
+                Output::Report(Report { at: _, event: PageEvent::RequestSent { object, connection: _ } }) => {
                     Some(object)
                 }
                 _ => None,

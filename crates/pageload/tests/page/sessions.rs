@@ -31,7 +31,7 @@ fn each_page_begins_a_pause_after_the_one_before() {
     let sent: Vec<Time> = fetched
         .reports
         .iter()
-        .filter(|report| matches!(report.what, PageEvent::RequestSent { object, .. } if object % 3 == 0))
+        .filter(|report| matches!(report.event, PageEvent::RequestSent { object, .. } if object % 3 == 0))
         .map(|report| report.at)
         .collect();
     let page = Duration::from_millis(3);

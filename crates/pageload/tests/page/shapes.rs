@@ -27,7 +27,7 @@ fn every_shape_fetches_the_whole_page() {
         for release in [Release::Independent, Release::Dependent] {
             let fetched = fetch(shape, release);
             assert_eq!(fetched.completed(), [0, 1, 2], "{shape:?} {release:?}");
-            assert_eq!(fetched.reports.last().unwrap().what, PageEvent::Finished { failed: 0 });
+            assert_eq!(fetched.reports.last().unwrap().event, PageEvent::Finished { failed: 0 });
             let requests = fetched.up.iter().flatten();
             assert!(requests.eq(&[256, 256, 256]), "{shape:?}: each request is one write of 256 bytes");
         }
@@ -63,9 +63,9 @@ fn object_is_reported_sent_then_headers_then_complete() {
             matches!(
                 reported[..],
                 [
-                    Report { what: PageEvent::RequestSent { object: first, .. }, .. },
-                    Report { what: PageEvent::HeadReceived { object: second, status: 200 }, .. },
-                    Report { what: PageEvent::ObjectComplete { object: third, status: 200, .. }, .. },
+                    Report { event: PageEvent::RequestSent { object: first, .. }, .. },
+                    Report { event: PageEvent::HeadReceived { object: second, status: 200 }, .. },
+                    Report { event: PageEvent::ObjectComplete { object: third, status: 200, .. }, .. },
                 ] if [first, second, third] == [object; 3]
             ),
             "{reported:?}"
@@ -130,7 +130,7 @@ proptest! {
 
 /// Parallel connections may finish in any order; everything else is compared in order.
 fn in_order(mut reports: Vec<Report>) -> Vec<String> {
-    let mut reported: Vec<_> = reports.drain(..).map(|report| format!("{:?}", report.what)).collect();
+    let mut reported: Vec<_> = reports.drain(..).map(|report| format!("{:?}", report.event)).collect();
     reported.sort();
     reported
 }

@@ -26,7 +26,7 @@ pub fn exchanges(scenario: &Scenario, reports: &[Report], connects: &[Time], beg
     let mut paths: BTreeMap<usize, &str> = BTreeMap::new();
     // An earlier page, which opened the connections, is not part of it.
     for report in reports.iter().filter(|report| report.at >= began) {
-        match &report.what {
+        match &report.event {
             PageEvent::RequestSent { object, connection } => {
                 // A retried request starts over: its response is the one that counts.
                 courses.insert(

@@ -257,7 +257,7 @@ fn one(benchmark: BenchmarkRun, extent: Preset, site: &Arc<Site>) -> Result<Outc
         closes_early,
         has_early: how == Transport::Http3Early,
         fast_open: how == Transport::FastOpen,
-        keeps: None,
+        idle_timeout: None,
         threads: 1,
         users,
         timeout: extent.timeout,

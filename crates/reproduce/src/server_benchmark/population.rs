@@ -143,7 +143,7 @@ fn config(kind: ServerKind, part: Option<Shard>) -> Config {
         closes_early: false,
         fast_open: false,
         has_early: false,
-        keeps: None,
+        idle_timeout: None,
         threads: 1,
         shard: part.unwrap_or(Shard::WHOLE),
         users: USERS,

@@ -123,11 +123,11 @@ impl Handler for ResponseSource {
         }
     }
 
-    fn show<T>(&mut self, now: Time, request: &Request<'_>, to: impl FnOnce(Outcome<'_>) -> T) -> T {
+    fn respond_with<T>(&mut self, now: Time, request: &Request<'_>, to: impl FnOnce(Outcome<'_>) -> T) -> T {
         match self {
-            Self::Files(files) => files.show(now, request, to),
-            Self::Origin(origin, _) => origin.show(now, request, to),
-            Self::Kept(cache, _) => cache.show(now, request, to),
+            Self::Files(files) => files.respond_with(now, request, to),
+            Self::Origin(origin, _) => origin.respond_with(now, request, to),
+            Self::Kept(cache, _) => cache.respond_with(now, request, to),
         }
     }
 }

@@ -314,7 +314,7 @@ fn about(traffic: &Traffic, target: String, config: &Config, record: &Record) ->
         closes_early,
         fast_open,
         has_early,
-        keeps,
+        idle_timeout,
         shard,
         threads: _,
         users: _,
@@ -334,8 +334,8 @@ fn about(traffic: &Traffic, target: String, config: &Config, record: &Record) ->
     if *has_early {
         clients.push("with early data (0-RTT)".to_owned());
     }
-    if let Some(keeps) = keeps {
-        clients.push(format!("keep-alive {keeps}"));
+    if let Some(idle_timeout) = idle_timeout {
+        clients.push(format!("keep-alive {idle_timeout}"));
     }
     let began = record.began.as_secs_f64();
     let (laws, workload, seed) = match traffic {
@@ -402,7 +402,7 @@ fn config(flags: &LoadRun) -> Result<Config, Failure> {
         closes_early: *early_close,
         fast_open: *fast_open,
         has_early: *early_data,
-        keeps: keep_alive
+        idle_timeout: keep_alive
             .as_deref()
             .map(quantity::duration)
             .transpose()

@@ -159,13 +159,13 @@ impl NamedSetting for Flush {
 
 impl NamedSetting for Compression {
     const KIND: &'static str = "way to compress";
-    const ALL: &'static [Self] = &[Self::None, Self::Beforehand, Self::WhileAsked];
+    const ALL: &'static [Self] = &[Self::None, Self::Beforehand, Self::OnTheFly];
 
     fn name(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::Beforehand => "beforehand",
-            Self::WhileAsked => "on-the-fly",
+            Self::OnTheFly => "on-the-fly",
         }
     }
 }

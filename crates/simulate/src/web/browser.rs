@@ -143,7 +143,7 @@ impl Browser {
 
     /// Time at which the last object had arrived, if all have, or the others were lost and `may_lose` is true.
     pub fn finished(&self, may_lose: bool) -> Option<Time> {
-        self.reports.iter().find_map(|report| match report.what {
+        self.reports.iter().find_map(|report| match report.event {
             PageEvent::Finished { failed } if failed == 0 || may_lose => Some(report.at),
             PageEvent::Finished { .. }
             | PageEvent::RequestSent { .. }
@@ -302,7 +302,7 @@ impl Browser {
     }
 
     fn note(&mut self, report: Report) {
-        if let PageEvent::ObjectComplete { .. } = report.what {
+        if let PageEvent::ObjectComplete { .. } = report.event {
             self.completed += 1;
             self.steps.push_back(BrowserStep::Work(self.config.times.file * FILES_PER_OBJECT));
             let WarmUp { objects, think, pause } = self.config.warm_up;

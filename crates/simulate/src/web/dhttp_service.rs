@@ -137,7 +137,7 @@ impl DhttpService {
                 }));
             }
             Verdict::Ignore(why) => {
-                let is_late = matches!(why, IgnoreReason::Answered | IgnoreReason::InProgress);
+                let is_late = matches!(why, IgnoreReason::AlreadyAnswered | IgnoreReason::InProgress);
                 self.counts.late_resends += u64::from(is_late);
                 return None;
             }

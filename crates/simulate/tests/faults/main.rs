@@ -43,8 +43,8 @@ fn main() -> ExitCode {
     let mut sum = Totals::default();
     for seed in first..first.saturating_add(count) {
         let case = Case::of(seed);
-        if let Err(what) = case.run(&mut sum) {
-            eprintln!("seed {seed}: {what}\n{case:?}");
+        if let Err(event) = case.run(&mut sum) {
+            eprintln!("seed {seed}: {event}\n{case:?}");
             return ExitCode::FAILURE;
         }
     }
@@ -167,7 +167,7 @@ impl Case {
         let (mut requested, mut ended) = (BTreeMap::new(), BTreeMap::new());
         let (mut finished, mut failed) = (0, 0);
         for report in reports {
-            match &report.what {
+            match &report.event {
                 PageEvent::RequestSent { object, connection: _ } => {
                     *requested.entry(*object).or_insert(0) += 1
                 }

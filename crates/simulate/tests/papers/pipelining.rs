@@ -37,11 +37,12 @@ fn packets(fetched: &PageResult) -> u64 {
 
 /// Requests sent, objects received, and objects failed.
 fn counts(fetched: &PageResult) -> [usize; 3] {
-    let count = |is: fn(&PageEvent) -> bool| fetched.reports.iter().filter(|report| is(&report.what)).count();
+    let count =
+        |is: fn(&PageEvent) -> bool| fetched.reports.iter().filter(|report| is(&report.event)).count();
     [
-        count(|what| matches!(what, PageEvent::RequestSent { .. })),
-        count(|what| matches!(what, PageEvent::ObjectComplete { .. })),
-        count(|what| matches!(what, PageEvent::ObjectFailed { .. })),
+        count(|event| matches!(event, PageEvent::RequestSent { .. })),
+        count(|event| matches!(event, PageEvent::ObjectComplete { .. })),
+        count(|event| matches!(event, PageEvent::ObjectFailed { .. })),
     ]
 }
 

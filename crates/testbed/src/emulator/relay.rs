@@ -83,9 +83,9 @@ impl Relay {
         while !stop.is_set() {
             let mut next = self.deliver_due()?;
             let mut is_idle = true;
-            for way in [PacketDirection::Up, PacketDirection::Down] {
+            for direction in [PacketDirection::Up, PacketDirection::Down] {
                 for _ in 0..READS_IN_A_ROW {
-                    if !self.collect(way)? {
+                    if !self.collect(direction)? {
                         break;
                     }
                     is_idle = false;
@@ -135,8 +135,8 @@ impl Relay {
     }
 
     /// Writes at most one packet.
-    fn deliver(&mut self, way: PacketDirection) -> Result<Output<()>, Error> {
-        let (pipe, to) = match way {
+    fn deliver(&mut self, direction: PacketDirection) -> Result<Output<()>, Error> {
+        let (pipe, to) = match direction {
             PacketDirection::Up => (&mut self.up, &self.server),
             PacketDirection::Down => (&mut self.down, &self.client),
         };
@@ -148,7 +148,7 @@ impl Relay {
             Output::Timeout(next) => Ok(Output::Timeout(next)),
             Output::Deliver { mut packet, due } => {
                 let PerEnd { client, server } = &mut self.shims.windows;
-                let window = match way {
+                let window = match direction {
                     PacketDirection::Up => server,
                     PacketDirection::Down => client,
                 };
@@ -157,8 +157,8 @@ impl Relay {
                 }
                 to.write(&packet).map_err(|error| device_failed("write to", to, error))?;
                 self.notes.lateness.record(now.since(due));
-                self.notes.traffic(way).deliver(now);
-                self.notes.observe(now, way, Observation::Delivered, &packet);
+                self.notes.traffic(direction).deliver(now);
+                self.notes.observe(now, direction, Observation::Delivered, &packet);
                 self.recycle(packet);
                 Ok(Output::Deliver { packet: (), due })
             }
@@ -166,8 +166,8 @@ impl Relay {
     }
 
     /// Reads at most one packet and offers it to the link; returns whether there was one.
-    fn collect(&mut self, way: PacketDirection) -> Result<bool, Error> {
-        let from = match way {
+    fn collect(&mut self, direction: PacketDirection) -> Result<bool, Error> {
+        let from = match direction {
             PacketDirection::Up => &self.client,
             PacketDirection::Down => &self.server,
         };
@@ -178,10 +178,10 @@ impl Relay {
         packet.clear();
         packet.extend_from_slice(&self.scratch[..length]);
         let Some([client, server]) = &mut self.shims.heartbeats else {
-            self.offer(now, way, packet);
+            self.offer(now, direction, packet);
             return Ok(true);
         };
-        let (own, peer) = match way {
+        let (own, peer) = match direction {
             PacketDirection::Up => (client, server),
             PacketDirection::Down => (server, client),
         };
@@ -196,7 +196,7 @@ impl Relay {
         let Some(heartbeats) = &mut self.shims.heartbeats else { return Output::Timeout(None) };
         let now = self.clock.now();
         let [client, server] = heartbeats;
-        let (way, packet, due) = match client.poll(now) {
+        let (direction, packet, due) = match client.poll(now) {
             Output::Deliver { packet, due } => (PacketDirection::Up, packet, due),
             Output::Timeout(tick) => match server.poll(now) {
                 Output::Deliver { packet, due } => (PacketDirection::Down, packet, due),
@@ -204,17 +204,17 @@ impl Relay {
             },
         };
         self.notes.lateness.record(now.since(due));
-        self.offer(now, way, packet);
+        self.offer(now, direction, packet);
         Output::Deliver { packet: (), due }
     }
 
-    fn offer(&mut self, now: Time, way: PacketDirection, packet: Packet) {
-        let pipe = match way {
+    fn offer(&mut self, now: Time, direction: PacketDirection, packet: Packet) {
+        let pipe = match direction {
             PacketDirection::Up => &mut self.up,
             PacketDirection::Down => &mut self.down,
         };
-        self.notes.traffic(way).count(&packet);
-        self.notes.observe(now, way, Observation::Sent, &packet);
+        self.notes.traffic(direction).count(&packet);
+        self.notes.observe(now, direction, Observation::Sent, &packet);
         let size = Bytes::new(packet.len() as u64);
         match pipe.handle_with(now, packet, size, |packet, bytes| bytes.extend_from_slice(packet)) {
             Fate::Accepted => {}
@@ -225,7 +225,7 @@ impl Relay {
 
     fn discard(&mut self, packet: Packet, seen: Observation) {
         if let Some(tap) = &mut self.notes.tap {
-            tap.amend(seen);
+            tap.replace_last(seen);
         }
         self.recycle(packet);
     }
@@ -263,24 +263,24 @@ struct Notes {
 }
 
 impl Notes {
-    fn traffic(&mut self, way: PacketDirection) -> &mut Traffic {
-        match way {
+    fn traffic(&mut self, direction: PacketDirection) -> &mut Traffic {
+        match direction {
             PacketDirection::Up => &mut self.up,
             PacketDirection::Down => &mut self.down,
         }
     }
 
-    fn observe(&mut self, now: Time, way: PacketDirection, seen: Observation, packet: &[u8]) {
+    fn observe(&mut self, now: Time, direction: PacketDirection, seen: Observation, packet: &[u8]) {
         if let Some(reactions) = &mut self.reactions {
             match seen {
-                Observation::Delivered => reactions.delivered(now, way, packet),
+                Observation::Delivered => reactions.delivered(now, direction, packet),
                 Observation::Sent | Observation::Dropped | Observation::Lost => {
-                    reactions.sent(now, way, packet)
+                    reactions.sent(now, direction, packet)
                 }
             }
         }
         if let Some(tap) = &mut self.tap {
-            tap.record(now, way, seen, packet);
+            tap.record(now, direction, seen, packet);
         }
     }
 }
@@ -335,8 +335,8 @@ mod tests {
     #[test]
     fn thread_in_need_of_sleep_takes_the_shortest_one_if_there_is_time() {
         let (now, spin) = (Time::ZERO, Duration::from_micros(60));
-        let winks = |micros, need| nap(now, Some(now + Duration::from_micros(micros)), spin, need).is_some();
-        assert!(winks(50, Need::WhenIdle) && !winks(40, Need::WhenIdle));
-        assert!(winks(40, Need::Soon) && !winks(0, Need::Soon));
+        let naps = |micros, need| nap(now, Some(now + Duration::from_micros(micros)), spin, need).is_some();
+        assert!(naps(50, Need::WhenIdle) && !naps(40, Need::WhenIdle));
+        assert!(naps(40, Need::Soon) && !naps(0, Need::Soon));
     }
 }

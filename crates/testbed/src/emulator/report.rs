@@ -47,8 +47,8 @@ impl Report {
             (PacketDirection::Up, self.up.lost_in_device),
             (PacketDirection::Down, self.down.lost_in_device),
         ];
-        if let Some((way, packets)) = lost.into_iter().find(|(_, packets)| *packets > 0) {
-            return Some(VoidReason::LostInDevice { way, packets });
+        if let Some((direction, packets)) = lost.into_iter().find(|(_, packets)| *packets > 0) {
+            return Some(VoidReason::LostInDevice { direction, packets });
         }
         let late = self.lateness.per_mille(999);
         (late > self.late_limit).then_some(VoidReason::Late { late, limit: self.late_limit })
@@ -95,7 +95,7 @@ pub enum VoidReason {
     /// The emulator did not read fast enough, and packets were dropped that the link would have carried.
     LostInDevice {
         /// Direction of the packets.
-        way: PacketDirection,
+        direction: PacketDirection,
         /// Number of packets.
         packets: u64,
     },
@@ -110,8 +110,8 @@ impl fmt::Display for VoidReason {
                  run where real-time priority is granted",
                 late.as_millis_f64()
             ),
-            Self::LostInDevice { way, packets } => {
-                let sender = match way {
+            Self::LostInDevice { direction, packets } => {
+                let sender = match direction {
                     PacketDirection::Up => "client",
                     PacketDirection::Down => "server",
                 };

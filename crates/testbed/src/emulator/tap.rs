@@ -46,8 +46,8 @@ pub(super) struct Tap {
 
 struct Sighting {
     at: Time,
-    way: PacketDirection,
-    seen: Observation,
+    direction: PacketDirection,
+    observation: Observation,
     length: u16,
 }
 
@@ -62,20 +62,26 @@ impl Tap {
         packets.clear();
         sightings.resize_with(sightings.capacity(), || Sighting {
             at: Time::MAX,
-            way: PacketDirection::Up,
-            seen: Observation::Sent,
+            direction: PacketDirection::Up,
+            observation: Observation::Sent,
             length: 0,
         });
         sightings.clear();
         Self { zero_since_1970, sightings, packets, missed: 0 }
     }
 
-    pub(super) fn record(&mut self, at: Time, way: PacketDirection, seen: Observation, packet: &[u8]) {
+    pub(super) fn record(
+        &mut self,
+        at: Time,
+        direction: PacketDirection,
+        observation: Observation,
+        packet: &[u8],
+    ) {
         let has_room = self.sightings.len() < self.sightings.capacity()
             && packet.len() <= self.packets.capacity() - self.packets.len();
         match u16::try_from(packet.len()) {
             Ok(length) if has_room => {
-                self.sightings.push(Sighting { at, way, seen, length });
+                self.sightings.push(Sighting { at, direction, observation, length });
                 self.packets.extend_from_slice(packet);
             }
             Ok(_) | Err(_) => self.missed += 1,
@@ -83,11 +89,11 @@ impl Tap {
     }
 
     /// Changes the observation of the packet recorded last, once its outcome is known.
-    pub(super) fn amend(&mut self, seen: Observation) {
+    pub(super) fn replace_last(&mut self, observation: Observation) {
         if self.missed == 0
             && let Some(last) = self.sightings.last_mut()
         {
-            last.seen = seen;
+            last.observation = observation;
         }
     }
 
@@ -125,10 +131,10 @@ impl Capture {
     /// the IP header on.
     pub fn iter(&self) -> impl Iterator<Item = (Time, PacketDirection, Observation, &[u8])> {
         let mut rest = self.packets.as_slice();
-        self.sightings.iter().map(move |Sighting { at, way, seen, length }| {
+        self.sightings.iter().map(move |Sighting { at, direction, observation, length }| {
             let (bytes, after) = rest.split_at(usize::from(*length));
             rest = after;
-            (*at, *way, *seen, bytes)
+            (*at, *direction, *observation, bytes)
         })
     }
 
@@ -159,8 +165,8 @@ impl Capture {
         let application = concat!("roundtrip ", env!("CARGO_PKG_VERSION"));
         let mut writer = Writer::new(out, application, Some(comment))?;
         let (client, server) = (writer.interface("client")?, writer.interface("server")?);
-        for (at, way, seen, bytes) in self.iter() {
-            let (interface, comment) = match (way, seen) {
+        for (at, direction, observation, bytes) in self.iter() {
+            let (interface, comment) = match (direction, observation) {
                 (PacketDirection::Up, Observation::Sent)
                 | (PacketDirection::Down, Observation::Delivered) => (client, None),
                 (PacketDirection::Down, Observation::Sent)
@@ -192,8 +198,8 @@ mod tests {
 
     fn tap_of(memory: u64, packets: &[(PacketDirection, Observation)]) -> Capture {
         let mut tap = Tap::new(Bytes::new(memory), Duration::from_secs(1));
-        for (way, seen) in packets {
-            tap.record(Time::from_nanos(5), *way, *seen, &[0x45; 40]);
+        for (direction, observation) in packets {
+            tap.record(Time::from_nanos(5), *direction, *observation, &[0x45; 40]);
         }
         tap.finish()
     }
@@ -214,7 +220,7 @@ mod tests {
     fn outcome_of_a_packet_is_a_comment_on_it() {
         let mut tap = Tap::new(Bytes::new(10_000), Duration::ZERO);
         tap.record(Time::ZERO, PacketDirection::Down, Observation::Sent, &[0x45; 40]);
-        tap.amend(Observation::Dropped);
+        tap.replace_last(Observation::Dropped);
         let mut written = Vec::new();
         tap.finish().write(&mut written, "a test").unwrap();
         let text = String::from_utf8_lossy(&written);

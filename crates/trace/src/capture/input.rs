@@ -58,8 +58,8 @@ impl<R: Read> Input<R> {
     }
 
     /// Returns the bytes of a range that was taken.
-    pub(super) fn taken(&self, place: Range<usize>) -> &[u8] {
-        self.buffer.get(place).unwrap_or_default()
+    pub(super) fn taken(&self, range: Range<usize>) -> &[u8] {
+        self.buffer.get(range).unwrap_or_default()
     }
 
     /// Exchanges the buffer for `spare` when it is used up; its bytes then remain valid in [`Input::used`].

@@ -26,10 +26,10 @@ impl Header {
             0x4d3c_b2a1 => (false, 1),
             _ => return Err(Unreadable::NotACapture { magic }),
         };
-        let place = input.take(HEADER)?.ok_or(Unreadable::CutShort { frame: 1 })?;
+        let range = input.take(HEADER)?.ok_or(Unreadable::CutShort { frame: 1 })?;
         let mut header = Self { big_endian, nanoseconds, link: LinkType::Raw };
         // The upper half of the word shows whether frames end in a check sequence.
-        let [network] = header.words(input.taken(place.start + 20..place.end));
+        let [network] = header.words(input.taken(range.start + 20..range.end));
         header.link = LinkType::of(network & 0xffff);
         Ok(header)
     }
@@ -42,11 +42,11 @@ impl Header {
         if input.at_end()? {
             return Ok(None);
         }
-        let place = input.take(PACKET)?.ok_or(Unreadable::CutShort { frame })?;
-        let [seconds, fraction, captured, _original] = self.words(input.taken(place));
+        let range = input.take(PACKET)?.ok_or(Unreadable::CutShort { frame })?;
+        let [seconds, fraction, captured, _original] = self.words(input.taken(range));
         let captured = captured as usize;
         if captured > MAX_PACKET_BYTES {
-            return Err(Unreadable::Damaged { frame, what: "a packet longer than any packet" });
+            return Err(Unreadable::Damaged { frame, what: "a packet longer than the maximum" });
         }
         let bytes = input.take(captured)?.ok_or(Unreadable::CutShort { frame })?;
         let nanos = u64::from(seconds) * 1_000_000_000 + u64::from(fraction) * self.nanoseconds;

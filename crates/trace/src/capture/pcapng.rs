@@ -85,10 +85,10 @@ impl Section {
             return if input.skip(total as u64)? { Ok(None) } else { Err(cut()) };
         }
         if total > MAX_BLOCK_BYTES {
-            return Err(damaged("a block longer than any packet"));
+            return Err(damaged("a block longer than the maximum"));
         }
-        let place = input.take(total)?.ok_or_else(cut)?;
-        let body = place.start + BLOCK_HEADER..place.end - 4;
+        let range = input.take(total)?.ok_or_else(cut)?;
+        let body = range.start + BLOCK_HEADER..range.end - 4;
         let bytes = input.taken(body.clone());
         if kind == INTERFACE_DESCRIPTION {
             if self.interfaces.len() >= MAX_INTERFACES {

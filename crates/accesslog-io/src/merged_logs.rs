@@ -14,7 +14,7 @@ use crate::reorder::Reorderer;
 
 /// State of all logs.
 #[derive(Debug)]
-pub struct Intake {
+pub struct MergedLogs {
     logs: Vec<LogState>,
     merge: Merge,
     late: u64,
@@ -53,7 +53,7 @@ pub struct LogCounters {
 /// Maximum time by which lines of a log may precede its first ones, when logs that began before it are read too.
 const EARLIER: Duration = Duration::from_secs(3_600);
 
-impl Intake {
+impl MergedLogs {
     /// State for logs that begin about at these times, in order. Lines may be out of order by up to `window` blocks;
     /// at most `capacity` blocks are in flight.
     pub fn new(begin: &[Time], window: usize, capacity: usize) -> Self {
