@@ -53,8 +53,8 @@ fn read(data: &[u8], cut: usize, responses: &Method) -> (Vec<String>, Result<boo
 /// connection, or (`None`) falls silent.
 fn fetch(data: &[u8], cut: usize, shape: Shape, then: Option<Option<Break>>) {
     let object = |index: usize| PlannedObject::get(&format!("/{index}"), None);
-    let embedded = EmbeddedObjects::Discovered { most: 6 };
-    let first = FirstBytes { bytes: NonZeroU32::MIN, asking: FirstBytesPolicy::First };
+    let embedded = EmbeddedObjects::Discovered { max: 6 };
+    let first = FirstBytes { bytes: NonZeroU32::MIN, policy: FirstBytesPolicy::First };
     let first_bytes = cut.is_multiple_of(2).then_some(first);
     let plan = Plan {
         limits: limits(),

@@ -13,7 +13,7 @@ use wire::Time;
 pub struct Merge {
     queues: Vec<LogQueue>,
     /// Time of the last request that was returned.
-    given: Time,
+    returned: Time,
     /// Number of requests that came too late.
     late: u64,
 }
@@ -34,7 +34,7 @@ impl Merge {
     /// State for logs that begin at these times; a request before its log's beginning is too late.
     pub fn new(begin: impl IntoIterator<Item = Time>) -> Self {
         let queue = |from| LogQueue { from, ..LogQueue::default() };
-        Self { queues: begin.into_iter().map(queue).collect(), given: Time::ZERO, late: 0 }
+        Self { queues: begin.into_iter().map(queue).collect(), returned: Time::ZERO, late: 0 }
     }
 
     /// Adds requests of a log, sorted and not before those it had already.
@@ -74,7 +74,7 @@ impl Merge {
                 }
             }
         }
-        self.given = next.as_ref().and_then(|next| next.last()).map_or(self.given, |last| last.time);
+        self.returned = next.as_ref().and_then(|next| next.last()).map_or(self.returned, |last| last.time);
         next
     }
 
@@ -88,7 +88,7 @@ impl Merge {
                 None if queue.ended => continue,
                 None => (queue.from, log),
             };
-            if bounds[0].is_none_or(|least| bound < least) {
+            if bounds[0].is_none_or(|min| bound < min) {
                 bounds = [Some(bound), bounds[0]];
             } else if bounds[1].is_none_or(|second| bound < second) {
                 bounds[1] = Some(bound);
@@ -107,7 +107,7 @@ impl Merge {
 
     /// Whether requests of the log were returned already: it overlaps with the others.
     pub fn has_begun(&self, log: usize) -> bool {
-        self.queues[log].from <= self.given
+        self.queues[log].from <= self.returned
     }
 
     /// Number of buffered batches.

@@ -18,7 +18,7 @@ pub struct Reorderer {
     /// The last blocks, or as many requests, sorted: still to be merged with the next.
     held: VecDeque<Vec<Request>>,
     /// Time of the last request that was returned.
-    given: Time,
+    returned: Time,
     /// Number of requests that came too late.
     late: u64,
 }
@@ -26,12 +26,12 @@ pub struct Reorderer {
 impl Reorderer {
     /// A sorter that buffers up to `window` blocks.
     pub fn new(window: usize) -> Self {
-        Self { window, held: VecDeque::new(), given: Time::ZERO, late: 0 }
+        Self { window, held: VecDeque::new(), returned: Time::ZERO, late: 0 }
     }
 
     /// Takes the requests of the next block, sorted among themselves, and returns those that leave the window.
     pub fn next(&mut self, mut block: Vec<Request>) -> Vec<Request> {
-        let late = block.partition_point(|request| request.time < self.given);
+        let late = block.partition_point(|request| request.time < self.returned);
         self.late += late as u64;
         block.drain(..late);
         let Some(first) = block.first().map(|first| first.time) else { return Vec::new() };
@@ -50,7 +50,7 @@ impl Reorderer {
             return Vec::new();
         }
         let due = self.held.pop_front().unwrap_or_default();
-        self.given = due.last().map_or(self.given, |last| last.time);
+        self.returned = due.last().map_or(self.returned, |last| last.time);
         due
     }
 
@@ -106,10 +106,10 @@ mod tests {
     fn a_window_of_several_blocks_sorts_requests_that_far_apart() {
         let mut order = Reorderer::new(3);
         let blocks: [&[u64]; 6] = [&[10, 11], &[12, 13], &[14, 15], &[3, 9], &[16, 17], &[1, 18]];
-        let mut given: Vec<Request> = blocks.iter().flat_map(|block| order.next(at(block))).collect();
+        let mut returned: Vec<Request> = blocks.iter().flat_map(|block| order.next(at(block))).collect();
         let (rest, late) = order.finish();
-        given.extend(rest);
-        let times: Vec<u64> = given.iter().map(|request| request.time.as_nanos()).collect();
+        returned.extend(rest);
+        let times: Vec<u64> = returned.iter().map(|request| request.time.as_nanos()).collect();
         assert_eq!((times, late), (vec![3, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18], 1));
     }
 

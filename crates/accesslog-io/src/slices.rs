@@ -118,34 +118,34 @@ mod tests {
 
     /// Maximum number of buffered requests, and number of slices that continue another.
     fn held(slices: &mut Slices, batches: impl Iterator<Item = Vec<Request>>) -> (usize, usize) {
-        let (mut most, mut continued, mut is_continued) = (0, 0, slices.next.continues);
+        let (mut max, mut continued, mut is_continued) = (0, 0, slices.next.continues);
         for batch in batches {
             if let Some(slice) = slices.next(batch) {
                 assert_eq!(slice.continues, is_continued);
                 is_continued = slice.is_continued;
                 continued += usize::from(slice.continues);
             }
-            most = most.max(slices.warm_up + slices.count);
+            max = max.max(slices.warm_up + slices.count);
         }
-        (most, continued)
+        (max, continued)
     }
 
     #[test]
     fn ten_million_requests_of_one_second_are_not_buffered() {
         let mut slices = Slices::new(Duration::from_secs(3_600));
         let flood = (0..10_000).map(|_| requests(1_000_000_000, 1_000));
-        let (most, continued) = held(&mut slices, flood);
-        assert!(most <= MAX_WARM_UP * (1 + TIMES_WARM_UP) && continued > 60, "{most} held, {continued}");
+        let (max, continued) = held(&mut slices, flood);
+        assert!(max <= MAX_WARM_UP * (1 + TIMES_WARM_UP) && continued > 60, "{max} held, {continued}");
         // An hour later slices are independent again.
         let later = (0..7_200).map(|second| requests(1_000_010_000 + second, 100));
-        let (most, continued) = held(&mut slices, later);
-        assert!(most <= MAX_WARM_UP * (1 + TIMES_WARM_UP) && continued <= 3, "{most} held, {continued}");
+        let (max, continued) = held(&mut slices, later);
+        assert!(max <= MAX_WARM_UP * (1 + TIMES_WARM_UP) && continued <= 3, "{max} held, {continued}");
     }
 
     #[test]
     fn a_counter_in_turn_needs_no_warm_up() {
         let mut slices = Slices::sequential();
-        let (most, _) = held(&mut slices, (0..5_000).map(|_| requests(1_000_000_000, 100)));
-        assert!(most <= MIN_SLICE_REQUESTS, "{most}");
+        let (max, _) = held(&mut slices, (0..5_000).map(|_| requests(1_000_000_000, 100)));
+        assert!(max <= MIN_SLICE_REQUESTS, "{max}");
     }
 }

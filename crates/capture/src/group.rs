@@ -111,10 +111,10 @@ impl Group<'_> {
     /// Returns a sentence on the time that a fix would save over all listed findings; `None` if that is unknown.
     pub fn saving(&self) -> Option<String> {
         let saving = self.saving.filter(|saving| *saving > Duration::ZERO)?;
-        let least = if self.times > self.listed { "at least" } else { "about" };
+        let min = if self.times > self.listed { "at least" } else { "about" };
         let all = if self.times > 1 { " in all" } else { "" };
         let sure = self.worst.1.confidence.name();
-        Some(format!("A fix would save {least} {}{all} (confidence: {sure}).", shown(saving)))
+        Some(format!("A fix would save {min} {}{all} (confidence: {sure}).", shown(saving)))
     }
 
     /// Returns the server with the highest cost; `None` if there is only one server.

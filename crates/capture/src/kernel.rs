@@ -72,9 +72,9 @@ impl SocketMonitor {
                 self.new.push(ends);
             }
         }
-        let mut gone = Vec::new();
-        self.sockets.ended(|socket| gone.push(socket))?;
-        for socket in gone {
+        let mut closed = Vec::new();
+        self.sockets.ended(|socket| closed.push(socket))?;
+        for socket in closed {
             if let Some(known) = self.known.get_mut(&(socket.local, socket.peer)) {
                 known.info = socket.info;
             }

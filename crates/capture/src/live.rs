@@ -94,20 +94,22 @@ const SOCKET_POLL_INTERVAL: Duration = Duration::from_millis(5);
 ///
 /// # Errors
 /// A missing privilege, or a command that cannot be run.
-pub fn capture(ask: &LiveOptions, filter: &Filter, is_plotted: bool) -> Result<Capture, Error> {
-    watch(ask, filter, is_plotted, None)
+pub fn capture(options: &LiveOptions, filter: &Filter, is_plotted: bool) -> Result<Capture, Error> {
+    watch(options, filter, is_plotted, None)
 }
 
 /// Captures and diagnoses packets, and also writes every packet to `out`, as pcapng. Returns the diagnosis, and whether
 /// everything was written.
 pub fn capture_into(
-    ask: &LiveOptions,
+    options: &LiveOptions,
     filter: &Filter,
     is_plotted: bool,
     out: &mut dyn Write,
 ) -> (Option<Result<Capture, Error>>, io::Result<()>) {
     match CaptureFile::begin(out) {
-        Ok(mut retained) => (Some(watch(ask, filter, is_plotted, Some(&mut retained))), retained.finish()),
+        Ok(mut retained) => {
+            (Some(watch(options, filter, is_plotted, Some(&mut retained))), retained.finish())
+        }
         Err(error) => (None, Err(error)),
     }
 }
@@ -116,41 +118,41 @@ pub fn capture_into(
 ///
 /// # Errors
 /// A command that cannot be run, or the kernel's error.
-pub fn watch_sockets(ask: &LiveOptions, filter: &Filter) -> Result<Capture, Error> {
+pub fn watch_sockets(options: &LiveOptions, filter: &Filter) -> Result<Capture, Error> {
     /// Short enough for single holds of a few milliseconds.
     const INTERVAL: Duration = Duration::from_millis(1);
-    let LiveOptions { port, interface: _, span, command } = ask;
+    let LiveOptions { port, interface: _, span, command } = options;
     let scope = port.map_or(Scope::All, Scope::Port);
     let session = Session { scope, command: command.clone(), interval: INTERVAL, span: *span };
     let report = session.run(|_| Ok::<(), Error>(()))?;
-    let mut capture = CaptureReader::new(name(ask), filter, false).finish();
+    let mut capture = CaptureReader::new(name(options), filter, false).finish();
     capture.command = report.command;
     capture.watched = Some(report);
     Ok(capture)
 }
 
 fn watch(
-    ask: &LiveOptions,
+    options: &LiveOptions,
     filter: &Filter,
     is_plotted: bool,
     mut retained: Option<&mut CaptureFile<'_>>,
 ) -> Result<Capture, Error> {
-    let mut sniffer = Sniffer::open(ask.port, ask.interface)?;
+    let mut sniffer = Sniffer::open(options.port, options.interface)?;
     let clock = Clock::start();
-    let mut watch = SocketMonitor::begin(!ask.command.is_empty())?;
-    let mut process = Process::start(&ask.command)?;
+    let mut watch = SocketMonitor::begin(!options.command.is_empty())?;
+    let mut process = Process::start(&options.command)?;
     let interrupts = Interrupts::begin()?;
     let signals = &interrupts.signals;
-    let mut reading = CaptureReader::new(name(ask), filter, is_plotted);
-    let (mut number, mut looks_at) = (0, Time::ZERO);
-    let mut ending = CaptureEnd::new(ask.span.map(|span| clock.now() + span));
+    let mut reading = CaptureReader::new(name(options), filter, is_plotted);
+    let (mut number, mut next_poll) = (0, Time::ZERO);
+    let mut ending = CaptureEnd::new(options.span.map(|span| clock.now() + span));
     while !ending.is_over(clock.now(), &mut process, signals.read_signal().is_ok_and(|one| one.is_some())) {
         wait(&sniffer, signals)?;
-        if clock.now() >= looks_at {
+        if clock.now() >= next_poll {
             let began = clock.now();
             watch.poll()?;
             // With many sockets, at most a tenth of the time is spent on them.
-            looks_at = clock.now() + SOCKET_POLL_INTERVAL.max(clock.now().since(began) * 10);
+            next_poll = clock.now() + SOCKET_POLL_INTERVAL.max(clock.now().since(began) * 10);
         }
         sniffer.read(|packet| {
             number += 1;
@@ -190,9 +192,9 @@ fn opened(ip: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
     packet.sockets().filter(|_| responses).map(|(server, client)| (client, server))
 }
 
-fn name(ask: &LiveOptions) -> String {
-    let words: Vec<_> = ask.command.iter().map(|word| word.to_string_lossy()).collect();
-    match (words.is_empty(), ask.port) {
+fn name(options: &LiveOptions) -> String {
+    let words: Vec<_> = options.command.iter().map(|word| word.to_string_lossy()).collect();
+    match (words.is_empty(), options.port) {
         (true, Some(port)) => format!("port {port}, live"),
         (true, None) => "live".to_owned(),
         (false, _) => words.join(" ").replace(char::is_control, "?"),

@@ -548,11 +548,11 @@ mod tests {
         assert_eq!(find(&mut sockets, other, nobody), None, "what listens was taken for what is connected");
         drop((here, there, listener));
         // The kernel reports a socket only after cleaning it up, and also reports the connections of other tests.
-        let mut gone: Vec<TcpSocket> = Vec::new();
-        while !found.iter().any(|cookie| gone.iter().any(|socket| socket.cookie == *cookie)) {
+        let mut destroyed: Vec<TcpSocket> = Vec::new();
+        while !found.iter().any(|cookie| destroyed.iter().any(|socket| socket.cookie == *cookie)) {
             let mut polled = [PollFd::new(sockets.endings.as_fd(), PollFlags::POLLIN)];
-            assert_eq!(poll(&mut polled, PollTimeout::from(10_000_u16)), Ok(1), "{gone:?}");
-            sockets.ended(|socket| gone.push(socket)).unwrap();
+            assert_eq!(poll(&mut polled, PollTimeout::from(10_000_u16)), Ok(1), "{destroyed:?}");
+            sockets.ended(|socket| destroyed.push(socket)).unwrap();
         }
     }
 

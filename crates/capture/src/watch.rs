@@ -227,13 +227,13 @@ impl Watch {
             self.samples += 1;
             self.add(at, &socket, !is_first);
         }
-        let gone: Vec<u64> = self
+        let missing: Vec<u64> = self
             .entries
             .iter()
             .filter(|(_, entry)| entry.list != self.lists)
             .map(|(cookie, _)| *cookie)
             .collect();
-        gone.iter().for_each(|cookie| self.close(*cookie));
+        missing.iter().for_each(|cookie| self.close(*cookie));
         self.name_owners();
         let now = self.clock.now();
         self.list_cost = smoothed(self.list_cost, now.since(began));

@@ -84,12 +84,12 @@ fn of_recording(path: &Path) -> Result<recording::Files, Error> {
     recording::read(bytes.as_slice()).map_err(|reason| Error::Recording { path: path.to_owned(), reason })
 }
 
-/// A file's bytes, up to `most`.
-fn whole(path: &PathBuf, most: u64) -> Result<Vec<u8>, Error> {
+/// A file's bytes, up to `max`.
+fn whole(path: &PathBuf, max: u64) -> Result<Vec<u8>, Error> {
     let unreadable = |error| Error::Unreadable { path: path.clone(), error };
     let mut bytes = Vec::new();
-    fs::File::open(path).map_err(unreadable)?.take(most + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > most {
+    fs::File::open(path).map_err(unreadable)?.take(max + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > max {
         return Err(Error::TooLarge { path: path.clone(), remedy: "name a directory with a single page" });
     }
     Ok(bytes)

@@ -36,9 +36,9 @@ pub(crate) const GAMMA: u32 = 45_455;
 /// A PNG made smaller without loss; `None` where it cannot be read, or is too large.
 pub fn optimised(png: &[u8]) -> Option<Vec<u8>> {
     // 16 bits of four channels for the maximum number of pixels.
-    let most = usize::try_from(8 * MAX_PIXELS).ok();
+    let max = usize::try_from(8 * MAX_PIXELS).ok();
     let options =
-        Options { strip: StripChunks::Safe, max_decompressed_size: most, ..Options::from_preset(PRESET) };
+        Options { strip: StripChunks::Safe, max_decompressed_size: max, ..Options::from_preset(PRESET) };
     oxipng::optimize_from_memory(png, &options).ok()
 }
 

@@ -78,7 +78,7 @@ struct Request {
     gathered: Option<Box<Reassembly>>,
     /// Whether its missing parts were requested.
     has_recovered: bool,
-    aside: Option<ConnectionPart>,
+    connection_part: Option<ConnectionPart>,
 }
 
 /// Key of a request: a keyed hash of its id, so that the time of a look-up reveals nothing about ids.
@@ -130,16 +130,16 @@ impl Client {
         let passes_caches = self.servers.is_behind_unwanted(server);
         let header = RequestHeader { id, port: self.port, is_resend: false };
         let parts = self.offer(server, head);
-        let (shows_token, most) = (shown.is_of_server(), self.config.request_bytes);
+        let (shows_token, max) = (shown.is_of_server(), self.config.request_bytes);
         let fill_to = self.config.fill_to;
         let write = |requests| write_datagram(header, head, parts, shown.requesting(requests), fill_to);
         let mut requests_token = self.config.names_port && !shown.is_known;
         let mut datagram = write(requests_token);
-        if requests_token && datagram.len() > most {
+        if requests_token && datagram.len() > max {
             (requests_token, datagram) = (false, write(false));
         }
-        let passes_caches = passes_caches && past_caches(header, &datagram).len() <= most;
-        if datagram.len() > most {
+        let passes_caches = passes_caches && past_caches(header, &datagram).len() <= max;
+        if datagram.len() > max {
             return Err(Refusal::TooLarge);
         }
         let request = Request {
@@ -158,7 +158,7 @@ impl Client {
             parts,
             gathered: None,
             has_recovered: false,
-            aside: None,
+            connection_part: None,
         };
         self.requests.insert(key, request);
         if parts > 0 {
@@ -446,7 +446,7 @@ impl Client {
             self.agenda.remove(&(due, TimerTarget::Request(key)));
         }
         if next == Phase::Over {
-            (request.datagram, request.gathered, request.aside) = (Vec::new(), None, None);
+            (request.datagram, request.gathered, request.connection_part) = (Vec::new(), None, None);
             if request.parts > 0 {
                 self.servers.find_or_insert(request.server).take_back(request.parts);
             }

@@ -24,7 +24,7 @@ pub struct LimiterConfig {
     pub half_life: Duration,
     /// Capacity of the counters of an address, of a site (/24, or /64 of IPv6) and of a network (/16, /48). In responses or
     /// in units of [`UNIT_BYTES`]; 4,194,304 and more: no limit.
-    pub most: [u32; 3],
+    pub max: [u32; 3],
     /// One of this many limited responses is replaced by the bare id of eight bytes. That refers a genuine client to
     /// plain HTTP, and sends little to a victim of spoofing. 0: none.
     pub slip: u32,
@@ -54,13 +54,13 @@ impl LimiterConfig {
     /// Returns the configuration with this number of responses per address, 5 times that per site, 20 times per network.
     #[must_use]
     pub fn of_responses(self, count: u32) -> Self {
-        Self { most: [1, 5, 20].map(|times| count.saturating_mul(times)), ..self }
+        Self { max: [1, 5, 20].map(|times| count.saturating_mul(times)), ..self }
     }
 
     /// Returns the configuration with this burst of bytes per address, 4 times that per site, and no limit of networks.
     #[must_use]
     pub fn of_address(self, bytes: u64) -> Self {
-        Self { most: [units(bytes), units(bytes.saturating_mul(4)), u32::MAX], ..self }
+        Self { max: [units(bytes), units(bytes.saturating_mul(4)), u32::MAX], ..self }
     }
 }
 
@@ -71,7 +71,7 @@ impl Default for LimiterConfig {
         Self {
             counters: 65_536,
             half_life: Duration::from_secs(1),
-            most: [100, 500, 2_000],
+            max: [100, 500, 2_000],
             slip: 2,
             is_dry_run: false,
         }
@@ -146,8 +146,8 @@ impl Limiter {
         let weight = weight.saturating_mul(UNIT);
         let is_full = counters
             .iter()
-            .zip(self.config.most)
-            .any(|(counter, most)| counter.load.saturating_add(weight) > most.saturating_mul(UNIT));
+            .zip(self.config.max)
+            .any(|(counter, max)| counter.load.saturating_add(weight) > max.saturating_mul(UNIT));
         if is_full {
             self.limited += 1;
             if !self.config.is_dry_run {

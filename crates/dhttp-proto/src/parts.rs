@@ -52,7 +52,7 @@ pub struct DivisibleResponse {
 pub struct DividedResponse {
     whole: DivisibleResponse,
     /// Maximum size of a datagram, in bytes.
-    most: u64,
+    max: u64,
     /// Offset of the next byte in the object.
     at: u64,
 }
@@ -90,10 +90,10 @@ impl DivisibleResponse {
         Some(Self { first_head: own + all, other_head: own + tag, part, of })
     }
 
-    /// Divides the response into datagrams of at most `most` bytes; `None` if more than `parts` are needed.
-    pub(super) fn divide(self, most: u64, parts: u8) -> Option<DividedResponse> {
-        let division = DividedResponse { whole: self, most, at: self.part.first };
-        let fits = self.first_head.max(self.other_head) < most;
+    /// Divides the response into datagrams of at most `max` bytes; `None` if more than `parts` are needed.
+    pub(super) fn divide(self, max: u64, parts: u8) -> Option<DividedResponse> {
+        let division = DividedResponse { whole: self, max, at: self.part.first };
+        let fits = self.first_head.max(self.other_head) < max;
         (fits && division.take(usize::from(parts) + 1).count() <= usize::from(parts)).then_some(division)
     }
 
@@ -119,7 +119,7 @@ impl Iterator for DividedResponse {
 
     fn next(&mut self) -> Option<Part> {
         let (at, end) = (self.at, self.whole.part.first + self.whole.part.length);
-        let capacity = self.most.saturating_sub(self.whole.head(at));
+        let capacity = self.max.saturating_sub(self.whole.head(at));
         let length = capacity.min(end.saturating_sub(at));
         self.at += length;
         (length > 0).then_some(Part { first: at, length, of: Some(self.whole.of) })

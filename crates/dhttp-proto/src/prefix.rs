@@ -75,9 +75,9 @@ impl FromStr for Prefix {
         let (address, bits) =
             text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
         let address: IpAddr = address.parse().map_err(|_| PrefixError)?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let bits = bits.map_or(Ok(most), str::parse).map_err(|_| PrefixError)?;
-        if bits <= most { Ok(Self { address, bits }) } else { Err(PrefixError) }
+        let max = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.map_or(Ok(max), str::parse).map_err(|_| PrefixError)?;
+        if bits <= max { Ok(Self { address, bits }) } else { Err(PrefixError) }
     }
 }
 

@@ -317,8 +317,8 @@ impl Server {
             return None;
         }
         let (guard, size) = (self.guard.as_ref()?, size());
-        let most = self.sizes.most(now, ticket.source.ip()).min(guard.budget(ticket).unwrap_or(u64::MAX));
-        let is_in_the_way = size <= most && size + Token::LINE_BYTES as u64 > most;
+        let max = self.sizes.max(now, ticket.source.ip()).min(guard.budget(ticket).unwrap_or(u64::MAX));
+        let is_in_the_way = size <= max && size + Token::LINE_BYTES as u64 > max;
         (!is_in_the_way).then(|| guard.tokens.make(now, ticket.client))
     }
 
@@ -379,18 +379,18 @@ impl Server {
             reserved,
         } = ticket;
         let is_resend = (self.answered.end(global(source, id)) || is_resend) && !recovers;
-        let most = self.sizes.most(now, source.ip());
+        let max = self.sizes.max(now, source.ip());
         let parts = parts.min(self.config.parts);
-        let division = if size > most && parts > 1 {
-            divisible().and_then(|whole| whole.divide(most, parts))
+        let division = if size > max && parts > 1 {
+            divisible().and_then(|whole| whole.divide(max, parts))
         } else {
             None
         };
-        if is_resend && (size <= most || division.is_some()) && validity != Validity::Nothing {
-            self.strike(now, source.ip(), size.min(most));
+        if is_resend && (size <= max || division.is_some()) && validity != Validity::Nothing {
+            self.strike(now, source.ip(), size.min(max));
         }
         let division = division.filter(|division| !is_resend && is_within(cost(*division)));
-        let is_large = size > most && division.is_none();
+        let is_large = size > max && division.is_none();
         let kind = self.losses.choose(now, source.ip(), is_large, is_resend);
         if kind == ChannelKind::Udp && (division.is_some() || is_within(size)) {
             self.release(reserved);
@@ -400,7 +400,7 @@ impl Server {
             }
             if !recovers {
                 self.losses.count_fresh(source.ip());
-                self.sizes.left(source.ip(), size.min(most));
+                self.sizes.left(source.ip(), size.min(max));
             }
             return division.map_or(Channel::Datagram, Channel::Parts);
         }
@@ -459,7 +459,7 @@ impl Server {
 
     /// Counts a resend for a response small enough for UDP, which was lost to congestion or because of its size.
     fn strike(&mut self, now: Time, client: IpAddr, size: u64) {
-        if let Some(resent) = self.sizes.struck(now, client, size) {
+        if let Some(resent) = self.sizes.count_resend(now, client, size) {
             self.losses.forgive(client, resent);
         }
     }

@@ -171,7 +171,7 @@ impl Translator {
         }
         let (inside, tcp_port) = key;
         let of_host = self.mappings.keys().filter(|(other, _)| other.ip() == inside.ip()).count();
-        if of_host >= self.config.most_per_host || self.mappings.len() >= self.config.most {
+        if of_host >= self.config.most_per_host || self.mappings.len() >= self.config.max {
             return Err(Refusal::Crowded);
         }
         let outside = match self.config.translation.clone() {

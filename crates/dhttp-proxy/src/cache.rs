@@ -73,13 +73,13 @@ pub struct CacheConfig {
     /// File in which responses are stored in addition to memory, and its capacity in bytes of responses; `None`: memory alone.
     pub disk: Option<(PathBuf, u64)>,
     /// Callback that receives a sentence when the disk fails.
-    pub tell: fn(&str),
+    pub report: fn(&str),
 }
 
 impl Default for CacheConfig {
     fn default() -> Self {
         let (memory, largest, targets) = (256 << 20, 32 << 20, Vec::new());
-        Self { memory, largest, is_sparing: false, targets, disk: None, tell: |_| {} }
+        Self { memory, largest, is_sparing: false, targets, disk: None, report: |_| {} }
     }
 }
 
@@ -191,15 +191,15 @@ impl<U: Upstream> Cache<U> {
         match (found, verdict) {
             (Some(found), Some(Verdict::Fresh)) => {
                 count_shared(&self.shared.store.counters.hits);
-                given(&found, &requested, now, "hit").into()
+                serve_from(&found, &requested, now, "hit").into()
             }
             (Some(found), Some(Verdict::StaleWhileRevalidate)) => {
                 count_shared(&self.shared.store.counters.hits);
-                let given = given(&found, &requested, now, "hit");
+                let serve_from = serve_from(&found, &requested, now, "hit");
                 if request.client.is_some() {
                     self.begin(request, is_for_cache, Some(found), None);
                 }
-                given.into()
+                serve_from.into()
             }
             (_, _) if is_at_once => Reply::PlainHttp,
             (_, _) if is_for_cache && requested.is_only_for_cache() => {
@@ -223,8 +223,8 @@ impl<U: Upstream> Cache<U> {
         promise: Option<dhttp::deferred::ResponseSender>,
     ) {
         let wanted = KeyedRequest { key: self.key.clone(), head: to_head(request), is_for_cache };
-        let (client, most) = (request.client, request.budget.unwrap_or(MAX_BODY_BYTES));
-        let owned = OwnedRequest { wanted, client, most, to: request.meant_for, body: request.body.to_vec() };
+        let (client, max) = (request.client, request.budget.unwrap_or(MAX_BODY_BYTES));
+        let owned = OwnedRequest { wanted, client, max, to: request.meant_for, body: request.body.to_vec() };
         pending_requests::begin(&self.shared, owned, found, promise);
     }
 }
@@ -286,16 +286,16 @@ fn on_calendar() -> Time {
 }
 
 /// Returns the response made from a stored one.
-fn given(found: &CacheEntry, requested: &ParsedRequest<'_>, now: Time, how: &str) -> Response {
+fn serve_from(found: &CacheEntry, requested: &ParsedRequest<'_>, now: Time, how: &str) -> Response {
     let CacheEntry { record, large } = found;
     let length = large.as_ref().map_or(record.body().len() as u64, Body::len);
     let stored =
         StoredResponse { status: record.status(), fields: record.fields(), length, policy: record.policy() };
-    let given = reuse(stored, requested, now, NAME, how);
-    let (first, length) = given.part;
+    let serve_from = reuse(stored, requested, now, NAME, how);
+    let (first, length) = serve_from.part;
     let body = match large {
         Some(large) => large.part(first, length),
         None => Body::of_slice(record.body(), first, length),
     };
-    Response { status: given.status, fields: Arc::new(given.fields), body }
+    Response { status: serve_from.status, fields: Arc::new(serve_from.fields), body }
 }

@@ -43,7 +43,7 @@ pub struct Origin {
     authority: String,
     /// This server's own name in `Via`.
     name: String,
-    tells_clients: bool,
+    forwards_client_address: bool,
     timeout: Duration,
     health: Arc<Health>,
 }
@@ -65,7 +65,7 @@ impl Origin {
             client: Client::new(&url.host, url.port),
             authority: url.authority(),
             name: format!("roundtrip-{number:08x}"),
-            tells_clients: false,
+            forwards_client_address: false,
             timeout: TIMEOUT,
             health: Health::new(),
         })
@@ -75,7 +75,7 @@ impl Origin {
     /// unknown. Otherwise, an origin that grants rights by address would grant them to anyone who forges it in a datagram.
     #[must_use]
     pub fn reporting_clients(self) -> Self {
-        Self { tells_clients: true, ..self }
+        Self { forwards_client_address: true, ..self }
     }
 
     /// Sets the timeout for the begin of a response, and for each pause within it; 30 seconds by default.
@@ -100,8 +100,8 @@ impl Origin {
         &self,
         request: Request<Full<Bytes>>,
     ) -> Result<HttpResponse<OriginBody>, OriginError> {
-        let Self { client, authority, name, tells_clients, timeout, health } = self;
-        let request = rewritten(request, authority, name, *tells_clients).await?;
+        let Self { client, authority, name, forwards_client_address, timeout, health } = self;
+        let request = rewritten(request, authority, name, *forwards_client_address).await?;
         if let Some(why) = health.down() {
             return Err(OriginError::Down(why));
         }
@@ -221,24 +221,24 @@ async fn rewritten(
     request: Request<Full<Bytes>>,
     authority: &str,
     name: &str,
-    tells_clients: bool,
+    forwards_client_address: bool,
 ) -> Result<OriginRequest, OriginError> {
     let (head, body) = request.into_parts();
     let body = body.collect().await.map_or_else(|never| match never {}, http_body_util::Collected::to_bytes);
     let path = head.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
     let mut fields = Fields::new();
     // The host that the client requested, for origins that need it.
-    let asked_of = head.headers.get("Host").and_then(|host| host.to_str().ok());
+    let requested_host = head.headers.get("Host").and_then(|host| host.to_str().ok());
     for (name, value) in fields_from(&head.headers).iter() {
         // Forwarding fields are this proxy's to set: an origin that trusts them would otherwise trust any client.
         if !is_rewriting_field(name) {
             copy(&mut fields, name, value);
         }
     }
-    if let Some(host) = asked_of {
+    if let Some(host) = requested_host {
         copy(&mut fields, b"X-Forwarded-Host", host.as_bytes());
     }
-    if tells_clients {
+    if forwards_client_address {
         add_client_address(
             &mut fields,
             head.extensions.get::<ClientAddress>().and_then(|ClientAddress(client)| *client),

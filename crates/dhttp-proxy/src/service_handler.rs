@@ -35,7 +35,7 @@ pub struct ServiceHandler<S, B> {
     service: S,
     runtime: Handle,
     /// Maximum length of a response body, in bytes.
-    most: u64,
+    max: u64,
     body: PhantomData<fn() -> B>,
 }
 
@@ -53,21 +53,21 @@ const MAX_BODY_BYTES: u64 = 1 << 30;
 
 /// Makes a handler of a service, whose futures run on that runtime.
 pub const fn service_handler<S, B>(service: S, runtime: Handle) -> ServiceHandler<S, B> {
-    ServiceHandler { service, runtime, most: MAX_BODY_BYTES, body: PhantomData }
+    ServiceHandler { service, runtime, max: MAX_BODY_BYTES, body: PhantomData }
 }
 
 impl<S, B> ServiceHandler<S, B> {
     /// Sets the maximum length of a body, in bytes; a longer one gets 502.
     #[must_use]
-    pub fn with_longest_body(self, most: u64) -> Self {
-        Self { most, ..self }
+    pub fn with_longest_body(self, max: u64) -> Self {
+        Self { max, ..self }
     }
 }
 
 impl<S: Clone, B> Clone for ServiceHandler<S, B> {
     fn clone(&self) -> Self {
-        let Self { service, runtime, most, body } = self;
-        Self { service: service.clone(), runtime: runtime.clone(), most: *most, body: *body }
+        let Self { service, runtime, max, body } = self;
+        Self { service: service.clone(), runtime: runtime.clone(), max: *max, body: *body }
     }
 }
 
@@ -96,14 +96,14 @@ where
             return Response::text(400, "400 Bad Request").into();
         };
         let (promise, later) = promise();
-        let (mut service, most) = (self.service.clone(), self.most);
+        let (mut service, max) = (self.service.clone(), self.max);
         let is_head = request.method() == http::Method::HEAD;
         // If the runtime is gone, dropping the promise notifies the client.
         drop(self.runtime.spawn(async move {
             let reply = async {
                 poll_fn(|context| service.poll_ready(context)).await.map_err(Into::into)?;
                 let response = service.call(request).await.map_err(Into::into)?;
-                collect(response, is_head, most).await
+                collect(response, is_head, max).await
             };
             let reply: Result<Response, Cause> = fetch.run(reply).await;
             promise.give(reply.unwrap_or_else(|why| Response::text(502, &format!("502 Bad Gateway: {why}"))));
@@ -135,7 +135,7 @@ fn to_http(request: &Request<'_>) -> Option<http::Request<Full<Bytes>>> {
 }
 
 /// Returns a response, once all of it has arrived.
-async fn collect<B>(response: http::Response<B>, is_head: bool, most: u64) -> Result<Response, Cause>
+async fn collect<B>(response: http::Response<B>, is_head: bool, max: u64) -> Result<Response, Cause>
 where
     B: HttpBody,
     B::Error: Into<Cause>,
@@ -153,7 +153,7 @@ where
         let reported = head.headers.get(http::header::CONTENT_LENGTH).and_then(|digits| digits.to_str().ok());
         Body::Described(reported.and_then(|digits| digits.parse().ok()))
     } else {
-        CollectedBody::of(body, most).await?.into_body()?
+        CollectedBody::of(body, max).await?.into_body()?
     };
     Ok(Response { status: head.status.as_u16(), fields: Arc::new(fields), body })
 }
@@ -172,7 +172,7 @@ pub(crate) struct CollectedBody {
 }
 
 impl CollectedBody {
-    pub(crate) async fn of<B>(body: B, most: u64) -> Result<Self, Cause>
+    pub(crate) async fn of<B>(body: B, max: u64) -> Result<Self, Cause>
     where
         B: HttpBody,
         B::Error: Into<Cause>,
@@ -189,8 +189,8 @@ impl CollectedBody {
                     continue;
                 }
             };
-            if collected.length + data.remaining() as u64 > most {
-                return Err(format!("the body is longer than {most} bytes").into());
+            if collected.length + data.remaining() as u64 > max {
+                return Err(format!("the body is longer than {max} bytes").into());
             }
             while data.has_remaining() {
                 let chunk = data.chunk();

@@ -30,7 +30,7 @@ struct Origin {
 }
 
 impl Origin {
-    fn says(&self, path: &str, status: u16, lines: &[(&str, &str)], body: &[u8]) {
+    fn set_response(&self, path: &str, status: u16, lines: &[(&str, &str)], body: &[u8]) {
         let lines = lines.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         self.responses.lock().unwrap().insert(path.to_owned(), (status, lines, body.to_vec()));
     }
@@ -116,7 +116,12 @@ const FRESH: (&str, &str) = ("Cache-Control", "max-age=60");
 #[test]
 fn fresh_responses_are_fetched_once() {
     let servers = TestServer::open();
-    servers.origin.says("/a", 200, &[FRESH, ("Date", "Sun, 06 Nov 2094 08:49:37 GMT"), ("X", "1")], b"hello");
+    servers.origin.set_response(
+        "/a",
+        200,
+        &[FRESH, ("Date", "Sun, 06 Nov 2094 08:49:37 GMT"), ("X", "1")],
+        b"hello",
+    );
     let (first, body) = servers.send_request("GET", "/a", "");
     assert_eq!(body, b"hello");
     assert!(first.contains("Cache-Status: roundtrip; fwd=miss; stored; ttl=60\r\n"), "{first}");
@@ -146,9 +151,9 @@ fn fresh_responses_are_fetched_once() {
 fn sparing_cache_stores_only_explicit_lifetimes_and_delays_no_request() {
     let servers = TestServer::with(CacheConfig { is_sparing: true, largest: 100, ..CacheConfig::default() });
     let old = ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT");
-    servers.origin.says("/guess", 200, &[old, ("ETag", "\"a\"")], b"guess");
-    servers.origin.says("/said", 200, &[FRESH, old], b"said");
-    servers.origin.says("/large", 200, &[FRESH], &[7; 101]);
+    servers.origin.set_response("/guess", 200, &[old, ("ETag", "\"a\"")], b"guess");
+    servers.origin.set_response("/said", 200, &[FRESH, old], b"said");
+    servers.origin.set_response("/large", 200, &[FRESH], &[7; 101]);
     for (path, requested) in [("/said", 1), ("/guess", 2), ("/large", 2)] {
         let before = servers.origin.requested();
         for _ in 0..2 {
@@ -156,7 +161,7 @@ fn sparing_cache_stores_only_explicit_lifetimes_and_delays_no_request() {
         }
         assert_eq!(servers.origin.requested() - before, requested, "{path}");
     }
-    servers.origin.says("/slow", 200, &[FRESH], b"slow");
+    servers.origin.set_response("/slow", 200, &[FRESH], b"slow");
     *servers.origin.wait.lock().unwrap() = Duration::from_millis(200);
     let before = servers.origin.requested();
     std::thread::scope(|scope| {
@@ -168,7 +173,7 @@ fn sparing_cache_stores_only_explicit_lifetimes_and_delays_no_request() {
 #[test]
 fn hosts_have_separate_responses() {
     let servers = TestServer::open();
-    servers.origin.says("/", 200, &[FRESH], b"x");
+    servers.origin.set_response("/", 200, &[FRESH], b"x");
     servers.send_request("GET", "/", "");
     let mut stream = TcpStream::connect(servers.server.address()).unwrap();
     write!(stream, "GET / HTTP/1.1\r\nHost: other\r\nConnection: close\r\n\r\n").unwrap();
@@ -179,7 +184,7 @@ fn hosts_have_separate_responses() {
 #[test]
 fn concurrent_requests_are_collapsed() {
     let servers = TestServer::open();
-    servers.origin.says("/slow", 200, &[FRESH], b"slow");
+    servers.origin.set_response("/slow", 200, &[FRESH], b"slow");
     *servers.origin.wait.lock().unwrap() = Duration::from_millis(300);
     let responses: Vec<_> = std::thread::scope(|scope| {
         let clients: Vec<_> =
@@ -194,7 +199,7 @@ fn concurrent_requests_are_collapsed() {
 #[test]
 fn collapsed_request_for_a_private_response_is_forwarded() {
     let servers = TestServer::open();
-    servers.origin.says("/mine", 200, &[("Cache-Control", "private")], b"mine");
+    servers.origin.set_response("/mine", 200, &[("Cache-Control", "private")], b"mine");
     *servers.origin.wait.lock().unwrap() = Duration::from_millis(100);
     std::thread::scope(|scope| {
         for _ in 0..5 {
@@ -208,8 +213,13 @@ fn collapsed_request_for_a_private_response_is_forwarded() {
 fn stale_responses_are_validated_and_replace_an_unreachable_origin() {
     let servers = TestServer::open();
     let tag = ("ETag", "\"t\"");
-    servers.origin.says("/tagged", 200, &[("Cache-Control", "max-age=0"), tag], b"tagged");
-    servers.origin.says("/strict", 200, &[("Cache-Control", "max-age=0, must-revalidate"), tag], b"strict");
+    servers.origin.set_response("/tagged", 200, &[("Cache-Control", "max-age=0"), tag], b"tagged");
+    servers.origin.set_response(
+        "/strict",
+        200,
+        &[("Cache-Control", "max-age=0, must-revalidate"), tag],
+        b"strict",
+    );
     servers.send_request("GET", "/tagged", "");
     servers.send_request("GET", "/strict", "");
     let (validated, body) = servers.send_request("GET", "/tagged", "");
@@ -238,9 +248,9 @@ fn stale_responses_are_validated_and_replace_an_unreachable_origin() {
 fn regress_response_that_became_uncacheable_is_dropped_on_validation() {
     let servers = TestServer::open();
     let tag = ("ETag", "\"1\"");
-    servers.origin.says("/s", 200, &[("Cache-Control", "max-age=0"), tag], b"once");
+    servers.origin.set_response("/s", 200, &[("Cache-Control", "max-age=0"), tag], b"once");
     assert!(servers.send_request("GET", "/s", "").0.starts_with("HTTP/1.1 200"));
-    servers.origin.says("/s", 200, &[("Cache-Control", "no-store"), tag], b"once");
+    servers.origin.set_response("/s", 200, &[("Cache-Control", "no-store"), tag], b"once");
     let (head, body) = servers.send_request("GET", "/s", "");
     assert!(head.contains("fwd-status=304") && body == b"once", "{head}");
     servers.origin.is_gone.store(true, Ordering::SeqCst);
@@ -259,7 +269,7 @@ fn regress_only_if_cached_finds_responses_on_disk() {
     let file = std::env::temp_dir().join(format!("dhttp-cache-disk-{}", std::process::id()));
     let disk = Some((file.clone(), 1 << 20));
     let servers = TestServer::with(CacheConfig { memory: 0, disk, ..CacheConfig::default() });
-    servers.origin.says("/a", 200, &[FRESH], b"hello");
+    servers.origin.set_response("/a", 200, &[FRESH], b"hello");
     assert_eq!(servers.send_request("GET", "/a", "").1, b"hello");
     // The disk's thread may still be writing.
     let found = (0..500).find_map(|_| {
@@ -275,13 +285,13 @@ fn regress_only_if_cached_finds_responses_on_disk() {
 #[test]
 fn unsafe_methods_invalidate_and_head_detects_changes() {
     let servers = TestServer::open();
-    servers.origin.says("/a", 200, &[FRESH], b"old");
+    servers.origin.set_response("/a", 200, &[FRESH], b"old");
     servers.send_request("GET", "/a", "");
     servers.send_request("POST", "/a", "Content-Length: 0\r\n");
-    servers.origin.says("/a", 200, &[FRESH], b"newer");
+    servers.origin.set_response("/a", 200, &[FRESH], b"newer");
     assert_eq!(servers.send_request("GET", "/a", "").1, b"newer");
     assert_eq!(servers.origin.requested(), 3);
-    servers.origin.says("/a", 200, &[FRESH], b"newest");
+    servers.origin.set_response("/a", 200, &[FRESH], b"newest");
     let (head, _) = servers.send_request("HEAD", "/a", "Cache-Control: no-cache\r\n");
     assert!(head.contains("Content-Length: 6\r\n"), "{head}");
     assert_eq!(servers.send_request("GET", "/a", "").1, b"newest");
@@ -290,7 +300,7 @@ fn unsafe_methods_invalidate_and_head_detects_changes() {
 #[test]
 fn without_a_token_only_cached_responses_are_served() {
     let servers = TestServer::open();
-    servers.origin.says("/there", 200, &[FRESH], b"there");
+    servers.origin.set_response("/there", 200, &[FRESH], b"there");
     servers.send_request("GET", "/there", "");
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -317,8 +327,8 @@ fn without_a_token_only_cached_responses_are_served() {
 #[test]
 fn over_dhttp_small_ones_come_in_a_datagram_and_large_ones_by_a_connection_of_the_cache() {
     let servers = TestServer::open();
-    servers.origin.says("/small", 200, &[FRESH], b"small");
-    servers.origin.says("/large", 200, &[FRESH], &[7; 300_000]);
+    servers.origin.set_response("/small", 200, &[FRESH], b"small");
+    servers.origin.set_response("/large", 200, &[FRESH], &[7; 300_000]);
     let client = Client::start(ClientConfig::internet(), KnownServers::default(), None).unwrap();
     for round in 0..3 {
         for (path, via, length) in [("small", Via::Udp, 5), ("large", Via::TcpOpened, 300_000)] {

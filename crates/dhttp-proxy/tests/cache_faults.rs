@@ -25,7 +25,7 @@ struct FaultyOrigin {
     is_cured: Arc<AtomicBool>,
     requested: Arc<AtomicUsize>,
     /// Paths whose responses replace those to the first requests.
-    says_next: Arc<Mutex<Vec<&'static str>>>,
+    next_paths: Arc<Mutex<Vec<&'static str>>>,
 }
 
 impl FaultyOrigin {
@@ -34,19 +34,19 @@ impl FaultyOrigin {
         let address = listener.local_addr().unwrap();
         let (is_cured, requested) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let (cured, counted) = (Arc::clone(&is_cured), Arc::clone(&requested));
-        let says_next = Arc::new(Mutex::new(Vec::new()));
-        let said_next = Arc::clone(&says_next);
+        let next_paths = Arc::new(Mutex::new(Vec::new()));
+        let shared_next_paths = Arc::clone(&next_paths);
         thread::spawn(move || {
             for stream in listener.incoming() {
                 let (cured, counted) = (Arc::clone(&cured), Arc::clone(&counted));
-                let said_next = Arc::clone(&said_next);
+                let shared_next_paths = Arc::clone(&shared_next_paths);
                 thread::spawn(move || {
                     let mut stream = stream.unwrap();
                     let Some(head) = head(&mut stream) else { return };
                     let number = counted.fetch_add(1, Ordering::SeqCst);
                     let path = head.split(' ').nth(1).unwrap();
                     let path = if cured.load(Ordering::SeqCst) { "/well" } else { path };
-                    let next = said_next.lock().unwrap().get(number).copied();
+                    let next = shared_next_paths.lock().unwrap().get(number).copied();
                     let path = next.unwrap_or(path);
                     let part = head
                         .to_ascii_lowercase()
@@ -74,7 +74,7 @@ impl FaultyOrigin {
                 });
             }
         });
-        Self { address, is_cured, requested, says_next }
+        Self { address, is_cured, requested, next_paths }
     }
 }
 
@@ -247,7 +247,7 @@ fn faulty_origins_cause_no_wrong_bytes_and_nothing_is_stored() {
 fn unsolicited_304_gives_no_empty_page() {
     for (first, second) in [("/stale", "/unchanged-since-never"), ("/unchanged-since-never", "/well")] {
         let servers = TestServer::open(PATIENCE);
-        *servers.ill.says_next.lock().unwrap() = vec![first, second, second];
+        *servers.ill.next_paths.lock().unwrap() = vec![first, second, second];
         let (status, body, head) = servers.get("/a", "");
         let is_right = if first == "/stale" { body == BODY.as_bytes() } else { status == 502 };
         assert!(is_right, "{head}");

@@ -248,11 +248,11 @@ fn stale_while_revalidate_is_served_immediately_and_revalidated() {
     let get = || send_request(gateway.address(), origin.address, "GET", "/a", "").0;
     assert!(get().contains("fwd=miss"));
     assert!(get().contains("roundtrip; hit"));
-    let asked_again = (0..500).any(|_| {
+    let retried = (0..500).any(|_| {
         pause(Duration::from_millis(10));
         origin.requested() == 2
     });
-    assert!(asked_again, "{}", origin.requested());
+    assert!(retried, "{}", origin.requested());
 }
 
 #[test]

@@ -56,14 +56,14 @@ impl TestServers {
     }
 
     /// Waits until this many responses have been counted on this channel; they are counted after they are written.
-    fn has_counted(&self, channel: &str, least: u64) {
+    fn has_counted(&self, channel: &str, min: u64) {
         let name = format!("roundtrip_gateway_responses_total{{channel=\"{channel}\"}} ");
         let count = || {
             let text = self.gateway.metrics()();
             text.lines().find_map(|line| line.strip_prefix(&name)?.parse::<u64>().ok()).unwrap()
         };
         for _ in 0..1_000 {
-            if count() >= least {
+            if count() >= min {
                 return;
             }
             thread::park_timeout(Duration::from_millis(10));

@@ -53,14 +53,14 @@ impl TestServer {
     /// Runs a table; returns the origin's requests, line by line.
     fn goes(&self, section: &str, steps: &[Step<'_>]) -> Vec<String> {
         let mut requested = Vec::new();
-        for (number, (ask, says, gets)) in steps.iter().enumerate() {
-            let location = format!("{section}, line {number}: {ask}");
-            *self.script.lock().unwrap() = ((*says).to_owned(), Vec::new());
-            let (head, body) = exchange(self.server.address(), ask);
+        for (number, (request, response, expected)) in steps.iter().enumerate() {
+            let location = format!("{section}, line {number}: {request}");
+            *self.script.lock().unwrap() = ((*response).to_owned(), Vec::new());
+            let (head, body) = exchange(self.server.address(), request);
             let questions = std::mem::take(&mut self.script.lock().unwrap().1);
-            assert_eq!(questions.is_empty(), says.is_empty(), "{location}: {questions:?}; {head}");
+            assert_eq!(questions.is_empty(), response.is_empty(), "{location}: {questions:?}; {head}");
             requested.push(questions.concat());
-            let (wanted, wanted_body) = gets.split_once(" || ").unwrap_or((*gets, ""));
+            let (wanted, wanted_body) = expected.split_once(" || ").unwrap_or((*expected, ""));
             let mut wanted = wanted.split(" | ");
             let status = wanted.next().unwrap();
             assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{location}: {head}");
@@ -89,15 +89,15 @@ fn respond(mut stream: TcpStream, script: &Script) {
         }
         head.extend_from_slice(&byte);
     }
-    let says = {
+    let response = {
         let mut script = script.lock().unwrap();
         script.1.push(String::from_utf8(head.clone()).unwrap());
         script.0.clone()
     };
-    if says == "gone" {
+    if response == "gone" {
         return;
     }
-    let (lines, body) = says.split_once(" || ").unwrap_or((&*says, ""));
+    let (lines, body) = response.split_once(" || ").unwrap_or((&*response, ""));
     let (status, lines) = lines.split_once(" | ").unwrap_or((lines, ""));
     let mut response = format!("HTTP/1.1 {status} X\r\n");
     for line in lines.split(" | ").filter(|line| !line.is_empty()) {
@@ -114,8 +114,8 @@ fn respond(mut stream: TcpStream, script: &Script) {
 }
 
 /// Sends a request; returns the response's header section and body.
-fn exchange(address: SocketAddr, ask: &str) -> (String, String) {
-    let mut lines = ask.split(" | ");
+fn exchange(address: SocketAddr, request: &str) -> (String, String) {
+    let mut lines = request.split(" | ");
     let mut request = format!("{} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n", lines.next().unwrap());
     for line in lines {
         request += &format!("{line}\r\n");
@@ -138,11 +138,11 @@ fn tables(section: &str, tables: &[&[Step<'_>]]) {
 
 #[test]
 fn rfc9111_3_1_hop_by_hop_fields_are_neither_stored_nor_forwarded() {
-    let says = "200 | Cache-Control: public, max-age=60 | Connection: close, X-Hop | X-Hop: 1 | Keep-Alive: timeout=5 | \
+    let response = "200 | Cache-Control: public, max-age=60 | Connection: close, X-Hop | X-Hop: 1 | Keep-Alive: timeout=5 | \
                 Proxy-Authenticate: Basic | Proxy-Authentication-Info: a=b | Set-Cookie: c=d | X-End: 2 || whole";
-    let gets = "200 | X-End: 2 | Set-Cookie: c=d | !X-Hop | !Keep-Alive | !Proxy-Authenticate | \
+    let expected = "200 | X-End: 2 | Set-Cookie: c=d | !X-Hop | !Keep-Alive | !Proxy-Authenticate | \
                 !Proxy-Authentication-Info || whole";
-    tables("3.1", &[&[("GET /a", says, gets), ("GET /a", "", gets)]]);
+    tables("3.1", &[&[("GET /a", response, expected), ("GET /a", "", expected)]]);
 }
 
 #[test]
@@ -181,11 +181,11 @@ fn rfc9111_3_2_and_4_3_4_a_304_changes_the_fields_that_it_names_and_no_others() 
     let stale =
         "200 | Cache-Control: max-age=0 | ETag: \"t\" | X-Old: 1 | X-Both: 1 | Content-Type: a/b || whole";
     let still = "304 | Cache-Control: max-age=60 | ETag: \"t\" | X-Both: 2 | X-Both: 3 | Content-Length: 99";
-    let gets = "200 | X-Old: 1 | X-Both: 2 | X-Both: 3 | Content-Type: a/b | Content-Length: 5 || whole";
+    let expected = "200 | X-Old: 1 | X-Both: 2 | X-Both: 3 | Content-Type: a/b | Content-Length: 5 || whole";
     tables(
         "3.2",
         &[
-            &[("GET /a", stale, "200 || whole"), ("GET /a", still, gets), ("GET /a", "", gets)],
+            &[("GET /a", stale, "200 || whole"), ("GET /a", still, expected), ("GET /a", "", expected)],
             // A request with `no-store` does not evict what is stored for others.
             &[
                 ("GET /a", stale, "200 || whole"),
@@ -262,8 +262,8 @@ fn rfc9111_4_reuse_requires_the_same_url_and_method() {
 
 #[test]
 fn rfc9111_4_1_variants_are_stored_side_by_side() {
-    let says = |body: &str| format!("200 | Cache-Control: max-age=60 | Vary: Accept-Language || {body}");
-    let (danish, english) = (says("da"), says("en"));
+    let response = |body: &str| format!("200 | Cache-Control: max-age=60 | Vary: Accept-Language || {body}");
+    let (danish, english) = (response("da"), response("en"));
     let any = "200 | Cache-Control: max-age=60 | Vary: * || any";
     tables(
         "4.1",
@@ -283,9 +283,9 @@ fn rfc9111_4_1_variants_are_stored_side_by_side() {
 
 #[test]
 fn rfc9111_4_2_4_and_rfc5861_4_stale_responses_replace_failures_where_allowed() {
-    let says = |control: &str| format!("200 | Cache-Control: {control} | Age: 100 | ETag: \"t\" || old");
-    let (lenient, strict) = (says("max-age=60"), says("max-age=60, must-revalidate"));
-    let on_error = says("max-age=60, stale-if-error=600");
+    let response = |control: &str| format!("200 | Cache-Control: {control} | Age: 100 | ETag: \"t\" || old");
+    let (lenient, strict) = (response("max-age=60"), response("max-age=60, must-revalidate"));
+    let on_error = response("max-age=60, stale-if-error=600");
     let sick = "503 || sick";
     let gone = "200 | Cache-Status: roundtrip; fwd=stale; detail=unreachable; ttl=-4 || old";
     tables(

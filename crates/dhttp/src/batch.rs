@@ -283,12 +283,12 @@ fn is_about_grouping(error: &io::Error) -> bool {
 /// the first; the last may be shorter.
 fn group(waiting: &[(Vec<u8>, Endpoints)], is_grouping: bool) -> usize {
     let Some((first, ends)) = waiting.first().filter(|_| is_grouping) else { return 1 };
-    let most = MAX_SEGMENTS.min(MAX_BYTES / first.len().max(1)).max(1);
-    let whole = waiting.iter().take(most);
+    let max = MAX_SEGMENTS.min(MAX_BYTES / first.len().max(1)).max(1);
+    let whole = waiting.iter().take(max);
     let equal = whole.take_while(|(bytes, to)| to == ends && bytes.len() == first.len()).count();
     let is_shorter =
         |(bytes, to): &(Vec<u8>, Endpoints)| to == ends && !bytes.is_empty() && bytes.len() < first.len();
-    equal + usize::from(equal < most && waiting.get(equal).is_some_and(is_shorter))
+    equal + usize::from(equal < max && waiting.get(equal).is_some_and(is_shorter))
 }
 
 /// Maximum number of datagrams in one call, in whatever number of pieces.

@@ -243,7 +243,7 @@ impl Client {
     /// Returns the servers known to speak DHTTP, and their tokens. It waits for the client's thread, at most a second.
     pub fn known(&self) -> KnownServers {
         let (sender, tokens) = sync_channel(1);
-        self.shared.tell(Command::Export(sender));
+        self.shared.send_command(Command::Export(sender));
         let tokens = tokens.recv_timeout(std::time::Duration::from_secs(1));
         let mut known = self.shared.known.lock().map(|known| known.clone()).unwrap_or_default();
         // A thread that is busy, or has stopped, reports none.
@@ -254,7 +254,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        self.shared.tell(Command::Stop);
+        self.shared.send_command(Command::Stop);
         // The last owner may be a task that the client's own thread has just woken: that thread then ends by itself.
         let is_other = |thread: &JoinHandle<()>| thread.thread().id() != thread::current().id();
         if let Some(thread) = self.thread.take().filter(is_other) {
@@ -301,7 +301,7 @@ impl Shared {
         let dhttp = SocketAddr::new(server.ip(), port.unwrap_or(server.port()));
         let question = PendingRequest { id, url: url.clone(), server, dhttp, head, sink, race: None };
         match port {
-            Some(_) => self.tell(Command::Request(Box::new(question))),
+            Some(_) => self.send_command(Command::Request(Box::new(question))),
             None => plain::send_request(self, question),
         }
     }
@@ -337,7 +337,7 @@ impl Shared {
         let port = known.ok().flatten().or(dhttp);
         if let (Some(address), Some(port), Some(token)) = (address, port, fields.get(TOKEN_FIELD)) {
             let server = SocketAddr::new(address.to_canonical(), port);
-            self.tell(Command::StoreToken(server, token.to_vec()));
+            self.send_command(Command::StoreToken(server, token.to_vec()));
         }
     }
 
@@ -351,7 +351,7 @@ impl Shared {
         }
     }
 
-    fn tell(&self, command: Command) {
+    fn send_command(&self, command: Command) {
         let Ok(mut commands) = self.commands.lock() else { return command.refuse() };
         let Some(all) = &mut *commands else {
             drop(commands);

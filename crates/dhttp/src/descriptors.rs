@@ -16,8 +16,8 @@ pub fn make_room() {
     limit.current = limit.maximum;
     // Any process may do so; if it is refused, the limit is unchanged.
     let _ = setrlimit(Resource::Nofile, limit);
-    let most = limit_now();
-    let highest = i32::try_from(most - 1).unwrap_or(i32::MAX);
+    let max = limit_now();
+    let highest = i32::try_from(max - 1).unwrap_or(i32::MAX);
     // Opened and closed immediately. If it is refused, the table grows on demand.
     let _ = eventfd(0, EventfdFlags::CLOEXEC).and_then(|any| fcntl_dupfd_cloexec(any, highest));
 }
@@ -41,7 +41,7 @@ mod tests {
         let status = fs::read_to_string("/proc/self/status").unwrap();
         let size: u64 =
             status.lines().find_map(|line| line.strip_prefix("FDSize:")?.trim().parse().ok()).unwrap();
-        let most = getrlimit(Resource::Nofile).current.unwrap_or(MAX_DESCRIPTORS).min(MAX_DESCRIPTORS);
-        assert!(size >= most, "{size} of {most}");
+        let max = getrlimit(Resource::Nofile).current.unwrap_or(MAX_DESCRIPTORS).min(MAX_DESCRIPTORS);
+        assert!(size >= max, "{size} of {max}");
     }
 }

@@ -52,7 +52,7 @@ fn a_datagram_gets_its_response_without_allocation() {
     // After these the file has been read, and reused buffers have their final size.
     let known: Vec<_> = (1..=600).map(|id| request(id, token)).collect();
     let mut buffer = [0; 2_048];
-    let mut asked_in = |requests: &[Vec<u8>]| {
+    let mut allocations_of = |requests: &[Vec<u8>]| {
         let before = ALLOCATIONS.load(Ordering::Relaxed);
         for request in requests {
             client.0.send(request).unwrap();
@@ -60,7 +60,7 @@ fn a_datagram_gets_its_response_without_allocation() {
         }
         ALLOCATIONS.load(Ordering::Relaxed) - before
     };
-    let requested: Vec<u64> = known.chunks(50).map(&mut asked_in).collect();
+    let requested: Vec<u64> = known.chunks(50).map(&mut allocations_of).collect();
     // Once a second the server checks the date and the file, which some of these groups of 50 may include.
     let quiet = requested.iter().filter(|requested| **requested == 0).count();
     assert!(quiet >= requested.len() / 2, "fifties of datagrams asked for memory so often: {requested:?}");

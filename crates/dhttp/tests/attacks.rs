@@ -184,8 +184,8 @@ fn threads_share_the_limit_of_an_address() {
         std::thread::yield_now();
     }
     // A hundred halve every second, which allows 70 more.
-    let most = 100.0 + 75.0 * clock.now().since(Time::ZERO).as_secs_f64();
-    assert!(by_udp() > 0 && (by_udp() as f64) <= most, "{} of {most}", by_udp());
+    let max = 100.0 + 75.0 * clock.now().since(Time::ZERO).as_secs_f64();
+    assert!(by_udp() > 0 && (by_udp() as f64) <= max, "{} of {max}", by_udp());
 }
 
 #[test]

@@ -88,12 +88,12 @@ fn a_token_of_plain_http_is_for_the_port_that_was_named_and_brings_a_connection_
     let [named, other] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     let [port, elsewhere] = [&named, &other].map(|listener| listener.local_addr().unwrap().port());
     let token = token(server.address(), &port.to_string()).unwrap();
-    let asking = UdpSocket::bind("127.0.0.1:0").unwrap();
-    asking.send_to(&request(elsewhere, &token), server.address()).unwrap();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.send_to(&request(elsewhere, &token), server.address()).unwrap();
     let mut eight = [0; 100];
-    assert_eq!(asking.recv_from(&mut eight).unwrap(), (8, server.address()));
+    assert_eq!(socket.recv_from(&mut eight).unwrap(), (8, server.address()));
     assert!(server.metrics().contains("roundtrip_dhttp_connections_total{side=\"server\"} 0\n"));
-    asking.send_to(&request(port, &token), server.address()).unwrap();
+    socket.send_to(&request(port, &token), server.address()).unwrap();
     let (mut stream, _) = named.accept().unwrap();
     let mut head = [0; 23];
     stream.read_exact(&mut head).unwrap();
@@ -108,11 +108,11 @@ fn unreachable_client_is_referred_to_plain_http_immediately() {
     let server = serve(&directory, 1);
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let request = request(closed, &token(server.address(), &closed.to_string()).unwrap());
-    let asking = UdpSocket::bind("127.0.0.1:0").unwrap();
-    asking.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
-    asking.send_to(&request, server.address()).unwrap();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(std::time::Duration::from_secs(5))).unwrap();
+    socket.send_to(&request, server.address()).unwrap();
     let mut response = [0; 100];
-    assert_eq!(asking.recv_from(&mut response).unwrap(), (8, server.address()));
+    assert_eq!(socket.recv_from(&mut response).unwrap(), (8, server.address()));
     assert_eq!(response[..8], [0, 0, 0, 0, 0, 0, 0, 7]);
 }
 

@@ -19,7 +19,7 @@ fn client() -> Client {
     let mut config = ClientConfig { timeout: SHORT, ..ClientConfig::internet() };
     config.dhttp.stall = SHORT;
     config.dhttp.resend =
-        Resend::Adaptive { first: SHORT, least: SHORT, most: SHORT, times: 1, queue: 0, queued: SHORT };
+        Resend::Adaptive { first: SHORT, min: SHORT, max: SHORT, times: 1, queue: 0, queued: SHORT };
     Client::start(config, KnownServers::default(), None).unwrap()
 }
 
@@ -67,7 +67,7 @@ fn outcome(
 }
 
 /// Connects to the client and sends the id and the text; then closes, or sends nothing more.
-fn says(listens: SocketAddr, id: &[u8], text: &[u8], closes: bool) {
+fn connect_and_send(listens: SocketAddr, id: &[u8], text: &[u8], closes: bool) {
     let mut stream = TcpStream::connect(listens).unwrap();
     let _ = stream.write_all(&[id, text].concat());
     if !closes {
@@ -87,7 +87,7 @@ fn heads_without_end_are_cut_off() {
     for text in [b"A: b\r\n".repeat(50_000), b"\r\nHTTP/1.1 100 Continue\r\n".repeat(10_000)] {
         let text = [&b"HTTP/1.1 100 Continue\r\n"[..], &text].concat();
         check_fallback_after_invalid_response(requested(move |_, _, listens, id| {
-            says(listens, id, &text, false)
+            connect_and_send(listens, id, &text, false)
         }));
     }
 }
@@ -123,16 +123,16 @@ fn silent_connection_is_closed_and_its_request_retried_elsewhere() {
 #[test]
 fn a_body_shorter_than_its_length_is_reported_as_a_timeout_or_an_early_end() {
     let half = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf";
-    let silent = requested(|_, _, listens, id| says(listens, id, half, false)).unwrap_err();
+    let silent = requested(|_, _, listens, id| connect_and_send(listens, id, half, false)).unwrap_err();
     assert!(silent.ends_with("the server stalled in the middle of the response; retry"), "{silent}");
-    let ended = requested(|_, _, listens, id| says(listens, id, half, true)).unwrap_err();
+    let ended = requested(|_, _, listens, id| connect_and_send(listens, id, half, true)).unwrap_err();
     assert!(ended.ends_with("connection ended in the middle of the response; retry"), "{ended}");
 }
 
 #[test]
 fn bytes_after_the_length_of_a_body_are_no_response() {
     let long = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nfour, and unsolicited bytes";
-    let outcome = requested(|_, _, listens, id| says(listens, id, long, false));
+    let outcome = requested(|_, _, listens, id| connect_and_send(listens, id, long, false));
     assert_eq!(outcome, Ok((Via::TcpOpened, 200, 4)));
 }
 
@@ -148,11 +148,11 @@ fn impossible_lengths_are_ignored() {
     ] {
         let text = format!("HTTP/1.1 200 OK\r\n{fields}\r\nhello");
         check_fallback_after_invalid_response(requested(move |_, _, listens, id| {
-            says(listens, id, text.as_bytes(), false)
+            connect_and_send(listens, id, text.as_bytes(), false)
         }));
     }
     let chunks = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n";
-    let why = requested(|_, _, listens, id| says(listens, id, chunks, false)).unwrap_err();
+    let why = requested(|_, _, listens, id| connect_and_send(listens, id, chunks, false)).unwrap_err();
     assert!(why.contains("chunk"), "{why}");
 }
 

@@ -55,14 +55,14 @@ fn check_other_client_is_served(server: SocketAddr) {
     }
 }
 
-/// Returns the value of a counter, once it is at least `least`.
-fn counted(server: &Server<fn(&Request<'_>) -> Response>, name: &str, least: u64) -> u64 {
+/// Returns the value of a counter, once it is at least `min`.
+fn counted(server: &Server<fn(&Request<'_>) -> Response>, name: &str, min: u64) -> u64 {
     let until = now() + Duration::from_secs(20);
     loop {
         let text = server.metrics();
         let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         let value: u64 = value.unwrap_or_else(|| panic!("{name}: {text}")).parse().unwrap();
-        if value >= least || now() > until {
+        if value >= min || now() > until {
             return value;
         }
         pause(50);

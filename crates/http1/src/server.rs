@@ -176,7 +176,7 @@ impl ServerConnection {
         fields: [&Fields; 2],
         body: ResponseBody,
     ) -> Result<(), Misuse> {
-        let last = self.config.requests.is_some_and(|most| self.requests >= u64::from(most.get()));
+        let last = self.config.requests.is_some_and(|max| self.requests >= u64::from(max.get()));
         let (head, rest) = self.exchange(id)?.begin(status, fields, body, last)?;
         self.writes.head(|out| head.write(fields, out));
         match rest {

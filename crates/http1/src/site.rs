@@ -188,13 +188,13 @@ mod tests {
         let site = plain.with_validators(Seed::default());
         for version in [Version::Http10, Version::Http11] {
             for (index, target) in ["/0", "/1"].into_iter().enumerate() {
-                let ask = |fields| {
+                let respond = |fields| {
                     let (method, target) = (Method::Get, target.to_owned());
                     site.respond(&RequestHead { method, target, version, fields })
                 };
                 let mut stored = Fields::new();
                 site.validator(index, version, &plainly).unwrap().condition(&mut stored).unwrap();
-                let (first, again) = (ask(Fields::new()), ask(stored));
+                let (first, again) = (respond(Fields::new()), respond(stored));
                 assert_eq!((first.status, again.status), (200, 304), "{version:?} {target}");
                 assert_eq!(again.body, ResponseBody::Whole(Arc::from([])));
                 assert_eq!(first.fields.iter().next(), again.fields.iter().next());
@@ -240,7 +240,7 @@ mod tests {
             let site = Site::of(objects.clone())
                 .with_validators(Seed::default())
                 .with_compression(compression, &Coding::ALL);
-            let ask = |target: &str, accepted: &str, condition: Option<&[u8]>| {
+            let respond = |target: &str, accepted: &str, condition: Option<&[u8]>| {
                 let mut fields = Fields::new();
                 fields.push("Accept-Encoding", accepted).unwrap();
                 condition.into_iter().for_each(|tag| fields.push_checked(b"If-None-Match", tag));
@@ -249,23 +249,23 @@ mod tests {
             };
             let mut tags = Vec::new();
             for coding in Coding::ALL {
-                let response = ask("/0", coding.name(), None);
+                let response = respond("/0", coding.name(), None);
                 let named = response.fields.get("Content-Encoding");
                 assert_eq!(named, (coding != Coding::Identity).then_some(coding.name().as_bytes()));
                 assert_eq!(response.fields.get("Vary"), Some(&b"Accept-Encoding"[..]));
                 let ResponseBody::Whole(body) = &response.body else { panic!("not whole") };
                 assert_eq!(body.len() < page.len(), coding != Coding::Identity);
                 let tag = response.fields.get("ETag").unwrap();
-                assert_eq!(ask("/0", coding.name(), Some(tag)).status, 304);
+                assert_eq!(respond("/0", coding.name(), Some(tag)).status, 304);
                 assert_eq!(
-                    ask("/0", "identity;q=0.5, compress", Some(tag)).status == 304,
+                    respond("/0", "identity;q=0.5, compress", Some(tag)).status == 304,
                     coding == Coding::Identity
                 );
                 tags.push(tag.to_vec());
             }
             tags.dedup();
             assert_eq!(tags.len(), Coding::ALL.len());
-            let picture = ask("/1", "gzip", None);
+            let picture = respond("/1", "gzip", None);
             assert_eq!((picture.fields.get("Content-Encoding"), picture.fields.get("Vary")), (None, None));
         }
     }

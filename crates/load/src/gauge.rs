@@ -12,7 +12,7 @@ pub(crate) struct Gauge(Arc<Counts>);
 #[derive(Debug, Default)]
 struct Counts {
     now: AtomicU64,
-    most: AtomicU64,
+    max: AtomicU64,
 }
 
 /// Guard of one counted connection.
@@ -23,7 +23,7 @@ impl Gauge {
     /// Counts one more connection.
     pub(crate) fn open(&self) -> GaugeGuard {
         let now = self.0.now.fetch_add(1, Ordering::Relaxed) + 1;
-        self.0.most.fetch_max(now, Ordering::Relaxed);
+        self.0.max.fetch_max(now, Ordering::Relaxed);
         GaugeGuard(self.clone())
     }
 
@@ -33,9 +33,9 @@ impl Gauge {
     }
 
     /// Maximum number since the last call.
-    pub(crate) fn most(&self) -> u64 {
+    pub(crate) fn max(&self) -> u64 {
         let now = self.now();
-        self.0.most.swap(now, Ordering::Relaxed).max(now)
+        self.0.max.swap(now, Ordering::Relaxed).max(now)
     }
 }
 
@@ -55,8 +55,8 @@ mod tests {
         let gauge = Gauge::default();
         let (first, second) = (gauge.open(), gauge.open());
         drop(first);
-        assert_eq!((gauge.most(), gauge.most()), (2, 1));
+        assert_eq!((gauge.max(), gauge.max()), (2, 1));
         drop(second);
-        assert_eq!((gauge.most(), gauge.most()), (1, 0));
+        assert_eq!((gauge.max(), gauge.max()), (1, 0));
     }
 }

@@ -39,7 +39,7 @@ pub enum MissingResource {
         /// Number needed.
         needed: u64,
         /// Number that the system provides.
-        given: u64,
+        available: u64,
     },
     /// Bytes of memory.
     Memory {
@@ -59,9 +59,9 @@ impl fmt::Display for MissingResource {
                 "the run needs about {needed} concurrent sockets and may have {allowed}; raise the limit (ulimit -n), or have \
                  fewer users"
             ),
-            Self::Ports { needed, given } => write!(
+            Self::Ports { needed, available } => write!(
                 f,
-                "the run needs {needed} concurrent ports and this host has {given}; widen net.ipv4.ip_local_port_range, \
+                "the run needs {needed} concurrent ports and this host has {available}; widen net.ipv4.ip_local_port_range, \
                  plan fewer users or connections, or run parts of it on several machines (--shard)"
             ),
             Self::Memory { needed, there } => write!(
@@ -92,7 +92,7 @@ impl Resources {
             return Err(MissingResource::Files { needed: files, allowed: there.files });
         }
         if ports > there.ports {
-            return Err(MissingResource::Ports { needed: ports, given: there.ports });
+            return Err(MissingResource::Ports { needed: ports, available: there.ports });
         }
         if bytes > there.bytes {
             return Err(MissingResource::Memory { needed: bytes, there: there.bytes });
@@ -128,8 +128,8 @@ pub(crate) fn users(job: &Job<'_>, config: &Config) -> usize {
         return users as usize;
     }
     let is_open = job.pages.first().is_some_and(|page| matches!(page.begins, PageStart::At(_)));
-    let most = job.pages.iter().map(|page| page.user).max().map_or(0, |most| most as usize + 1);
-    if is_open { most.min(config.users as usize) } else { most }
+    let max = job.pages.iter().map(|page| page.user).max().map_or(0, |max| max as usize + 1);
+    if is_open { max.min(config.users as usize) } else { max }
 }
 
 /// Bytes of a counter in a second's histogram.
@@ -176,9 +176,9 @@ pub fn free_memory() -> u64 {
     let machine = kib(&machine, "MemAvailable:");
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let groups = groups.lines().filter_map(MemoryCgroup::of).filter_map(|group| group.free()).min();
-    let own = getrlimit(Resource::As).current.map(|most| {
+    let own = getrlimit(Resource::As).current.map(|max| {
         let used = fs::read_to_string("/proc/self/status").unwrap_or_default();
-        most.saturating_sub(kib(&used, "VmSize:").unwrap_or(0))
+        max.saturating_sub(kib(&used, "VmSize:").unwrap_or(0))
     });
     [machine, groups, own].into_iter().flatten().min().unwrap_or(u64::MAX)
 }
@@ -189,7 +189,7 @@ struct MemoryCgroup<'a> {
     root: &'static str,
     path: &'a Path,
     /// The files with its limit, its usage, and the reclaimable part of that: the key in `memory.stat`.
-    most: &'static str,
+    max: &'static str,
     used: &'static str,
     idle: &'static str,
 }
@@ -199,27 +199,27 @@ impl<'a> MemoryCgroup<'a> {
     fn of(line: &'a str) -> Option<Self> {
         let (_, rest) = line.split_once(':')?;
         let (controllers, path) = rest.split_once(":/")?;
-        let (root, most, used, idle) = if controllers.is_empty() {
+        let (root, max, used, idle) = if controllers.is_empty() {
             ("/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file ")
         } else if controllers.split(',').any(|controller| controller == "memory") {
-            let (most, used) = ("memory.limit_in_bytes", "memory.usage_in_bytes");
-            ("/sys/fs/cgroup/memory", most, used, "total_inactive_file ")
+            let (max, used) = ("memory.limit_in_bytes", "memory.usage_in_bytes");
+            ("/sys/fs/cgroup/memory", max, used, "total_inactive_file ")
         } else {
             return None;
         };
-        Some(Self { root, path: Path::new(path), most, used, idle })
+        Some(Self { root, path: Path::new(path), max, used, idle })
     }
 
     /// Bytes that it and its ancestors leave; `None` without a limit.
     fn free(&self) -> Option<u64> {
-        let Self { root, path, most, used, idle } = self;
+        let Self { root, path, max, used, idle } = self;
         let free = |group: &Path| {
             let read = |name: &str| fs::read_to_string(Path::new(root).join(group).join(name)).ok();
             let value = |name| read(name)?.trim().parse::<u64>().ok();
-            let (most, used) = value(most).zip(value(used))?;
+            let (max, used) = value(max).zip(value(used))?;
             let stat = read("memory.stat").unwrap_or_default();
             let idle = stat.lines().find_map(|line| line.strip_prefix(idle)?.parse::<u64>().ok());
-            Some(most.saturating_sub(used.saturating_sub(idle.unwrap_or(0))))
+            Some(max.saturating_sub(used.saturating_sub(idle.unwrap_or(0))))
         };
         path.ancestors().filter_map(free).min()
     }
@@ -244,13 +244,13 @@ mod tests {
     fn an_oversized_plan_is_refused_with_needed_and_available_resources() {
         let there = Resources { files: 100, ports: 50, bytes: 9_000_000 };
         assert_eq!(there.fit(&there), Ok(()));
-        for (needs, says) in [
+        for (needs, message) in [
             (Resources { files: 101, ..there }, "about 101 concurrent sockets and may have 100"),
             (Resources { ports: 51, ..there }, "needs 51 concurrent ports and this host has 50"),
             (Resources { bytes: 9_000_001, ..there }, "about 10 MB of memory and 9 MB are free"),
         ] {
             let short = needs.fit(&there).unwrap_err().to_string();
-            assert!(short.contains(says), "{short}");
+            assert!(short.contains(message), "{short}");
         }
     }
 

@@ -106,7 +106,7 @@ pub fn run_until<'a>(
     resources::check(job, config)?;
     let clock = Clock::start();
     let now = calendar();
-    let (tell, reported) = channel();
+    let (sender, reported) = channel();
     let (seed, unchanged_since) = (secret()?, wire::calendar::http(now));
     let (heads, means) = (
         heads(config, target, &unchanged_since),
@@ -149,8 +149,8 @@ pub fn run_until<'a>(
             again: 0,
         };
         let ids = seed.stream("load-ids", thread);
-        let ear = (ProgressSender::new(tell.clone()), stop.clone());
-        parts.push(Worker::new(job, clock, common, pages, ids, ear)?);
+        let control = (ProgressSender::new(sender.clone()), stop.clone());
+        parts.push(Worker::new(job, clock, common, pages, ids, control)?);
     }
     descriptors::make_room();
     let mut record = Record::default();
@@ -170,7 +170,7 @@ pub fn run_until<'a>(
             })
             .collect::<io::Result<_>>()?;
         // The threads have clones: the run is over when the last one is dropped.
-        drop(tell);
+        drop(sender);
         // Not earlier: preparing thousands of users takes time.
         let now = calendar();
         let wait = config.at.map_or(Duration::ZERO, |at| at.saturating_sub(now)).max(HEAD_START);
@@ -181,24 +181,24 @@ pub fn run_until<'a>(
             let _ = all_there.send(begins);
         }
         let mut progress = Progress::default();
-        let (mut over, mut is_told) = (1, true);
+        let (mut over, mut is_reported) = (1, true);
         loop {
             let second = begins + Duration::from_secs(over);
-            let at = if is_told { second } else { second + SETTLED };
+            let at = if is_reported { second } else { second + SETTLED };
             match reported.recv_timeout(std::time::Duration::from_nanos(at.since(clock.now()).as_nanos())) {
                 Ok(reported) => progress.add(reported),
                 Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) if is_told => {
+                Err(RecvTimeoutError::Timeout) if is_reported => {
                     let (before, now) = (dropped.last().copied().unwrap_or(0), dropped_datagrams());
                     progress.dropped(over - 1, now.saturating_sub(before));
                     dropped.push(now);
-                    is_told = false;
+                    is_reported = false;
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     progress.open = gauges.iter().map(Gauge::now).sum();
                     watch(&progress);
                     over += 1;
-                    is_told = true;
+                    is_reported = true;
                 }
             }
         }

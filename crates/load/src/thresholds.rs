@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn invalid_thresholds_are_refused() {
-        for (text, says) in [
+        for (text, message) in [
             ("p99", "`p99` has no limit; write NAME=LIMIT"),
             ("p98=1ms", "unknown threshold `p98`; did you mean `p90`?"),
             ("p99=fast", "`fast`"),
@@ -252,7 +252,7 @@ mod tests {
             ("rate=-1", "is not a rate"),
         ] {
             let refused = Threshold::parse(text).unwrap_err().to_string();
-            assert!(refused.contains(says), "{text}: {refused}");
+            assert!(refused.contains(message), "{text}: {refused}");
         }
         assert!(Threshold::max_failures("many").is_err());
     }

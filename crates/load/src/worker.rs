@@ -348,8 +348,8 @@ impl<'a> Worker<'a> {
         self.users[number].left = objects.len();
         self.users[number].closes = self.common.config.closes_early || self.job.pages[page].ends_session;
         let mut due = at;
-        for (object, ask) in objects.iter().enumerate().skip(1) {
-            due += ask.after;
+        for (object, object_request) in objects.iter().enumerate().skip(1) {
+            due += object_request.after;
             // The number of users fits 32 bits.
             self.timers.push(Reverse((due, u32::try_from(number).unwrap_or(0), Wake::Object(page, object))));
         }
@@ -360,8 +360,8 @@ impl<'a> Worker<'a> {
         self.send_request(now, at, number, objects[0]);
     }
 
-    fn send_request(&mut self, now: Time, due: Time, number: usize, ask: ObjectRequest) {
-        let ObjectRequest { file: request, after: _, is_conditional } = ask;
+    fn send_request(&mut self, now: Time, due: Time, number: usize, object_request: ObjectRequest) {
+        let ObjectRequest { file: request, after: _, is_conditional } = object_request;
         let now = if self.common.ports.is_some() {
             self.held.push(due);
             now
@@ -489,7 +489,7 @@ impl<'a> Worker<'a> {
         let half = Duration::from_nanos(since.as_nanos() / 2);
         let second = self.record.second(now.since(self.begins).saturating_sub(half));
         second.processor = second.processor.max(share);
-        second.open = second.open.max(self.common.open.most());
+        second.open = second.open.max(self.common.open.max());
         second.opened +=
             self.common.connections - std::mem::replace(&mut self.opened, self.common.connections);
         self.progress.report(now.since(self.begins), &self.record, self.common.connections);

@@ -45,20 +45,20 @@ impl Requests {
 /// # Errors
 /// Another text, or a size outside 1 byte to 1 MiB.
 pub(crate) fn first_bytes(text: &str) -> Result<FirstBytes, ValueError> {
-    let (size, asking) = match text.strip_suffix(TOGETHER) {
+    let (size, policy) = match text.strip_suffix(TOGETHER) {
         Some(size) => (size, FirstBytesPolicy::Together),
         None => (text, FirstBytesPolicy::First),
     };
     let bytes = u32::try_from(quantity::buffer(size)?.get()).ok().and_then(NonZeroU32::new);
-    Ok(FirstBytes { bytes: bytes.expect("the range is within 1 and 2^20"), asking })
+    Ok(FirstBytes { bytes: bytes.expect("the range is within 1 and 2^20"), policy })
 }
 
 const TOGETHER: &str = "/together";
 
 /// Formats it in the notation of the command line.
 pub(crate) fn format_first_bytes(first: FirstBytes) -> String {
-    let FirstBytes { bytes, asking } = first;
-    match asking {
+    let FirstBytes { bytes, policy } = first;
+    match policy {
         FirstBytesPolicy::Together => format!("{bytes}{TOGETHER}"),
         FirstBytesPolicy::First => bytes.to_string(),
     }
@@ -94,7 +94,7 @@ pub fn notes(visits: &[(Time, VisitStats)]) -> Vec<String> {
             mean(missing as f64)
         ));
     }
-    if let Some(most) = visits.iter().find_map(|(_, course)| course.most) {
+    if let Some(most) = visits.iter().find_map(|(_, course)| course.max) {
         notes
             .push(format!("the document references more than {most} objects; those beyond were not fetched"));
     }
@@ -122,7 +122,7 @@ mod tests {
             asked_again,
             first_bytes: Some(at(known)),
             missing: asked_again,
-            most: (asked_again > 0).then_some(9),
+            max: (asked_again > 0).then_some(9),
         };
         let visits = [(at(0), course(3, 100)), (at(100), course(0, 300))];
         let expected = [

@@ -144,7 +144,7 @@ impl Serving {
     pub fn known(&self) -> &[PlannedObject] {
         match self.embedded {
             EmbeddedObjects::Planned => &self.objects,
-            EmbeddedObjects::Discovered { most: _ } => self.objects.get(..1).unwrap_or_default(),
+            EmbeddedObjects::Discovered { max: _ } => self.objects.get(..1).unwrap_or_default(),
         }
     }
 
@@ -152,11 +152,11 @@ impl Serving {
     /// requested.
     pub const fn release(&self, release: Release) -> Release {
         match (self.embedded, release) {
-            (EmbeddedObjects::Planned, _) | (EmbeddedObjects::Discovered { most: _ }, Release::Dependent) => {
+            (EmbeddedObjects::Planned, _) | (EmbeddedObjects::Discovered { max: _ }, Release::Dependent) => {
                 release
             }
             (
-                EmbeddedObjects::Discovered { most: _ },
+                EmbeddedObjects::Discovered { max: _ },
                 Release::Independent | Release::AfterFirst | Release::AsNamed,
             ) => Release::AsNamed,
         }

@@ -218,11 +218,11 @@ mod tests {
 
         /// Acknowledgements that leave now, each with the time from which it could.
         fn released(&mut self) -> Vec<(u32, Time)> {
-            let mut gone = Vec::new();
+            let mut released = Vec::new();
             while let Output::Deliver { packet, due } = self.shim.poll(self.now) {
-                gone.push((Packet::read(&packet).unwrap().tcp().map_or(0, |segment| segment.ack), due));
+                released.push((Packet::read(&packet).unwrap().tcp().map_or(0, |segment| segment.ack), due));
             }
-            gone
+            released
         }
 
         fn next_tick(&self) -> Time {

@@ -103,7 +103,7 @@ impl Reactions {
 
     /// Takes the oldest unanswered request of a client's host.
     fn take_request_of(&mut self, client: SocketAddr) -> Option<Time> {
-        let of_host = self.requested.iter().filter(|((asking, _), _)| asking.ip() == client.ip());
+        let of_host = self.requested.iter().filter(|((requester, _), _)| requester.ip() == client.ip());
         let (ends, _) = of_host.min_by_key(|(_, requested)| **requested)?;
         let ends = *ends;
         self.requested.remove(&ends)

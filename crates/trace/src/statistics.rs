@@ -12,9 +12,9 @@ pub struct Summary {
     /// The median: the middle value, or the mean of the two middle ones.
     pub median: f64,
     /// Minimum.
-    pub least: f64,
+    pub min: f64,
     /// Maximum.
-    pub greatest: f64,
+    pub max: f64,
     /// The sample's standard deviation; `None` for fewer than two values.
     pub deviation: Option<f64>,
     /// Half the width of the 95% confidence interval of the mean (Student's t); `None` for fewer than two.
@@ -26,7 +26,7 @@ impl Summary {
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let (least, greatest) = (*sorted.first()?, *sorted.last()?);
+        let (min, max) = (*sorted.first()?, *sorted.last()?);
         let count = sorted.len();
         let upper = *sorted.get(count / 2)?;
         let lower = *sorted.get((count - 1) / 2)?;
@@ -34,15 +34,7 @@ impl Summary {
         let squares: f64 = sorted.iter().map(|value| (value - mean).powi(2)).sum();
         let deviation = (count > 1).then(|| (squares / (count - 1) as f64).sqrt());
         let interval95 = deviation.map(|deviation| interval95(deviation, count));
-        Some(Self {
-            count,
-            mean,
-            median: f64::midpoint(lower, upper),
-            least,
-            greatest,
-            deviation,
-            interval95,
-        })
+        Some(Self { count, mean, median: f64::midpoint(lower, upper), min, max, deviation, interval95 })
     }
 }
 
@@ -75,7 +67,7 @@ mod tests {
     #[test]
     fn a_summary_of_known_values() {
         let summary = Summary::of(&[4.0, 2.0, 9.0, 5.0]).unwrap();
-        assert_eq!((summary.mean, summary.median, summary.least, summary.greatest), (5.0, 4.5, 2.0, 9.0));
+        assert_eq!((summary.mean, summary.median, summary.min, summary.max), (5.0, 4.5, 2.0, 9.0));
         let deviation = summary.deviation.unwrap();
         assert!((deviation - (26.0_f64 / 3.0).sqrt()).abs() < 1e-12);
         assert!((summary.interval95.unwrap() - 3.182 * deviation / 2.0).abs() < 1e-12);

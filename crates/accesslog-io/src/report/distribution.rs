@@ -78,8 +78,8 @@ impl Distribution {
 
 /// Median, 90th and 99th percentile, and maximum.
 fn four(spread: &AmountHistogram) -> [Option<u64>; 4] {
-    let most = (spread.connections() > 0).then(|| spread.most());
-    [spread.quantile(500), spread.quantile(900), spread.quantile(990), most]
+    let max = (spread.connections() > 0).then(|| spread.max());
+    [spread.quantile(500), spread.quantile(900), spread.quantile(990), max]
 }
 
 /// A table for readers: one limit, a line for each timeout; kilobytes and requests, thresholds side by side.

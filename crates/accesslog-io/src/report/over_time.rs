@@ -34,13 +34,13 @@ pub fn minutes(counts: &Counts) -> Vec<Minute> {
     let mut minutes = Vec::new();
     for stream in &counts.streams {
         for line in &stream.lines {
-            minutes.extend(line.curve.minutes.iter().map(|(minute, most)| Minute {
+            minutes.extend(line.curve.minutes.iter().map(|(minute, max)| Minute {
                 minute_s: minute * 60,
                 protocol: if stream.threshold == Bytes::ZERO { "http" } else { "dhttp" },
                 timeout_s: line.curve.timeout.as_secs_f64(),
                 connections_per_client: line.limit as u64,
                 threshold_bytes: stream.threshold.get(),
-                max_simultaneous: *most,
+                max_simultaneous: *max,
             }));
         }
     }

@@ -190,8 +190,8 @@ fn thinned(curve: &Curve, first: u64, last: u64, stretch: u64) -> Vec<(f64, f64)
         (0..=(last - first) / stretch).map(|number| ((first + number * stretch) as f64, 0.0)).collect();
     for (minute, connections) in &curve.minutes {
         let index = usize::try_from((minute - first) / stretch).unwrap_or(usize::MAX);
-        if let Some((_, most)) = points.get_mut(index) {
-            *most = most.max(*connections as f64);
+        if let Some((_, max)) = points.get_mut(index) {
+            *max = max.max(*connections as f64);
         }
     }
     points

@@ -8,7 +8,7 @@
 pub struct AmountHistogram {
     /// By bucket, up to the highest one used.
     buckets: Vec<u64>,
-    most: u64,
+    max: u64,
 }
 
 /// Requests and bytes per connection, under one threshold, limit and timeout.
@@ -29,7 +29,7 @@ impl AmountHistogram {
     /// Counts one connection.
     pub fn add(&mut self, value: u64) {
         self.add_many(bucket(value), 1);
-        self.most = self.most.max(value);
+        self.max = self.max.max(value);
     }
 
     /// Counts connections of a bucket.
@@ -41,8 +41,8 @@ impl AmountHistogram {
     }
 
     /// Raises the maximum to that of one of the connections counted.
-    pub(super) fn raise(&mut self, most: u64) {
-        self.most = self.most.max(most);
+    pub(super) fn raise(&mut self, max: u64) {
+        self.max = self.max.max(max);
     }
 
     /// Number of connections counted.
@@ -51,8 +51,8 @@ impl AmountHistogram {
     }
 
     /// Exact maximum that any of them carries; 0 without connections.
-    pub fn most(&self) -> u64 {
-        self.most
+    pub fn max(&self) -> u64 {
+        self.max
     }
 
     /// Maximum carried by `per_mille` in a thousand of them; `None` without connections. 500 is the median.
@@ -66,7 +66,7 @@ impl AmountHistogram {
         let some = self.buckets.iter().enumerate().filter(|(_, connections)| **connections > 0);
         some.scan(0, |sum, (bucket, connections)| {
             *sum += connections;
-            Some((middle(bucket).min(self.most), *sum))
+            Some((middle(bucket).min(self.max), *sum))
         })
     }
 }
@@ -124,10 +124,10 @@ mod tests {
     #[test]
     fn quantiles_are_upper_bounds() {
         let mut spread = AmountHistogram::default();
-        assert_eq!((spread.quantile(500), spread.most()), (None, 0));
+        assert_eq!((spread.quantile(500), spread.max()), (None, 0));
         (1..=10).for_each(|value| spread.add(value));
         assert_eq!([1, 500, 501, 900, 1_000].map(|part| spread.quantile(part)), [1, 5, 6, 9, 10].map(Some));
         spread.add(1_000_000);
-        assert_eq!((spread.quantile(1_000), spread.most()), (Some(1_000_000), 1_000_000));
+        assert_eq!((spread.quantile(1_000), spread.max()), (Some(1_000_000), 1_000_000));
     }
 }

@@ -84,7 +84,7 @@ struct ConnectionEnds {
     bytes: Vec<i64>,
     /// Maximum that any connection carried, known from a timeout on: a longer timeout's connections carry no
     /// less.
-    most: Vec<LoadSum>,
+    max: Vec<LoadSum>,
 }
 
 impl LoadCounter {
@@ -217,7 +217,7 @@ impl Chain {
 
 impl ConnectionEnds {
     fn new(timeouts: usize) -> Self {
-        Self { timeouts, requests: Vec::new(), bytes: Vec::new(), most: vec![LoadSum::default(); timeouts] }
+        Self { timeouts, requests: Vec::new(), bytes: Vec::new(), max: vec![LoadSum::default(); timeouts] }
     }
 
     /// Adds a connection under the timeouts from one index up to another.
@@ -235,22 +235,21 @@ impl ConnectionEnds {
             changes[at + from] += 1;
             changes[at + until] -= 1;
         }
-        let most = &mut self.most[from];
-        *most =
-            LoadSum { requests: most.requests.max(carried.requests), bytes: most.bytes.max(carried.bytes) };
+        let max = &mut self.max[from];
+        *max = LoadSum { requests: max.requests.max(carried.requests), bytes: max.bytes.max(carried.bytes) };
     }
 
     /// One load per timeout.
     fn loads(self) -> impl Iterator<Item = Load> {
-        let Self { timeouts, requests, bytes, most } = self;
-        let requests = spreads(&requests, timeouts, most.iter().map(|sum| sum.requests));
-        let bytes = spreads(&bytes, timeouts, most.iter().map(|sum| sum.bytes));
+        let Self { timeouts, requests, bytes, max } = self;
+        let requests = spreads(&requests, timeouts, max.iter().map(|sum| sum.requests));
+        let bytes = spreads(&bytes, timeouts, max.iter().map(|sum| sum.bytes));
         requests.into_iter().zip(bytes).map(|(requests, bytes)| Load { requests, bytes })
     }
 }
 
 /// A histogram per timeout, from the change in the number of connections between successive timeouts.
-fn spreads(changes: &[i64], timeouts: usize, most: impl Iterator<Item = u64>) -> Vec<AmountHistogram> {
+fn spreads(changes: &[i64], timeouts: usize, max: impl Iterator<Item = u64>) -> Vec<AmountHistogram> {
     let mut spreads = vec![AmountHistogram::default(); timeouts];
     for (bucket, changes) in changes.chunks_exact(timeouts + 1).enumerate() {
         let mut connections = 0;
@@ -262,8 +261,8 @@ fn spreads(changes: &[i64], timeouts: usize, most: impl Iterator<Item = u64>) ->
         }
     }
     let mut highest = 0;
-    for (spread, most) in spreads.iter_mut().zip(most) {
-        highest = highest.max(most);
+    for (spread, max) in spreads.iter_mut().zip(max) {
+        highest = highest.max(max);
         spread.raise(highest);
     }
     spreads

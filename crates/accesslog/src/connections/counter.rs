@@ -163,15 +163,15 @@ impl Counter {
     /// Processes requests, one batch at a time.
     fn process_all(&mut self, mut requests: &[Request], counts: bool) {
         while let Some(first) = requests.first() {
-            let most = requests.len().min(BATCH);
+            let max = requests.len().min(BATCH);
             let count = match &mut self.open {
-                OpenConnections::Uses(..) => most,
+                OpenConnections::Uses(..) => max,
                 OpenConnections::Seconds(seconds) => {
                     let until = seconds.begin(seconds.number(first.time), counts);
                     let is_later = |request: &Request| seconds.number(request.time) >= until;
-                    match is_later(&requests[most - 1]) {
-                        true => requests[..most].partition_point(|request| !is_later(request)).max(1),
-                        false => most,
+                    match is_later(&requests[max - 1]) {
+                        true => requests[..max].partition_point(|request| !is_later(request)).max(1),
+                        false => max,
                     }
                 }
             };

@@ -174,7 +174,7 @@ impl Curve {
     /// Records the connections open in this minute, which is the last one or a later one.
     pub(super) fn raise(&mut self, minute: u64, connections: u64) {
         match self.minutes.last_mut() {
-            Some((last, most)) if *last == minute => *most = (*most).max(connections),
+            Some((last, max)) if *last == minute => *max = (*max).max(connections),
             Some(_) | None => self.minutes.push((minute, connections)),
         }
     }

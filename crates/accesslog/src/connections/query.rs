@@ -73,12 +73,12 @@ impl Query {
             ("limit of connections per client", limits.len(), MAX_LIMITS),
             ("threshold", thresholds.len(), MAX_THRESHOLDS),
         ];
-        for (what, count, most) in counts {
+        for (what, count, max) in counts {
             if count == 0 {
                 return Err(QueryError::Nothing(what));
             }
-            if count > most {
-                return Err(QueryError::TooMany(what, most));
+            if count > max {
+                return Err(QueryError::TooMany(what, max));
             }
         }
         let odd =
@@ -170,7 +170,7 @@ impl fmt::Display for QueryError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nothing(what) => write!(f, "no {what}; give one"),
-            Self::TooMany(what, most) => write!(f, "give at most {most} values for the {what}"),
+            Self::TooMany(what, max) => write!(f, "give at most {max} values for the {what}"),
             Self::Timeout(timeout) => write!(
                 f,
                 "a timeout of {} s is out of range; give whole milliseconds, up to a week",

@@ -35,9 +35,9 @@ struct LimitState {
     /// Connections open before this instant, and those whose closing is not counted yet, by timeout.
     open: Vec<u32>,
     /// Maximum open at the end of an instant, by timeout, or the maximum known from earlier stretches.
-    most: Vec<u32>,
+    max: Vec<u32>,
     /// Time of that maximum, in milliseconds since 1970; `None` if it is known from earlier stretches only.
-    most_at: Vec<Option<u64>>,
+    max_at: Vec<Option<u64>>,
     /// Requests after a gap, by the gap's index, up to the instant before this one.
     after: Vec<u64>,
     /// The same at this instant. Requests use the tables in turn, so that none waits until the previous one
@@ -82,8 +82,8 @@ impl ResponseBatch {
             gaps: Vec::new(),
             next: vec![0; timeouts],
             open: vec![0; timeouts],
-            most: vec![0; timeouts],
-            most_at: vec![None; timeouts],
+            max: vec![0; timeouts],
+            max_at: vec![None; timeouts],
             after: vec![0; timeouts + 1],
             now: vec![[0; TURNS]; timeouts + 1],
             moment: 0,
@@ -102,8 +102,8 @@ impl ResponseBatch {
 
     /// Sets the peaks to exceed, limit by limit: lower ones are not searched for.
     pub fn search_peaks_above(&mut self, peaks: &mut impl Iterator<Item = u32>) {
-        let most = self.limits.iter_mut().flat_map(|open| &mut open.most);
-        most.zip(peaks).for_each(|(most, peak)| *most = peak);
+        let max = self.limits.iter_mut().flat_map(|open| &mut open.max);
+        max.zip(peaks).for_each(|(max, peak)| *max = peak);
     }
 
     /// Prepares for a batch of requests, the first of which is at `now`.
@@ -202,8 +202,8 @@ impl ResponseBatch {
                 // Opened under a timeout: after every gap that is longer.
                 total -= open.after[index];
                 opened.total = total;
-                opened.peak = open.most_at[index].map_or_else(Peak::default, |at| Peak {
-                    connections: u64::from(open.most[index]),
+                opened.peak = open.max_at[index].map_or_else(Peak::default, |at| Peak {
+                    connections: u64::from(open.max[index]),
                     at: Time::from_nanos(at * 1_000_000),
                 });
             }
@@ -251,7 +251,7 @@ impl LimitState {
         if !counts {
             return;
         }
-        let higher = self.open[..touched].iter().zip(&self.most[..touched]).map(|(open, most)| open > most);
+        let higher = self.open[..touched].iter().zip(&self.max[..touched]).map(|(open, max)| open > max);
         if higher.fold(false, |any, higher| any | higher) {
             self.raise(touched, gaps, times);
         }
@@ -275,10 +275,10 @@ impl LimitState {
     fn raise(&mut self, touched: usize, gaps: &Gaps, times: &[u64]) {
         let moment = self.moment;
         for (timeout, timeout_ms) in gaps.timeouts_ms()[..touched].iter().enumerate() {
-            if self.open[timeout] > self.most[timeout] {
+            if self.open[timeout] > self.max[timeout] {
                 self.close(timeout, *timeout_ms, moment, times);
-                if self.open[timeout] > self.most[timeout] {
-                    (self.most[timeout], self.most_at[timeout]) = (self.open[timeout], Some(moment));
+                if self.open[timeout] > self.max[timeout] {
+                    (self.max[timeout], self.max_at[timeout]) = (self.open[timeout], Some(moment));
                 }
             }
         }
@@ -289,8 +289,8 @@ impl LimitState {
     fn follow(&mut self, curve: usize, timeout_ms: u64, times: &[u64]) {
         let moment = self.moment;
         let minute = moment / MINUTE_MS;
-        let most = self.curve.minutes.last().filter(|(last, _)| *last == minute).map(|(_, most)| *most);
-        if most.is_none_or(|most| u64::from(self.open[curve]) > most) {
+        let max = self.curve.minutes.last().filter(|(last, _)| *last == minute).map(|(_, max)| *max);
+        if max.is_none_or(|max| u64::from(self.open[curve]) > max) {
             self.close(curve, timeout_ms, moment, times);
             self.curve.raise(minute, u64::from(self.open[curve]));
         }

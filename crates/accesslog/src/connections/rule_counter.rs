@@ -103,7 +103,7 @@ impl RuleCounter {
             for line in &mut stream.lines {
                 for (index, opened) in line.opened.iter_mut().enumerate() {
                     let Some(server) = servers.next().filter(|_| by_tcp) else { continue };
-                    let ask = TimedRequest {
+                    let request = TimedRequest {
                         number,
                         at: millis(time.since(Time::ZERO)),
                         takes: if question.durations() { millis(taken) } else { 0 },
@@ -112,12 +112,12 @@ impl RuleCounter {
                         rule: question.rule(),
                         sent: sent.get(),
                     };
-                    server.request(client, ask);
+                    server.request(client, request);
                     opened.total = server.opened;
-                    let at = Time::ZERO + Duration::from_millis(ask.at);
+                    let at = Time::ZERO + Duration::from_millis(request.at);
                     opened.peak.raise(Peak { connections: server.open, at });
                     if index == question.curve() {
-                        line.curve.raise(ask.at / 60_000, server.open);
+                        line.curve.raise(request.at / 60_000, server.open);
                     }
                 }
             }
@@ -138,25 +138,25 @@ struct TimedRequest {
 }
 
 impl Server {
-    fn request(&mut self, client: Client, ask: TimedRequest) {
-        self.close(ask.at);
+    fn request(&mut self, client: Client, request: TimedRequest) {
+        self.close(request.at);
         let connections = self.clients.entry(client).or_default();
-        let index = match choose(connections, ask) {
+        let index = match choose(connections, request) {
             Some(index) => index,
             None => {
                 self.opened += 1;
                 self.open += 1;
-                connections.push(Connection { opened: ask.number, ..Connection::default() });
+                connections.push(Connection { opened: request.number, ..Connection::default() });
                 connections.len() - 1
             }
         };
         let connection = &mut connections[index];
-        connection.used = ask.number;
+        connection.used = request.number;
         connection.requests += 1;
-        connection.bytes += ask.sent;
+        connection.bytes += request.sent;
         // A busy connection serves its requests sequentially.
-        connection.idle_from = connection.idle_from.max(ask.at).saturating_add(ask.takes);
-        connection.closes = connection.idle_from.saturating_add(ask.timeout);
+        connection.idle_from = connection.idle_from.max(request.at).saturating_add(request.takes);
+        connection.closes = connection.idle_from.saturating_add(request.timeout);
         self.closings.push(Reverse((connection.closes, client, connection.opened)));
     }
 
@@ -194,19 +194,19 @@ impl Server {
 }
 
 /// The connection that serves a request; `None` for a new one.
-fn choose(connections: &[Connection], ask: TimedRequest) -> Option<usize> {
-    let least = |key: fn(&Connection) -> u64| {
+fn choose(connections: &[Connection], request: TimedRequest) -> Option<usize> {
+    let lowest = |key: fn(&Connection) -> u64| {
         (0..connections.len())
             .min_by_key(|index| key(&connections[*index]))
-            .filter(|_| connections.len() >= ask.limit)
+            .filter(|_| connections.len() >= request.limit)
     };
-    match ask.rule {
-        Rule::LeastRecentlyUsed => least(|connection| connection.used),
-        Rule::FirstCreated => least(|connection| connection.opened),
+    match request.rule {
+        Rule::LeastRecentlyUsed => lowest(|connection| connection.used),
+        Rule::FirstCreated => lowest(|connection| connection.opened),
         Rule::IdleFirst => (0..connections.len())
-            .filter(|index| connections[*index].idle_from <= ask.at)
+            .filter(|index| connections[*index].idle_from <= request.at)
             .max_by_key(|index| connections[*index].used)
-            .or_else(|| least(|connection| connection.used)),
+            .or_else(|| lowest(|connection| connection.used)),
     }
 }
 

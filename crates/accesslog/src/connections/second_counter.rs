@@ -46,9 +46,9 @@ pub struct LimitState {
     /// Connections open before the stretch, by timeout.
     open: Vec<u32>,
     /// Maximum open at the end of a second, by timeout, or the maximum known from earlier stretches.
-    most: Vec<u32>,
+    max: Vec<u32>,
     /// Number of that second; `None` if the maximum is known from earlier stretches only.
-    most_at: Vec<Option<u32>>,
+    max_at: Vec<Option<u32>>,
     /// Requests after a gap in stretches that count, by the gap's index, and the number of those that do not
     /// count.
     total: Vec<u64>,
@@ -80,8 +80,8 @@ impl SecondCounts {
             after: vec![0; (timeouts.len() + 1) * width],
             left: vec![0; width],
             open: vec![0; timeouts.len()],
-            most: vec![0; timeouts.len()],
-            most_at: vec![None; timeouts.len()],
+            max: vec![0; timeouts.len()],
+            max_at: vec![None; timeouts.len()],
             total: vec![0; timeouts.len() + 1],
             warm: vec![0; timeouts.len() + 1],
             minutes: Curve::default(),
@@ -91,8 +91,8 @@ impl SecondCounts {
 
     /// Sets the peaks to exceed, line by line: lower ones are not searched for.
     pub fn search_peaks_above(&mut self, peaks: &mut impl Iterator<Item = u32>) {
-        let most = self.lines.iter_mut().flat_map(|open| &mut open.most);
-        most.zip(peaks).for_each(|(most, peak)| *most = peak);
+        let max = self.lines.iter_mut().flat_map(|open| &mut open.max);
+        max.zip(peaks).for_each(|(max, peak)| *max = peak);
     }
 
     /// Number of a time's second: no gap reaches from it to [`NONE`].
@@ -146,8 +146,8 @@ impl SecondCounts {
                 // Opened under a timeout: after every gap that is longer.
                 total -= counted[index];
                 opened.total = total;
-                opened.peak = open.most_at[index].map_or_else(Peak::default, |at| Peak {
-                    connections: u64::from(open.most[index]),
+                opened.peak = open.max_at[index].map_or_else(Peak::default, |at| Peak {
+                    connections: u64::from(open.max[index]),
                     at: Time::from_nanos(u64::from(at - first) * 1_000_000_000),
                 });
             }
@@ -260,8 +260,8 @@ impl LimitState {
             let open = self.open[index];
             self.open[index] = open + opened - sum(&closing);
             let Some(from) = over.from else { continue };
-            let may_be_higher = open + opened > self.most[index];
-            if index == curve || may_be_higher && highest(open, &opening, &closing) > self.most[index] {
+            let may_be_higher = open + opened > self.max[index];
+            if index == curve || may_be_higher && highest(open, &opening, &closing) > self.max[index] {
                 let seconds = opening.iter().zip(&closing).zip(&requests);
                 let mut open = open;
                 for (number, ((opening, closing), requests)) in (over.begin..).zip(seconds) {
@@ -282,8 +282,8 @@ impl LimitState {
     /// Records the connections open in a second that has a request.
     #[inline]
     fn reached(&mut self, index: usize, open: u32, number: u32) {
-        if open > self.most[index] {
-            (self.most[index], self.most_at[index]) = (open, Some(number));
+        if open > self.max[index] {
+            (self.max[index], self.max_at[index]) = (open, Some(number));
         }
     }
 }
@@ -291,12 +291,12 @@ impl LimitState {
 /// Maximum open in a stretch.
 #[inline]
 fn highest(mut open: u32, opening: &[u32; STRETCH], closing: &[u32; STRETCH]) -> u32 {
-    let mut most = 0;
+    let mut max = 0;
     for (opening, closing) in opening.iter().zip(closing) {
         open = open + opening - closing;
-        most = open.max(most);
+        max = open.max(max);
     }
-    most
+    max
 }
 
 #[inline]

@@ -78,8 +78,8 @@ fn diagram(flow: &FlowReport, plot: &Plot, side: Side) -> Option<String> {
     let sent = plot.points.iter().filter(|point| point.from == side);
     let sent: Vec<(Time, i64)> =
         sent.map(|point| (point.at, point.start.saturating_add_unsigned(point.length))).collect();
-    let (span, most) = (flow.elapsed, sent.iter().map(|(_, bytes)| *bytes).max()?);
-    if span == Duration::ZERO || most <= 0 {
+    let (span, max) = (flow.elapsed, sent.iter().map(|(_, bytes)| *bytes).max()?);
+    if span == Duration::ZERO || max <= 0 {
         return None;
     }
     let reached = |step| {
@@ -90,7 +90,7 @@ fn diagram(flow: &FlowReport, plot: &Plot, side: Side) -> Option<String> {
     let line: Vec<String> = (0..=STEPS).map(reached).collect();
     Some(format!(
         "```mermaid\nxychart-beta\n  title \"Bytes sent by the {side}: level stretches are stalls\"\n  \
-         x-axis \"ms\" 0 --> {:.0}\n  y-axis \"bytes\" 0 --> {most}\n  line [{}]\n```\n\n",
+         x-axis \"ms\" 0 --> {:.0}\n  y-axis \"bytes\" 0 --> {max}\n  line [{}]\n```\n\n",
         span.as_millis_f64().ceil(),
         line.join(", ")
     ))

@@ -127,7 +127,7 @@ mod tests {
         let items = value.as_array().into_iter().flatten();
         found
             .extend(items.clone().flat_map(|item| complaints(item, &schema["items"], &format!("{place}[]"))));
-        if schema["minItems"].as_u64().is_some_and(|least| (items.count() as u64) < least) {
+        if schema["minItems"].as_u64().is_some_and(|min| (items.count() as u64) < min) {
             found.push(format!("{place}: too few items"));
         }
         found

@@ -169,7 +169,7 @@ mod tests {
     fn wrong_files_are_refused_with_a_sentence() {
         let finding = |finding: &str| format!("{{\"roundtrip_baseline\": 1, \"findings\": [{finding}]}}");
         let reported = |text: &str| Baseline::parse(text).unwrap_err().to_string();
-        for (text, says) in [
+        for (text, message) in [
             (String::new(), "not JSON"),
             ("[1]".to_owned(), "not a baseline of version 1"),
             ("{\"roundtrip_baseline\": 2, \"findings\": []}".to_owned(), "not a baseline of version 1"),
@@ -178,7 +178,7 @@ mod tests {
             (finding("{\"cause\": \"nagle\", \"side\": \"serve\", \"port\": \"80\"}"), "did you mean"),
             (finding("{\"cause\": \"nagle\", \"side\": \"server\", \"port\": \"http\"}"), "neither a port"),
         ] {
-            assert!(reported(&text).contains(says), "{text}: {}", reported(&text));
+            assert!(reported(&text).contains(message), "{text}: {}", reported(&text));
         }
     }
 }

@@ -17,7 +17,7 @@ pub enum Threshold {
         /// The cause.
         cause: Cause,
         /// Minimum time lost.
-        least: Duration,
+        min: Duration,
     },
 }
 
@@ -39,18 +39,18 @@ impl Threshold {
         if !cause.about().is_fault {
             return Err(ThresholdError::NoFault(cause));
         }
-        let least = millis.map_or(Ok(Duration::ZERO), |millis| {
+        let min = millis.map_or(Ok(Duration::ZERO), |millis| {
             milliseconds(millis).ok_or_else(|| ThresholdError::Millis(millis.to_owned()))
         })?;
-        Ok(Some(Self::Cause { cause, least }))
+        Ok(Some(Self::Cause { cause, min }))
     }
 
     /// Returns whether a finding of this cause and severity reaches it, whose longest stall took this long. Notes never do.
     pub fn is_reached(self, cause: Cause, severity: Severity, longest: Duration) -> bool {
         severity != Severity::Note
             && match self {
-                Self::Severity(least) => severity >= least,
-                Self::Cause { cause: own, least } => cause == own && longest >= least,
+                Self::Severity(min) => severity >= min,
+                Self::Cause { cause: own, min } => cause == own && longest >= min,
             }
     }
 }
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn severities_causes_and_times_are_read() {
-        let cause = |least| Some(Threshold::Cause { cause: Cause::Nagle, least });
+        let cause = |min| Some(Threshold::Cause { cause: Cause::Nagle, min });
         assert_eq!(Threshold::parse("none"), Ok(None));
         assert_eq!(Threshold::parse("high"), Ok(Some(Threshold::Severity(Severity::High))));
         assert_eq!(Threshold::parse("nagle"), Ok(cause(Duration::ZERO)));

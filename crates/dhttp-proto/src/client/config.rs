@@ -59,9 +59,9 @@ pub enum Resend {
         /// Timeout before a round trip was measured.
         first: Duration,
         /// Minimum timeout.
-        least: Duration,
+        min: Duration,
         /// Maximum timeout.
-        most: Duration,
+        max: Duration,
         /// Maximum number of resends.
         times: u8,
         /// Bytes from the server since the request after which the timeout is no longer extended. While data arrives
@@ -133,8 +133,8 @@ impl ClientConfig {
                 // RFC 8085, section 3.1.1: one second before there is an estimate.
                 first: Duration::from_secs(1),
                 // Not below what delayed acknowledgements and busy servers take.
-                least: Duration::from_millis(300),
-                most: Duration::from_secs(60),
+                min: Duration::from_millis(300),
+                max: Duration::from_secs(60),
                 times: 3,
                 // Capacity of the queues of slow links; at 100 Mbit/s it arrives in 20 ms.
                 queue: 256 << 10,

@@ -53,7 +53,7 @@ impl Client {
             let (due, stream) = (now + self.config.stall, Stream::new(self.config.limits));
             // The SYN counts as received traffic: the response may be queued behind data on this connection.
             self.servers.count_received(now, peer.ip(), SYN_BYTES, true);
-            let opened = Some((now, self.servers.heard_from(peer.ip())));
+            let opened = Some((now, self.servers.received_from_host(peer.ip())));
             self.connections.insert(id, Connection { peer, stream, due: None, opened });
             self.set_timeout(id, Some(due));
             return;

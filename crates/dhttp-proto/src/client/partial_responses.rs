@@ -89,13 +89,13 @@ impl Client {
         let Some(request) = self.requests.get_mut(&key) else { return false };
         let Some(gathered) = request.gathered.take_if(|gathered| gathered.is_whole()) else { return false };
         let (server, was_lossy) = (request.server, request.has_recovered || request.resends > 0);
-        let is_told = match request.phase {
+        let is_pending = match request.phase {
             Phase::Claimed => self.step(key, Event::Head) && self.step(key, Event::Complete),
             Phase::Waiting | Phase::Gathering | Phase::Arriving | Phase::Over => {
                 self.step(key, Event::Response)
             }
         };
-        if let Some((head, body)) = gathered.into_response().filter(|_| is_told) {
+        if let Some((head, body)) = gathered.into_response().filter(|_| is_pending) {
             if !was_lossy {
                 self.servers.find_or_insert(server).widen();
             }
@@ -118,13 +118,14 @@ impl Client {
     pub(super) fn takes_aside(&mut self, now: Time, response: IncomingResponse, head: &ResponseHead) -> bool {
         let Some(request) = self.requests.get_mut(&response.key) else { return false };
         // Left over from a connection that broke.
-        request.aside = None;
+        request.connection_part = None;
         if head.status != 206 || !request.has_recovered || request.phase != Phase::Claimed {
             return false;
         }
         let label = PartLabel::of(head, usize::from(request.parts) * MAX_PART_BYTES);
-        request.aside = label.map(|label| ConnectionPart { label, head: head.clone(), bytes: Vec::new() });
-        if request.aside.is_none() {
+        request.connection_part =
+            label.map(|label| ConnectionPart { label, head: head.clone(), bytes: Vec::new() });
+        if request.connection_part.is_none() {
             self.resend_broken(now, response.key);
         }
         true
@@ -132,16 +133,21 @@ impl Client {
 
     /// Stores bytes of such a response's body.
     pub(super) fn put_aside(&mut self, key: Key, bytes: &[u8]) {
-        let aside = self.requests.get_mut(&key).and_then(|request| request.aside.as_mut());
-        if let Some(aside) = aside.filter(|aside| aside.bytes.len() + bytes.len() <= aside.label.length()) {
-            aside.bytes.extend_from_slice(bytes);
+        let connection_part =
+            self.requests.get_mut(&key).and_then(|request| request.connection_part.as_mut());
+        if let Some(connection_part) = connection_part.filter(|connection_part| {
+            connection_part.bytes.len() + bytes.len() <= connection_part.label.length()
+        }) {
+            connection_part.bytes.extend_from_slice(bytes);
         }
     }
 
     /// Handles the end of a response on a connection; returns whether it was a requested part.
     pub(super) fn end_aside(&mut self, now: Time, response: IncomingResponse, peer: SocketAddr) -> bool {
         let Some(request) = self.requests.get_mut(&response.key) else { return false };
-        let Some(ConnectionPart { label, head, bytes }) = request.aside.take() else { return false };
+        let Some(ConnectionPart { label, head, bytes }) = request.connection_part.take() else {
+            return false;
+        };
         // A part of another object than before replaces the others, and is not all of it.
         let _ = request.gather(now, &label, head, &bytes);
         if !self.finish_gathered(response.key, response.id, Source::Connection(peer)) {

@@ -20,7 +20,7 @@ pub const FILL_FIELD: &str = "DHTTP-Fill";
 /// All known servers; a bounded number.
 #[derive(Debug)]
 pub(super) struct Servers {
-    most: usize,
+    max: usize,
     known: BTreeMap<SocketAddr, Server>,
 }
 
@@ -62,8 +62,8 @@ pub(super) enum Cache {
 const MAX_WINDOW: u8 = 2 * MAX_PARTS;
 
 impl Servers {
-    pub(super) const fn new(most: usize) -> Self {
-        Self { most, known: BTreeMap::new() }
+    pub(super) const fn new(max: usize) -> Self {
+        Self { max, known: BTreeMap::new() }
     }
 
     pub(super) fn round_trips(&self, server: SocketAddr) -> RoundTrips {
@@ -75,7 +75,7 @@ impl Servers {
     }
 
     /// The same, for any server at this address.
-    pub(super) fn heard_from(&self, from: IpAddr) -> ReceivedTraffic {
+    pub(super) fn received_from_host(&self, from: IpAddr) -> ReceivedTraffic {
         self.known.range(ports_of(from)).next().map(|(_, server)| server.received).unwrap_or_default()
     }
 
@@ -127,7 +127,7 @@ impl Servers {
     /// Returns the state of a server for an update; inserts it if it is unknown, and evicts another if the table is
     /// full.
     pub(super) fn find_or_insert(&mut self, server: SocketAddr) -> &mut Server {
-        if self.known.len() >= self.most && !self.known.contains_key(&server) {
+        if self.known.len() >= self.max && !self.known.contains_key(&server) {
             self.known.pop_first();
         }
         self.known.entry(server).or_default()

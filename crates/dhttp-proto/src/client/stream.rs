@@ -63,14 +63,14 @@ impl Stream {
     /// Parses the next event from the front of `input`; `None` when all of it is consumed.
     pub(super) fn read<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<StreamEvent<'a>>, Malformed> {
         let Some(current) = &mut self.current else { return Ok(self.read_id(input)) };
-        let most = self.limits.interim_responses;
+        let max = self.limits.interim_responses;
         while let Some(event) = current.reader.read(input, &current.responses)? {
             let response = current.response;
             match event {
                 Event::Head(head, _) if head.is_interim() => {
                     current.is_interim = true;
                     current.interims += 1;
-                    if current.interims > most {
+                    if current.interims > max {
                         return Err(Malformed::Http(PeerFault::TooManyInterim));
                     }
                 }

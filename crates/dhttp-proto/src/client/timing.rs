@@ -71,7 +71,7 @@ impl ResponseTimer {
         wait: Duration,
         resend: &Resend,
     ) -> Option<Time> {
-        let Resend::Adaptive { first: _, least: _, most: _, times: _, queue, queued } = *resend else {
+        let Resend::Adaptive { first: _, min: _, max: _, times: _, queue, queued } = *resend else {
             return None;
         };
         // A datagram may be in a queue of the network, unless one for a later request has arrived. A response on a
@@ -122,10 +122,10 @@ impl RoundTrips {
                 1 | 2 => Some(second),
                 3.. => None,
             },
-            Resend::Adaptive { first, least, most, times, queue: _, queued: _ } => {
+            Resend::Adaptive { first, min, max, times, queue: _, queued: _ } => {
                 let base = self.0.map_or(first, |Estimate { srtt, rttvar }| srtt * 2 + rttvar * 4);
-                let doubled = base.max(least) * 1_u64.checked_shl(u32::from(resends)).unwrap_or(u64::MAX);
-                (resends <= times).then_some(doubled.min(most))
+                let doubled = base.max(min) * 1_u64.checked_shl(u32::from(resends)).unwrap_or(u64::MAX);
+                (resends <= times).then_some(doubled.min(max))
             }
         }
     }

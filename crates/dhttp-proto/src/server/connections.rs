@@ -33,7 +33,7 @@ pub(super) enum ConnectionChoice {
 /// All connections.
 #[derive(Debug)]
 pub(super) struct Connections {
-    most: usize,
+    max: usize,
     per_client: PerClient,
     timeout: ConnectionTimeouts,
     all: BTreeMap<ConnectionId, Connection>,
@@ -60,9 +60,9 @@ struct Connection {
 const UNDER_WAY: usize = 16;
 
 impl Connections {
-    pub(super) const fn new(most: usize, per_client: PerClient, timeout: ConnectionTimeouts) -> Self {
+    pub(super) const fn new(max: usize, per_client: PerClient, timeout: ConnectionTimeouts) -> Self {
         Self {
-            most,
+            max,
             per_client,
             timeout,
             all: BTreeMap::new(),
@@ -85,7 +85,7 @@ impl Connections {
         }
         let PerClient { usual, when_few, few } = self.per_client;
         let allowed = if self.all.len() < few { when_few } else { usual };
-        if its.len() < allowed && self.all.len() < self.most {
+        if its.len() < allowed && self.all.len() < self.max {
             return ConnectionChoice::New;
         }
         let fewest = phases.min_by_key(|(id, connection)| (connection.pending, *id));

@@ -99,7 +99,7 @@ impl Losses {
         let fades_after = self.fades_after;
         let Some(counter) = self.counters.of(client) else { return };
         counter.fresh += 1;
-        if fades_after.is_some_and(|most| counter.fresh >= most) {
+        if fades_after.is_some_and(|max| counter.fresh >= max) {
             counter.halve(1);
         }
     }

@@ -15,7 +15,7 @@ use super::prefixes::Prefixes;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Adaptation {
     /// Minimum of S, in bytes; losses of smaller responses are not attributed to size.
-    pub least: u64,
+    pub min: u64,
     /// Maximum number of prefixes with an entry.
     pub prefixes: usize,
     /// Lifetime of an entry, after which the largest size is tried again.
@@ -24,13 +24,13 @@ pub struct Adaptation {
 
 impl Adaptation {
     /// 512 bytes, 1,024 prefixes, ten minutes (RFC 8899, section 5.1.1: `PMTU_RAISE_TIMER`).
-    pub const USUAL: Self = Self { least: 512, prefixes: 1_024, lasts: Duration::from_secs(600) };
+    pub const USUAL: Self = Self { min: 512, prefixes: 1_024, lasts: Duration::from_secs(600) };
 }
 
 /// Size thresholds of paths.
 #[derive(Debug)]
 pub(super) struct Sizes {
-    most: u64,
+    max: u64,
     known: Option<(Adaptation, Prefixes<PathSizes>)>,
 }
 
@@ -38,9 +38,9 @@ pub(super) struct Sizes {
 #[derive(Clone, Copy, Debug, Default)]
 struct PathSizes {
     /// S, if it is less than the profile's.
-    most: Option<u64>,
+    max: Option<u64>,
     /// Number of resends for large responses since the first of them, and the size of the smallest.
-    struck: u64,
+    count_resend: u64,
     smallest: u64,
     /// Responses of at least that size that were sent since the first resend.
     left: u64,
@@ -52,23 +52,23 @@ struct PathSizes {
 const STEPS: [u64; 4] = [1_232, 976, 720, 512];
 
 /// Number of strikes that lowers S, if they are also more than half of the responses sent.
-const STRIKES: u64 = 2;
+const MIN_RESENDS: u64 = 2;
 
 impl Sizes {
-    pub(super) fn new(most: u64, adapts: Option<Adaptation>, key: [u8; 16]) -> Self {
+    pub(super) fn new(max: u64, adapts: Option<Adaptation>, key: [u8; 16]) -> Self {
         let known = adapts.map(|adapts| (adapts, Prefixes::new(key, adapts.prefixes, PathSizes::weight)));
-        Self { most, known }
+        Self { max, known }
     }
 
     /// S for a client.
-    pub(super) fn most(&mut self, now: Time, client: IpAddr) -> u64 {
-        let Some((adapts, prefixes)) = &mut self.known else { return self.most };
-        let Some(known) = prefixes.find(client) else { return self.most };
+    pub(super) fn max(&mut self, now: Time, client: IpAddr) -> u64 {
+        let Some((adapts, prefixes)) = &mut self.known else { return self.max };
+        let Some(known) = prefixes.find(client) else { return self.max };
         if now.since(known.since) >= adapts.lasts {
             prefixes.forget(client);
-            return self.most;
+            return self.max;
         }
-        known.most.map_or(self.most, |most| most.min(self.most))
+        known.max.map_or(self.max, |max| max.min(self.max))
     }
 
     /// Counts a response of this size that was sent by UDP.
@@ -83,25 +83,25 @@ impl Sizes {
 
     /// Counts a resend for a response of this size that went by UDP or would have. Returns the number of such resends
     /// if they are now attributed to the size: those were not lost to congestion.
-    pub(super) fn struck(&mut self, now: Time, client: IpAddr, size: u64) -> Option<u64> {
+    pub(super) fn count_resend(&mut self, now: Time, client: IpAddr, size: u64) -> Option<u64> {
         let (adapts, prefixes) = self.known.as_mut()?;
-        if size <= adapts.least {
+        if size <= adapts.min {
             // Small responses are lost as well: the cause is not size.
-            if prefixes.find(client).is_some_and(|known| known.most.is_none()) {
+            if prefixes.find(client).is_some_and(|known| known.max.is_none()) {
                 prefixes.forget(client);
             }
             return None;
         }
         let begun = PathSizes { smallest: size, left: 1, since: now, ..PathSizes::default() };
         let known = prefixes.find_or_begin(client, begun)?;
-        known.struck += 1;
+        known.count_resend += 1;
         known.smallest = known.smallest.min(size);
-        if known.struck < STRIKES || known.struck * 2 <= known.left {
+        if known.count_resend < MIN_RESENDS || known.count_resend * 2 <= known.left {
             return None;
         }
-        let struck = known.struck;
+        let count_resend = known.count_resend;
         self.lower(now, client, size);
-        Some(struck)
+        Some(count_resend)
     }
 
     /// Handles an error of the local link, which carries no datagram of this size to the client.
@@ -115,15 +115,15 @@ impl Sizes {
         let begun = PathSizes { smallest: size, ..PathSizes::default() };
         let Some(known) = prefixes.find_or_begin(client, begun) else { return };
         let smallest = known.smallest.min(size);
-        let step = STEPS.into_iter().find(|step| *step < smallest).unwrap_or(adapts.least);
-        let most = known.most.map_or(step, |most| most.min(step)).max(adapts.least);
-        *known = PathSizes { most: Some(most), struck: 0, smallest: most, left: 0, since: now };
+        let step = STEPS.into_iter().find(|step| *step < smallest).unwrap_or(adapts.min);
+        let max = known.max.map_or(step, |max| max.min(step)).max(adapts.min);
+        *known = PathSizes { max: Some(max), count_resend: 0, smallest: max, left: 0, since: now };
     }
 }
 
 impl PathSizes {
     fn weight(&self) -> u64 {
-        self.struck + if self.most.is_some() { STRIKES } else { 0 }
+        self.count_resend + if self.max.is_some() { MIN_RESENDS } else { 0 }
     }
 }
 
@@ -148,15 +148,15 @@ mod tests {
     fn over(carries: u64, responses: &[u64]) -> (u64, u64) {
         let (mut sizes, mut lost) = (sizes(), 0);
         for size in responses.iter().cycle().take(100) {
-            if *size <= sizes.most(at(1), CLIENT) {
+            if *size <= sizes.max(at(1), CLIENT) {
                 sizes.left(CLIENT, *size);
                 if *size > carries {
                     lost += 1;
-                    sizes.struck(at(1), CLIENT, *size);
+                    sizes.count_resend(at(1), CLIENT, *size);
                 }
             }
         }
-        (sizes.most(at(1), CLIENT), lost)
+        (sizes.max(at(1), CLIENT), lost)
     }
 
     #[test]
@@ -177,27 +177,27 @@ mod tests {
             sizes.left(CLIENT, size);
             // One in five, of either size.
             if response % 5 == 0 {
-                assert_eq!(sizes.struck(at(1), CLIENT, size), None);
+                assert_eq!(sizes.count_resend(at(1), CLIENT, size), None);
             }
         }
-        assert_eq!(sizes.most(at(1), CLIENT), 1_460);
+        assert_eq!(sizes.max(at(1), CLIENT), 1_460);
     }
 
     #[test]
     fn loss_concerns_one_prefix_and_udp_is_retried() {
         let mut sizes = sizes();
         sizes.refused(at(0), CLIENT, 1_400);
-        assert_eq!((sizes.most(at(599), CLIENT), sizes.most(at(0), OTHER)), (1_232, 1_460));
-        assert_eq!(sizes.most(at(600), CLIENT), 1_460);
+        assert_eq!((sizes.max(at(599), CLIENT), sizes.max(at(0), OTHER)), (1_232, 1_460));
+        assert_eq!(sizes.max(at(600), CLIENT), 1_460);
         sizes.refused(at(600), CLIENT, 100);
-        assert_eq!(sizes.most(at(600), CLIENT), 512, "and no less");
+        assert_eq!(sizes.max(at(600), CLIENT), 512, "and no less");
     }
 
     #[test]
     fn resends_attributed_to_the_size_are_reported() {
         let mut sizes = sizes();
-        assert_eq!(sizes.struck(at(0), CLIENT, 1_400), None);
+        assert_eq!(sizes.count_resend(at(0), CLIENT, 1_400), None);
         sizes.left(CLIENT, 1_400);
-        assert_eq!(sizes.struck(at(1), CLIENT, 1_400), Some(2));
+        assert_eq!(sizes.count_resend(at(1), CLIENT, 1_400), Some(2));
     }
 }

@@ -23,8 +23,8 @@ pub struct TranslatorConfig {
     /// Idle timeout of a mapping.
     pub idle: Duration,
     /// Mappings in all, and for one host.
-    pub most: usize,
-    /// See `most`.
+    pub max: usize,
+    /// See `max`.
     pub most_per_host: usize,
 }
 
@@ -45,7 +45,7 @@ impl TranslatorConfig {
             answerers: Responders::Server,
             timeout: Duration::from_secs(30),
             idle: Duration::from_secs(120),
-            most: 4_096,
+            max: 4_096,
             most_per_host: 64,
         }
     }

@@ -33,7 +33,13 @@ fn drain(translator: &mut Translator, now: Time) -> Vec<Output> {
         .collect()
 }
 
-fn ask(translator: &mut Translator, now: Time, from: &str, to: &str, datagram: &[u8]) -> Vec<Output> {
+fn send_request(
+    translator: &mut Translator,
+    now: Time,
+    from: &str,
+    to: &str,
+    datagram: &[u8],
+) -> Vec<Output> {
     translator.handle(now, Input::Request { from: socket(from), to: socket(to), datagram });
     drain(translator, now)
 }
@@ -51,7 +57,7 @@ fn opened(outputs: &[Output]) -> Vec<Pinhole> {
 #[test]
 fn a_request_leaves_with_the_port_at_which_its_connection_is_expected() {
     let mut translator = Translator::new(translating(), [7; 16]);
-    let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000));
+    let outputs = send_request(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000));
     let [Output::Begin(mapping), Output::Open(hole), Output::Request { outside, to, datagram }] = &*outputs
     else {
         panic!("{outputs:?}");
@@ -63,14 +69,14 @@ fn a_request_leaves_with_the_port_at_which_its_connection_is_expected() {
     let read = Request::read(datagram, &Limits::default()).unwrap();
     assert_eq!(read.header, RequestHeader { id: Id(1), port: outside.port(), is_resend: false });
     // The next request uses the same mapping, so that the server sees the same client.
-    let again = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(2, 50_000));
+    let again = send_request(&mut translator, Time::ZERO, CLIENT, SERVER, &request(2, 50_000));
     assert!(matches!(&*again, [Output::Open(_), Output::Request { outside: same, .. }] if same == outside));
 }
 
 #[test]
 fn a_response_reaches_its_client_once_and_closes_the_pinhole() {
     let mut translator = Translator::new(translating(), [7; 16]);
-    let hole = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
+    let hole = opened(&send_request(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
     let outputs = respond(&mut translator, hole.outside, SERVER, 1);
     assert_eq!(outputs[0], Output::Close(hole));
     assert!(
@@ -83,9 +89,11 @@ fn a_response_reaches_its_client_once_and_closes_the_pinhole() {
 #[test]
 fn shared_pinhole_stays_open() {
     let mut translator = Translator::new(translating(), [7; 16]);
-    let first = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
+    let first = opened(&send_request(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
     let slots: Vec<u8> = (2..=5)
-        .flat_map(|id| opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(id, 50_000))))
+        .flat_map(|id| {
+            opened(&send_request(&mut translator, Time::ZERO, CLIENT, SERVER, &request(id, 50_000)))
+        })
         .map(|hole| hole.slot)
         .collect();
     assert_eq!((first.slot, slots), (0, vec![1, 2, 3, 0]));
@@ -101,7 +109,7 @@ fn pinholes_never_lead_to_service_ports() {
     for config in [translating(), TranslatorConfig::new(Translation::None)] {
         for port in [1, 22, 23, 80, 1_023, 2_049, 6_000, 6_667] {
             let mut translator = Translator::new(config.clone(), [7; 16]);
-            let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, port));
+            let outputs = send_request(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, port));
             assert_eq!(outputs, [Output::Refused(socket(CLIENT), Refusal::Port(port))]);
             assert_eq!(translator.mappings(), 0);
         }
@@ -112,7 +120,7 @@ fn pinholes_never_lead_to_service_ports() {
 fn ports_of_servers_and_reflectors_are_rejected_as_clients() {
     let mut translator = Translator::new(translating(), [7; 16]);
     for from in ["10.0.0.2:53", "10.0.0.2:1900", "10.0.0.2:11211", "224.0.0.1:40000", "0.0.0.0:40000"] {
-        let outputs = ask(&mut translator, Time::ZERO, from, SERVER, &request(1, 50_000));
+        let outputs = send_request(&mut translator, Time::ZERO, from, SERVER, &request(1, 50_000));
         assert_eq!(outputs, [Output::Refused(socket(from), Refusal::Source)]);
     }
     assert_eq!(translator.mappings(), 0);
@@ -122,12 +130,12 @@ fn ports_of_servers_and_reflectors_are_rejected_as_clients() {
 fn only_the_port_of_a_request_is_rewritten_and_invalid_requests_open_nothing() {
     let mut translator = Translator::new(translating(), [7; 16]);
     let requested = request(1, 50_000);
-    let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &requested);
+    let outputs = send_request(&mut translator, Time::ZERO, CLIENT, SERVER, &requested);
     let Some(Output::Request { datagram, .. }) = outputs.last() else { panic!("{outputs:?}") };
     assert_eq!((&datagram[..8], &datagram[10..]), (&requested[..8], &requested[10..]));
     let smuggled = [&requested[..], b"GET /other HTTP/1.1\r\nHost: b\r\n\r\n"].concat();
     for broken in [&requested[..requested.len() - 1], &smuggled, &requested[..10]] {
-        let outputs = ask(&mut translator, Time::ZERO, "10.0.0.2:40001", SERVER, broken);
+        let outputs = send_request(&mut translator, Time::ZERO, "10.0.0.2:40001", SERVER, broken);
         assert!(opened(&outputs).is_empty(), "{outputs:?}");
         assert!(matches!(outputs.last(), Some(Output::Request { datagram, .. }) if datagram == broken));
     }
@@ -136,7 +144,7 @@ fn only_the_port_of_a_request_is_rewritten_and_invalid_requests_open_nothing() {
 #[test]
 fn client_without_port_gets_the_response_but_no_pinhole() {
     let mut translator = Translator::new(translating(), [7; 16]);
-    let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 0));
+    let outputs = send_request(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 0));
     let [Output::Begin(mapping), Output::Request { datagram, .. }] = &*outputs else { panic!("{outputs:?}") };
     assert_eq!(datagram, &request(1, 0));
     assert!(matches!(&*respond(&mut translator, mapping.outside, SERVER, 1), [Output::Response { .. }]));
@@ -146,7 +154,7 @@ fn client_without_port_gets_the_response_but_no_pinhole() {
 fn only_requested_servers_may_respond_unless_caches_may() {
     let cache = "203.0.113.9:80";
     let mut strict = Translator::new(translating(), [7; 16]);
-    let hole = opened(&ask(&mut strict, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
+    let hole = opened(&send_request(&mut strict, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
     for (from, id) in [(cache, 1), ("192.0.2.1:81", 1), (SERVER, 2)] {
         assert_eq!(
             respond(&mut strict, hole.outside, from, id),
@@ -155,7 +163,7 @@ fn only_requested_servers_may_respond_unless_caches_may() {
     }
     let mut open =
         Translator::new(TranslatorConfig { answerers: Responders::Anybody, ..translating() }, [7; 16]);
-    let hole = opened(&ask(&mut open, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
+    let hole = opened(&send_request(&mut open, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
     assert_eq!(hole.server, None);
     assert!(matches!(&*respond(&mut open, hole.outside, cache, 2), [Output::Refused(..)]));
     assert!(matches!(
@@ -171,7 +179,8 @@ fn caches_of_given_networks_may_respond_besides_the_server() {
     let mut translator = Translator::new(config, [7; 16]);
     for (id, from, is_taken) in [(1, SERVER, true), (2, "203.0.113.9:80", true), (3, "203.0.114.9:80", false)]
     {
-        let hole = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(id, 50_000)))[0];
+        let hole =
+            opened(&send_request(&mut translator, Time::ZERO, CLIENT, SERVER, &request(id, 50_000)))[0];
         assert_eq!(hole.server, Some(socket(SERVER).ip()));
         let outputs = respond(&mut translator, hole.outside, from, id);
         assert_eq!(matches!(&*outputs, [Output::Close(_), Output::Response { .. }]), is_taken, "{from}");
@@ -183,9 +192,9 @@ fn regress_a_response_closes_no_pinhole_that_another_server_may_use() {
     let config = TranslatorConfig { answerers: Responders::Anybody, ..translating() };
     let mut translator = Translator::new(config, [7; 16]);
     // The fifth request shares the pinhole of the first, and is for another server.
-    let first = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
+    let first = opened(&send_request(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
     for id in 2..=5 {
-        ask(&mut translator, Time::ZERO, CLIENT, "192.0.2.2:80", &request(id, 50_000));
+        send_request(&mut translator, Time::ZERO, CLIENT, "192.0.2.2:80", &request(id, 50_000));
     }
     assert!(matches!(&*respond(&mut translator, first.outside, SERVER, 1), [Output::Response { .. }]));
 }
@@ -193,7 +202,7 @@ fn regress_a_response_closes_no_pinhole_that_another_server_may_use() {
 #[test]
 fn unreachable_port_is_reported_to_its_client() {
     let mut translator = Translator::new(translating(), [7; 16]);
-    let hole = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
+    let hole = opened(&send_request(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
     let (at, other) = (hole.outside, socket("192.0.2.2:80"));
     translator.handle(Time::ZERO, Input::Unreachable { at, server: socket(SERVER) });
     translator.handle(Time::ZERO, Input::Unreachable { at, server: other });
@@ -209,7 +218,7 @@ fn unreachable_port_is_reported_to_its_client() {
 #[test]
 fn other_datagrams_pass_unchanged_and_open_nothing() {
     let mut translator = Translator::new(translating(), [7; 16]);
-    let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, b"something else");
+    let outputs = send_request(&mut translator, Time::ZERO, CLIENT, SERVER, b"something else");
     let [Output::Begin(mapping), Output::Request { datagram, .. }] = &*outputs else { panic!("{outputs:?}") };
     assert_eq!(datagram, b"something else");
     assert!(matches!(&*respond(&mut translator, mapping.outside, SERVER, 9), [Output::Response { .. }]));
@@ -219,7 +228,7 @@ fn other_datagrams_pass_unchanged_and_open_nothing() {
 #[test]
 fn a_firewall_changes_nothing_and_opens_the_port_that_was_named() {
     let mut translator = Translator::new(TranslatorConfig::new(Translation::None), [7; 16]);
-    let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000));
+    let outputs = send_request(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000));
     let [Output::Begin(_), Output::Open(hole), Output::Request { outside, datagram, .. }] = &*outputs else {
         panic!("{outputs:?}");
     };
@@ -230,12 +239,12 @@ fn a_firewall_changes_nothing_and_opens_the_port_that_was_named() {
 #[test]
 fn responses_are_waited_for_thirty_seconds_and_mappings_stay_for_two_minutes() {
     let mut translator = Translator::new(translating(), [7; 16]);
-    let hole = opened(&ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
+    let hole = opened(&send_request(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
     assert_eq!(translator.poll(Time::ZERO), Output::Timeout(Some(seconds(30))));
     assert!(drain(&mut translator, seconds(30)).is_empty());
     assert!(matches!(&*respond(&mut translator, hole.outside, SERVER, 1), [Output::Refused(..)]));
     // Another request refreshes the mapping.
-    ask(&mut translator, seconds(100), CLIENT, SERVER, &request(2, 50_000));
+    send_request(&mut translator, seconds(100), CLIENT, SERVER, &request(2, 50_000));
     assert!(drain(&mut translator, seconds(219)).is_empty());
     assert!(matches!(&*drain(&mut translator, seconds(220)), [Output::End(_)]));
     assert_eq!(translator.poll(seconds(220)), Output::Timeout(None), "nothing is left behind");
@@ -245,12 +254,18 @@ fn responses_are_waited_for_thirty_seconds_and_mappings_stay_for_two_minutes() {
 fn one_host_cannot_take_all_ports() {
     let mut translator = Translator::new(translating(), [7; 16]);
     for port in 0..64 {
-        ask(&mut translator, Time::ZERO, &format!("10.0.0.2:{}", 2_000 + port), SERVER, &request(1, 0));
+        send_request(
+            &mut translator,
+            Time::ZERO,
+            &format!("10.0.0.2:{}", 2_000 + port),
+            SERVER,
+            &request(1, 0),
+        );
     }
-    let crowded = ask(&mut translator, Time::ZERO, "10.0.0.2:3000", SERVER, &request(1, 0));
+    let crowded = send_request(&mut translator, Time::ZERO, "10.0.0.2:3000", SERVER, &request(1, 0));
     assert_eq!(crowded, [Output::Refused(socket("10.0.0.2:3000"), Refusal::Crowded)]);
     assert!(matches!(
-        &*ask(&mut translator, Time::ZERO, "10.0.0.3:2000", SERVER, &request(1, 0)),
+        &*send_request(&mut translator, Time::ZERO, "10.0.0.3:2000", SERVER, &request(1, 0)),
         [Output::Begin(_), Output::Request { .. }]
     ));
 }
@@ -258,7 +273,7 @@ fn one_host_cannot_take_all_ports() {
 #[test]
 fn port_in_use_by_another_program_is_released() {
     let mut translator = Translator::new(translating(), [7; 16]);
-    let outputs = ask(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000));
+    let outputs = send_request(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000));
     let Output::Begin(mapping) = outputs[0] else { panic!("{outputs:?}") };
     translator.handle(Time::ZERO, Input::Taken(mapping));
     assert!(matches!(&*drain(&mut translator, Time::ZERO), [Output::End(_)]));
@@ -277,7 +292,7 @@ proptest! {
             now += Duration::from_secs(pause);
             drain(&mut translator, now);
             let from = format!("10.0.0.{host}:{source}");
-            let outputs = ask(&mut translator, now, &from, SERVER, &request(id, port));
+            let outputs = send_request(&mut translator, now, &from, SERVER, &request(id, port));
             for hole in opened(&outputs) {
                 prop_assert_eq!(hole.inside, SocketAddr::new(socket(&from).ip(), port));
                 prop_assert!(port >= 1_024 && (61_000..61_100).contains(&hole.outside.port()));

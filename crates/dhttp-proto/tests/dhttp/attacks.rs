@@ -140,12 +140,12 @@ fn a_token_lifts_the_budget_of_its_own_address_only() {
     let request = validated(&mut server, 1, client_at(50_000), false);
     let mine = ticket(server.receive(at(0), client_at(50_001), &request));
     assert_eq!(server.channel(at(0), mine, 1_232), Channel::Datagram, "another UDP port is the same client");
-    let most = 3 * (request.len() as u64 + 28);
+    let max = 3 * (request.len() as u64 + 28);
     let other_client = SocketAddr::from(([8, 8, 4, 5], 50_000));
-    assert!(cost(&mut server, other_client, &request, 1_232) <= most);
+    assert!(cost(&mut server, other_client, &request, 1_232) <= max);
     let mut aimed = request.clone();
     aimed[8..10].copy_from_slice(&41_000_u16.to_be_bytes());
-    assert!(cost(&mut server, client_at(50_000), &aimed, 9_000) <= most, "another TCP port");
+    assert!(cost(&mut server, client_at(50_000), &aimed, 9_000) <= max, "another TCP port");
     let late = at(0) + Duration::from_secs(601);
     let expired = ticket(server.receive(late, client_at(50_000), &request));
     assert_ne!(server.channel(late, expired, 1_232), Channel::Datagram);
@@ -185,7 +185,7 @@ fn no_connection_to_addresses_without_a_token() {
 #[test]
 fn without_a_token_no_connection_is_opened_and_none_that_is_open_is_used() {
     let mut server = internet();
-    let ask = |server: &mut Server, request: &[u8], is_late: bool| {
+    let send_request = |server: &mut Server, request: &[u8], is_late: bool| {
         let ticket = ticket(server.receive(at(0), client_at(50_000), request));
         if is_late {
             server.defer(&ticket);
@@ -195,14 +195,14 @@ fn without_a_token_no_connection_is_opened_and_none_that_is_open_is_used() {
     let fill = "0".repeat(1_000);
     let filled = |id, is_resend| datagram(id, is_resend, &head(Method::Get, "/", &[("DHTTP-Fill", &fill)]));
     for (id, is_resend, is_late) in [(1, false, false), (2, true, false), (3, false, true)] {
-        let channel = ask(&mut server, &filled(id, is_resend), is_late);
+        let channel = send_request(&mut server, &filled(id, is_resend), is_late);
         assert_eq!(channel, Channel::Refer(Id(id).into()));
     }
     assert_eq!(server.connections(), 0);
     let shown = validated(&mut server, 4, client_at(50_000), false);
-    assert!(matches!(ask(&mut server, &shown, false), Channel::Open { .. }));
+    assert!(matches!(send_request(&mut server, &shown, false), Channel::Open { .. }));
     // The client's own connection, and a request that an attacker writes in its name.
-    assert_eq!(ask(&mut server, &filled(5, false), false), Channel::Refer(Id(5).into()));
+    assert_eq!(send_request(&mut server, &filled(5, false), false), Channel::Refer(Id(5).into()));
     assert_eq!(server.connections(), 1);
 }
 
@@ -258,12 +258,12 @@ fn limited_clients_get_a_token_by_the_fallback_message_and_are_served() {
 fn a_token_is_left_out_of_a_response_that_fits_without_it_alone() {
     let mut server = internet();
     let request = get(1, false);
-    let most = 3 * request.len() as u64;
+    let max = 3 * request.len() as u64;
     for (size, has_token, channel) in [
-        (most - 41, true, Channel::Datagram),
-        (most - 40, false, Channel::Datagram),
-        (most, false, Channel::Datagram),
-        (most + 1, true, Channel::Refer(Id(1).into())),
+        (max - 41, true, Channel::Datagram),
+        (max - 40, false, Channel::Datagram),
+        (max, false, Channel::Datagram),
+        (max + 1, true, Channel::Refer(Id(1).into())),
     ] {
         let ticket = ticket(server.receive(at(0), client_at(50_000), &request));
         let token = server.token(at(0), &ticket, || size);
@@ -399,7 +399,7 @@ fn forged_responses_are_ignored() {
         }
         _ => false,
     };
-    let mut asked_again = 0;
+    let mut retried = 0;
     for (from, datagram, why) in [
         (server_at(), respond(2, "", 5), Discard::Unknown),
         (stranger, respond(1, "", 5), Discard::Stranger),
@@ -410,10 +410,10 @@ fn forged_responses_are_ignored() {
         client.handle(at(1), Input::Datagram(from, &datagram));
         let mut outputs = drain(&mut client, at(1)).0;
         // A host that knows the id is on the path: the request is resent once, past caches that take fresh requests.
-        asked_again += outputs.extract_if(.., |output| passes_caches(output)).count();
+        retried += outputs.extract_if(.., |output| passes_caches(output)).count();
         assert_eq!(outputs, [Output::Discarded(from, why)]);
     }
-    assert_eq!(asked_again, 1);
+    assert_eq!(retried, 1);
     client.handle(at(1), Input::Unreachable(stranger));
     assert_eq!((drain(&mut client, at(1)).0, client.outstanding()), (vec![], 1));
 }

@@ -16,7 +16,7 @@ fn paper() -> Client {
     client(ClientConfig::paper())
 }
 
-fn ask(client: &mut Client, now: Time, id: u64) {
+fn send_request(client: &mut Client, now: Time, id: u64) {
     client.request(now, Id(id), server_at(), &head(Method::Get, "/", &[])).expect("it goes over UDP");
 }
 
@@ -48,7 +48,7 @@ fn reported(outputs: &[Output]) -> Vec<String> {
 #[test]
 fn paper_a_request_is_sent_three_times_and_then_goes_over_plain_http() {
     let mut client = paper();
-    ask(&mut client, at(0), 1);
+    send_request(&mut client, at(0), 1);
     let (outputs, wake) = drain(&mut client, at(0));
     assert_eq!((sent(&outputs), wake), (vec![(1, false)], Some(at(5_000))));
     let (outputs, wake) = drain(&mut client, at(5_000));
@@ -63,7 +63,7 @@ fn paper_a_request_is_sent_three_times_and_then_goes_over_plain_http() {
 #[test]
 fn responses_are_matched_on_any_channel_in_any_order() {
     let mut client = paper();
-    (1..=3).for_each(|id| ask(&mut client, at(0), id));
+    (1..=3).for_each(|id| send_request(&mut client, at(0), id));
     drain(&mut client, at(0));
     client.handle(at(1), Input::Datagram(server_at(), &respond(3, "", 5)));
     client.handle(at(1), Input::Accepted(CONNECTION, server_at()));
@@ -79,7 +79,7 @@ fn responses_on_a_connection_read_the_same_at_every_cut() {
     let bytes = [respond(2, "", 30), respond(1, "", 4)].concat();
     let read = |cut: usize| {
         let mut client = paper();
-        (1..=2).for_each(|id| ask(&mut client, at(0), id));
+        (1..=2).for_each(|id| send_request(&mut client, at(0), id));
         drain(&mut client, at(0));
         client.handle(at(1), Input::Accepted(CONNECTION, server_at()));
         bytes.chunks(cut).for_each(|piece| client.handle(at(1), Input::Received(CONNECTION, piece)));
@@ -105,7 +105,7 @@ fn responses_on_a_connection_read_the_same_at_every_cut() {
 #[test]
 fn late_copy_is_discarded_and_its_connection_is_unaffected() {
     let mut client = paper();
-    (1..=2).for_each(|id| ask(&mut client, at(0), id));
+    (1..=2).for_each(|id| send_request(&mut client, at(0), id));
     client.handle(at(1), Input::Datagram(server_at(), &respond(1, "", 5)));
     drain(&mut client, at(1));
     client.handle(at(2), Input::Datagram(server_at(), &respond(1, "", 5)));
@@ -119,7 +119,7 @@ fn late_copy_is_discarded_and_its_connection_is_unaffected() {
 fn every_fallback_to_plain_http_is_reported_once() {
     let refused = |input: Input<'_>| {
         let mut client = paper();
-        ask(&mut client, at(0), 1);
+        send_request(&mut client, at(0), 1);
         drain(&mut client, at(0));
         client.handle(at(1), input);
         client.handle(at(1), input);
@@ -137,7 +137,7 @@ fn every_fallback_to_plain_http_is_reported_once() {
 fn a_truncated_response_is_retried_before_its_header_section_and_fails_after_it() {
     for (bytes, expected) in [(12, None), (60, Some(Output::Failed(Id(1), Failure::Ended)))] {
         let mut client = paper();
-        ask(&mut client, at(0), 1);
+        send_request(&mut client, at(0), 1);
         drain(&mut client, at(0));
         client.handle(at(1), Input::Accepted(CONNECTION, server_at()));
         client.handle(at(1), Input::Received(CONNECTION, &respond(1, "", 3_000)[..bytes]));
@@ -154,13 +154,13 @@ fn a_truncated_response_is_retried_before_its_header_section_and_fails_after_it(
 #[test]
 fn round_trips_set_the_wait_and_tokens_are_given_back() {
     let mut client = client(ClientConfig::internet());
-    ask(&mut client, at(0), 1);
+    send_request(&mut client, at(0), 1);
     let (outputs, wake) = drain(&mut client, at(0));
     let Output::Send(_, datagram) = &outputs[0] else { panic!("{outputs:?}") };
     assert_eq!((datagram.len(), wake), (411, Some(at(1_000))), "filled up");
     client.handle(at(200), Input::Datagram(server_at(), &respond(1, "DHTTP-Token: 00ff\r\n", 5)));
     drain(&mut client, at(200));
-    ask(&mut client, at(200), 2);
+    send_request(&mut client, at(200), 2);
     let (outputs, wake) = drain(&mut client, at(200));
     let Output::Send(_, datagram) = &outputs[0] else { panic!("{outputs:?}") };
     let request = Request::read(datagram, &Limits::default()).unwrap();
@@ -169,7 +169,7 @@ fn round_trips_set_the_wait_and_tokens_are_given_back() {
     assert_eq!(wake, Some(at(200) + Duration::from_millis(2 * 200 + 4 * 100)));
     client.handle(at(300), Input::Datagram(server_at(), &Id(2).to_bytes()));
     drain(&mut client, at(300));
-    ask(&mut client, at(300), 3);
+    send_request(&mut client, at(300), 3);
     let Output::Send(_, datagram) = &drain(&mut client, at(300)).0[0] else { panic!() };
     assert_eq!(datagram.len(), 411, "an invalid token is not sent again");
 }
@@ -177,11 +177,11 @@ fn round_trips_set_the_wait_and_tokens_are_given_back() {
 #[test]
 fn a_udp_response_to_a_resent_request_is_that_to_the_first_copy() {
     let mut client = client(ClientConfig::internet());
-    ask(&mut client, at(0), 1);
+    send_request(&mut client, at(0), 1);
     drain(&mut client, at(0));
     drain(&mut client, at(1_000));
     client.handle(at(1_200), Input::Datagram(server_at(), &respond(1, "", 5)));
-    ask(&mut client, at(1_200), 2);
+    send_request(&mut client, at(1_200), 2);
     let wait = 2 * 1_200 + 4 * 600;
     assert_eq!(drain(&mut client, at(1_200)).1, Some(at(1_200 + wait)), "resends are answered by TCP");
 }
@@ -201,7 +201,7 @@ fn unwanted_cache_is_bypassed_immediately_and_from_then_on() {
         outputs.iter().filter_map(flag).collect()
     };
     let cache = "9.9.9.1:3129".parse().unwrap();
-    ask(&mut client, at(0), 1);
+    send_request(&mut client, at(0), 1);
     assert_eq!(sent(&drain(&mut client, at(0)).0), [(0, false)]);
     for now in [100, 110] {
         client.handle(at(now), Input::Datagram(cache, &respond(1, "", 5)));
@@ -210,7 +210,7 @@ fn unwanted_cache_is_bypassed_immediately_and_from_then_on() {
     assert_eq!((sent(&outputs), wake), (vec![(1, true)], Some(at(1_100))), "once");
     client.handle(at(300), Input::Datagram(server_at(), &respond(1, "", 5)));
     assert_eq!(reported(&drain(&mut client, at(300)).0), ["1: 200 by UDP", "1: 5 bytes", "1: end"]);
-    ask(&mut client, at(400), 2);
+    send_request(&mut client, at(400), 2);
     let (outputs, wake) = drain(&mut client, at(400));
     assert_eq!(
         (sent(&outputs), wake),
@@ -235,7 +235,7 @@ fn requests_unfit_for_udp_are_refused_with_a_remedy() {
         let head = head(method, target, field.as_slice());
         assert_eq!(client.request(at(0), Id(1), server_at(), &head), Err(why), "{head:?}");
     }
-    ask(&mut client, at(0), 1);
+    send_request(&mut client, at(0), 1);
     let again = client.request(at(0), Id(1), server_at(), &head(Method::Get, "/", &[]));
     assert_eq!(again, Err(Refusal::IdInUse));
 }
@@ -243,13 +243,13 @@ fn requests_unfit_for_udp_are_refused_with_a_remedy() {
 #[test]
 fn number_of_pending_requests_is_limited() {
     let mut client = client(ClientConfig { outstanding: 2, remembered: 1, ..ClientConfig::paper() });
-    (1..=2).for_each(|id| ask(&mut client, at(0), id));
+    (1..=2).for_each(|id| send_request(&mut client, at(0), id));
     let third = client.request(at(0), Id(3), server_at(), &head(Method::Get, "/", &[]));
     assert_eq!(third, Err(Refusal::Crowded));
     client.cancel(Id(1));
     client.cancel(Id(2));
     assert_eq!(client.outstanding(), 0);
-    ask(&mut client, at(0), 3);
+    send_request(&mut client, at(0), 3);
     // The client remembers one finished request; the other's id is unknown again.
     client.handle(at(1), Input::Datagram(server_at(), &respond(1, "", 1)));
     client.handle(at(1), Input::Datagram(server_at(), &respond(2, "", 1)));
@@ -289,7 +289,7 @@ fn a_token_of_plain_http_is_presented_until_it_proves_invalid_where_ports_are_tr
 #[test]
 fn a_token_in_the_fallback_message_is_accepted_if_requested_and_presented_from_then_on() {
     let request = |client: &mut Client, id| {
-        ask(client, at(0), id);
+        send_request(client, at(0), id);
         let outputs = drain(client, at(0)).0;
         let [Output::Send(_, datagram)] = outputs.as_slice() else { panic!("{outputs:?}") };
         let marks = Request::read(datagram, &Limits::default()).unwrap().marks;
@@ -323,7 +323,7 @@ fn a_token_in_the_fallback_message_is_accepted_if_requested_and_presented_from_t
 #[test]
 fn tokens_of_an_earlier_client_are_shown() {
     let mut earlier = client(ClientConfig::internet());
-    ask(&mut earlier, at(0), 1);
+    send_request(&mut earlier, at(0), 1);
     earlier.handle(at(200), Input::Datagram(server_at(), &respond(1, "DHTTP-Token: 00ff\r\n", 5)));
     let stored: Vec<_> = earlier.tokens().map(|(server, token, at)| (server, token.to_vec(), at)).collect();
     assert_eq!(stored, [(server_at(), b"00ff".to_vec(), at(200))]);
@@ -332,7 +332,7 @@ fn tokens_of_an_earlier_client_are_shown() {
     assert!(!later.has_token(server_at()));
     later.restore_token(at(0), server_at(), b"00ff");
     later.restore_token(at(0), server_at(), b"0100");
-    ask(&mut later, at(0), 1);
+    send_request(&mut later, at(0), 1);
     let Output::Send(_, datagram) = later.poll(at(0)) else { panic!("it is sent") };
     assert!(String::from_utf8_lossy(&datagram).contains("DHTTP-Token: 00ff\r\n"), "the first one");
 }
@@ -356,7 +356,7 @@ fn parts_field_of_the_caller_is_not_forwarded() {
 fn many_pending_requests_reduce_the_parts_offered() {
     let mut client = client(ClientConfig::paper().with(Extension::Parts, true));
     let takes_parts = |client: &mut Client, id| {
-        ask(client, at(0), id);
+        send_request(client, at(0), id);
         let Output::Send(_, datagram) = client.poll(at(0)) else { panic!("it asks") };
         String::from_utf8_lossy(&datagram).contains("DHTTP-Parts: 10")
     };

@@ -305,8 +305,8 @@ impl World {
         self.arrivals.insert((time, self.serial), arrival);
     }
 
-    fn up_to(&mut self, most: Duration) -> Duration {
-        Duration::from_nanos(self.random.up_to(most.as_nanos()))
+    fn up_to(&mut self, max: Duration) -> Duration {
+        Duration::from_nanos(self.random.up_to(max.as_nanos()))
     }
 
     fn complete(&self) -> usize {

@@ -20,7 +20,7 @@ fn paper() -> Server {
 }
 
 /// The channel of a response of `size` bytes to a fresh request.
-fn ask(server: &mut Server, now: Time, id: u64, size: u64) -> Channel {
+fn send_request(server: &mut Server, now: Time, id: u64, size: u64) -> Channel {
     let ticket = ticket(server.receive(now, client_at(UDP_PORT), &get(id, false)));
     server.channel(now, ticket, size)
 }
@@ -40,14 +40,14 @@ fn opened(channel: Channel) -> ConnectionId {
 #[test]
 fn paper_a_response_of_1460_bytes_goes_by_udp_and_one_more_by_tcp() {
     let mut server = paper();
-    assert_eq!(ask(&mut server, at(0), 1, 1_460), Channel::Datagram);
-    opened(ask(&mut server, at(0), 2, 1_461));
+    assert_eq!(send_request(&mut server, at(0), 1, 1_460), Channel::Datagram);
+    opened(send_request(&mut server, at(0), 2, 1_461));
 }
 
 #[test]
 fn paper_a_resend_is_answered_by_tcp_and_then_no_more() {
     let mut server = paper();
-    assert_eq!(ask(&mut server, at(0), 1, 100), Channel::Datagram);
+    assert_eq!(send_request(&mut server, at(0), 1, 100), Channel::Datagram);
     let ticket = ticket(server.receive(at(5_000), client_at(UDP_PORT), &get(1, true)));
     let connection = opened(server.channel(at(5_000), ticket, 100));
     server.handle(at(5_001), Input::Opened(connection));
@@ -65,7 +65,7 @@ fn a_request_resent_past_a_cache_is_handled_as_new_and_is_no_loss() {
     assert!(!requested.is_resend());
     assert_eq!(server.channel(at(0), requested, 100), Channel::Datagram);
     // One resend would have moved 99 of these to TCP.
-    assert!((1..=100).all(|id| ask(&mut server, at(0), id, 100) == Channel::Datagram));
+    assert!((1..=100).all(|id| send_request(&mut server, at(0), id, 100) == Channel::Datagram));
 }
 
 #[test]
@@ -73,7 +73,8 @@ fn paper_in_high_loss_one_small_response_in_a_hundred_goes_by_udp() {
     let mut server = paper();
     let lost = ticket(server.receive(at(0), client_at(UDP_PORT), &get(0, true)));
     server.abandon(lost);
-    let by_udp = (1..=1_000).filter(|id| ask(&mut server, at(0), *id, 100) == Channel::Datagram).count();
+    let by_udp =
+        (1..=1_000).filter(|id| send_request(&mut server, at(0), *id, 100) == Channel::Datagram).count();
     // One resend, no fresh request: loss is high until a hundred fresh ones were counted.
     assert_eq!(by_udp, 10);
 }
@@ -91,7 +92,7 @@ fn one_lossy_network_moves_others_to_tcp_only_where_loss_is_counted_in_aggregate
                 let again = ticket(server.receive(at(id), lossy, &get(2 * id, true)));
                 server.channel(at(id), again, 100);
             }
-            by_udp += usize::from(ask(&mut server, at(id), 2 * id + 1, 100) == Channel::Datagram);
+            by_udp += usize::from(send_request(&mut server, at(id), 2 * id + 1, 100) == Channel::Datagram);
         }
         by_udp
     };
@@ -106,16 +107,16 @@ fn smaller_path_mtu_costs_two_timeouts_and_is_not_counted_as_loss() {
         ServerConfig::paper().with(Extension::LossByPrefix, true).with(Extension::AdaptiveSize, true);
     let mut server = server(config);
     for id in [1, 2] {
-        assert_eq!(ask(&mut server, at(0), id, 1_400), Channel::Datagram, "which is lost");
+        assert_eq!(send_request(&mut server, at(0), id, 1_400), Channel::Datagram, "which is lost");
         let again = ticket(server.receive(at(5_000), client_at(UDP_PORT), &get(id, true)));
         assert!(!matches!(server.channel(at(5_000), again, 1_400), Channel::Datagram));
     }
-    assert!(!matches!(ask(&mut server, at(6_000), 3, 1_400), Channel::Datagram));
-    assert_eq!(ask(&mut server, at(6_000), 4, 1_200), Channel::Datagram);
+    assert!(!matches!(send_request(&mut server, at(6_000), 3, 1_400), Channel::Datagram));
+    assert_eq!(send_request(&mut server, at(6_000), 4, 1_200), Channel::Datagram);
     server.handle(at(6_000), Input::TooLarge(client_at(UDP_PORT).ip(), 1_200));
-    assert!(!matches!(ask(&mut server, at(6_000), 5, 1_200), Channel::Datagram));
-    assert_eq!(ask(&mut server, at(6_000), 6, 900), Channel::Datagram);
-    assert_eq!(ask(&mut server, at(606_000), 7, 1_400), Channel::Datagram, "tried again");
+    assert!(!matches!(send_request(&mut server, at(6_000), 5, 1_200), Channel::Datagram));
+    assert_eq!(send_request(&mut server, at(6_000), 6, 900), Channel::Datagram);
+    assert_eq!(send_request(&mut server, at(606_000), 7, 1_400), Channel::Datagram, "tried again");
 }
 
 #[test]
@@ -135,15 +136,19 @@ fn extensions_are_off_in_the_papers_profile_and_enabled_by_name() {
 fn paper_the_three_rules_choose_among_a_clients_connections() {
     let per_client = PerClient { usual: 2, when_few: 2, few: 0 };
     let mut server = server(ServerConfig { per_client, ..ServerConfig::paper() });
-    let first = opened(ask(&mut server, at(0), 1, 9_000));
+    let first = opened(send_request(&mut server, at(0), 1, 9_000));
     server.handle(at(1), Input::Opened(first));
-    let second = opened(ask(&mut server, at(1), 2, 9_000));
+    let second = opened(send_request(&mut server, at(1), 2, 9_000));
     server.handle(at(2), Input::Opened(second));
-    assert_eq!(ask(&mut server, at(2), 3, 9_000), Channel::Connection(first), "both have one pending");
-    assert_eq!(ask(&mut server, at(2), 4, 9_000), Channel::Connection(second), "the fewest pending");
+    assert_eq!(
+        send_request(&mut server, at(2), 3, 9_000),
+        Channel::Connection(first),
+        "both have one pending"
+    );
+    assert_eq!(send_request(&mut server, at(2), 4, 9_000), Channel::Connection(second), "the fewest pending");
     server.handle(at(3), Input::Written(second));
     server.handle(at(3), Input::Written(second));
-    assert_eq!(ask(&mut server, at(3), 5, 9_000), Channel::Connection(second), "an idle one");
+    assert_eq!(send_request(&mut server, at(3), 5, 9_000), Channel::Connection(second), "an idle one");
 }
 
 #[test]
@@ -184,30 +189,34 @@ fn connection_opened_early_carries_the_response_or_stays_for_later_ones() {
 fn a_request_is_pending_at_a_connection_before_its_channel_is_known() {
     let per_client = PerClient { usual: 2, when_few: 2, few: 0 };
     let mut server = server(ServerConfig { per_client, ..ServerConfig::paper() });
-    let first = opened(ask(&mut server, at(0), 1, 9_000));
+    let first = opened(send_request(&mut server, at(0), 1, 9_000));
     server.handle(at(1), Input::Opened(first));
     server.handle(at(1), Input::Written(first));
     let small = ticket(server.receive(at(2), client_at(UDP_PORT), &get(2, false)));
-    let second = opened(ask(&mut server, at(2), 3, 9_000));
+    let second = opened(send_request(&mut server, at(2), 3, 9_000));
     assert_ne!(first, second, "the first is taken until the small answer goes another way");
     assert_eq!(server.channel(at(3), small, 100), Channel::Datagram);
-    assert_eq!(ask(&mut server, at(3), 4, 9_000), Channel::Connection(first));
+    assert_eq!(send_request(&mut server, at(3), 4, 9_000), Channel::Connection(first));
 }
 
 #[test]
 fn a_client_with_few_neighbours_gets_more_connections() {
     let per_client = PerClient { usual: 1, when_few: 3, few: 2 };
     let mut server = server(ServerConfig { per_client, ..ServerConfig::paper() });
-    let first = opened(ask(&mut server, at(0), 1, 9_000));
-    opened(ask(&mut server, at(0), 2, 9_000));
-    assert_eq!(ask(&mut server, at(0), 3, 9_000), Channel::Connection(first), "two are no longer few");
+    let first = opened(send_request(&mut server, at(0), 1, 9_000));
+    opened(send_request(&mut server, at(0), 2, 9_000));
+    assert_eq!(
+        send_request(&mut server, at(0), 3, 9_000),
+        Channel::Connection(first),
+        "two are no longer few"
+    );
 }
 
 #[test]
 fn full_server_refers_to_plain_http_but_still_sends_small_responses() {
     let mut server = server(ServerConfig { connections: 0, ..ServerConfig::paper() });
-    assert_eq!(ask(&mut server, at(0), 0x0102, 9_000), Channel::Refer(Id(0x0102).into()));
-    assert_eq!(ask(&mut server, at(0), 2, 100), Channel::Datagram);
+    assert_eq!(send_request(&mut server, at(0), 0x0102, 9_000), Channel::Refer(Id(0x0102).into()));
+    assert_eq!(send_request(&mut server, at(0), 2, 100), Channel::Datagram);
     assert_eq!(server.connections(), 0);
 }
 
@@ -252,7 +261,7 @@ fn responses_lost_with_a_connection_are_repeated() {
         (true, Input::Closed, false),
     ] {
         let mut server = paper();
-        let connection = opened(ask(&mut server, at(0), 1, 9_000));
+        let connection = opened(send_request(&mut server, at(0), 1, 9_000));
         server.handle(at(1), Input::Opened(connection));
         if written {
             server.handle(at(2), Input::Written(connection));
@@ -275,7 +284,7 @@ fn responses_lost_with_a_connection_are_repeated() {
 fn idle_stalled_or_unopened_connections_are_closed() {
     let timeout = ServerConfig::paper().timeout;
     let mut server = paper();
-    let connection = opened(ask(&mut server, at(0), 1, 9_000));
+    let connection = opened(send_request(&mut server, at(0), 1, 9_000));
     assert_eq!(server.poll(at(0)), Output::Timeout(Some(at(0) + timeout.open)));
     server.handle(at(10), Input::Opened(connection));
     assert_eq!(server.poll(at(10)), Output::Timeout(Some(at(10) + timeout.stall)));
@@ -287,10 +296,10 @@ fn idle_stalled_or_unopened_connections_are_closed() {
     assert_eq!(server.poll(idle), Output::Close(connection));
     assert_eq!(server.poll(idle), Output::Timeout(None));
 
-    let stalled = opened(ask(&mut server, at(0), 2, 9_000));
+    let stalled = opened(send_request(&mut server, at(0), 2, 9_000));
     server.handle(at(0), Input::Opened(stalled));
     assert_eq!(server.poll(at(0) + timeout.stall), Output::Abort(stalled));
-    let unreachable = opened(ask(&mut server, at(0), 3, 9_000));
+    let unreachable = opened(send_request(&mut server, at(0), 3, 9_000));
     assert_eq!(server.poll(at(0) + timeout.open), Output::Abort(unreachable));
     assert_eq!(server.connections(), 0);
 }
@@ -298,7 +307,7 @@ fn idle_stalled_or_unopened_connections_are_closed() {
 #[test]
 fn response_timeout_begins_when_the_response_is_ready() {
     let mut server = paper();
-    let connection = opened(ask(&mut server, at(0), 1, 9_000));
+    let connection = opened(send_request(&mut server, at(0), 1, 9_000));
     server.handle(at(0), Input::Opened(connection));
     server.handle(at(0), Input::Written(connection));
     let slow = ticket(server.receive(at(10_000), client_at(UDP_PORT), &get(2, false)));
@@ -311,7 +320,7 @@ fn response_timeout_begins_when_the_response_is_ready() {
 #[test]
 fn events_of_a_closed_connection_are_ignored() {
     let mut server = paper();
-    let connection = opened(ask(&mut server, at(0), 1, 9_000));
+    let connection = opened(send_request(&mut server, at(0), 1, 9_000));
     let reserved = ticket(server.receive(at(0), client_at(UDP_PORT), &get(2, false)));
     server.handle(at(1), Input::Broken(connection));
     for late in [Input::Opened, Input::Progressed, Input::Written, Input::Closed, Input::Broken] {

@@ -17,14 +17,14 @@ const CONNECTION: ConnectionId = ConnectionId(0);
 const EACH: u64 = 200;
 const UNTIL: u64 = 4_000;
 
-fn ask(client: &mut Client, now: u64, id: Id) {
+fn send_request(client: &mut Client, now: u64, id: Id) {
     client.request(at(now), id, server_at(), &head(Method::Get, "/", &[])).expect("it goes over UDP");
 }
 
 /// When the lost request is resent.
-fn asked_again(config: ClientConfig, mut comes: impl FnMut(&mut Client, u64)) -> Time {
+fn resend_time(config: ClientConfig, mut comes: impl FnMut(&mut Client, u64)) -> Time {
     let mut client = client(config);
-    [LOST, OTHER].into_iter().for_each(|id| ask(&mut client, 0, id));
+    [LOST, OTHER].into_iter().for_each(|id| send_request(&mut client, 0, id));
     let (_, mut wake) = drain(&mut client, at(0));
     let mut next = EACH;
     loop {
@@ -71,35 +71,35 @@ fn by_plain_http(bytes: usize) -> impl FnMut(&mut Client, u64) {
 #[test]
 fn a_resend_waits_for_data_that_may_precede_the_response_and_for_a_second_of_silence() {
     let internet = ClientConfig::internet();
-    assert_eq!(asked_again(internet, |_, _| ()), at(1_000));
-    assert_eq!(asked_again(internet, by_plain_http(1_448)), at(UNTIL + 1_000));
+    assert_eq!(resend_time(internet, |_, _| ()), at(1_000));
+    assert_eq!(resend_time(internet, by_plain_http(1_448)), at(UNTIL + 1_000));
     // The connection was accepted 200 ms after the request: no round trip takes longer.
-    assert_eq!(asked_again(internet, on_a_connection(1_448)), at(UNTIL + 2 * 200 + 4 * 100));
+    assert_eq!(resend_time(internet, on_a_connection(1_448)), at(UNTIL + 2 * 200 + 4 * 100));
 }
 
 #[test]
 fn paper_a_client_of_the_papers_waits_five_seconds_whatever_comes() {
-    assert_eq!(asked_again(ClientConfig::paper(), by_plain_http(1_448)), at(5_000));
+    assert_eq!(resend_time(ClientConfig::paper(), by_plain_http(1_448)), at(5_000));
 }
 
 #[test]
 fn little_events_of_a_stream_are_no_queue() {
-    assert_eq!(asked_again(ClientConfig::internet(), by_plain_http(100)), at(1_000));
+    assert_eq!(resend_time(ClientConfig::internet(), by_plain_http(100)), at(1_000));
 }
 
 #[test]
 fn no_queue_holds_more_than_a_quarter_of_a_megabyte() {
-    assert_eq!(asked_again(ClientConfig::internet(), by_plain_http(70_000)), at(1_000));
-    assert_eq!(asked_again(ClientConfig::internet(), by_plain_http(14_000)), at(4_000));
+    assert_eq!(resend_time(ClientConfig::internet(), by_plain_http(70_000)), at(1_000));
+    assert_eq!(resend_time(ClientConfig::internet(), by_plain_http(14_000)), at(4_000));
 }
 
 #[test]
 fn a_response_to_a_later_datagram_shows_that_no_network_queue_holds_the_earlier_one() {
     let overtaken = |comes: &mut dyn FnMut(&mut Client, u64)| {
-        asked_again(ClientConfig::internet(), |client, now| {
+        resend_time(ClientConfig::internet(), |client, now| {
             comes(client, now);
             if now == 600 {
-                ask(client, 400, Id(now));
+                send_request(client, 400, Id(now));
                 drain(client, at(now));
                 client.handle(at(now), Input::Datagram(server_at(), &respond(now, "", 5)));
             }
@@ -114,10 +114,10 @@ fn a_response_to_a_later_datagram_shows_that_no_network_queue_holds_the_earlier_
 fn a_response_on_a_connection_postpones_the_resend_too() {
     let mut connections = 1..;
     let mut comes = on_a_connection(1_448);
-    let again = asked_again(ClientConfig::internet(), |client, now| {
+    let again = resend_time(ClientConfig::internet(), |client, now| {
         comes(client, now);
         if now == 2_000 {
-            ask(client, now, Id(now));
+            send_request(client, now, Id(now));
             drain(client, at(now));
             let connection = ConnectionId(connections.next().expect("there are more"));
             client.handle(at(now), Input::Accepted(connection, server_at()));
@@ -131,7 +131,7 @@ fn a_response_on_a_connection_postpones_the_resend_too() {
 #[test]
 fn a_paused_connection_has_no_timeout_and_a_request_that_waits_for_its_server_uses_plain_http() {
     let mut client = client(ClientConfig::internet());
-    [LOST, OTHER].into_iter().for_each(|id| ask(&mut client, 0, id));
+    [LOST, OTHER].into_iter().for_each(|id| send_request(&mut client, 0, id));
     let long = respond(OTHER.0, "", 1_000);
     client.handle(at(100), Input::Accepted(CONNECTION, server_at()));
     client.handle(at(100), Input::Received(CONNECTION, &long[..500]));

@@ -29,8 +29,8 @@ pub(crate) fn compare(directory: &ServedDirectory, rounds: usize) {
     let [reflector, ours] = [ServerKind::Reflector, ServerKind::Ours]
         .map(|kind| ServerProcess::start(kind, &Network::Loopback, directory));
     let (Some(reflector), Some(ours)) = (reflector, ours) else { return };
-    let mut asking = [ReturningClient::new(reflector.address), ReturningClient::new(ours.address)];
-    let rounds: Vec<[Percentiles; 2]> = (0..rounds).map(|_| round(&mut asking)).collect();
+    let mut clients = [ReturningClient::new(reflector.address), ReturningClient::new(ours.address)];
+    let rounds: Vec<[Percentiles; 2]> = (0..rounds).map(|_| round(&mut clients)).collect();
     processor::restore_priority();
     let whose = if is_first { "before all other programs" } else { "among other programs" };
     println!("\nunloaded, microseconds, {whose}: medians of {} rounds, minimum and maximum\n", rounds.len());
@@ -42,24 +42,24 @@ pub(crate) fn compare(directory: &ServedDirectory, rounds: usize) {
     let more = |index: usize| spread(rounds.iter().map(|round| round[1][index] - round[0][index]).collect());
     print_row("more", more);
     for (index, name, requested) in [(0, "p50", 2.0), (1, "p99.9", 15.0)] {
-        let (got, ..) = more(index);
-        let verdict = if got <= requested { "reached" } else { "missed" };
-        println!("{name}: target: at most {requested} microseconds more; measured: {got:.1}: {verdict}");
+        let (measured, ..) = more(index);
+        let verdict = if measured <= requested { "reached" } else { "missed" };
+        println!("{name}: target: at most {requested} microseconds more; measured: {measured:.1}: {verdict}");
     }
 }
 
 fn print_row(name: &str, of: impl Fn(usize) -> (f64, f64, f64)) {
-    let ((half, half_least, half_most), (most, most_least, most_most)) = (of(0), of(1));
+    let ((half, half_least, half_most), (max, most_least, most_most)) = (of(0), of(1));
     println!(
-        "| {name} | {half:.1} | {half_least:.1} | {half_most:.1} | {most:.1} | {most_least:.1} | {most_most:.1} |"
+        "| {name} | {half:.1} | {half_least:.1} | {half_most:.1} | {max:.1} | {most_least:.1} | {most_most:.1} |"
     );
 }
 
-fn round(asking: &mut [ReturningClient; 2]) -> [Percentiles; 2] {
+fn round(clients: &mut [ReturningClient; 2]) -> [Percentiles; 2] {
     let mut times = [Vec::new(), Vec::new()];
     for _ in 0..TURNS {
-        for (asking, times) in asking.iter_mut().zip(&mut times) {
-            times.extend((0..TOGETHER).map(|_| asking.send_request()));
+        for (clients, times) in clients.iter_mut().zip(&mut times) {
+            times.extend((0..TOGETHER).map(|_| clients.send_request()));
             rest();
         }
     }
@@ -89,12 +89,12 @@ impl ReturningClient {
         socket.connect(server).expect("it is an address");
         socket.set_nonblocking(true).expect("it is a socket");
         let first = request(b"small.txt", &padding());
-        let mut asking = Self { socket, request: first, buffer: [0; 2_048], requested: 0 };
-        asking.send_request();
-        if let Some(token) = token(&asking.buffer) {
-            asking.request = request(b"small.txt", &token);
+        let mut clients = Self { socket, request: first, buffer: [0; 2_048], requested: 0 };
+        clients.send_request();
+        if let Some(token) = token(&clients.buffer) {
+            clients.request = request(b"small.txt", &token);
         }
-        asking
+        clients
     }
 
     /// Returns the response time of a request, in microseconds.

@@ -256,10 +256,10 @@ fn print_rates(rates: &[Vec<Rate>]) {
     println!("| {:-<42} | ---: | ---: | ---: | ---: | ---: |", "");
     for (line, rates) in LINES.iter().zip(rates).filter(|(_, rates)| !rates.is_empty()) {
         let of = |part: fn(&Rate) -> f64| spread(rates.iter().map(part).collect());
-        let ((server, least, most), (both, ..), (busy, ..)) =
+        let ((server, min, max), (both, ..), (busy, ..)) =
             (of(|rate| rate.server), of(|rate| rate.both), of(|rate| rate.busy));
         let name = line.name;
-        println!("| {name:42} | {server:.0} | {least:.0} | {most:.0} | {both:.0} | {:.0}% |", 100.0 * busy);
+        println!("| {name:42} | {server:.0} | {min:.0} | {max:.0} | {both:.0} | {:.0}% |", 100.0 * busy);
     }
 }
 
@@ -272,15 +272,16 @@ fn print_ratios(targets: &[&Target], rates: &[Vec<Rate>]) {
         let (Some(first), Some(second)) = (of(measured_row), of(reference_row)) else { continue };
         let pairs = || first.iter().zip(second);
         if pairs().next().is_some() {
-            let (got, least, most) = spread(pairs().map(|(one, other)| one.server / other.server).collect());
+            let (measured, min, max) =
+                spread(pairs().map(|(one, other)| one.server / other.server).collect());
             let (both, ..) = spread(pairs().map(|(one, other)| one.both / other.both).collect());
             let verdict = match *wanted {
                 0.0 => "",
-                wanted if got >= wanted => "reached",
+                wanted if measured >= wanted => "reached",
                 _ => "missed",
             };
             println!(
-                "| {measured_row} | {reference_row} | {wanted:.2} | {got:.2} | {least:.2} | {most:.2} | {verdict} | {both:.2} |"
+                "| {measured_row} | {reference_row} | {wanted:.2} | {measured:.2} | {min:.2} | {max:.2} | {verdict} | {both:.2} |"
             );
         }
     }

@@ -95,9 +95,9 @@ fn threads(process: u32) -> usize {
     fs::read_dir(format!("/proc/{process}/task")).map_or(0, Iterator::count)
 }
 
-fn print_row(name: &str, requested: u64, got: u64) {
-    let verdict = if got <= requested { "reached" } else { "missed" };
-    println!("{name}: target: at most {requested} bytes more; measured: {got}: {verdict}");
+fn print_row(name: &str, requested: u64, measured: u64) {
+    let verdict = if measured <= requested { "reached" } else { "missed" };
+    println!("{name}: target: at most {requested} bytes more; measured: {measured}: {verdict}");
 }
 
 /// Returns the number of connections that a server can have: each needs a descriptor, and child processes have this program's
@@ -105,14 +105,14 @@ fn print_row(name: &str, requested: u64, got: u64) {
 fn descriptors() -> u32 {
     let wanted = u64::from(CONNECTIONS) + SPARE;
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or_default();
-    let most = if setrlimit(Resource::RLIMIT_NOFILE, wanted, wanted.max(hard)).is_ok() {
+    let max = if setrlimit(Resource::RLIMIT_NOFILE, wanted, wanted.max(hard)).is_ok() {
         wanted
     } else {
         println!("several servers, because the limit is {hard} open files per process");
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
         hard
     };
-    u32::try_from(most.saturating_sub(SPARE)).unwrap_or(0).max(1)
+    u32::try_from(max.saturating_sub(SPARE)).unwrap_or(0).max(1)
 }
 
 /// A child process with the client ends, because these need descriptors, too.

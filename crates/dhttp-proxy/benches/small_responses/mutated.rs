@@ -107,11 +107,11 @@ fn take(socket: &UdpSocket, inbox: &mut Inbox, reported: &mut RunResult) {
 struct Xorshift(u64);
 
 impl Xorshift {
-    fn below(&mut self, most: usize) -> usize {
+    fn below(&mut self, max: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        usize::try_from(self.0 >> 33).unwrap_or(0) % most.max(1)
+        usize::try_from(self.0 >> 33).unwrap_or(0) % max.max(1)
     }
 
     fn byte(&mut self) -> u8 {

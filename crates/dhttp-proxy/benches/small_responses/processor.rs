@@ -87,12 +87,12 @@ fn time_of_process(process: u32) -> Duration {
     let (mut clock, mut time) = (0, libc::timespec { tv_sec: 0, tv_nsec: 0 });
     let number = process.try_into().unwrap_or(0);
     // SAFETY: both variables outlive the calls, and the clock is read only if it exists.
-    let is_told = unsafe {
+    let is_read = unsafe {
         libc::clock_getcpuclockid(number, &raw mut clock) == 0
             && libc::clock_gettime(clock, &raw mut time) == 0
     };
     let part = |number: i64| u64::try_from(number).unwrap_or(0);
-    if is_told {
+    if is_read {
         Duration::from_secs(part(time.tv_sec)) + Duration::from_nanos(part(time.tv_nsec))
     } else {
         Duration::ZERO

@@ -13,7 +13,7 @@ use wire::{Time, calendar};
 use super::memory::CacheEntry;
 use super::record::{Record, RecordParts};
 use super::store::Store;
-use super::{NAME, given};
+use super::{NAME, serve_from};
 use dhttp::counters::count_shared;
 use dhttp::fields::copy;
 use dhttp::handler::{Body, Response};
@@ -71,9 +71,9 @@ pub(super) fn stale_replacement(
     let found = found.filter(|found| found.record.policy().may_replace_failure(now, requested, trouble))?;
     count_shared(&store.counters.stale_replacement);
     Some(match trouble {
-        ServerFailure::Unreachable => given(found, requested, now, "fwd=stale; detail=unreachable"),
+        ServerFailure::Unreachable => serve_from(found, requested, now, "fwd=stale; detail=unreachable"),
         ServerFailure::Status(status) => {
-            given(found, requested, now, &format!("fwd=stale; fwd-status={status}"))
+            serve_from(found, requested, now, &format!("fwd=stale; fwd-status={status}"))
         }
     })
 }
@@ -97,7 +97,7 @@ pub(super) fn validated(
         None => store.drop_all(&wanted.key),
     }
     let how = format!("{}; fwd-status=304", why(wanted, Some(found), times.received_at));
-    given(renewed.as_ref().unwrap_or(found), &wanted.requested(), times.received_at, &how)
+    serve_from(renewed.as_ref().unwrap_or(found), &wanted.requested(), times.received_at, &how)
 }
 
 /// Returns the stored response with other fields; `None` if these forbid storing it.

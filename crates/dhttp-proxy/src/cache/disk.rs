@@ -47,7 +47,7 @@ pub(super) struct Disk {
     database: Option<Arc<Database>>,
     jobs: SyncSender<Job>,
     /// Capacity in bytes of responses.
-    most: Arc<AtomicU64>,
+    max: Arc<AtomicU64>,
     /// Whether the disk has failed: nothing is read or written any more.
     is_off: Arc<AtomicBool>,
 }
@@ -60,15 +60,15 @@ enum Job {
 }
 
 impl Disk {
-    /// Opens a file, or creates it. `tell` receives the sentence if the disk fails later.
+    /// Opens a file, or creates it. `report` receives the sentence if the disk fails later.
     ///
     /// # Errors
     /// The file's error, in a sentence.
-    pub(super) fn open(path: &Path, most: u64, tell: fn(&str)) -> io::Result<Self> {
+    pub(super) fn open(path: &Path, max: u64, report: fn(&str)) -> io::Result<Self> {
         let shown = path.display().to_string();
         let failed = |error: Error| io::Error::other(format!("cannot store responses in {shown}: {error}"));
-        let most = Arc::new(AtomicU64::new(most));
-        let (database, mut writer) = match opened(path, &most) {
+        let max = Arc::new(AtomicU64::new(max));
+        let (database, mut writer) = match opened(path, &max) {
             Ok(opened) => opened,
             Err(DatabaseError::Other(error)) => return Err(failed(error)),
             // A file of another program, passed by mistake, is left unchanged.
@@ -78,12 +78,12 @@ impl Disk {
                 )));
             }
             Err(DatabaseError::Damaged(why)) => {
-                let aside = set_aside(path)?;
-                tell(&format!(
+                let moved_to = set_aside(path)?;
+                report(&format!(
                     "{shown} is damaged ({why}); moved to {}, and replaced by an empty one",
-                    aside.display()
+                    moved_to.display()
                 ));
-                opened(path, &most).map_err(|trouble| match trouble {
+                opened(path, &max).map_err(|trouble| match trouble {
                     DatabaseError::Other(error) => failed(error),
                     DatabaseError::Damaged(why) => {
                         io::Error::other(format!("cannot store responses in {shown}: {why}"))
@@ -102,9 +102,11 @@ impl Disk {
                 Err(_) => "it is damaged".to_owned(),
             };
             off.store(true, Ordering::Release);
-            tell(&format!("cannot write to {shown}: {why}; responses are stored in memory only from now on"));
+            report(&format!(
+                "cannot write to {shown}: {why}; responses are stored in memory only from now on"
+            ));
         })?;
-        Ok(Self { database: Some(database), jobs, most, is_off })
+        Ok(Self { database: Some(database), jobs, max, is_off })
     }
 
     /// Returns the stored response for this key that matches this request.
@@ -148,15 +150,15 @@ impl Disk {
     }
 
     /// Changes the capacity; the excess is evicted at the next write.
-    pub(super) fn resize(&self, most: u64) {
-        self.most.store(most, Ordering::Relaxed);
+    pub(super) fn resize(&self, max: u64) {
+        self.max.store(max, Ordering::Relaxed);
     }
 
     /// Drops everything of a key; returns when it is gone.
     pub(super) fn drop_all(&self, key: &[u8]) {
-        let (tell, reported) = sync_channel(1);
+        let (report, reported) = sync_channel(1);
         // If the writer has ended, there is no reader either.
-        if self.jobs.send(Job::Drop(key.to_vec(), tell)).is_ok() {
+        if self.jobs.send(Job::Drop(key.to_vec(), report)).is_ok() {
             let _ = reported.recv();
         }
     }
@@ -197,10 +199,10 @@ impl DatabaseError {
 }
 
 /// Opens a store and checks it. A damaged one may panic, which is caught: it is not in use yet.
-fn opened(path: &Path, most: &Arc<AtomicU64>) -> Result<(Arc<Database>, Writer), DatabaseError> {
+fn opened(path: &Path, max: &Arc<AtomicU64>) -> Result<(Arc<Database>, Writer), DatabaseError> {
     let open = || -> Result<_, Error> {
         let database = Arc::new(Database::create(path)?);
-        let writer = Writer::new(Arc::clone(&database), Arc::clone(most))?;
+        let writer = Writer::new(Arc::clone(&database), Arc::clone(max))?;
         Ok((database, writer))
     };
     match catch_unwind(AssertUnwindSafe(open)) {
@@ -222,21 +224,21 @@ fn is_store(path: &Path) -> bool {
 fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let mut name = path.as_os_str().to_owned();
     name.push(".damaged");
-    let aside = PathBuf::from(name);
-    std::fs::rename(path, &aside)?;
-    Ok(aside)
+    let moved_to = PathBuf::from(name);
+    std::fs::rename(path, &moved_to)?;
+    Ok(moved_to)
 }
 
 /// Writer of the database.
 struct Writer {
     database: Arc<Database>,
-    most: Arc<AtomicU64>,
+    max: Arc<AtomicU64>,
     bytes: u64,
     number: u64,
 }
 
 impl Writer {
-    fn new(database: Arc<Database>, most: Arc<AtomicU64>) -> Result<Self, Error> {
+    fn new(database: Arc<Database>, max: Arc<AtomicU64>) -> Result<Self, Error> {
         let begun = database.begin_write()?;
         let (bytes, number) = {
             begun.open_table(RESPONSES)?;
@@ -245,7 +247,7 @@ impl Writer {
             (bytes, last)
         };
         begun.commit()?;
-        Ok(Self { database, most, bytes, number })
+        Ok(Self { database, max, bytes, number })
     }
 
     /// Writes until the sender is gone.
@@ -259,8 +261,8 @@ impl Writer {
                 for job in std::iter::once(first).chain(more).take(BATCH) {
                     match job {
                         Job::Keep(found) => self.keep(&mut responses, &mut order, &found)?,
-                        Job::Drop(key, tell) => {
-                            reported.push(tell);
+                        Job::Drop(key, report) => {
+                            reported.push(report);
                             self.drop_all(&mut responses, &key)?;
                         }
                     }
@@ -291,7 +293,7 @@ impl Writer {
         if let Some(before) = responses.insert(storage_key.as_slice(), value.as_slice())? {
             self.bytes = self.bytes.saturating_sub(before.value().len() as u64);
         }
-        while self.bytes > self.most.load(Ordering::Relaxed) {
+        while self.bytes > self.max.load(Ordering::Relaxed) {
             let Some((number, storage_key)) = order.pop_first()? else { break };
             // Unless its key has been replaced since.
             let is_it = responses

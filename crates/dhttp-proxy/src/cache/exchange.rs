@@ -13,7 +13,7 @@ use super::cached_response::{
 };
 use super::memory::CacheEntry;
 use super::upstream::{UpstreamFailure, UpstreamResponse};
-use super::{Shared, Upstream, given, on_calendar, since_1970};
+use super::{Shared, Upstream, on_calendar, serve_from, since_1970};
 use dhttp::counters::count_shared;
 use dhttp::deferred::{Interims, ResponseSender};
 use dhttp::handler::{Body, Response};
@@ -25,7 +25,7 @@ pub(super) struct OwnedRequest {
     /// The client's address, if known.
     pub(super) client: Option<IpAddr>,
     /// Maximum length of a body that is fetched for it, in bytes.
-    pub(super) most: u64,
+    pub(super) max: u64,
     /// The server to which it was addressed, if it was intercepted.
     pub(super) to: Option<SocketAddr>,
     pub(super) body: Vec<u8>,
@@ -45,7 +45,7 @@ pub(super) async fn exchange<U: Upstream>(
     let (response, trailers) = respond(shared, owned, found, interims).await;
     if let Some(promise) = promise {
         // A client learns of failures, and fetches what exceeds a budget, over plain HTTP.
-        let is_within = owned.most == MAX_BODY_BYTES || response.status < 500;
+        let is_within = owned.max == MAX_BODY_BYTES || response.status < 500;
         if is_within { promise.send_with_trailers(response, trailers) } else { promise.refer() }
     }
 }
@@ -66,7 +66,7 @@ async fn respond<U: Upstream>(
                 && found.record.policy().verdict(now, &requested) == Verdict::Fresh
             {
                 count_shared(&store.counters.hits);
-                return alone(given(found, &requested, now, "hit"));
+                return alone(serve_from(found, &requested, now, "hit"));
             }
             found
         }
@@ -83,9 +83,9 @@ async fn respond<U: Upstream>(
         .filter(|found| wanted.head.method == Method::Get && has_validator(found.record.fields()));
     let (head, body) =
         (for_server(&wanted.head, stored_response.map(|found| found.record.fields())), owned.body.clone());
-    let asked_at = since_1970();
+    let requested_at = since_1970();
     let fetched = send_request(shared, owned, head, body, interims.clone()).await;
-    let times = Times { requested: asked_at, received_at: since_1970(), calendar: on_calendar() };
+    let times = Times { requested: requested_at, received_at: since_1970(), calendar: on_calendar() };
     let fetched = match (fetched, stored_response) {
         (Ok(UpstreamResponse { head, body: _, trailers: _ }), Some(found)) if head.status == 304 => {
             if is_about(found.record.fields(), &head.fields) {
@@ -131,7 +131,7 @@ async fn send_request<U: Upstream>(
     body: Vec<u8>,
     interims: Option<Interims>,
 ) -> Result<UpstreamResponse, UpstreamFailure> {
-    let fetched = shared.upstream.send_request(owned.to, head.clone(), body, owned.most, interims).await?;
+    let fetched = shared.upstream.send_request(owned.to, head.clone(), body, owned.max, interims).await?;
     if is_unsolicited(&head, fetched.head.status) {
         return Err(UNSOLICITED_304.to_owned().into());
     }
@@ -165,7 +165,7 @@ fn received_at<U: Upstream>(
     let keeping = is_wanted.then(|| PendingStore::of(store, wanted, &head, times)).flatten();
     if let Some(stored) = keeping.and_then(|keeping| keeping.whole(&wanted.key, &body)) {
         store.keep(&stored);
-        let response = given(&stored, requested, times.received_at, &format!("{forwarded}; stored"));
+        let response = serve_from(&stored, requested, times.received_at, &format!("{forwarded}; stored"));
         // Trailers describe the whole response: not a part, and not a 304.
         let is_all = response.status == head.status;
         return (response, if is_all { trailers } else { Fields::new() });

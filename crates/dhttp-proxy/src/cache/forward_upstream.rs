@@ -50,10 +50,10 @@ impl Upstream for ForwardUpstream {
         to: Option<SocketAddr>,
         head: RequestHead,
         _body: Vec<u8>,
-        most: u64,
+        max: u64,
         _interims: Option<Interims>,
     ) -> Result<UpstreamResponse, UpstreamFailure> {
-        Ok(self.fetch(to, head, most).await?)
+        Ok(self.fetch(to, head, max).await?)
     }
 }
 
@@ -63,7 +63,7 @@ impl ForwardUpstream {
         &self,
         to: Option<SocketAddr>,
         head: RequestHead,
-        most: u64,
+        max: u64,
     ) -> Result<UpstreamResponse, String> {
         let Some(to) = to else {
             return Err("this is an intercepting cache; send requests to the origin servers".to_owned());
@@ -83,8 +83,8 @@ impl ForwardUpstream {
         while let Some(event) = exchange.wait().await {
             match event {
                 Event::Head(_, found) => head = Some(found),
-                Event::Body(part) if (body.len() + part.len()) as u64 > most => {
-                    return Err(format!("{to}: the response is longer than {most} bytes"));
+                Event::Body(part) if (body.len() + part.len()) as u64 > max => {
+                    return Err(format!("{to}: the response is longer than {max} bytes"));
                 }
                 Event::Body(part) => body.extend_from_slice(&part),
                 Event::End => {}

@@ -8,7 +8,7 @@ use wire::Time;
 use super::memory::CacheEntry;
 use super::record::Record;
 use super::store::Store;
-use super::{given, seconds, since_1970};
+use super::{seconds, serve_from, since_1970};
 use dhttp::counters::count_shared;
 use dhttp::handler::Response;
 
@@ -53,7 +53,7 @@ impl HotResponses {
         let is_there =
             slot.as_ref().is_some_and(|slot| slot.second == second && slot.record.is(&found.record));
         if !is_there {
-            let response = given(found, &ParsedRequest::new("GET", []), now, "hit");
+            let response = serve_from(found, &ParsedRequest::new("GET", []), now, "hit");
             *slot = Some(HotSlot { record: found.record.clone(), second, response });
         }
         slot.as_ref().map(|slot| &slot.response)

@@ -40,10 +40,10 @@ impl Memory {
     pub(super) fn new(bytes: u64, secret: [u8; 16]) -> Self {
         let (one, other) = secret.split_at(8);
         let number = |half: &[u8]| half.first_chunk().map_or(0, |half| u64::from_be_bytes(*half));
-        let most = bytes / SHARDS as u64;
+        let max = bytes / SHARDS as u64;
         Self {
             secret: (number(one), number(other)),
-            shards: (0..SHARDS).map(|_| Mutex::new(Shard::new(most))).collect(),
+            shards: (0..SHARDS).map(|_| Mutex::new(Shard::new(max))).collect(),
         }
     }
 
@@ -113,7 +113,7 @@ const fn tag(hash: u64) -> u32 {
 /// A shard of the store: an array of slots, indexed by a hash table with chains, and listed by age.
 #[derive(Debug)]
 struct Shard {
-    most: u64,
+    max: u64,
     bytes: u64,
     count: u64,
     /// First slot of each chain; the length is a power of two.
@@ -145,9 +145,9 @@ const NONE: u32 = u32::MAX;
 const OVERHEAD_BYTES: u64 = 96;
 
 impl Shard {
-    const fn new(most: u64) -> Self {
+    const fn new(max: u64) -> Self {
         Self {
-            most,
+            max,
             bytes: 0,
             count: 0,
             table: Vec::new(),
@@ -182,10 +182,10 @@ impl Shard {
         let CacheEntry { record, large } = found;
         let size = weight(&record, large.as_ref());
         self.drop_where(tag, record.key(), MAX_CHOICES - 1, |other| other == record.choice());
-        if size > self.most {
+        if size > self.max {
             return;
         }
-        while self.bytes + size > self.most && self.evict() {}
+        while self.bytes + size > self.max && self.evict() {}
         self.make_room();
         let large = large.map(Box::new);
         let (next, older) = (self.first(tag), self.newest);
@@ -209,15 +209,15 @@ impl Shard {
         self.drop_where(tag, key, 0, |_| true);
     }
 
-    /// Drops the responses for a key whose choice matches, and of the others all but the newest `most`.
-    fn drop_where(&mut self, tag: u32, key: &[u8], most: usize, is_dropped: impl Fn(&[u8]) -> bool) {
+    /// Drops the responses for a key whose choice matches, and of the others all but the newest `max`.
+    fn drop_where(&mut self, tag: u32, key: &[u8], max: usize, is_dropped: impl Fn(&[u8]) -> bool) {
         let (mut at, mut others) = (self.first(tag), 0);
         while let Some(slot) = self.slots.get(at as usize) {
             let (here, next) = (at, slot.next);
             if let Some(record) = slot.record.as_ref().filter(|record| slot.tag == tag && record.key() == key)
             {
                 others += 1;
-                if is_dropped(record.choice()) || others > most {
+                if is_dropped(record.choice()) || others > max {
                     self.remove(here);
                 }
             }
@@ -225,9 +225,9 @@ impl Shard {
         }
     }
 
-    fn resize(&mut self, most: u64) {
-        self.most = most;
-        while self.bytes > self.most && self.evict() {}
+    fn resize(&mut self, max: u64) {
+        self.max = max;
+        while self.bytes > self.max && self.evict() {}
     }
 
     /// Evicts the slot that the hand finds; `false` if the shard is empty.

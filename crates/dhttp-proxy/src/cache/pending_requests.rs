@@ -10,7 +10,7 @@ use http1::cache::Verdict;
 
 use super::exchange::{OwnedRequest, exchange};
 use super::memory::CacheEntry;
-use super::{Shared, Upstream, given, since_1970};
+use super::{Shared, Upstream, serve_from, since_1970};
 use crate::fetches::Fetch;
 use crate::service_handler::busy;
 use dhttp::counters::count_shared;
@@ -104,7 +104,7 @@ fn again<U: Upstream>(shared: &Arc<Shared<U>>, owned: OwnedRequest, promise: Res
     let now = since_1970();
     match found {
         Some(found) if found.record.policy().verdict(now, &requested) == Verdict::Fresh => {
-            promise.give(given(&found, &requested, now, "fwd=miss; collapsed"));
+            promise.give(serve_from(&found, &requested, now, "fwd=miss; collapsed"));
         }
         found => {
             drop(requested);

@@ -33,19 +33,19 @@ impl Store {
     /// # Errors
     /// If the kernel gives no random bytes, or the file cannot be used.
     pub(crate) fn new(config: &CacheConfig) -> io::Result<Self> {
-        let CacheConfig { memory, largest, is_sparing, targets, disk, tell } = config;
+        let CacheConfig { memory, largest, is_sparing, targets, disk, report } = config;
         let memory = Memory::new(*memory, random::bytes()?);
-        let disk = disk.as_ref().map(|(path, most)| Disk::open(path, *most, *tell)).transpose()?;
+        let disk = disk.as_ref().map(|(path, max)| Disk::open(path, *max, *report)).transpose()?;
         let (largest, is_sparing, targets) = (*largest, *is_sparing, targets.clone());
         Ok(Self { memory, disk, largest, is_sparing, targets, counters: Arc::default() })
     }
 
     /// Changes the capacities in memory and on the existing disk. All other settings take a new store.
     pub(super) fn resize(&self, config: &CacheConfig) {
-        let CacheConfig { memory, largest: _, is_sparing: _, targets: _, disk, tell: _ } = config;
+        let CacheConfig { memory, largest: _, is_sparing: _, targets: _, disk, report: _ } = config;
         self.memory.resize(*memory);
-        if let (Some(open_disk), Some((_, most))) = (&self.disk, disk) {
-            open_disk.resize(*most);
+        if let (Some(open_disk), Some((_, max))) = (&self.disk, disk) {
+            open_disk.resize(*max);
         }
     }
 

@@ -19,7 +19,7 @@ use super::cached_response::{
 use super::hot_responses::HotResponses;
 use super::memory::CacheEntry;
 use super::store::Store;
-use super::{CacheConfig, given, on_calendar, since_1970};
+use super::{CacheConfig, on_calendar, serve_from, since_1970};
 use crate::service_handler::CollectedBody;
 use dhttp::counters::count_shared;
 use dhttp::fields::copy;
@@ -135,7 +135,7 @@ impl SharedCache {
 
     fn hit(&self, wanted: &KeyedRequest, found: &CacheEntry, how: &str) -> Response {
         count_shared(&self.store.counters.hits);
-        given(found, &wanted.requested(), since_1970(), how)
+        serve_from(found, &wanted.requested(), since_1970(), how)
     }
 
     /// Returns `None` if a request for it is already pending.
@@ -223,7 +223,7 @@ pub(crate) struct StreamingFill {
     request: RequestHead,
     /// Whether the conditions in it are this cache's own.
     is_validation: bool,
-    asked_at: Time,
+    requested_at: Time,
     ticket: Option<FillTicket>,
     /// The response, if it is to be stored, and the bytes of its body so far.
     keeping: Option<(PendingStore, CollectedBody)>,
@@ -261,8 +261,8 @@ impl StreamingFill {
             .filter(|stored| is_get && has_validator(*stored));
         let (request, is_validation) = (for_server(&wanted.head, stored_response), stored_response.is_some());
         let keeper = Arc::clone(keeper);
-        let asked_at = since_1970();
-        Box::new(Self { keeper, wanted, found, request, is_validation, asked_at, ticket, keeping: None })
+        let requested_at = since_1970();
+        Box::new(Self { keeper, wanted, found, request, is_validation, requested_at, ticket, keeping: None })
     }
 
     /// Returns the request as it is forwarded.
@@ -272,9 +272,9 @@ impl StreamingFill {
 
     /// Handles the header section of a response; `length` is that of its body, if known.
     pub(crate) fn head(&mut self, head: &ResponseHead, length: Option<u64>) -> Disposition {
-        let Self { keeper, wanted, found, request, is_validation, asked_at, ticket, keeping } = self;
+        let Self { keeper, wanted, found, request, is_validation, requested_at, ticket, keeping } = self;
         let store = &keeper.store;
-        let times = Times { requested: *asked_at, received_at: since_1970(), calendar: on_calendar() };
+        let times = Times { requested: *requested_at, received_at: since_1970(), calendar: on_calendar() };
         if let Some(found) = found.as_ref().filter(|_| *is_validation && head.status == 304) {
             if is_about(found.record.fields(), &head.fields) {
                 let response = validated(store, wanted, found, head, times);

@@ -21,13 +21,13 @@ use dhttp::handler::{Body, Response};
 /// Upstream of a cache.
 pub trait Upstream: Send + Sync + 'static {
     /// Returns the whole response to a request; an intercepted one is sent to the server to which it was addressed. The error
-    /// is a sentence. No body is longer than `most` bytes. Interim responses go to `interims`.
+    /// is a sentence. No body is longer than `max` bytes. Interim responses go to `interims`.
     fn send_request(
         &self,
         to: Option<SocketAddr>,
         head: RequestHead,
         body: Vec<u8>,
-        most: u64,
+        max: u64,
         interims: Option<Interims>,
     ) -> impl Future<Output = Result<UpstreamResponse, UpstreamFailure>> + Send;
 }
@@ -73,7 +73,7 @@ impl Upstream for Origin {
         _to: Option<SocketAddr>,
         head: RequestHead,
         body: Vec<u8>,
-        most: u64,
+        max: u64,
         interims: Option<Interims>,
     ) -> Result<UpstreamResponse, UpstreamFailure> {
         let mut builder = http::Request::builder().method(head.method.name()).uri(&head.target);
@@ -108,7 +108,7 @@ impl Upstream for Origin {
         let (body, trailers) = match described {
             Some(length) => (Body::Described(length), Fields::new()),
             None => {
-                let mut collected = CollectedBody::of(body, most).await.map_err(|error| error.to_string())?;
+                let mut collected = CollectedBody::of(body, max).await.map_err(|error| error.to_string())?;
                 let trailers = gateway::trailers(&collected.take_trailers());
                 (collected.into_body().map_err(|error| error.to_string())?, trailers)
             }

@@ -42,8 +42,8 @@ impl EventLoop {
     /// Whether the limits allow a connection of that client; the longest idle one is closed for it. No client but this host may
     /// exceed its share.
     fn has_room(&mut self, peer: IpAddr) -> bool {
-        let most = self.config.connections;
-        let share = self.config.client_connections.unwrap_or((most / 2).max(1));
+        let max = self.config.connections;
+        let share = self.config.client_connections.unwrap_or((max / 2).max(1));
         let client = site(peer);
         if !peer.to_canonical().is_loopback()
             && self.slots.count(client) >= share
@@ -51,7 +51,7 @@ impl EventLoop {
         {
             return false;
         }
-        self.slots.len() < most || self.evict_idle(|_| true)
+        self.slots.len() < max || self.evict_idle(|_| true)
     }
 
     fn evict_idle(&mut self, may: impl Fn(&ConnectionSlot) -> bool) -> bool {

@@ -89,8 +89,9 @@ impl Slots {
 
     /// Removes the connections for which `keeps` is `false`.
     pub(super) fn retain(&mut self, keeps: impl Fn(&ConnectionSlot) -> bool) {
-        let gone: Vec<u64> = self.iter().filter(|(_, slot)| !keeps(slot)).map(|(number, _)| number).collect();
-        for number in gone {
+        let removed: Vec<u64> =
+            self.iter().filter(|(_, slot)| !keeps(slot)).map(|(number, _)| number).collect();
+        for number in removed {
             self.remove(number);
         }
     }

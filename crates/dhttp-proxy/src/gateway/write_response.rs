@@ -101,7 +101,7 @@ pub(super) fn begin<'a>(
         return Ok(ReplyStart::Reply(Reply::begin(stream, requested, response, size)));
     };
     let reply = match filling.head(response, size.known()) {
-        Disposition::Complete(stored) => Reply::given(stream, requested, &stored)?,
+        Disposition::Complete(stored) => Reply::serve_from(stream, requested, &stored)?,
         Disposition::Passed(fields) => {
             let (version, status) = (response.version, response.status);
             let head = ResponseHead { version, status, fields };
@@ -118,8 +118,8 @@ pub(super) fn begin<'a>(
 impl Pipeline<'_> {
     /// Writes a cached response.
     pub(super) fn write_stored(&self, request: &ClientRequest, response: &Response) -> Stage {
-        let given = Reply::given(self.stream(), request.context(), response);
-        let ended = given.and_then(|reply| reply.end(&Fields::new()));
+        let serve_from = Reply::serve_from(self.stream(), request.context(), response);
+        let ended = serve_from.and_then(|reply| reply.end(&Fields::new()));
         self.conclude(&request.head, response.status, Channel::Cache, &ended)
     }
 
@@ -210,7 +210,11 @@ impl<'a> Reply<'a> {
     ///
     /// # Errors
     /// The program is disconnected, or the cached file cannot be read.
-    fn given(stream: &'a TcpStream, requested: ReplyContext<'_>, response: &Response) -> io::Result<Self> {
+    fn serve_from(
+        stream: &'a TcpStream,
+        requested: ReplyContext<'_>,
+        response: &Response,
+    ) -> io::Result<Self> {
         let mut out = Vec::with_capacity(1_024);
         let has_body = write_head(&mut out, requested, response);
         let length = response.body.len();
@@ -223,11 +227,11 @@ impl<'a> Reply<'a> {
                 let (mut buffer, end) = (vec![0; TOGETHER], offset + length);
                 let mut offset = *offset;
                 while offset < end {
-                    let most = usize::try_from(end - offset).unwrap_or(TOGETHER).min(TOGETHER);
-                    let buffer = buffer.get_mut(..most).unwrap_or_default();
+                    let max = usize::try_from(end - offset).unwrap_or(TOGETHER).min(TOGETHER);
+                    let buffer = buffer.get_mut(..max).unwrap_or_default();
                     file.read_exact_at(buffer, offset)?;
                     reply.part(buffer)?;
-                    offset += most as u64;
+                    offset += max as u64;
                 }
             }
             Body::Whole(_) | Body::File { file: _, offset: _, length: _ } | Body::Described(_) => {}

@@ -107,25 +107,25 @@ impl Driver {
             let next = self.poll();
             self.flush();
             self.poller.wake_by(self.clock.now(), next.unwrap_or(Time::MAX));
-            let mut is_told = false;
+            let mut is_woken = false;
             // Each turn begins with the expired timers.
             self.poller.wait(&mut events);
             for (token, _) in events.drain() {
                 match token {
-                    WAKER => is_told = true,
+                    WAKER => is_woken = true,
                     DIVERTED => self.requests(),
                     number => self.responses(number),
                 }
             }
-            if is_told && let Some((config, tell)) = self.shared.change() {
+            if is_woken && let Some((config, result_sender)) = self.shared.change() {
                 // If the caller has timed out, the result is dropped.
-                let _ = tell.send(self.become_so(&config, &mut installed));
+                let _ = result_sender.send(self.apply(&config, &mut installed));
             }
         }
     }
 
     /// Applies a new configuration, which replaces this one once its rules are in force.
-    fn become_so(&mut self, config: &NatConfig, installed: &mut InstalledRules) -> Result<(), NatError> {
+    fn apply(&mut self, config: &NatConfig, installed: &mut InstalledRules) -> Result<(), NatError> {
         if config.family != self.config.family {
             return Err(NatError::Family);
         }
@@ -161,13 +161,13 @@ impl Driver {
     fn responses(&mut self, number: u64) {
         let Some(at) = self.numbers.get(&number).copied() else { return };
         let Some(outside) = self.outsides.get(&at) else { return };
-        let mut gone = Vec::new();
+        let mut unreachable = Vec::new();
         while let Some(server) = dhttp::batch::refused(&outside.udp) {
-            gone.push(server);
+            unreachable.push(server);
         }
         let _ = self.inbox.receive(&outside.udp);
         let now = self.clock.now();
-        for server in gone {
+        for server in unreachable {
             self.machine.handle(now, Input::Unreachable { at, server });
             self.poll();
         }

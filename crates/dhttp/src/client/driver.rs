@@ -364,13 +364,13 @@ impl Driver {
     fn datagrams(&mut self, number: u64) {
         let socket = usize::try_from(number - UDP).ok().and_then(|index| self.udp.get(index));
         let Some((socket, _)) = socket else { return };
-        let mut gone = Vec::new();
+        let mut unreachable = Vec::new();
         while let Some(server) = batch::refused(socket) {
-            gone.push(server);
+            unreachable.push(server);
         }
         // Whatever is wrong with the socket now, the state machine resends.
         let _ = self.inbox.receive(socket);
-        for server in gone {
+        for server in unreachable {
             self.machine.handle(self.clock.now(), Input::Unreachable(server));
             self.poll();
         }

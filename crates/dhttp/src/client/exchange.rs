@@ -129,7 +129,7 @@ impl Exchange {
 
     fn resume(&self, connection: Option<ConnectionId>) {
         if let Some(connection) = connection {
-            self.shared.tell(Command::Resume(connection));
+            self.shared.send_command(Command::Resume(connection));
         }
     }
 
@@ -161,7 +161,7 @@ impl Drop for Exchange {
     fn drop(&mut self) {
         if !self.is_over {
             let paused = self.sink.abandon();
-            self.shared.tell(Command::Cancel(self.id));
+            self.shared.send_command(Command::Cancel(self.id));
             self.resume(paused);
         }
     }

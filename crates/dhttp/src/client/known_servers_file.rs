@@ -20,15 +20,15 @@ pub struct DamagedFile {
     path: PathBuf,
     why: String,
     /// Its new path; `None` if it could not be renamed.
-    aside: Option<PathBuf>,
+    moved_to: Option<PathBuf>,
 }
 
 impl fmt::Display for DamagedFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, why, aside } = self;
+        let Self { path, why, moved_to } = self;
         write!(f, "{}: {why}", path.display())?;
-        match aside {
-            Some(aside) => write!(f, "; set aside as {}", aside.display()),
+        match moved_to {
+            Some(moved_to) => write!(f, "; set aside as {}", moved_to.display()),
             None => f.write_str("; remove it"),
         }
     }
@@ -50,9 +50,9 @@ impl KnownServers {
                 Err(damaged) => damaged.to_string(),
             },
         };
-        let aside = path.with_extension("damaged");
-        let aside = fs::rename(path, &aside).is_ok().then_some(aside);
-        Err(DamagedFile { path: path.to_owned(), why, aside })
+        let moved_to = path.with_extension("damaged");
+        let moved_to = fs::rename(path, &moved_to).is_ok().then_some(moved_to);
+        Err(DamagedFile { path: path.to_owned(), why, moved_to })
     }
 
     /// Replaces the file with one that only the user may read. Another process reads the old contents or the new ones.
@@ -139,15 +139,15 @@ mod tests {
     #[test]
     fn damaged_files_are_set_aside_once() {
         let path = std::env::temp_dir().join(format!("dhttp-known-servers-{}", std::process::id()));
-        let aside = path.with_extension("damaged");
+        let moved_to = path.with_extension("damaged");
         for contents in [&b"nonsense\n"[..], b"h 80\n\xff", &vec![b'\n'; 5 << 20]] {
             fs::write(&path, contents).unwrap();
             let damaged = KnownServers::load(&path).unwrap_err().to_string();
             assert!(damaged.contains("set aside"), "{damaged}");
-            assert_eq!(fs::read(&aside).unwrap(), contents);
+            assert_eq!(fs::read(&moved_to).unwrap(), contents);
             assert_eq!(KnownServers::load(&path), Ok(KnownServers::default()));
         }
-        fs::remove_file(aside).unwrap();
+        fs::remove_file(moved_to).unwrap();
     }
 
     #[test]

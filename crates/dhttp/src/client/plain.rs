@@ -48,27 +48,28 @@ fn exchange(shared: &Shared, question: &PendingRequest) -> Result<(), String> {
     let mut bytes = Vec::new();
     close_after(head, shared.port_field()).encode(&mut bytes);
     stream.write_all(&bytes).map_err(|error| failed("cannot write to", &error))?;
-    let hear = |fields: &Fields| {
+    let accept_fields = |fields: &Fields| {
         shared.learn_from_response(&url.authority(), Some(server.ip()), Some(dhttp.port()), fields);
         let is_first = race.as_ref().is_none_or(|race| race.claim_for_plain());
         if race.is_some() && is_first {
-            shared.tell(Command::Cancel(*id));
+            shared.send_command(Command::Cancel(*id));
         }
         is_first
     };
-    read(&mut stream, (shared, *server), head, sink, hear).map_err(|why| format!("{server}: {why}"))?;
+    read(&mut stream, (shared, *server), head, sink, accept_fields)
+        .map_err(|why| format!("{server}: {why}"))?;
     sink.give(Event::End);
     Ok(())
 }
 
-/// Reads the response and hands it over except for its end; `hear` gets its header fields first, and returns whether the
+/// Reads the response and hands it over except for its end; `accept_fields` gets its header fields first, and returns whether the
 /// response is wanted. The header section must be complete within the timeout, and each read must return within it.
 fn read(
     stream: &mut TcpStream,
     (shared, server): (&Shared, SocketAddr),
     requested: &RequestHead,
     sink: &Sink,
-    hear: impl Fn(&Fields) -> bool,
+    accept_fields: impl Fn(&Fields) -> bool,
 ) -> Result<(), String> {
     let (clock, timeout) = (Clock::start(), shared.config.timeout);
     let mut reader = ResponseReader::new(Limits::default());
@@ -101,7 +102,7 @@ fn read(
                 }
                 Part::Head(head, _) => {
                     is_final = true;
-                    hear(&head.fields) && sink.give(Event::Head(Via::TcpClient, head))
+                    accept_fields(&head.fields) && sink.give(Event::Head(Via::TcpClient, head))
                 }
                 Part::Body(bytes) => sink.give(Event::Body(bytes.to_vec())),
                 Part::End if is_final => return Ok(()),

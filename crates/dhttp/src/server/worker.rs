@@ -346,8 +346,8 @@ impl<H: Handler> Worker<H> {
     /// Returns a slot for a connection from that address. If there is none, an idle connection is evicted: one of the same
     /// client if that has too many, any other at the total limit.
     fn slot_for(&mut self, address: IpAddr) -> Option<ConnectionSlot> {
-        let most = (self.config.accepted / self.config.threads.max(1)).max(1);
-        if self.plain.len() >= most && !self.evict_idle() {
+        let max = (self.config.accepted / self.config.threads.max(1)).max(1);
+        if self.plain.len() >= max && !self.evict_idle() {
             count(&self.counters.refused_total);
             return None;
         }

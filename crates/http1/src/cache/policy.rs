@@ -128,7 +128,7 @@ impl Policy {
     pub fn verdict(&self, now: Time, request: &ParsedRequest<'_>) -> Verdict {
         let control = &request.control;
         let age = self.age(now);
-        let is_old_enough = control.max_age.is_some_and(|most| age > span(most));
+        let is_old_enough = control.max_age.is_some_and(|max| age > span(max));
         // A response from the future is of unknown age: a clock has been set back since it was stored.
         if self.no_cache || control.no_cache || is_old_enough || now < self.born {
             return Verdict::Validate;
@@ -138,7 +138,7 @@ impl Policy {
             return Verdict::Fresh;
         }
         let stale = age.saturating_sub(span(self.lifetime));
-        let is_allowed = |most: Seconds| most > 0 && !self.must_revalidate && stale <= span(most);
+        let is_allowed = |max: Seconds| max > 0 && !self.must_revalidate && stale <= span(max);
         // A request for a minimum freshness gets nothing stale.
         match control.min_fresh {
             None if control.max_stale.is_some_and(is_allowed) => Verdict::Fresh,
@@ -155,17 +155,13 @@ impl Policy {
         trouble: ServerFailure,
     ) -> bool {
         let reported = request.control.if_error.or((self.if_error != ABSENT).then_some(self.if_error));
-        let most = match trouble {
+        let max = match trouble {
             ServerFailure::Unreachable => reported.unwrap_or(MAX_OFFLINE_SECONDS),
             ServerFailure::Status(500 | 502 | 503 | 504) => reported.unwrap_or(0),
             ServerFailure::Status(_) => return false,
         };
         let stale = self.age(now).saturating_sub(span(self.lifetime));
-        !self.no_cache
-            && !self.must_revalidate
-            && !request.control.no_cache
-            && stale <= span(most)
-            && most > 0
+        !self.no_cache && !self.must_revalidate && !request.control.no_cache && stale <= span(max) && max > 0
     }
 
     /// Length of the encoding, in bytes.

@@ -51,22 +51,23 @@ pub fn reuse(
     } else {
         (status, (0, length))
     };
-    let mut given = Fields::with_capacity_for(fields.iter().count() + 3, fields.as_bytes().len() + 96);
+    let mut fields_to_send =
+        Fields::with_capacity_for(fields.iter().count() + 3, fields.as_bytes().len() + 96);
     for (name, value) in fields.iter().filter(|(name, _)| is_given(status, name)) {
-        given.push_checked(name, value);
+        fields_to_send.push_checked(name, value);
     }
     match status {
         206 => {
             let range = format!("bytes {}-{}/{length}", part.0, part.0 + part.1 - 1);
-            given.push_checked(b"Content-Range", range.as_bytes());
+            fields_to_send.push_checked(b"Content-Range", range.as_bytes());
         }
-        416 => given.push_checked(b"Content-Range", format!("bytes */{length}").as_bytes()),
+        416 => fields_to_send.push_checked(b"Content-Range", format!("bytes */{length}").as_bytes()),
         _ => {}
     }
     let age = policy.age(now).as_nanos() / 1_000_000_000;
-    given.push_checked(b"Age", age.to_string().as_bytes());
-    status_field(&mut given, fields, by, how, Some(policy.seconds_left(now)));
-    ServedResponse { status, fields: given, part }
+    fields_to_send.push_checked(b"Age", age.to_string().as_bytes());
+    status_field(&mut fields_to_send, fields, by, how, Some(policy.seconds_left(now)));
+    ServedResponse { status, fields: fields_to_send, part }
 }
 
 /// Adds a `Cache-Status` line about this cache to those of others (RFC 9211).

@@ -35,8 +35,8 @@ pub fn has_validator(stored: FieldLines<'_>) -> bool {
 /// Returns whether a response is an unsolicited 304: no condition was sent, so it is a response to no client (RFC 9110,
 /// section 15.4.5).
 pub fn is_unsolicited(sent: &RequestHead, status: u16) -> bool {
-    let says = |name: &str| sent.fields.get(name).is_some();
-    status == 304 && !says("If-None-Match") && !says("If-Modified-Since")
+    let has_field = |name: &str| sent.fields.get(name).is_some();
+    status == 304 && !has_field("If-None-Match") && !has_field("If-Modified-Since")
 }
 
 /// Returns the stored fields, updated by a 304 that validated them (section 3.2), or by the response to HEAD.

@@ -34,8 +34,8 @@ enum Machine {
 /// Limits on the decoded output.
 #[derive(Debug)]
 struct Bounds {
-    taken: u64,
-    given: u64,
+    input_bytes: u64,
+    output_bytes: u64,
     bytes: u64,
     ratio: u64,
 }
@@ -76,7 +76,7 @@ impl Decoder {
             }
             Coding::Zstd => Machine::Zstd(Box::new(Zstd::new())),
         };
-        let bounds = Bounds { taken: 0, given: 0, bytes: decoded_bytes, ratio: decoded_ratio };
+        let bounds = Bounds { input_bytes: 0, output_bytes: 0, bytes: decoded_bytes, ratio: decoded_ratio };
         Self { coding, machine, bounds }
     }
 
@@ -86,7 +86,7 @@ impl Decoder {
     /// The fault of the body. Output before it has been passed on already; there is no more after it.
     pub fn take(&mut self, input: &[u8], mut decoded: impl FnMut(&[u8])) -> Result<(), DecodeFault> {
         input.chunks(PIECE).try_for_each(|piece| {
-            self.bounds.taken += piece.len() as u64;
+            self.bounds.input_bytes += piece.len() as u64;
             self.piece(piece, &mut decoded)
         })
     }
@@ -100,7 +100,7 @@ impl Decoder {
             Machine::Identity => true,
             // Responses to HEAD, 304s, and some servers' empty files have no body at all.
             Machine::Unknown(_) | Machine::Inflate(..) | Machine::Brotli(_) | Machine::Zstd(_)
-                if self.bounds.taken == 0 =>
+                if self.bounds.input_bytes == 0 =>
             {
                 true
             }
@@ -115,7 +115,7 @@ impl Decoder {
     fn piece(&mut self, piece: &[u8], decoded: &mut impl FnMut(&[u8])) -> Result<(), DecodeFault> {
         let Self { coding, machine, bounds } = self;
         let corrupt = DecodeFault::Corrupt(*coding);
-        let mut show = |part: &[u8]| {
+        let mut sink = |part: &[u8]| {
             bounds.add_decoded(part.len())?;
             if !part.is_empty() {
                 decoded(part);
@@ -123,7 +123,7 @@ impl Decoder {
             Ok(())
         };
         match machine {
-            Machine::Identity => show(piece),
+            Machine::Identity => sink(piece),
             Machine::Unknown(start) => {
                 start.extend_from_slice(piece);
                 let [first, second, ..] = start[..] else { return Ok(()) };
@@ -131,21 +131,21 @@ impl Decoder {
                 let is_zlib = first & 0x0f == 8 && u16::from_be_bytes([first, second]) % 31 == 0;
                 let (mut inflate, start) = (Box::new(Decompress::new(is_zlib)), std::mem::take(start));
                 let mut ended = false;
-                let result = inflated(&mut inflate, &mut ended, false, &start, corrupt, &mut show);
+                let result = inflated(&mut inflate, &mut ended, false, &start, corrupt, &mut sink);
                 *machine = Machine::Inflate(inflate, ended);
                 result
             }
             Machine::Inflate(inflate, ended) => {
-                inflated(inflate, ended, *coding == Coding::Gzip, piece, corrupt, &mut show)
+                inflated(inflate, ended, *coding == Coding::Gzip, piece, corrupt, &mut sink)
             }
             Machine::Brotli(writer) => {
                 let written = writer.write_all(piece).and_then(|()| writer.flush());
                 let out = std::mem::take(&mut writer.get_mut().0);
                 // In parts, so that output within the bounds is passed on.
-                out.chunks(OUT).try_for_each(&mut show)?;
+                out.chunks(OUT).try_for_each(&mut sink)?;
                 written.map_err(|_| corrupt)
             }
-            Machine::Zstd(zstd) => zstd.take(piece, show),
+            Machine::Zstd(zstd) => zstd.take(piece, sink),
         }
     }
 }
@@ -157,7 +157,7 @@ fn inflated(
     may_repeat: bool,
     mut piece: &[u8],
     corrupt: DecodeFault,
-    show: &mut impl FnMut(&[u8]) -> Result<(), DecodeFault>,
+    sink: &mut impl FnMut(&[u8]) -> Result<(), DecodeFault>,
 ) -> Result<(), DecodeFault> {
     let mut out = vec![0; OUT];
     loop {
@@ -170,18 +170,19 @@ fn inflated(
         if *ended {
             return Ok(());
         }
-        let (taken, given) = (inflate.total_in(), inflate.total_out());
+        let (input_bytes, output_bytes) = (inflate.total_in(), inflate.total_out());
         let status = inflate.decompress(piece, &mut out, FlushDecompress::None).map_err(|_| corrupt)?;
         let length = |before: u64, after: u64| usize::try_from(after - before).unwrap_or(usize::MAX);
-        let (taken, given) = (length(taken, inflate.total_in()), length(given, inflate.total_out()));
-        show(out.get(..given).unwrap_or_default())?;
-        piece = piece.get(taken..).unwrap_or_default();
+        let (input_bytes, output_bytes) =
+            (length(input_bytes, inflate.total_in()), length(output_bytes, inflate.total_out()));
+        sink(out.get(..output_bytes).unwrap_or_default())?;
+        piece = piece.get(input_bytes..).unwrap_or_default();
         *ended = status == Status::StreamEnd;
         // Free space in `out` means that this input produces no more output.
-        if !*ended && piece.is_empty() && given < OUT {
+        if !*ended && piece.is_empty() && output_bytes < OUT {
             return Ok(());
         }
-        if taken == 0 && given == 0 && !*ended {
+        if input_bytes == 0 && output_bytes == 0 && !*ended {
             return Err(corrupt);
         }
     }
@@ -189,11 +190,11 @@ fn inflated(
 
 impl Bounds {
     fn add_decoded(&mut self, length: usize) -> Result<(), DecodeFault> {
-        self.given = self.given.saturating_add(length as u64);
-        if self.given > self.bytes {
+        self.output_bytes = self.output_bytes.saturating_add(length as u64);
+        if self.output_bytes > self.bytes {
             return Err(DecodeFault::TooLarge);
         }
-        if self.given > FLOOR.max(self.taken.saturating_mul(self.ratio)) {
+        if self.output_bytes > FLOOR.max(self.input_bytes.saturating_mul(self.ratio)) {
             return Err(DecodeFault::TooDense);
         }
         Ok(())
@@ -348,10 +349,10 @@ mod tests {
         for coding in CODED {
             let bomb = encoded(coding, &zeros);
             let mut decoder = Decoder::new(coding, &Limits::default());
-            let mut given = 0;
-            let fault = decoder.take(&bomb, |part| given += part.len()).unwrap_err();
+            let mut output_bytes = 0;
+            let fault = decoder.take(&bomb, |part| output_bytes += part.len()).unwrap_err();
             let is_found = [DecodeFault::TooDense, DecodeFault::Corrupt(coding)].contains(&fault);
-            assert!(is_found && given <= 2 << 20, "{coding:?}: {given} {fault:?}");
+            assert!(is_found && output_bytes <= 2 << 20, "{coding:?}: {output_bytes} {fault:?}");
             let limits = Limits { decoded_bytes: 999, ..Limits::default() };
             assert!(bounded(coding, &bomb, 64, &limits).is_err());
         }

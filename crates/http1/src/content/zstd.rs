@@ -39,11 +39,11 @@ impl Zstd {
         Self { decoder, waiting: Vec::new(), at: FrameState::Header, is_checked: false }
     }
 
-    /// Decodes bytes, a block at a time; `given` gets each block, and its error stops the decoding.
+    /// Decodes bytes, a block at a time; `sink` gets each block, and its error stops the decoding.
     pub(super) fn take<Fault: From<Corrupt>>(
         &mut self,
         input: &[u8],
-        mut given: impl FnMut(&[u8]) -> Result<(), Fault>,
+        mut sink: impl FnMut(&[u8]) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         self.waiting.extend_from_slice(input);
         while let Some(length) = self.whole()? {
@@ -58,7 +58,7 @@ impl Zstd {
                     if self.decoder.decode_blocks(&mut part, one).map_err(|_| Corrupt)? {
                         self.at = FrameState::End;
                     }
-                    given(&self.decoder.collect().unwrap_or_default())?;
+                    sink(&self.decoder.collect().unwrap_or_default())?;
                 }
                 FrameState::End => {}
             }

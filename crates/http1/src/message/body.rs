@@ -70,8 +70,8 @@ impl Body {
 
 /// Takes the available bytes of data, at most `left`.
 fn take_up_to<'a>(input: &mut &'a [u8], left: &mut u64) -> BodyItem<'a> {
-    let most = usize::try_from(*left).unwrap_or(usize::MAX);
-    let (part, rest) = input.split_at(input.len().min(most));
+    let max = usize::try_from(*left).unwrap_or(usize::MAX);
+    let (part, rest) = input.split_at(input.len().min(max));
     *input = rest;
     *left -= part.len() as u64;
     if part.is_empty() { BodyItem::Nothing } else { BodyItem::Part(part) }

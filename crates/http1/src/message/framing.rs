@@ -281,15 +281,15 @@ mod tests {
 
     #[test]
     fn persistence_follows_version_and_connection_options() {
-        let says = |value: &str| {
+        let head = |value: &str| {
             let mut fields = Fields::new();
             fields.push("Connection", value).unwrap();
             fields
         };
         assert!(!persists(Version::Http10, &Fields::new()));
         assert!(persists(Version::Http11, &Fields::new()));
-        assert!(persists(Version::Http10, &says("Keep-Alive")));
-        assert!(!persists(Version::Http11, &says("x, Close")));
-        assert!(!persists(Version::Http10, &says("keep-alive, close")));
+        assert!(persists(Version::Http10, &head("Keep-Alive")));
+        assert!(!persists(Version::Http11, &head("x, Close")));
+        assert!(!persists(Version::Http10, &head("keep-alive, close")));
     }
 }

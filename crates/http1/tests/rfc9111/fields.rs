@@ -8,17 +8,17 @@ use crate::{
 
 #[test]
 fn rfc9111_5_1_every_reused_response_has_an_age() {
-    let given = serve_stored_ok("GET", &[]);
-    assert_eq!((given.status, given.part), (200, (0, 10)));
-    assert_eq!(given.fields.all("Age").collect::<Vec<_>>(), [b"5"]);
-    assert_eq!(given.fields.get("Date"), Some(DATE.1.as_bytes()));
-    assert_eq!(given.fields.get("Cache-Status"), Some(&b"cache; hit; ttl=55"[..]));
+    let served = serve_stored_ok("GET", &[]);
+    assert_eq!((served.status, served.part), (200, (0, 10)));
+    assert_eq!(served.fields.all("Age").collect::<Vec<_>>(), [b"5"]);
+    assert_eq!(served.fields.get("Date"), Some(DATE.1.as_bytes()));
+    assert_eq!(served.fields.get("Cache-Status"), Some(&b"cache; hit; ttl=55"[..]));
 }
 
 #[test]
 fn rfc9111_5_1_the_received_age_is_added_to_and_not_repeated() {
-    let given = serve_stored(200, &[DATE, FRESH, ("Age", "30")], "GET", &[]);
-    assert_eq!(given.fields.all("Age").collect::<Vec<_>>(), [b"35"]);
+    let served = serve_stored(200, &[DATE, FRESH, ("Age", "30")], "GET", &[]);
+    assert_eq!(served.fields.all("Age").collect::<Vec<_>>(), [b"35"]);
 }
 
 #[test]
@@ -157,8 +157,8 @@ fn rfc9111_5_4_pragma_counts_only_in_requests_without_cache_control() {
 fn rfc9111_5_5_warning_is_an_ordinary_field() {
     let warning = ("Warning", "110 other \"Response is Stale\"");
     let lines = [DATE, CHANGED, ("Cache-Control", "max-age=1"), warning];
-    let given = serve_stored(200, &lines, "GET", &[]);
-    assert_eq!(given.fields.all("Warning").collect::<Vec<_>>(), [warning.1.as_bytes()]);
+    let served = serve_stored(200, &lines, "GET", &[]);
+    assert_eq!(served.fields.all("Warning").collect::<Vec<_>>(), [warning.1.as_bytes()]);
     let silent = serve_stored(200, &[DATE, TAG, ("Cache-Control", "max-age=1")], "GET", &[]);
     assert_eq!(silent.fields.get("Warning"), None, "five seconds old, and good for one");
 }
@@ -171,8 +171,8 @@ fn rfc9211_2_a_cache_appends_its_status_to_those_of_others() {
         (&[("Cache-Status", "a; hit"), ("cache-status", "b; hit")], "a; hit, b; hit, cache; hit; ttl=55"),
     ] {
         let lines: Vec<_> = received_at.iter().copied().chain([DATE, FRESH]).collect();
-        let given = serve_stored(200, &lines, "GET", &[]);
-        assert_eq!(given.fields.all("Cache-Status").collect::<Vec<_>>(), [wanted.as_bytes()]);
+        let served = serve_stored(200, &lines, "GET", &[]);
+        assert_eq!(served.fields.all("Cache-Status").collect::<Vec<_>>(), [wanted.as_bytes()]);
     }
     // A stale response has a negative time to live.
     let stale = serve_stored(200, &[DATE, TAG, ("Cache-Control", "max-age=1")], "GET", &[]);

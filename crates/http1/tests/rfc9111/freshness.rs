@@ -57,11 +57,12 @@ fn rfc9111_4_2_2_heuristic_lifetime_is_a_tenth_of_the_age() {
 
 #[test]
 fn rfc9111_4_2_3_the_age_is_the_oldest_that_is_known() {
-    let age = |lines: Lines<'_>, asked_at, came_at| {
-        let times = Times { requested: at(asked_at), received_at: at(came_at), calendar: at(came_at) };
+    let age = |lines: Lines<'_>, requested_at, received_at| {
+        let times =
+            Times { requested: at(requested_at), received_at: at(received_at), calendar: at(received_at) };
         let lines: Vec<_> = [("Cache-Control", "max-age=60")].iter().chain(lines).copied().collect();
         let policy = Policy::of(&requested("GET", &[]), &response(200, &lines), times, &[]).unwrap();
-        policy.age(at(came_at + 5)).as_secs_f64()
+        policy.age(at(received_at + 5)).as_secs_f64()
     };
     assert_eq!(age(&[], 0, 0), 5.0);
     assert_eq!(age(&[DATE], 0, 30), 35.0);
@@ -106,13 +107,14 @@ fn rfc9111_4_2_2_the_heuristic_is_at_most_a_day_and_none_for_future_dates() {
 
 #[test]
 fn rfc9111_4_2_3_transit_time_and_clock_difference_count_once() {
-    let age = |lines: Lines<'_>, asked_at, came_at, now| {
-        let times = Times { requested: at(asked_at), received_at: at(came_at), calendar: at(came_at) };
+    let age = |lines: Lines<'_>, requested_at, received_at, now| {
+        let times =
+            Times { requested: at(requested_at), received_at: at(received_at), calendar: at(received_at) };
         let lines: Vec<_> = [crate::FRESH].iter().chain(lines).copied().collect();
         let policy = Policy::of(&requested("GET", &[]), &response(200, &lines), times, &[]).unwrap();
         policy.age(at(now)).as_secs_f64()
     };
-    for (lines, asked_at, came_at, now, wanted) in [
+    for (lines, requested_at, received_at, now, wanted) in [
         // Neither a date nor an age: the age is the time since the request.
         (&[][..], 0, 4, 10, 10.0),
         // The server's clock shows a higher age.
@@ -124,7 +126,7 @@ fn rfc9111_4_2_3_transit_time_and_clock_difference_count_once() {
         // An invalid date.
         (&[("Date", "today")], 20, 20, 25, 5.0),
     ] {
-        assert_eq!(age(lines, asked_at, came_at, now), wanted, "{lines:?}");
+        assert_eq!(age(lines, requested_at, received_at, now), wanted, "{lines:?}");
     }
 }
 

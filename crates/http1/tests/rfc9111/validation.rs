@@ -37,10 +37,10 @@ fn rfc9111_4_3_2_matching_conditions_get_304() {
         (&[("If-Modified-Since", "Sun, 06 Nov 1994 07:59:59 GMT")], 200),
         (&[("If-Modified-Since", "yesterday")], 200),
     ] {
-        let given = serve_stored_ok("GET", lines);
-        assert_eq!(given.status, status, "{lines:?}");
-        assert_eq!(given.fields.get("ETag"), Some(&b"\"t\""[..]));
-        assert_eq!(given.fields.get("Content-Type").is_some(), status == 200);
+        let served = serve_stored_ok("GET", lines);
+        assert_eq!(served.status, status, "{lines:?}");
+        assert_eq!(served.fields.get("ETag"), Some(&b"\"t\""[..]));
+        assert_eq!(served.fields.get("Content-Type").is_some(), status == 200);
     }
 }
 
@@ -82,10 +82,10 @@ fn rfc9111_4_3_5_head_updates_or_invalidates_the_stored_response() {
 #[test]
 fn rfc9110_14_ranges_are_served_from_whole_stored_responses() {
     let part = |range| {
-        let given = serve_stored_ok("GET", &[("Range", range)]);
+        let served = serve_stored_ok("GET", &[("Range", range)]);
         let printed =
-            given.fields.get("Content-Range").map(|value| String::from_utf8_lossy(value).into_owned());
-        (given.status, given.part, printed.unwrap_or_default())
+            served.fields.get("Content-Range").map(|value| String::from_utf8_lossy(value).into_owned());
+        (served.status, served.part, printed.unwrap_or_default())
     };
     assert_eq!(part("bytes=2-3"), (206, (2, 2), "bytes 2-3/10".to_owned()));
     assert_eq!(part("bytes=7-"), (206, (7, 3), "bytes 7-9/10".to_owned()));
@@ -127,8 +127,8 @@ fn rfc9111_4_3_2_and_rfc9110_15_4_5_a_304_has_only_the_required_fields() {
         ("Content-Type", "a/b"),
         ("X", "y"),
     ];
-    let given = serve_stored(200, &stored, "GET", &[("If-None-Match", "*"), ("Range", "bytes=0-0")]);
-    assert_eq!((given.status, given.part), (304, (0, 0)));
+    let served = serve_stored(200, &stored, "GET", &[("If-None-Match", "*"), ("Range", "bytes=0-0")]);
+    assert_eq!((served.status, served.part), (304, (0, 0)));
     for (name, is_there) in [
         ("Date", true),
         ("ETag", true),
@@ -140,7 +140,7 @@ fn rfc9111_4_3_2_and_rfc9110_15_4_5_a_304_has_only_the_required_fields() {
         ("Content-Range", false),
         ("X", false),
     ] {
-        assert_eq!(given.fields.get(name).is_some(), is_there, "{name}");
+        assert_eq!(served.fields.get(name).is_some(), is_there, "{name}");
     }
 }
 

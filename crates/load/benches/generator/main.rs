@@ -151,7 +151,7 @@ fn spread(mut of: Vec<f64>) -> String {
     of.sort_by(f64::total_cmp);
     match of.as_slice() {
         [] => "nothing".to_owned(),
-        [least, .., most] => format!("{:.2} ({least:.2} to {most:.2})", of[of.len() / 2]),
+        [min, .., max] => format!("{:.2} ({min:.2} to {max:.2})", of[of.len() / 2]),
         [only] => format!("{only:.2}"),
     }
 }

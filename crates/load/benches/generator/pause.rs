@@ -34,12 +34,12 @@ pub(crate) fn compare() {
         }
     }
     let Some(server) = Server::start(ServerKind::Pausing) else { return };
-    if let Some((shares, most)) = wrk::shares(server.address, SECONDS, USERS, LONGER) {
-        print("wrk, corrected", shares, most);
+    if let Some((shares, max)) = wrk::shares(server.address, SECONDS, USERS, LONGER) {
+        print("wrk, corrected", shares, max);
     }
 }
 
-fn print(name: &str, shares: [f64; 3], most: f64) {
+fn print(name: &str, shares: [f64; 3], max: f64) {
     let [tenth, half, nine] = shares.map(|share| 100.0 * share);
-    println!("  {name:<15} 0.1 s {tenth:>6.2}%, 0.5 s {half:>6.2}%, 0.9 s {nine:>6.2}%, most {most:.3} s");
+    println!("  {name:<15} 0.1 s {tenth:>6.2}%, 0.5 s {half:>6.2}%, 0.9 s {nine:>6.2}%, most {max:.3} s");
 }

@@ -210,11 +210,11 @@ fn decoded<T: Counter>(text: &str, like: &Histogram<T>) -> Option<Histogram<T>> 
         return None;
     }
     // A number of up to 9 bytes for each bin.
-    let most = HEAD + 9 * like.distinct_values();
+    let max = HEAD + 9 * like.distinct_values();
     let mut bytes = Vec::new();
-    let unpacked = ZlibDecoder::new(packed).take(most as u64 + 1).read_to_end(&mut bytes).ok()?;
+    let unpacked = ZlibDecoder::new(packed).take(max as u64 + 1).read_to_end(&mut bytes).ok()?;
     let (head, counts) = bytes.split_first_chunk::<HEAD>()?;
-    let is_ours = unpacked <= most
+    let is_ours = unpacked <= max
         && *head == head_of(like, counts.len())?
         // The longest number, minus 2^63, is not a count, and cannot be a run of as many zeros either.
         && !counts.windows(9).any(|nine| nine == [u8::MAX; 9]);

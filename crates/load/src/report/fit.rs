@@ -122,10 +122,10 @@ pub fn table(plan: &Plan, fits: &[Fit], path: Option<&Path>, terminal: Terminal)
         count(plan.files.len()),
         number::count(bytes as f64),
     );
-    let most = format!("{} bytes", number::count(cap.get() as f64));
+    let max = format!("{} bytes", number::count(cap.get() as f64));
     text += &match plan.capped() {
-        0 => format!("no file reaches the cap of {most}"),
-        capped => format!("{} cut to {most}", counted(u32::try_from(capped).unwrap_or(u32::MAX), "file")),
+        0 => format!("no file reaches the cap of {max}"),
+        capped => format!("{} cut to {max}", counted(u32::try_from(capped).unwrap_or(u32::MAX), "file")),
     };
     text += &format!(
         "; {:.1}% of the responses fit one datagram of {} bytes or are 304 ({conditional})\n\n",

@@ -126,9 +126,9 @@ const NINES: [(f64, &str); 5] = [(0.0, "0%"), (1.0, "90%"), (2.0, "99%"), (3.0, 
 const POINTS: u32 = 20;
 
 fn by_percentile(runs: &[NamedRun]) -> String {
-    let most = runs.iter().map(|run| run.log.record.intended.len()).max().unwrap_or(0);
+    let max = runs.iter().map(|run| run.log.record.intended.len()).max().unwrap_or(0);
     // With a thousand requests the slowest one is the 99.9th percentile.
-    let last = (most.max(10) as f64).log10().floor().clamp(1.0, 4.0);
+    let last = (max.max(10) as f64).log10().floor().clamp(1.0, 4.0);
     let line = |name: &str, of: &Latencies| {
         let point = |step: u32| {
             let nines = f64::from(step) / f64::from(POINTS);

@@ -399,8 +399,8 @@ fn apart(run: &Run<'_>, terminal: Terminal) -> String {
             false => request.clone(),
         };
         let [answered, failed] = [*answered, *failed].map(|number| number::count(number as f64));
-        let [p50, p99, most] = [*p50_ms, *p99_ms, *max_ms].map(number::significant);
-        vec![answered, failed, p50, p99, most, name]
+        let [p50, p99, max] = [*p50_ms, *p99_ms, *max_ms].map(number::significant);
+        vec![answered, failed, p50, p99, max, name]
     };
     let rows = requests.iter().take(SHOWN).map(row).collect();
     let more = match requests.len().saturating_sub(SHOWN) {

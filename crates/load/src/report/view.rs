@@ -127,16 +127,16 @@ impl TextLayout {
         value: impl Fn(&Second) -> Option<f64>,
     ) -> String {
         let values: Vec<f64> = self.newest(seconds).map(|second| value(second).unwrap_or(0.0)).collect();
-        let most = values.iter().copied().fold(0.0, f64::max);
+        let max = values.iter().copied().fold(0.0, f64::max);
         let bar = |value: &f64| {
-            let height = (value / most * BARS.len() as f64).ceil();
+            let height = (value / max * BARS.len() as f64).ceil();
             // From 1 to 8, or blank: without a maximum there is no share.
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let index = height.clamp(0.0, BARS.len() as f64) as usize;
             index.checked_sub(1).map_or(' ', |index| BARS[index])
         };
         let bars: String = values.iter().map(bar).collect();
-        let scale = if most > 0.0 { format!(" to {}", number::significant(most)) } else { String::new() };
+        let scale = if max > 0.0 { format!(" to {}", number::significant(max)) } else { String::new() };
         self.line(label, &(bars + &scale))
     }
 

@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_bad_line_is_refused_with_its_number() {
-        for (text, line, says) in [
+        for (text, line, message) in [
             ("", 1, "no request found"),
             ("# nothing\n", 1, "no request found"),
             ("GET\n", 1, "`GET` is not a request"),
@@ -211,7 +211,7 @@ mod tests {
         ] {
             let bad = parse(text).unwrap_err();
             assert_eq!(bad.line, line, "{text}: {bad}");
-            assert!(bad.to_string().contains(says), "{text}: {bad}");
+            assert!(bad.to_string().contains(message), "{text}: {bad}");
         }
         let long = format!("GET /{}\n", "a".repeat(MAX_LINE_BYTES));
         assert_eq!(parse(&long).unwrap_err().reason, Reason::TooLong);

@@ -163,11 +163,11 @@ fn connection(from: SocketAddr, requested: &[u8]) -> io::Result<TcpStream> {
     TcpStream::connect(SocketAddr::new(from.ip(), port))
 }
 
-fn opens(from: SocketAddr, requested: &[u8], says: &[u8], holds: Elapsed) -> io::Result<()> {
+fn opens(from: SocketAddr, requested: &[u8], reported: &[u8], holds: Elapsed) -> io::Result<()> {
     let mut stream = connection(from, requested)?;
-    let says = says.to_vec();
+    let reported = reported.to_vec();
     thread::spawn(move || {
-        let _ = stream.write_all(&says);
+        let _ = stream.write_all(&reported);
         let _ = stream.set_read_timeout(Some(holds.max(Elapsed::from_millis(1))));
         let _ = stream.read(&mut [0; 1]);
     });

@@ -105,15 +105,15 @@ fn a_server_that_cannot_be_trusted_or_offers_no_http1_is_refused_beforehand() {
     let (tls, trust) = certified(b"http/1.1");
     let (other, other_trust) = certified(b"h2");
     let plan = plan(10.0);
-    let says = |address, trust| {
+    let reported = |address, trust| {
         let target = target(address, Some(trust));
         preflight::send(&(&plan).into(), &target, &config(Protocol::KeepAlive)).unwrap_err().to_string()
     };
     let served = serve(3, usize::MAX, tls);
-    let distrusted = says(served.address, other_trust.clone());
+    let distrusted = reported(served.address, other_trust.clone());
     assert!(distrusted.contains("has an untrusted certificate"), "{distrusted}");
     let only_http2 = serve(3, usize::MAX, other);
-    let refused = says(only_http2.address, other_trust);
+    let refused = reported(only_http2.address, other_trust);
     assert!(refused.contains("does not offer HTTP/1.1"), "{refused}");
     // Without a preflight request it fails, and does not hang.
     let hasty = Config { timeout: wire::Duration::from_millis(300), ..config(Protocol::KeepAlive) };

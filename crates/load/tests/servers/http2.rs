@@ -137,13 +137,13 @@ fn faults_of_a_server_are_counted_by_kind() {
 }
 
 /// A server that sends these bytes on every connection, and no more.
-fn odd_server(says: &'static [u8]) -> SocketAddr {
+fn odd_server(reported: &'static [u8]) -> SocketAddr {
     let listener = StdListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
             let _ = stream.read(&mut [0; 4_096]);
-            let _ = stream.write_all(says);
+            let _ = stream.write_all(reported);
         }
     });
     address
@@ -187,23 +187,24 @@ fn a_server_without_http2_is_refused_with_the_remedy() {
     let plan = plan(30.0);
     let (other, trust) = certified(b"http/1.1");
     let (tls, _) = certified(b"h2");
-    let says = |target: &Target| {
+    let reported = |target: &Target| {
         preflight::send(&(&plan).into(), target, &config(Protocol::Http2)).unwrap_err().to_string()
     };
     let http1 = odd_server(b"HTTP/1.1 400 Bad Request\r\n\r\n");
-    assert!(says(&target(http1, None)).contains("does not speak HTTP/2 here"));
-    assert!(says(&target(http1, Some(Trust::Unverified))).contains("does not speak TLS here"));
+    assert!(reported(&target(http1, None)).contains("does not speak HTTP/2 here"));
+    assert!(reported(&target(http1, Some(Trust::Unverified))).contains("does not speak TLS here"));
     let served = serve(&plan, Behaviour::Responds, Some(other));
     assert!(
-        says(&target(served.address, Some(trust.clone()))).contains("does not offer HTTP/2 in its handshake")
+        reported(&target(served.address, Some(trust.clone())))
+            .contains("does not offer HTTP/2 in its handshake")
     );
     let served = serve(&plan, Behaviour::Responds, Some(tls));
-    let printed = says(&target(served.address, Some(trust)));
+    let printed = reported(&target(served.address, Some(trust)));
     assert!(printed.contains("untrusted certificate") && printed.contains("--ca FILE"), "{printed}");
     let served = serve(&plan, Behaviour::RespondsWith(404), None);
     let missing = target(served.address, None);
     assert_eq!(preflight::send(&(&plan).into(), &missing, &config(Protocol::Http2)).unwrap().status, 404);
-    assert!(says(&target("127.0.0.1:1".parse().unwrap(), None)).contains("does not respond"));
+    assert!(reported(&target("127.0.0.1:1".parse().unwrap(), None)).contains("does not respond"));
 }
 
 #[test]

@@ -196,15 +196,15 @@ fn a_server_that_dies_leaves_no_request_unrecorded() {
 #[test]
 fn a_server_without_http3_is_refused_with_the_remedy() {
     let plan = plan(30.0);
-    let says = |served: &TestServer, trust: &Trust| {
+    let reported = |served: &TestServer, trust: &Trust| {
         let target = target(served.address, Some(trust.clone()));
         preflight::send(&(&plan).into(), &target, &config(Protocol::Http3)).unwrap_err().to_string()
     };
     let served = serve(&plan, Behaviour::Responds, b"hq-interop");
-    assert!(says(&served, &served.trust).contains("does not offer HTTP/3 in its handshake"));
+    assert!(reported(&served, &served.trust).contains("does not offer HTTP/3 in its handshake"));
     let (_, stranger) = certified(b"h3");
     let served = serve(&plan, Behaviour::Responds, b"h3");
-    let printed = says(&served, &stranger);
+    let printed = reported(&served, &stranger);
     assert!(printed.contains("untrusted certificate") && printed.contains("--ca FILE"), "{printed}");
     let served = serve(&plan, Behaviour::RespondsWith(404), b"h3");
     let missing = target(served.address, Some(served.trust.clone()));

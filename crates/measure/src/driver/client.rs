@@ -48,7 +48,7 @@ impl FetchedPage {
             PageEvent::RequestSent { object: _, connection: _ }
             | PageEvent::HeadReceived { object: _, status: _ } => {}
             PageEvent::ObjectFound { object: _, path: _ }
-            | PageEvent::TooManyObjects { most: _ }
+            | PageEvent::TooManyObjects { max: _ }
             | PageEvent::FirstBytesReceived { object: _ } => {}
             PageEvent::ObjectComplete { object: _, status: _, body: _ } => {}
             // The page is as complete as possible, and the row reports it.

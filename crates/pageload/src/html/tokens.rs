@@ -285,9 +285,9 @@ fn is_space(byte: u8) -> bool {
     b" \t\n\r\x0c".contains(&byte)
 }
 
-/// Stores a byte; at most one more than `most`, which marks the value as too long.
-fn push_bounded(retained: &mut Vec<u8>, byte: u8, most: usize) {
-    if retained.len() <= most {
+/// Stores a byte; at most one more than `max`, which marks the value as too long.
+fn push_bounded(retained: &mut Vec<u8>, byte: u8, max: usize) {
+    if retained.len() <= max {
         retained.push(byte);
     }
 }

@@ -91,11 +91,11 @@ impl Robot {
     /// Adds the references in the document's next bytes to the plan.
     fn discover(&mut self, now: Time, part: &[u8]) {
         let Some(document) = &mut self.document else { return };
-        let (paths, most) = (document.take(part), document.most());
+        let (paths, max) = (document.take(part), document.max());
         for path in paths {
             let object = self.plan.objects.len();
-            if object >= most {
-                return self.report(now, PageEvent::TooManyObjects { most });
+            if object >= max {
+                return self.report(now, PageEvent::TooManyObjects { max });
             }
             let named_at = Some(self.named);
             let planned = PlannedObject { named_at, ..PlannedObject::get(&path, None) };

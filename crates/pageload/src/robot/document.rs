@@ -23,7 +23,7 @@ pub(super) struct Document {
     discovery: Discovery,
     /// Paths that are fetched already, or will be.
     known: BTreeSet<String>,
-    most: usize,
+    max: usize,
 }
 
 /// References of a document on `host`, with the number of body bytes after which a robot discovers each. For
@@ -55,9 +55,9 @@ pub fn named_at(
 impl Document {
     /// The plan's document, if objects are to be discovered in it.
     pub(super) fn of(plan: &Plan) -> Option<Self> {
-        let most = match plan.embedded {
+        let max = match plan.embedded {
             EmbeddedObjects::Planned => return None,
-            EmbeddedObjects::Discovered { most } => most,
+            EmbeddedObjects::Discovered { max } => max,
         };
         let path = plan.objects.get(plan.begins_at)?.path.clone();
         Some(Self {
@@ -67,7 +67,7 @@ impl Document {
             host: plan.host.clone(),
             path,
             limits: plan.limits,
-            most,
+            max,
         })
     }
 
@@ -79,13 +79,13 @@ impl Document {
 
     /// Paths that these bytes reference for the first time, in order.
     pub(super) fn take(&mut self, part: &[u8]) -> Vec<String> {
-        let Self { host: _, path: _, limits: _, decoder, discovery, known, most } = self;
+        let Self { host: _, path: _, limits: _, decoder, discovery, known, max } = self;
         let mut fresh = Vec::new();
         let Ok(machine) = decoder else { return fresh };
         let read = machine.take(part, |html| {
             discovery.take(html, |path| {
                 // One more than the maximum, to know that there are more.
-                if known.len() <= *most && known.insert(path.clone()) {
+                if known.len() <= *max && known.insert(path.clone()) {
                     fresh.push(path);
                 }
             });
@@ -105,7 +105,7 @@ impl Document {
     }
 
     /// Maximum number of objects.
-    pub(super) const fn most(&self) -> usize {
-        self.most
+    pub(super) const fn max(&self) -> usize {
+        self.max
     }
 }

@@ -18,7 +18,7 @@ pub struct FirstBytes {
     /// Number of bytes; a GIF has its dimensions in the first 10.
     pub bytes: NonZeroU32,
     /// Policy by which they are requested.
-    pub asking: FirstBytesPolicy,
+    pub policy: FirstBytesPolicy,
 }
 
 /// Policy by which first bytes are requested.
@@ -111,7 +111,7 @@ impl ReceivedParts {
     /// Adds an object.
     pub(super) fn add(&mut self) {
         let is_parted = self.objects.len() > self.document
-            && self.first_bytes.is_some_and(|first| first.asking == FirstBytesPolicy::First);
+            && self.first_bytes.is_some_and(|first| first.policy == FirstBytesPolicy::First);
         let stage = if is_parted { Stage::First } else { Stage::Whole };
         let progress = Progress { stage, received: 0, is_known: false, part: None, condition: None };
         self.objects.push(progress);
@@ -188,7 +188,7 @@ mod tests {
     /// Outcome of an object whose first 10 bytes were requested, given these responses: status, range, body.
     fn outcome(responses: &[(u16, &str, u64)]) -> String {
         let first =
-            FirstBytes { bytes: const { NonZeroU32::new(10).unwrap() }, asking: FirstBytesPolicy::First };
+            FirstBytes { bytes: const { NonZeroU32::new(10).unwrap() }, policy: FirstBytesPolicy::First };
         let mut parts = ReceivedParts::new(Some(first), 0, 2);
         let mut last = String::new();
         for (status, range, body) in responses {

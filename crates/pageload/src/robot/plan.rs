@@ -69,13 +69,13 @@ pub enum EmbeddedObjects {
     /// fetched, each path once.
     Discovered {
         /// Maximum number of objects fetched, including the plan's own.
-        most: usize,
+        max: usize,
     },
 }
 
 impl EmbeddedObjects {
     /// [`EmbeddedObjects::Discovered`] with at most 10,000 objects, above any real page.
-    pub const DISCOVERED: Self = Self::Discovered { most: 10_000 };
+    pub const DISCOVERED: Self = Self::Discovered { max: 10_000 };
 }
 
 /// One object of a page.
@@ -200,13 +200,13 @@ impl Plan {
         if !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Err(PlanError::Path(path.clone()));
         }
-        let least = self.encode(object, portion, 0)?;
-        let Some(requested) = self.request_size else { return Ok(least) };
+        let min = self.encode(object, portion, 0)?;
+        let Some(requested) = self.request_size else { return Ok(min) };
         match usize::try_from(requested.get()) {
-            Ok(size) if size < least.len() => {
-                Err(PlanError::RequestTooSmall { path: path.clone(), requested, least: least.len() })
+            Ok(size) if size < min.len() => {
+                Err(PlanError::RequestTooSmall { path: path.clone(), requested, min: min.len() })
             }
-            Ok(size) if size <= MAX_REQUEST_BYTES => self.encode(object, portion, size - least.len()),
+            Ok(size) if size <= MAX_REQUEST_BYTES => self.encode(object, portion, size - min.len()),
             Ok(_) | Err(_) => Err(PlanError::RequestTooLarge { requested }),
         }
     }
@@ -332,7 +332,7 @@ pub enum PlanError {
         /// The requested size.
         requested: Bytes,
         /// Its size without padding.
-        least: usize,
+        min: usize,
     },
     /// A request larger than 65,536 bytes.
     RequestTooLarge {
@@ -353,11 +353,8 @@ impl fmt::Display for PlanError {
             Self::Validator(Validator::EntityTag(text) | Validator::LastModified(text)) => {
                 write!(f, "{text:?} is not a validator; use it as the server sent it")
             }
-            Self::RequestTooSmall { path, requested, least } => {
-                write!(
-                    f,
-                    "a request for {path} takes {least} B and does not fit in {requested}; allow {least} B"
-                )
+            Self::RequestTooSmall { path, requested, min } => {
+                write!(f, "a request for {path} takes {min} B and does not fit in {requested}; allow {min} B")
             }
             Self::RequestTooLarge { requested } => {
                 write!(f, "a request of {requested} is too large; use at most {MAX_REQUEST_BYTES} B")

@@ -48,7 +48,7 @@ pub enum PageEvent {
     /// requested.
     TooManyObjects {
         /// The maximum.
-        most: usize,
+        max: usize,
     },
     /// The first bytes of an object have arrived, which identify its type and dimensions
     /// ([`super::FirstBytes`]); or all of it has, or the client's cached copy is valid. Reported once, and

@@ -20,7 +20,7 @@ pub struct VisitStats {
     /// Number of objects that the document references and the server does not have.
     pub missing: u64,
     /// Maximum number of objects, if the document references more; only that number was fetched.
-    pub most: Option<usize>,
+    pub max: Option<usize>,
 }
 
 impl VisitStats {
@@ -37,7 +37,7 @@ impl VisitStats {
                 }
                 PageEvent::HeadReceived { object, status: _ } => drop(answered.insert(object, true)),
                 PageEvent::FirstBytesReceived { object } => drop(known.insert(object, report.at)),
-                PageEvent::TooManyObjects { most } => most_followed = Some(most),
+                PageEvent::TooManyObjects { max } => most_followed = Some(max),
                 PageEvent::ObjectFailed { object: _, failure: Failure::Missing } => missing += 1,
                 PageEvent::ObjectFound { object: _, path: _ }
                 | PageEvent::ObjectComplete { object: _, status: _, body: _ }
@@ -47,8 +47,8 @@ impl VisitStats {
             }
         }
         let is_all = answered.keys().eq(known.keys());
-        let most = most_followed;
-        Self { asked_again, missing, most, first_bytes: known.into_values().max().filter(|_| is_all) }
+        let max = most_followed;
+        Self { asked_again, missing, max, first_bytes: known.into_values().max().filter(|_| is_all) }
     }
 }
 

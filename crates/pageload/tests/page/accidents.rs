@@ -401,8 +401,8 @@ fn silent_connection_ends_at_the_deadline() {
 
 #[test]
 fn announced_close_is_awaited_for_a_limited_time() {
-    let says = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
-    let outcome = at_every_cut(&page(Shape::Http11), &[sends(&[says], AfterResponses::Silence)]);
+    let closing = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello";
+    let outcome = at_every_cut(&page(Shape::Http11), &[sends(&[closing], AfterResponses::Silence)]);
     assert_eq!((outcome.completed(), outcome.connections), (vec![0, 1], 2));
     assert_eq!(outcome.ended, Time::ZERO + Duration::from_secs(2));
 }

@@ -156,7 +156,7 @@ fn too_many_objects_are_reported_once() {
     let images: String = (0..12_000).map(|number| format!("<img src={number}.gif>")).collect();
     let fetched = listener(&images, 1_460).fetch(plan(Shape::Http11Pipelined(Pipelining::default())));
     let reported =
-        fetched.reports.iter().filter(|report| report.event == PageEvent::TooManyObjects { most: 10_000 });
+        fetched.reports.iter().filter(|report| report.event == PageEvent::TooManyObjects { max: 10_000 });
     assert_eq!((reported.count(), found(&fetched).len()), (1, 9_999));
     // None of them exists, and each is reported.
     assert_eq!((fetched.completed(), fetched.failures().len()), (vec![0], 9_999));

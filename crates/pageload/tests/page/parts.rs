@@ -15,8 +15,8 @@ use crate::back_to_back::{FetchedPage, Listener, pipelined, plan};
 
 const SIZES: [u64; 5] = [3_000, 9_000, 100, 512, 20_000];
 
-fn first(bytes: u32, asking: FirstBytesPolicy) -> Option<FirstBytes> {
-    Some(FirstBytes { bytes: NonZeroU32::new(bytes).unwrap(), asking })
+fn first(bytes: u32, policy: FirstBytesPolicy) -> Option<FirstBytes> {
+    Some(FirstBytes { bytes: NonZeroU32::new(bytes).unwrap(), policy })
 }
 
 fn reported(fetched: &FetchedPage, wanted: fn(&PageEvent) -> Option<usize>) -> Vec<usize> {
@@ -121,7 +121,7 @@ proptest! {
         requests in prop::option::of(1_u32..4),
     ) {
         let config = ServerConfig {
-            requests: requests.map(|most| most.try_into().unwrap()),
+            requests: requests.map(|max| max.try_into().unwrap()),
             closing: Closing::Careful,
             ..ServerConfig::default()
         };

@@ -50,7 +50,7 @@ pub fn exchanges(scenario: &Scenario, reports: &[Report], connects: &[Time], beg
             PageEvent::ObjectFound { object, path } => drop(paths.insert(*object, path)),
             PageEvent::ObjectFailed { object: _, failure: _ }
             | PageEvent::Fault { connection: _, fault: _ }
-            | PageEvent::TooManyObjects { most: _ }
+            | PageEvent::TooManyObjects { max: _ }
             | PageEvent::FirstBytesReceived { object: _ }
             | PageEvent::Finished { failed: _ } => {}
         }

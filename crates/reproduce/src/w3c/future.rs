@@ -120,9 +120,9 @@ fn changed(old: &[u8], line: &[u8]) -> usize {
 }
 
 /// Seconds from the first packet until the first 512 bytes of every image have arrived, over the modem from Apache.
-fn layout(protocol: Protocol, asking: FirstBytesPolicy) -> ReproducedValue {
+fn layout(protocol: Protocol, policy: FirstBytesPolicy) -> ReproducedValue {
     let (mut scenario, hosts) = tuned(Software::Apache, ClientLocation::Ppp, protocol, Visit::First, plain());
-    let first = FirstBytes { bytes: NonZeroU32::new(512).ok_or("no bytes")?, asking };
+    let first = FirstBytes { bytes: NonZeroU32::new(512).ok_or("no bytes")?, policy };
     scenario.programs = Programs { client_first_bytes: Some(first), ..scenario.programs };
     let experiment = Experiment::new(&scenario, hosts).map_err(|error| error.to_string())?;
     let fetched = experiment.run(0, false).map_err(|error| error.to_string())?;

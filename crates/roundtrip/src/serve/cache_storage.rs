@@ -20,7 +20,7 @@ pub fn config(settings: CacheStorageFlags, usual_targets: &[&str]) -> Result<Cac
         memory: memory.unwrap_or(usual.memory),
         disk: disk.map(|path| (path, disk_size)),
         targets: targets.unwrap_or_else(|| usual_targets.iter().map(|name| (*name).to_owned()).collect()),
-        tell: |sentence| eprintln!("roundtrip: {sentence}"),
+        report: |sentence| eprintln!("roundtrip: {sentence}"),
         ..usual
     })
 }

@@ -140,7 +140,7 @@ mod tests {
         let expected = FetchLimits { fetches: 7, client_file_bytes: Some(1 << 20), ..FetchLimits::default() };
         assert_eq!(fetches, expected);
         let limits = |config: ServerConfig| match config.dhttp.validation {
-            Validation::Tokens { limiter, rate, .. } => (limiter.most, rate.most),
+            Validation::Tokens { limiter, rate, .. } => (limiter.max, rate.max),
             Validation::Trusting => ([0; 3], [0; 3]),
         };
         let changed = limited(config, &texts(&["token-bytes=2MiB", "tokenless-responses=10"])).unwrap();

@@ -59,7 +59,7 @@ pub(crate) fn compare(case: &Case, runs: u32) -> Result<Outcome, String> {
     let capture = measured.capture.ok_or_else(|| format!("{case}: no capture was taken"))?;
     let packets = packets::of_kernel(&capture);
     let kernel = EngineResult { elapsed_ms: measured.elapsed_ms.median, packets };
-    let range_ms = [measured.elapsed_ms.least, measured.elapsed_ms.greatest];
+    let range_ms = [measured.elapsed_ms.min, measured.elapsed_ms.max];
     let parting = parting(&kernel, &simulator);
     let hosts_ms = hosts.as_millis_f64();
     Ok(Outcome { case: case.clone(), kernel, simulator, range_ms, hosts_ms, circumstances, parting })

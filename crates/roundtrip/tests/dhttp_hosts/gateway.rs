@@ -50,7 +50,7 @@ pub(crate) fn gateway(host: &Host, timeout: TimeoutSetting) -> Gateway {
             config.client.dhttp.stall = stall;
             let (first, least) = (Duration::from_millis(300), Duration::from_millis(100));
             config.client.dhttp.resend =
-                Resend::Adaptive { first, least, most: stall, times: 3, queue: 0, queued: stall };
+                Resend::Adaptive { first, min: least, max: stall, times: 3, queue: 0, queued: stall };
         }
         let mut known = KnownServers::default();
         known.apply_alt_svc(&address(SERVER, PORT).to_string(), format!("dhttp=\":{PORT}\"").as_bytes());

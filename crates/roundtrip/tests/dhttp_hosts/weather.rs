@@ -65,8 +65,8 @@ pub(crate) fn client(host: &Host) -> Client {
         let first = Duration::from_millis(300);
         config.dhttp.resend = Resend::Adaptive {
             first,
-            least: Duration::from_millis(100),
-            most: SHORT,
+            min: Duration::from_millis(100),
+            max: SHORT,
             times: 3,
             queue: 0,
             queued: SHORT,
