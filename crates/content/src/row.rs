@@ -31,7 +31,7 @@ pub struct Row {
     pub saved_bytes: i64,
     /// The same in percent.
     pub saved_percent: f64,
-    /// Packets in both directions, in the simulator; `None` where the simulator does not support the scenario.
+    /// Packets in both directions, in the simulator; null if it does not support the scenario.
     pub packets: Option<f64>,
     /// Milliseconds from the first packet to the last byte, in the simulator.
     pub elapsed_ms: Option<f64>,

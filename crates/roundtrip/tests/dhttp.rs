@@ -261,7 +261,7 @@ fn events_are_logged_if_requested() {
     served.signal("TERM");
     let mut reported = String::new();
     served.rest.read_to_string(&mut reported).unwrap();
-    for line in ["connecting to a client", "a client's fault", "ending when what was begun is finished"] {
+    for line in ["connecting to a client", "a client's fault", "shutting down after pending requests"] {
         assert!(reported.contains(line), "{line} is not in: {reported}");
     }
 }
