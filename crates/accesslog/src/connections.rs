@@ -5,7 +5,7 @@
 //! smaller than a threshold go by UDP and use no connection.
 //!
 //! **One pass.** With "oldest" as the least recently used, the K connections of a client were last used by its last K
-//! requests. So request *i* opens a connection exactly if `t(i) - t(i-K) > T`, and the connection that request *i* uses
+//! requests. So request *i* opens a connection exactly if `t(i) - t(i-K) > T`. The connection that request *i* uses
 //! is open from `t(i)` until request *i+K* takes it over, or T has passed. One histogram of these gaps gives the
 //! connections opened for every T; the number open simultaneously is counted for every T from the same gaps. Nothing
 //! depends on events more than the longest T ago, so that a log can be split anywhere and its parts counted separately,

@@ -2,8 +2,8 @@
 //!
 //! A server writes header and body separately with Nagle's algorithm; its client acknowledges the header after 10 ms
 //! with a message of its own. Other connections occasionally exchange a byte, or are idle. The CPU time is that of the
-//! sampling thread alone. Prints the share of a CPU, the share of faulty connections found, and the estimated time of
-//! their holds as a share of the true one.
+//! sampling thread alone. Prints the share of a CPU and the share of faulty connections found. Also prints the estimated
+//! time of their holds as a share of the true one.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

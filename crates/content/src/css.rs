@@ -216,8 +216,8 @@ fn ground_and_ink(colours: &BTreeMap<[u8; 4], usize>) -> Option<([u8; 4], [u8; 4
     Some((by_count.first()?.1, by_count.get(1)?.1))
 }
 
-/// An image of text: one line, on a background of one colour that covers at least half of it, in one text colour and
-/// the shades between the two, with alternative text.
+/// Image of text: one line with alternative text, in one text colour, on a background of one colour. The background
+/// covers at least half of it; the only other colours are shades between the two.
 fn words(picture: &Picture, colours: &BTreeMap<[u8; 4], usize>, alt: String) -> Option<ReplacementKind> {
     let letters = alt.chars().filter(|letter| letter.is_alphanumeric()).count();
     let is_line = (8..=MAX_LINE_CHARS).contains(&picture.height) && picture.width >= picture.height;

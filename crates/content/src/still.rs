@@ -1,7 +1,6 @@
 //! PNG and JPEG, decoded as a browser shows them.
 //!
-//! A colour profile, 16 bits per channel, more than one frame, or a rotated camera would be lost in the other formats
-//! as they are written here. Such a picture is refused, and stays unchanged.
+//! A colour profile, 16 bits per channel, more than one frame, or a rotated camera would be lost in the other formats. Such a picture is refused, and stays unchanged.
 
 use std::io::Cursor;
 

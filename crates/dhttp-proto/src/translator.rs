@@ -6,7 +6,6 @@
 //! requesting host, to a port from 1024 on, for 30 seconds.
 //!
 //! ```text
-//! Request ──► handle ──► poll ──► Begin, Open, Request        Answer ──► handle ──► poll ──► Close, Answer
 //! Request ──► handle ──► poll ──► Begin, Open, Request        Response ──► handle ──► poll ──► Close, Response
 //!                                 Refused                                                     Refused
 //! ```

@@ -1,4 +1,3 @@
-//! Replays the fuzzers' corpora through the very checks that the fuzz targets run, without a fuzzer, and then
 //! Replays the fuzzers' corpora through the checks of the fuzz targets, without a fuzzer, and then inputs that
 //! proptest makes from pieces of them. Not a substitute for fuzzing: that finds the inputs, this replays them.
 

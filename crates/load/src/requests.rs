@@ -1,6 +1,5 @@
 //! A list of requests: method, target, header fields and body of each, checked so that every protocol can send it.
 //!
-//! In flow a URL with flags, a file of requests ([`mod@file`]) or the lines of an access log ([`logged`]); out flows what
 //! Input is a URL with flags, a file of requests ([`mod@file`]) or the lines of an access log ([`logged`]). Output is the
 //! list whose indices [`crate::job::Job`] has. Not the schedule, and not the server: a run loads one.
 

@@ -1,7 +1,7 @@
 //! BSD's delayed acknowledgements for a Linux host: a shim between the host and the link.
 //!
-//! 4.4BSD delays an acknowledgement until the next tick of one free-running 200 ms clock for the whole host,
-//! unless two full segments' worth of bytes waits for it (`papers/p-http#section-2`; papers/README.md, "The
+//! 4.4BSD delays an acknowledgement until the next tick of one free-running 200 ms clock for the whole host.
+//! It does not if two full segments' worth of bytes waits for it (`papers/p-http#section-2`; papers/README.md, "The
 //! 1997 stacks"). Linux acknowledges every segment while a connection is young, and later delays by a timer
 //! of its own. So the shim takes the host's pure acknowledgements as they come and forwards those that BSD
 //! would have sent immediately. It holds the others until the tick; a newer one replaces the older, which it

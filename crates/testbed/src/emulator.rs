@@ -1,6 +1,6 @@
 //! The emulated link in real time: one thread between two TUN devices, driving one [`Pipe`] each way.
 //!
-//! Packets of the client's kernel are read from its TUN immediately, pass the clockless pipe of `wire`, and
+//! Packets of the client's kernel are read from its TUN immediately and pass the clockless pipe of `wire`. They
 //! are written to the server's TUN when they are due, never before; likewise in the other direction. The thread sleeps
 //! until shortly before a packet is due and then polls the clock, at real-time priority where the system
 //! allows it. It measures its own lateness, and grades the run by it: a late run is void.

@@ -1,7 +1,7 @@
 //! Histogram of durations in fixed memory, from nanoseconds to hours.
 //!
-//! Log-linear: every power of two is divided into 64 equal steps, so a quantile is accurate to 1.6% and
-//! recording a duration is a shift and an increment. It stores neither order nor times.
+//! Log-linear: every power of two is divided into 64 equal steps. A quantile is accurate to 1.6%; recording a
+//! duration is a shift and an increment. It stores neither order nor times.
 
 use std::fmt;
 
@@ -52,7 +52,7 @@ impl Lateness {
         self.max
     }
 
-    /// The duration that `per_mille` thousandths of all do not exceed (500 is the median, 999 the p99.9),
+    /// The duration that `per_mille` thousandths of all do not exceed (500 is the median, 999 the p99.9). It is
     /// rounded up by at most 1.6% and never above the maximum; zero if there is none. Above 1000 it is the
     /// maximum.
     pub fn per_mille(&self, per_mille: u16) -> Duration {

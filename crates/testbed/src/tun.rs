@@ -1,7 +1,7 @@
 //! A TUN device: a network interface whose other end is a file descriptor.
 //!
-//! Opened in the calling thread's network namespace, without vnet headers (so checksums are complete and no packet
-//! exceeds the MTU) and without packet information (a packet begins with its IP header). It is not made persistent:
+//! Opened in the calling thread's network namespace. It has no vnet headers, so checksums are complete and no packet
+//! exceeds the MTU. It has no packet information: a packet begins with its IP header. It is not made persistent:
 //! it vanishes with its descriptor. It sets no address and no route; `netlink` does.
 
 use std::fs::{File, OpenOptions};

@@ -4,8 +4,8 @@
 //! enters the index of its gap into two tables. The first belongs to the request's second, in which it opens
 //! a connection under every shorter timeout. The second table belongs to the second in which the gap began:
 //! under every longer timeout, that connection does not close. T after a second, those of its uses close that
-//! were not followed within T. A stretch of seconds is evaluated when it is over, one timeout after another,
-//! and walked through second by second only if there may be a new peak.
+//! were not followed within T. A stretch of seconds is evaluated when it is over, one timeout after another.
+//! It is walked through second by second only if there may be a new peak.
 //!
 //! Not for times between seconds, nor for logs with few requests per second: those use
 //! [`response_batch`](super::response_batch).

@@ -13,8 +13,8 @@
 //! | `congestion-window` | a full window of less than ten segments after losses | |
 //! | `syn-unanswered` | a retransmitted SYN or SYN/ACK | |
 //!
-//! A hold by Nagle's algorithm is refuted by bytes in queues below TCP (auto-corking), a pacer's gap, loss recovery, or
-//! unsent bytes that remain when nothing is unacknowledged (TCP_CORK). With a DSACK the peer had the data, and had only
+//! A hold by Nagle's algorithm is refuted by bytes in queues below TCP (auto-corking), a pacer's gap, or loss recovery. So
+//! are unsent bytes that remain when nothing is unacknowledged (TCP_CORK). With a DSACK the peer had the data, and had only
 //! delayed its ACK.
 
 use diagnose::cause::Describe as _;

@@ -3,8 +3,8 @@
 //!
 //! `cargo bench -p roundtrip-dhttp-proxy --bench small_responses [-- [--loopback] [--rounds N] [SECTION...]]`; the sections are
 //! `http`, `many`, `first`, `one`, `opened`, `latency`, `mutated`, `memory`, `cache` and `gateway`, by default all of them.
-//! Each server is one thread on CPU 0, and its load runs on the others, in a network namespace of its own, so that each end is
-//! charged for its own work (`network`). Without the permission to create namespaces, or with `--loopback`, it is the loopback
+//! Each server is one thread on CPU 0. Its load runs on the others, in another network namespace, so that each end is charged
+//! for its own work (`network`). Without the permission to create namespaces, or with `--loopback`, both use the loopback
 //! interface, where the sender is charged for both ends. CPU time is what the kernel charged to the server and to its own
 //! thread for the server's incoming packets, so that servers at less than full load can be compared. It is not a comparison of
 //! hosts or networks: only ratios within a run are meaningful.

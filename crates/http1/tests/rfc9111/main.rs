@@ -1,9 +1,20 @@
 //! RFC 9111, section by section: the responses a shared cache stores, for how long, and how it reuses them.
 //!
-//! An external oracle: each test names the section that it checks. A file for each: 3 in `storing`, 4.1 in `choosing`, 4.2 in
-//! `freshness`, 4.2.4 and RFC 5861 in `stale`, 4.3 and ranges in `validation`, 4.4 in `invalidation`, 5.1, 5.3 to 5.5 and RFC
-//! 9211 in `fields`, 5.2 and RFC 8246 in `directives`. Tests of more than a decision, such as when the server is contacted, are
-//! in the crate `dhttp`, in `tests/rfc9111.rs`.
+//! An external oracle: each test names the section that it checks.
+//!
+//! | section | file |
+//! | --- | --- |
+//! | 3 | `storing` |
+//! | 4.1 | `choosing` |
+//! | 4.2 | `freshness` |
+//! | 4.2.4, RFC 5861 | `stale` |
+//! | 4.3, ranges | `validation` |
+//! | 4.4 | `invalidation` |
+//! | 5.1, 5.3 to 5.5, RFC 9211 | `fields` |
+//! | 5.2, RFC 8246 | `directives` |
+//!
+//! Tests of more than a decision, such as when the server is contacted, are in the crate `dhttp-proxy`, in
+//! `tests/rfc9111.rs`.
 
 mod choosing;
 mod directives;

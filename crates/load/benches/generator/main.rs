@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p roundtrip-load --bench generator [-- SECTION...]`, sections `late` (on a busy machine, under `chrt -f 1`),
 //! `rate` and `pause`. Rates are per second of the client's CPU time (this program, or wrk), in turns, with the median,
-//! the minimum and the maximum of several rounds; over loopback the sender's CPU time includes the kernel's work until
+//! the minimum and the maximum of several rounds. Over loopback the sender's CPU time includes the kernel's work until
 //! the other end has the data, for both programs. Servers have two CPUs of their own, where there are three. Not a
 //! measurement of a server: nginx is the same for wrk and this program.
 

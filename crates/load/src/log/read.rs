@@ -1,8 +1,8 @@
 //! Reader of a log of HDR histograms.
 //!
-//! The input is untrusted. Nothing here panics, and no line takes more memory than a line of ours: a histogram is
-//! decompressed to no more bytes than one with our bounds can have, and its header must have our bounds before it is
-//! decoded. Text that is printed later has no control characters. The format of a histogram is V2 of
+//! The input is untrusted. Nothing here panics, and no line takes more memory than one that this program writes: a
+//! histogram is decompressed to no more bytes than one with the expected bounds can have. Its header must have these
+//! bounds before it is decoded. Text that is printed later has no control characters. The format of a histogram is V2 of
 //! <https://github.com/HdrHistogram/HdrHistogram>, compressed: two words, then zlib's bytes of another two and the
 //! rest.
 

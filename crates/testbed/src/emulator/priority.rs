@@ -1,7 +1,7 @@
 //! Real-time priority for the emulator's thread, and avoidance of its throttling.
 //!
-//! A thread that spins under SCHED_FIFO for more than `sched_rt_runtime_us` (950 ms of each second) is
-//! stopped by the kernel for the rest of that second: 50 ms in which nothing is delivered. So a thread that
+//! The kernel stops a thread that spins under SCHED_FIFO for more than `sched_rt_runtime_us` (950 ms of each
+//! second) for the rest of that second: 50 ms without deliveries. So a thread that
 //! has been awake for most of the time should sleep, at first where that costs nothing
 //! (`Need::WhenIdle`), then wherever it can (`Need::Soon`). If it never can, it continues as an ordinary
 //! thread, at the best nice value, once it has been awake for 93 of 100 ms. See sched(7).

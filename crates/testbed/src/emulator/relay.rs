@@ -294,8 +294,8 @@ enum IdlePeriod {
 
 /// `None` if the next packet is due so soon that there is only time to poll the clock.
 ///
-/// A thread that needs sleep takes the shortest one even then: waking from it takes 15 us at the median and
-/// 22 at the 99th percentile on a virtual machine, a third of a long sleep's wake-up time.
+/// A thread that needs sleep takes the shortest one even then. On a virtual machine, waking from it takes 15 us at the
+/// median and 22 at the 99th percentile, a third of a long sleep's wake-up time.
 fn nap(now: Time, next: Option<Time>, spin: Duration, need: Need) -> Option<IdlePeriod> {
     const SHORTEST_SLEEP: IdlePeriod = IdlePeriod::Until(Duration::from_micros(1));
     const SHORTEST_SLEEP_COST: Duration = Duration::from_micros(40);
