@@ -211,7 +211,7 @@ impl Flow {
     pub(crate) fn is_reused_by(&self, segment: &Segment<'_>) -> bool {
         let opens = segment.has(Flags::SYN) && !segment.has(Flags::ACK);
         let sender = &self.ends.of(segment.from).sender;
-        let is_new = !sender.is_seen || sender.place(segment.tcp.seq).abs_diff(sender.next) > 1;
+        let is_new = !sender.is_seen || sender.position(segment.tcp.seq).abs_diff(sender.next) > 1;
         let is_same_opening = self.handshake.opened.is_some() && self.handshake.answered.is_none() && !is_new;
         // A copy of its own SYN, delayed or from another interface, has the same sequence number.
         let is_same = !self.is_over() && self.ends.of(segment.from).first_number == Some(segment.tcp.seq);
@@ -282,7 +282,7 @@ impl Flow {
             self.echoes(&segment, stamp);
         }
         if let Some(option) = segment.options.multipath {
-            self.multipath.get_or_insert_default().saw(segment.from, option);
+            self.multipath.get_or_insert_default().observe(segment.from, option);
         }
         self.lately.of_mut(segment.from).heard_at = Some(segment.at);
         if segment.has(Flags::RST) {
@@ -320,9 +320,9 @@ impl Flow {
         let Segment { from, at, frame, .. } = *segment;
         let mark = Mark { at, frame };
         let end = self.ends.of_mut(from);
-        let start = end.sender.place(segment.tcp.seq);
+        let start = end.sender.position(segment.tcp.seq);
         let stop = start + segment.tcp.sequence_length();
-        end.sender.mss.saw(segment.length());
+        end.sender.mss.observe(segment.length());
         end.sender.mss.has_timestamps = segment.options.stamp.is_some();
         let heard_at = end.heard_at.take();
         let facts = self.before_sending(segment);
@@ -516,7 +516,7 @@ impl Flow {
             packets,
             bytes,
             round_trip: path.round_trip(),
-            place: path.place(),
+            place: path.vantage_point(),
             requests: conversation.requests,
             findings,
             counts,

@@ -234,7 +234,7 @@ impl Diagnosis {
         if tcp.flags.contains(Flags::SYN | Flags::ACK) {
             self.accepted(source, now);
         } else if tcp.flags.contains(Flags::FIN) || tcp.flags.contains(Flags::RST) {
-            self.hosts.heard(source.ip(), now);
+            self.hosts.record_alive(source.ip(), now);
         }
     }
 

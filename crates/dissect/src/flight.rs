@@ -98,7 +98,7 @@ impl Sender {
     }
 
     /// Counts a segment as in flight, at this index among those in flight.
-    pub(crate) fn set_out(&mut self, place: usize, sent: SentSegment) {
+    pub(crate) fn set_out(&mut self, index: usize, sent: SentSegment) {
         if self.on_the_way.mss != self.mss.get() {
             self.on_the_way = self.counted(0);
         }
@@ -106,7 +106,7 @@ impl Sender {
         if self.sent.capacity() == 0 {
             self.sent.reserve_exact(1);
         }
-        self.sent.insert(place, sent);
+        self.sent.insert(index, sent);
     }
 
     /// Counts the oldest segment as arrived.
@@ -156,13 +156,13 @@ mod tests {
             for (frame, (skipped, length, arrives)) in (1..).zip(steps) {
                 // Every third segment fills a range that was skipped, if there is one.
                 let start = if frame % 3 == 0 { edge.saturating_sub(skipped).max(FIRST) } else { edge + skipped / 1_000 * 500 };
-                sender.mss.saw(length / 4);
+                sender.mss.observe(length / 4);
                 let mark = Mark { at: Time::from_nanos(frame * 1_000_000), frame };
                 sender.send(start, start + length, mark, 0, Duration::from_micros(1));
                 edge = edge.max(start + length);
                 let to = (sender.acknowledged + arrives).min(edge);
                 sender.acknowledge(to, None, mark, None);
-                let learned = sender.learn(mark.at, Duration::ZERO, [Duration::ZERO; 2], None, None);
+                let learned = sender.receive_acks(mark.at, Duration::ZERO, [Duration::ZERO; 2], None, None);
                 for known in [learned.known, sender.known] {
                     let Flight { segments, short_segments, last_short_end, .. } = sender.flight(known);
                     prop_assert_eq!((segments, short_segments, last_short_end), walked(&sender, known));

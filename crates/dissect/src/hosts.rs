@@ -25,11 +25,11 @@ impl Hosts {
         if self.accepting.len() < MAX_HOSTS || self.accepting.contains_key(&server) {
             self.accepting.insert(server, at);
         }
-        self.heard(server.ip(), at);
+        self.record_alive(server.ip(), at);
     }
 
     /// Records a packet that shows that its host is up.
-    pub fn heard(&mut self, host: IpAddr, at: Time) {
+    pub fn record_alive(&mut self, host: IpAddr, at: Time) {
         if self.alive.len() < MAX_HOSTS || self.alive.contains_key(&host) {
             self.alive.insert(host, at);
         }

@@ -254,9 +254,9 @@ impl<C: Clone> Conversation<C> {
         }
     }
 
-    fn body(&mut self, side: Side, is_chunk: bool, left: u64, came: u64, mark: Mark) {
+    fn body(&mut self, side: Side, is_chunk: bool, left: u64, received: u64, mark: Mark) {
         let stream = self.streams.of_mut(side);
-        stream.body += came;
+        stream.body += received;
         match (is_chunk, left) {
             (false, 0) => self.message_ends(side, mark),
             (true, 0) => stream.reader = Reader::ChunkSize(Vec::new()),

@@ -15,7 +15,7 @@ pub struct Mss {
 
 impl Mss {
     /// Records a segment of `length` payload bytes.
-    pub fn saw(&mut self, length: u64) {
+    pub fn observe(&mut self, length: u64) {
         let length = u32::try_from(length).unwrap_or(u32::MAX);
         if length >= self.largest {
             if length == self.largest {
@@ -56,9 +56,9 @@ mod tests {
             Mss { offered: Some(1_460), accepted: Some(1_380), has_timestamps: true, ..Mss::default() };
         assert_eq!(agreed.get(), 1_368);
         let mut seen = Mss::default();
-        [100, 1_024, 1_024, 200].into_iter().for_each(|length| seen.saw(length));
+        [100, 1_024, 1_024, 200].into_iter().for_each(|length| seen.observe(length));
         assert_eq!(seen.get(), 1_024);
-        seen.saw(7_000);
+        seen.observe(7_000);
         assert_eq!(seen.get(), 1_460);
     }
 }

@@ -59,7 +59,7 @@ pub struct Multipath {
 
 impl Multipath {
     /// Handles an option that `from` sent.
-    pub fn saw(&mut self, from: Side, option: MultipathOption) {
+    pub fn observe(&mut self, from: Side, option: MultipathOption) {
         match option {
             MultipathOption::Join => {
                 self.is_joining = true;
@@ -107,8 +107,8 @@ mod tests {
             let mut multipath = Multipath::default();
             for (subflow, number) in (1..).step_by(100).zip(numbers) {
                 let option = MultipathOption::read(&mapping(number, subflow, true)).unwrap();
-                multipath.saw(Side::Client, option);
-                multipath.saw(Side::Server, MultipathOption::Mapping { offset: 5 });
+                multipath.observe(Side::Client, option);
+                multipath.observe(Side::Server, MultipathOption::Mapping { offset: 5 });
             }
             multipath.is_split
         };
@@ -119,9 +119,9 @@ mod tests {
     #[test]
     fn join_that_is_accepted_shares_a_connection() {
         let mut multipath = Multipath::default();
-        multipath.saw(Side::Client, MultipathOption::Join);
+        multipath.observe(Side::Client, MultipathOption::Join);
         assert!(multipath.is_joining && !multipath.is_split);
-        multipath.saw(Side::Server, MultipathOption::Join);
+        multipath.observe(Side::Server, MultipathOption::Join);
         assert!(multipath.is_split);
     }
 }

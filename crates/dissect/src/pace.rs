@@ -90,14 +90,14 @@ impl Pace {
     fn bucket_of(&self, part: u16) -> Option<u8> {
         let mut below = 0;
         let is_enough = self.count >= ENOUGH;
-        let place =
+        let bucket_index =
             self.samples.iter().take_while(|_| is_enough).flat_map(|samples| samples.iter()).position(
                 |samples| {
                     below += samples;
                     below > (self.count - 1) / part
                 },
             )?;
-        u8::try_from(place).ok()
+        u8::try_from(bucket_index).ok()
     }
 }
 

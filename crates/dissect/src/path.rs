@@ -246,7 +246,7 @@ impl Path {
     }
 
     /// Returns the point of capture.
-    pub fn place(&self) -> VantagePoint {
+    pub fn vantage_point(&self) -> VantagePoint {
         let Both { client, server } = &self.parts;
         let untouched = |part: &PathPart| part.hops_left.is_some_and(|hops| matches!(hops, 64 | 128 | 255));
         let (Some(to_client), Some(to_server)) = (client.answered.get(), server.answered.get()) else {
@@ -284,14 +284,14 @@ mod tests {
 
     #[test]
     fn place_of_the_capture_shows_in_the_response_time_of_each_end() {
-        assert_eq!(path(60, 30_000).place(), VantagePoint::Client);
-        assert_eq!(path(30_000, 60).place(), VantagePoint::Server);
-        assert_eq!(path(15_000, 9_000).place(), VantagePoint::Between);
-        assert_eq!(path(60, 50).place(), VantagePoint::Unknown);
+        assert_eq!(path(60, 30_000).vantage_point(), VantagePoint::Client);
+        assert_eq!(path(30_000, 60).vantage_point(), VantagePoint::Server);
+        assert_eq!(path(15_000, 9_000).vantage_point(), VantagePoint::Between);
+        assert_eq!(path(60, 50).vantage_point(), VantagePoint::Unknown);
         let mut local = path(60, 50);
         local.passed(Side::Client, 64);
         local.passed(Side::Server, 63);
-        assert_eq!(local.place(), VantagePoint::Client);
+        assert_eq!(local.vantage_point(), VantagePoint::Client);
     }
 
     #[test]

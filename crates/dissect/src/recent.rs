@@ -6,7 +6,7 @@ use crate::Segment;
 #[derive(Debug, Default)]
 pub struct RecentPackets {
     fingerprints: [u32; 16],
-    place: u8,
+    next_slot: u8,
     identification: Option<u16>,
     /// Number of consecutive different packets with the same IP ID, and whether any two had different ones.
     alike: u32,
@@ -33,9 +33,9 @@ impl RecentPackets {
             None => {}
         }
         self.identification = Some(segment.identification);
-        let place = usize::from(self.place) % self.fingerprints.len();
-        self.fingerprints[place] = fingerprint;
-        self.place = self.place.wrapping_add(1);
+        let next_slot = usize::from(self.next_slot) % self.fingerprints.len();
+        self.fingerprints[next_slot] = fingerprint;
+        self.next_slot = self.next_slot.wrapping_add(1);
         false
     }
 }

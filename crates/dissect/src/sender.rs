@@ -189,7 +189,7 @@ const MAX_HOLES: usize = 64;
 
 impl Sender {
     /// Returns the 64-bit position of the sequence number, nearest to what was sent so far; the first one is arbitrary.
-    pub fn place(&self, seq: u32) -> u64 {
+    pub fn position(&self, seq: u32) -> u64 {
         // Far from zero, so that data before the first number captured has a position, too.
         const FIRST: u64 = 1 << 40;
         if !self.is_seen && self.next == 0 {
@@ -281,9 +281,9 @@ impl Sender {
         }
         let filled = |hole: &Hole| hole.start < end && start < hole.end;
         if let Some(holes) = &mut self.holes
-            && let Some(place) = holes.iter().position(filled)
+            && let Some(position) = holes.iter().position(filled)
         {
-            let hole = holes.remove(place);
+            let hole = holes.remove(position);
             for (first, last) in [(hole.start, start), (end, hole.end)] {
                 if first < last && holes.len() < MAX_HOLES {
                     holes.push(Hole { start: first, end: last, ..hole });
@@ -291,9 +291,9 @@ impl Sender {
             }
             // Bytes adjacent to the hole were captured before: each byte is counted once.
             let (start, end) = (start.max(hole.start), end.min(hole.end));
-            let place = self.sent.partition_point(|sent| sent.end <= start);
+            let position = self.sent.partition_point(|sent| sent.end <= start);
             let ahead = bounded(start.saturating_sub(self.acknowledged));
-            self.set_out(place, SentSegment { start, end, frame, at, again_at: at, times: 1, ahead });
+            self.set_out(position, SentSegment { start, end, frame, at, again_at: at, times: 1, ahead });
             return SequenceRelation::Filled(hole);
         }
         let first = self.sent.partition_point(|sent| sent.end <= start);
@@ -429,7 +429,7 @@ impl Sender {
     /// [`Sender::forget`]. `noise` is the variation of that round trip, and `echo` the timestamp that its segment echoes:
     /// an acknowledgement with a later one had not arrived. Neither had one of data that the segment sends again, from
     /// `repeated` on: nothing is retransmitted that is known to have arrived (RFC 9293, section 3.8.1).
-    pub fn learn(
+    pub fn receive_acks(
         &mut self,
         now: Time,
         away: Duration,
@@ -457,8 +457,9 @@ impl Sender {
     ) -> AckFacts {
         let least = away.saturating_sub(slack);
         let echoes_bare = self.echoes_bare;
-        let heard = self.heard_stamp.filter(|_| echoes_bare).zip(echo);
-        let was_late = heard.is_some_and(|(heard, echo)| clock::is_later(heard, echo));
+        let received_stamp = self.heard_stamp.filter(|_| echoes_bare).zip(echo);
+        let was_late =
+            received_stamp.is_some_and(|(received_stamp, echo)| clock::is_later(received_stamp, echo));
         // Of several with the echoed timestamp, only the first has arrived for certain.
         let mut before = None;
         let mut has_come = |ack: &Ack| {
@@ -504,7 +505,7 @@ impl Sender {
 
     /// Returns the position from which a segment repeats acknowledged data; `None` for new data and probes.
     pub fn repeats(&self, seq: u32, length: u64) -> Option<u64> {
-        let start = self.place(seq);
+        let start = self.position(seq);
         (length > 0 && start < self.acknowledged && start + 1 < self.next).then_some(start)
     }
 
@@ -524,7 +525,7 @@ impl Sender {
     /// Returns whether a segment without data at `seq` is a keep-alive or window probe: one byte back (RFC 9293,
     /// section 3.8.4). The reply is no round-trip sample of older data.
     pub fn is_probed_by(&mut self, seq: u32) -> bool {
-        let is_probe = self.is_seen && self.place(seq) + 1 == self.next;
+        let is_probe = self.is_seen && self.position(seq) + 1 == self.next;
         if let Some(newest) = self.sent.back_mut().filter(|_| is_probe) {
             newest.times += 1;
         }
@@ -551,7 +552,7 @@ impl Sender {
 
     /// Returns whether data is missing before `seq`.
     pub fn has_hole(&self, seq: u32) -> bool {
-        self.is_seen && (self.place(seq) > self.next || self.is_missing())
+        self.is_seen && (self.position(seq) > self.next || self.is_missing())
     }
 
     /// Combines the positions of its newest segment and acknowledgement: this loads both (see `Flow::warm`).

@@ -25,7 +25,7 @@ impl Flow {
             (_, None) => None,
         };
         let peer = self.ends.of_mut(from.other());
-        let to = peer.sender.place(segment.tcp.ack);
+        let to = peer.sender.position(segment.tcp.ack);
         if !peer.sender.is_seen && peer.sender.next == 0 {
             peer.sender.jump(to);
             (peer.sender.acknowledged, peer.sender.known) = (to, to);
@@ -53,7 +53,7 @@ impl Flow {
         let stamp = self.echoed_stamp(segment);
         let peer = self.ends.of_mut(from.other());
         let ack = peer.sender.acknowledge(to, window, Mark { at, frame }, stamp);
-        let behind = segment.options.sack.map(|(_, end)| peer.sender.place(end));
+        let behind = segment.options.sack.map(|(_, end)| peer.sender.position(end));
         let is_sacked = segment.options.is_sack_cut || behind.is_some_and(|end| end > to);
         let is_of_unseen = self.echoes_unseen(segment);
         let peer = self.ends.of_mut(from.other());
@@ -145,7 +145,7 @@ impl Flow {
     /// (RFC 7323, section 4.3).
     fn echoed_stamp(&self, segment: &Segment<'_>) -> Option<AckStamp> {
         let sender = &self.ends.of(segment.from).sender;
-        let is_in_order = sender.place(segment.tcp.seq) <= sender.acknowledged;
+        let is_in_order = sender.position(segment.tcp.seq) <= sender.acknowledged;
         let stamp = segment.options.stamp.filter(|_| is_in_order);
         stamp.map(|stamp| AckStamp { value: stamp.value, is_bare: !segment.carries() })
     }

@@ -44,7 +44,7 @@ impl Flow {
             Some(self.path.slack(from)).filter(|slack| at.since(self.last.at) > *slack).unwrap_or_default();
         let repeated = self.ends.of(from).sender.repeats(segment.tcp.seq, segment.length());
         let noise = self.path.noise(from);
-        let learned = self.ends.of_mut(from).sender.learn(at, away, [slack, noise], echo, repeated);
+        let learned = self.ends.of_mut(from).sender.receive_acks(at, away, [slack, noise], echo, repeated);
         self.goes_on(from, at);
         let sender = &self.ends.of(from).sender;
         let flight = if is_looked_at { sender.flight(learned.known) } else { Flight::default() };

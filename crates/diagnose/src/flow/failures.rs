@@ -220,7 +220,7 @@ impl Flow {
         let unacknowledged = |side: Side| {
             let EndState { sender, first_number, .. } = self.ends.of(side);
             // A SYN is no data: a reset of a half-open connection cuts nothing.
-            let syn = first_number.is_some_and(|number| sender.place(number) == sender.acknowledged);
+            let syn = first_number.is_some_and(|number| sender.position(number) == sender.acknowledged);
             sender.next.saturating_sub(sender.acknowledged + u64::from(syn))
         };
         let incomplete = "its message was incomplete".to_owned();

@@ -40,7 +40,7 @@ impl Flow {
             return;
         }
         let peer = &self.ends.of(segment.from.other()).sender;
-        let heard = peer.place(segment.tcp.ack).saturating_sub(peer.acknowledged);
+        let heard = peer.position(segment.tcp.ack).saturating_sub(peer.acknowledged);
         let end = self.ends.of_mut(segment.from);
         if let (Some(first), None) = (end.first_window.take(), end.scale) {
             end.scale = scale_by_windows(first, segment.tcp.window, heard);
@@ -51,7 +51,7 @@ impl Flow {
     pub(super) fn receive_handshake_segment(&mut self, segment: &Segment<'_>) {
         let Segment { from, at, frame, .. } = *segment;
         let sender = &mut self.ends.of_mut(from).sender;
-        let start = sender.place(segment.tcp.seq);
+        let start = sender.position(segment.tcp.seq);
         // Data carried by Fast Open counts with the SYN.
         // Minimum time after which a stack retransmits a SYN.
         const SOON: Duration = Duration::from_millis(150);

@@ -56,7 +56,7 @@ impl Flow {
             return false;
         }
         let sender = &self.ends.client.sender;
-        self.handshake.answered.is_none() && sender.place(segment.tcp.ack) != sender.next
+        self.handshake.answered.is_none() && sender.position(segment.tcp.ack) != sender.next
     }
 
     pub(super) fn challenges(&mut self, mark: Mark) {
@@ -71,7 +71,7 @@ impl Flow {
             return false;
         }
         let sender = &self.ends.client.sender;
-        let is_refusal = segment.from == Side::Server && sender.place(segment.tcp.ack) == sender.next;
+        let is_refusal = segment.from == Side::Server && sender.position(segment.tcp.ack) == sender.next;
         if is_refusal {
             self.opening.get_or_insert_default().refusal.get_or_insert(mark);
             self.spend(Share::Stall(Cause::ConnectionRefused), mark.at.since(self.last.at));
@@ -240,7 +240,7 @@ impl Flow {
     /// Finds the cause of a late SYN/ACK: SYNs were lost, or the server dropped them.
     fn find_lost_opening(&mut self, opening: &Opening, answered: Mark) {
         let is_loopback = self.client.ip() == self.server.ip() || self.server.ip().is_loopback();
-        let is_dropped = is_loopback || self.path.place() == VantagePoint::Server;
+        let is_dropped = is_loopback || self.path.vantage_point() == VantagePoint::Server;
         let cause = if is_dropped { Cause::SynUnanswered } else { Cause::RetransmissionTimeout };
         self.is_opening_lost |= !is_dropped;
         for (before, again) in &opening.repeats {

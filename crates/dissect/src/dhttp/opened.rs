@@ -140,7 +140,7 @@ impl State {
             Self::Head { id, mut text } => {
                 let before = text.len();
                 text.extend_from_slice(rest);
-                let end = text.windows(4).position(|four| four == b"\r\n\r\n").map(|place| place + 4);
+                let end = text.windows(4).position(|four| four == b"\r\n\r\n").map(|index| index + 4);
                 match end {
                     Some(end) => {
                         take(rest, end - before);

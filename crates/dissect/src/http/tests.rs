@@ -5,13 +5,13 @@ use wire::Time;
 
 fn conversation_of(messages: &[(Side, &str)]) -> Conversation<()> {
     let mut conversation = Conversation::default();
-    let mut places = Both { client: 10, server: 1_000 };
+    let mut positions = Both { client: 10, server: 1_000 };
     for (frame, (side, text)) in (1..).zip(messages) {
         let mark = Mark { at: Time::from_nanos(frame), frame };
-        let place = places.of_mut(*side);
+        let position = positions.of_mut(*side);
         let context = ();
-        conversation.sent(*side, *place, text.as_bytes(), text.len() as u64, mark, &context);
-        *place += text.len() as u64;
+        conversation.sent(*side, *position, text.as_bytes(), text.len() as u64, mark, &context);
+        *position += text.len() as u64;
     }
     conversation
 }
@@ -45,12 +45,12 @@ fn pipelined_requests_get_their_responses_in_order() {
 
 #[test]
 fn expectation_is_known_until_its_interim_response() {
-    let ask = (Client, "PUT / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
+    let request = (Client, "PUT / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
     let response = b"HTTP/1.1 100 Continue\r\n\r\n";
-    assert!(conversation_of(&[ask]).message_facts(Server, response).expects_continue);
-    assert!(conversation_of(&[ask]).message_facts(Client, b"body").expects_continue);
-    assert!(!conversation_of(&[ask]).message_facts(Server, b"HTTP/1.1 417 No\r\n\r\n").expects_continue);
-    let reported = conversation_of(&[ask, (Server, "HTTP/1.1 100 Continue\r\n\r\n")]);
+    assert!(conversation_of(&[request]).message_facts(Server, response).expects_continue);
+    assert!(conversation_of(&[request]).message_facts(Client, b"body").expects_continue);
+    assert!(!conversation_of(&[request]).message_facts(Server, b"HTTP/1.1 417 No\r\n\r\n").expects_continue);
+    let reported = conversation_of(&[request, (Server, "HTTP/1.1 100 Continue\r\n\r\n")]);
     assert!(!reported.message_facts(Client, b"body").expects_continue);
     assert_eq!(reported.unanswered(), Some(1));
 }

@@ -25,19 +25,22 @@ fn sender() -> Sender {
 #[test]
 fn numbers_are_placed_nearest_to_what_was_sent() {
     let mut sender = Sender::default();
-    let first = sender.place(u32::MAX);
+    let first = sender.position(u32::MAX);
     send(&mut sender, first, first + 1, 1, 0);
-    assert_eq!(sender.place(0), first + 1);
-    assert_eq!(sender.place(u32::MAX - 9), first - 9);
+    assert_eq!(sender.position(0), first + 1);
+    assert_eq!(sender.position(u32::MAX - 9), first - 9);
 }
 
 #[test]
 fn a_sender_knows_an_acknowledgement_once_it_has_arrived() {
     let mut sender = sender();
     sender.acknowledge(START + 1_000, Some(4_000), Mark { at: at(20), frame: 3 }, None).unwrap();
-    assert_eq!(sender.learn(at(40), Duration::from_millis(30), [Duration::ZERO; 2], None, None).acks, 0);
+    assert_eq!(
+        sender.receive_acks(at(40), Duration::from_millis(30), [Duration::ZERO; 2], None, None).acks,
+        0
+    );
     assert_eq!(sender.in_flight(), 2_000);
-    let learned = sender.learn(at(50), Duration::from_millis(30), [Duration::ZERO; 2], None, None);
+    let learned = sender.receive_acks(at(50), Duration::from_millis(30), [Duration::ZERO; 2], None, None);
     assert_eq!((learned.known, learned.acks), (START, 1));
     assert_eq!(sender.flight(learned.known).segments, 2);
     sender.forget(64);
@@ -53,14 +56,21 @@ fn a_sender_that_repeats_data_or_echoes_an_earlier_timestamp_had_not_heard_of_it
     let repeated = sender.repeats(u32::try_from(START & 0xffff_ffff).unwrap(), 1_000);
     assert_eq!(repeated, Some(START));
     assert_eq!(
-        sender.learn(at(60), Duration::from_millis(30), [Duration::ZERO; 2], Some(5), repeated).acks,
+        sender.receive_acks(at(60), Duration::from_millis(30), [Duration::ZERO; 2], Some(5), repeated).acks,
         0
     );
     // Without a repetition both seem to have arrived, until a segment echoes the first of them.
-    assert_eq!(sender.learn(at(61), Duration::from_millis(30), [Duration::ZERO; 2], Some(5), None).acks, 2);
+    assert_eq!(
+        sender.receive_acks(at(61), Duration::from_millis(30), [Duration::ZERO; 2], Some(5), None).acks,
+        2
+    );
     sender.echoes_bare = true;
-    assert!(sender.learn(at(90), Duration::from_millis(30), [Duration::ZERO; 2], Some(7), None).was_late);
-    assert!(!sender.learn(at(91), Duration::from_millis(30), [Duration::ZERO; 2], Some(9), None).was_late);
+    assert!(
+        sender.receive_acks(at(90), Duration::from_millis(30), [Duration::ZERO; 2], Some(7), None).was_late
+    );
+    assert!(
+        !sender.receive_acks(at(91), Duration::from_millis(30), [Duration::ZERO; 2], Some(9), None).was_late
+    );
 }
 
 #[test]
@@ -96,14 +106,14 @@ fn immediate_repetition_is_a_duplicate_capture() {
 
 #[test]
 fn tolerance_applies_only_without_another_explanation() {
-    let way = Duration::from_millis(100);
+    let round_trip = Duration::from_millis(100);
     let slack = Duration::from_millis(25);
     let acks = |times: &[u64], now| {
         let mut sender = sender();
         for (to, passed) in (1..).zip(times) {
             sender.acknowledge(START + 1_000 * to, None, Mark { at: at(*passed), frame: 2 + to }, None);
         }
-        sender.learn(at(now), way, [slack, Duration::ZERO], None, None).acks
+        sender.receive_acks(at(now), round_trip, [slack, Duration::ZERO], None, None).acks
     };
     // The first had arrived by then and triggered it; the next, 15 ms too early, did not.
     assert_eq!(acks(&[20, 35], 120), 1);
