@@ -40,7 +40,7 @@ pub use config::{ClientConfig, Resend, Responders};
 pub use events::{ConnectionId, Discard, Failure, Input, Output, Reason, Refusal, Source};
 pub use servers::FILL_FIELD;
 
-/// A client. `poll` until it returns a timeout, then `handle` an input or make a `request`, and so on.
+/// State machine of a DHTTP client. `poll` until it returns a timeout, then `handle` an input or make a `request`, and so on.
 #[derive(Debug)]
 pub struct Client {
     config: ClientConfig,
@@ -92,7 +92,7 @@ enum TimerTarget {
 }
 
 impl Client {
-    /// A client that accepts connections on the TCP port `port` (0: on none); `secret` comes from a CSPRNG.
+    /// Creates a client that accepts connections on the TCP port `port` (0: on none); `secret` comes from a CSPRNG.
     pub const fn new(config: ClientConfig, port: u16, secret: [u8; 16]) -> Self {
         Self {
             config,

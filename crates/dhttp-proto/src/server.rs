@@ -160,7 +160,7 @@ pub struct Secrets {
     pub tables: [u8; 16],
 }
 
-/// A DHTTP server.
+/// State machine of a DHTTP server. `receive` datagrams and `handle` inputs, then `poll` until it returns a timeout.
 #[derive(Debug)]
 pub struct Server {
     config: ServerConfig,
@@ -208,13 +208,13 @@ const DATAGRAM_HEADERS: u64 = 40 + 8;
 const SYNS_BYTES: u64 = 5 * 80;
 
 impl Server {
-    /// A server without connections.
+    /// Creates a server without connections.
     pub fn new(config: ServerConfig, secrets: Secrets) -> Self {
         let limits = SharedLimits::new(&config, secrets.tables);
         Self::sharing(config, secrets, limits)
     }
 
-    /// The same for one of several threads of a server, which share the limits.
+    /// Creates the state machine of one of several threads of a server, which share the limits.
     pub fn sharing(config: ServerConfig, secrets: Secrets, limits: Option<SharedLimits>) -> Self {
         let guard = match config.validation {
             Validation::Trusting => None,

@@ -39,7 +39,7 @@ const OUTSTANDING: usize = 256;
 /// Maximum number of servers of one mapping that were sent something other than DHTTP.
 const UNKNOWN_PEERS: usize = 16;
 
-/// A translator. `poll` until it returns a timeout, then `handle` an input, and so on.
+/// State machine of a translator. `poll` until it returns a timeout, then `handle` an input, and so on.
 #[derive(Debug)]
 pub struct Translator {
     config: TranslatorConfig,

@@ -1,4 +1,4 @@
-//! Where the time of a connection or an exchange went: every nanosecond under one name.
+//! Account of the time of a connection or an exchange: every nanosecond under one name.
 //!
 //! Not a list of findings: those name what is worth fixing, while the account covers all time. Unexplained time is
 //! under [`Share::Unknown`].

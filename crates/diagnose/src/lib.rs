@@ -1,15 +1,15 @@
-//! Stage 4, why it was slow: reports, for each connection, where all its time went and what to do about it.
+//! Stage 4, diagnosis: an account of each connection's time, the causes of its stalls, and their fixes.
 //!
 //! Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`table`] | [`Diagnosis`], the state machine: packets in, finished connections out |
-//! | [`report`] | what comes out for each |
-//! | [`finding`], [`cause`] | a stall, and its name, with what is known of it |
+//! | [`report`] | report of each connection |
+//! | [`finding`], [`cause`] | a stall; its cause, described |
 //! | [`account`], [`doubt`] | all time, divided; why some of it is unknown |
-//! | `flows`, `retention` | the open connections, found by their sockets; limits on what each retains |
-//! | `flow` | one connection: what each segment is to it |
+//! | `flows`, `retention` | the open connections, found by their sockets; limits on the memory of each |
+//! | `flow` | one connection: interpretation of each segment |
 //! | `tick` | findings that a coarse clock of the capture cannot have measured |
 //! | `gap`, `ruling`, `causes/`, `judge` | the time between two events, and the rules that name its cause |
 //! | `program` | fixes that are one program's, by its port |

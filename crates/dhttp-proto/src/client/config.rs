@@ -19,7 +19,7 @@ pub struct ClientConfig {
     /// Size, in bytes, to which a request without a token is padded. The server may respond with three times as
     /// many. 0: no padding.
     pub fill_to: usize,
-    /// When a request is resent.
+    /// Schedule of a request's resends.
     pub resend: Resend,
     /// Maximum number of datagrams of a response, at most 10; 1: no request offers to accept parts.
     pub parts: u8,
@@ -46,7 +46,7 @@ pub struct ClientConfig {
     pub limits: Limits,
 }
 
-/// When a request is resent (`papers/dhttp#section-iii-a`).
+/// Schedule of a request's resends (`papers/dhttp#section-iii-a`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resend {
     /// After each of these timeouts; after the last timeout once more, the client falls back to plain HTTP.

@@ -20,7 +20,7 @@ pub struct ServerConfig {
     pub adapts: Option<Adaptation>,
     /// Maximum number of datagrams of a response to a client that accepts parts, at most 10; 1: no response is divided.
     pub parts: u8,
-    /// When small responses move from UDP to TCP.
+    /// Conditions under which small responses move from UDP to TCP.
     pub loss: LossConfig,
     /// Number of responses by TCP that are remembered, so that a late resend gets no second response.
     pub remembered: usize,
@@ -43,7 +43,7 @@ pub struct ServerConfig {
     pub limits: Limits,
 }
 
-/// When small responses move from UDP to TCP (`papers/dhttp#section-iii-c`).
+/// Conditions under which small responses move from UDP to TCP (`papers/dhttp#section-iii-c`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LossConfig {
     /// Loss threshold, L, in millionths: loss is high if the ratio of resent to fresh requests exceeds it.

@@ -23,7 +23,7 @@ use super::super::parts::{DivisibleResponse, write_head};
 use super::super::token::{TOKEN_FIELD, Token};
 use super::{Channel, ConnectionId, Server, Ticket};
 
-/// An application's response, as far as the server needs to know it.
+/// An application's response: the properties that the server needs.
 pub trait Response {
     /// Status code, 200 to 999.
     fn status(&self) -> u16;
