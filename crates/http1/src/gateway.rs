@@ -263,8 +263,8 @@ pub fn is_dhttp_field(name: &[u8]) -> bool {
 const PREFIX: &[u8] = b"DHTTP-";
 
 /// Adds `Via` as received, with this hop.
-fn push_via(fields: &mut Fields, came: &Fields, version: Version, name: &str) {
-    let mut via: Vec<u8> = came.all("Via").collect::<Vec<_>>().join(&b", "[..]);
+fn push_via(fields: &mut Fields, received: &Fields, version: Version, name: &str) {
+    let mut via: Vec<u8> = received.all("Via").collect::<Vec<_>>().join(&b", "[..]);
     if !via.is_empty() {
         via.extend_from_slice(b", ");
     }

@@ -123,13 +123,13 @@ const MAX_SEPARATE_REQUESTS: usize = 256;
 
 /// A request in the form in which HTTP/1 and DHTTP send it.
 #[derive(Clone, Debug)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedRequest {
     pub(crate) head: RequestHead,
     encoded: Vec<u8>,
     body: bytes::Bytes,
 }
 
-impl Prepared {
+impl PreparedRequest {
     /// The prepared forms of all of these for a server.
     pub(crate) fn all(list: &[Request], target: &Target, config: &Config) -> Vec<Self> {
         list.iter().map(|request| Self::new(request, target, config)).collect()

@@ -18,7 +18,7 @@ use workload::plan::path;
 
 use crate::config::{Config, Protocol, Target};
 use crate::http1_connection::transport::Connector;
-use crate::job::{Job, Prepared, Requests};
+use crate::job::{Job, PreparedRequest, Requests};
 use crate::streams::connection_task::{Fetch, StreamOutcome};
 use crate::streams::streams_config::{StreamsConfig, UserStreamsConfig};
 use crate::streams::{http2, http3};
@@ -131,7 +131,7 @@ fn by_http1(job: &Job<'_>, target: &Target, config: &Config) -> Result<Preflight
     let method = match &job.requests {
         Requests::List(list, _) => {
             let first = list.first().ok_or_else(|| Refusal::NoResponse("no request found".to_owned()))?;
-            Prepared::new(first, target, config).encode(&mut bytes);
+            PreparedRequest::new(first, target, config).encode(&mut bytes);
             first.method.clone()
         }
         Requests::Site(_) => {

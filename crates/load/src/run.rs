@@ -20,7 +20,7 @@ use wire::{Duration, Seed, Time};
 use crate::config::{Config, Protocol, Target};
 use crate::gauge::Gauge;
 use crate::http1_connection::transport::Connector;
-use crate::job::{Job, Prepared, Requests, Turns};
+use crate::job::{Job, PreparedRequest, Requests, Turns};
 use crate::ports::Ports;
 use crate::progress::{Progress, ProgressSender, Stop};
 use crate::record::Record;
@@ -113,8 +113,8 @@ pub fn run_until<'a>(
         StreamsConfig::new(target, config, &unchanged_since, &job.requests)?,
     );
     let connector = Connector::new(target, config.fast_open)?;
-    let list: Arc<[Prepared]> = match &job.requests {
-        Requests::List(list, _) if means.is_none() => Prepared::all(list, target, config).into(),
+    let list: Arc<[PreparedRequest]> = match &job.requests {
+        Requests::List(list, _) if means.is_none() => PreparedRequest::all(list, target, config).into(),
         Requests::List(..) | Requests::Site(_) => Arc::default(),
     };
     let (mut parts, mut gauges) = (Vec::new(), Vec::new());

@@ -18,7 +18,7 @@ use crate::dhttp_user::{DhttpUser, TurnResults};
 use crate::gauge::Gauge;
 use crate::http1_connection::transport::Connector;
 use crate::http1_connection::{Http1Connection, Outcome, Pending, Response};
-use crate::job::{Prepared, closes, version};
+use crate::job::{PreparedRequest, closes, version};
 use crate::ports::{self, Ports};
 use crate::record::{Channel, FailureReason};
 use crate::streams::connection_task::Report;
@@ -40,7 +40,7 @@ pub(crate) struct ThreadContext {
     /// Header sections of requests, and of conditional ones; the target is that of the last request.
     pub(crate) heads: [RequestHead; 2],
     /// The requests of a list; empty for the files of a site.
-    pub(crate) list: Arc<[Prepared]>,
+    pub(crate) list: Arc<[PreparedRequest]>,
     /// Read buffer.
     pub(crate) buffer: Vec<u8>,
     /// Finished requests.

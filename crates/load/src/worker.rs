@@ -99,7 +99,7 @@ impl Queue {
 enum Wake {
     Page(usize),
     Object(usize, usize),
-    Machine,
+    ClientTimeout,
 }
 
 /// Maximum sleep: each second's report must be in time.
@@ -324,7 +324,7 @@ impl<'a> Worker<'a> {
             self.timers.pop();
             let number = user as usize;
             match wake {
-                Wake::Machine => {
+                Wake::ClientTimeout => {
                     let slot_of_user = &mut self.users[number];
                     if slot_of_user.wakes == Some(at) {
                         slot_of_user.wakes = None;
@@ -394,7 +394,7 @@ impl<'a> Worker<'a> {
         let slot_of_user = &mut self.users[number];
         if let Some(at) = wakes.filter(|at| slot_of_user.wakes.is_none_or(|earlier| *at < earlier)) {
             slot_of_user.wakes = Some(at);
-            self.timers.push(Reverse((at, u32::try_from(number).unwrap_or(0), Wake::Machine)));
+            self.timers.push(Reverse((at, u32::try_from(number).unwrap_or(0), Wake::ClientTimeout)));
         }
         let mut done = std::mem::take(&mut self.common.done);
         for FinishedRequest { pending, outcome, channel } in done.drain(..) {

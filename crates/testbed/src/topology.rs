@@ -48,7 +48,7 @@ use crate::{Emulator, Error, Namespace};
 #[derive(Clone, Debug, Default)]
 pub struct Topology {
     hosts: Vec<Host>,
-    links: Vec<Planned>,
+    links: Vec<PlannedLink>,
 }
 
 #[derive(Clone, Debug)]
@@ -59,9 +59,9 @@ struct Host {
 }
 
 #[derive(Clone, Debug)]
-enum Planned {
+enum PlannedLink {
     Cable([Interface; 2]),
-    Emulated { ends: [Interface; 2], ways: Box<[Config; 2]>, options: Box<Options> },
+    Emulated { ends: [Interface; 2], directions: Box<[Config; 2]>, options: Box<Options> },
     Stub(Interface),
 }
 
@@ -124,23 +124,23 @@ impl Topology {
     /// Joins two interfaces by a cable (veth(4)), without a rate or a delay.
     #[must_use]
     pub fn cable(mut self, ends: [Interface; 2]) -> Self {
-        self.links.push(Planned::Cable(ends));
+        self.links.push(PlannedLink::Cable(ends));
         self
     }
 
     /// Joins two interfaces by an emulated link: the client's side, which sends by the first configuration, and the
     /// server's, which sends by the second.
     #[must_use]
-    pub fn emulated(mut self, ends: [Interface; 2], ways: [&Config; 2], options: &Options) -> Self {
-        let (ways, options) = (Box::new(ways.map(Clone::clone)), Box::new(options.clone()));
-        self.links.push(Planned::Emulated { ends, ways, options });
+    pub fn emulated(mut self, ends: [Interface; 2], directions: [&Config; 2], options: &Options) -> Self {
+        let (directions, options) = (Box::new(directions.map(Clone::clone)), Box::new(options.clone()));
+        self.links.push(PlannedLink::Emulated { ends, directions, options });
         self
     }
 
     /// Adds an interface whose other end is the caller ([`Testbed::stubs`]).
     #[must_use]
     pub fn stub(mut self, end: Interface) -> Self {
-        self.links.push(Planned::Stub(end));
+        self.links.push(PlannedLink::Stub(end));
         self
     }
 
@@ -162,16 +162,16 @@ impl Topology {
         let (mut links, mut stubs) = (Vec::new(), Vec::new());
         for link in self.links {
             match link {
-                Planned::Cable(ends) => lay(&hosts, ends)?,
-                Planned::Emulated { ends, ways, options } => {
-                    let (mut tuns, [up, down]) = (Vec::new(), &*ways);
+                PlannedLink::Cable(ends) => lay(&hosts, ends)?,
+                PlannedLink::Emulated { ends, directions, options } => {
+                    let (mut tuns, [up, down]) = (Vec::new(), &*directions);
                     for (own, peer) in both(&ends) {
                         tuns.push(plug(&hosts, own, &peer.addresses)?);
                     }
                     let (Some(server), Some(client)) = (tuns.pop(), tuns.pop()) else { continue };
                     links.push(Emulator::start(client, server, up, down, &options)?);
                 }
-                Planned::Stub(end) => stubs.push(plug(&hosts, &end, &[])?),
+                PlannedLink::Stub(end) => stubs.push(plug(&hosts, &end, &[])?),
             }
         }
         Ok(Testbed { links, stubs, hosts })
@@ -179,8 +179,10 @@ impl Topology {
 
     fn has_ipv6(&self, host: &str) -> bool {
         let ends = self.links.iter().flat_map(|link| match link {
-            Planned::Cable(ends) | Planned::Emulated { ends, ways: _, options: _ } => ends.as_slice(),
-            Planned::Stub(end) => std::slice::from_ref(end),
+            PlannedLink::Cable(ends) | PlannedLink::Emulated { ends, directions: _, options: _ } => {
+                ends.as_slice()
+            }
+            PlannedLink::Stub(end) => std::slice::from_ref(end),
         });
         let mut addresses = ends.filter(|end| end.host == host).flat_map(|end| &end.addresses);
         addresses.any(|subnet| subnet.address.is_ipv6())

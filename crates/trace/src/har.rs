@@ -118,13 +118,13 @@ struct Entry {
     time: f64,
     request: Request,
     response: Response,
-    cache: Nothing,
+    cache: EmptyObject,
     timings: Timings,
     connection: String,
 }
 
 #[derive(Serialize)]
-struct Nothing {}
+struct EmptyObject {}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -132,9 +132,9 @@ struct Request {
     method: &'static str,
     url: String,
     http_version: &'static str,
-    cookies: [Nothing; 0],
-    headers: [Nothing; 0],
-    query_string: [Nothing; 0],
+    cookies: [EmptyObject; 0],
+    headers: [EmptyObject; 0],
+    query_string: [EmptyObject; 0],
     headers_size: u64,
     body_size: u64,
 }
@@ -145,8 +145,8 @@ struct Response {
     status: u16,
     status_text: &'static str,
     http_version: &'static str,
-    cookies: [Nothing; 0],
-    headers: [Nothing; 0],
+    cookies: [EmptyObject; 0],
+    headers: [EmptyObject; 0],
     content: Content,
     #[serde(rename = "redirectURL")]
     redirect_url: &'static str,
@@ -240,7 +240,7 @@ impl Exchange {
                 headers_size: -1,
                 body_size: body.get(),
             },
-            cache: Nothing {},
+            cache: EmptyObject {},
             timings: Timings {
                 blocked: NONE,
                 dns: NONE,

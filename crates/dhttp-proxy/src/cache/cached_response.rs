@@ -220,7 +220,7 @@ pub(super) fn passed(head: &ResponseHead, body: Body, how: &str, now: Time) -> R
 
 /// Returns the fields to store (RFC 9111, section 3.1). Omits those that a server adds itself, except the date, and those
 /// between a client and a proxy.
-fn stored_fields(received_at: &Fields, now: Time) -> Fields {
+fn stored_fields(received: &Fields, now: Time) -> Fields {
     const NOT_STORED: [&str; 7] = [
         // Trailers are not stored; where they are forwarded, this field is added again.
         "Trailer",
@@ -232,11 +232,11 @@ fn stored_fields(received_at: &Fields, now: Time) -> Fields {
         "Proxy-Authorization",
     ];
     let mut fields = Fields::new();
-    if received_at.get("Date").is_none() {
+    if received.get("Date").is_none() {
         // Stored responses need their date (RFC 9110, section 6.6.1).
         copy(&mut fields, b"Date", calendar::http(now.since(Time::ZERO)).as_bytes());
     }
-    for (name, value) in received_at.iter() {
+    for (name, value) in received.iter() {
         // DHTTP's token was issued to this cache, for its address.
         let is_kept = !NOT_STORED.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
         if is_kept && !is_dhttp_field(name) {

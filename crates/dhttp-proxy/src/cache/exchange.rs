@@ -105,7 +105,7 @@ async fn respond<U: Upstream>(
             {
                 return alone(respond);
             }
-            received_at(shared, owned, &requested, found, fetched, times)
+            handle_response(shared, owned, &requested, found, fetched, times)
         }
         Err(UpstreamFailure(respond)) => {
             let stored = stale_replacement(
@@ -144,7 +144,7 @@ const fn alone(response: Response) -> (Response, Fields) {
 }
 
 /// Handles the upstream's response.
-fn received_at<U: Upstream>(
+fn handle_response<U: Upstream>(
     shared: &Shared<U>,
     owned: &OwnedRequest,
     requested: &ParsedRequest<'_>,

@@ -207,8 +207,8 @@ impl DatagramContext<'_> {
         reply: &Response,
     ) {
         let body = (!request.is_head() && !reply.is_bodiless()).then_some(&reply.body);
-        let response = Described { response: reply, body, today: self.today };
-        let mut outbox = Leaving { outbox: self.outbox, ends };
+        let response = DatagramResponse { response: reply, body, today: self.today };
+        let mut outbox = ClientOutbox { outbox: self.outbox, ends };
         let channel = match self.machine.respond(now, ticket, &response, &mut outbox) {
             machine::Reply::Datagrams { parts } => {
                 add(&self.counters.parts, parts.unwrap_or(0));
@@ -263,12 +263,12 @@ impl DatagramContext<'_> {
 }
 
 /// Outgoing datagrams to one client, in the outbox of all.
-struct Leaving<'a> {
+struct ClientOutbox<'a> {
     outbox: &'a mut Outbox,
     ends: Endpoints,
 }
 
-impl machine::Outbox for Leaving<'_> {
+impl machine::Outbox for ClientOutbox<'_> {
     fn begin(&mut self, destination: SocketAddr) -> &mut Vec<u8> {
         self.outbox.slot(Endpoints { peer: destination, ..self.ends })
     }
@@ -279,13 +279,13 @@ impl machine::Outbox for Leaving<'_> {
 }
 
 /// A response, and the body that is sent with it.
-struct Described<'a> {
+struct DatagramResponse<'a> {
     response: &'a Response,
     body: Option<&'a Body>,
     today: &'a DateHeader,
 }
 
-impl machine::Response for Described<'_> {
+impl machine::Response for DatagramResponse<'_> {
     fn status(&self) -> u16 {
         self.response.status
     }

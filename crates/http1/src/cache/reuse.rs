@@ -71,8 +71,8 @@ pub fn reuse(
 }
 
 /// Adds a `Cache-Status` line about this cache to those of others (RFC 9211).
-pub fn status_field(fields: &mut Fields, came: FieldLines<'_>, by: &str, how: &str, left: Option<i64>) {
-    let mut value: Vec<u8> = came.all("Cache-Status").collect::<Vec<_>>().join(&b", "[..]);
+pub fn status_field(fields: &mut Fields, received: FieldLines<'_>, by: &str, how: &str, left: Option<i64>) {
+    let mut value: Vec<u8> = received.all("Cache-Status").collect::<Vec<_>>().join(&b", "[..]);
     if !value.is_empty() {
         value.extend_from_slice(b", ");
     }

@@ -17,11 +17,11 @@ use crate::message::Limits;
 /// Decodes one body.
 pub struct Decoder {
     coding: Coding,
-    machine: Machine,
+    decompressor: Decompressor,
     bounds: Bounds,
 }
 
-enum Machine {
+enum Decompressor {
     Identity,
     /// `deflate`, whose first two bytes distinguish its two formats.
     Unknown(Vec<u8>),
@@ -67,17 +67,17 @@ impl Decoder {
     /// Creates a decoder for a body in this coding.
     pub fn new(coding: Coding, limits: &Limits) -> Self {
         let (decoded_bytes, decoded_ratio) = (limits.decoded_bytes, limits.decoded_ratio);
-        let machine = match coding {
-            Coding::Identity => Machine::Identity,
-            Coding::Deflate => Machine::Unknown(Vec::new()),
-            Coding::Gzip => Machine::Inflate(Box::new(Decompress::new_gzip(15)), false),
+        let decompressor = match coding {
+            Coding::Identity => Decompressor::Identity,
+            Coding::Deflate => Decompressor::Unknown(Vec::new()),
+            Coding::Gzip => Decompressor::Inflate(Box::new(Decompress::new_gzip(15)), false),
             Coding::Brotli => {
-                Machine::Brotli(Box::new(DecompressorWriter::new(OutputBuffer::default(), OUT)))
+                Decompressor::Brotli(Box::new(DecompressorWriter::new(OutputBuffer::default(), OUT)))
             }
-            Coding::Zstd => Machine::Zstd(Box::new(Zstd::new())),
+            Coding::Zstd => Decompressor::Zstd(Box::new(Zstd::new())),
         };
         let bounds = Bounds { input_bytes: 0, output_bytes: 0, bytes: decoded_bytes, ratio: decoded_ratio };
-        Self { coding, machine, bounds }
+        Self { coding, decompressor, bounds }
     }
 
     /// Decodes the next bytes, and passes the output on in parts of at most 1 MiB.
@@ -96,24 +96,27 @@ impl Decoder {
     /// # Errors
     /// If the body is truncated.
     pub fn end(&mut self) -> Result<(), DecodeFault> {
-        let is_finished = match &mut self.machine {
-            Machine::Identity => true,
+        let is_finished = match &mut self.decompressor {
+            Decompressor::Identity => true,
             // Responses to HEAD, 304s, and some servers' empty files have no body at all.
-            Machine::Unknown(_) | Machine::Inflate(..) | Machine::Brotli(_) | Machine::Zstd(_)
+            Decompressor::Unknown(_)
+            | Decompressor::Inflate(..)
+            | Decompressor::Brotli(_)
+            | Decompressor::Zstd(_)
                 if self.bounds.input_bytes == 0 =>
             {
                 true
             }
-            Machine::Unknown(_) => false,
-            Machine::Inflate(_, ended) => *ended,
-            Machine::Brotli(writer) => writer.close().is_ok(),
-            Machine::Zstd(zstd) => zstd.is_finished(),
+            Decompressor::Unknown(_) => false,
+            Decompressor::Inflate(_, ended) => *ended,
+            Decompressor::Brotli(writer) => writer.close().is_ok(),
+            Decompressor::Zstd(zstd) => zstd.is_finished(),
         };
         if is_finished { Ok(()) } else { Err(DecodeFault::Truncated(self.coding)) }
     }
 
     fn piece(&mut self, piece: &[u8], decoded: &mut impl FnMut(&[u8])) -> Result<(), DecodeFault> {
-        let Self { coding, machine, bounds } = self;
+        let Self { coding, decompressor, bounds } = self;
         let corrupt = DecodeFault::Corrupt(*coding);
         let mut sink = |part: &[u8]| {
             bounds.add_decoded(part.len())?;
@@ -122,9 +125,9 @@ impl Decoder {
             }
             Ok(())
         };
-        match machine {
-            Machine::Identity => sink(piece),
-            Machine::Unknown(start) => {
+        match decompressor {
+            Decompressor::Identity => sink(piece),
+            Decompressor::Unknown(start) => {
                 start.extend_from_slice(piece);
                 let [first, second, ..] = start[..] else { return Ok(()) };
                 // RFC 1950, section 2.2: the method, and a check over both bytes.
@@ -132,20 +135,20 @@ impl Decoder {
                 let (mut inflate, start) = (Box::new(Decompress::new(is_zlib)), std::mem::take(start));
                 let mut ended = false;
                 let result = inflated(&mut inflate, &mut ended, false, &start, corrupt, &mut sink);
-                *machine = Machine::Inflate(inflate, ended);
+                *decompressor = Decompressor::Inflate(inflate, ended);
                 result
             }
-            Machine::Inflate(inflate, ended) => {
+            Decompressor::Inflate(inflate, ended) => {
                 inflated(inflate, ended, *coding == Coding::Gzip, piece, corrupt, &mut sink)
             }
-            Machine::Brotli(writer) => {
+            Decompressor::Brotli(writer) => {
                 let written = writer.write_all(piece).and_then(|()| writer.flush());
                 let out = std::mem::take(&mut writer.get_mut().0);
                 // In parts, so that output within the bounds is passed on.
                 out.chunks(OUT).try_for_each(&mut sink)?;
                 written.map_err(|_| corrupt)
             }
-            Machine::Zstd(zstd) => zstd.take(piece, sink),
+            Decompressor::Zstd(zstd) => zstd.take(piece, sink),
         }
     }
 }
