@@ -8,6 +8,10 @@ use crate::picture::Picture;
 
 /// Returns the picture as a JPEG at a quality of 1 to 100, on the scale of the Independent JPEG Group's library.
 pub fn encode(picture: &Picture, quality: u8) -> Option<Vec<u8>> {
+    encoded(picture, quality, |encoder| encoder.set_progressive_scans(2))
+}
+
+fn encoded(picture: &Picture, quality: u8, set: impl Fn(&mut Encoder<&mut Vec<u8>>)) -> Option<Vec<u8>> {
     let [still] = &picture.frames[..] else { return None };
     let (width, height) = (u16::try_from(picture.width).ok()?, u16::try_from(picture.height).ok()?);
     if picture.is_transparent() {
@@ -17,8 +21,8 @@ pub fn encode(picture: &Picture, quality: u8) -> Option<Vec<u8>> {
     let mut encoder = Encoder::new(&mut file, quality);
     encoder.set_sampling_factor(SamplingFactor::F_2_2);
     encoder.set_chroma_subsampling_method(ChromaSubsamplingMethod::Average);
-    encoder.set_progressive_scans(2);
     encoder.set_optimized_huffman_tables(true);
+    set(&mut encoder);
     encoder.encode(still.pixels.as_flattened(), width, height, ColorType::Rgba).ok()?;
     Some(file)
 }
@@ -61,6 +65,25 @@ mod tests {
         assert!(low.0 < middle.0 && middle.0 < high.0, "{low:?} {middle:?} {high:?}");
         assert!(low.1 > middle.1 && middle.1 > high.1, "{low:?} {middle:?} {high:?}");
         assert!(high.1 < 8.0 && low.1 < 250.0, "{low:?} {middle:?} {high:?}");
+    }
+
+    /// Baseline files may hold one scan for each component (ITU-T T.81, F.1.1): this encoder writes them with optimised tables.
+    #[test]
+    fn regress_a_baseline_file_with_a_scan_for_each_component_is_refused() {
+        let picture = waves();
+        let baseline = |is_optimised: bool| {
+            let set = |encoder: &mut Encoder<&mut Vec<u8>>| {
+                encoder.set_progressive(false);
+                encoder.set_optimized_huffman_tables(is_optimised);
+            };
+            encoded(&picture, 95, set).unwrap()
+        };
+        assert_eq!(
+            still::of_jpeg(&baseline(true)),
+            Err("baseline with a scan for each component".to_owned())
+        );
+        let difference = error(&picture, &still::of_jpeg(&baseline(false)).unwrap());
+        assert!(difference < 8.0, "{difference}");
     }
 
     #[test]

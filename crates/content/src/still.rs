@@ -58,6 +58,10 @@ pub fn of_png(bytes: &[u8]) -> Result<Picture, String> {
 /// # Errors
 /// As [`of_png`].
 pub fn of_jpeg(bytes: &[u8]) -> Result<Picture, String> {
+    if is_baseline_in_scans(bytes) {
+        // The decoder would return wrong colours without an error.
+        return Err("baseline with a scan for each component".to_owned());
+    }
     let options = DecoderOptions::default().jpeg_set_out_colorspace(ColorSpace::RGBA);
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(bytes), options);
     decoder.decode_headers().map_err(|error| undecodable(&format!("{error:?}")))?;
@@ -74,6 +78,34 @@ pub fn of_jpeg(bytes: &[u8]) -> Result<Picture, String> {
     }
     let data = decoder.decode().map_err(|error| undecodable(&format!("{error:?}")))?;
     still(info.width.into(), info.height.into(), data.as_chunks().0.to_vec())
+}
+
+/// Whether a sequential JPEG (SOF0, SOF1) has more than one scan (ITU-T T.81, annex B).
+fn is_baseline_in_scans(bytes: &[u8]) -> bool {
+    let (mut at, mut is_sequential, mut scans) = (2, false, 0);
+    while let Some(&[0xff, marker]) = bytes.get(at..at + 2) {
+        match marker {
+            0xd9 => break,
+            0xc0 | 0xc1 => is_sequential = true,
+            0xda => scans += 1,
+            _ => {}
+        }
+        // Fill bytes, and markers without a segment.
+        at += match marker {
+            0xff => 1,
+            0x00 | 0x01 | 0xd0..=0xd8 => 2,
+            _ => match bytes.get(at + 2..at + 4) {
+                Some(&[high, low]) => 2 + usize::from(u16::from_be_bytes([high, low])),
+                _ => break,
+            },
+        };
+        if marker == 0xda {
+            let coded = bytes.get(at..).unwrap_or_default();
+            let is_marker = |pair: &[u8]| pair[0] == 0xff && !matches!(pair[1], 0x00 | 0xd0..=0xd7);
+            at += coded.windows(2).position(is_marker).unwrap_or(coded.len());
+        }
+    }
+    is_sequential && scans > 1
 }
 
 fn undecodable(why: &str) -> String {
