@@ -293,6 +293,9 @@ impl Flow {
             self.challenges(Mark { at: segment.at, frame: segment.frame });
             return;
         }
+        if self.is_of_another_responder(&segment) {
+            return;
+        }
         if segment.has(Flags::SYN) {
             self.opens(&segment);
         }

@@ -177,6 +177,8 @@ pub(crate) struct Repair {
     pub(crate) in_recovery: Option<crate::cause::Cause>,
     /// Minimum retransmission timeout of the sender.
     pub(crate) timeout: Duration,
+    /// Latest time of a probe for the end of its flight.
+    pub(crate) latest_probe: Duration,
 }
 
 /// Facts about the path for a gap.

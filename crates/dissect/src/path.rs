@@ -239,6 +239,16 @@ impl Path {
         smoothed + (deviation * 4).max(MIN_RTO)
     }
 
+    /// Returns the latest at which a sender with this path probes for the end of a flight: two smoothed round trips and
+    /// 200 ms for a delayed ACK (RFC 8985, section 7.2), or a second without a measurement (Linux). The sender's own
+    /// measurement may be half as much again.
+    pub fn latest_probe(&self) -> Duration {
+        const UNMEASURED: Duration = Duration::from_secs(1);
+        const DELAYED_ACK: Duration = Duration::from_millis(200);
+        let (smoothed, _) = self.estimate();
+        UNMEASURED.max(smoothed * 3 + DELAYED_ACK)
+    }
+
     /// Returns the smoothed round trip and its deviation.
     fn estimate(&self) -> (Duration, Duration) {
         let Both { client, server } = &self.parts;

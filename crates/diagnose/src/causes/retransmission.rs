@@ -56,6 +56,8 @@ pub(crate) const FAST: CauseInfo = CauseInfo {
 const DUPLICATES: u32 = 3;
 /// Kernel timers run in ticks of 4 to 10 ms and may expire early by this much.
 const TICK: Duration = Duration::from_millis(10);
+/// Time after which a timer is as likely as a probe: two round trips are rarely as long.
+const LATE_PROBE: Duration = Duration::from_secs(1);
 /// Maximum round trip to a sender all of whose packets reach the point of capture.
 const NEAR: Duration = Duration::from_micros(300);
 
@@ -102,7 +104,9 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     // The receiver had to wait for it since it was missing, although other data arrived meanwhile.
     let lost_since = Some(repair.earlier)
         .filter(|earlier| earlier.at < gap.from.at && cause != Cause::RetransmissionTimeout);
-    Some(Ruling { lost_since, saving: Some(opening::saved_without_repair(gap)), ..ruling })
+    let is_doubtful = cause == Cause::TailLossProbe && repair.since > LATE_PROBE;
+    let confidence = if is_doubtful { Confidence::Medium } else { ruling.confidence };
+    Some(Ruling { lost_since, confidence, saving: Some(opening::saved_without_repair(gap)), ..ruling })
 }
 
 /// New data during loss recovery: duplicate ACKs release it, not the program. Refuted by data that leaves without an
@@ -184,6 +188,7 @@ pub(crate) fn cause(gap: &Gap, repair: &Repair) -> Option<Cause> {
         is_last,
         in_recovery,
         timeout,
+        latest_probe,
         times,
         was_seen,
         earlier: _,
@@ -214,9 +219,10 @@ pub(crate) fn cause(gap: &Gap, repair: &Repair) -> Option<Cause> {
     if is_sacked || (duplicates > 0 && !is_late) {
         return Some(Cause::FastRetransmit);
     }
-    // RFC 8985: a probe is sent after two round trips.
-    let probes = round_trip > Duration::ZERO && since * 2 >= round_trip * 3;
-    match (is_last, probes) {
+    // RFC 8985: a probe is sent after two round trips. What takes longer is a timer with an unusual minimum.
+    let is_due = round_trip > Duration::ZERO && since * 2 >= round_trip * 3;
+    let is_probe = is_last && since <= latest_probe + TICK;
+    match (is_probe, is_due) {
         (true, true) => Some(Cause::TailLossProbe),
         (false, true) => Some(Cause::RetransmissionTimeout),
         (true, false) | (false, false) => None,
@@ -549,6 +555,25 @@ mod tests {
             Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Server),
             [(Cause::TailLossProbe, 65)]
         );
+    }
+
+    /// Found in a capture of a stack without probes. One response after 1.4 s is the only measurement of the path; or an
+    /// acknowledgement that is 4 s late raises the timeout, but not a probe's time.
+    #[test]
+    fn regress_probe_later_than_a_second_is_doubtful_and_later_than_two_round_trips_none() {
+        let slow = "0 C syn\n15 S syn\n1415 C send=100\n1431 S send=4\n4400 S seq=0 send=4\n6000 C send=9\n6016 S send=9";
+        let finding = |lines: &str| {
+            let report = Script { one_way_ms: 15.0, lines }.diagnose(VantagePoint::Server);
+            let mut faults = report.findings.into_iter().filter(|finding| finding.cause.about().is_fault);
+            faults.next().map(|finding| (finding.cause, finding.confidence))
+        };
+        assert_eq!(finding(slow), Some((Cause::TailLossProbe, crate::ruling::Confidence::Medium)));
+        let late = opened(
+            15.0,
+            "30 C send=100\n46 S send=700\n4061 C\n4100 C send=100\n4116 S send=700\n6600 S seq=700 send=700\n6615 C",
+        );
+        let faults = Script { one_way_ms: 15.0, lines: &late }.faults(VantagePoint::Server);
+        assert_eq!(faults.last(), Some(&(Cause::RetransmissionTimeout, 2_484)));
     }
 
     #[test]

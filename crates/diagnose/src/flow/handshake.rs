@@ -34,6 +34,17 @@ impl Flow {
         };
     }
 
+    /// Returns whether it is a second SYN/ACK to the same SYN with another sequence number: a middlebox, or another
+    /// server, replied, too. The client has accepted the first one (RFC 9293, section 3.10.7.4).
+    pub(super) fn is_of_another_responder(&self, segment: &Segment<'_>) -> bool {
+        let Handshake { opened, answered: Some(answered), is_done: _ } = self.handshake else { return false };
+        let first = self.ends.server.first_number;
+        segment.from == Side::Server
+            && segment.has(Flags::SYN)
+            && first.is_some_and(|first| first != segment.tcp.seq)
+            && opened.is_none_or(|opened| opened.frame < answered.frame)
+    }
+
     /// Infers the window scale from the first window after a SYN, if the SYN was truncated.
     pub(super) fn scales_as_it_did(&mut self, segment: &Segment<'_>) {
         if segment.has(Flags::SYN) {
@@ -136,6 +147,15 @@ mod tests {
         // There must be exactly one report.
         let report = Script { one_way_ms: 15.0, lines }.diagnose(VantagePoint::Client);
         assert_eq!((report.packets, report.is_whole), (7, true));
+    }
+
+    /// Found in a mobile network: two SYN/ACKs with different sequence numbers reply to one SYN.
+    #[test]
+    fn regress_syn_ack_of_another_responder_is_no_start_of_the_stream() {
+        let lines =
+            "0 C syn\n15 S syn\n15.5 S syn seq=16000000\n30 C ack=0\n31 C send=100 ack=0\n1046 S seq=0 send=500\n1061 C ack=500";
+        let faults = Script { one_way_ms: 15.0, lines }.faults(VantagePoint::Client);
+        assert_eq!(faults, [(crate::Cause::ServerThink, 1_000)]);
     }
 
     #[test]

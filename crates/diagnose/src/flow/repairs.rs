@@ -36,6 +36,7 @@ impl Flow {
             is_last: stop >= sender.next,
             in_recovery: recovery.filter(|(_, until)| sender.acknowledged < *until).map(|(cause, _)| cause),
             timeout: self.path.retransmission_timeout(),
+            latest_probe: self.path.latest_probe(),
         }
     }
 
