@@ -80,7 +80,10 @@ pub struct HostTimes {
 }
 
 /// Maximum number of repetitions of a void run.
-const REPEATS: u32 = 3;
+const REPEATS: u32 = 5;
+
+/// Pause before the first repetition; each further one doubles it, because other programs are often busy for a second.
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
 
 /// Number of runs that remain void, before any counts, after which the series is aborted.
 const HOPELESS: u32 = 3;
@@ -109,6 +112,11 @@ pub fn measure(
     series.conclude(scenario, experiment.notes)
 }
 
+#[expect(clippy::disallowed_methods, reason = "there is nothing to wait for but other programs")]
+fn pause(time: std::time::Duration) {
+    std::thread::sleep(time);
+}
+
 struct Series {
     of: u32,
     void: u32,
@@ -127,7 +135,10 @@ impl Series {
         options: &Options,
     ) -> Result<Option<Outcome>, Error> {
         let capture = options.capture.filter(|_| self.outcomes.is_empty());
-        for _ in 0..=REPEATS {
+        for repetition in 0..=REPEATS {
+            if repetition > 0 {
+                pause(PAUSE * (1 << (repetition - 1)));
+            }
             let outcome = experiment.run(number, capture)?;
             let Some(why) = &outcome.void else { return Ok(Some(outcome)) };
             self.void += 1;
