@@ -37,7 +37,7 @@ use dissect::http::Conversation;
 use dissect::multipath::Multipath;
 use dissect::path::Path;
 use dissect::plot::Plot;
-use dissect::sender::{Sender, SequenceRelation};
+use dissect::sender::SequenceRelation;
 use dissect::tls::Tls;
 use dissect::turns::Turns;
 use dissect::{Both, Mark, Segment, Side, record};
@@ -237,27 +237,6 @@ impl Flow {
             self.oddities.captured_twice += 1;
         }
         is_watched
-    }
-
-    /// Prefetches what the next segment needs. With thousands of connections none of it is in a cache: loads issued
-    /// together overlap, where sequential loads would each wait.
-    ///
-    /// Benchmark: `crates/capture/benches/packets.rs`, from 1,000 connections on.
-    pub(crate) fn warm(&self, from: Side, carries: bool) {
-        let Self { ends, path, conversation, handshake, turns, .. } = self;
-        let of = |sender: &Sender| {
-            let times = [sender.progressed_at, sender.heard_at].map(|at| at.unwrap_or_default().as_nanos());
-            sender.next ^ times[0] ^ times[1] ^ sender.pace.known() ^ sender.newest()
-        };
-        let (own, peer) = (ends.of(from), ends.of(from.other()));
-        let [first, last] = own.recent.edges();
-        let mut all = first ^ last ^ of(&peer.sender) ^ path.round_trip_at_least().as_nanos();
-        all ^= self.last_at.as_nanos() ^ self.spent.as_nanos() ^ u64::from(handshake.is_done) ^ peer.edges[1];
-        if carries {
-            all ^= of(&own.sender) ^ own.burst.start ^ own.burst.rounds.count as u64 ^ own.edges[1];
-            all ^= conversation.requests ^ u64::from(turns.has_server_sent);
-        }
-        std::hint::black_box(all);
     }
 
     /// Handles the next segment of the capture.

@@ -275,7 +275,6 @@ impl Diagnosis {
         let keep = self.flows.keep();
         let Some(flow) = self.flows.at(slot) else { return };
         let from = flow.side_of(packet);
-        flow.warm(from, tcp.sequence_length() > 0);
         if !flow.is_watched_on(from, interface) {
             return;
         }

@@ -66,11 +66,6 @@ impl Pace {
         self.count = samples.map(|samples| std::mem::replace(samples, *samples / 2) / 2).sum();
     }
 
-    /// Returns the number of samples.
-    pub fn known(&self) -> u64 {
-        u64::from(self.count)
-    }
-
     /// Returns the time `bytes` need at the usual pace, rounded up to the next power of two; zero with too few samples.
     pub fn needed(&self, bytes: u64) -> Duration {
         let nanos_16 = self.usual.map_or(0, |bucket| 2_u64 << (bucket / 4));

@@ -14,12 +14,6 @@ pub struct RecentPackets {
 }
 
 impl RecentPackets {
-    /// Returns the fingerprints of the first and the last of them.
-    pub fn edges(&self) -> [u64; 2] {
-        let [first, .., last] = self.fingerprints;
-        [first, last].map(u64::from)
-    }
-
     /// Returns whether this very packet was captured before.
     pub fn has(&mut self, segment: &Segment<'_>) -> bool {
         let Some(fingerprint) = segment.fingerprint() else { return false };

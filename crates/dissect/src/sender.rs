@@ -555,11 +555,6 @@ impl Sender {
         self.is_seen && (self.position(seq) > self.next || self.is_missing())
     }
 
-    /// Combines the positions of its newest segment and acknowledgement: this loads both (see `Flow::warm`).
-    pub fn newest(&self) -> u64 {
-        self.sent.back().map_or(0, |sent| sent.start) ^ self.acks.back().map_or(0, |ack| ack.to)
-    }
-
     /// Returns the bytes in flight, as far as the sender knew.
     pub fn in_flight(&self) -> u64 {
         self.next.saturating_sub(self.known)

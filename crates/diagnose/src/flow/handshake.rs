@@ -152,8 +152,7 @@ mod tests {
     /// Found in a mobile network: two SYN/ACKs with different sequence numbers reply to one SYN.
     #[test]
     fn regress_syn_ack_of_another_responder_is_no_start_of_the_stream() {
-        let lines =
-            "0 C syn\n15 S syn\n15.5 S syn seq=16000000\n30 C ack=0\n31 C send=100 ack=0\n1046 S seq=0 send=500\n1061 C ack=500";
+        let lines = "0 C syn\n15 S syn\n15.5 S syn seq=16000000\n30 C ack=0\n31 C send=100 ack=0\n1046 S seq=0 send=500\n1061 C ack=500";
         let faults = Script { one_way_ms: 15.0, lines }.faults(VantagePoint::Client);
         assert_eq!(faults, [(crate::Cause::ServerThink, 1_000)]);
     }
