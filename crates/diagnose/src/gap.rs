@@ -74,6 +74,8 @@ pub(crate) struct Gap {
     pub(crate) is_heard: bool,
     /// Bytes of the peer's last message that were in flight together.
     pub(crate) requested: u64,
+    /// Whether both SYNs scale windows.
+    pub(crate) has_scale: bool,
     /// Whether the sender has sent short segments while other data was unacknowledged.
     pub(crate) sends_shorts: bool,
     /// Whether the segment was generated together with the sender's previous segment (TSval).

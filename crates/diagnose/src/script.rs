@@ -14,6 +14,7 @@
 //! | `win=N` | the window; 65,535 without it |
 //! | `ts=N:M` | timestamps: the value and the echo |
 //! | `mss=N` | the MSS of a SYN; 1,460 without it |
+//! | `scale=N` | the window scale of a SYN; no such option without it |
 //! | `hex=...` | these bytes |
 //! | `mptcp=...` | an option of Multipath TCP with these bytes |
 //! | `bare` | it acknowledges nothing |
@@ -56,6 +57,7 @@ struct ScriptLine {
     payload: Vec<u8>,
     window: u16,
     mss: u16,
+    scale: Option<u8>,
     stamps: Option<(u32, u32)>,
     multipath: Vec<u8>,
     is_bare: bool,
@@ -205,6 +207,7 @@ impl ScriptLine {
             payload: payload(text),
             window: u16::MAX,
             mss: 1_460,
+            scale: None,
             stamps: None,
             multipath: Vec::new(),
             is_bare: false,
@@ -224,6 +227,7 @@ impl ScriptLine {
                     read.sack = Some((from.parse().unwrap(), to.parse().unwrap()));
                 }
                 Some(("mss", mss)) => read.mss = mss.parse().unwrap(),
+                Some(("scale", scale)) => read.scale = Some(scale.parse().unwrap()),
                 Some(("hex", digits)) => read.payload = bytes(digits),
                 Some(("mptcp", digits)) => read.multipath = bytes(digits),
                 Some(("win", window)) => read.window = window.parse().unwrap(),
@@ -259,6 +263,7 @@ impl ScriptLine {
         let mut options = Vec::new();
         if self.flags.contains(Flags::SYN) {
             options.push(TcpOption::Mss(self.mss));
+            options.extend(self.scale.map(TcpOption::WindowScale));
         } else if sack.is_some() {
             options.push(TcpOption::Sack([sack, None, None, None]));
         }

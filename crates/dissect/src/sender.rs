@@ -110,7 +110,7 @@ pub struct Ack {
     /// Window edge that it offers; `None` where windows cannot be read.
     pub edge: Option<u64>,
     /// Whether its window edge is beyond the previous one.
-    pub(crate) widens: bool,
+    pub widens: bool,
     /// When the newest segment that it covers passed, if that was sent once.
     newest: Option<Time>,
     /// When the oldest segment that it does not cover passed.

@@ -6,8 +6,9 @@
 //! timer's would); an acknowledgement right before it (what it covers came after that, at the pace of the link, and any
 //! further delay is a queue's); a sender that did not continue immediately; two full segments (acknowledged
 //! immediately, RFC 9293); a delay of more than half a second (RFC 1122); an echo (TSecr) of a timestamp that was never
-//! captured (it acknowledges data that was not captured); Nagle and short first segments, which have rules of their
-//! own. A delayed acknowledgement for which the sender does not wait is no stall.
+//! captured (it acknowledges data that was not captured); an acknowledgement that does not advance the window's edge (the
+//! receiving program had not read: it, or its window, held the sender); Nagle and short first segments, which have rules
+//! of their own. A delayed acknowledgement for which the sender does not wait is no stall.
 
 use wire::Duration;
 
@@ -35,7 +36,10 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     // A sender with little in flight that did not continue immediately may have had nothing to send.
-    gap.awaited().filter(|_| gap.is_prompt() || gap.flight.bytes >= 2 * gap.mss)?;
+    let ack = gap.awaited().filter(|_| gap.is_prompt() || gap.flight.bytes >= 2 * gap.mss)?;
+    if ack.edge.is_some() && !ack.widens {
+        return None;
+    }
     let late = gap.late?;
     let ruling = Ruling::all(gap, Cause::DelayedAck, evidence);
     Some(Ruling { saving: Some(late.min(gap.duration())), confidence: Confidence::Medium, ..ruling })
@@ -110,6 +114,20 @@ mod tests {
     fn acknowledgement_of_a_packet_that_was_not_captured_is_no_evidence() {
         assert_eq!(after_70_ms(5_031), [(Cause::DelayedAck, 85)]);
         assert_eq!(after_70_ms(5_090), []);
+    }
+
+    #[test]
+    fn acknowledgement_that_leaves_the_window_edge_in_place_shows_a_program_that_does_not_read() {
+        let found = |window: u32| {
+            let lines = format!(
+                "30 C send=100 win=8000\n45 S send=1460\n100 C win={window}\n115.1 S send=1460\n115.2 S send=1460\n\
+                 130.3 C win={window}"
+            );
+            let lines = opened(15.0, &lines);
+            let found = Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere();
+            found.iter().any(|(cause, _)| *cause == Cause::DelayedAck)
+        };
+        assert_eq!((found(8_000), found(8_000 - 1_460)), (true, false));
     }
 
     #[test]

@@ -10,8 +10,8 @@
 //!
 //! **Refuted by**: a full segment (Nagle never holds one), or data that is missing before it; a FIN (it flushes); a full window; a segment that
 //! comes later than an acknowledgement explains, by a quarter of the round trip (the program had not written it yet),
-//! or that echoes a timestamp (TSecr) older than that acknowledgement; a sender that has sent a short segment while
-//! another was unacknowledged (TCP_NODELAY).
+//! or that echoes a timestamp (TSecr) older than that acknowledgement; a loss before, unless everything had been
+//! acknowledged; a sender that has sent a short segment while another was unacknowledged (TCP_NODELAY).
 
 use wire::Duration;
 
@@ -62,13 +62,16 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     let is_held = gap.is_short() && gap.length > 0 && !gap.has_fin && !gap.is_behind_hole;
     let all_arrived = gap.in_flight == 0;
     let short_arrived = flight.short_segments > 0 && ack.to >= flight.last_short_end;
-    if !is_held || !(all_arrived || short_arrived) || !gap.is_prompt() {
+    // During or after a repair, other acknowledgements than that of the last short segment release data, too.
+    let is_clear = !gap.has_lost || all_arrived;
+    if !is_held || !is_clear || !(all_arrived || short_arrived) || !gap.is_prompt() {
         return None;
     }
     let had_room = gap.freed_early()
         || flight.bytes + gap.length <= gap.largest_since_loss
         // Every stack since RFC 3390 starts with four segments or 4,380 bytes; older ones with one or two.
-        || (!gap.has_lost && (flight.segments == 1 || (flight.segments == 2 && !flight.begins_short)));
+        // Stacks that scale windows (RFC 1323) are newer than initial windows of one segment.
+        || (!gap.has_lost && (flight.segments == 1 || (flight.segments == 2 && (!flight.begins_short || gap.has_scale))));
     // Of several acknowledgements close together any may have triggered it.
     if !had_room || (gap.acks > 1 && !gap.freed_early()) {
         return None;
@@ -299,5 +302,35 @@ mod tests {
         };
         let found = |stamp| Script { one_way_ms: 15.0, lines: &lines(stamp) }.faults_everywhere();
         assert_eq!((found(830), found(800)), (vec![(Cause::Nagle, 30)], vec![]));
+    }
+
+    #[test]
+    fn header_section_and_one_full_segment_are_no_initial_window_where_windows_scale() {
+        // The window scale option is younger than initial windows of a single segment.
+        let found = |scale: &str| {
+            let lines = format!(
+                "0 C syn{scale}\n15 S syn{scale}\n30 C\n31 C send=100\n46 S send=226\n46.1 S send=1460\n61.2 C\n\
+                 76.3 S send=700\n91.4 C"
+            );
+            let found = Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere();
+            found.iter().any(|(cause, _)| *cause == Cause::Nagle)
+        };
+        assert_eq!((found(" scale=0"), found("")), (true, false));
+    }
+
+    #[test]
+    fn short_segment_with_data_in_flight_after_a_loss_may_have_waited_for_the_window() {
+        let found = |lost: &str| {
+            let repair = if lost.is_empty() { "" } else { "75.4 S seq=700 send=1460\n90.5 C" };
+            let lines = format!(
+                "30 C send=100\n45 S send=700\n45.1 S send=1460{lost}\n45.2 S send=1460\n45.3 S send=1460\n45.4 S send=1460\n\
+                 60.1 C ack=700\n60.2 C ack=700\n60.3 C ack=700\n60.4 C ack=700\n{repair}\n500 C send=100\n515 S send=700\n\
+                 515.1 S send=1460\n515.2 S send=1460\n530.1 C ack=7240\n545.2 S send=300\n560 C"
+            );
+            let lines = opened(15.0, &lines);
+            let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Server);
+            found.iter().any(|(cause, _)| *cause == Cause::Nagle)
+        };
+        assert_eq!((found(""), found(" lost")), (true, false));
     }
 }

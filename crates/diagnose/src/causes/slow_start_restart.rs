@@ -3,7 +3,8 @@
 //!
 //! **Rule**: after a silence longer than the retransmission timeout, with nothing in flight, the sender stops at a
 //! flight clearly smaller than an earlier one. Nothing was lost since, and it continues on acknowledgements.
-//! **Evidence**: both flights and the silence. **Refuted by**: a full receive window; a message that needs no more;
+//! **Evidence**: both flights and the silence. **Refuted by**: a receive window that does not allow the earlier flight; a
+//! message that needs no more;
 //! allowed data that is not sent (`send_buffer_limited`); a loss (`congestion_window`); a full path; a flight that ends
 //! with a short segment (Nagle's algorithm, or the program).
 
@@ -35,7 +36,8 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     let had_more = burst.largest_before >= 2 * gap.mss && (is_less(gap.flight.bytes) || still_opens);
     // A window stops a sender behind a full segment (RFC 9293, section 3.8.6.2.1).
     let ends_full = gap.flight.last.is_multiple_of(gap.mss);
-    let restarted = burst.silence > burst.timeout && had_more && ends_full && !gap.has_lost && gap.has_room;
+    let is_allowed = gap.has_room && gap.window.is_none_or(|window| window >= burst.largest_before);
+    let restarted = burst.silence > burst.timeout && had_more && ends_full && !gap.has_lost && is_allowed;
     if !restarted {
         return None;
     }
@@ -49,8 +51,11 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
 }
 
 fn evidence(gap: &Gap) -> String {
+    // The window that opens again may exceed the earlier flight in a later round.
+    let earlier = gap.burst.rounds.latest().min().filter(|flight| *flight < gap.flight.bytes);
+    let first = earlier.map_or_else(String::new, |flight| format!(", after {flight} in an earlier round"));
     format!(
-        "after a pause of {} the {} stopped at {} in flight (packet {}) and waited {} for an acknowledgement, \
+        "after a pause of {} the {} stopped at {} in flight (packet {}){first} and waited {} for an acknowledgement, \
          though it had had {} in flight before the pause",
         millis(gap.burst.silence),
         gap.side,
@@ -101,6 +106,20 @@ mod tests {
         assert_eq!(Script { one_way_ms: 15.0, lines: &stays }.faults_everywhere(), []);
         let at_once = opened(15.0, &two_pages(20, &[4, 8]));
         assert_eq!(Script { one_way_ms: 15.0, lines: &at_once }.faults_everywhere(), []);
+    }
+
+    #[test]
+    fn receive_window_that_no_longer_allows_the_earlier_flight_is_no_restart() {
+        // Every acknowledgement after the pause offers less than the first page had in flight.
+        let lines = two_pages(2_000, &[2, 4, 8, 2]);
+        let small = |line: &str| {
+            let is_ack = line.ends_with(" C") || line.ends_with("C send=100");
+            let at: f64 = line.split(' ').next().unwrap().parse().unwrap();
+            if is_ack && at > 2_000.0 { format!("{line} win=14600\n") } else { format!("{line}\n") }
+        };
+        let lines = opened(15.0, &lines.lines().map(small).collect::<String>());
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere();
+        assert!(found.iter().all(|(cause, _)| *cause != Cause::SlowStartRestart), "{found:?}");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use wire::{Duration, Time};
 use crate::gap::{Burst, Gap, GapEnd, GapStart, MessageProgress, PathFacts, Rounds};
 
 use super::Flow;
-use super::state::EndState;
+use super::state::{EndState, ScaleOffer};
 
 /// A sender's knowledge before it sent.
 pub(super) struct Facts {
@@ -174,6 +174,10 @@ impl Flow {
                 .heard_at
                 .map(|at| at + self.path.to(from).unwrap_or_default()),
             is_heard,
+            has_scale: [Side::Client, Side::Server]
+                .map(|side| self.ends.of(side).scale_offer)
+                .into_iter()
+                .all(|offer| matches!(offer, ScaleOffer::Bits(_))),
             sends_shorts: self.ends.of(from).sends_shorts,
             requested: self.last_flight,
             echoes_unseen: self.echoes_unseen(segment) || learned.last.is_some_and(|ack| ack.is_of_unseen),
