@@ -6,7 +6,8 @@
 //! has passed, it was a probe (RFC 8985, `tail-loss-probe`). A retransmitted SYN is the timer's. **Refuted by**: a
 //! second capture of the same packet (the same IP ID); reordered data (it arrives sooner than the sender could have
 //! detected a loss); data that was already acknowledged (needless); an acknowledgement that echoes (TSecr) an earlier
-//! timestamp than the retransmission's (RFC 3522: the original had arrived); window and keep-alive probes; a FIN without data
+//! timestamp than the retransmission's (RFC 3522: the original had arrived); a duplicate SACK of data retransmitted once
+//! (RFC 2883: the same); window and keep-alive probes; a FIN without data
 //! (no side waits for it); anything after a reset; a SYN/ACK to a client that neither completes its handshake nor retransmits its SYN.
 
 use wire::Duration;
@@ -129,16 +130,20 @@ pub(crate) fn recovering(gap: &Gap) -> Option<Ruling> {
     })
 }
 
-/// The sender retransmitted data that had arrived: its timer expired before the acknowledgement arrived. Refuted by data
-/// of its peer since then: that carried the acknowledgement.
+/// The sender retransmitted data that had arrived: its timer expired, or it probed (RFC 8985), before the acknowledgement
+/// arrived. Refuted by data of its peer since then: that carried the acknowledgement.
 pub(crate) fn needless(gap: &Gap) -> Option<Ruling> {
     let needless = gap.needless.filter(|_| matches!(gap.end, GapEnd::Data) && gap.continues())?;
     // A segment sent together with needed data did not wait for a timer of its own.
     if needless.at.since(gap.from.at) < TICK.max(gap.path.round_trip / 4) {
         return None;
     }
-    let cause = Cause::RetransmissionTimeout;
-    Some(Ruling { confidence: Confidence::Medium, ..Ruling::all(gap, cause, of_needless) })
+    // Clearly earlier than the timer it was a probe.
+    let since = needless.at.since(gap.from.at);
+    let is_probe = since + since / 4 + TICK < gap.usual_timeout;
+    let cause = if is_probe { Cause::TailLossProbe } else { Cause::RetransmissionTimeout };
+    let evidence = if is_probe { of_needless_probe } else { of_needless };
+    Some(Ruling { confidence: Confidence::Medium, ..Ruling::all(gap, cause, evidence) })
 }
 
 /// Data lost before the point of capture, together with all that followed: the retransmission is the first copy
@@ -252,6 +257,18 @@ fn of_needless(gap: &Gap) -> String {
     format!(
         "the {} retransmitted what had arrived (packet {}): its timer expired before the acknowledgement came; it continued \
          (packet {}) {} after packet {}",
+        gap.side,
+        gap.needless.map_or(0, |mark| mark.frame),
+        gap.to.frame,
+        millis(gap.duration()),
+        gap.from.frame,
+    )
+}
+
+fn of_needless_probe(gap: &Gap) -> String {
+    format!(
+        "the {} probed for the end of its flight (packet {}), although it had arrived, before the acknowledgement came; it \
+         continued (packet {}) {} after packet {}",
         gap.side,
         gap.needless.map_or(0, |mark| mark.frame),
         gap.to.frame,
@@ -713,17 +730,34 @@ mod tests {
 
     #[test]
     fn needless_retransmission_before_the_peers_data_came_delayed_nothing() {
-        let pause = |peer: &str| {
-            format!(
-                "30 C send=100\n45 S ack=100\n130 C seq=0 send=100\n{peer}\n250 C send=100\n265 S send=9\n280 C"
-            )
+        let cause = |again: u32, peer: &str| {
+            let lines = format!(
+                "30 C send=100\n45 S ack=100\n{again} C seq=0 send=100\n{peer}\n450 C send=100\n465 S send=9\n480 C"
+            );
+            let script = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) };
+            script.faults(VantagePoint::Server).first().map(|(cause, _)| *cause)
         };
-        let is_timer = |peer: &str| {
+        assert_eq!(cause(270, ""), Some(Cause::RetransmissionTimeout));
+        // Too soon for the timer.
+        assert_eq!(cause(130, ""), Some(Cause::TailLossProbe));
+        assert_eq!(cause(270, "46 S send=500"), None);
+    }
+
+    #[test]
+    fn duplicate_sack_of_data_retransmitted_once_shows_that_nothing_was_lost() {
+        let found = |last: &str| {
+            let lines = format!("30 C send=100\n45 S\n100 C send=500\n340 C seq=100 send=500\n{last}");
             let found =
-                Script { one_way_ms: 15.0, lines: &opened(15.0, &pause(peer)) }.faults(VantagePoint::Server);
-            found.iter().any(|(cause, _)| *cause == Cause::RetransmissionTimeout)
+                Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.faults(VantagePoint::Client);
+            found.into_iter().map(|(cause, _)| cause).collect::<Vec<_>>()
         };
-        assert_eq!((is_timer(""), is_timer("46 S send=500")), (true, false));
+        assert_eq!(found("355 S ack=600"), [Cause::RetransmissionTimeout]);
+        assert_eq!(found("355 S ack=600 sack=100:600"), []);
+        // The acknowledgement of the original was late.
+        assert_eq!(found("341 S ack=600\n355 S ack=600 sack=100:600"), []);
+        // The duplicate may be one of the retransmissions.
+        let twice = found("740 C seq=100 send=500\n755 S ack=600 sack=100:600");
+        assert_eq!(twice, [Cause::RetransmissionTimeout; 2]);
     }
 
     #[test]

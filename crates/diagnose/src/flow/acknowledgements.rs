@@ -10,7 +10,7 @@ use crate::cause::Cause;
 use crate::gap::{GapEnd, GapStart};
 
 use super::Flow;
-use super::state::Suspect;
+use super::state::{EndState, Suspect};
 
 impl Flow {
     /// Handles the acknowledgement in a segment, and the window with it.
@@ -87,33 +87,47 @@ impl Flow {
         }
     }
 
-    /// Remembers a retransmission that the acknowledgement may show to be spurious.
+    /// Remembers a retransmission that an acknowledgement may show to be spurious.
     pub(super) fn suspect(&mut self, segment: &Segment<'_>, start: u64, stop: u64) {
         let since = self.last.at;
-        let end = self.ends.of_mut(segment.from);
-        if let Some(stamp) = segment.options.stamp
-            && end.suspect.as_ref().is_none_or(|suspect| suspect.start != start)
-        {
-            end.suspect = Some(Box::new(Suspect { start, stop, stamp: stamp.value, since }));
+        let suspect = &mut self.ends.of_mut(segment.from).suspect;
+        match suspect.as_deref_mut().filter(|suspect| suspect.start == start && !suspect.is_covered) {
+            Some(suspect) => suspect.is_repeated = true,
+            None => {
+                let stamp = segment.options.stamp.map(|stamp| stamp.value);
+                let (is_repeated, is_covered) = (false, false);
+                *suspect = Some(Box::new(Suspect { start, stop, stamp, since, is_repeated, is_covered }));
+            }
         }
     }
 
-    /// Retracts the timer's finding of a retransmission if the acknowledgement of its data echoes an earlier timestamp:
-    /// the original had arrived, so nothing was lost (RFC 3522). That shows only where all data before it had been
-    /// acknowledged: otherwise an earlier segment of the same acknowledgement may be the one echoed (RFC 7323, section
-    /// 4.1).
+    /// Retracts the finding of a retransmission if the original had arrived, so that nothing was lost. A duplicate SACK
+    /// shows it (RFC 2883), if the data was retransmitted once. So does an acknowledgement of its data that echoes an
+    /// earlier timestamp (RFC 3522), if all data before it had been acknowledged. Otherwise an earlier segment of the same
+    /// acknowledgement may be the one echoed (RFC 7323, section 4.1).
     fn acquit(&mut self, segment: &Segment<'_>, had: u64, to: u64) {
         let side = segment.from.other();
-        let Some(suspect) = self.ends.of_mut(side).suspect.take_if(|suspect| to > suspect.start) else {
+        let EndState { sender, suspect, .. } = self.ends.of_mut(side);
+        let Some(retransmission) = suspect.as_deref_mut() else { return };
+        let Suspect { start, stop, stamp, since, is_repeated, is_covered } = *retransmission;
+        if to <= start {
             return;
+        }
+        retransmission.is_covered = true;
+        let echo = segment.options.stamp.map(|stamp| stamp.echo);
+        let is_earlier = stamp.zip(echo).is_some_and(|(stamp, echo)| clock::is_later(stamp, echo));
+        let is_of_original = !is_covered && had == start && to >= stop && is_earlier;
+        let block = segment.options.sack.map(|(from, end)| (sender.position(from), sender.position(end)));
+        let is_duplicate = block.is_some_and(|(from, end)| from <= start && stop <= end && end <= to);
+        let causes: &[Cause] = match (is_of_original, is_duplicate && !is_repeated) {
+            (_, true) => &[Cause::RetransmissionTimeout, Cause::TailLossProbe, Cause::FastRetransmit],
+            (true, false) => &[Cause::RetransmissionTimeout, Cause::TailLossProbe],
+            (false, false) => return,
         };
-        let is_earlier =
-            segment.options.stamp.is_some_and(|stamp| clock::is_later(suspect.stamp, stamp.echo));
-        if had == suspect.start && to >= suspect.stop && is_earlier {
-            for cause in [Cause::RetransmissionTimeout, Cause::TailLossProbe] {
-                let time = self.findings.retract(cause, side, suspect.since);
-                self.account.transfer(Share::Stall(cause), Share::RoundTrip, time);
-            }
+        *suspect = None;
+        for cause in causes {
+            let time = self.findings.retract(*cause, side, since);
+            self.account.transfer(Share::Stall(*cause), Share::RoundTrip, time);
         }
     }
 

@@ -168,13 +168,17 @@ impl Handshake {
     }
 }
 
-/// A retransmission with a timestamp, until the acknowledgement shows whether the original had arrived.
+/// A retransmission whose acknowledgement may show that the original had arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Suspect {
     pub(super) start: u64,
     pub(super) stop: u64,
     /// The timestamp (TSval) of the first retransmission.
-    pub(super) stamp: u32,
+    pub(super) stamp: Option<u32>,
+    /// Whether it was retransmitted more than once: then a duplicate may be one of the retransmissions.
+    pub(super) is_repeated: bool,
+    /// Whether its first byte was acknowledged.
+    pub(super) is_covered: bool,
     /// Start of the gap before it.
     pub(super) since: Time,
 }
