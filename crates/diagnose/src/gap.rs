@@ -253,15 +253,23 @@ pub(crate) struct MessageProgress {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rounds {
     flights: [u32; 8],
+    /// When the last two ended, newest first.
+    ended: [Time; 2],
     pub(crate) count: usize,
 }
 
 impl Rounds {
-    /// Adds a flight at which the sender stopped.
-    pub(crate) fn push(&mut self, flight: u64) {
+    /// Adds a flight at which the sender stopped until `end`.
+    pub(crate) fn push(&mut self, flight: u64, end: Time) {
+        self.ended = [end, self.ended[0]];
         self.flights.rotate_right(1);
         self.flights[0] = u32::try_from(flight).unwrap_or(u32::MAX);
         self.count += 1;
+    }
+
+    /// Returns when the last stop but one ended.
+    pub(crate) fn last_but_one(&self) -> Option<Time> {
+        (self.count >= 2).then_some(self.ended[1])
     }
 
     /// Iterates over the flights, newest first.

@@ -3,7 +3,7 @@
 //! **Rule**: the same data was sent at least four times, over at least a second, and no packet of the peer passed after
 //! its first transmission, up to the end of the connection. **Or** data that is acknowledged in the capture is
 //! retransmitted at least four times: the peer's packets reach the capture but not the sender. **Evidence**: the first
-//! and the last of them. **Refuted by**: any packet of the peer (`retransmission-timeout`); a retransmitted FIN or a
+//! and the last of them; a server that has sent nothing since its SYN/ACK may have a full listen backlog. **Refuted by**: any packet of the peer (`retransmission-timeout`); a retransmitted FIN or a
 //! probe, for which no side waits.
 
 use wire::Duration;
@@ -74,6 +74,25 @@ mod tests {
         let lines = opened(15.0, &lines);
         let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Server);
         assert_eq!(found.last(), Some(&(Cause::PeerVanished, 3_500)), "{found:?}");
+    }
+
+    #[test]
+    fn server_silent_since_its_syn_ack_may_have_a_full_listen_backlog() {
+        let ladder = |before: &str| {
+            format!(
+                "{before}300 C send=90 lost\n500 C seq=0 send=90 lost\n900 C seq=0 send=90 lost\n1700 C seq=0 send=90 lost"
+            )
+        };
+        let evidence = |lines: &str| {
+            let report =
+                Script { one_way_ms: 15.0, lines: &opened(15.0, lines) }.diagnose(VantagePoint::Client);
+            let vanished = report.findings.into_iter().find(|finding| finding.cause == Cause::PeerVanished);
+            vanished.unwrap().evidence
+        };
+        let silent = evidence(&ladder(""));
+        assert!(silent.ends_with("since its SYN/ACK (packet 2): its listen backlog may be full"), "{silent}");
+        let greeted = ladder("45 S send=20\n60 C\n");
+        assert!(!evidence(&greeted).contains("backlog"));
     }
 
     #[test]

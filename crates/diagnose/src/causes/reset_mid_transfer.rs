@@ -55,6 +55,8 @@ mod tests {
         let lines = opened(15.0, lines);
         let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Server);
         assert!(!report.is_worth_fixing(), "{:?}", report.findings);
+        let cut = report.findings.iter().find(|finding| finding.cause == Cause::ResetMidTransfer);
+        assert_eq!(cut.map(|cut| cut.confidence), Some(crate::ruling::Confidence::Low));
         let denied = lines.replace("C rst", "C rst bare");
         assert!(Script { one_way_ms: 15.0, lines: &denied }.diagnose(VantagePoint::Server).is_worth_fixing());
     }

@@ -1,8 +1,9 @@
 //! A socket buffer smaller than the path's capacity: the sender cannot have more in flight than the buffer holds,
 //! however wide the windows (papers/p-http#section-2-5).
 //!
-//! **Rule**: three times in a row the sender stops at the same flight, to within half a segment (an eighth, if the last
-//! segment is short), below the receiver's window, without a loss, and continues on acknowledgements. A congestion window would grow meanwhile, by at least
+//! **Rule**: three times in a row, over at least a round trip, the sender stops at the same flight, to within half a segment
+//! (an eighth, if the last segment is short), below the receiver's window, without a loss, and continues promptly on
+//! acknowledgements. A congestion window would grow meanwhile, by at least
 //! half a segment per round trip.
 //!
 //! **Or**: it does not react to acknowledgements of more than a third of the data in flight (and two thirds of a
@@ -48,7 +49,10 @@ const ROUNDS: usize = 3;
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     gap.awaited()?;
     let rounds = &gap.burst.rounds;
+    // Stops within one round trip have the same flight under any window: each acknowledgement releases as much as it covers.
+    let is_long = rounds.last_but_one().is_some_and(|end| gap.to.at.since(end) >= gap.path.round_trip);
     let is_plateau = rounds.count + 1 >= ROUNDS
+        && is_long
         && rounds.latest().take(ROUNDS - 1).all(|flight| is_same(gap, flight))
         && gap.flight.bytes >= 2 * gap.mss;
     let evidence: Evidence = match (is_plateau, lets_room_pass(gap)) {
@@ -56,7 +60,8 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
         (false, true) => unused,
         (false, false) => return None,
     };
-    (!gap.has_lost && gap.has_room).then(|| Ruling {
+    // Data that no acknowledgement released was written late.
+    (!gap.has_lost && gap.has_room && gap.is_prompt()).then(|| Ruling {
         confidence: Confidence::Medium,
         saving: Some(opening::saved_with_room(gap)),
         ..Ruling::all(gap, Cause::SendBufferLimited, evidence)
@@ -234,6 +239,19 @@ mod tests {
         let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Server);
         assert!(!report.is_worth_fixing());
         assert!(report.account.of(crate::Share::Unknown).as_nanos() > 25_000_000);
+    }
+
+    #[test]
+    fn equal_flights_within_one_round_trip_are_no_plateau() {
+        // Each acknowledgement of four spaced segments releases one segment.
+        let mut lines = "100 C send=100\n".to_owned();
+        for n in 0..8 {
+            let at = 150.0 + 25.0 * f64::from(n) + if n < 4 { 0.0 } else { 0.05 };
+            lines += &format!("{at} S send=1460\n{} C\n", at + 50.0);
+        }
+        let lines = opened(50.0, &lines);
+        let found = Script { one_way_ms: 50.0, lines: &lines }.faults_everywhere();
+        assert!(found.iter().all(|(cause, _)| *cause != Cause::SendBufferLimited), "{found:?}");
     }
 
     /// Fifteen segments in 14 ms, each acknowledged; the next flight passes 42 ms after the first. By its echo the

@@ -18,7 +18,8 @@
 //!
 //! **Confidence low**: where messages cannot be read, unless `turns` proves that the client waited (ids that match, a
 //! handshake, the first response, or a client that acts promptly); refuted for all of a connection on which the server
-//! has pushed. Data after a short segment, except after the first frames of HTTP/2 or in HTTP/1; the third pause of a response (a
+//! has pushed. A pause of less than a round trip with data in flight (pacing); data after a short segment, except after the
+//! first frames of HTTP/2 or in HTTP/1; the third pause of a response (a
 //! stream, or paced), with those before; a public server that acknowledges within 2 ms to a private address (a program
 //! nearby does); unreadable requests that take 5 s or more, twice (long polls); a connection that shares its conversation
 //! with other subflows of Multipath TCP.
@@ -153,8 +154,10 @@ fn thinking(gap: &Gap) -> Option<Ruling> {
     let may_go_on = gap.has_turns && gap.flight.last <= FRAMES;
     let is_next = gap.continues() && !may_go_on && !gap.flight.last.is_multiple_of(gap.mss.max(1));
     let may_be_pushed = is_opaque && (is_next || gap.has_pushed);
+    // With data in flight, a sender that paces may pause for a part of a round trip.
+    let may_be_paced = gap.continues() && gap.in_flight > 0 && thought < gap.path.round_trip;
     let confidence = match gap.continues() {
-        _ if may_be_pushed && gap.side == Side::Server => Confidence::Low,
+        _ if (may_be_pushed || may_be_paced) && gap.side == Side::Server => Confidence::Low,
         false if is_timed && !is_opaque && !may_have_come_late(gap) => Confidence::High,
         false | true => Confidence::Medium,
     };
@@ -691,6 +694,20 @@ mod tests {
             EVERYWHERE.map(|place| script.diagnose(place).is_worth_fixing())
         };
         assert_eq!((worth(2), worth(3)), ([true; 3], [false; 3]));
+    }
+
+    #[test]
+    fn pause_within_a_round_trip_with_data_in_flight_may_be_pacing() {
+        let head = "text=HTTP/1.1 200 OK\\r\\nContent-Length: 9000\\r\\n\\r\\n";
+        let confidence = |pause: u32| {
+            let at = 150 + pause;
+            let lines = format!("100 C {ASK}\n150 S {head}\n200 C\n{at} S send=1460\n{} C", at + 50);
+            let report =
+                Script { one_way_ms: 50.0, lines: &opened(50.0, &lines) }.diagnose(VantagePoint::Server);
+            let mut thinks = report.findings.iter().filter(|finding| finding.cause == Cause::ServerThink);
+            thinks.next().map(|finding| finding.confidence)
+        };
+        assert_eq!((confidence(60), confidence(251)), (Some(Confidence::Low), Some(Confidence::Medium)));
     }
 
     #[test]

@@ -6,8 +6,8 @@ use core::net::IpAddr;
 use dissect::sender::SentSegment;
 use dissect::tls::Tls;
 use dissect::{Mark, Segment, Side};
-use wire::Duration;
 use wire::packet::Flags;
+use wire::{Duration, Time};
 
 use crate::account::Share;
 use crate::cause::{Cause, Describe as _};
@@ -251,13 +251,15 @@ impl Flow {
             .front()
             .map_or(self.last, |sent| Mark { at: sent.at, frame: sent.frame });
         let reset = Mark { at, frame };
-        self.cut = Some(Box::new(MidTransferReset { by: from, of: cut, severity, since, reset, what }));
+        let confidence = if severity == Severity::Low { Confidence::Low } else { Confidence::Medium };
+        self.cut =
+            Some(Box::new(MidTransferReset { by: from, of: cut, severity, confidence, since, reset, what }));
     }
 
     /// Reports the reset, unless its sender had retransmitted its data in vain, or it left requests without a response.
     fn settle_cut(&mut self) {
         let Some(cut) = self.cut.take() else { return };
-        let MidTransferReset { by, of, severity, since, reset, what } = *cut;
+        let MidTransferReset { by, of, severity, confidence, since, reset, what } = *cut;
         if self.findings.times(Cause::ResetLostData) > 0 || self.findings.times(Cause::PeerVanished) > 0 {
             return;
         }
@@ -265,7 +267,7 @@ impl Flow {
         self.add(Finding {
             cause: Cause::ResetMidTransfer,
             severity,
-            confidence: Confidence::Medium,
+            confidence,
             side: of,
             at: since.at,
             lost,
@@ -327,9 +329,10 @@ impl Flow {
                 )
             } else {
                 format!(
-                    "the {from} sent {} {in_vain} times ({}) and received nothing more from the {peer}{ended}",
+                    "the {from} sent {} {in_vain} times ({}) and received nothing more from the {peer}{}{ended}",
                     counted(length, "byte"),
-                    packets(silent_since.frame, last.frame)
+                    packets(silent_since.frame, last.frame),
+                    self.full_backlog(from, heard)
                 )
             };
             let mut shown = vec![if is_needless { first.frame } else { silent_since.frame }, last.frame];
@@ -349,6 +352,19 @@ impl Flow {
             );
             self.find_failure(Cause::PathMtu, from, first, until, vec![first.frame, last.frame], evidence);
         }
+    }
+
+    /// Returns the other possible reason if the server has sent nothing since its SYN/ACK: its kernel drops the handshake's
+    /// last segment and data of a connection for which the listen backlog has no space.
+    fn full_backlog(&self, from: Side, heard: Time) -> String {
+        let answered =
+            self.handshake.answered.filter(|answered| from == Side::Client && heard <= answered.at);
+        answered.map_or_else(String::new, |answered| {
+            format!(
+                "; the server has sent nothing since its SYN/ACK (packet {}): its listen backlog may be full",
+                answered.frame
+            )
+        })
     }
 
     /// Reports an MTU that a router announced, if there is no other evidence.
@@ -504,6 +520,7 @@ pub(super) struct MidTransferReset {
     by: Side,
     of: Side,
     severity: Severity,
+    confidence: Confidence,
     since: Mark,
     reset: Mark,
     what: String,

@@ -27,7 +27,7 @@ impl Flow {
         if is_repair {
             burst.since_loss = None;
         } else if is_stop {
-            burst.rounds.push(gap.flight.bytes);
+            burst.rounds.push(gap.flight.bytes, gap.to.at);
             let is_least = burst.since_loss.is_none_or(|(_, least)| gap.flight.bytes < least);
             burst.since_loss = if is_least { Some((gap.to.at, gap.flight.bytes)) } else { burst.since_loss };
         }
