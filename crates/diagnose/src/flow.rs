@@ -84,6 +84,8 @@ pub(crate) struct Flow {
     plot: Option<Box<Plot>>,
     /// TLS handshake, while it is in the clear.
     tls: Option<Box<Tls>>,
+    /// Position of the server's first data after the TLS handshake.
+    tls_end: Option<u64>,
     /// Multipath TCP's options, if it has any.
     multipath: Option<Box<Multipath>>,
     /// Unusual events before the first SYN/ACK.
@@ -175,6 +177,7 @@ impl Flow {
             multipath: None,
             is_opening_lost: false,
             tls: None,
+            tls_end: None,
             is_first_data: true,
             speaks_tls: false,
             has_turns: false,

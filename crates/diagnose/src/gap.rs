@@ -115,6 +115,8 @@ pub(crate) struct Gap {
     pub(crate) has_pushed: bool,
     /// Whether the segment responds to the client's last message, as its first bytes or the handshake of TLS show.
     pub(crate) is_response: bool,
+    /// Whether it follows what may be the session tickets of TLS 1.3, which are no response.
+    pub(crate) follows_tickets: bool,
     /// Whether it is the first data of the server, after the client's.
     pub(crate) is_first_response: bool,
     /// Number of short segments of the peer since the sender last sent: each was a separate write.

@@ -19,7 +19,7 @@
 //! **Confidence low**: where messages cannot be read, unless `turns` proves that the client waited (ids that match, a
 //! handshake, the first response, or a client that acts promptly); refuted for all of a connection on which the server
 //! has pushed. A pause of less than a round trip with data in flight (pacing); data after a short segment, except after the
-//! first frames of HTTP/2 or in HTTP/1; the third pause of a response (a
+//! first frames of HTTP/2, after the session tickets of TLS 1.3, or in HTTP/1; the third pause of a response (a
 //! stream, or paced), with those before; a public server that acknowledges within 2 ms to a private address (a program
 //! nearby does); unreadable requests that take 5 s or more, twice (long polls); a connection that shares its conversation
 //! with other subflows of Multipath TCP.
@@ -151,7 +151,7 @@ fn thinking(gap: &Gap) -> Option<Ruling> {
     }
     // A response whose end cannot be read may have been complete: possibly no side waited for data after a short
     // segment, or for any data of a server that has sent unsolicited data.
-    let may_go_on = gap.has_turns && gap.flight.last <= FRAMES;
+    let may_go_on = (gap.has_turns && gap.flight.last <= FRAMES) || (gap.follows_tickets && !gap.is_short());
     let is_next = gap.continues() && !may_go_on && !gap.flight.last.is_multiple_of(gap.mss.max(1));
     let may_be_pushed = is_opaque && (is_next || gap.has_pushed);
     // With data in flight, a sender that paces may pause for a part of a round trip.
@@ -708,6 +708,25 @@ mod tests {
             thinks.next().map(|finding| finding.confidence)
         };
         assert_eq!((confidence(60), confidence(251)), (Some(Confidence::Low), Some(Confidence::Medium)));
+    }
+
+    #[test]
+    fn response_after_session_tickets_is_written_late() {
+        let hello = "text=\\x16\\x03\\x01\\x00\\x05\\x01\\x00\\x00\\x01\\x00";
+        let record = "text=\\x17\\x03\\x03\\x01\\x00data";
+        let confidence = |tickets: u32, response: u32| {
+            let lines = format!(
+                "30 C {hello}\n45 S {hello}\n60 C {record}\n61 C {record}\n76 S send={tickets}\n91 C\n400 S send={response}\n\
+                 400.1 S send=300\n415 C\n418 C send=90"
+            );
+            let report =
+                Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(VantagePoint::Client);
+            let mut thinks = report.findings.iter().filter(|finding| finding.cause == Cause::ServerThink);
+            thinks.next().map(|finding| finding.confidence)
+        };
+        assert_eq!(confidence(510, 1_460), Some(Confidence::Medium));
+        assert_eq!(confidence(1_400, 1_460), Some(Confidence::Low));
+        assert_eq!(confidence(510, 40), Some(Confidence::Low));
     }
 
     #[test]

@@ -438,6 +438,7 @@ impl Flow {
 
     fn settle_tls(&mut self) {
         let Some(tls) = self.tls.take() else { return };
+        self.tls_end = tls.ended.map(|_| self.ends.server.sender.next);
         let began = tls.began;
         let round_trip = self.path.round_trip_at_least();
         if let Some(alert) = tls.alert {
