@@ -1,15 +1,14 @@
 //! Delayed acknowledgements and their variants (RFC 1122, section 4.2.3.2).
 //!
-//! Decides when to acknowledge, not the contents. Linux's current rules follow `net/ipv4/tcp_input.c` and
-//! `tcp_timer.c` of Linux 6
-//! (`tcp_event_data_recv`, `__tcp_ack_snd_check`, `tcp_cleanup_rbuf`, `tcp_delack_timer_handler`).
+//! Linux's current rules follow `net/ipv4/tcp_input.c` and `tcp_timer.c` of Linux 6 (`tcp_event_data_recv`,
+//! `__tcp_ack_snd_check`, `tcp_cleanup_rbuf`, `tcp_delack_timer_handler`).
 
 use wire::{Duration, Time};
 
 use crate::config::{Acks, OddSegmentAck};
 use crate::receive::Receiver;
 
-/// Data not acknowledged yet, and the deadline of its acknowledgement.
+/// Delayed-ACK state: data not acknowledged yet, and the deadline of its acknowledgement.
 #[derive(Clone, Debug)]
 pub(super) struct Acknowledger {
     policy: Acks,
@@ -52,7 +51,7 @@ const LINUX_QUICK: u8 = 16;
 /// `TCP_MIN_MSS + sizeof(struct tcphdr)` less the header: the initial `rcv_mss`.
 const LINUX_FIRST_MAX_SEGMENT: u64 = 536;
 
-/// Facts about arrived data that acknowledging depends on.
+/// Arrived data, as far as acknowledging depends on it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ArrivedData {
     /// Number of bytes.
@@ -94,8 +93,8 @@ impl Acknowledger {
         self.deadline
     }
 
-    /// Requests an immediate acknowledgement, whatever the policy.
-    pub(super) const fn demand(&mut self) {
+    /// Requests an immediate acknowledgement, regardless of the policy.
+    pub(super) const fn acknowledge_now(&mut self) {
         self.is_due = true;
     }
 
@@ -107,7 +106,7 @@ impl Acknowledger {
             Acks::Linux => OddSegmentAck::After(LINUX_MIN_DELAY),
         };
         self.is_due = false;
-        self.wait(now, delay);
+        self.start_timer(now, delay);
     }
 
     /// Stops all acknowledging.
@@ -129,26 +128,28 @@ impl Acknowledger {
                 if self.segments >= segments {
                     self.is_due = true;
                 } else {
-                    self.wait(now, odd);
+                    self.start_timer(now, odd);
                 }
             }
-            Acks::ReadBytes { odd } => self.wait(now, odd),
+            Acks::ReadBytes { odd } => self.start_timer(now, odd),
             Acks::Linux => self.arrive_linux(now, arrived, receiver),
         }
     }
 
     /// Records that the application has read; `opened` is the window's growth since it was last advertised.
     pub(super) fn read(&mut self, opened: u64, receiver: &Receiver) {
-        let reported = receiver.edge().saturating_sub(receiver.next());
-        let is_wide_open = match self.policy {
+        let advertised = receiver.edge().saturating_sub(receiver.next());
+        let needs_update = match self.policy {
             // Only a sender that may be blocked needs an update (RFC 1122, section 4.2.3.3).
             Acks::EverySegment | Acks::Counted { segments: _, odd: _ } => {
-                2 * opened >= receiver.size() || (reported < self.mss && opened >= self.mss)
+                2 * opened >= receiver.size() || (advertised < self.mss && opened >= self.mss)
             }
             Acks::ReadBytes { odd: _ } => opened >= 2 * self.mss || 2 * opened >= receiver.size(),
-            Acks::Linux => 2 * reported <= receiver.size() && receiver.space() >= 2 * reported.max(self.mss),
+            Acks::Linux => {
+                2 * advertised <= receiver.size() && receiver.space() >= 2 * advertised.max(self.mss)
+            }
         };
-        if is_wide_open || (self.policy == Acks::Linux && self.is_read_enough(receiver)) {
+        if needs_update || (self.policy == Acks::Linux && self.acknowledges_read(receiver)) {
             self.is_due = true;
         }
     }
@@ -185,7 +186,7 @@ impl Acknowledger {
         }
     }
 
-    fn wait(&mut self, now: Time, odd: OddSegmentAck) {
+    fn start_timer(&mut self, now: Time, odd: OddSegmentAck) {
         if self.deadline.is_none() {
             self.deadline = match odd {
                 OddSegmentAck::Never => None,
@@ -210,13 +211,13 @@ impl Acknowledger {
             self.is_due = true;
             return;
         }
-        let until = now + linux.delay_now(arrived.round_trip);
+        let until = now + linux.effective_delay(arrived.round_trip);
         self.deadline = Some(self.deadline.map_or(until, |before| before.min(until)));
     }
 
-    /// Returns whether enough was read: Linux acknowledges data read beyond a segment's worth, and pushed data once all
-    /// of it is read.
-    fn is_read_enough(&self, receiver: &Receiver) -> bool {
+    /// Returns whether a read causes an acknowledgement: Linux acknowledges reads of more than a segment, and pushed data
+    /// once all of it is read.
+    fn acknowledges_read(&self, receiver: &Receiver) -> bool {
         let Linux { quick: _, is_interactive, delay: _, last_arrival: _, largest, pushed } = self.linux;
         let is_pushed = pushed >= 2 || (pushed == 1 && !is_interactive);
         self.deadline.is_some() && (self.bytes > largest || (is_pushed && receiver.unread() == 0))
@@ -254,13 +255,13 @@ impl Linux {
     }
 
     /// `tcp_send_delayed_ack`.
-    fn delay_now(&self, round_trip: Option<Duration>) -> Duration {
+    fn effective_delay(&self, round_trip: Option<Duration>) -> Duration {
         if self.delay <= LINUX_MIN_DELAY {
             return self.delay;
         }
-        let is_talk = self.is_interactive || self.pushed > 0;
-        let most = if is_talk { LINUX_MAX_DELAY } else { Duration::from_millis(500) };
-        let most = round_trip.map_or(most, |round_trip| most.min(round_trip.max(LINUX_MIN_DELAY)));
-        self.delay.min(most).min(LINUX_MAX_DELAY)
+        let uses_short_delay = self.is_interactive || self.pushed > 0;
+        let maximum = if uses_short_delay { LINUX_MAX_DELAY } else { Duration::from_millis(500) };
+        let maximum = round_trip.map_or(maximum, |round_trip| maximum.min(round_trip.max(LINUX_MIN_DELAY)));
+        self.delay.min(maximum).min(LINUX_MAX_DELAY)
     }
 }

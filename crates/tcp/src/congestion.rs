@@ -21,9 +21,9 @@ pub(super) struct Window {
     hystart: Option<HyStart>,
 }
 
-/// Facts about an acknowledgement that the window depends on.
+/// Acknowledgement, as far as the window depends on it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct AckFacts {
+pub(super) struct AckInfo {
     /// Bytes newly acknowledged.
     pub bytes: u64,
     /// Segments newly acknowledged.
@@ -53,12 +53,12 @@ impl Window {
         }
     }
 
-    /// The window, in bytes.
+    /// Returns the window, in bytes.
     pub(super) const fn cwnd(&self) -> u64 {
         self.cwnd
     }
 
-    /// Slow start threshold, in bytes.
+    /// Returns the slow start threshold, in bytes.
     pub(super) const fn threshold(&self) -> u64 {
         self.threshold
     }
@@ -81,7 +81,7 @@ impl Window {
         }
     }
 
-    /// Adopts the window of a known path (RFC 2140).
+    /// Sets window and threshold from the cached state of the path (RFC 2140).
     pub(super) fn adopt(&mut self, cwnd: u64, threshold: u64) {
         (self.cwnd, self.threshold) = (cwnd.max(self.cwnd), threshold);
     }
@@ -92,31 +92,31 @@ impl Window {
     }
 
     /// Grows at a new acknowledgement, if the window limited sending.
-    pub(super) fn grow(&mut self, now: Time, ack: AckFacts) {
+    pub(super) fn grow(&mut self, now: Time, ack: AckInfo) {
         if self.is_slow_start() {
             if let (Some(hystart), Some(round_trip)) = (&mut self.hystart, ack.round_trip)
-                && hystart.is_enough(now, &ack, round_trip, self.cwnd / self.mss)
+                && hystart.ends_slow_start(now, &ack, round_trip, self.cwnd / self.mss)
             {
                 self.threshold = self.cwnd;
             }
-            let beyond = self.grow_slowly(&ack);
+            let beyond = self.slow_start(&ack);
             if beyond > 0 {
-                self.avoid(now, beyond, &ack);
+                self.avoid_congestion(now, beyond, &ack);
             }
         } else {
-            self.avoid(now, ack.bytes, &ack);
+            self.avoid_congestion(now, ack.bytes, &ack);
         }
     }
 
-    /// Reduces the window at a loss detected by duplicate ACKs, with this much outstanding.
+    /// Reduces the window at a loss detected by duplicate ACKs, with `outstanding` bytes in flight or lost.
     pub(super) fn reduce(&mut self, outstanding: u64) {
-        self.lower_threshold(outstanding);
+        self.reduce_threshold(outstanding);
         self.cwnd = self.threshold;
     }
 
     /// Reduces the window to one segment, for slow start, at a loss detected by the timer, or by Tahoe.
     pub(super) fn collapse(&mut self, outstanding: u64) {
-        self.lower_threshold(outstanding);
+        self.reduce_threshold(outstanding);
         self.cwnd = self.mss;
     }
 
@@ -125,37 +125,37 @@ impl Window {
         self.cwnd = self.mss;
     }
 
-    /// Ends recovery without a burst of the data acknowledged meanwhile.
-    pub(super) fn settle(&mut self, outstanding: u64) {
+    /// Ends recovery: limits the window so that no burst follows.
+    pub(super) fn end_recovery(&mut self, outstanding: u64) {
         self.cwnd = self.threshold.min(outstanding.max(self.mss) + self.mss);
     }
 
-    /// Restarts after idle: back to `segments`, no further.
+    /// Reduces the window to at most `segments` after idle.
     pub(super) fn restart(&mut self, segments: u16) {
         self.cwnd = self.cwnd.min(u64::from(segments) * self.mss);
-        self.cubic.forget_epoch();
+        self.cubic.reset_epoch();
     }
 
     /// Limits the window to this many bytes; slow start continues from there up to the threshold.
     pub(super) fn limit(&mut self, bytes: u64) {
         self.cwnd = self.cwnd.min(bytes.max(self.mss));
-        self.cubic.forget_epoch();
+        self.cubic.reset_epoch();
     }
 
     /// Decays after idle for `timeouts` retransmission timeouts: halved for each, but not below the initial
     /// window (RFC 2861, section 3.1).
     pub(super) fn decay(&mut self, timeouts: u64) {
-        let least = (u64::from(self.config.initial_window) * self.mss).min(self.cwnd);
+        let minimum = (u64::from(self.config.initial_window) * self.mss).min(self.cwnd);
         self.threshold = self.threshold.max(self.cwnd / 4 * 3);
         for _ in 0..timeouts.min(64) {
-            self.cwnd = (self.cwnd / 2).max(least);
+            self.cwnd = (self.cwnd / 2).max(minimum);
         }
-        self.cubic.forget_epoch();
+        self.cubic.reset_epoch();
     }
 
     /// Slow start. Returns the bytes beyond its end, which count for congestion avoidance.
-    fn grow_slowly(&mut self, ack: &AckFacts) -> u64 {
-        let worth = match self.config.growth {
+    fn slow_start(&mut self, ack: &AckInfo) -> u64 {
+        let increment = match self.config.growth {
             Growth::PerAck => {
                 self.cwnd += self.mss;
                 return 0;
@@ -166,13 +166,13 @@ impl Window {
                 ack.segments.min(u64::from(most)) * self.mss
             }
         };
-        let grown = (self.cwnd + worth).min(self.threshold);
+        let grown = (self.cwnd + increment).min(self.threshold);
         let used = grown - self.cwnd;
         self.cwnd = grown;
-        worth - used
+        increment - used
     }
 
-    fn avoid(&mut self, now: Time, bytes: u64, ack: &AckFacts) {
+    fn avoid_congestion(&mut self, now: Time, bytes: u64, ack: &AckInfo) {
         match (self.config.avoidance, self.config.growth) {
             (Avoidance::Reno, Growth::PerAck) => self.cwnd += (self.mss * self.mss / self.cwnd).max(1),
             (Avoidance::Reno, Growth::PerByte { most: _ }) => {
@@ -189,10 +189,10 @@ impl Window {
         }
     }
 
-    fn lower_threshold(&mut self, outstanding: u64) {
+    fn reduce_threshold(&mut self, outstanding: u64) {
         let lowered = match self.config.avoidance {
             Avoidance::Reno => outstanding / 2,
-            Avoidance::Cubic { hystart: _ } => self.cubic.lose(self.cwnd, self.mss),
+            Avoidance::Cubic { hystart: _ } => self.cubic.threshold_after_loss(self.cwnd, self.mss),
         };
         self.threshold = lowered.max(2 * self.mss);
         self.credit = 0;
@@ -219,7 +219,7 @@ mod tests {
 
     fn acknowledge(window: &mut Window, segments: u64) {
         let bytes = segments * 100;
-        let ack = AckFacts { bytes, segments, number: 0, next: 0, round_trip: None };
+        let ack = AckInfo { bytes, segments, number: 0, next: 0, round_trip: None };
         window.grow(Time::ZERO, ack);
     }
 
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loss_halves_what_was_outstanding_but_leaves_two_segments() {
+    fn loss_halves_the_outstanding_data_down_to_two_segments() {
         let mut window = window(Growth::PerAck, None);
         window.reduce(900);
         assert_eq!((window.cwnd(), window.threshold()), (450, 450));

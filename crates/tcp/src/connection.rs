@@ -1,8 +1,8 @@
-//! One endpoint of a connection: its drivers, its data, and its states (RFC 9293).
+//! Endpoint of a connection: its data, its state and its timers (RFC 9293).
 //!
-//! Received segments are processed in `input`, sending is in `output`, each mechanism in its own module. It has no
-//! clock and no socket: call `handle(now, input)`, then `poll(now)` until it returns a timeout; only then `handle`
-//! again. Timers need no input: the driver polls when the timeout has expired.
+//! Received segments are processed in `input`, sending is in `output`, each mechanism in its own module. An endpoint
+//! has no clock and no socket: call `handle(now, input)`, then `poll(now)` until it returns a timeout; only then
+//! `handle` again. Timers need no input: the driver polls when the timeout has expired.
 
 use wire::Time;
 
@@ -21,23 +21,24 @@ use crate::recovery::Loss;
 use crate::rto::RetransmissionTimer;
 use crate::send::SendBuffer;
 
-/// An endpoint of a connection.
+/// Endpoint of a connection.
 #[derive(Clone, Debug)]
 pub struct Connection {
     pub(super) config: Config,
     pub(super) state: State,
     pub(super) is_server: bool,
-    pub(super) agreed: NegotiatedParameters,
+    pub(super) negotiated: NegotiatedParameters,
     pub(super) introduction: Introduction,
-    /// The connection count in the peer's SYN, and whether it requested a cookie.
+    /// Connection count in the peer's SYN (T/TCP).
     pub(super) peer_count: Option<u32>,
-    pub(super) wants_cookie: bool,
+    /// Whether the peer's SYN requested a cookie (TCP Fast Open).
+    pub(super) cookie_requested: bool,
     /// Whether the application was notified that the connection is open before the handshake completed.
     pub(super) is_early: bool,
 
     /// First unacknowledged number.
     pub(super) unacknowledged: u64,
-    /// The next number to send.
+    /// Next number to send.
     pub(super) next: u64,
     pub(super) send: SendBuffer,
     pub(super) flight: Flight,
@@ -46,7 +47,7 @@ pub struct Connection {
     pub(super) loss: Loss,
     pub(super) rack: Rack,
     pub(super) timer: RetransmissionTimer,
-    pub(super) timed: Option<TimedSegment>,
+    pub(super) timed_segment: Option<TimedSegment>,
     pub(super) usage: Usage,
     pub(super) pacer: Pacer,
     pub(super) persist: Persist,
@@ -54,23 +55,23 @@ pub struct Connection {
     pub(super) receiver: Receiver,
     pub(super) acks: Acknowledger,
 
-    /// The timeout that was last returned: no timer expires before it.
-    wakes: Time,
+    /// Timeout last returned: no timer expires before it.
+    next_timeout: Time,
     pub(super) events: Events,
-    pub(super) wants: PendingSegments,
+    pub(super) pending: PendingSegments,
     /// End of TIME_WAIT, or of FIN_WAIT_2 without an application.
-    pub(super) forget_at: Option<Time>,
+    pub(super) time_wait_deadline: Option<Time>,
     pub(super) last_sent: Time,
-    /// Limit that prevented it from sending more when it last tried.
+    /// Limit at the last attempt to send data.
     pub(super) limit: Limit,
     /// Whether new data was sent since the window's usage was last recorded.
     pub(super) has_sent: bool,
     pub(super) last_received: Time,
     /// Whether nothing was outstanding after the last input was processed (BSD's `idle`).
     pub(super) is_idle_on_entry: bool,
-    /// The end of the last short segment sent (Minshall's `snd_sml`).
+    /// End of the last short segment sent (Minshall's `snd_sml`).
     pub(super) short_end: u64,
-    /// The timestamp to echo.
+    /// Timestamp to echo.
     pub(super) echo: u32,
     /// Whether the application will not read any more.
     pub(super) is_orphan: bool,
@@ -84,8 +85,9 @@ pub(super) struct NegotiatedParameters {
     pub timestamps: bool,
     pub sack: bool,
     pub scales: bool,
-    /// Window scale shifts, ours and the peer's.
+    /// Window scale shift of this end.
     pub scale: u8,
+    /// Window scale shift of the peer.
     pub peer_scale: u8,
 }
 
@@ -99,10 +101,10 @@ pub(super) struct PeerWindow {
     /// Maximum window ever received.
     pub largest: u64,
     /// Sequence number and acknowledgement of the segment that last updated it.
-    pub told_by: (u64, u64),
+    pub updated_by: (u64, u64),
 }
 
-/// The one segment whose round trip is measured.
+/// Segment whose round trip is measured.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimedSegment {
     /// Number after its last.
@@ -112,14 +114,14 @@ pub(super) struct TimedSegment {
     pub segments: u64,
 }
 
-/// Segments to send as soon as it is polled.
+/// Segments due at the next poll.
 #[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a segment that waits, independent of the others")]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags")]
 pub(super) struct PendingSegments {
     pub syn: bool,
     pub reset: bool,
     /// Whether a retransmission is due that no window limits.
-    pub resend: bool,
+    pub retransmission: bool,
     /// Whether a probe of a closed window is due.
     pub probe: bool,
     /// Whether a tail loss probe is due.
@@ -136,7 +138,7 @@ pub(super) struct Persist {
 }
 
 impl Connection {
-    /// A client's endpoint. It is idle before [`Input::Open`].
+    /// Creates a client's endpoint. It is idle before [`Input::Open`].
     ///
     /// # Errors
     /// The first invalid knob of `config`.
@@ -144,7 +146,7 @@ impl Connection {
         Self::new(config, State::Closed)
     }
 
-    /// A server's endpoint, for the SYN that must be its first input.
+    /// Creates a server's endpoint. Its first input must be a SYN.
     ///
     /// # Errors
     /// The first invalid knob of `config`.
@@ -155,7 +157,7 @@ impl Connection {
     fn new(config: Config, state: State) -> Result<Self, ConfigError> {
         config.check()?;
         let mss = u64::from(config.mss);
-        let agreed = NegotiatedParameters {
+        let negotiated = NegotiatedParameters {
             mss,
             timestamps: false,
             sack: false,
@@ -166,10 +168,10 @@ impl Connection {
         Ok(Self {
             state,
             is_server: state == State::Listen,
-            agreed,
+            negotiated,
             introduction: Introduction::default(),
             peer_count: None,
-            wants_cookie: false,
+            cookie_requested: false,
             is_early: false,
             unacknowledged: 0,
             next: 0,
@@ -180,16 +182,16 @@ impl Connection {
             loss: Loss::default(),
             rack: Rack::default(),
             timer: RetransmissionTimer::new(config.rto),
-            timed: None,
+            timed_segment: None,
             usage: Usage::default(),
             pacer: Pacer::default(),
             persist: Persist::default(),
             receiver: Receiver::new(config.receive_buffer),
             acks: Acknowledger::new(config.acks, mss),
-            wakes: Time::MAX,
+            next_timeout: Time::MAX,
             events: Events::default(),
-            wants: PendingSegments::default(),
-            forget_at: None,
+            pending: PendingSegments::default(),
+            time_wait_deadline: None,
             last_sent: Time::ZERO,
             limit: Limit::Nothing,
             has_sent: false,
@@ -206,13 +208,13 @@ impl Connection {
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
         match input {
             Input::Open => self.open(),
-            Input::Segment(segment) => self.arrive(now, segment),
+            Input::Segment(segment) => self.handle_segment(now, segment),
             Input::Write(payload) => self.write(payload),
             Input::WriteLast(payload) => {
                 self.write(payload);
-                self.finish();
+                self.shutdown();
             }
-            Input::Shutdown => self.finish(),
+            Input::Shutdown => self.shutdown(),
             Input::Close => self.close(),
             Input::Abort => self.abort(),
         }
@@ -221,7 +223,7 @@ impl Connection {
 
     /// Returns the next output.
     pub fn poll(&mut self, now: Time) -> Output {
-        if self.wakes <= now {
+        if self.next_timeout <= now {
             self.expire(now);
         }
         loop {
@@ -232,8 +234,8 @@ impl Connection {
                 return Output::Transmit(segment);
             }
             if !self.take_blocked_write() {
-                self.wakes = self.deadline();
-                return Output::Timeout((self.wakes < Time::MAX).then_some(self.wakes));
+                self.next_timeout = self.deadline();
+                return Output::Timeout((self.next_timeout < Time::MAX).then_some(self.next_timeout));
             }
         }
     }
@@ -258,12 +260,12 @@ impl Connection {
         self.receiver.unread() > 0
     }
 
-    /// State of the connection.
+    /// Returns the state of the connection.
     pub const fn state(&self) -> State {
         self.state
     }
 
-    /// Statistics of the connection, as `ss` shows them.
+    /// Returns statistics of the connection, as `ss` shows them.
     pub fn vitals(&self) -> Vitals {
         Vitals {
             state: self.state,
@@ -279,7 +281,7 @@ impl Connection {
         }
     }
 
-    /// Bytes in flight, or whole segments' worth if segments are counted.
+    /// Returns the bytes in flight, or whole segments' worth if segments are counted.
     pub(super) fn in_flight(&self) -> u64 {
         self.flight.weight().saturating_sub(self.loss.credit())
     }
@@ -289,21 +291,21 @@ impl Connection {
             self.state = State::SynSent;
             self.is_early = self.may_send_early();
             // A SYN that may carry data is delayed until there is data.
-            self.wants.syn = !self.is_early;
+            self.pending.syn = !self.is_early;
             self.events.connected = self.is_early;
         }
     }
 
     fn write(&mut self, payload: Payload) {
-        if self.wants.fin || self.is_over() {
+        if self.pending.fin || self.is_over() {
             return;
         }
         self.send.write(payload);
-        self.wants.syn |= self.is_early && self.state == State::SynSent && self.next == 0;
+        self.pending.syn |= self.is_early && self.state == State::SynSent && self.next == 0;
         self.events.written = !self.send.is_blocked();
     }
 
-    /// Takes the rest of a blocked write, if the send buffer has space now, as if the application wrote again.
+    /// Accepts more of a blocked write, if the send buffer has space now, as if the application wrote again.
     fn take_blocked_write(&mut self) -> bool {
         if !self.send.is_blocked() || !self.send.unblock() {
             return false;
@@ -313,16 +315,16 @@ impl Connection {
         true
     }
 
-    fn finish(&mut self) {
+    fn shutdown(&mut self) {
         match self.state {
             State::Closed if self.next == 0 => {}
-            State::Listen => self.die(),
-            State::SynSent if self.send.end() == 1 && !self.is_early => self.die(),
+            State::Listen => self.complete_close(),
+            State::SynSent if self.send.end() == 1 && !self.is_early => self.complete_close(),
             State::Closed | State::FinWait1 | State::FinWait2 => {}
             State::Closing | State::LastAck | State::TimeWait => {}
             State::SynSent | State::SynReceived | State::Established | State::CloseWait => {
-                self.wants.fin = true;
-                self.wants.syn |= self.is_early && self.state == State::SynSent && self.next == 0;
+                self.pending.fin = true;
+                self.pending.syn |= self.is_early && self.state == State::SynSent && self.next == 0;
             }
         }
     }
@@ -333,24 +335,24 @@ impl Connection {
         }
         self.is_orphan = true;
         self.receiver.discard();
-        self.finish();
+        self.shutdown();
     }
 
     fn abort(&mut self) {
         let is_known_to_peer = !matches!(self.state, State::Closed | State::Listen | State::SynSent);
-        self.wants.reset = is_known_to_peer && self.state != State::TimeWait;
-        self.die();
+        self.pending.reset = is_known_to_peer && self.state != State::TimeWait;
+        self.complete_close();
     }
 
     /// Ends the connection and reports an orderly close to the application.
-    pub(super) fn die(&mut self) {
-        self.end();
+    pub(super) fn complete_close(&mut self) {
+        self.enter_closed();
         self.events.closed = true;
     }
 
     /// Ends the connection and reports a failure to the application.
     pub(super) fn fail(&mut self, failure: Failure) {
-        self.end();
+        self.enter_closed();
         if self.config.ending.reset_discards {
             self.receiver.discard();
             self.events.readable = false;
@@ -358,16 +360,16 @@ impl Connection {
         self.events.failed = Some(failure);
     }
 
-    fn end(&mut self) {
+    fn enter_closed(&mut self) {
         self.state = State::Closed;
         self.timer.stop();
         self.persist.deadline = None;
-        self.forget_at = None;
+        self.time_wait_deadline = None;
         self.acks.stop();
         self.pacer.stop();
         self.rack.stop();
-        let reset = self.wants.reset;
-        self.wants = PendingSegments { reset, ..PendingSegments::default() };
+        let reset = self.pending.reset;
+        self.pending = PendingSegments { reset, ..PendingSegments::default() };
     }
 
     /// Returns whether the connection has ended.
@@ -381,7 +383,7 @@ impl Connection {
         or_never(self.timer.deadline())
             .min(or_never(self.acks.deadline()))
             .min(or_never(self.persist.deadline))
-            .min(or_never(self.forget_at))
+            .min(or_never(self.time_wait_deadline))
             .min(or_never(self.pacer.deadline()))
             .min(or_never(self.rack.deadline()))
     }
@@ -401,8 +403,8 @@ impl Connection {
         if is_due(self.persist.deadline) {
             self.probe_timeout();
         }
-        if is_due(self.forget_at) {
-            self.die();
+        if is_due(self.time_wait_deadline) {
+            self.complete_close();
         }
         if is_due(self.pacer.deadline()) {
             self.pacer.expire();
@@ -410,15 +412,15 @@ impl Connection {
         self.is_idle_on_entry = self.flight.is_empty();
     }
 
-    /// Sets the segment size that remains after options, in all parts that use it.
-    pub(super) fn agree_on(&mut self, peer_mss: Option<u16>) {
+    /// Negotiates the segment size and sets it in all parts: the smaller MSS less the options.
+    pub(super) fn negotiate_mss(&mut self, peer_mss: Option<u16>) {
         let peer_mss = peer_mss.unwrap_or(DEFAULT_MSS).max(1);
-        let options = if self.agreed.timestamps { TIMESTAMP_BYTES } else { 0 };
+        let options = if self.negotiated.timestamps { TIMESTAMP_BYTES } else { 0 };
         let mss = self.config.mss.min(peer_mss).saturating_sub(options).max(1);
-        self.agreed.mss = u64::from(mss);
-        self.flight.set_mss(self.agreed.mss);
-        self.window.set_mss(self.agreed.mss);
-        self.acks.set_mss(self.agreed.mss);
+        self.negotiated.mss = u64::from(mss);
+        self.flight.set_mss(self.negotiated.mss);
+        self.window.set_mss(self.negotiated.mss);
+        self.acks.set_mss(self.negotiated.mss);
     }
 
     /// Returns the start of the idle time, as the stack defines it.
@@ -430,5 +432,5 @@ impl Connection {
     }
 }
 
-/// MSS of a peer that announces none (RFC 9293, section 3.7.1).
+/// MSS of a peer that sends no such option (RFC 9293, section 3.7.1).
 const DEFAULT_MSS: u16 = 536;

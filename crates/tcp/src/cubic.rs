@@ -1,7 +1,7 @@
 //! CUBIC's growth beyond slow start (RFC 9438): a cubic function of the time since the last loss.
 //!
-//! Floats are computed by additions, products and quotients only (with a cube root of our own), so that every CPU
-//! computes the same.
+//! Floats use additions, products and quotients only, and the cube root is computed here, so that every CPU computes the
+//! same.
 
 use wire::{Duration, Time};
 
@@ -24,7 +24,7 @@ pub(super) struct Cubic {
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     start: Time,
-    /// Time at which the window of the last loss is reached again, seconds after `start`.
+    /// Time from `start` until the window of the last loss is reached again, in seconds (`K`).
     reach: f64,
     /// Window at the curve's inflection point.
     origin: f64,
@@ -45,8 +45,8 @@ impl Cubic {
             let reach = cube_root((origin - current) / SCALE);
             Epoch { start: now, reach, origin, reno: current, cwnd: current }
         });
-        let later = (now.since(epoch.start) + round_trip).as_secs_f64() - epoch.reach;
-        let target = epoch.origin + SCALE * later * later * later;
+        let offset = (now.since(epoch.start) + round_trip).as_secs_f64() - epoch.reach;
+        let target = epoch.origin + SCALE * offset * offset * offset;
         let target = target.clamp(epoch.cwnd, 1.5 * epoch.cwnd);
         epoch.cwnd += segments * (target - epoch.cwnd) / epoch.cwnd;
         epoch.reno += ALPHA * segments / epoch.reno;
@@ -59,7 +59,7 @@ impl Cubic {
 
     /// Returns the threshold after a loss at this window, in bytes like `cwnd`; fast convergence included (section
     /// 4.7).
-    pub(super) fn lose(&mut self, cwnd: u64, mss: u64) -> u64 {
+    pub(super) fn threshold_after_loss(&mut self, cwnd: u64, mss: u64) -> u64 {
         self.epoch = None;
         let segments = cwnd as f64 / mss as f64;
         let is_falling = segments < self.before_loss;
@@ -69,7 +69,7 @@ impl Cubic {
     }
 
     /// Restarts the curve after idle (section 5.8).
-    pub(super) const fn forget_epoch(&mut self) {
+    pub(super) const fn reset_epoch(&mut self) {
         self.epoch = None;
     }
 }
@@ -107,7 +107,7 @@ mod tests {
     fn window_returns_to_its_size_before_the_loss_and_pauses_there() {
         let mut cubic = Cubic::default();
         let mss = 1000;
-        let mut cwnd = cubic.lose(100 * mss, mss);
+        let mut cwnd = cubic.threshold_after_loss(100 * mss, mss);
         assert_eq!(cwnd, 70 * mss);
         // K = cbrt(100 * 0.3 / 0.4) = 4.2 s.
         let mut at_reach = 0;

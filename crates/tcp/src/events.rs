@@ -1,12 +1,12 @@
 //! Events of which the application has not yet been notified.
 //!
-//! Not a queue: each kind is returned once, however often it occurred meanwhile, and in this order.
+//! Each kind is returned once, even if it occurred repeatedly, and in a fixed order.
 
 use crate::interface::{Event, Failure};
 
 /// Pending events.
 #[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "a set of kinds, each there or not")]
+#[expect(clippy::struct_excessive_bools, reason = "a set of kinds")]
 pub(super) struct Events {
     pub connected: bool,
     pub readable: bool,
@@ -19,8 +19,8 @@ pub(super) struct Events {
 impl Events {
     /// Returns the next event.
     pub(super) fn next(&mut self) -> Option<Event> {
-        // Usually there is none, and this is called often.
-        if self.is_quiet() {
+        // The common case: nothing is pending.
+        if self.has_only_failure() {
             return self.failed.take().map(Event::Failed);
         }
         let take = std::mem::take::<bool>;
@@ -37,8 +37,8 @@ impl Events {
         }
     }
 
-    /// Returns whether nothing is pending except, perhaps, the failure, which comes last.
-    const fn is_quiet(&self) -> bool {
+    /// Returns whether nothing is pending except possibly the failure, which comes last.
+    const fn has_only_failure(&self) -> bool {
         !(self.connected | self.readable | self.written | self.peer_finished | self.closed)
     }
 }

@@ -1,7 +1,6 @@
 //! Segments in flight: each segment that was sent and not acknowledged, and its state.
 //!
-//! The scoreboard of RFC 6675, used without selective acknowledgements too. It neither decides what to send
-//! nor holds the bytes.
+//! The scoreboard of RFC 6675, used without selective acknowledgements too. The bytes are in `send`.
 
 use std::collections::VecDeque;
 
@@ -9,7 +8,7 @@ use wire::{Duration, Time};
 
 use crate::config::Counting;
 
-/// Segments outstanding, oldest first.
+/// Scoreboard of the outstanding segments, oldest first.
 #[derive(Clone, Debug)]
 pub(super) struct Flight {
     sent: VecDeque<SentSegment>,
@@ -31,29 +30,29 @@ pub(super) struct Flight {
 struct SentSegment {
     start: u64,
     end: u64,
-    at: Time,
-    fate: Fate,
-    resent: bool,
+    sent_at: Time,
+    state: SegmentState,
+    retransmitted: bool,
 }
 
 /// State of a segment in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
-    /// In flight, as far as known.
-    Unknown,
+enum SegmentState {
+    /// Neither acknowledged nor declared lost.
+    InFlight,
     /// Received by the peer (SACK).
     Sacked,
     /// Declared lost, and not yet retransmitted.
     Lost,
 }
 
-/// The latest-sent segments among those that arrived since the last call: the send time and the end of each.
+/// Latest-sent segments among those that arrived since the last call: the send time and the end of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct DeliveredSegments {
-    /// Of segments sent once.
-    pub once: Option<(Time, u64)>,
+    /// Of segments sent only once.
+    pub original: Option<(Time, u64)>,
     /// Of retransmitted segments.
-    pub again: Option<(Time, u64)>,
+    pub retransmitted: Option<(Time, u64)>,
 }
 
 /// Result of a cumulative acknowledgement.
@@ -76,7 +75,7 @@ impl Flight {
             lost: 0,
             search_from: 0,
             furthest_sacked: 0,
-            delivered: DeliveredSegments { once: None, again: None },
+            delivered: DeliveredSegments { original: None, retransmitted: None },
         }
     }
 
@@ -85,7 +84,7 @@ impl Flight {
         let sent = std::mem::take(&mut self.sent);
         self.mss = mss;
         (self.all, self.sacked, self.lost) = (0, 0, 0);
-        sent.iter().for_each(|sent| self.weigh_in(sent));
+        sent.iter().for_each(|sent| self.add_weight(sent));
         self.sent = sent;
     }
 
@@ -106,7 +105,7 @@ impl Flight {
 
     /// Returns the weight of everything outstanding except the oldest segment.
     pub(super) fn weight_behind_first(&self) -> u64 {
-        self.sent.front().map_or(0, |first| self.all - self.weigh(first.start, first.end))
+        self.sent.front().map_or(0, |first| self.all - self.weight_of(first.start, first.end))
     }
 
     /// Returns whether a segment is lost and awaits retransmission.
@@ -120,104 +119,110 @@ impl Flight {
     }
 
     /// Records that a segment was sent.
-    pub(super) fn push(&mut self, start: u64, end: u64, at: Time) {
-        self.all += self.weigh(start, end);
-        self.sent.push_back(SentSegment { start, end, at, fate: Fate::Unknown, resent: false });
+    pub(super) fn push(&mut self, start: u64, end: u64, sent_at: Time) {
+        self.all += self.weight_of(start, end);
+        self.sent.push_back(SentSegment {
+            start,
+            end,
+            sent_at,
+            state: SegmentState::InFlight,
+            retransmitted: false,
+        });
     }
 
     /// Removes everything before `number`, which has arrived.
     pub(super) fn acknowledge(&mut self, number: u64) -> AckResult {
-        let mut taken = AckResult { sent: None, segments: 0 };
+        let mut result = AckResult { sent: None, segments: 0 };
         while let Some(first) = self.sent.front().copied()
             && first.start < number
         {
-            self.unweigh(&first);
+            self.remove_weight(&first);
             if first.end > number {
-                let rest = SentSegment { start: number, ..first };
-                self.weigh_in(&rest);
+                let remainder = SentSegment { start: number, ..first };
+                self.add_weight(&remainder);
                 if let Some(front) = self.sent.front_mut() {
-                    *front = rest;
+                    *front = remainder;
                 }
                 break;
             }
-            if first.fate != Fate::Sacked {
-                self.delivered.note(&first);
+            if first.state != SegmentState::Sacked {
+                self.delivered.record(&first);
             }
             // A segment that was SACKed earlier gives no round trip sample now.
-            if !first.resent && first.fate != Fate::Sacked {
-                taken.sent = Some(first.at);
+            if !first.retransmitted && first.state != SegmentState::Sacked {
+                result.sent = Some(first.sent_at);
             }
-            taken.segments += 1;
+            result.segments += 1;
             self.sent.pop_front();
             self.search_from = self.search_from.saturating_sub(1);
         }
-        taken
+        result
     }
 
-    /// Marks `start..end` as SACKed. Returns whether that was new.
+    /// Marks `start..end` as SACKed. Returns whether any of it was new.
     pub(super) fn sack(&mut self, start: u64, end: u64) -> bool {
-        let mut is_news = false;
+        let mut is_new = false;
         let from = self.sent.partition_point(|sent| sent.start < start);
-        for place in from..self.sent.len() {
-            let sent = self.sent[place];
+        for index in from..self.sent.len() {
+            let sent = self.sent[index];
             if sent.end > end {
                 break;
             }
-            if sent.fate != Fate::Sacked {
-                self.delivered.note(&sent);
-                self.set_fate(place, Fate::Sacked);
-                is_news = true;
+            if sent.state != SegmentState::Sacked {
+                self.delivered.record(&sent);
+                self.set_state(index, SegmentState::Sacked);
+                is_new = true;
             }
         }
         self.furthest_sacked = self.furthest_sacked.max(end);
-        is_news
+        is_new
     }
 
     /// Declares lost the segments after which more than two segments' worth of bytes, or three segments, are SACKed
     /// (RFC 6675, `IsLost`). Returns whether any of them had not been retransmitted.
-    pub(super) fn lose_by_sack(&mut self) -> bool {
-        let (mut segments, mut bytes, mut any) = (0_u32, 0, false);
+    pub(super) fn mark_lost_by_sack(&mut self) -> bool {
+        let (mut segments, mut bytes, mut any_lost) = (0_u32, 0, false);
         let end = self.sent.partition_point(|sent| sent.start < self.furthest_sacked);
-        for place in (0..end).rev() {
-            let sent = self.sent[place];
-            match sent.fate {
-                Fate::Sacked => {
+        for index in (0..end).rev() {
+            let sent = self.sent[index];
+            match sent.state {
+                SegmentState::Sacked => {
                     segments += 1;
                     bytes += sent.end - sent.start;
                 }
-                Fate::Unknown if !sent.resent && (segments >= 3 || bytes > 2 * self.mss) => {
-                    self.set_fate(place, Fate::Lost);
-                    any = true;
+                SegmentState::InFlight if !sent.retransmitted && (segments >= 3 || bytes > 2 * self.mss) => {
+                    self.set_state(index, SegmentState::Lost);
+                    any_lost = true;
                 }
-                Fate::Unknown | Fate::Lost => {}
+                SegmentState::InFlight | SegmentState::Lost => {}
             }
         }
-        any
+        any_lost
     }
 
-    /// Declares lost what was sent before `newest` and has been unacknowledged for `patience`. Returns
-    /// whether there was any, and the time at which the last of the others reaches that age.
-    pub(super) fn lose_by_time(
+    /// Declares lost the segments sent before `newest` and unacknowledged for `timeout`. Returns whether there was any,
+    /// and the latest deadline of the others.
+    pub(super) fn mark_lost_by_time(
         &mut self,
         now: Time,
         newest: (Time, u64),
         timeout: Duration,
     ) -> (bool, Option<Time>) {
-        let (mut any, mut later) = (false, None);
-        for place in 0..self.sent.len() {
-            let sent = self.sent[place];
-            if sent.fate != Fate::Unknown || (sent.at, sent.end) >= newest {
+        let (mut any_lost, mut latest_deadline) = (false, None);
+        for index in 0..self.sent.len() {
+            let sent = self.sent[index];
+            if sent.state != SegmentState::InFlight || (sent.sent_at, sent.end) >= newest {
                 continue;
             }
-            let due = sent.at + timeout;
-            if due <= now {
-                self.set_fate(place, Fate::Lost);
-                any = true;
+            let deadline = sent.sent_at + timeout;
+            if deadline <= now {
+                self.set_state(index, SegmentState::Lost);
+                any_lost = true;
             } else {
-                later = later.max(Some(due));
+                latest_deadline = latest_deadline.max(Some(deadline));
             }
         }
-        (any, later)
+        (any_lost, latest_deadline)
     }
 
     /// Takes the segments that arrived since the last call.
@@ -232,7 +237,7 @@ impl Flight {
 
     /// Number of SACKed segments.
     pub(super) fn sacked_segments(&self) -> usize {
-        self.sent.iter().filter(|sent| sent.fate == Fate::Sacked).count()
+        self.sent.iter().filter(|sent| sent.state == SegmentState::Sacked).count()
     }
 
     /// Whether exactly one segment is outstanding.
@@ -241,85 +246,85 @@ impl Flight {
     }
 
     /// Returns the sequence range of the last segment, which counts as retransmitted from now on.
-    pub(super) fn resend_last(&mut self, now: Time) -> Option<(u64, u64)> {
+    pub(super) fn retransmit_last(&mut self, now: Time) -> Option<(u64, u64)> {
         let last = self.sent.back_mut()?;
-        (last.resent, last.at) = (true, now);
+        (last.retransmitted, last.sent_at) = (true, now);
         Some((last.start, last.end))
     }
 
     /// Declares the oldest segment lost, although it may have been retransmitted.
-    pub(super) fn lose_first(&mut self) {
-        if self.sent.front().is_some_and(|first| first.fate != Fate::Sacked) {
-            self.set_fate(0, Fate::Lost);
+    pub(super) fn mark_first_lost(&mut self) {
+        if self.sent.front().is_some_and(|first| first.state != SegmentState::Sacked) {
+            self.set_state(0, SegmentState::Lost);
         }
     }
 
     /// Declares everything lost that is not SACKed.
-    pub(super) fn lose_all(&mut self) {
-        for place in 0..self.sent.len() {
-            if self.sent[place].fate == Fate::Unknown {
-                self.set_fate(place, Fate::Lost);
+    pub(super) fn mark_all_lost(&mut self) {
+        for index in 0..self.sent.len() {
+            if self.sent[index].state == SegmentState::InFlight {
+                self.set_state(index, SegmentState::Lost);
             }
         }
     }
 
     /// Returns the sequence range of the first lost segment, which counts as retransmitted from now on.
-    pub(super) fn resend(&mut self, now: Time) -> Option<(u64, u64)> {
+    pub(super) fn retransmit_first_lost(&mut self, now: Time) -> Option<(u64, u64)> {
         if self.lost == 0 {
             return None;
         }
         let mut later = self.sent.range(self.search_from..);
-        let place = self.search_from + later.position(|sent| sent.fate == Fate::Lost)?;
-        self.set_fate(place, Fate::Unknown);
-        self.search_from = place;
-        let sent = self.sent.get_mut(place)?;
-        (sent.resent, sent.at) = (true, now);
+        let index = self.search_from + later.position(|sent| sent.state == SegmentState::Lost)?;
+        self.set_state(index, SegmentState::InFlight);
+        self.search_from = index;
+        let sent = self.sent.get_mut(index)?;
+        (sent.retransmitted, sent.sent_at) = (true, now);
         Some((sent.start, sent.end))
     }
 
-    fn set_fate(&mut self, place: usize, fate: Fate) {
-        let before = self.sent[place];
-        self.unweigh(&before);
-        let after = SentSegment { fate, ..before };
-        self.weigh_in(&after);
-        self.sent[place] = after;
-        if fate == Fate::Lost {
-            self.search_from = self.search_from.min(place);
+    fn set_state(&mut self, index: usize, state: SegmentState) {
+        let before = self.sent[index];
+        self.remove_weight(&before);
+        let after = SentSegment { state, ..before };
+        self.add_weight(&after);
+        self.sent[index] = after;
+        if state == SegmentState::Lost {
+            self.search_from = self.search_from.min(index);
         }
     }
 
-    fn weigh(&self, start: u64, end: u64) -> u64 {
+    fn weight_of(&self, start: u64, end: u64) -> u64 {
         match self.counting {
             Counting::Bytes => end - start,
             Counting::Segments => self.mss,
         }
     }
 
-    fn weigh_in(&mut self, sent: &SentSegment) {
-        let weight = self.weigh(sent.start, sent.end);
+    fn add_weight(&mut self, sent: &SentSegment) {
+        let weight = self.weight_of(sent.start, sent.end);
         self.all += weight;
-        match sent.fate {
-            Fate::Unknown => {}
-            Fate::Sacked => self.sacked += weight,
-            Fate::Lost => self.lost += weight,
+        match sent.state {
+            SegmentState::InFlight => {}
+            SegmentState::Sacked => self.sacked += weight,
+            SegmentState::Lost => self.lost += weight,
         }
     }
 
-    fn unweigh(&mut self, sent: &SentSegment) {
-        let weight = self.weigh(sent.start, sent.end);
+    fn remove_weight(&mut self, sent: &SentSegment) {
+        let weight = self.weight_of(sent.start, sent.end);
         self.all -= weight;
-        match sent.fate {
-            Fate::Unknown => {}
-            Fate::Sacked => self.sacked -= weight,
-            Fate::Lost => self.lost -= weight,
+        match sent.state {
+            SegmentState::InFlight => {}
+            SegmentState::Sacked => self.sacked -= weight,
+            SegmentState::Lost => self.lost -= weight,
         }
     }
 }
 
 impl DeliveredSegments {
-    fn note(&mut self, sent: &SentSegment) {
-        let newest = if sent.resent { &mut self.again } else { &mut self.once };
-        *newest = (*newest).max(Some((sent.at, sent.end)));
+    fn record(&mut self, sent: &SentSegment) {
+        let newest = if sent.retransmitted { &mut self.retransmitted } else { &mut self.original };
+        *newest = (*newest).max(Some((sent.sent_at, sent.end)));
     }
 }
 
@@ -346,25 +351,25 @@ mod tests {
     fn three_later_sacked_segments_declare_one_lost() {
         let mut flight = flight_of(6);
         assert!(flight.sack(20, 40));
-        assert!(!flight.lose_by_sack());
+        assert!(!flight.mark_lost_by_sack());
         assert!(!flight.sack(20, 40));
         flight.sack(20, 50);
-        assert!(flight.lose_by_sack());
+        assert!(flight.mark_lost_by_sack());
         // Two lost, three SACKed, one in flight.
         assert_eq!(flight.weight(), 10);
-        assert_eq!(flight.resend(Time::ZERO), Some((0, 10)));
-        assert_eq!(flight.resend(Time::ZERO), Some((10, 20)));
-        assert_eq!(flight.resend(Time::ZERO), None);
+        assert_eq!(flight.retransmit_first_lost(Time::ZERO), Some((0, 10)));
+        assert_eq!(flight.retransmit_first_lost(Time::ZERO), Some((10, 20)));
+        assert_eq!(flight.retransmit_first_lost(Time::ZERO), None);
         assert_eq!(flight.weight(), 30);
-        assert!(!flight.lose_by_sack(), "what was sent again is not lost twice");
+        assert!(!flight.mark_lost_by_sack(), "a retransmitted segment is not lost twice");
     }
 
     #[test]
     fn retransmitted_segments_give_no_round_trip() {
         let mut flight = flight_of(2);
-        flight.lose_all();
+        flight.mark_all_lost();
         assert_eq!(flight.weight(), 0);
-        assert_eq!(flight.resend(Time::from_nanos(9)), Some((0, 10)));
+        assert_eq!(flight.retransmit_first_lost(Time::from_nanos(9)), Some((0, 10)));
         assert_eq!(flight.acknowledge(10), AckResult { sent: None, segments: 1 });
         assert!(flight.has_lost());
     }

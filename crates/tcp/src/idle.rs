@@ -1,31 +1,29 @@
 //! Behaviour after idle: whether the window was used, and the rate at which to restart (`papers/p-http`, section 2.4).
-//!
-//! Not the window itself (`congestion`).
 
 use wire::{Duration, Time};
 
 /// Usage of the window, which shows whether it limits sending (RFC 7661, like Linux's `tcp_cwnd_validate`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Usage {
-    /// Maximum outstanding in this round ...
-    most: u64,
-    /// ... which ends when this number is acknowledged.
-    until: u64,
+    /// Maximum outstanding in this round.
+    max_in_flight: u64,
+    /// Number whose acknowledgement ends the round.
+    round_end: u64,
     is_limited: bool,
 }
 
 impl Usage {
     /// Records the bytes in flight after a burst has been sent as far as possible.
-    pub(super) fn note(&mut self, in_flight: u64, unacknowledged: u64, next: u64, is_limited: bool) {
-        let is_new_round = unacknowledged >= self.until;
-        if is_new_round || is_limited || (!self.is_limited && in_flight > self.most) {
-            *self = Self { most: in_flight, until: next, is_limited };
+    pub(super) fn record(&mut self, in_flight: u64, unacknowledged: u64, next: u64, is_limited: bool) {
+        let is_new_round = unacknowledged >= self.round_end;
+        if is_new_round || is_limited || (!self.is_limited && in_flight > self.max_in_flight) {
+            *self = Self { max_in_flight: in_flight, round_end: next, is_limited };
         }
     }
 
     /// Returns whether the window may grow.
     pub(super) const fn allows_growth(&self, cwnd: u64, is_slow_start: bool) -> bool {
-        self.is_limited || (is_slow_start && cwnd < 2 * self.most)
+        self.is_limited || (is_slow_start && cwnd < 2 * self.max_in_flight)
     }
 }
 
@@ -37,20 +35,20 @@ impl Usage {
 /// "Improving Restart of Idle TCP Connections", 1997; their ns-2 module `tcp-rbp.cc` states this reason).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Pacer {
-    measured: Option<Measured>,
-    active: Option<Active>,
+    rate: Option<MeasuredRate>,
+    active: Option<ActivePacing>,
 }
 
-/// Segments that were sent during a round trip.
+/// Number of segments sent during a round trip.
 #[derive(Clone, Copy, Debug)]
-struct Measured {
+struct MeasuredRate {
     segments: u64,
     round_trip: Duration,
 }
 
 /// Pacing in progress.
 #[derive(Clone, Copy, Debug)]
-struct Active {
+struct ActivePacing {
     interval: Duration,
     next: Time,
     /// Whether a segment waits for `next`.
@@ -64,18 +62,18 @@ impl Pacer {
     /// Measures the rate from the segments that were sent during one round trip (like Vegas). Where the application had
     /// nothing more to send, the path's rate is at least that: the sample counts only if it is higher.
     pub(super) fn measure(&mut self, segments: u64, round_trip: Duration, is_application_limited: bool) {
-        let is_lower = self.measured.is_some_and(|measured| segments <= measured.segments);
+        let is_lower = self.rate.is_some_and(|rate| segments <= rate.segments);
         if self.active.is_none() && !(is_application_limited && is_lower) {
-            self.measured = Some(Measured { segments, round_trip });
+            self.rate = Some(MeasuredRate { segments, round_trip });
         }
     }
 
     /// Starts pacing, if a rate is known. Returns the number of segments for which the window must be open, at most
     /// `window`.
     pub(super) fn start(&mut self, now: Time, window: u64) -> Option<u64> {
-        let Measured { segments, round_trip } = self.measured?;
+        let MeasuredRate { segments, round_trip } = self.rate?;
         let segments = segments.min(window).max(MIN_SEGMENTS);
-        self.active = Some(Active { interval: round_trip / segments, next: now, is_waiting: false });
+        self.active = Some(ActivePacing { interval: round_trip / segments, next: now, is_waiting: false });
         Some(segments)
     }
 
@@ -91,7 +89,7 @@ impl Pacer {
         !active.is_waiting
     }
 
-    /// Handles the deadline: pending data calls `allows` again.
+    /// Handles the deadline: the waiting segment may be sent.
     pub(super) fn expire(&mut self) {
         if let Some(active) = &mut self.active {
             active.is_waiting = false;
@@ -116,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn segments_leave_one_by_one_until_the_first_acknowledgement() {
+    fn segments_are_paced_until_the_first_acknowledgement() {
         let mut pacer = Pacer::default();
         let at = |millis| Time::ZERO + Duration::from_millis(millis);
         assert_eq!(pacer.start(at(0), 20), None);
@@ -158,12 +156,12 @@ mod tests {
     #[test]
     fn a_window_that_was_not_filled_does_not_grow() {
         let mut usage = Usage::default();
-        usage.note(3, 0, 10, false);
+        usage.record(3, 0, 10, false);
         assert!(!usage.allows_growth(10, true));
-        usage.note(6, 5, 20, false);
+        usage.record(6, 5, 20, false);
         assert!(usage.allows_growth(10, true));
         assert!(!usage.allows_growth(10, false));
-        usage.note(10, 6, 30, true);
+        usage.record(10, 6, 30, true);
         assert!(usage.allows_growth(10, false));
     }
 }

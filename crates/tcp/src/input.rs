@@ -6,7 +6,7 @@ use wire::{Duration, Time};
 
 use crate::acks::ArrivedData;
 use crate::config::Estimator;
-use crate::congestion::AckFacts;
+use crate::congestion::AckInfo;
 use crate::connection::Connection;
 use crate::idle::MIN_SEGMENTS;
 use crate::interface::{Failure, State};
@@ -15,11 +15,11 @@ use crate::segment::Segment;
 
 impl Connection {
     /// Handles a received segment.
-    pub(super) fn arrive(&mut self, now: Time, segment: &Segment) {
+    pub(super) fn handle_segment(&mut self, now: Time, segment: &Segment) {
         match self.state {
             State::Closed => {}
-            State::Listen => self.arrive_at_listener(now, segment),
-            State::SynSent => self.arrive_in_syn_sent(now, segment),
+            State::Listen => self.handle_in_listen(now, segment),
+            State::SynSent => self.handle_in_syn_sent(now, segment),
             State::SynReceived
             | State::Established
             | State::FinWait1
@@ -27,92 +27,92 @@ impl Connection {
             | State::CloseWait
             | State::Closing
             | State::LastAck
-            | State::TimeWait => self.arrive_synchronized(now, segment),
+            | State::TimeWait => self.handle_synchronized(now, segment),
         }
         self.last_received = now;
     }
 
-    fn arrive_at_listener(&mut self, now: Time, segment: &Segment) {
+    fn handle_in_listen(&mut self, now: Time, segment: &Segment) {
         if !segment.flags.syn || segment.flags.ack || segment.flags.rst {
             return;
         }
         self.state = State::SynReceived;
         self.begin(now, segment);
         let options = segment.options.syn.as_deref().copied().unwrap_or_default();
-        self.is_early = self.trusts(&options);
+        self.is_early = self.trusts_syn(&options);
         if !self.is_early {
-            self.wants.syn = true;
+            self.pending.syn = true;
             return;
         }
         self.events.connected = true;
-        self.remember_count();
+        self.cache_count();
         // Data of a trusted SYN lies in the window, although none was advertised.
-        self.receiver.advertised(self.receiver.window(self.agreed.mss));
-        self.take_data(now, segment);
-        if self.responses_late() {
+        self.receiver.advertised(self.receiver.window(self.negotiated.mss));
+        self.process_data(now, segment);
+        if self.delays_syn_ack() {
             self.acks.postpone(now);
         } else {
-            self.wants.syn = true;
+            self.pending.syn = true;
         }
     }
 
-    fn arrive_in_syn_sent(&mut self, now: Time, segment: &Segment) {
-        let is_response = segment.flags.ack && (1..=self.next.max(1)).contains(&segment.acknowledgement);
+    fn handle_in_syn_sent(&mut self, now: Time, segment: &Segment) {
+        let acknowledges_syn = segment.flags.ack && (1..=self.next.max(1)).contains(&segment.acknowledgement);
         if segment.flags.rst {
-            if is_response {
+            if acknowledges_syn {
                 self.fail(Failure::Refused);
             }
             return;
         }
-        if !segment.flags.syn || !is_response {
+        if !segment.flags.syn || !acknowledges_syn {
             return;
         }
         self.begin(now, segment);
         self.acknowledge_syn(now);
-        self.take_back_early_data(segment.acknowledgement);
+        self.mark_early_data_unsent(segment.acknowledgement);
         self.become_established();
-        self.acks.demand();
-        self.take_acknowledgement(now, segment);
+        self.acks.acknowledge_now();
+        self.process_acknowledgement(now, segment);
         if !self.is_over() {
-            self.take_data(now, segment);
+            self.process_data(now, segment);
         }
     }
 
-    /// Marks data sent with the SYN that was not accepted as unsent: it is retransmitted with the segment size and
-    /// window known now.
-    fn take_back_early_data(&mut self, acknowledged: u64) {
+    /// Marks data sent with the SYN as unsent if the peer did not accept it: it is sent again within the negotiated
+    /// segment size and window.
+    fn mark_early_data_unsent(&mut self, acknowledged: u64) {
         if acknowledged < self.next {
             self.flight.clear();
             if acknowledged > 1 {
                 self.flight.push(1, acknowledged, self.last_sent);
             }
             self.next = acknowledged;
-            self.timed = None;
+            self.timed_segment = None;
         }
         if self.flight.is_empty() {
             self.timer.stop();
         }
     }
 
-    /// Negotiates options by the peer's SYN: those that both ends enable apply from now on.
+    /// Negotiates options with the peer's SYN: those that both ends enable apply from now on.
     fn begin(&mut self, now: Time, syn: &Segment) {
         let offers = syn.options.syn.as_deref().copied().unwrap_or_default();
-        self.agreed.timestamps = self.config.timestamps && syn.options.timestamps.is_some();
-        self.agreed.sack = self.wants_sack() && offers.sack_permitted;
-        if let (true, Some(theirs)) = (self.config.window_scaling, offers.window_scale) {
-            (self.agreed.scale, self.agreed.peer_scale) =
-                (self.config.receive_buffer.scale(), theirs.min(14));
-            self.agreed.scales = true;
+        self.negotiated.timestamps = self.config.timestamps && syn.options.timestamps.is_some();
+        self.negotiated.sack = self.wants_sack() && offers.sack_permitted;
+        if let (true, Some(shift)) = (self.config.window_scaling, offers.window_scale) {
+            (self.negotiated.scale, self.negotiated.peer_scale) =
+                (self.config.receive_buffer.scale(), shift.min(14));
+            self.negotiated.scales = true;
         }
-        self.agree_on(offers.mss);
-        self.note_timestamp(syn);
-        self.note_shortcut(&offers);
+        self.negotiate_mss(offers.mss);
+        self.record_timestamp(syn);
+        self.read_handshake_options(&offers);
         self.receiver.begin(syn.sequence + 1);
         self.set_peer_window(syn, u64::from(syn.window));
         self.last_received = now;
     }
 
-    fn arrive_synchronized(&mut self, now: Time, segment: &Segment) {
+    fn handle_synchronized(&mut self, now: Time, segment: &Segment) {
         let next = self.receiver.next();
         if segment.flags.rst {
             if (next..=self.receiver.edge().max(next)).contains(&segment.sequence) {
@@ -121,7 +121,7 @@ impl Connection {
             return;
         }
         if segment.flags.syn {
-            return self.arrive_syn_again();
+            return self.handle_unexpected_syn();
         }
         if !segment.flags.ack {
             return;
@@ -131,31 +131,31 @@ impl Connection {
         let is_empty_and_old = segment.length() == 0 && segment.sequence < next;
         if !is_acceptable || is_empty_and_old {
             // Old, beyond the window, or a probe: respond with the current acknowledgement.
-            self.acks.demand();
+            self.acks.acknowledge_now();
         } else {
-            self.note_timestamp(segment);
+            self.record_timestamp(segment);
         }
         if self.unacknowledged == 0 && segment.acknowledgement >= 1 {
             self.complete_handshake(now);
         }
-        self.take_acknowledgement(now, segment);
+        self.process_acknowledgement(now, segment);
         if !self.is_over() {
-            self.take_data(now, segment);
+            self.process_data(now, segment);
         }
     }
 
-    /// Handles an unexpected SYN: the acknowledgement of the first was lost, or ours was.
-    fn arrive_syn_again(&mut self) {
+    /// Handles a repeated SYN: our SYN-ACK, or our acknowledgement of the peer's, was lost.
+    fn handle_unexpected_syn(&mut self) {
         if self.unacknowledged == 0 {
-            self.wants.syn = true;
+            self.pending.syn = true;
         } else {
-            self.acks.demand();
+            self.acks.acknowledge_now();
         }
     }
 
     fn reset_by_peer(&mut self) {
         match self.state {
-            State::TimeWait | State::Closing | State::LastAck => self.die(),
+            State::TimeWait | State::Closing | State::LastAck => self.complete_close(),
             State::Closed
             | State::Listen
             | State::SynSent
@@ -170,7 +170,7 @@ impl Connection {
     /// Handles the acknowledgement of a server's SYN.
     fn complete_handshake(&mut self, now: Time) {
         self.acknowledge_syn(now);
-        self.remember_count();
+        self.cache_count();
         if !self.is_early {
             self.window.open_by_handshake();
         }
@@ -179,9 +179,9 @@ impl Connection {
         }
     }
 
-    /// Notifies the application, unless it was notified early. A FIN sent with the SYN is in flight.
+    /// Enters ESTABLISHED, or FIN-WAIT-1 if the FIN was sent with the SYN, and notifies the application.
     fn become_established(&mut self) {
-        let is_fin_sent = self.wants.fin && self.next > self.send.end();
+        let is_fin_sent = self.pending.fin && self.next > self.send.end();
         self.state = if is_fin_sent { State::FinWait1 } else { State::Established };
         self.events.connected |= !self.is_early;
     }
@@ -193,47 +193,49 @@ impl Connection {
         }
         self.unacknowledged = 1;
         if self.timer.backoff() == 0
-            && let Some(timed) = self.timed.take()
+            && let Some(timed_segment) = self.timed_segment.take()
         {
-            self.timer.record_round_trip(timed.at, now);
+            self.timer.record_round_trip(timed_segment.at, now);
         }
-        self.timed = None;
-        self.timer.forgive();
+        self.timed_segment = None;
+        self.timer.reset_backoff();
         if self.flight.is_empty() {
             self.timer.stop();
         }
     }
 
-    fn take_acknowledgement(&mut self, now: Time, segment: &Segment) {
+    fn process_acknowledgement(&mut self, now: Time, segment: &Segment) {
         let number = segment.acknowledgement;
         if number > self.next {
-            // It acknowledges data never sent.
-            return self.acks.demand();
+            // Acknowledges data never sent.
+            return self.acks.acknowledge_now();
         }
-        let window = u64::from(segment.window) << self.agreed.peer_scale;
-        let brought_news = self.take_selective(segment);
+        let window = u64::from(segment.window) << self.negotiated.peer_scale;
+        let is_new_sack = self.process_sack(segment);
         if number > self.unacknowledged {
             self.acknowledge(now, segment);
         } else if number == self.unacknowledged {
             let is_duplicate = segment.length() == 0 && window == self.peer.size && !self.flight.is_empty();
-            if is_duplicate || brought_news {
-                self.duplicate(brought_news);
+            if is_duplicate || is_new_sack {
+                self.duplicate(is_new_sack);
             }
         }
-        self.track_time(now);
+        self.update_rack(now);
         // Lexicographic: later data first, then later acknowledgements (RFC 9293, 3.10.7.4), then wider windows, as in
         // BSD and Linux. The same numbers with a smaller window belong to an old segment.
-        if (segment.sequence, number, window) > (self.peer.told_by.0, self.peer.told_by.1, self.peer.size) {
+        if (segment.sequence, number, window)
+            > (self.peer.updated_by.0, self.peer.updated_by.1, self.peer.size)
+        {
             self.set_peer_window(segment, window);
         }
     }
 
-    fn take_selective(&mut self, segment: &Segment) -> bool {
-        let mut brought_news = false;
+    fn process_sack(&mut self, segment: &Segment) -> bool {
+        let mut is_new_sack = false;
         for (start, end) in segment.options.sack.ranges(segment.acknowledgement) {
-            brought_news |= self.flight.sack(start, end);
+            is_new_sack |= self.flight.sack(start, end);
         }
-        brought_news
+        is_new_sack
     }
 
     /// Handles a new acknowledgement.
@@ -242,45 +244,45 @@ impl Connection {
         let bytes = number - self.unacknowledged;
         if self.pacer.stop() {
             let paced = self.next - self.unacknowledged;
-            self.window.limit(paced.max(MIN_SEGMENTS * self.agreed.mss));
+            self.window.limit(paced.max(MIN_SEGMENTS * self.negotiated.mss));
         }
         let taken = self.flight.acknowledge(number);
         self.unacknowledged = number;
         self.send.release(number);
         let round_trip = self.measure(now, taken.sent, segment);
-        self.timer.forgive();
+        self.timer.reset_backoff();
 
         let may_grow = self.recover(bytes);
         let is_used = !self.config.congestion.validated
             || self.usage.allows_growth(self.window.cwnd(), self.window.is_slow_start());
         if may_grow && is_used {
             let segments = taken.segments;
-            self.window.grow(now, AckFacts { bytes, segments, number, next: self.next, round_trip });
+            self.window.grow(now, AckInfo { bytes, segments, number, next: self.next, round_trip });
         }
         if self.flight.is_empty() {
             self.timer.stop();
         } else {
             self.timer.start(now);
         }
-        if self.wants.fin && number > self.send.end() {
+        if self.pending.fin && number > self.send.end() {
             self.acknowledge_fin(now);
         }
     }
 
     /// Measures a round trip where possible, and the number of segments sent during it.
     fn measure(&mut self, now: Time, sent: Option<Time>, segment: &Segment) -> Option<Duration> {
-        if let Some(timed) = self.timed
-            && segment.acknowledgement >= timed.end
+        if let Some(timed_segment) = self.timed_segment
+            && segment.acknowledgement >= timed_segment.end
         {
-            self.timed = None;
+            self.timed_segment = None;
             let is_application_limited = self.next >= self.send.end() && !self.send.is_blocked();
-            self.pacer.measure(timed.segments, now.since(timed.at), is_application_limited);
+            self.pacer.measure(timed_segment.segments, now.since(timed_segment.at), is_application_limited);
             match self.config.rto.estimator {
-                Estimator::Coarse(_) => self.timer.record_round_trip(timed.at, now),
+                Estimator::Coarse(_) => self.timer.record_round_trip(timed_segment.at, now),
                 Estimator::Fine | Estimator::FineVariation => {}
             }
         }
-        let echoed = segment.options.timestamps.filter(|_| self.agreed.timestamps);
+        let echoed = segment.options.timestamps.filter(|_| self.negotiated.timestamps);
         let echoed = echoed.map(|timestamps| Time::ZERO + Duration::from_millis(u64::from(timestamps.echo)));
         let sent = sent.or(echoed)?;
         match self.config.rto.estimator {
@@ -296,11 +298,11 @@ impl Connection {
                 self.state = State::FinWait2;
                 if self.is_orphan {
                     // No application reads any more: the peer may finish within the duration of TIME_WAIT.
-                    self.forget_at = Some(now + self.config.ending.time_wait);
+                    self.time_wait_deadline = Some(now + self.config.ending.time_wait);
                 }
             }
             State::Closing => self.begin_time_wait(now),
-            State::LastAck => self.die(),
+            State::LastAck => self.complete_close(),
             State::Closed
             | State::Listen
             | State::SynSent
@@ -315,12 +317,12 @@ impl Connection {
     fn begin_time_wait(&mut self, now: Time) {
         self.state = State::TimeWait;
         self.timer.stop();
-        self.forget_at = Some(now + self.config.ending.time_wait);
+        self.time_wait_deadline = Some(now + self.config.ending.time_wait);
     }
 
     fn set_peer_window(&mut self, segment: &Segment, window: u64) {
         let number = if segment.flags.ack { segment.acknowledgement } else { self.unacknowledged };
-        self.peer.told_by = (segment.sequence, number);
+        self.peer.updated_by = (segment.sequence, number);
         self.peer.size = window;
         self.peer.edge = number.max(1) + window;
         self.peer.largest = self.peer.largest.max(window);
@@ -330,31 +332,31 @@ impl Connection {
     }
 
     /// Handles data and FIN.
-    fn take_data(&mut self, now: Time, segment: &Segment) {
+    fn process_data(&mut self, now: Time, segment: &Segment) {
         let start = segment.sequence + u64::from(segment.flags.syn);
         if !segment.payload.is_empty() {
-            self.take_payload(now, start, segment);
+            self.process_payload(now, start, segment);
         }
         if segment.flags.fin && !self.is_over() {
-            self.receiver.finish(start + segment.payload.len() as u64);
-            self.acks.demand();
+            self.receiver.record_fin(start + segment.payload.len() as u64);
+            self.acks.acknowledge_now();
         }
-        if self.receiver.step_over_fin() {
-            self.be_finished(now);
+        if self.receiver.consume_fin() {
+            self.handle_end_of_stream(now);
         }
     }
 
-    fn take_payload(&mut self, now: Time, start: u64, segment: &Segment) {
+    fn process_payload(&mut self, now: Time, start: u64, segment: &Segment) {
         let is_reading =
             matches!(self.state, State::SynReceived | State::Established | State::FinWait1 | State::FinWait2);
         let is_new = start + segment.payload.len() as u64 > self.receiver.next();
         if self.is_orphan && is_reading && is_new {
             // No application will read it (RFC 1122, section 4.2.2.13).
-            self.wants.reset = true;
-            return self.die();
+            self.pending.reset = true;
+            return self.complete_close();
         }
         let before = self.receiver.next();
-        match self.receiver.take(start, &segment.payload) {
+        match self.receiver.accept(start, &segment.payload) {
             Arrival::InOrder => {
                 let arrived = ArrivedData {
                     bytes: self.receiver.next() - before,
@@ -364,14 +366,14 @@ impl Connection {
                 };
                 self.acks.arrive(now, arrived, &self.receiver);
             }
-            Arrival::Old | Arrival::FilledGap | Arrival::OutOfOrder => self.acks.demand(),
+            Arrival::Old | Arrival::FilledGap | Arrival::OutOfOrder => self.acks.acknowledge_now(),
         }
         self.events.readable |= self.receiver.next() > before;
     }
 
     /// Handles the end of the stream: all data and the FIN have arrived.
-    fn be_finished(&mut self, now: Time) {
-        self.acks.demand();
+    fn handle_end_of_stream(&mut self, now: Time) {
+        self.acks.acknowledge_now();
         self.events.peer_finished = true;
         match self.state {
             State::SynReceived | State::Established => self.state = State::CloseWait,
@@ -387,7 +389,7 @@ impl Connection {
         }
     }
 
-    fn note_timestamp(&mut self, segment: &Segment) {
+    fn record_timestamp(&mut self, segment: &Segment) {
         if let Some(timestamps) = segment.options.timestamps
             && (segment.flags.syn || segment.sequence <= self.receiver.next())
         {

@@ -1,6 +1,4 @@
 //! Inputs and outputs of an endpoint: the calls of a socket and their results, as values.
-//!
-//! They are processed in `connection`, `input` and `output`.
 
 use std::fmt;
 
@@ -76,7 +74,7 @@ pub enum State {
     Listen,
     /// The SYN is in flight.
     SynSent,
-    /// The peer's SYN has arrived, ours is in flight.
+    /// The peer's SYN has arrived; our SYN-ACK is in flight.
     SynReceived,
     /// Open.
     Established,
@@ -90,14 +88,14 @@ pub enum State {
     Closing,
     /// Both have finished, the peer first; our FIN is not acknowledged.
     LastAck,
-    /// Both have finished, we first: the state is retained for a while.
+    /// Both have finished, we first; the state is retained for twice the maximum segment lifetime.
     TimeWait,
 }
 
 /// Limit that prevents an endpoint from sending more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Limit {
-    /// Nothing: all that was written has been sent.
+    /// None: all that was written has been sent.
     #[default]
     Nothing,
     /// The congestion window is full.
@@ -117,7 +115,7 @@ pub enum Limit {
 pub struct Vitals {
     /// State of the connection.
     pub state: State,
-    /// Limit that prevented it from sending more when it last tried to send data.
+    /// Limit at the last attempt to send data.
     pub limit: Limit,
     /// The congestion window, in bytes.
     pub cwnd: u64,
@@ -137,7 +135,7 @@ pub struct Vitals {
     pub acknowledges_at: Option<Time>,
 }
 
-/// As RFC 9293 writes it, in kebab-case.
+/// RFC 9293's name in kebab-case.
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -156,7 +154,7 @@ impl fmt::Display for State {
     }
 }
 
-/// In kebab-case.
+/// The variant's name in kebab-case.
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -17,7 +17,7 @@ pub struct Memory {
     pub path: Option<Path>,
     /// Last connection count received from there.
     pub count_seen: Option<u32>,
-    /// Whether the other host has seen a count of ours.
+    /// Whether the other host has cached a count of this one.
     pub is_count_known: bool,
     /// The cookie received from the other host.
     pub cookie: Option<u64>,
@@ -95,11 +95,11 @@ impl Connection {
     }
 
     /// Returns whether a server trusts a SYN: its data may be read immediately.
-    pub(super) fn trusts(&self, syn: &SynOptions) -> bool {
+    pub(super) fn trusts_syn(&self, syn: &SynOptions) -> bool {
         match self.config.shortcut {
             Shortcut::None => false,
             Shortcut::Ttcp => match (syn.connection_count, self.introduction.memory.count_seen) {
-                // RFC 1644's test, "TAO": a count above all earlier ones cannot be an old duplicate's.
+                // RFC 1644's TAO test: a count above all earlier ones is not that of an old duplicate.
                 (Some(ConnectionCount::Current(count)), Some(seen)) => count > seen,
                 (Some(ConnectionCount::Current(_)), None) => false,
                 (Some(ConnectionCount::New(_) | ConnectionCount::Echo { .. }) | None, _) => false,
@@ -110,7 +110,7 @@ impl Connection {
     }
 
     /// Returns whether the SYN-ACK to a trusted SYN may be delayed until there is data that it can carry.
-    pub(super) const fn responses_late(&self) -> bool {
+    pub(super) const fn delays_syn_ack(&self) -> bool {
         match self.config.shortcut {
             Shortcut::None | Shortcut::FastOpen => false,
             Shortcut::Ttcp | Shortcut::Ardp => true,
@@ -118,9 +118,9 @@ impl Connection {
     }
 
     /// Returns the options for a shortened handshake in a SYN of this end.
-    pub(super) fn shortcut_options(&self, is_response: bool) -> (Option<ConnectionCount>, Option<FastOpen>) {
+    pub(super) fn shortcut_options(&self, is_syn_ack: bool) -> (Option<ConnectionCount>, Option<FastOpen>) {
         let Introduction { memory, count, cookie } = self.introduction;
-        match (self.config.shortcut, is_response) {
+        match (self.config.shortcut, is_syn_ack) {
             (Shortcut::None | Shortcut::Ardp, _) => (None, None),
             (Shortcut::Ttcp, false) if memory.is_count_known => (Some(ConnectionCount::Current(count)), None),
             (Shortcut::Ttcp, false) => (Some(ConnectionCount::New(count)), None),
@@ -131,12 +131,12 @@ impl Connection {
             (Shortcut::FastOpen, false) => {
                 (None, Some(memory.cookie.map_or(FastOpen::Request, FastOpen::Cookie)))
             }
-            (Shortcut::FastOpen, true) => (None, self.wants_cookie.then_some(FastOpen::Cookie(cookie))),
+            (Shortcut::FastOpen, true) => (None, self.cookie_requested.then_some(FastOpen::Cookie(cookie))),
         }
     }
 
     /// Reads the options for a shortened handshake in the peer's SYN.
-    pub(super) fn note_shortcut(&mut self, syn: &SynOptions) {
+    pub(super) fn read_handshake_options(&mut self, syn: &SynOptions) {
         match syn.connection_count {
             Some(ConnectionCount::Current(count) | ConnectionCount::New(count)) => {
                 self.peer_count = Some(count)
@@ -147,7 +147,7 @@ impl Connection {
             None => {}
         }
         match syn.fast_open {
-            Some(FastOpen::Request) => self.wants_cookie = true,
+            Some(FastOpen::Request) => self.cookie_requested = true,
             Some(FastOpen::Cookie(cookie)) if !self.is_server => {
                 self.introduction.memory.cookie = Some(cookie);
             }
@@ -157,7 +157,7 @@ impl Connection {
 
     /// Caches the peer's count: the handshake is complete or was not needed, so the count is not that of an old
     /// duplicate.
-    pub(super) fn remember_count(&mut self) {
+    pub(super) fn cache_count(&mut self) {
         if self.peer_count.is_some() {
             self.introduction.memory.count_seen = self.peer_count;
         }

@@ -14,10 +14,10 @@ use crate::segment::{Flags, Options, SackBlocks, Segment, SynOptions, Timestamps
 impl Connection {
     /// Returns the next segment that should be sent now, if there is one.
     pub(super) fn next_segment(&mut self, now: Time) -> Option<Segment> {
-        if self.wants.reset {
+        if self.pending.reset {
             return Some(self.reset());
         }
-        if self.wants.syn {
+        if self.pending.syn {
             return Some(self.syn(now));
         }
         match self.state {
@@ -33,21 +33,22 @@ impl Connection {
             | State::TimeWait => {}
         }
         if self.next == 0 {
-            return self.late_response(now);
+            return self.delayed_syn_ack(now);
         }
-        if self.wants.tail_probe
+        if self.pending.tail_probe
             && let Some(segment) = self.tail_probe(now)
         {
             return Some(segment);
         }
-        if let Some(segment) = self.resend(now).or_else(|| self.send_new(now)).or_else(|| self.probe(now)) {
+        if let Some(segment) = self.retransmit(now).or_else(|| self.send_new(now)).or_else(|| self.probe(now))
+        {
             return Some(segment);
         }
         self.acks.is_due().then(|| self.segment(now, self.next, Payload::EMPTY, Flags::default()))
     }
 
     fn reset(&mut self) -> Segment {
-        self.wants.reset = false;
+        self.pending.reset = false;
         Segment {
             sequence: self.next,
             acknowledgement: self.receiver.next(),
@@ -59,35 +60,35 @@ impl Connection {
         }
     }
 
-    /// Returns the delayed SYN-ACK to a trusted SYN, once there is data that it can carry or its delay has expired.
-    fn late_response(&mut self, now: Time) -> Option<Segment> {
-        let has_data = self.send.end() > 1 || self.wants.fin;
+    /// Returns the delayed SYN-ACK to a trusted SYN, once it can carry data or its delay has expired.
+    fn delayed_syn_ack(&mut self, now: Time) -> Option<Segment> {
+        let has_data = self.send.end() > 1 || self.pending.fin;
         (has_data || self.acks.is_due()).then(|| self.syn(now))
     }
 
     /// Returns a SYN or SYN-ACK. The first SYN of an early connection carries data; a retransmitted one does not.
     fn syn(&mut self, now: Time) -> Segment {
-        self.wants.syn = false;
+        self.pending.syn = false;
         let is_first = self.next == 0;
         self.next = self.next.max(1);
         if is_first {
-            self.timed = Some(TimedSegment { end: 1, at: now, segments: 1 });
+            self.timed_segment = Some(TimedSegment { end: 1, at: now, segments: 1 });
         }
         if self.timer.deadline().is_none() {
             self.timer.start(now);
         }
-        let is_response = self.is_server;
+        let is_syn_ack = self.is_server;
         let (payload, fin) =
             if is_first && self.is_early { self.early_data(now) } else { (Payload::EMPTY, false) };
-        let flags = Flags { syn: true, ack: is_response, fin, ..Flags::default() };
+        let flags = Flags { syn: true, ack: is_syn_ack, fin, ..Flags::default() };
         let mut syn = self.segment(now, 0, payload, flags);
-        let wants_timestamps = if is_response { self.agreed.timestamps } else { self.config.timestamps };
-        let scales = if is_response { self.agreed.scales } else { self.config.window_scaling };
-        let (connection_count, fast_open) = self.shortcut_options(is_response);
+        let wants_timestamps = if is_syn_ack { self.negotiated.timestamps } else { self.config.timestamps };
+        let scales = if is_syn_ack { self.negotiated.scales } else { self.config.window_scaling };
+        let (connection_count, fast_open) = self.shortcut_options(is_syn_ack);
         let options = SynOptions {
             mss: Some(self.config.mss),
             window_scale: scales.then(|| self.config.receive_buffer.scale()),
-            sack_permitted: if is_response { self.agreed.sack } else { self.wants_sack() },
+            sack_permitted: if is_syn_ack { self.negotiated.sack } else { self.wants_sack() },
             connection_count,
             fast_open,
         };
@@ -96,10 +97,10 @@ impl Connection {
         syn
     }
 
-    /// Returns the data for the first SYN: a segment's worth, and the FIN if that is everything.
+    /// Returns the data for the first SYN: at most one segment, and whether the FIN follows it.
     fn early_data(&mut self, now: Time) -> (Payload, bool) {
-        let bytes = (self.send.end() - 1).min(self.agreed.mss);
-        let fin = self.wants.fin && !self.send.is_blocked() && bytes == self.send.end() - 1;
+        let bytes = (self.send.end() - 1).min(self.negotiated.mss);
+        let fin = self.pending.fin && !self.send.is_blocked() && bytes == self.send.end() - 1;
         let end = 1 + bytes + u64::from(fin);
         let payload = if bytes > 0 { self.send.slice(1, 1 + bytes) } else { Payload::EMPTY };
         if end > 1 {
@@ -108,22 +109,22 @@ impl Connection {
             self.last_sent = now;
         }
         if fin {
-            self.finish_sent();
+            self.record_fin_sent();
         }
         (payload, fin)
     }
 
-    /// Returns the first lost segment, if the window allows it or it must be retransmitted regardless.
-    fn resend(&mut self, now: Time) -> Option<Segment> {
+    /// Returns the first lost segment, if the window allows it or its retransmission is due regardless.
+    fn retransmit(&mut self, now: Time) -> Option<Segment> {
         if !self.flight.has_lost() {
             return None;
         }
-        let fits = self.in_flight() + self.agreed.mss <= self.window.cwnd();
-        if !fits && !self.wants.resend {
+        let fits = self.in_flight() + self.negotiated.mss <= self.window.cwnd();
+        if !fits && !self.pending.retransmission {
             return None;
         }
-        self.wants.resend = false;
-        let (start, end) = self.flight.resend(now)?;
+        self.pending.retransmission = false;
+        let (start, end) = self.flight.retransmit_first_lost(now)?;
         if self.timer.deadline().is_none() {
             self.timer.start(now);
         }
@@ -132,26 +133,26 @@ impl Connection {
 
     /// Returns new data, or the FIN, as far as windows, Nagle and silly-window avoidance allow.
     fn send_new(&mut self, now: Time) -> Option<Segment> {
-        let waiting = self.send.end().saturating_sub(self.next);
-        let wants_fin = self.wants.fin && !self.send.is_blocked() && self.next <= self.send.end();
-        if waiting == 0 && !wants_fin {
+        let unsent = self.send.end().saturating_sub(self.next);
+        let wants_fin = self.pending.fin && !self.send.is_blocked() && self.next <= self.send.end();
+        if unsent == 0 && !wants_fin {
             self.limit = match self.send.is_blocked() {
                 // More send buffer would help only up to the limit of the windows.
-                true => self.limit_of(self.agreed.mss, self.peer.edge.saturating_sub(self.next)),
+                true => self.limit_of(self.negotiated.mss, self.peer.edge.saturating_sub(self.next)),
                 false => Limit::Nothing,
             };
-            self.note_usage();
+            self.record_usage();
             return None;
         }
-        self.wake_from_idle(now);
+        self.apply_idle_policy(now);
         let open = self.peer.edge.saturating_sub(self.next);
-        let wanted = waiting.min(self.agreed.mss);
+        let wanted = unsent.min(self.negotiated.mss);
         let allowed = wanted.min(open).min(self.capacity());
-        let is_last = wants_fin && allowed == waiting;
-        if !self.may_send(allowed, waiting, is_last) {
+        let is_last = wants_fin && allowed == unsent;
+        if !self.may_send(allowed, unsent, is_last) {
             self.limit = self.limit_of(wanted, open);
-            self.note_usage();
-            self.persist_if_stuck(now, waiting);
+            self.record_usage();
+            self.start_persist_timer(now, unsent);
             return None;
         }
         if !self.pacer.allows(now) {
@@ -163,13 +164,13 @@ impl Connection {
         self.flight.push(self.next, end, now);
         self.account_for(now, end, allowed);
         if is_last {
-            self.finish_sent();
+            self.record_fin_sent();
         }
         Some(segment)
     }
 
-    /// Returns the limit that prevented a segment of `wanted` bytes. The peer's window has priority over ours: it is
-    /// the next to be full.
+    /// Returns the limit that prevented a segment of `wanted` bytes. The receive window has priority over the
+    /// congestion window.
     fn limit_of(&self, wanted: u64, open: u64) -> Limit {
         if open < wanted {
             Limit::ReceiveWindow
@@ -190,8 +191,8 @@ impl Connection {
             Counting::Bytes => capacity,
             // A segment may be sent if the window allows a full one.
             Counting::Segments => {
-                if capacity >= self.agreed.mss {
-                    self.agreed.mss
+                if capacity >= self.negotiated.mss {
+                    self.negotiated.mss
                 } else {
                     0
                 }
@@ -200,18 +201,18 @@ impl Connection {
     }
 
     /// Sender-side silly-window avoidance and Nagle (RFC 1122, section 4.2.3.4).
-    fn may_send(&self, allowed: u64, waiting: u64, is_last: bool) -> bool {
+    fn may_send(&self, allowed: u64, unsent: u64, is_last: bool) -> bool {
         if is_last {
             return true;
         }
         if allowed == 0 {
             return false;
         }
-        let is_everything = allowed == waiting && !self.send.is_blocked();
-        allowed == self.agreed.mss
+        let is_everything = allowed == unsent && !self.send.is_blocked();
+        allowed == self.negotiated.mss
             || (is_everything && self.nagle_allows())
             || 2 * allowed >= self.peer.largest
-            || self.wants.probe
+            || self.pending.probe
     }
 
     fn nagle_allows(&self) -> bool {
@@ -223,19 +224,19 @@ impl Connection {
         }
     }
 
-    /// Accounts for a new segment up to `end` that is leaving.
+    /// Accounts for a new segment with the given end and payload bytes.
     pub(super) fn account_for(&mut self, now: Time, end: u64, bytes: u64) {
         self.next = end;
         self.send.sent(end);
         self.has_sent = true;
-        self.wants.probe = false;
+        self.pending.probe = false;
         self.persist.deadline = None;
-        if bytes > 0 && bytes < self.agreed.mss {
+        if bytes > 0 && bytes < self.negotiated.mss {
             self.short_end = end;
         }
-        match &mut self.timed {
-            Some(timed) => timed.segments += 1,
-            None => self.timed = Some(TimedSegment { end, at: now, segments: 1 }),
+        match &mut self.timed_segment {
+            Some(timed_segment) => timed_segment.segments += 1,
+            None => self.timed_segment = Some(TimedSegment { end, at: now, segments: 1 }),
         }
         if self.timer.deadline().is_none() {
             self.timer.start(now);
@@ -247,7 +248,7 @@ impl Connection {
     }
 
     /// Records that the FIN was sent.
-    fn finish_sent(&mut self) {
+    fn record_fin_sent(&mut self) {
         self.state = match self.state {
             State::Established | State::SynReceived => State::FinWait1,
             State::CloseWait => State::LastAck,
@@ -263,7 +264,7 @@ impl Connection {
     }
 
     /// Applies the policy for the window after idle (`papers/p-http`, section 2.4).
-    fn wake_from_idle(&mut self, now: Time) {
+    fn apply_idle_policy(&mut self, now: Time) {
         if !self.flight.is_empty() || self.last_sent == Time::ZERO {
             return;
         }
@@ -285,8 +286,8 @@ impl Connection {
             Idle::Paced => {
                 if now.since(self.last_sent) >= timeout {
                     let open = self.peer.edge.saturating_sub(self.next).min(self.window.cwnd());
-                    if let Some(segments) = self.pacer.start(now, open / self.agreed.mss.max(1)) {
-                        self.window.limit(segments * self.agreed.mss);
+                    if let Some(segments) = self.pacer.start(now, open / self.negotiated.mss.max(1)) {
+                        self.window.limit(segments * self.negotiated.mss);
                     }
                     self.last_sent = now;
                 }
@@ -294,20 +295,19 @@ impl Connection {
         }
     }
 
-    /// Records after sending whether the congestion window is full, like Linux's `tcp_write_xmit` after it has sent
-    /// something (the data may have filled the window by chance).
-    fn note_usage(&mut self) {
-        let is_limited = self.capacity() < self.agreed.mss;
+    /// Records after sending whether the congestion window is full (Linux's `tcp_write_xmit`).
+    fn record_usage(&mut self) {
+        let is_limited = self.capacity() < self.negotiated.mss;
         let has_sent = std::mem::take(&mut self.has_sent);
         if self.config.congestion.validated && (has_sent || (is_limited && self.next < self.send.end())) {
-            self.usage.note(self.in_flight(), self.unacknowledged, self.next, is_limited);
+            self.usage.record(self.in_flight(), self.unacknowledged, self.next, is_limited);
         }
     }
 
-    /// Starts the persist timer if nothing is outstanding and nothing may be sent: only a probe reveals an opened
-    /// window.
-    fn persist_if_stuck(&mut self, now: Time, waiting: u64) {
-        if waiting > 0 && self.flight.is_empty() && self.persist.deadline.is_none() && !self.wants.probe {
+    /// Starts the persist timer if data is unsent, nothing is outstanding and nothing may be sent: the peer's window is
+    /// closed, and the update that opens it may be lost.
+    fn start_persist_timer(&mut self, now: Time, unsent: u64) {
+        if unsent > 0 && self.flight.is_empty() && self.persist.deadline.is_none() && !self.pending.probe {
             let wait = self.timer.timeout() * (1 << self.persist.tries.min(20));
             self.persist.deadline = Some(now + wait.min(self.config.rto.most));
         }
@@ -320,18 +320,18 @@ impl Connection {
         if self.persist.tries > self.config.rto.data_retries {
             return self.fail(Failure::TimedOut);
         }
-        self.wants.probe = true;
+        self.pending.probe = true;
     }
 
     /// Returns a window probe: an old sequence number without data, which any receiver acknowledges. (BSD sends a byte
     /// instead.)
     fn probe(&mut self, now: Time) -> Option<Segment> {
-        if !self.wants.probe {
+        if !self.pending.probe {
             return None;
         }
-        self.wants.probe = false;
-        let waiting = self.send.end().saturating_sub(self.next);
-        self.persist_if_stuck(now, waiting);
+        self.pending.probe = false;
+        let unsent = self.send.end().saturating_sub(self.next);
+        self.start_persist_timer(now, unsent);
         Some(self.segment(now, self.unacknowledged.saturating_sub(1), Payload::EMPTY, Flags::default()))
     }
 
@@ -340,8 +340,8 @@ impl Connection {
         let last_byte = end.min(self.send.end());
         let payload = if last_byte > start { self.send.slice(start, last_byte) } else { Payload::EMPTY };
         let is_fin = end > self.send.end();
-        let empties = last_byte == self.send.end() && !payload.is_empty();
-        let flags = Flags { fin: is_fin, psh: empties, ..Flags::default() };
+        let empties_buffer = last_byte == self.send.end() && !payload.is_empty();
+        let flags = Flags { fin: is_fin, psh: empties_buffer, ..Flags::default() };
         self.segment(now, start, payload, flags)
     }
 
@@ -351,10 +351,10 @@ impl Connection {
         let flags = Flags { ack: !is_first, ..flags };
         let window = self.advertise(flags.syn);
         let options = Options {
-            timestamps: self.agreed.timestamps.then(|| self.timestamps(now)),
-            sack: if self.agreed.sack && self.receiver.has_gap() {
+            timestamps: self.negotiated.timestamps.then(|| self.timestamps(now)),
+            sack: if self.negotiated.sack && self.receiver.has_gap() {
                 // With timestamps there is space for three (RFC 2018, section 3).
-                self.receiver.sack(if self.agreed.timestamps { 3 } else { 4 })
+                self.receiver.sack(if self.negotiated.timestamps { 3 } else { 4 })
             } else {
                 SackBlocks::default()
             },
@@ -367,13 +367,13 @@ impl Connection {
         Segment { sequence, acknowledgement, window, flags, options, framing, payload }
     }
 
-    /// Returns the window as encoded in the header; from now on it is advertised.
+    /// Returns the window field of the header, and records that it was advertised.
     fn advertise(&mut self, is_syn: bool) -> u16 {
-        let scale = if is_syn { 0 } else { self.agreed.scale };
-        let window = self.receiver.window(self.agreed.mss) >> scale;
-        let reported = u16::try_from(window).unwrap_or(u16::MAX);
-        self.receiver.advertised(u64::from(reported) << scale);
-        reported
+        let scale = if is_syn { 0 } else { self.negotiated.scale };
+        let window = self.receiver.window(self.negotiated.mss) >> scale;
+        let advertised = u16::try_from(window).unwrap_or(u16::MAX);
+        self.receiver.advertised(u64::from(advertised) << scale);
+        advertised
     }
 
     fn timestamps(&self, now: Time) -> Timestamps {

@@ -1,8 +1,7 @@
 //! Payload bytes that are not copied: one contiguous slice of a shared buffer.
 //!
 //! A write of the application is one buffer; segments are slices of it, and so is the data that the other application
-//! reads. The buffers that hold payloads maintain order and position. Shared within one thread only: a simulation runs
-//! in one thread.
+//! reads. Shared within one thread only: a simulation runs in one thread.
 
 use std::ops::{Deref, Range};
 use std::rc::Rc;
@@ -19,29 +18,29 @@ impl Payload {
     /// No bytes, and no buffer.
     pub const EMPTY: Self = Self { buffer: None, start: 0, end: 0 };
 
-    /// Length in bytes.
+    /// Returns the length in bytes.
     pub const fn len(&self) -> usize {
         (self.end - self.start) as usize
     }
 
-    /// Whether it is empty.
+    /// Returns whether it is empty.
     pub const fn is_empty(&self) -> bool {
         self.start == self.end
     }
 
     /// Returns the bytes of `range`, relative to this payload and clamped to its end.
     pub fn slice(&self, range: Range<usize>) -> Self {
-        let place = |offset: usize| {
+        let position = |offset: usize| {
             u32::try_from(offset).map_or(self.end, |offset| self.start.saturating_add(offset).min(self.end))
         };
-        let (start, end) = (place(range.start), place(range.end));
+        let (start, end) = (position(range.start), position(range.end));
         Self { buffer: self.buffer.clone(), start, end: end.max(start) }
     }
 
     /// Appends `next` if it follows in the same buffer; returns whether it did.
     pub(super) fn extend(&mut self, next: &Self) -> bool {
         let is_same = match (&self.buffer, &next.buffer) {
-            (Some(ours), Some(theirs)) => Rc::ptr_eq(ours, theirs),
+            (Some(own), Some(other)) => Rc::ptr_eq(own, other),
             (None, _) | (_, None) => false,
         };
         let follows = is_same && self.end == next.start;
@@ -51,11 +50,11 @@ impl Payload {
         follows
     }
 
-    /// Retains the first `at` bytes here and returns the rest.
+    /// Retains the first `at` bytes and returns the remaining ones.
     pub fn split_off(&mut self, at: usize) -> Self {
-        let rest = self.slice(at..self.len());
-        self.end = rest.start;
-        rest
+        let tail = self.slice(at..self.len());
+        self.end = tail.start;
+        tail
     }
 }
 
@@ -71,7 +70,7 @@ impl Deref for Payload {
 }
 
 impl From<&[u8]> for Payload {
-    /// Copies the bytes, once; truncates beyond 4 GiB.
+    /// Copies the bytes; truncates beyond 4 GiB.
     fn from(bytes: &[u8]) -> Self {
         let end = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         match end {
@@ -106,15 +105,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slice_of_a_slice_is_a_slice() {
+    fn slices_are_relative_to_their_payload() {
         let mut whole = Payload::from(&b"0123456789"[..]);
         assert_eq!(&*whole.slice(2..8).slice(1..3), b"34");
         assert_eq!(&*whole.slice(8..99), b"89");
         assert!(whole.slice(99..200).is_empty());
-        let rest = whole.split_off(4);
-        assert_eq!((&*whole, &*rest), (&b"0123"[..], &b"456789"[..]));
-        assert!(!whole.extend(&rest.slice(1..3)));
-        assert!(whole.extend(&rest.slice(0..2)));
+        let tail = whole.split_off(4);
+        assert_eq!((&*whole, &*tail), (&b"0123"[..], &b"456789"[..]));
+        assert!(!whole.extend(&tail.slice(1..3)));
+        assert!(whole.extend(&tail.slice(0..2)));
         assert_eq!(&*whole, b"012345");
     }
 

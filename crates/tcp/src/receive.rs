@@ -1,6 +1,6 @@
-//! The receiving half: data received, in order and not, and the open window.
+//! The receive buffer: data received, in order and out of order, and the advertised window.
 //!
-//! Acknowledgement is in `acks`, handling of a FIN in `connection`.
+//! Acknowledgement is in `acks`, handling of a FIN in `input`.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -23,9 +23,9 @@ pub(super) struct Receiver {
     unread: VecDeque<Payload>,
     unread_bytes: u64,
     /// Data out of order, by number; pieces do not overlap.
-    early: BTreeMap<u64, Payload>,
-    early_ranges: Ranges,
-    /// The early ranges in the order in which they last grew, most recent first.
+    out_of_order: BTreeMap<u64, Payload>,
+    out_of_order_ranges: Ranges,
+    /// A number in each out-of-order range, in the order in which the ranges last grew, most recent first.
     recent: Vec<u64>,
     /// Number of the FIN, once it is known.
     fin: Option<u64>,
@@ -34,7 +34,7 @@ pub(super) struct Receiver {
 /// Classification of a segment's data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// Nothing new.
+    /// No new bytes.
     Old,
     /// Bytes in order, no gap before or after.
     InOrder,
@@ -57,8 +57,8 @@ impl Receiver {
             size: u64::from(size),
             unread: VecDeque::new(),
             unread_bytes: 0,
-            early: BTreeMap::new(),
-            early_ranges: Ranges::default(),
+            out_of_order: BTreeMap::new(),
+            out_of_order_ranges: Ranges::default(),
             recent: Vec::new(),
             fin: None,
         }
@@ -86,16 +86,17 @@ impl Receiver {
 
     /// Returns whether there is data beyond a gap.
     pub(super) fn has_gap(&self) -> bool {
-        !self.early_ranges.is_empty()
+        !self.out_of_order_ranges.is_empty()
     }
 
-    /// Starts at the peer's SYN: the number of its first byte is `next`. A window that our SYN advertised begins there.
+    /// Synchronizes with the peer's SYN: the first byte of its data has the number `next`. The window that our SYN
+    /// advertised begins there.
     pub(super) const fn begin(&mut self, next: u64) {
         self.edge += next;
         self.next = next;
     }
 
-    /// Free space.
+    /// Returns the free space.
     pub(super) const fn space(&self) -> u64 {
         self.size.saturating_sub(self.unread_bytes)
     }
@@ -113,8 +114,8 @@ impl Receiver {
         self.edge = self.edge.max(self.next + window);
     }
 
-    /// Accepts the bytes from number `start` on. Bytes beyond the window are discarded.
-    pub(super) fn take(&mut self, start: u64, payload: &Payload) -> Arrival {
+    /// Accepts a segment's data, whose first byte has the number `start`. Discards bytes beyond the window.
+    pub(super) fn accept(&mut self, start: u64, payload: &Payload) -> Arrival {
         let limit = self.edge.max(self.next);
         let end = (start + payload.len() as u64).min(limit);
         if end <= start.max(self.next) {
@@ -123,24 +124,24 @@ impl Receiver {
         let skip = self.next.saturating_sub(start);
         let piece = trim(payload, skip, end.saturating_sub(start));
         if start + skip > self.next {
-            self.hold(start, piece);
+            self.store_out_of_order(start, piece);
             return Arrival::OutOfOrder;
         }
         self.deliver(piece);
-        if self.early_ranges.is_empty() {
+        if self.out_of_order_ranges.is_empty() {
             return Arrival::InOrder;
         }
-        self.release();
+        self.deliver_in_order();
         Arrival::FilledGap
     }
 
     /// Records a FIN; its own number is `at`.
-    pub(super) const fn finish(&mut self, at: u64) {
+    pub(super) const fn record_fin(&mut self, at: u64) {
         self.fin = Some(at);
     }
 
-    /// Consumes the FIN if it is next. Returns true once.
-    pub(super) fn step_over_fin(&mut self) -> bool {
+    /// Consumes the FIN if all data before it has arrived. Returns true once.
+    pub(super) fn consume_fin(&mut self) -> bool {
         let is_next = self.fin == Some(self.next);
         if is_next {
             self.next += 1;
@@ -163,12 +164,12 @@ impl Receiver {
         self.unread_bytes = 0;
     }
 
-    /// Returns ranges received beyond the gap, most recent first, at most `most`, because the header's capacity is
+    /// Returns the ranges received beyond the gap, most recent first; at most `max_blocks`, because header space is
     /// limited.
-    pub(super) fn sack(&self, most: usize) -> SackBlocks {
+    pub(super) fn sack(&self, max_blocks: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
-        for number in self.recent.iter().take(most) {
-            if let Some((start, end)) = self.early_ranges.containing(*number) {
+        for number in self.recent.iter().take(max_blocks) {
+            if let Some((start, end)) = self.out_of_order_ranges.containing(*number) {
                 blocks.push(self.next, start, end);
             }
         }
@@ -188,50 +189,51 @@ impl Receiver {
         self.unread.push_back(piece);
     }
 
-    /// Stores a piece that arrived early; bytes already present are left unchanged.
-    fn hold(&mut self, start: u64, piece: Payload) {
+    /// Stores a piece that arrived out of order; bytes already present are left unchanged.
+    fn store_out_of_order(&mut self, start: u64, piece: Payload) {
         let end = start + piece.len() as u64;
-        let (whole_start, whole_end) = self.early_ranges.insert(start, end);
+        let (whole_start, whole_end) = self.out_of_order_ranges.insert(start, end);
         // One representative per range: those merged into this one are removed.
         self.recent.retain(|number| !(whole_start..whole_end).contains(number));
         self.recent.insert(0, start);
         let mut at = start;
         while at < end {
-            let covered = self.early.range(..=at).next_back().map(|(from, held)| from + held.len() as u64);
+            let covered =
+                self.out_of_order.range(..=at).next_back().map(|(from, held)| from + held.len() as u64);
             if let Some(covered) = covered
                 && covered > at
             {
                 at = covered;
                 continue;
             }
-            let free_until = self.early.range(at..).next().map_or(end, |(from, _)| end.min(*from));
-            self.early.insert(at, trim(&piece, at - start, free_until - start));
+            let free_until = self.out_of_order.range(at..).next().map_or(end, |(from, _)| end.min(*from));
+            self.out_of_order.insert(at, trim(&piece, at - start, free_until - start));
             at = free_until;
         }
     }
 
-    /// Delivers early pieces that are now in order.
-    fn release(&mut self) {
-        while let Some((start, piece)) = self.early.pop_first() {
+    /// Delivers out-of-order pieces that are now in order.
+    fn deliver_in_order(&mut self) {
+        while let Some((start, piece)) = self.out_of_order.pop_first() {
             if start > self.next {
-                self.early.insert(start, piece);
+                self.out_of_order.insert(start, piece);
                 break;
             }
-            let rest = trim(&piece, self.next - start, piece.len() as u64);
-            if !rest.is_empty() {
-                self.deliver(rest);
+            let remainder = trim(&piece, self.next - start, piece.len() as u64);
+            if !remainder.is_empty() {
+                self.deliver(remainder);
             }
         }
-        self.early_ranges.remove_below(self.next);
-        let ranges = &self.early_ranges;
+        self.out_of_order_ranges.remove_below(self.next);
+        let ranges = &self.out_of_order_ranges;
         self.recent.retain(|number| ranges.containing(*number).is_some());
     }
 }
 
 /// Returns the bytes from `from` to `to` of a piece.
 fn trim(piece: &Payload, from: u64, to: u64) -> Payload {
-    let place = |offset| usize::try_from(offset).unwrap_or(usize::MAX);
-    piece.slice(place(from)..place(to))
+    let index = |offset| usize::try_from(offset).unwrap_or(usize::MAX);
+    piece.slice(index(from)..index(to))
 }
 
 #[cfg(test)]
@@ -257,14 +259,14 @@ mod tests {
     #[test]
     fn out_of_order_data_waits_for_the_missing_data() {
         let mut receiver = receiver(100);
-        assert_eq!(receiver.take(4, &bytes("def")), Arrival::OutOfOrder);
-        assert_eq!(receiver.take(9, &bytes("ij")), Arrival::OutOfOrder);
+        assert_eq!(receiver.accept(4, &bytes("def")), Arrival::OutOfOrder);
+        assert_eq!(receiver.accept(9, &bytes("ij")), Arrival::OutOfOrder);
         assert_eq!(receiver.sack(4).ranges(1).collect::<Vec<_>>(), [(9, 11), (4, 7)]);
-        assert_eq!(receiver.take(3, &bytes("cde")), Arrival::OutOfOrder);
-        assert_eq!(receiver.take(1, &bytes("abc")), Arrival::FilledGap);
+        assert_eq!(receiver.accept(3, &bytes("cde")), Arrival::OutOfOrder);
+        assert_eq!(receiver.accept(1, &bytes("abc")), Arrival::FilledGap);
         assert_eq!(receiver.next(), 7);
-        assert_eq!(receiver.take(5, &bytes("efgh")), Arrival::FilledGap);
-        assert_eq!(receiver.take(1, &bytes("abc")), Arrival::Old);
+        assert_eq!(receiver.accept(5, &bytes("efgh")), Arrival::FilledGap);
+        assert_eq!(receiver.accept(1, &bytes("abc")), Arrival::Old);
         assert!(!receiver.has_gap());
         assert_eq!(read_all(&mut receiver), "abcdefghij");
     }
@@ -272,8 +274,8 @@ mod tests {
     #[test]
     fn data_beyond_the_window_is_discarded() {
         let mut receiver = receiver(4);
-        assert_eq!(receiver.take(1, &bytes("abcdef")), Arrival::InOrder);
-        assert_eq!(receiver.take(5, &bytes("ef")), Arrival::Old);
+        assert_eq!(receiver.accept(1, &bytes("abcdef")), Arrival::InOrder);
+        assert_eq!(receiver.accept(5, &bytes("ef")), Arrival::Old);
         assert_eq!(receiver.window(2), 0);
         assert_eq!(read_all(&mut receiver), "abcd");
         assert_eq!(receiver.window(2), 4);
@@ -283,21 +285,21 @@ mod tests {
     fn window_edge_never_moves_back_and_small_openings_are_not_advertised() {
         let mut receiver = receiver(100);
         assert_eq!(receiver.edge(), 101);
-        receiver.take(1, &Payload::from(vec![0; 95]));
+        receiver.accept(1, &Payload::from(vec![0; 95]));
         receiver.advertised(receiver.window(10));
         assert_eq!((receiver.edge(), receiver.window(10)), (101, 5));
-        receiver.take(96, &Payload::from(vec![0; 5]));
+        receiver.accept(96, &Payload::from(vec![0; 5]));
         assert_eq!(receiver.window(10), 0);
     }
 
     #[test]
-    fn a_fin_is_stepped_over_once_and_only_in_its_place() {
+    fn fin_is_consumed_once_and_only_in_order() {
         let mut receiver = receiver(100);
-        receiver.finish(4);
-        assert!(!receiver.step_over_fin());
-        receiver.take(1, &bytes("abc"));
-        assert!(receiver.step_over_fin());
-        assert!(!receiver.step_over_fin());
+        receiver.record_fin(4);
+        assert!(!receiver.consume_fin());
+        receiver.accept(1, &bytes("abc"));
+        assert!(receiver.consume_fin());
+        assert!(!receiver.consume_fin());
         assert_eq!(receiver.next(), 5);
     }
 
@@ -306,7 +308,7 @@ mod tests {
         let mut receiver = Receiver::new(ReceiveBuffer::Growing { initial: 10, most: 40 });
         receiver.begin(1);
         receiver.advertised(receiver.window(1));
-        receiver.take(1, &bytes("abcdefghij"));
+        receiver.accept(1, &bytes("abcdefghij"));
         read_all(&mut receiver);
         assert_eq!(receiver.window(1), 30);
     }

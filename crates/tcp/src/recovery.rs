@@ -1,6 +1,6 @@
 //! Loss detected by duplicate ACKs and by the timer: fast retransmit and recovery (RFC 5681, 6582, 6675).
 //!
-//! This is the state of recovery; segments outstanding are in `flight`, the window in `congestion`.
+//! Segments outstanding are in `flight`, the window in `congestion`.
 
 use wire::Time;
 
@@ -14,8 +14,7 @@ pub(super) struct Loss {
     pub phase: Phase,
     /// Number of duplicate ACKs since the last new acknowledgement.
     duplicates: u32,
-    /// Segments that have left the network by the count of duplicate ACKs, where there are no selective
-    /// acknowledgements.
+    /// Bytes that have left the network according to the duplicate ACKs, without selective acknowledgements.
     credit: u64,
     /// No new recovery begins before this number is acknowledged (RFC 6582, section 4).
     recovered_at: u64,
@@ -37,7 +36,7 @@ pub(super) enum Phase {
 const DUPLICATES: u32 = 3;
 
 impl Loss {
-    /// Returns the data that has left the network by the count of duplicate ACKs.
+    /// Returns the bytes that have left the network according to the duplicate ACKs.
     pub(super) const fn credit(&self) -> u64 {
         self.credit
     }
@@ -62,11 +61,11 @@ impl Connection {
                 let is_whole = self.unacknowledged >= until;
                 match self.config.recovery {
                     Recovery::NewReno | Recovery::Sack | Recovery::Rack if !is_whole => {
-                        self.recover_partly(bytes);
+                        self.handle_partial_acknowledgement(bytes);
                     }
-                    Recovery::NewReno if !self.agreed.sack => {
+                    Recovery::NewReno if !self.negotiated.sack => {
                         self.leave_recovery();
-                        self.window.settle(self.flight.weight());
+                        self.window.end_recovery(self.flight.weight());
                     }
                     Recovery::Tahoe
                     | Recovery::Reno
@@ -81,25 +80,25 @@ impl Connection {
         }
     }
 
-    /// Handles a duplicate ACK; `brought_news` if it selectively acknowledged new data.
-    pub(super) fn duplicate(&mut self, brought_news: bool) {
+    /// Handles a duplicate ACK; `is_new_sack` if it SACKed new data.
+    pub(super) fn duplicate(&mut self, is_new_sack: bool) {
         if self.uses_rack() {
             // RACK detects losses by time.
             return;
         }
         self.loss.duplicates += 1;
         let is_sack = self.uses_sack();
-        if is_sack && !brought_news && self.loss.duplicates < DUPLICATES {
+        if is_sack && !is_new_sack && self.loss.duplicates < DUPLICATES {
             return;
         }
         match self.loss.phase {
             Phase::Fast { until: _ } if is_sack => {
-                self.flight.lose_by_sack();
+                self.flight.mark_lost_by_sack();
             }
             Phase::Fast { until: _ } => self.add_credit(1),
             Phase::Timeout { until: _ } => {}
             Phase::Open => {
-                let is_lost = is_sack && self.flight.lose_by_sack();
+                let is_lost = is_sack && self.flight.mark_lost_by_sack();
                 if is_lost || self.loss.duplicates == DUPLICATES {
                     self.enter_recovery();
                 } else if self.config.recovery == Recovery::NewReno {
@@ -119,9 +118,9 @@ impl Connection {
         }
         self.timer.back_off();
         self.timer.start(now);
-        self.timed = None;
+        self.timed_segment = None;
         if is_handshake {
-            self.wants.syn = true;
+            self.pending.syn = true;
             return;
         }
         let outstanding = self.flight.outstanding();
@@ -130,7 +129,7 @@ impl Connection {
         } else {
             self.window.collapse(outstanding);
         }
-        self.flight.lose_all();
+        self.flight.mark_all_lost();
         self.rack.stop();
         self.loss = Loss {
             phase: Phase::Timeout { until: self.next },
@@ -138,14 +137,14 @@ impl Connection {
             credit: 0,
             recovered_at: self.next,
         };
-        self.wants.resend = true;
+        self.pending.retransmission = true;
     }
 
     /// Returns whether selective acknowledgements are used.
     pub(super) fn uses_sack(&self) -> bool {
         match self.config.recovery {
             Recovery::Tahoe | Recovery::Reno | Recovery::NewReno => false,
-            Recovery::Sack | Recovery::Rack => self.agreed.sack,
+            Recovery::Sack | Recovery::Rack => self.negotiated.sack,
         }
     }
 
@@ -155,8 +154,8 @@ impl Connection {
             self.loss.phase = Phase::Fast { until: self.next };
             self.loss.recovered_at = self.next;
             self.window.reduce(self.flight.outstanding());
-            self.wants.resend = true;
-            self.timed = None;
+            self.pending.retransmission = true;
+            self.timed_segment = None;
             self.rack.stop();
         }
     }
@@ -167,9 +166,9 @@ impl Connection {
         }
         let outstanding = self.flight.outstanding();
         self.loss.recovered_at = self.next;
-        self.flight.lose_first();
-        self.wants.resend = true;
-        self.timed = None;
+        self.flight.mark_first_lost();
+        self.pending.retransmission = true;
+        self.timed_segment = None;
         match self.config.recovery {
             Recovery::Tahoe => self.window.collapse(outstanding),
             Recovery::Reno | Recovery::NewReno | Recovery::Sack | Recovery::Rack => {
@@ -184,19 +183,18 @@ impl Connection {
     }
 
     /// Handles a partial acknowledgement: the next segment is missing, too (RFC 6582, section 3.2).
-    fn recover_partly(&mut self, bytes: u64) {
+    fn handle_partial_acknowledgement(&mut self, bytes: u64) {
         if self.uses_rack() {
             return;
         }
         if self.uses_sack() {
-            self.flight.lose_by_sack();
+            self.flight.mark_lost_by_sack();
             return;
         }
-        // The acknowledged bytes had left the network, and the duplicate ACKs had counted them, except for the first
-        // segment.
-        self.loss.credit = self.loss.credit.saturating_sub(bytes.saturating_sub(self.agreed.mss));
-        self.flight.lose_first();
-        self.wants.resend = true;
+        // Duplicate ACKs had counted the acknowledged bytes as received, except for the first segment.
+        self.loss.credit = self.loss.credit.saturating_sub(bytes.saturating_sub(self.negotiated.mss));
+        self.flight.mark_first_lost();
+        self.pending.retransmission = true;
         self.bound_credit();
     }
 
@@ -206,7 +204,7 @@ impl Connection {
     }
 
     fn add_credit(&mut self, segments: u64) {
-        self.loss.credit += segments * self.agreed.mss;
+        self.loss.credit += segments * self.negotiated.mss;
         self.bound_credit();
     }
 

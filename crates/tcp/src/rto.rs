@@ -1,6 +1,6 @@
 //! The retransmission timer, computed from round trips (RFC 6298; Stevens vol. 2, chapter 25).
 //!
-//! It neither sends nor decides which round trips may be measured (Karn's rule is the sender's).
+//! The sender decides which round trips may be measured (Karn's rule).
 
 use wire::{Duration, Time};
 
@@ -54,12 +54,12 @@ impl RetransmissionTimer {
     /// Returns the timeout before any backoff.
     pub(super) fn timeout(&self) -> Duration {
         let Some(RttEstimate { smoothed, variation }) = self.estimate else { return self.config.initial };
-        let least = self.config.least;
+        let minimum = self.config.least;
         let timeout = match self.config.estimator {
-            Estimator::Coarse(ticks) => (ticks.period * (smoothed / 8 + variation)).max(least),
-            Estimator::Fine => Duration::from_nanos(smoothed + 4 * variation).max(least),
+            Estimator::Coarse(ticks) => (ticks.period * (smoothed / 8 + variation)).max(minimum),
+            Estimator::Fine => Duration::from_nanos(smoothed + 4 * variation).max(minimum),
             Estimator::FineVariation => {
-                Duration::from_nanos(smoothed) + Duration::from_nanos(4 * variation).max(least)
+                Duration::from_nanos(smoothed) + Duration::from_nanos(4 * variation).max(minimum)
             }
         };
         timeout.min(self.config.most)
@@ -91,7 +91,7 @@ impl RetransmissionTimer {
     }
 
     /// Resets the backoff at a new acknowledgement: the peer is reachable. The round trip may still be unknown.
-    pub(super) const fn forgive(&mut self) {
+    pub(super) const fn reset_backoff(&mut self) {
         self.backoff = 0;
     }
 
@@ -190,7 +190,7 @@ mod tests {
             timer.back_off();
             (timer.deadline(), Some(at(expected)))
         });
-        assert!(waits.iter().all(|(ours, published)| ours == published), "{waits:?}");
+        assert!(waits.iter().all(|(computed, published)| computed == published), "{waits:?}");
     }
 
     #[test]
@@ -210,7 +210,7 @@ mod tests {
     fn timeout_stays_doubled_until_a_round_trip_is_measured() {
         let mut timer = RetransmissionTimer::new(rto(Estimator::Fine));
         timer.back_off();
-        timer.forgive();
+        timer.reset_backoff();
         assert_eq!(timer.backoff(), 0);
         timer.start(at(0));
         assert_eq!(timer.deadline(), Some(at(12_000)));

@@ -1,13 +1,12 @@
-//! A segment from one endpoint to the other: TCP with its options (RFC 9293, section 3.1), ARDP's datagram
-//! with the same contents, or an unrelated datagram.
+//! Segments: TCP with its options (RFC 9293, section 3.1), ARDP's datagram with the same contents, or a UDP datagram.
 //!
-//! Neither bytes on a wire nor addresses: the engine knows the destination. Sequence numbers start at 0 (the SYN) and
+//! A segment has no addresses: the engine knows the destination. Sequence numbers start at 0 (the SYN) and
 //! are 64 bits wide, so the first byte of data is number 1 and numbers never wrap. A capture writer adds an initial
 //! sequence number and truncates to 32 bits.
 
 use crate::Payload;
 
-/// A segment.
+/// TCP segment, ARDP datagram or UDP datagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Number of the first byte, or of the SYN or FIN if there is none.
@@ -35,9 +34,9 @@ pub enum Framing {
     /// A UDP datagram with ARDP's header: a byte of version and flags, a connection identifier of two bytes chosen by
     /// the client, sequence number and acknowledgement of four bytes each, a window of two, and eight bytes for each
     /// SACK range. The paper describes ARDP as it is here ("borrows TCP-style flow-control, congestion-avoidance, and
-    /// retransmission algorithms", `papers/heidemann-model`, section II-C) but prints no format: this one is ours.
+    /// retransmission algorithms", `papers/heidemann-model`, section II-C) but prints no format: this one is the project's.
     Ardp,
-    /// Not part of any connection: a UDP datagram, which has neither numbers nor flags.
+    /// A UDP datagram, not part of any connection: without numbers and flags.
     Datagram,
 }
 
@@ -46,7 +45,7 @@ const UDP_HEADER: u64 = 8;
 /// UDP's header and ARDP's.
 pub const ARDP_HEADERS: u64 = UDP_HEADER + 13;
 
-/// The control bits that this simulator uses.
+/// Control bits that this simulator uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
     /// Opens the connection.
@@ -55,7 +54,7 @@ pub struct Flags {
     pub ack: bool,
     /// Ends the stream.
     pub fin: bool,
-    /// Destroys the connection.
+    /// Resets the connection.
     pub rst: bool,
     /// Last segment of the application's write.
     pub psh: bool,
@@ -71,7 +70,7 @@ impl From<Flags> for wire::packet::Flags {
 /// The options. Rare ones are boxed, so that a segment without them is small.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The sender's clock and the echo of the receiver's, in milliseconds (RFC 7323, section 3).
+    /// Sender's clock and the echo of the receiver's, in milliseconds (RFC 7323, section 3).
     pub timestamps: Option<Timestamps>,
     /// Ranges received beyond the acknowledgement (RFC 2018).
     pub sack: SackBlocks,
@@ -112,7 +111,7 @@ pub enum ConnectionCount {
     New(u32),
     /// The sender's count, and the echo of the one in the SYN.
     Echo {
-        /// The sender's own.
+        /// The sender's count.
         count: u32,
         /// The count of the SYN.
         echo: u32,
@@ -141,7 +140,7 @@ struct Blocks {
 }
 
 impl SackBlocks {
-    /// Adds the range from `start` to `end` (numbers of bytes), if there is space and it lies within 4 GiB of
+    /// Adds the range from `start` to `end` (sequence numbers), if there is space and it lies within 4 GiB of
     /// `acknowledgement`.
     pub fn push(&mut self, acknowledgement: u64, start: u64, end: u64) {
         let distance = |number: u64| u32::try_from(number.checked_sub(acknowledgement)?).ok();
@@ -154,26 +153,26 @@ impl SackBlocks {
         }
     }
 
-    /// The ranges, as numbers of bytes.
+    /// Returns the ranges, as sequence numbers.
     pub fn ranges(&self, acknowledgement: u64) -> impl Iterator<Item = (u64, u64)> {
         let number = move |distance: u32| acknowledgement + u64::from(distance);
         let all = self.blocks.iter().flat_map(|blocks| blocks.ranges.iter().take(blocks.count));
         all.map(move |(start, end)| (number(*start), number(*end)))
     }
 
-    /// Number of ranges.
+    /// Returns the number of ranges.
     pub fn len(&self) -> usize {
         self.blocks.as_ref().map_or(0, |blocks| blocks.count)
     }
 
-    /// Whether it is empty.
+    /// Returns whether it has no ranges.
     pub fn is_empty(&self) -> bool {
         self.blocks.is_none()
     }
 }
 
 impl Segment {
-    /// A UDP datagram.
+    /// Creates a UDP datagram.
     pub fn datagram(payload: Payload) -> Self {
         Self {
             sequence: 0,
@@ -236,7 +235,7 @@ impl SynOptions {
             Some(FastOpen::Request) => 4,
             Some(FastOpen::Cookie(_)) => 12,
         };
-        let flag = |is_there: bool| if is_there { 4 } else { 0 };
+        let flag = |is_present: bool| if is_present { 4 } else { 0 };
         // With timestamps, SACK-permitted replaces their padding.
         flag(mss.is_some())
             + flag(window_scale.is_some())
@@ -246,8 +245,8 @@ impl SynOptions {
     }
 }
 
-/// Returns the reset for a segment without a connection. A reset causes no reset (RFC 9293, section 3.10.7.1), nor does
-/// a datagram.
+/// Returns the reset that replies to a segment without a connection (RFC 9293, section 3.10.7.1). Resets and datagrams
+/// cause none.
 pub fn reset_for(segment: &Segment) -> Option<Segment> {
     if segment.flags.rst || segment.framing == Framing::Datagram {
         return None;
@@ -270,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn syn_and_fin_take_a_number_each() {
+    fn syn_and_fin_take_a_sequence_number_each() {
         let flags = Flags { syn: true, fin: true, ..Flags::default() };
         let segment = Segment {
             sequence: 0,
@@ -287,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_datagram_is_its_payload_behind_two_headers_and_nothing_resets_it() {
+    fn datagram_has_two_headers_and_causes_no_reset() {
         let datagram = Segment::datagram(Payload::from(&b"abc"[..]));
         assert_eq!((datagram.ip_bytes(), reset_for(&datagram)), (20 + 8 + 3, None));
     }

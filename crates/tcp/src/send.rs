@@ -1,6 +1,6 @@
-//! The send buffer: data that the application wrote and the peer has not acknowledged, by number.
+//! The send buffer: data that the application wrote and the peer has not acknowledged, by sequence number.
 //!
-//! Not the state of data in flight: `flight` and `output` know which data was, or may be, sent.
+//! `flight` and `output` know which data was, or may be, sent.
 
 use std::collections::VecDeque;
 
@@ -18,9 +18,9 @@ pub(super) struct SendBuffer {
     end: u64,
     capacity: u64,
     holding: Holding,
-    /// Number up to which bytes no longer occupy the buffer.
-    gone: u64,
-    /// Data that did not fit: the application is blocked until it does.
+    /// First number that still occupies the buffer.
+    freed: u64,
+    /// Data that did not fit: the application is blocked until it fits.
     blocked: VecDeque<Payload>,
 }
 
@@ -32,12 +32,12 @@ impl SendBuffer {
             end: 1,
             capacity: u64::from(capacity),
             holding,
-            gone: 1,
+            freed: 1,
             blocked: VecDeque::new(),
         }
     }
 
-    /// The number after the last byte in the buffer.
+    /// Returns the number after the last byte in the buffer.
     pub(super) const fn end(&self) -> u64 {
         self.end
     }
@@ -54,12 +54,12 @@ impl SendBuffer {
     pub(super) fn unblock(&mut self) -> bool {
         let before = self.end;
         while let Some(first) = self.blocked.front_mut() {
-            let space = self.capacity.saturating_sub(self.end - self.gone);
+            let space = self.capacity.saturating_sub(self.end - self.freed);
             if space == 0 {
                 break;
             }
-            let rest = first.split_off(usize::try_from(space).unwrap_or(usize::MAX));
-            let fits = std::mem::replace(first, rest);
+            let remainder = first.split_off(usize::try_from(space).unwrap_or(usize::MAX));
+            let fits = std::mem::replace(first, remainder);
             if first.is_empty() {
                 self.blocked.pop_front();
             }
@@ -70,7 +70,7 @@ impl SendBuffer {
 
     fn append(&mut self, piece: Payload) {
         let bytes = piece.len() as u64;
-        // The rest of a write is appended to its beginning, so that segments do not span pieces.
+        // Pieces of one write are joined, so that segments do not span them.
         if !self.writes.back_mut().is_some_and(|(_, last)| last.extend(&piece)) {
             self.writes.push_back((self.end, piece));
         }
@@ -81,7 +81,7 @@ impl SendBuffer {
     pub(super) fn sent(&mut self, number: u64) {
         match self.holding {
             Holding::Unacknowledged => {}
-            Holding::Unsent => self.gone = number.min(self.end).max(self.gone),
+            Holding::Unsent => self.freed = number.min(self.end).max(self.freed),
         }
     }
 
@@ -94,7 +94,7 @@ impl SendBuffer {
     pub(super) fn release(&mut self, number: u64) {
         self.start = number.min(self.end).max(self.start);
         match self.holding {
-            Holding::Unacknowledged => self.gone = self.start,
+            Holding::Unacknowledged => self.freed = self.start,
             Holding::Unsent => {}
         }
         while let Some((first, payload)) = self.writes.front()
@@ -106,30 +106,30 @@ impl SendBuffer {
 
     /// Returns the bytes from `start` to `end`, which must be in the buffer. Copied only if they span two writes.
     pub(super) fn slice(&self, start: u64, end: u64) -> Payload {
-        // Usually it lies in the last write.
+        // The common case: the range lies in the last write.
         if let Some((first, payload)) = self.writes.back()
             && *first <= start
         {
-            return cut(payload, start - first, end - first);
+            return subslice(payload, start - first, end - first);
         }
         let after = self.writes.partition_point(|(first, _)| *first <= start);
         let mut from = self.writes.range(after.saturating_sub(1)..);
         let Some((first, payload)) = from.next() else { return Payload::EMPTY };
-        let piece = cut(payload, start - first, end - first);
+        let piece = subslice(payload, start - first, end - first);
         if piece.len() as u64 == end - start {
             return piece;
         }
         let mut whole = piece.to_vec();
         for (first, payload) in from.take_while(|(first, _)| *first < end) {
-            whole.extend_from_slice(&cut(payload, 0, end - first));
+            whole.extend_from_slice(&subslice(payload, 0, end - first));
         }
         Payload::from(whole)
     }
 }
 
-fn cut(payload: &Payload, from: u64, to: u64) -> Payload {
-    let place = |offset| usize::try_from(offset).unwrap_or(usize::MAX);
-    payload.slice(place(from)..place(to))
+fn subslice(payload: &Payload, from: u64, to: u64) -> Payload {
+    let index = |offset| usize::try_from(offset).unwrap_or(usize::MAX);
+    payload.slice(index(from)..index(to))
 }
 
 #[cfg(test)]
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_write_that_does_not_fit_waits_for_its_turn() {
+    fn write_beyond_the_capacity_is_blocked_and_accepted_in_order() {
         let mut buffer = SendBuffer::new(4, Holding::Unacknowledged);
         buffer.write(Payload::from(&b"abcdef"[..]));
         assert!(buffer.is_blocked());
