@@ -7,12 +7,12 @@ use diagnose::{Finding, FlowReport, Side};
 use crate::verdict::FindingRef;
 
 /// Returns the party that can act on a finding.
-pub fn who(finding: &Finding, who: Party) -> &'static str {
-    party(finding.side, who)
+pub fn party_of(finding: &Finding, party: Party) -> &'static str {
+    party_name(finding.side, party)
 }
 
 /// Returns the party that can act where this side was held up.
-pub fn party(sender: Side, who: Party) -> &'static str {
+pub fn party_name(sender: Side, party: Party) -> &'static str {
     let receiver = sender.other();
     let application = |side| match side {
         Side::Client => "client application",
@@ -22,7 +22,7 @@ pub fn party(sender: Side, who: Party) -> &'static str {
         Side::Client => "client system",
         Side::Server => "server system",
     };
-    match who {
+    match party {
         Party::SendingApplication => application(sender),
         Party::ReceivingApplication => application(receiver),
         Party::SendingKernel => kernel(sender),
@@ -47,6 +47,6 @@ pub fn line_of(finding_ref: FindingRef<'_>) -> String {
 }
 
 fn joined(fixes: &[Fix], side: Side) -> String {
-    let fix = |Fix { who, change }: &Fix| format!("{}: {change}", party(side, *who));
+    let fix = |Fix { party, change }: &Fix| format!("{}: {change}", party_name(side, *party));
     fixes.iter().map(fix).collect::<Vec<_>>().join("; ")
 }

@@ -38,7 +38,7 @@ fn cost(case: &Case<'_>, captures: usize) -> String {
 
 /// Returns a sentence on the worst finding of a case.
 fn example(case: &Case<'_>) -> String {
-    let what = case.key.cause.about().what;
+    let what = case.key.cause.about().description;
     match case.worst {
         (capture, FindingRef::Packets(_, finding)) => {
             format!("{what} At {}, {}.", moment(finding.at.since(capture.started)), finding.evidence)

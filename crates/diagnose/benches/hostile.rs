@@ -19,14 +19,14 @@ type Order = fn(u32) -> u32;
 
 fn main() {
     let orders: [(&str, Order); 3] = [
-        ("backwards", |place| SEGMENTS - 1 - place),
-        ("every other one missing until the end", |place| {
-            if place < SEGMENTS / 2 { 2 * place + 1 } else { 2 * (place - SEGMENTS / 2) }
+        ("backwards", |index| SEGMENTS - 1 - index),
+        ("every other one missing until the end", |index| {
+            if index < SEGMENTS / 2 { 2 * index + 1 } else { 2 * (index - SEGMENTS / 2) }
         }),
-        ("in any order", |place| place * 7_919 % SEGMENTS),
+        ("in any order", |index| index * 7_919 % SEGMENTS),
     ];
     for (name, order) in orders {
-        let packets = (0..SEGMENTS).map(|place| segment(0, Flags::ACK, 1 + order(place) * 100, 100));
+        let packets = (0..SEGMENTS).map(|index| segment(0, Flags::ACK, 1 + order(index) * 100, 100));
         report(&format!("{SEGMENTS} segments, {name}"), packets.collect());
     }
     let packets = (0..OPENINGS).map(|client| segment(client, Flags::SYN, 7, 0));

@@ -37,7 +37,7 @@ impl Share {
         }
     }
 
-    const fn place(self) -> usize {
+    const fn position(self) -> usize {
         match self {
             Self::Stall(cause) => cause as usize,
             Self::Transfer => STALLS,
@@ -74,8 +74,8 @@ impl Account {
         match self.shares.iter_mut().find(|(other, _)| *other == share) {
             Some((_, sum)) => *sum += time,
             None => {
-                let place = self.shares.partition_point(|(other, _)| other.place() < share.place());
-                self.shares.insert(place, (share, time));
+                let position = self.shares.partition_point(|(other, _)| other.position() < share.position());
+                self.shares.insert(position, (share, time));
             }
         }
     }

@@ -18,20 +18,20 @@ pub trait Describe {
 #[derive(Clone, Copy, Debug)]
 pub struct CauseInfo {
     /// The event in one sentence.
-    pub what: &'static str,
+    pub description: &'static str,
     /// Fixes, by the party that can apply them.
     pub fixes: &'static [Fix],
     /// Whether it is a fault that can be fixed; otherwise it is a note.
     pub is_fault: bool,
     /// Minimum time of a finding; shorter times are in the account only.
-    pub least: Duration,
+    pub min_duration: Duration,
 }
 
 /// A change that fixes a cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fix {
     /// Party that can apply it.
-    pub who: Party,
+    pub party: Party,
     /// The exact knob.
     pub change: &'static str,
 }

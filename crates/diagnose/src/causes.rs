@@ -105,8 +105,8 @@ mod tests {
     #[test]
     fn every_cause_is_described_and_every_fault_has_a_fix() {
         for cause in Cause::ALL {
-            let CauseInfo { what, fixes, is_fault, least: _ } = cause.about();
-            assert!(what.ends_with('.'), "{}", cause.name());
+            let CauseInfo { description, fixes, is_fault, min_duration: _ } = cause.about();
+            assert!(description.ends_with('.'), "{}", cause.name());
             assert!(!is_fault || !fixes.is_empty(), "{} is a fault without a remedy", cause.name());
         }
     }

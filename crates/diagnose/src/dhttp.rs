@@ -37,20 +37,20 @@ pub(crate) struct Dialogues {
 
 /// A lost datagram.
 pub(crate) const LOST: CauseInfo = CauseInfo {
-    what: "A datagram with a request or its response was lost, and the client resent the request.",
+    description: "A datagram with a request or its response was lost, and the client resent the request.",
     fixes: &RESENT,
     is_fault: true,
-    least: Duration::ZERO,
+    min_duration: Duration::ZERO,
 };
 
 /// Fixes for a resent request, to which no TCP setting applies.
 pub(crate) const RESENT: [Fix; 2] = [
     Fix {
-        who: Party::Network,
+        party: Party::Network,
         change: "find where packets are lost (a queue too short, a faulty link, a policer, Wi-Fi)",
     },
     Fix {
-        who: Party::ClientApplication,
+        party: Party::ClientApplication,
         change: "a resend timer that follows the round trip, as DHTTP's internet profile has it (at \
                  least 300 ms; the paper's is 5 s)",
     },
@@ -75,10 +75,10 @@ impl Dialogues {
         let Some((source, destination)) = packet.sockets() else { return false };
         if let Some(request) = Request::read(udp.payload) {
             let key = (source, destination);
-            self.make_room(key, mark.at);
+            self.evict_idle(key, mark.at);
             let dialogue =
                 self.all.entry(key).or_insert_with(|| Dialogue::new(source, destination, mark, options));
-            let mark = dialogue.counts(mark, udp.payload_length);
+            let mark = dialogue.count_packet(mark, udp.payload_length);
             dialogue.request(mark, &request);
             if request.port > 0 && self.doors.len() < MAX_DOORS {
                 self.doors.insert((source.ip(), request.port, destination.ip()), key);
@@ -87,7 +87,7 @@ impl Dialogues {
         } else if let Some(dialogue) = self.all.get_mut(&(destination, source))
             && let Some((id, rest)) = split_id(udp.payload)
         {
-            let mark = dialogue.counts(mark, udp.payload_length);
+            let mark = dialogue.count_packet(mark, udp.payload_length);
             dialogue.respond(mark, id, rest);
             true
         } else {
@@ -123,7 +123,7 @@ impl Dialogues {
     }
 
     /// Finishes idle dialogues before another begins.
-    fn make_room(&mut self, key: (SocketAddr, SocketAddr), now: Time) {
+    fn evict_idle(&mut self, key: (SocketAddr, SocketAddr), now: Time) {
         if self.all.get(&key).is_some_and(|dialogue| now.since(dialogue.last_at) > OVER) {
             self.finished.extend(self.all.remove(&key).map(Dialogue::finish));
         }

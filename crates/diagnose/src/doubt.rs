@@ -94,14 +94,14 @@ impl Doubt {
             _ if matches!(gap.before, GapStart::Unseen(_)) => Self::NotCaptured,
             _ if gap.echoes_unseen || gap.awaited().is_some_and(|ack| ack.is_of_unseen) => Self::NotCaptured,
             _ if gap.acks_were_late => Self::PathVaries,
-            _ if retransmission::may_be_a_lost_tail(gap) || retransmission::may_be_lost_again(gap) => {
+            _ if retransmission::may_be_a_lost_tail(gap) || retransmission::may_be_lost_repeatedly(gap) => {
                 Self::MaybeLostTail
             }
             _ if gap.continues() && is_window_unknown => Self::WindowUnknown,
             _ if send_buffer_limited::may_be(gap) => Self::ShortPlateau,
             _ if is_response && is_of_server && !gap.has_all => Self::RequestIncomplete,
             _ if is_response && is_of_server && gap.messages.unanswered != Some(0) => Self::PathVaries,
-            GapEnd::Data | GapEnd::Handshake { again: _ } | GapEnd::Fin | GapEnd::Reset => Self::NoRule,
+            GapEnd::Data | GapEnd::Handshake { previous: _ } | GapEnd::Fin | GapEnd::Reset => Self::NoRule,
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::{Cause, Severity};
 struct Dialogue {
     /// Time at the client, and the one-way delay, in milliseconds.
     now: f64,
-    way: f64,
+    one_way: f64,
     has_stamps: bool,
     /// Time, side and words of each segment.
     sent: Vec<(f64, char, String)>,
@@ -25,12 +25,12 @@ struct Dialogue {
 
 impl Dialogue {
     fn new(seed: u64) -> Self {
-        let mut dialogue = Self { now: 0.0, way: 0.0, has_stamps: false, sent: Vec::new(), random: seed };
-        dialogue.way = [0.2, 5.0, 15.0, 60.0][dialogue.below(4)];
+        let mut dialogue = Self { now: 0.0, one_way: 0.0, has_stamps: false, sent: Vec::new(), random: seed };
+        dialogue.one_way = [0.2, 5.0, 15.0, 60.0][dialogue.below(4)];
         dialogue.has_stamps = dialogue.below(2) == 1;
         dialogue.send(0.0, 'C', "syn");
-        dialogue.send(dialogue.way, 'S', "syn");
-        dialogue.now = 2.0 * dialogue.way;
+        dialogue.send(dialogue.one_way, 'S', "syn");
+        dialogue.now = 2.0 * dialogue.one_way;
         dialogue.send(dialogue.now, 'C', "");
         dialogue
     }
@@ -57,14 +57,14 @@ impl Dialogue {
     fn ask(&mut self, words: &str) {
         self.now += 0.1;
         self.send(self.now, 'C', words);
-        self.send(self.now + self.way + 0.05, 'S', "");
+        self.send(self.now + self.one_way + 0.05, 'S', "");
     }
 
     /// Sends a message of the server, `after` the client's last one arrived, which the client acknowledges.
     fn reply(&mut self, after: f64, words: &str) {
-        let at = self.now + self.way + after;
+        let at = self.now + self.one_way + after;
         self.send(at, 'S', words);
-        self.now = at + self.way;
+        self.now = at + self.one_way;
         self.send(self.now + 0.05, 'C', "");
     }
 
@@ -80,9 +80,10 @@ impl Dialogue {
             format!("{:.0}", at.floor() + if side == 'C' { 1_000.0 } else { 500_000.0 })
         };
         let line = |(at, side, words): &(f64, char, String)| {
-            let mut heard = sent.iter().filter(|(sent, from, _)| from != side && sent + self.way <= *at);
+            let mut received =
+                sent.iter().filter(|(sent, from, _)| from != side && sent + self.one_way <= *at);
             let echo =
-                heard.next_back().map_or_else(|| "0".to_owned(), |(sent, from, _)| stamp(*sent, *from));
+                received.next_back().map_or_else(|| "0".to_owned(), |(sent, from, _)| stamp(*sent, *from));
             let stamps = format!("ts={}:{echo}", stamp(*at, *side));
             let stamps = if self.has_stamps { stamps.as_str() } else { "" };
             format!("{at:.3} {side} {stamps} {words}\n")
@@ -116,7 +117,7 @@ const FAMILIES: [Family; 29] = [
         (0..3).for_each(|_| dialogue.turn(RECORD, 0.3, RECORD));
         let idle = [1_500.0, 5_000.0, 60_000.0][dialogue.below(3)];
         dialogue.reply(idle, CLOSE_NOTIFY);
-        dialogue.send(dialogue.now - dialogue.way + 0.1, 'S', "fin");
+        dialogue.send(dialogue.now - dialogue.one_way + 0.1, 'S', "fin");
     }),
     ("retransmitted FIN", &[], |dialogue| {
         dialogue.turn(GET, 0.3, OK);
@@ -236,7 +237,7 @@ const FAMILIES: [Family; 29] = [
         for _ in 0..14 {
             let word = if dialogue.below(3) == 0 { "send=1460 missed" } else { "send=1460" };
             let pause = [0.1, 0.2, 90.0][dialogue.below(3)];
-            dialogue.now -= 2.0 * dialogue.way;
+            dialogue.now -= 2.0 * dialogue.one_way;
             dialogue.reply(if word.ends_with("missed") { pause } else { 0.1 }, word);
         }
     }),
@@ -249,10 +250,10 @@ const FAMILIES: [Family; 29] = [
             dialogue.send(at + wait, 'C', &format!("seq=27 send={full} lost"));
         }
         dialogue.send(at + 4_500.0, 'C', "seq=27 send=536");
-        dialogue.send(at + 4_500.0 + dialogue.way, 'S', "");
-        dialogue.now = at + 4_500.0 + 2.0 * dialogue.way;
+        dialogue.send(at + 4_500.0 + dialogue.one_way, 'S', "");
+        dialogue.now = at + 4_500.0 + 2.0 * dialogue.one_way;
         dialogue.send(dialogue.now + 0.1, 'C', &format!("seq=563 send={}", full - 536));
-        dialogue.send(dialogue.now + 0.2 + dialogue.way, 'S', "");
+        dialogue.send(dialogue.now + 0.2 + dialogue.one_way, 'S', "");
     }),
     ("reset within a response", &[Cause::ResetMidTransfer, Cause::ResetLostData], |dialogue| {
         dialogue.turn(GET, 0.3, "text=HTTP/1.1 200 OK\\r\\nContent-Length: 90000\\r\\n\\r\\nbegun");
@@ -260,7 +261,7 @@ const FAMILIES: [Family; 29] = [
         dialogue.send(dialogue.now + later, 'S', "rst");
     }),
     ("refused", &[Cause::ConnectionRefused], |dialogue| {
-        dialogue.sent = vec![(0.0, 'C', "syn".to_owned()), (dialogue.way, 'S', "rst ack=0".to_owned())];
+        dialogue.sent = vec![(0.0, 'C', "syn".to_owned()), (dialogue.one_way, 'S', "rst ack=0".to_owned())];
     }),
     ("unanswered", &[Cause::SynUnanswered], |dialogue| {
         dialogue.sent = vec![(0.0, 'C', "syn lost".to_owned())];
@@ -279,13 +280,13 @@ const FAMILIES: [Family; 29] = [
         dialogue.turn(GET, 0.3, OK);
         for n in 1..4 {
             dialogue.send(dialogue.now + 10_000.0 * f64::from(n), 'C', "seq=26 send=1");
-            dialogue.send(dialogue.now + 10_000.0 * f64::from(n) + dialogue.way, 'S', "");
+            dialogue.send(dialogue.now + 10_000.0 * f64::from(n) + dialogue.one_way, 'S', "");
         }
     }),
     ("near proxy", &[], |dialogue| {
         // It completes handshakes for the server, and acknowledges at once.
         let path = dialogue.ms(60, 1_900);
-        dialogue.way = 0.2;
+        dialogue.one_way = 0.2;
         dialogue.sent = vec![(0.0, 'C', "syn".to_owned()), (path, 'S', "syn".to_owned())];
         dialogue.now = path + 0.3;
         dialogue.send(dialogue.now, 'C', "");
@@ -306,13 +307,13 @@ const FAMILIES: [Family; 29] = [
         (dialogue.has_stamps, dialogue.now) = (true, dialogue.now + 2.0);
         dialogue.send(dialogue.now, 'C', "");
         dialogue.send(dialogue.now + 1_000.0, 'S', "reopen");
-        dialogue.send(dialogue.now + 1_000.0 + dialogue.way, 'C', "");
+        dialogue.send(dialogue.now + 1_000.0 + dialogue.one_way, 'C', "");
         dialogue.now += 1_500.0;
         dialogue.turn(GET, 0.3, OK);
     }),
 ];
 
-const PLACES: [VantagePoint; 3] = [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between];
+const VANTAGE_POINTS: [VantagePoint; 3] = [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between];
 
 /// Returns the causes at medium or high, most time first.
 fn faults(report: &FlowReport) -> Vec<Cause> {
@@ -330,19 +331,22 @@ fn wrong_verdicts(seeds: impl Iterator<Item = u64> + Clone) -> (Vec<String>, usi
             let mut dialogue = Dialogue::new(seed.wrapping_mul(1_000_003) + name.len() as u64);
             family(&mut dialogue);
             let lines = dialogue.script();
-            let script = Script { one_way_ms: dialogue.way, lines: &lines };
+            let script = Script { one_way_ms: dialogue.one_way, lines: &lines };
             let mut judge = |view: &str, found: Vec<Cause>, is_silence_right: bool| {
                 all += 1;
                 let is_named = found.first().is_some_and(|first| expected.contains(first));
                 let is_silent = found.is_empty() && (expected.is_empty() || is_silence_right);
                 if !is_named && !is_silent {
-                    wrong.push(format!("{name}, seed {seed}, {view}, {} ms: {found:?}", dialogue.way));
+                    wrong.push(format!("{name}, seed {seed}, {view}, {} ms: {found:?}", dialogue.one_way));
                 }
             };
             // What is lost on the way to the server is not captured there.
             let is_lost = dialogue.sent.iter().any(|(_, _, words)| words.contains("lost"));
-            for place in PLACES.into_iter().filter(|place| !is_lost || *place == VantagePoint::Client) {
-                judge(&format!("{place:?}"), faults(&script.diagnose(place)), false);
+            for vantage_point in VANTAGE_POINTS
+                .into_iter()
+                .filter(|vantage_point| !is_lost || *vantage_point == VantagePoint::Client)
+            {
+                judge(&format!("{vantage_point:?}"), faults(&script.diagnose(vantage_point)), false);
             }
             // Less may show in one direction, or by a coarse clock; nothing else may.
             for tick in [10, 500].map(Duration::from_millis) {
@@ -386,8 +390,9 @@ fn units_of_one_are_singular_in_all_evidence() {
     for (seed, (_, _, speak)) in (0..24).flat_map(|seed| FAMILIES.iter().map(move |family| (seed, family))) {
         let mut dialogue = Dialogue::new(seed);
         speak(&mut dialogue);
-        let (way, lines) = (dialogue.way, dialogue.script());
-        for finding in (Script { one_way_ms: way, lines: &lines }).diagnose(VantagePoint::Client).findings {
+        let (one_way, lines) = (dialogue.one_way, dialogue.script());
+        for finding in (Script { one_way_ms: one_way, lines: &lines }).diagnose(VantagePoint::Client).findings
+        {
             texts += 1;
             assert_eq!(misspelt(&finding.evidence), [""; 0], "{}", finding.evidence);
         }

@@ -85,7 +85,7 @@ impl Severity {
 
     /// Returns the severity of `lost` time due to `cause`.
     pub fn of(cause: Cause, lost: Duration) -> Self {
-        let CauseInfo { what: _, fixes: _, is_fault, least: _ } = cause.about();
+        let CauseInfo { description: _, fixes: _, is_fault, min_duration: _ } = cause.about();
         if !is_fault {
             return Self::Note;
         }
@@ -122,7 +122,7 @@ struct Tally {
 impl Tally {
     fn of(tallies: &mut Vec<Self>, cause: Cause) -> &mut Self {
         match tallies.iter_mut().position(|tally| tally.count.cause == cause) {
-            Some(place) => &mut tallies[place],
+            Some(index) => &mut tallies[index],
             None => {
                 tallies.reserve_exact(1);
                 let count = Count { cause, times: 0, lost: Duration::ZERO };
@@ -133,7 +133,7 @@ impl Tally {
     }
 
     /// Adds the savings of stalls too short for a finding to those of the worst finding of the cause: one fix saves both.
-    fn tell_short_ones(&self, retained: &mut [Finding]) {
+    fn report_short_stalls(&self, retained: &mut [Finding]) {
         /// Imperceptible below this.
         const FELT: Duration = Duration::from_millis(1);
         let Self { count, retained: _, least: _, short, short_saving } = self;
@@ -178,8 +178,8 @@ impl Findings {
             self.retained.push(finding());
         } else if tally.least < lost {
             let alike = self.retained.iter().enumerate().filter(|(_, retained)| retained.cause == cause);
-            if let Some((place, _)) = alike.min_by_key(|(_, retained)| retained.lost) {
-                self.retained[place] = finding();
+            if let Some((index, _)) = alike.min_by_key(|(_, retained)| retained.lost) {
+                self.retained[index] = finding();
             }
             let alike = self.retained.iter().filter(|retained| retained.cause == cause);
             tally.least = alike.map(|retained| retained.lost).min().unwrap_or(Duration::MAX);
@@ -214,12 +214,12 @@ impl Findings {
 
     /// Retracts the findings of a cause at a side since then: another cause applies. Returns their time.
     pub(crate) fn retract(&mut self, cause: Cause, side: Side, since: Time) -> Duration {
-        let is_meant =
+        let is_match =
             |retained: &Finding| retained.cause == cause && retained.side == side && retained.at >= since;
-        let retracted = self.retained.iter().filter(|retained| is_meant(retained));
+        let retracted = self.retained.iter().filter(|retained| is_match(retained));
         let (times, lost) =
             retracted.fold((0, Duration::ZERO), |(times, lost), retained| (times + 1, lost + retained.lost));
-        self.retained.retain(|retained| !is_meant(retained));
+        self.retained.retain(|retained| !is_match(retained));
         if times > 0 {
             let tally = Tally::of(&mut self.tallies, cause);
             tally.retained = tally.retained.saturating_sub(times);
@@ -231,17 +231,17 @@ impl Findings {
 
     /// Lowers the confidence of the findings of a cause since then, except of those that the packets prove.
     pub(crate) fn doubt_since(&mut self, cause: Cause, since: Time, reason: &str) {
-        let is_meant = |finding: &&mut Finding| {
+        let is_match = |finding: &&mut Finding| {
             finding.cause == cause && finding.at >= since && finding.confidence == Confidence::Medium
         };
-        self.retained.iter_mut().filter(is_meant).for_each(|finding| finding.doubt(reason));
+        self.retained.iter_mut().filter(is_match).for_each(|finding| finding.doubt(reason));
     }
 
     /// Lowers the confidence of all findings of a cause.
     pub(crate) fn doubt_all(&mut self, cause: Cause, reason: &str) {
-        let is_meant =
+        let is_match =
             |finding: &&mut Finding| finding.cause == cause && finding.confidence > Confidence::Low;
-        self.retained.iter_mut().filter(is_meant).for_each(|finding| finding.doubt(reason));
+        self.retained.iter_mut().filter(is_match).for_each(|finding| finding.doubt(reason));
     }
 
     /// Retracts all findings of a cause.
@@ -252,7 +252,7 @@ impl Findings {
 
     /// Returns the retained findings in chronological order, and the counts.
     pub(crate) fn into_sorted(mut self) -> (Vec<Finding>, Vec<Count>) {
-        self.tallies.iter().for_each(|tally| tally.tell_short_ones(&mut self.retained));
+        self.tallies.iter().for_each(|tally| tally.report_short_stalls(&mut self.retained));
         self.retained.sort_by_key(|finding| (finding.at, finding.cause));
         let counts = self.tallies.into_iter().map(|tally| tally.count);
         (self.retained, counts.filter(|count| count.times > 0).collect())

@@ -50,7 +50,7 @@ use crate::doubt::{Doubt, Doubts};
 use crate::finding::Findings;
 use crate::gap::{GapEnd, GapStart};
 use crate::report::{ExchangeReport, FlowReport, Oddities, Protocol};
-use crate::retention::Keep;
+use crate::retention::RetentionLimits;
 use crate::table::Options;
 use crate::tick;
 
@@ -76,8 +76,8 @@ pub(crate) struct Flow {
     last_flight: u64,
     /// Kind and mark of the last event (`last`), and its sender's data in flight at that time (`last_flight`).
     before: GapStart,
-    keep: Keep,
-    lately: Both<ReferenceValues>,
+    limits: RetentionLimits,
+    reference: Both<ReferenceValues>,
     /// Time up to which the account reaches, and from which on time counts.
     spent: Time,
     since: Time,
@@ -142,7 +142,7 @@ impl Flow {
         let mut ends: Both<EndState> = Both::default();
         for end in [&mut ends.client, &mut ends.server] {
             // A capture may begin in the middle of a message.
-            end.burst.course.began = first.at;
+            end.burst.progress.began = first.at;
         }
         Self {
             client,
@@ -151,8 +151,8 @@ impl Flow {
             packets: 0,
             bytes: Bytes::ZERO,
             is_reset: false,
-            keep: Keep::among(1),
-            lately: Both::default(),
+            limits: RetentionLimits::among(1),
+            reference: Both::default(),
             before: GapStart::Nothing,
             last: mark,
             last_frame: mark.frame,
@@ -207,7 +207,7 @@ impl Flow {
 
     /// Returns whether either side has begun to close it.
     pub(crate) fn is_ending(&self) -> bool {
-        self.is_reset || self.lately.client.has_ended || self.lately.server.has_ended
+        self.is_reset || self.reference.client.has_ended || self.reference.server.has_ended
     }
 
     /// Returns whether a SYN from the client begins another connection between the same ports.
@@ -228,13 +228,13 @@ impl Flow {
 
     /// Returns whether nothing but retransmissions may follow.
     pub(crate) fn is_over(&self) -> bool {
-        self.is_reset || (self.lately.client.has_ended && self.lately.server.has_ended)
+        self.is_reset || (self.reference.client.has_ended && self.reference.server.has_ended)
     }
 
     /// Returns whether packets of `from` on `interface` are analysed: on other interfaces the same packet appears
     /// again.
     pub(crate) fn is_watched_on(&mut self, from: Side, interface: u32) -> bool {
-        let is_watched = *self.lately.of_mut(from).interface.get_or_insert(interface) == interface;
+        let is_watched = *self.reference.of_mut(from).interface.get_or_insert(interface) == interface;
         // Written only if needed: the count is in another cache line than everything else.
         if !is_watched {
             self.oddities.captured_twice += 1;
@@ -243,8 +243,8 @@ impl Flow {
     }
 
     /// Handles the next segment of the capture.
-    pub(crate) fn segment(&mut self, segment: &Segment<'_>, keep: Keep) {
-        self.keep = keep;
+    pub(crate) fn segment(&mut self, segment: &Segment<'_>, limits: RetentionLimits) {
+        self.limits = limits;
         let mut segment = *segment;
         if segment.at < self.last_at {
             self.oddities.backwards += 1;
@@ -261,35 +261,35 @@ impl Flow {
         if let Some(stamp) = segment.options.stamp {
             let end = self.ends.of_mut(segment.from);
             end.late = end.clock.passed(segment.at, stamp.value);
-            self.echoes(&segment, stamp);
+            self.observe_echo(&segment, stamp);
         }
         if let Some(option) = segment.options.multipath {
             self.multipath.get_or_insert_default().observe(segment.from, option);
         }
-        self.lately.of_mut(segment.from).heard_at = Some(segment.at);
+        self.reference.of_mut(segment.from).last_packet_at = Some(segment.at);
         if segment.has(Flags::RST) {
             self.reset(&segment);
             return;
         }
         if self.is_challenge(&segment) {
-            self.challenges(Mark { at: segment.at, frame: segment.frame });
+            self.record_challenge(Mark { at: segment.at, frame: segment.frame });
             return;
         }
         if self.is_of_another_responder(&segment) {
             return;
         }
         if segment.has(Flags::SYN) {
-            self.opens(&segment);
+            self.handle_syn(&segment);
         }
         if segment.has(Flags::ACK) {
-            self.acknowledges(&segment);
+            self.handle_ack(&segment);
         }
         if segment.has(Flags::SYN) {
-            self.receive_handshake_segment(&segment);
+            self.handle_handshake_segment(&segment);
         } else if segment.carries() {
-            self.sends(&segment);
+            self.handle_data(&segment);
         } else {
-            self.acknowledges_only(&segment);
+            self.handle_bare_ack(&segment);
         }
         if let Some(plot) = &mut self.plot {
             plot.add(
@@ -301,7 +301,7 @@ impl Flow {
     }
 
     /// Handles data or a FIN.
-    fn sends(&mut self, segment: &Segment<'_>) {
+    fn handle_data(&mut self, segment: &Segment<'_>) {
         let Segment { from, at, frame, .. } = *segment;
         let mark = Mark { at, frame };
         let end = self.ends.of_mut(from);
@@ -309,11 +309,11 @@ impl Flow {
         let stop = start + segment.tcp.sequence_length();
         end.sender.mss.observe(segment.length());
         end.sender.mss.has_timestamps = segment.options.stamp.is_some();
-        let heard_at = end.heard_at.take();
+        let last_ack_at = end.last_ack_at.take();
         let facts = self.before_sending(segment);
         // Updated only now: a gap must not be measured by itself.
-        if let Some(heard_at) = heard_at {
-            self.path.echoed(from, at.since(heard_at));
+        if let Some(last_ack_at) = last_ack_at {
+            self.path.echoed(from, at.since(last_ack_at));
         }
         // Retransmitted data has been missing for at least most of a round trip.
         let soon = (self.path.round_trip_at_least() / 2)
@@ -326,42 +326,42 @@ impl Flow {
         let may_be_held = !segment.has(Flags::FIN) && end.sender.acknowledged >= end.urgent;
         end.sends_shorts |= may_be_held && end.sender.sends_short(start, segment.length());
         let order = end.sender.send(start, stop, mark, segment.identification, soon);
-        end.sender.forget(self.keep.segments.into());
-        let is_again = matches!(order, SequenceRelation::Again(_));
+        end.sender.forget(self.limits.segments.into());
+        let is_retransmission = matches!(order, SequenceRelation::Retransmission(_));
         let kind = match order {
             SequenceRelation::New if segment.length() == 0 => GapEnd::Fin,
             SequenceRelation::New => {
-                self.arrives(segment);
+                self.sample_pace(segment);
                 GapEnd::Data
             }
-            SequenceRelation::Probe => return self.probes_window(from),
+            SequenceRelation::Probe => return self.record_window_probe(from),
             SequenceRelation::Twice => {
                 self.oddities.captured_twice += 1;
                 return;
             }
-            SequenceRelation::Again(None) => {
-                self.sticks_needlessly(from, start, segment.length(), mark);
+            SequenceRelation::Retransmission(None) => {
+                self.record_needless_retransmission(from, start, segment.length(), mark);
                 self.oddities.needless += 1;
                 return;
             }
             // No side waits for a retransmitted FIN, nor for data after a reset.
-            SequenceRelation::Again(Some(_)) | SequenceRelation::Filled(_)
-                if self.is_reset || (is_again && segment.length() == 0) =>
+            SequenceRelation::Retransmission(Some(_)) | SequenceRelation::Filled(_)
+                if self.is_reset || (is_retransmission && segment.length() == 0) =>
             {
                 self.spend(Share::Closing, at.since(self.last.at));
                 self.before = GapStart::Ending;
-                self.moves_on(mark);
+                self.begin_gap(mark);
                 return;
             }
-            SequenceRelation::Again(Some(before)) => {
+            SequenceRelation::Retransmission(Some(before)) => {
                 let sender = &self.ends.of(from).sender;
                 if stop <= sender.acknowledged {
-                    self.sticks_needlessly(from, start, segment.length(), mark);
+                    self.record_needless_retransmission(from, start, segment.length(), mark);
                     self.oddities.needless += 1;
-                    self.lately.of_mut(from).needless.get_or_insert(mark);
+                    self.reference.of_mut(from).needless.get_or_insert(mark);
                     return;
                 }
-                self.retransmit_repeated(from, &before, start, segment.length(), mark);
+                self.record_repeated_retransmission(from, &before, start, segment.length(), mark);
                 self.suspect(segment, start, stop);
                 let earlier = Mark { at: before.at, frame: before.frame };
                 GapEnd::Repair(self.repair(
@@ -369,7 +369,7 @@ impl Flow {
                     stop,
                     earlier,
                     mark,
-                    at.since(before.again_at),
+                    at.since(before.last_sent_at),
                     before.times,
                 ))
             }
@@ -386,7 +386,7 @@ impl Flow {
         };
         self.close_with(facts, kind, segment);
         if segment.length() > 0 {
-            self.sends_into_window(from, segment.length(), at);
+            self.settle_closed_window(from, segment.length(), at);
         }
         let end = self.ends.of_mut(from);
         let is_short = segment.length() < end.sender.mss.get();
@@ -400,14 +400,14 @@ impl Flow {
         self.before = GapStart::Data(from);
         let sender = &self.ends.of(from).sender;
         self.last_flight = sender.next.saturating_sub(sender.acknowledged);
-        self.converse(segment, start, mark);
-        if self.lately.of(from.other()).has_ended && record::closes(segment) {
+        self.read_messages(segment, start, mark);
+        if self.reference.of(from.other()).has_ended && record::closes(segment) {
             self.ends.of_mut(from).alert += segment.tcp.sequence_length();
         }
         if segment.has(Flags::FIN) {
             self.conversation.ended(from, mark);
             self.take_exchanges();
-            self.lately.of_mut(from).has_ended = true;
+            self.reference.of_mut(from).has_ended = true;
             if self.is_over() || segment.length() == 0 {
                 self.before = GapStart::Ending;
             }
@@ -416,7 +416,7 @@ impl Flow {
 
     /// Samples the pace: near its receiver, data arrives at the pace of the path. A short segment is no sample, since
     /// it may have been written late.
-    fn arrives(&mut self, segment: &Segment<'_>) {
+    fn sample_pace(&mut self, segment: &Segment<'_>) {
         let Segment { from, at, .. } = *segment;
         let is_full = segment.length() >= self.ends.of(from).sender.mss.get();
         if is_full && self.before == GapStart::Data(from) && self.is_near(from.other()) {
@@ -424,8 +424,8 @@ impl Flow {
         }
     }
 
-    fn converse(&mut self, segment: &Segment<'_>, start: u64, mark: Mark) {
-        self.reads_tls(segment, start, mark);
+    fn read_messages(&mut self, segment: &Segment<'_>, start: u64, mark: Mark) {
+        self.read_tls(segment, start, mark);
         let Segment { from, tcp, .. } = segment;
         self.conversation.sent(*from, start, tcp.payload, segment.length(), mark, &self.account);
         self.take_exchanges();
@@ -441,18 +441,18 @@ impl Flow {
             self.exchanges.reserve_exact(1);
             self.exchanges.push(ExchangeReport::new(exchange, &self.account));
         }
-        ExchangeReport::keep_the_longest(&mut self.exchanges, self.keep.exchanges.into());
+        ExchangeReport::retain_longest(&mut self.exchanges, self.limits.exchanges.into());
     }
 
     fn reset(&mut self, segment: &Segment<'_>) {
         if self.is_reset || self.refuses(segment) {
             return;
         }
-        self.cuts(segment);
-        self.ends_in_vain(segment);
+        self.record_cut(segment);
+        self.record_reset(segment);
         let last = self.last;
         self.close(segment, GapEnd::Reset);
-        self.loses_responses(segment, last);
+        self.find_lost_responses(segment, last);
         self.before = GapStart::Ending;
         self.is_reset = true;
     }
@@ -460,7 +460,7 @@ impl Flow {
     /// Finishes the connection and returns its report, no more precise than the `tick` of a coarse clock.
     pub(crate) fn finish(mut self, tick: Option<Duration>, hosts: &Hosts) -> FlowReport {
         self.settle_tail();
-        self.acts(None);
+        self.handle_client_step(None);
         // Where messages cannot be read, earlier data of a server that pushes may have been a push, too.
         let has_pushed = self.has_pushed && self.conversation.requests == 0;
         if has_pushed || self.turns.are_doubtful() {
@@ -472,8 +472,8 @@ impl Flow {
         if self.multipath.as_ref().is_some_and(|multipath| multipath.is_split) {
             SHARED.into_iter().for_each(|cause| self.findings.doubt_all(cause, SUBFLOW));
         }
-        [Side::Client, Side::Server].into_iter().for_each(|side| self.settle_course(side));
-        self.was_opened_needlessly();
+        [Side::Client, Side::Server].into_iter().for_each(|side| self.settle_progress(side));
+        self.find_needless_opening();
         self.settle_opening(hosts);
         self.settle_failures();
         self.settle_notes();
@@ -501,7 +501,7 @@ impl Flow {
             packets,
             bytes,
             round_trip: path.round_trip(),
-            place: path.vantage_point(),
+            vantage_point: path.vantage_point(),
             requests: conversation.requests,
             findings,
             counts,

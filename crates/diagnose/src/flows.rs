@@ -7,7 +7,7 @@
 use core::net::{IpAddr, SocketAddr};
 
 use crate::flow::Flow;
-use crate::retention::Keep;
+use crate::retention::RetentionLimits;
 
 /// The two sockets of a connection, in either order.
 #[derive(Clone, Copy, Debug)]
@@ -26,13 +26,13 @@ pub(crate) struct Slot(u32);
 #[derive(Debug)]
 pub(crate) struct Flows {
     /// Hash table: each entry is [`EMPTY`] or a connection's slot.
-    places: Vec<HashSlot>,
+    table: Vec<HashSlot>,
     slots: Vec<Option<Box<Flow>>>,
     free: Vec<u32>,
     /// Number of connections in other tables of the same capture.
-    others: usize,
+    other_count: usize,
     /// Retention limits of each connection, by the number of connections in all tables.
-    keep: Keep,
+    limits: RetentionLimits,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -92,8 +92,8 @@ const fn mix(one: u64, other: u64) -> u64 {
 
 impl Default for Flows {
     fn default() -> Self {
-        let places = vec![EMPTY; MIN_SLOTS];
-        Self { places, slots: Vec::new(), free: Vec::new(), others: 0, keep: Keep::among(0) }
+        let table = vec![EMPTY; MIN_SLOTS];
+        Self { table, slots: Vec::new(), free: Vec::new(), other_count: 0, limits: RetentionLimits::among(0) }
     }
 }
 
@@ -102,18 +102,18 @@ impl Flows {
         self.slots.len() - self.free.len()
     }
 
-    pub(crate) const fn keep(&self) -> Keep {
-        self.keep
+    pub(crate) const fn limits(&self) -> RetentionLimits {
+        self.limits
     }
 
     /// Sets the number of connections in other tables.
-    pub(crate) fn set_others(&mut self, others: usize) {
-        self.others = others;
-        self.keep = Keep::among(self.len() + others);
+    pub(crate) fn set_other_count(&mut self, other_count: usize) {
+        self.other_count = other_count;
+        self.limits = RetentionLimits::among(self.len() + other_count);
     }
 
     pub(crate) fn find(&self, key: &Key) -> Option<Slot> {
-        self.place(key).map(|place| Slot(self.places[place].slot))
+        self.index(key).map(|index| Slot(self.table[index].slot))
     }
 
     pub(crate) fn at(&mut self, slot: Slot) -> Option<&mut Flow> {
@@ -122,28 +122,29 @@ impl Flows {
 
     /// Inserts a connection that is not there yet; returns one to drop if its sockets collide with too many others.
     pub(crate) fn insert(&mut self, key: Key, flow: Flow) -> (Slot, Option<Box<Flow>>) {
-        if (self.len() + 1) * 2 > self.places.len() {
+        if (self.len() + 1) * 2 > self.table.len() {
             self.grow();
         }
         let home = self.home(key.hash);
         let is_crowded = (0..MAX_PROBES).all(|step| !self.is_empty(home + step));
-        let given_up = is_crowded.then(|| self.places[home].slot);
-        let given_up = given_up.and_then(|slot| self.slots.get(slot as usize)?.as_deref().map(Key::of_flow));
-        let given_up = given_up.and_then(|key| self.remove(&key));
+        let abandoned = is_crowded.then(|| self.table[home].slot);
+        let abandoned =
+            abandoned.and_then(|slot| self.slots.get(slot as usize)?.as_deref().map(Key::of_flow));
+        let abandoned = abandoned.and_then(|key| self.remove(&key));
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             u32::try_from(self.slots.len() - 1).expect("a table has fewer connections than 2^32")
         });
         self.slots[slot as usize] = Some(Box::new(flow));
         self.settle(HashSlot { hash: key.hash, slot });
-        self.keep = Keep::among(self.len() + self.others);
-        (Slot(slot), given_up)
+        self.limits = RetentionLimits::among(self.len() + self.other_count);
+        (Slot(slot), abandoned)
     }
 
     pub(crate) fn remove(&mut self, key: &Key) -> Option<Box<Flow>> {
-        let mut gap = self.place(key)?;
-        let slot = self.places[gap].slot;
-        let mask = self.places.len() - 1;
+        let mut gap = self.index(key)?;
+        let slot = self.table[gap].slot;
+        let mask = self.table.len() - 1;
         // Later entries move up, unless that would be before their home slot.
         let mut next = gap;
         loop {
@@ -151,15 +152,15 @@ impl Flows {
             if self.is_empty(next) {
                 break;
             }
-            let home = self.home(self.places[next].hash);
+            let home = self.home(self.table[next].hash);
             if (next.wrapping_sub(home) & mask) >= (next.wrapping_sub(gap) & mask) {
-                self.places[gap] = self.places[next];
+                self.table[gap] = self.table[next];
                 gap = next;
             }
         }
-        self.places[gap] = EMPTY;
+        self.table[gap] = EMPTY;
         self.free.push(slot);
-        self.keep = Keep::among(self.len() + self.others);
+        self.limits = RetentionLimits::among(self.len() + self.other_count);
         self.slots[slot as usize].take()
     }
 
@@ -174,43 +175,43 @@ impl Flows {
         (0..).map(Slot).zip(&self.slots).filter_map(|(slot, flow)| Some((slot, flow.as_deref()?)))
     }
 
-    fn place(&self, key: &Key) -> Option<usize> {
+    fn index(&self, key: &Key) -> Option<usize> {
         let hash = key.hash;
-        let mask = self.places.len() - 1;
-        let mut place = self.home(hash);
-        while !self.is_empty(place) {
-            let HashSlot { hash: there, slot } = self.places[place];
+        let mask = self.table.len() - 1;
+        let mut index = self.home(hash);
+        while !self.is_empty(index) {
+            let HashSlot { hash: expected, slot } = self.table[index];
             let is_it = || self.slots[slot as usize].as_deref().is_some_and(|flow| key.is_of(flow));
-            if there == hash && is_it() {
-                return Some(place);
+            if expected == hash && is_it() {
+                return Some(index);
             }
-            place = (place + 1) & mask;
+            index = (index + 1) & mask;
         }
         None
     }
 
     fn home(&self, hash: u32) -> usize {
-        hash as usize & (self.places.len() - 1)
+        hash as usize & (self.table.len() - 1)
     }
 
-    fn is_empty(&self, place: usize) -> bool {
-        self.places[place & (self.places.len() - 1)].slot == EMPTY.slot
+    fn is_empty(&self, index: usize) -> bool {
+        self.table[index & (self.table.len() - 1)].slot == EMPTY.slot
     }
 
     fn settle(&mut self, new: HashSlot) {
-        let mask = self.places.len() - 1;
-        let mut place = self.home(new.hash);
-        while !self.is_empty(place) {
-            place = (place + 1) & mask;
+        let mask = self.table.len() - 1;
+        let mut index = self.home(new.hash);
+        while !self.is_empty(index) {
+            index = (index + 1) & mask;
         }
-        self.places[place] = new;
+        self.table[index] = new;
     }
 
     fn grow(&mut self) {
-        let places = vec![EMPTY; self.places.len() * 2];
-        let old = std::mem::replace(&mut self.places, places);
-        for place in old.into_iter().filter(|place| place.slot != EMPTY.slot) {
-            self.settle(place);
+        let table = vec![EMPTY; self.table.len() * 2];
+        let old = std::mem::replace(&mut self.table, table);
+        for index in old.into_iter().filter(|index| index.slot != EMPTY.slot) {
+            self.settle(index);
         }
     }
 }
@@ -244,20 +245,24 @@ mod tests {
     #[test]
     fn inserted_connection_is_found_until_removed() {
         let mut flows = Flows::default();
-        let mut there = BTreeSet::new();
+        let mut expected = BTreeSet::new();
         for number in 0..5_000 {
             let (key, flow) = key(number);
             assert!(flows.find(&key).is_none());
             assert!(flows.insert(key, flow).1.is_none(), "nothing is crowded here");
-            there.insert(number);
+            expected.insert(number);
             if number % 3 == 0 {
-                let gone = number / 2;
-                assert_eq!(flows.remove(&self::key(gone).0).is_some(), there.remove(&gone), "{gone}");
+                let removed = number / 2;
+                assert_eq!(
+                    flows.remove(&self::key(removed).0).is_some(),
+                    expected.remove(&removed),
+                    "{removed}"
+                );
             }
         }
-        assert_eq!(flows.len(), there.len());
+        assert_eq!(flows.len(), expected.len());
         for number in 0..5_000 {
-            assert_eq!(flows.find(&key(number).0).is_some(), there.contains(&number), "{number}");
+            assert_eq!(flows.find(&key(number).0).is_some(), expected.contains(&number), "{number}");
         }
     }
 
@@ -265,11 +270,11 @@ mod tests {
     fn number_of_colliding_sockets_is_bounded() {
         let mut flows = Flows::default();
         let mut together = (0..).map(key).filter(|(key, _)| key.hash & 0xfff == 7);
-        let given_up = (0..200).filter(|_| {
+        let abandoned = (0..200).filter(|_| {
             let (key, flow) = together.next().unwrap();
             flows.insert(key, flow).1.is_some()
         });
-        assert!(given_up.count() > 0);
+        assert!(abandoned.count() > 0);
         assert!(flows.len() < 200);
     }
 }

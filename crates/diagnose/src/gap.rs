@@ -67,7 +67,7 @@ pub(crate) struct Gap {
     /// Whether that acknowledgement and the segment were generated in the same tick of a fast clock (TSval).
     pub(crate) is_with_own_ack: bool,
     /// When the last acknowledgement reached the sender.
-    pub(crate) heard_at: Option<Time>,
+    pub(crate) last_ack_at: Option<Time>,
     /// Whether the sender has acknowledged all that its peer sent.
     pub(crate) has_all: bool,
     /// Whether its peer has acknowledged everything that it sent.
@@ -146,7 +146,7 @@ pub(crate) enum GapEnd {
     /// A segment of the handshake; `again` if it is a retransmission.
     Handshake {
         /// The transmission before.
-        again: Option<Mark>,
+        previous: Option<Mark>,
     },
     /// Retransmitted data, or data that fills a hole.
     Repair(Repair),
@@ -231,7 +231,7 @@ pub(crate) struct Burst {
     /// The smallest of these flights since the last repair, and its time.
     pub(crate) since_loss: Option<(Time, u64)>,
     /// Its progress, compared with an opening window.
-    pub(crate) course: MessageProgress,
+    pub(crate) progress: MessageProgress,
     /// Whether a header section alone filled the initial window.
     pub(crate) began_narrow: bool,
 }
@@ -335,8 +335,8 @@ impl Gap {
 
     /// Returns the time from the arrival of the awaited acknowledgement at the sender until it sent.
     pub(crate) fn reaction(&self) -> Duration {
-        let away = self.path.to_sender.unwrap_or_default();
-        self.trigger.map(|ack| self.to.at.since(ack.at).saturating_sub(away)).unwrap_or_default()
+        let distance = self.path.to_sender.unwrap_or_default();
+        self.trigger.map(|ack| self.to.at.since(ack.at).saturating_sub(distance)).unwrap_or_default()
     }
 
     /// Returns the part of the gap in which the path was idle: near its sender, a flight passes the capture before the

@@ -61,15 +61,15 @@ impl Program {
 }
 
 const fn server(change: &'static str) -> Fix {
-    Fix { who: Party::ServerApplication, change }
+    Fix { party: Party::ServerApplication, change }
 }
 
 const fn client(change: &'static str) -> Fix {
-    Fix { who: Party::ClientApplication, change }
+    Fix { party: Party::ClientApplication, change }
 }
 
 const fn sender(change: &'static str) -> Fix {
-    Fix { who: Party::SendingApplication, change }
+    Fix { party: Party::SendingApplication, change }
 }
 
 const POSTGRESQL: Fix = server(
@@ -106,21 +106,21 @@ const NODELAY: Fix = sender(
 );
 const CORK: Fix = sender("or hold the pieces together with TCP_CORK until the message is whole");
 const WINDOW: Fix = Fix {
-    who: Party::SendingKernel,
+    party: Party::SendingKernel,
     change: "an initial window of ten segments (ip route change ... initcwnd 10)",
 };
 const LINGER: Fix =
     server("close in two steps: shutdown(SHUT_WR), then read to the end (or for some seconds), then close");
 const RETRY: Fix = client("resend requests without a response on a new connection, if they may be repeated");
 const ABORT: Fix = Fix {
-    who: Party::ReceivingApplication,
+    party: Party::ReceivingApplication,
     change: "find out why it aborts: a crash, a timeout, a limit on the size or the number of messages (its log at that time)",
 };
 const LESS: Fix = server("send less: compression, fewer columns or rows, differences instead of copies");
-const LINK: Fix = Fix { who: Party::Network, change: "a faster link, or less competing traffic" };
+const LINK: Fix = Fix { party: Party::Network, change: "a faster link, or less competing traffic" };
 const NEARER: Fix = server("run it nearer to its clients (the same region, a replica)");
 const FIREWALL: Fix = Fix {
-    who: Party::Network,
+    party: Party::Network,
     change: "check firewalls, NAT and load balancers with limits on connections or idle time",
 };
 

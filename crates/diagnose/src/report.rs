@@ -42,7 +42,7 @@ pub struct FlowReport {
     /// Minimum round trip; `None` where one direction never responded.
     pub round_trip: Option<Duration>,
     /// Where the capture was taken.
-    pub place: VantagePoint,
+    pub vantage_point: VantagePoint,
     /// HTTP requests, as far as they could be read.
     pub requests: u64,
     /// Findings in chronological order; for each cause the worst 64, fewer where many connections are open
@@ -137,7 +137,7 @@ impl ExchangeReport {
     }
 
     /// Retains the `most` longest exchanges.
-    pub(crate) fn keep_the_longest(exchanges: &mut Vec<Self>, most: usize) {
+    pub(crate) fn retain_longest(exchanges: &mut Vec<Self>, most: usize) {
         if exchanges.len() > most + most / 2 {
             exchanges.sort_by_key(|exchange| std::cmp::Reverse(exchange.elapsed));
             exchanges.truncate(most);

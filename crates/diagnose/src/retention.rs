@@ -5,7 +5,7 @@
 
 /// Maximum numbers retained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Keep {
+pub(crate) struct RetentionLimits {
     /// Findings of one cause: the worst.
     pub(crate) findings: u16,
     /// HTTP exchanges: the longest, and up to half as many again between two prunings.
@@ -14,7 +14,7 @@ pub(crate) struct Keep {
     pub(crate) segments: u16,
 }
 
-impl Keep {
+impl RetentionLimits {
     /// Returns the limits for one of `flows` concurrent connections.
     pub(crate) fn among(flows: usize) -> Self {
         /// Findings of one cause, or exchanges, in all connections together.
@@ -41,9 +41,21 @@ mod tests {
 
     #[test]
     fn each_of_many_connections_retains_fewer_but_some() {
-        assert_eq!(Keep::among(0), Keep { findings: 64, exchanges: 16, segments: 4_096 });
-        assert_eq!(Keep::among(64), Keep { findings: 64, exchanges: 16, segments: 4_096 });
-        assert_eq!(Keep::among(1_000), Keep { findings: 8, exchanges: 8, segments: 262 });
-        assert_eq!(Keep::among(1 << 20), Keep { findings: 1, exchanges: 1, segments: 64 });
+        assert_eq!(
+            RetentionLimits::among(0),
+            RetentionLimits { findings: 64, exchanges: 16, segments: 4_096 }
+        );
+        assert_eq!(
+            RetentionLimits::among(64),
+            RetentionLimits { findings: 64, exchanges: 16, segments: 4_096 }
+        );
+        assert_eq!(
+            RetentionLimits::among(1_000),
+            RetentionLimits { findings: 8, exchanges: 8, segments: 262 }
+        );
+        assert_eq!(
+            RetentionLimits::among(1 << 20),
+            RetentionLimits { findings: 1, exchanges: 1, segments: 64 }
+        );
     }
 }

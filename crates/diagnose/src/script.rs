@@ -70,17 +70,19 @@ struct ScriptLine {
 
 impl Script<'_> {
     /// Returns the diagnosis of a capture at `place`.
-    pub(crate) fn diagnose(&self, place: VantagePoint) -> FlowReport {
-        Self::diagnosed(self.capture(place))
+    pub(crate) fn diagnose(&self, vantage_point: VantagePoint) -> FlowReport {
+        Self::diagnosed(self.capture(vantage_point))
     }
 
     /// Returns the diagnosis of a capture of one direction.
-    pub(crate) fn diagnose_only(&self, place: VantagePoint, side: Side) -> FlowReport {
+    pub(crate) fn diagnose_only(&self, vantage_point: VantagePoint, side: Side) -> FlowReport {
         let is_of_it = |bytes: &[u8]| {
             let source = Packet::read(bytes).unwrap().sockets().unwrap().0;
             (source.port() == 80) == (side == Side::Server)
         };
-        Self::diagnosed(self.capture(place).into_iter().filter(|(_, bytes)| is_of_it(bytes)).collect())
+        Self::diagnosed(
+            self.capture(vantage_point).into_iter().filter(|(_, bytes)| is_of_it(bytes)).collect(),
+        )
     }
 
     fn diagnosed(capture: Vec<(Time, Vec<u8>)>) -> FlowReport {
@@ -98,14 +100,16 @@ impl Script<'_> {
     }
 
     /// Returns the diagnosis of a capture whose clock ticks every `tick`.
-    pub(crate) fn diagnose_ticks(&self, place: VantagePoint, tick: Duration) -> FlowReport {
+    pub(crate) fn diagnose_ticks(&self, vantage_point: VantagePoint, tick: Duration) -> FlowReport {
         let ticks = |at: Time| Time::from_nanos(at.as_nanos() / tick.as_nanos() * tick.as_nanos());
-        Self::diagnosed(self.capture(place).into_iter().map(|(at, bytes)| (ticks(at), bytes)).collect())
+        Self::diagnosed(
+            self.capture(vantage_point).into_iter().map(|(at, bytes)| (ticks(at), bytes)).collect(),
+        )
     }
 
     /// Returns the causes found, with the lost time in whole milliseconds, without notes.
-    pub(crate) fn faults(&self, place: VantagePoint) -> Vec<(Cause, u64)> {
-        self.diagnose(place)
+    pub(crate) fn faults(&self, vantage_point: VantagePoint) -> Vec<(Cause, u64)> {
+        self.diagnose(vantage_point)
             .findings
             .iter()
             .filter(|finding| finding.cause.about().is_fault)
@@ -118,14 +122,14 @@ impl Script<'_> {
     /// Returns the same faults for every point of capture, which must agree.
     pub(crate) fn faults_everywhere(&self) -> Vec<(Cause, u64)> {
         let found = self.faults(VantagePoint::Client);
-        for place in [VantagePoint::Server, VantagePoint::Between] {
-            assert_eq!(self.faults(place), found, "{place:?} (left), at the client (right)");
+        for vantage_point in [VantagePoint::Server, VantagePoint::Between] {
+            assert_eq!(self.faults(vantage_point), found, "{vantage_point:?} (left), at the client (right)");
         }
         found
     }
 
     /// Returns the packets in the order in which they pass.
-    fn capture(&self, place: VantagePoint) -> Vec<(Time, Vec<u8>)> {
+    fn capture(&self, vantage_point: VantagePoint) -> Vec<(Time, Vec<u8>)> {
         let mut lines: Vec<ScriptLine> =
             self.lines.lines().filter(|line| !line.trim().is_empty()).map(ScriptLine::read).collect();
         lines.sort_by(|one, other| one.sent.total_cmp(&other.sent));
@@ -136,9 +140,9 @@ impl Script<'_> {
         let mut numbers = Both { client: 0_u16, server: 0_u16 };
         for line in lines {
             let peer = line.from.other();
-            let heard = |sent: f64| {
-                let heard = arrivals.iter().filter(|(at, from, _)| *from == peer && *at <= sent + 1e-6);
-                heard.map(|(_, _, end)| *end).max()
+            let received = |sent: f64| {
+                let received = arrivals.iter().filter(|(at, from, _)| *from == peer && *at <= sent + 1e-6);
+                received.map(|(_, _, end)| *end).max()
             };
             let base = |side| first.of(side) + 1;
             let seq = line.seq.map_or(*next.of(line.from), |seq| base(line.from) + seq);
@@ -148,11 +152,11 @@ impl Script<'_> {
                 u32::from(line.flags.contains(Flags::SYN)) + u32::from(line.flags.contains(Flags::FIN));
             let end = seq + length + marks;
             *next.of_mut(line.from) = (*next.of(line.from)).max(end);
-            let ack = line.ack.map(|ack| base(peer) + ack).or(heard(line.sent));
+            let ack = line.ack.map(|ack| base(peer) + ack).or(received(line.sent));
             if !line.is_lost {
                 arrivals.push((line.sent + self.one_way_ms, line.from, end));
             }
-            let has_passed = match (place, line.from) {
+            let has_passed = match (vantage_point, line.from) {
                 (VantagePoint::Client, Side::Client) | (VantagePoint::Server, Side::Server) => 0.0,
                 (VantagePoint::Client, Side::Server) | (VantagePoint::Server, Side::Client) => 1.0,
                 (VantagePoint::Between | VantagePoint::Unknown, Side::Client | Side::Server) => 0.5,
@@ -310,7 +314,7 @@ mod corpus {
             }
             bytes
         };
-        let ask = "text=GET / HTTP/1.1\\r\\nHost: h\\r\\n\\r\\n";
+        let request = "text=GET / HTTP/1.1\\r\\nHost: h\\r\\n\\r\\n";
         let chunked =
             "text=HTTP/1.1 200 OK\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n5\\r\\nhello\\r\\n0\\r\\n\\r\\n";
         let captures = [
@@ -320,8 +324,8 @@ mod corpus {
         ("receive_window", "30 C send=9 win=2920\n45 S send=1460\n45.1 S send=1460\n60.3 C win=2920\n75.4 S send=1460".to_owned()),
         ("fast_retransmit", "30 C send=9\n45 S send=99\n45 S send=99 lost\n45 S send=99\n45 S send=99\n60 C ack=99\n60 C ack=99\n75 S seq=99 send=99\n90 C".to_owned()),
         ("timeouts", "30 C send=100 lost\n230 C seq=0 send=100 lost\n630 C seq=0 send=100\n646 S send=100".to_owned()),
-        ("reset", format!("30 C {ask}\n30.1 C {ask}\n46 S {chunked}\n46.2 S rst")),
-        ("pipelined", format!("30 C {ask}\n30.1 C {ask}\n46 S {chunked}\n200 S {chunked}\n215 C fin\n230 S fin\n245 C")),
+        ("reset", format!("30 C {request}\n30.1 C {request}\n46 S {chunked}\n46.2 S rst")),
+        ("pipelined", format!("30 C {request}\n30.1 C {request}\n46 S {chunked}\n200 S {chunked}\n215 C fin\n230 S fin\n245 C")),
         ("expect", "30 C text=PUT / HTTP/1.1\\r\\nExpect: 100-continue\\r\\nContent-Length: 9\\r\\n\\r\\n\n45 S text=HTTP/1.1 100 Continue\\r\\n\\r\\n\n60 C send=9".to_owned()),
         ("twice_and_out_of_order", "30 C send=9 twice\n45 S send=99\n45.2 S seq=198 send=99\n45.3 S seq=99 send=99\n60 C twice".to_owned()),
         ("idle_restart", "30 C send=9\n45 S send=9000\n60 C\n3000 C send=9\n3015 S send=1460\n3030 C\n3045 S send=1460".to_owned()),

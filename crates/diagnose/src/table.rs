@@ -10,7 +10,7 @@ use wire::packet::icmp::Unreachable;
 use wire::packet::{Flags, Packet, TcpSegment, Transport};
 use wire::{Duration, Time};
 
-use crate::causes::connection_per_request::{AT_ONCE, RIGHT_BEFORE, SOON};
+use crate::causes::connection_per_request::{IMMEDIATE, RIGHT_BEFORE, SOON};
 use crate::dhttp::Dialogues;
 use crate::flow::opening::{ALTERNATIVE, RefusedConnection};
 use crate::flow::{Flow, PreviousConnection};
@@ -142,7 +142,7 @@ impl Diagnosis {
         self.dialogues.segment(mark, packet, tcp);
         self.totals.segments += 1;
         self.release(now);
-        self.hears(source, now, tcp);
+        self.observe_host(source, now, tcp);
         let key = Key::of(source, destination);
         let slot = match self.flows.find(&key) {
             Some(slot) if self.is_reused(slot, now, seen, packet, tcp) => {
@@ -159,10 +159,10 @@ impl Diagnosis {
             let flow = self.open(source, destination, now, frame, packet, tcp);
             let client = (flow.client.ip(), flow.server);
             let tick = self.tick.coarse();
-            let (slot, given_up) = self.flows.insert(key, flow);
+            let (slot, abandoned) = self.flows.insert(key, flow);
             self.change_habit(client, |habit| habit.opened = Some((now, slot)));
-            self.totals.evicted += u64::from(given_up.is_some());
-            self.finished.extend(given_up.map(|flow| flow.finish(tick, &self.hosts)));
+            self.totals.evicted += u64::from(abandoned.is_some());
+            self.finished.extend(abandoned.map(|flow| flow.finish(tick, &self.hosts)));
             slot
         });
         self.pass(key, slot, now, seen, packet);
@@ -185,7 +185,7 @@ impl Diagnosis {
         match packet.transport {
             Transport::Tcp(tcp) => {
                 if let Some((source, _)) = packet.sockets() {
-                    self.hears(source, now, tcp);
+                    self.observe_host(source, now, tcp);
                 }
             }
             Transport::Other { .. } => self.undelivered(Mark { at: now, frame: seen.frame }, packet),
@@ -216,7 +216,7 @@ impl Diagnosis {
     /// at some time, and this is the one at `index`. It may follow as many more as its part of what is left.
     pub fn share(&mut self, open: &[usize], index: usize) {
         let (all, own) = (open.iter().sum::<usize>(), open.get(index).copied().unwrap_or_default());
-        self.flows.set_others(all - own);
+        self.flows.set_other_count(all - own);
         self.limit = Some(own + MAX_FLOWS.saturating_sub(all) / open.len().max(1));
     }
 
@@ -230,7 +230,7 @@ impl Diagnosis {
     }
 
     /// Handles a packet that opens or ends a connection: its host is up.
-    fn hears(&mut self, source: SocketAddr, now: Time, tcp: TcpSegment<'_>) {
+    fn observe_host(&mut self, source: SocketAddr, now: Time, tcp: TcpSegment<'_>) {
         if tcp.flags.contains(Flags::SYN | Flags::ACK) {
             self.accepted(source, now);
         } else if tcp.flags.contains(Flags::FIN) || tcp.flags.contains(Flags::RST) {
@@ -272,14 +272,14 @@ impl Diagnosis {
     fn pass(&mut self, key: Key, slot: Slot, now: Time, seen: PacketPosition, packet: &Packet<'_>) {
         let PacketPosition { frame, interface } = seen;
         let Transport::Tcp(tcp) = packet.transport else { return };
-        let keep = self.flows.keep();
+        let limits = self.flows.limits();
         let Some(flow) = self.flows.at(slot) else { return };
         let from = flow.side_of(packet);
         if !flow.is_watched_on(from, interface) {
             return;
         }
         let (was_ending, was_over) = (flow.is_ending(), flow.is_over());
-        flow.segment(&Segment::new(frame, now, from, packet, tcp), keep);
+        flow.segment(&Segment::new(frame, now, from, packet, tcp), limits);
         let (is_ending, is_over) = (flow.is_ending(), flow.is_over());
         let (server, frame, is_refused) = (flow.server, flow.started.frame, is_over && flow.is_refused());
         if is_ending && !was_ending {
@@ -351,7 +351,7 @@ impl Diagnosis {
             ended.filter(|ended| ended.requests == 1 && now.since(ended.at) <= SOON)
         {
             // A client that opens immediately, as seen at the point of capture, had waited for that close.
-            let is_at_once = now.since(at) <= closing * 3 / 2 + AT_ONCE;
+            let is_at_once = now.since(at) <= closing * 3 / 2 + IMMEDIATE;
             let closing = if is_at_once { closing } else { Duration::ZERO };
             flow.follows(PreviousConnection { packet, window, closing });
         }

@@ -16,9 +16,9 @@ const DOOR: u16 = 41_000;
 struct Script(Vec<(u64, Vec<u8>)>);
 
 impl Script {
-    fn asks(mut self, at: u64, id: u8, is_again: bool) -> Self {
+    fn asks(mut self, at: u64, id: u8, is_retransmission: bool) -> Self {
         let [high, low] = DOOR.to_be_bytes();
-        let head = [0, 0, 0, 0, 0, 0, 0, id, high, low, u8::from(is_again)];
+        let head = [0, 0, 0, 0, 0, 0, 0, id, high, low, u8::from(is_retransmission)];
         let request = [&head[..], b"GET /a HTTP/1.1\r\nHost: x\r\n\r\n"].concat();
         self.datagram(at, (CLIENT, SERVER), &request);
         self

@@ -53,15 +53,15 @@ fn segments_in_the_worst_order_are_one_connection() {
     const COUNT: u32 = 10_000;
     let orders: [fn(u32) -> u32; 3] = [
         // Backwards; every other one missing until the end; pseudo-random.
-        |place| COUNT - 1 - place,
-        |place| if place < COUNT / 2 { 2 * place + 1 } else { 2 * (place - COUNT / 2) },
-        |place| place * 7_919 % COUNT,
+        |index| COUNT - 1 - index,
+        |index| if index < COUNT / 2 { 2 * index + 1 } else { 2 * (index - COUNT / 2) },
+        |index| index * 7_919 % COUNT,
     ];
     for order in orders {
         let mut capture = Capture::new();
-        for place in 0..COUNT {
-            let seq = 1 + order(place) * 100;
-            capture.segment(millis(u64::from(place)), 0, true, Flags::ACK, seq, &[b'x'; 100]);
+        for index in 0..COUNT {
+            let seq = 1 + order(index) * 100;
+            capture.segment(millis(u64::from(index)), 0, true, Flags::ACK, seq, &[b'x'; 100]);
         }
         let reports = capture.end();
         assert_eq!((reports.len(), reports[0].packets), (1, u64::from(COUNT)));
@@ -88,8 +88,8 @@ fn endless_handshakes_are_dropped_before_they_fill_the_memory() {
 fn clock_jumps_are_counted_and_add_no_lost_time() {
     let times = [0, 10, u64::MAX / 2_000_000, 20, 30, 5, 40].map(millis);
     let mut capture = Capture::new();
-    for (place, at) in (0_u32..).zip(times.into_iter().chain([Time::MAX])) {
-        capture.segment(at, 0, place % 2 == 0, Flags::ACK, 1 + place * 100, &[b'x'; 100]);
+    for (index, at) in (0_u32..).zip(times.into_iter().chain([Time::MAX])) {
+        capture.segment(at, 0, index % 2 == 0, Flags::ACK, 1 + index * 100, &[b'x'; 100]);
     }
     let reports = capture.end();
     assert_eq!((reports.len(), reports[0].oddities.backwards), (1, 4));

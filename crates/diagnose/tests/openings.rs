@@ -43,7 +43,7 @@ impl Capture {
     }
 
     /// Opens a connection at `at`: three packets within 2 ms.
-    fn opens(&mut self, at: u64, client: &str, server: &str) {
+    fn handle_syn(&mut self, at: u64, client: &str, server: &str) {
         self.tcp(at, (client, server), Flags::SYN, (99, 0), 0);
         self.tcp(at + 1, (server, client), Flags::SYN | Flags::ACK, (499, 100), 0);
         self.tcp(at + 2, (client, server), Flags::ACK, (100, 500), 0);
@@ -100,7 +100,7 @@ fn advice_for_a_syn_on_loopback_is_about_the_backlog_alone() {
         let mut capture = Capture::new();
         capture.syns(client, server, if is_accepted { &[0] } else { &LADDER });
         if is_accepted {
-            capture.opens(1_000, client, server);
+            capture.handle_syn(1_000, client, server);
         }
         let reports = capture.end();
         let (report, found) = only(&reports, Cause::SynUnanswered);
@@ -122,7 +122,7 @@ fn full_backlog_firewall_and_dead_host_are_told_apart() {
     let evidence = |other: Option<&str>| {
         let mut capture = Capture::new();
         if let Some(other) = other {
-            capture.opens(0, "10.0.0.1:50000", other);
+            capture.handle_syn(0, "10.0.0.1:50000", other);
         }
         capture.syns(CLIENT, SERVER, &LADDER.map(|at| at + 100));
         unanswered(capture)
@@ -160,7 +160,7 @@ fn icmp_names_the_reason_for_a_syn_without_a_reply() {
 /// Returns a transfer by the client whose full segment is too large: three transmissions, then halves of it if `shrinks`.
 fn too_large(mtu: Option<u16>, shrinks: bool) -> Vec<FlowReport> {
     let mut capture = Capture::new();
-    capture.opens(0, CLIENT, SERVER);
+    capture.handle_syn(0, CLIENT, SERVER);
     let times: &[u64] = if shrinks { &[10] } else { &[10, 400, 1_200, 2_800] };
     for at in times {
         capture.tcp(*at, (CLIENT, SERVER), Flags::ACK, (100, 500), 1_460);
@@ -197,7 +197,7 @@ fn fragmentation_needed_is_evidence_of_the_path_mtu() {
 #[test]
 fn small_mtu_that_delays_nothing_fails_no_build() {
     let mut capture = Capture::new();
-    capture.opens(0, CLIENT, SERVER);
+    capture.handle_syn(0, CLIENT, SERVER);
     capture.tcp(10, (CLIENT, SERVER), Flags::ACK, (100, 500), 1_000);
     capture.icmp(11, 4, 900, &segment((CLIENT, SERVER), Flags::ACK, (100, 500), 1_000));
     capture.tcp(12, (SERVER, CLIENT), Flags::ACK, (500, 1_100), 0);

@@ -29,9 +29,9 @@ fn whole_cut_and_damaged(bytes: &[u8], check: fn(&[u8])) {
     for cut in (0..bytes.len()).step_by(37) {
         check(&bytes[..cut]);
     }
-    for place in (0..bytes.len()).step_by(11) {
+    for index in (0..bytes.len()).step_by(11) {
         let mut damaged = bytes.to_vec();
-        damaged[place] ^= 1 << (place % 8);
+        damaged[index] ^= 1 << (index % 8);
         check(&damaged);
     }
 }

@@ -12,7 +12,7 @@ pub struct Request<'a> {
     /// The TCP port at which the client accepts connections; 0 if it accepts none.
     pub port: u16,
     /// Whether the client resends it, and not to bypass a cache.
-    pub is_again: bool,
+    pub is_retransmission: bool,
     /// Its method, in upper case.
     pub method: &'a str,
     /// Its target, as sent.
@@ -34,7 +34,7 @@ impl<'a> Request<'a> {
         (*flags <= 1 && version == "HTTP/1.1" && is_method).then_some(Self {
             id,
             port,
-            is_again: *flags == 1 && !is_past,
+            is_retransmission: *flags == 1 && !is_past,
             method,
             target,
         })

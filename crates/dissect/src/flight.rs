@@ -98,7 +98,7 @@ impl Sender {
     }
 
     /// Counts a segment as in flight, at this index among those in flight.
-    pub(crate) fn set_out(&mut self, index: usize, sent: SentSegment) {
+    pub(crate) fn add_in_flight(&mut self, index: usize, sent: SentSegment) {
         if self.on_the_way.mss != self.mss.get() {
             self.on_the_way = self.counted(0);
         }
@@ -135,7 +135,7 @@ mod tests {
     const FIRST: u64 = 1 << 40;
 
     /// Counts the segments one by one.
-    fn walked(sender: &Sender, known: u64) -> (u64, u64, u64) {
+    fn count_segments(sender: &Sender, known: u64) -> (u64, u64, u64) {
         let mss = sender.mss.get();
         let on_the_way = sender.sent.iter().filter(|sent| sent.end > known);
         let lengths = on_the_way.map(|sent| (sent.end, sent.end - sent.start));
@@ -165,7 +165,7 @@ mod tests {
                 let learned = sender.receive_acks(mark.at, Duration::ZERO, [Duration::ZERO; 2], None, None);
                 for known in [learned.known, sender.known] {
                     let Flight { segments, short_segments, last_short_end, .. } = sender.flight(known);
-                    prop_assert_eq!((segments, short_segments, last_short_end), walked(&sender, known));
+                    prop_assert_eq!((segments, short_segments, last_short_end), count_segments(&sender, known));
                 }
                 sender.forget(8);
             }

@@ -78,7 +78,7 @@ struct PathPart {
     data: Shortest,
     /// Undelayed acknowledgements: their number, the numbers that took ten times as long as the handshake and three
     /// times as long as the fastest, and the slowest.
-    at_once: u16,
+    immediate: u16,
     slow: u16,
     inflated: u16,
     slowest: Duration,
@@ -99,7 +99,7 @@ impl Default for Shortest {
 }
 
 impl Shortest {
-    fn saw(&mut self, time: Duration) {
+    fn sample(&mut self, time: Duration) {
         self.0 = self.0.min(time);
     }
 
@@ -121,12 +121,12 @@ impl Path {
                 part.smoothed = (part.smoothed * 7 + after) / 8;
             }
         }
-        part.answered.saw(after);
+        part.answered.sample(after);
         part.times_answered = part.times_answered.saturating_add(1);
         if let Some(handshake) = part.handshake.get() {
             part.samples = part.samples.saturating_add(1);
             part.quick = part.quick.saturating_add(u16::from(after * 10 <= handshake));
-            part.data.saw(after);
+            part.data.sample(after);
         }
     }
 
@@ -148,13 +148,13 @@ impl Path {
     }
 
     /// Records that `side` acknowledged two full segments or more `after` they had passed.
-    pub fn answered_at_once(&mut self, side: Side, after: Duration) {
+    pub fn acknowledged_immediately(&mut self, side: Side, after: Duration) {
         const NOTICEABLE: Duration = Duration::from_millis(50);
         let part = self.parts.of_mut(side);
-        part.answered_at_once.saw(after);
+        part.answered_at_once.sample(after);
         let least = part.answered.get().unwrap_or(after);
         let is_slow = part.handshake.get().is_some_and(|handshake| after >= handshake * 10);
-        part.at_once = part.at_once.saturating_add(1);
+        part.immediate = part.immediate.saturating_add(1);
         part.slow = part.slow.saturating_add(u16::from(is_slow));
         if after >= least * 3 + NOTICEABLE {
             part.inflated = part.inflated.saturating_add(1);
@@ -169,7 +169,7 @@ impl Path {
         let is_quick = u32::from(part.quick) * 5 >= u32::from(part.samples) * 4;
         let is_near = is_quick && handshake >= FAR && part.samples >= 2;
         let is_front =
-            data >= FAR && part.at_once >= 3 && part.slow == part.at_once && data >= handshake * 10;
+            data >= FAR && part.immediate >= 3 && part.slow == part.immediate && data >= handshake * 10;
         (is_near || is_front).then_some(Proxy { handshake, data })
     }
 
@@ -185,9 +185,9 @@ impl Path {
     pub fn standing_queue(&self, receiver: Side) -> Option<Queue> {
         const ENOUGH: u16 = 8;
         let part = self.parts.of(receiver);
-        let is_standing = part.at_once >= ENOUGH && part.inflated >= part.at_once / 2;
+        let is_standing = part.immediate >= ENOUGH && part.inflated >= part.immediate / 2;
         let (least, worst) = (part.answered.get()?, part.slowest);
-        is_standing.then_some(Queue { least, worst, samples: part.at_once, inflated: part.inflated })
+        is_standing.then_some(Queue { least, worst, samples: part.immediate, inflated: part.inflated })
     }
 
     /// Returns the time until `side` acknowledges data without delay, as far as is known.
@@ -199,7 +199,7 @@ impl Path {
     /// Records that `side` sent data `after` an acknowledgement for it had passed.
     pub fn echoed(&mut self, side: Side, after: Duration) {
         let part = self.parts.of_mut(side);
-        part.echoed.saw(after);
+        part.echoed.sample(after);
     }
 
     /// Records that a packet of `side` passed with `hops_left` hops left.

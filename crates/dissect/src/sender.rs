@@ -62,13 +62,13 @@ pub struct Sender {
     /// When an acknowledgement of new data last passed.
     pub progressed_at: Option<Time>,
     /// Time at which its last received acknowledgement passed.
-    pub heard_at: Option<Time>,
+    pub last_ack_at: Option<Time>,
     /// Number of segments in flight.
     pub on_the_way: Tally,
     /// The rate of the path's slowest link, towards its peer.
     pub pace: Pace,
     /// Timestamp of the last acknowledgement that it seems to have received.
-    heard_stamp: Option<u32>,
+    last_ack_stamp: Option<u32>,
     /// Ranges that were not captured, although later data was. Most senders have none.
     #[expect(
         clippy::box_collection,
@@ -91,7 +91,7 @@ pub struct SentSegment {
     /// When it was first sent.
     pub at: Time,
     /// When it was last sent.
-    pub again_at: Time,
+    pub last_sent_at: Time,
     /// Number of times it was sent.
     pub times: u32,
     /// Bytes in flight ahead of it.
@@ -173,7 +173,7 @@ pub enum SequenceRelation {
     /// It fills a hole.
     Filled(Hole),
     /// It was captured before.
-    Again(Option<SentSegment>),
+    Retransmission(Option<SentSegment>),
     /// It was captured a moment ago.
     Twice,
     /// One byte, or none, from before the end: a keep-alive or window probe.
@@ -218,13 +218,13 @@ impl Sender {
             }
         }
         if end <= self.next {
-            return self.send_again(start, end, mark, soon);
+            return self.retransmit(start, end, mark, soon);
         }
         // New data may be sent along with retransmitted data (RFC 9293, section 3.7.4, and Nagle's algorithm), starting
         // where that began.
         let is_repeated = |sender: &Self| sender.sent.iter().rev().any(|sent| sent.start == start);
         let order = match start < self.next && self.acknowledged <= start && is_repeated(self) {
-            true => self.send_again(start, self.next, mark, soon),
+            true => self.retransmit(start, self.next, mark, soon),
             false => SequenceRelation::New,
         };
         if start > self.next {
@@ -239,15 +239,15 @@ impl Sender {
         }
         let ahead = bounded(self.next.saturating_sub(self.acknowledged));
         let first = start.max(self.next);
-        let sent = SentSegment { start: first, end, frame, at, again_at: at, times: 1, ahead };
-        self.set_out(self.sent.len(), sent);
+        let sent = SentSegment { start: first, end, frame, at, last_sent_at: at, times: 1, ahead };
+        self.add_in_flight(self.sent.len(), sent);
         self.next = end;
         self.sent_last = Some(at);
-        if matches!(order, SequenceRelation::Again(Some(_))) { order } else { SequenceRelation::New }
+        if matches!(order, SequenceRelation::Retransmission(Some(_))) { order } else { SequenceRelation::New }
     }
 
-    fn send_again(&mut self, start: u64, end: u64, mark: Mark, soon: Duration) -> SequenceRelation {
-        let order = self.place_again(start, end, mark, soon);
+    fn retransmit(&mut self, start: u64, end: u64, mark: Mark, soon: Duration) -> SequenceRelation {
+        let order = self.position_retransmission(start, end, mark, soon);
         // Data that had arrived needs no repair: its acknowledgement was in flight at the time.
         if !matches!(order, SequenceRelation::Probe | SequenceRelation::Twice) && end > self.acknowledged {
             self.sent_last = Some(mark.at);
@@ -257,7 +257,13 @@ impl Sender {
         order
     }
 
-    fn place_again(&mut self, start: u64, end: u64, mark: Mark, soon: Duration) -> SequenceRelation {
+    fn position_retransmission(
+        &mut self,
+        start: u64,
+        end: u64,
+        mark: Mark,
+        soon: Duration,
+    ) -> SequenceRelation {
         let Mark { at, frame } = mark;
         // The byte with which it probed a closed window, while that was not accepted.
         if end == start + 1 && self.probe == Some(start) && self.acknowledged <= start {
@@ -293,18 +299,21 @@ impl Sender {
             let (start, end) = (start.max(hole.start), end.min(hole.end));
             let position = self.sent.partition_point(|sent| sent.end <= start);
             let ahead = bounded(start.saturating_sub(self.acknowledged));
-            self.set_out(position, SentSegment { start, end, frame, at, again_at: at, times: 1, ahead });
+            self.add_in_flight(
+                position,
+                SentSegment { start, end, frame, at, last_sent_at: at, times: 1, ahead },
+            );
             return SequenceRelation::Filled(hole);
         }
         let first = self.sent.partition_point(|sent| sent.end <= start);
         let before = self.sent.get(first).copied().filter(|sent| sent.start < end);
-        if before.is_some_and(|before| before.start == start && at.since(before.again_at) < soon) {
+        if before.is_some_and(|before| before.start == start && at.since(before.last_sent_at) < soon) {
             return SequenceRelation::Twice;
         }
         for sent in self.sent.iter_mut().skip(first).take_while(|sent| sent.start < end) {
-            (sent.again_at, sent.times) = (at, sent.times + 1);
+            (sent.last_sent_at, sent.times) = (at, sent.times + 1);
         }
-        SequenceRelation::Again(before)
+        SequenceRelation::Retransmission(before)
     }
 
     /// Records that its peer acknowledged up to `to` and offered `window` bytes more. `None` if that allows no further
@@ -341,7 +350,7 @@ impl Sender {
             edge,
             widens,
             newest: fresh.map(|sent| sent.at),
-            oldest_after: self.sent.get(covered).map(|sent| sent.again_at),
+            oldest_after: self.sent.get(covered).map(|sent| sent.last_sent_at),
             bytes: bounded(bytes),
             is_duplicate: false,
             is_sacked: false,
@@ -357,12 +366,12 @@ impl Sender {
                 holes.retain(|hole| hole.end > to);
             }
         }
-        self.will_hear(ack);
+        self.queue_ack(ack);
         (bytes > 0 || widens).then_some(ack)
     }
 
     /// Marks its peer's last acknowledgement as reporting data behind a gap (SACK).
-    pub fn tells_of_a_gap(&mut self) {
+    pub fn mark_sacked(&mut self) {
         if let Some(ack) = self.acks.back_mut() {
             ack.is_sacked = true;
         }
@@ -381,9 +390,9 @@ impl Sender {
     }
 
     /// Handles a duplicate ACK, which reports data behind a gap if `is_sacked`.
-    pub fn acknowledge_again(&mut self, is_sacked: bool, mark: Mark, stamp: Option<AckStamp>) {
+    pub fn acknowledge_duplicate(&mut self, is_sacked: bool, mark: Mark, stamp: Option<AckStamp>) {
         let Mark { at, frame } = mark;
-        self.will_hear(Ack {
+        self.queue_ack(Ack {
             frame,
             at,
             to: self.acknowledged,
@@ -401,7 +410,7 @@ impl Sender {
         });
     }
 
-    fn will_hear(&mut self, ack: Ack) {
+    fn queue_ack(&mut self, ack: Ack) {
         if self.acks.len() >= MAX_ACKS {
             self.acks.pop_front();
         }
@@ -441,7 +450,7 @@ impl Sender {
         // the slowest link. A small tolerance allows for the clock.
         let learned = self.learn_within(now, away, [CLOCK.max(away / 20), noise], echo, repeated);
         // If that leaves none that can have triggered the segment, the minimum so far may have been too long.
-        if learned.acks > 0 || learned.again.is_some() || slack <= away / 20 {
+        if learned.acks > 0 || learned.duplicate.is_some() || slack <= away / 20 {
             return learned;
         }
         self.learn_within(now, away, [slack, noise], echo, repeated)
@@ -457,7 +466,7 @@ impl Sender {
     ) -> AckFacts {
         let least = away.saturating_sub(slack);
         let echoes_bare = self.echoes_bare;
-        let received_stamp = self.heard_stamp.filter(|_| echoes_bare).zip(echo);
+        let received_stamp = self.last_ack_stamp.filter(|_| echoes_bare).zip(echo);
         let was_late =
             received_stamp.is_some_and(|(received_stamp, echo)| clock::is_later(received_stamp, echo));
         // Of several with the echoed timestamp, only the first has arrived for certain.
@@ -475,17 +484,25 @@ impl Sender {
         // Delay that a path adds occasionally: an acknowledgement that arrived this much earlier was not the trigger.
         let most = away + (away / 20).max(if away < NEAR { CLOCK } else { NEAR / 2 });
         let (known, edge) = (self.known, self.edge);
-        let mut learned =
-            AckFacts { known, edge, acks: 0, last: None, again: None, freed: 0, surely_freed: 0, was_late };
+        let mut learned = AckFacts {
+            known,
+            edge,
+            acks: 0,
+            last: None,
+            duplicate: None,
+            freed: 0,
+            surely_freed: 0,
+            was_late,
+        };
         while let Some(ack) = self.acks.front().copied().filter(&mut has_come) {
             self.acks.pop_front();
             self.edge = ack.edge;
-            self.heard_at = Some(ack.at);
-            self.heard_stamp = ack.stamp.map(|stamp| stamp.value).or(self.heard_stamp);
+            self.last_ack_at = Some(ack.at);
+            self.last_ack_stamp = ack.stamp.map(|stamp| stamp.value).or(self.last_ack_stamp);
             if ack.is_duplicate {
                 self.duplicates += 1;
                 self.is_sacked |= ack.is_sacked;
-                learned.again = Some(ack);
+                learned.duplicate = Some(ack);
             } else if ack.bytes > 0 {
                 (self.duplicates, self.is_sacked) = (0, ack.is_sacked);
             }
@@ -579,7 +596,7 @@ pub struct AckFacts {
     /// The last of them.
     pub last: Option<Ack>,
     /// The last duplicate ACK.
-    pub again: Option<Ack>,
+    pub duplicate: Option<Ack>,
     /// Bytes whose acknowledgement it had received long enough before the last one.
     pub freed: u64,
     /// The same, if the path had delayed it by as much as it varies.

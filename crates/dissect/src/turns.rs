@@ -79,7 +79,7 @@ impl Turns {
 
     /// Handles the client's next step, `reaction` after the server's last data: `None` if it never came. Returns the
     /// time from which on waits are still unproven.
-    pub fn acts(&mut self, reaction: Option<Duration>) -> Option<Time> {
+    pub fn handle_client_step(&mut self, reaction: Option<Duration>) -> Option<Time> {
         let Unproven { since, wait } = self.unproven.take()?;
         // Programs need little time, and a coincidence is unlikely within a small part of the wait.
         let bound = (wait / 4).clamp(Duration::from_millis(10), Duration::from_millis(50));
@@ -233,7 +233,7 @@ mod tests {
             for (second, wait) in (0..).zip(waits) {
                 turns.requests(&[0; 100]);
                 turns.waits(Time::from_nanos(second), Duration::from_secs(wait));
-                assert_eq!(turns.acts(Some(Duration::from_millis(1))), None);
+                assert_eq!(turns.handle_client_step(Some(Duration::from_millis(1))), None);
             }
             turns.are_doubtful()
         };
@@ -269,7 +269,7 @@ mod tests {
         let acts = |reaction| {
             let mut turns = Turns::default();
             turns.waits(Time::ZERO + late, late);
-            turns.acts(reaction).is_none()
+            turns.handle_client_step(reaction).is_none()
         };
         assert_eq!((acts(Some(soon)), acts(Some(late)), acts(None)), (true, false, false));
     }
@@ -281,7 +281,7 @@ mod tests {
         turns.requests(&[0; HEAD_BYTES]);
         let mut is_ignored = |reaction| {
             turns.waits(Time::ZERO, late);
-            turns.acts(Some(reaction));
+            turns.handle_client_step(Some(reaction));
             turns.are_doubtful()
         };
         assert_eq!([soon, late, late].map(&mut is_ignored), [false, false, true]);

@@ -18,7 +18,7 @@ pub fn text(verdict: &Verdict<'_>, file: Option<&str>) -> String {
         let help: Vec<&str> = cause.about().fixes.iter().map(|fix| fix.change).collect();
         json!({
             "id": cause.name(),
-            "shortDescription": { "text": cause.about().what },
+            "shortDescription": { "text": cause.about().description },
             "help": { "text": help.join("; ") },
         })
     };

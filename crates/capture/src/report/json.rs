@@ -94,7 +94,7 @@ fn flow(capture: &Capture, flow: &FlowReport) -> Value {
         packets,
         bytes,
         round_trip,
-        place,
+        vantage_point,
         requests,
         findings,
         counts,
@@ -119,7 +119,7 @@ fn flow(capture: &Capture, flow: &FlowReport) -> Value {
         "elapsed_ms": elapsed.as_millis_f64(),
         "opening_captured": is_whole,
         "first_packet": first_packet,
-        "captured_at": vantage_point_name(*place),
+        "captured_at": vantage_point_name(*vantage_point),
         "requests": requests,
         "findings": findings.iter().map(|finding| self::finding(capture, flow, finding)).collect::<Value>(),
         "causes": counts
@@ -153,7 +153,7 @@ fn finding(capture: &Capture, flow: &FlowReport, finding: &Finding) -> Value {
         "evidence": evidence,
         "fix": advice::line(flow, finding),
         "fixes": fixes
-            .map(|fix| json!({ "who": advice::who(finding, fix.who), "change": fix.change }))
+            .map(|fix| json!({ "who": advice::party_of(finding, fix.party), "change": fix.change }))
             .collect::<Value>(),
         "confidence": confidence.name(),
         "saving_ms": saving.map(|span| span.as_millis_f64()),
@@ -186,8 +186,8 @@ fn unknown(doubts: &Doubts) -> Value {
 }
 
 /// Returns the name of a point of capture.
-pub fn vantage_point_name(place: VantagePoint) -> &'static str {
-    match place {
+pub fn vantage_point_name(vantage_point: VantagePoint) -> &'static str {
+    match vantage_point {
         VantagePoint::Client => "client",
         VantagePoint::Server => "server",
         VantagePoint::Between => "between",

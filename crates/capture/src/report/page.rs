@@ -77,7 +77,7 @@ fn causes(capture: &Capture) -> String {
         let sentences = [Some(group.example(capture)), group.server(capture), group.saving()];
         let sentences: Vec<String> = sentences.into_iter().flatten().collect();
         let fixes = group.worst.0.fixes(group.cause).iter();
-        let fixes = fixes.map(|fix| (advice::who(group.worst.1, fix.who), fix.change));
+        let fixes = fixes.map(|fix| (advice::party_of(group.worst.1, fix.party), fix.change));
         let fixes: String =
             fixes.map(|(who, change)| format!("<li>{who}: {}</li>", escaped(change))).collect();
         format!(
@@ -85,7 +85,7 @@ fn causes(capture: &Capture) -> String {
             group.worst.1.severity.name(),
             group.cause.name(),
             group.cost(),
-            escaped(group.cause.about().what),
+            escaped(group.cause.about().description),
             escaped(&sentences.join(" ")),
         )
     };
@@ -166,7 +166,7 @@ fn flow(capture: &Capture, flow: &FlowReport, anchor: &str) -> String {
         flow.server,
         counted(flow.packets, "packet"),
         shown(flow.elapsed),
-        match json::vantage_point_name(flow.place) {
+        match json::vantage_point_name(flow.vantage_point) {
             "unknown" => String::new(),
             vantage_point => format!(", captured at: {vantage_point}"),
         },

@@ -70,7 +70,7 @@ pub fn facts(capture: &Capture) -> String {
         facts.push(format!("{} to {}{by}", one.client, one.server));
         facts.extend(one.round_trip.map(|span| format!("round trip {}", shown(span))));
     }
-    facts.extend(place(flows));
+    facts.extend(vantage_point(flows));
     facts.extend(directions(flows));
     // Simulated captures begin in 1970.
     if capture.started.as_nanos() >= YEAR_1990 {
@@ -95,10 +95,13 @@ fn directions(flows: &[FlowReport]) -> Option<String> {
 }
 
 /// Returns the point of capture, if its connections agree.
-fn place(flows: &[FlowReport]) -> Option<String> {
-    let mut known = flows.iter().map(|flow| flow.place).filter(|place| *place != VantagePoint::Unknown);
+fn vantage_point(flows: &[FlowReport]) -> Option<String> {
+    let mut known = flows
+        .iter()
+        .map(|flow| flow.vantage_point)
+        .filter(|vantage_point| *vantage_point != VantagePoint::Unknown);
     let first = known.next()?;
-    known.all(|place| place == first).then(|| match first {
+    known.all(|vantage_point| vantage_point == first).then(|| match first {
         VantagePoint::Client => "captured at the client".to_owned(),
         VantagePoint::Server => "captured at the server".to_owned(),
         VantagePoint::Between => "captured between client and server".to_owned(),
@@ -108,11 +111,12 @@ fn place(flows: &[FlowReport]) -> Option<String> {
 
 fn example(capture: &Capture, group: &Group<'_>, width: usize) -> String {
     let (flow, finding) = group.worst;
-    let mut text = wrapped(group.cause.about().what, "   ", width);
+    let mut text = wrapped(group.cause.about().description, "   ", width);
     let sentences = [Some(group.example(capture)), group.server(capture), group.saving()];
     text.extend(sentences.into_iter().flatten().map(|sentence| wrapped(&sentence, "   ", width)));
     for fix in flow.fixes(group.cause) {
-        text += &wrapped(&format!("- {}: {}", advice::who(finding, fix.who), fix.change), "   ", width);
+        text +=
+            &wrapped(&format!("- {}: {}", advice::party_of(finding, fix.party), fix.change), "   ", width);
     }
     text
 }

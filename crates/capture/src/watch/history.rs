@@ -347,8 +347,9 @@ impl History {
             _another => tally.times > 0 && tally.lost > Duration::ZERO,
         };
         let all = Kind::ALL.into_iter().zip(&so_far.tallies);
-        let reported =
-            all.filter(|(kind, tally)| is_reported(*kind, tally) && tally.lost >= kind.cause().about().least);
+        let reported = all.filter(|(kind, tally)| {
+            is_reported(*kind, tally) && tally.lost >= kind.cause().about().min_duration
+        });
         reported.map(|(kind, tally)| self.stall(kind.cause(), tally)).collect()
     }
 

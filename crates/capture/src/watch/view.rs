@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::Row;
 use super::session::Report;
-use crate::advice::party;
+use crate::advice::party_name;
 use crate::group::counted;
 use crate::live::CommandExit;
 use crate::span::shown;
@@ -88,11 +88,11 @@ pub fn rows(report: &Report) -> String {
             program(row),
             row.side,
             row.server,
-            row.cause.about().what,
+            row.cause.about().description,
             row.evidence
         );
         for fix in row.cause.about().fixes {
-            text += &format!("   - {}: {}\n", party(row.side, fix.who), fix.change);
+            text += &format!("   - {}: {}\n", party_name(row.side, fix.party), fix.change);
         }
     }
     text
@@ -140,7 +140,7 @@ pub(crate) fn json_row(report: &Report, row: &Row) -> Value {
         "longest_ms": row.longest.as_millis_f64(),
         "evidence": row.evidence,
         "fixes": fixes
-            .map(|fix| json!({ "who": party(row.side, fix.who), "change": fix.change }))
+            .map(|fix| json!({ "who": party_name(row.side, fix.party), "change": fix.change }))
             .collect::<Value>(),
     })
 }

@@ -8,13 +8,13 @@ use wire::Duration;
 use crate::cause::{CauseInfo, Fix, Party};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "Most of the time data flowed as fast as the path takes it.",
+    description: "Most of the time data flowed as fast as the path takes it.",
     fixes: &[
-        Fix { who: Party::ServerApplication, change: "send less: compression, smaller images, caching" },
-        Fix { who: Party::Network, change: "a faster link, or less competing traffic" },
+        Fix { party: Party::ServerApplication, change: "send less: compression, smaller images, caching" },
+        Fix { party: Party::Network, change: "a faster link, or less competing traffic" },
     ],
     is_fault: false,
-    least: Duration::ZERO,
+    min_duration: Duration::ZERO,
 };
 
 #[cfg(test)]

@@ -16,19 +16,19 @@ use crate::gap::Gap;
 use crate::ruling::Ruling;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "Data waited in a queue on the path: the round trip grew, and the rate did not.",
+    description: "Data waited in a queue on the path: the round trip grew, and the rate did not.",
     fixes: &[
         Fix {
-            who: Party::Network,
+            party: Party::Network,
             change: "a short queue before the slow link (tc qdisc: fq_codel or cake, shaped to just below its rate)",
         },
         Fix {
-            who: Party::SendingKernel,
+            party: Party::SendingKernel,
             change: "a congestion control that keeps queues short (bbr); no larger buffers or windows: they lengthen the queue",
         },
     ],
     is_fault: false,
-    least: Duration::ZERO,
+    min_duration: Duration::ZERO,
 };
 
 /// Detects a sender that waits for an acknowledgement which itself waited in a queue for longer than the path takes.

@@ -8,13 +8,13 @@ use wire::Duration;
 use crate::cause::{CauseInfo, Fix, Party};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The capture lost packets that the network delivered.",
+    description: "The capture lost packets that the network delivered.",
     fixes: &[Fix {
-        who: Party::Network,
+        party: Party::Network,
         change: "capture less of each packet (tcpdump -s 160), with a larger buffer (-B 65536), or by hardware",
     }],
     is_fault: false,
-    least: Duration::ZERO,
+    min_duration: Duration::ZERO,
 };
 
 #[cfg(test)]

@@ -18,20 +18,20 @@ use crate::gap::{Gap, counted, millis};
 use crate::ruling::{Confidence, Ruling};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "Losses had reduced the sender's congestion window, and it waited for acknowledgements though the path had capacity.",
+    description: "Losses had reduced the sender's congestion window, and it waited for acknowledgements though the path had capacity.",
     fixes: &[
         Fix {
-            who: Party::Network,
+            party: Party::Network,
             change: "find where packets are lost (a queue too short, a faulty link, a policer)",
         },
         Fix {
-            who: Party::SendingKernel,
+            party: Party::SendingKernel,
             change: "a congestion control that stray losses do not slow down (sysctl -w \
                      net.ipv4.tcp_congestion_control=bbr)",
         },
     ],
     is_fault: true,
-    least: Duration::from_millis(10),
+    min_duration: Duration::from_millis(10),
 };
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {

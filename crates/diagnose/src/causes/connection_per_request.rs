@@ -12,22 +12,22 @@ use wire::Duration;
 use crate::cause::{CauseInfo, Fix, Party};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The client opened a new connection though it had just closed one to the same server after one request.",
+    description: "The client opened a new connection though it had just closed one to the same server after one request.",
     fixes: &[
         Fix {
-            who: Party::ClientApplication,
+            party: Party::ClientApplication,
             change: "use one session or pool for all requests (Python requests.Session, Go one http.Client with the \
                      body read to its end, Node an agent with keepAlive: true, Java one HttpClient, curl one handle)",
         },
         Fix {
-            who: Party::ServerApplication,
+            party: Party::ServerApplication,
             change: "respond with HTTP/1.1 and without Connection: close (nginx keepalive_timeout 75s and, towards \
                      upstreams, keepalive 32 with proxy_http_version 1.1; Apache KeepAlive On; Python \
                      protocol_version = \"HTTP/1.1\")",
         },
     ],
     is_fault: true,
-    least: Duration::ZERO,
+    min_duration: Duration::ZERO,
 };
 
 /// Maximum time before the previous connection began to close; a connection opened earlier than that was concurrent.
@@ -37,4 +37,4 @@ pub(crate) const RIGHT_BEFORE: Duration = Duration::from_millis(5);
 pub(crate) const SOON: Duration = Duration::from_secs(2);
 
 /// Maximum time after that close within which a client that waited for it opens the next connection.
-pub(crate) const AT_ONCE: Duration = Duration::from_millis(20);
+pub(crate) const IMMEDIATE: Duration = Duration::from_millis(20);

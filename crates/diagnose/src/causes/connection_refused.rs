@@ -10,21 +10,21 @@ use wire::Duration;
 use crate::cause::{CauseInfo, Fix, Party};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The server refused the connection: nothing listens on the port, or a firewall rejects it.",
+    description: "The server refused the connection: nothing listens on the port, or a firewall rejects it.",
     fixes: &[
         Fix {
-            who: Party::ServerApplication,
+            party: Party::ServerApplication,
             change: "start the server before its clients; check the address and the port it listens on (ss -ltn): one \
                      that listens on 127.0.0.1 or on [::] alone is not reached by the other addresses",
         },
-        Fix { who: Party::ClientApplication, change: "check the address and the port; retry with a pause" },
+        Fix { party: Party::ClientApplication, change: "check the address and the port; retry with a pause" },
         Fix {
-            who: Party::Network,
+            party: Party::Network,
             change: "check firewalls that reject (iptables -j REJECT, security groups)",
         },
     ],
     is_fault: true,
-    least: Duration::ZERO,
+    min_duration: Duration::ZERO,
 };
 
 #[cfg(test)]
@@ -36,10 +36,10 @@ mod tests {
     #[test]
     fn reset_instead_of_syn_ack_is_a_refusal() {
         let script = Script { one_way_ms: 15.0, lines: "0 C syn\n15 S rst" };
-        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
-            let report = script.diagnose(place);
+        for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+            let report = script.diagnose(vantage_point);
             let found: Vec<Cause> = report.findings.iter().map(|finding| finding.cause).collect();
-            assert_eq!(found, [Cause::ConnectionRefused], "{place:?}");
+            assert_eq!(found, [Cause::ConnectionRefused], "{vantage_point:?}");
             assert!(report.is_worth_fixing());
         }
     }

@@ -17,21 +17,21 @@ use crate::gap::{Gap, counted, millis, packets};
 use crate::ruling::{Confidence, Ruling};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The sender had filled its window and waited for an acknowledgement that the receiver delayed.",
+    description: "The sender had filled its window and waited for an acknowledgement that the receiver delayed.",
     fixes: &[
         Fix {
-            who: Party::ReceivingKernel,
+            party: Party::ReceivingKernel,
             change: "acknowledge immediately: ip route change ... quickack 1, or the socket option TCP_QUICKACK before each \
                      message (it wears off)",
         },
         Fix {
-            who: Party::SendingKernel,
+            party: Party::SendingKernel,
             change: "an initial window of ten segments (ip route change ... initcwnd 10)",
         },
-        Fix { who: Party::SendingApplication, change: "write in larger pieces, so that segments are full" },
+        Fix { party: Party::SendingApplication, change: "write in larger pieces, so that segments are full" },
     ],
     is_fault: true,
-    least: Duration::from_millis(5),
+    min_duration: Duration::from_millis(5),
 };
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {

@@ -9,13 +9,13 @@ use wire::Duration;
 use crate::cause::{CauseInfo, Fix, Party};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "Packets were captured twice.",
+    description: "Packets were captured twice.",
     fixes: &[Fix {
-        who: Party::Network,
+        party: Party::Network,
         change: "capture on one interface (not on `any` with a bridge), or one side of a mirror port; editcap -d removes copies",
     }],
     is_fault: false,
-    least: Duration::ZERO,
+    min_duration: Duration::ZERO,
 };
 
 #[cfg(test)]

@@ -13,21 +13,24 @@ use crate::ruling::Ruling;
 use crate::side::Side;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The client sent Expect: 100-continue and waited for 100 (Continue) before its body.",
+    description: "The client sent Expect: 100-continue and waited for 100 (Continue) before its body.",
     fixes: &[
         Fix {
-            who: Party::ClientApplication,
+            party: Party::ClientApplication,
             change: "leave out the header: curl -H 'Expect:', .NET ServicePointManager.Expect100Continue = false, \
                      Java HttpClient expectContinue(false), Apache HttpClient setExpectContinueEnabled(false)",
         },
         Fix {
-            who: Party::ClientApplication,
+            party: Party::ClientApplication,
             change: "or set a short timeout: curl --expect100-timeout, Go Transport.ExpectContinueTimeout",
         },
-        Fix { who: Party::ServerApplication, change: "send 100 (Continue) as soon as the headers are read" },
+        Fix {
+            party: Party::ServerApplication,
+            change: "send 100 (Continue) as soon as the headers are read",
+        },
     ],
     is_fault: true,
-    least: Duration::from_millis(5),
+    min_duration: Duration::from_millis(5),
 };
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
@@ -92,10 +95,10 @@ mod tests {
         );
         let script = Script { one_way_ms: 15.0, lines: &lines };
         assert_eq!(script.faults_everywhere(), [(Cause::ExpectContinue, 31)]);
-        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
-            let findings = script.diagnose(place).findings;
+        for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+            let findings = script.diagnose(vantage_point).findings;
             let requested = findings.iter().find(|finding| finding.cause == Cause::ExpectContinue).unwrap();
-            assert_eq!(requested.saving, Some(requested.lost), "{place:?}");
+            assert_eq!(requested.saving, Some(requested.lost), "{vantage_point:?}");
         }
     }
 

@@ -14,16 +14,16 @@ use crate::cause::{CauseInfo, Fix, Party};
 use crate::gap::Gap;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "Several requests were in flight, and the others waited behind a slow response to the first.",
+    description: "Several requests were in flight, and the others waited behind a slow response to the first.",
     fixes: &[
         Fix {
-            who: Party::ClientApplication,
+            party: Party::ClientApplication,
             change: "send slow requests on a connection of their own, or last",
         },
-        Fix { who: Party::ServerApplication, change: "use HTTP/2, where responses may be reordered" },
+        Fix { party: Party::ServerApplication, change: "use HTTP/2, where responses may be reordered" },
     ],
     is_fault: false,
-    least: Duration::from_millis(30),
+    min_duration: Duration::from_millis(30),
 };
 
 /// Returns a sentence for where other requests may have waited, but the capture does not show it.
@@ -44,15 +44,15 @@ mod tests {
     use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
-    const ASK: &str = "text=GET / HTTP/1.1\\r\\nHost: h\\r\\n\\r\\n";
-    const ANSWER: &str = "text=HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok";
+    const REQUEST: &str = "text=GET / HTTP/1.1\\r\\nHost: h\\r\\n\\r\\n";
+    const RESPONSE: &str = "text=HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok";
 
     #[test]
     fn requests_behind_a_slow_response_are_counted() {
         let lines = opened(
             15.0,
             &format!(
-                "30 C {ASK}\n30.1 C {ASK}\n30.2 C {ASK}\n300 S {ANSWER}\n300.1 S {ANSWER}\n300.2 S {ANSWER}"
+                "30 C {REQUEST}\n30.1 C {REQUEST}\n30.2 C {REQUEST}\n300 S {RESPONSE}\n300.1 S {RESPONSE}\n300.2 S {RESPONSE}"
             ),
         );
         let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
@@ -62,12 +62,13 @@ mod tests {
 
     #[test]
     fn unreadable_messages_are_reported_as_unknown() {
-        let of_server = |asks: &str| {
-            let lines = opened(15.0, &format!("{asks}\n300 S send=900"));
+        let of_server = |requests: &str| {
+            let lines = opened(15.0, &format!("{requests}\n300 S send=900"));
             let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
             assert!(report.findings.iter().all(|finding| finding.cause != Cause::HeadOfLine));
-            let thought = report.findings.iter().find(|finding| finding.cause == Cause::ServerThink).unwrap();
-            thought.evidence.clone()
+            let think_time =
+                report.findings.iter().find(|finding| finding.cause == Cause::ServerThink).unwrap();
+            think_time.evidence.clone()
         };
         let several = of_server("30 C send=256\n30.1 C send=256\n30.2 C send=256");
         assert!(several.contains("does not show: the 3 segments"), "{several}");

@@ -21,35 +21,35 @@ use crate::ruling::{Confidence, Ruling};
 
 const FIXES: &[Fix] = &[
     Fix {
-        who: Party::SendingApplication,
+        party: Party::SendingApplication,
         change: "write headers and body with one call (writev, a buffered writer flushed once), not piece by piece",
     },
     Fix {
-        who: Party::SendingApplication,
+        party: Party::SendingApplication,
         change: "set TCP_NODELAY on the socket (nginx tcp_nodelay on; Node socket.setNoDelay(true); Java \
                  setTcpNoDelay(true); Python StreamRequestHandler.disable_nagle_algorithm = True and wbufsize = -1; \
                  Go sets it by default)",
     },
     Fix {
-        who: Party::SendingApplication,
+        party: Party::SendingApplication,
         change: "or hold the pieces together with TCP_CORK until the message is whole",
     },
 ];
 
 pub(crate) const DELAYED: CauseInfo = CauseInfo {
-    what: "The last short piece of a message was held back (Nagle's algorithm) until the receiver acknowledged the \
+    description: "The last short piece of a message was held back (Nagle's algorithm) until the receiver acknowledged the \
            piece before, and the receiver delayed that acknowledgement.",
     fixes: FIXES,
     is_fault: true,
-    least: Duration::from_millis(5),
+    min_duration: Duration::from_millis(5),
 };
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The last short piece of a message was held back (Nagle's algorithm) for a round trip, until the piece \
+    description: "The last short piece of a message was held back (Nagle's algorithm) for a round trip, until the piece \
            before was acknowledged.",
     fixes: FIXES,
     is_fault: true,
-    least: Duration::from_millis(5),
+    min_duration: Duration::from_millis(5),
 };
 
 /// Longest delay of an acknowledgement in use (200 ms in Windows, BSD and Linux), and a tick.
@@ -67,13 +67,13 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     if !is_held || !is_clear || !(all_arrived || short_arrived) || !gap.is_prompt() {
         return None;
     }
-    let had_room = gap.freed_early()
+    let had_window = gap.freed_early()
         || flight.bytes + gap.length <= gap.largest_since_loss
         // Every stack since RFC 3390 starts with four segments or 4,380 bytes; older ones with one or two.
         // Stacks that scale windows (RFC 1323) are newer than initial windows of one segment.
         || (!gap.has_lost && (flight.segments == 1 || (flight.segments == 2 && (!flight.begins_short || gap.has_scale))));
     // Of several acknowledgements close together any may have triggered it.
-    if !had_room || (gap.acks > 1 && !gap.freed_early()) {
+    if !had_window || (gap.acks > 1 && !gap.freed_early()) {
         return None;
     }
     let confidence =
@@ -122,9 +122,9 @@ fn held(gap: &Gap) -> String {
 
 /// Returns a sentence on how soon the sender reacted.
 fn reaction(gap: &Gap) -> String {
-    const AT_ONCE: Duration = Duration::from_micros(500);
+    const IMMEDIATE: Duration = Duration::from_micros(500);
     let reaction = gap.reaction();
-    if reaction < AT_ONCE { "immediately".to_owned() } else { format!("{} later", millis(reaction)) }
+    if reaction < IMMEDIATE { "immediately".to_owned() } else { format!("{} later", millis(reaction)) }
 }
 
 #[cfg(test)]
@@ -184,13 +184,13 @@ mod tests {
             );
             let script = Script { one_way_ms: one_way, lines: &lines };
             let cost = (round_trip + 45.0).round();
-            for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
-                let found = script.faults(place);
+            for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+                let found = script.faults(vantage_point);
                 // With one sample of a long path, 45 ms do not count as a delay.
                 let [(Cause::NagleDelayedAck | Cause::Nagle, lost)] = found[..] else {
-                    panic!("{one_way} {place:?}: {found:?}")
+                    panic!("{one_way} {vantage_point:?}: {found:?}")
                 };
-                assert!((lost as f64 - cost).abs() <= 1.0, "{one_way} {place:?}: {lost}");
+                assert!((lost as f64 - cost).abs() <= 1.0, "{one_way} {vantage_point:?}: {lost}");
             }
         }
     }
@@ -226,11 +226,11 @@ mod tests {
         // The acknowledgement arrives at 60 ms; the data at 75 ms was written then.
         let lines = opened(15.0, "30 C send=100\n45 S\n75 C send=40\n91 S send=500\n106 C");
         let script = Script { one_way_ms: 15.0, lines: &lines };
-        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
-            let found = script.faults(place);
+        for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+            let found = script.faults(vantage_point);
             assert!(
                 !found.iter().any(|(cause, _)| matches!(cause, Cause::Nagle | Cause::NagleDelayedAck)),
-                "{place:?}"
+                "{vantage_point:?}"
             );
         }
     }

@@ -8,18 +8,18 @@ use wire::Duration;
 use crate::cause::{CauseInfo, Fix, Party};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "Packets of protocols other than TCP were skipped.",
+    description: "Packets of protocols other than TCP were skipped.",
     fixes: &[Fix {
-        who: Party::ClientApplication,
+        party: Party::ClientApplication,
         change: "to see a request over TCP instead of QUIC, switch HTTP/3 off for it (curl --http2, chrome --disable-quic)",
     }],
     is_fault: false,
-    least: Duration::ZERO,
+    min_duration: Duration::ZERO,
 };
 
 pub(crate) const TUNNEL: CauseInfo = CauseInfo {
-    what: "Packets of tunnels were skipped, because they are encrypted or of an unsupported kind.",
-    fixes: &[Fix { who: Party::Network, change: "capture within the tunnel, on its own interface" }],
+    description: "Packets of tunnels were skipped, because they are encrypted or of an unsupported kind.",
+    fixes: &[Fix { party: Party::Network, change: "capture within the tunnel, on its own interface" }],
     is_fault: false,
-    least: Duration::ZERO,
+    min_duration: Duration::ZERO,
 };

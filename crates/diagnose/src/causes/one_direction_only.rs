@@ -9,13 +9,13 @@ use wire::Duration;
 use crate::cause::{CauseInfo, Fix, Party};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "Only one direction of the connection was captured.",
+    description: "Only one direction of the connection was captured.",
     fixes: &[Fix {
-        who: Party::Network,
+        party: Party::Network,
         change: "capture where both directions pass (asymmetric routes, one leg of a bond, a one-way mirror port)",
     }],
     is_fault: false,
-    least: Duration::ZERO,
+    min_duration: Duration::ZERO,
 };
 
 #[cfg(test)]

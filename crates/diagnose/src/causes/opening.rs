@@ -30,13 +30,13 @@ impl CountedSavings {
         // A retransmission carries bytes that had been sent before: it does not carry the next byte.
         let is_repair = matches!(gap.end, GapEnd::Repair(_));
         let sent = gap.sent_in_burst().saturating_sub(u64::from(is_repair));
-        let more = gap.to.at.since(gap.burst.course.began).saturating_sub(opening.time_to(sent));
+        let more = gap.to.at.since(gap.burst.progress.began).saturating_sub(opening.time_to(sent));
         Self { cause, opening, more, sent }
     }
 
     /// Returns the savings at the end, when `sent` was all: from then on an opening window would have paused, but the
     /// sender did not.
-    pub(crate) fn in_the_end(&self, sent: u64) -> Duration {
+    pub(crate) fn savings_at_end(&self, sent: u64) -> Duration {
         self.more.saturating_sub(self.opening.waits(self.sent, sent.saturating_sub(1)))
     }
 }
@@ -59,26 +59,26 @@ pub(crate) struct Opening {
 pub(crate) struct SparedWaits {
     opening: Opening,
     sent: u64,
-    beside: u64,
+    preceding: u64,
 }
 
 impl SparedWaits {
     /// Returns the waits up to this gap.
     pub(crate) fn at(gap: &Gap) -> Self {
         let opening = Opening { window: INITIAL_WINDOW * gap.mss, ..from(gap, 0) };
-        Self { opening, sent: gap.sent_in_burst(), beside: beside_a_head(gap) }
+        Self { opening, sent: gap.sent_in_burst(), preceding: unused_beside_header_section(gap) }
     }
 
     /// Returns the time that the opening window itself waits, if `sent` was all.
-    pub(crate) fn too_much(&self, sent: u64) -> Duration {
-        let Self { opening, sent: last, beside } = self;
-        opening.waits(last + beside, (sent + beside).saturating_sub(1))
+    pub(crate) fn overcounted(&self, sent: u64) -> Duration {
+        let Self { opening, sent: last, preceding } = self;
+        opening.waits(last + preceding, (sent + preceding).saturating_sub(1))
     }
 }
 
 /// Returns the unused rest of a segment with a header section alone: windows are counted in segments.
-pub(crate) fn beside_a_head(gap: &Gap) -> u64 {
-    gap.burst.course.first.map_or(0, |head| gap.mss.saturating_sub(head))
+pub(crate) fn unused_beside_header_section(gap: &Gap) -> u64 {
+    gap.burst.progress.first.map_or(0, |head| gap.mss.saturating_sub(head))
 }
 
 /// Linux's initial window (RFC 6928), in segments.
@@ -88,14 +88,14 @@ const INITIAL_WINDOW: u64 = 10;
 pub(crate) fn saved_with_room(gap: &Gap) -> Duration {
     CountedSavings::at(gap, Cause::SendBufferLimited, with_room(gap))
         .more
-        .saturating_sub(gap.burst.course.reported)
+        .saturating_sub(gap.burst.progress.reported)
 }
 
 /// Returns the time, until a sender whose window losses had reduced sent more, that would have been saved without the losses.
 pub(crate) fn saved_without_loss(gap: &Gap) -> Duration {
     CountedSavings::at(gap, Cause::CongestionWindow, without_loss(gap))
         .more
-        .saturating_sub(gap.burst.course.reported)
+        .saturating_sub(gap.burst.progress.reported)
 }
 
 /// The same for a retransmission.
@@ -106,7 +106,7 @@ pub(crate) fn saved_without_repair(gap: &Gap) -> Duration {
 /// A window without a limit.
 pub(crate) fn with_room(gap: &Gap) -> Opening {
     // A sender that was limited from the beginning does not show the size of its window.
-    let MessageProgress { first, is_held, .. } = gap.burst.course;
+    let MessageProgress { first, is_held, .. } = gap.burst.progress;
     let is_unknown = is_held || first.is_none_or(|first| gap.is_level(first));
     let opening = from(gap, if is_unknown { INITIAL_WINDOW * gap.mss } else { 0 });
     // With a larger buffer the sender eventually reaches the receiver's window; that is a cause of its own.
@@ -121,7 +121,7 @@ pub(crate) fn without_loss(gap: &Gap) -> Opening {
 }
 
 fn from(gap: &Gap, least: u64) -> Opening {
-    let MessageProgress { began: _, before, first, is_held: _, reported: _ } = gap.burst.course;
+    let MessageProgress { began: _, before, first, is_held: _, reported: _ } = gap.burst.progress;
     // Current stacks count it in segments, even if it was not filled.
     let segments = first.unwrap_or(gap.flight.bytes).div_ceil(gap.mss).max(1);
     let round_trip = gap.path.round_trip;
@@ -183,7 +183,7 @@ mod tests {
         let more = Duration::from_millis(100);
         let counted = |sent| CountedSavings { cause: Cause::SendBufferLimited, opening, more, sent };
         // No savings, or those of the wait of 9 ms after 6 segments.
-        assert_eq!(counted(6_000).in_the_end(14_000), more);
-        assert_eq!(counted(5_000).in_the_end(7_000), Duration::from_millis(91));
+        assert_eq!(counted(6_000).savings_at_end(14_000), more);
+        assert_eq!(counted(5_000).savings_at_end(7_000), Duration::from_millis(91));
     }
 }

@@ -8,16 +8,19 @@ use wire::Duration;
 use crate::cause::{CauseInfo, Fix, Party};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "Most of the time went on round trips: the server is far away.",
+    description: "Most of the time went on round trips: the server is far away.",
     fixes: &[
-        Fix { who: Party::ServerApplication, change: "serve from a nearer place (a CDN, a regional server)" },
         Fix {
-            who: Party::ClientApplication,
+            party: Party::ServerApplication,
+            change: "serve from a nearer place (a CDN, a regional server)",
+        },
+        Fix {
+            party: Party::ClientApplication,
             change: "fewer round trips: concurrent requests, persistent connections",
         },
     ],
     is_fault: false,
-    least: Duration::ZERO,
+    min_duration: Duration::ZERO,
 };
 
 #[cfg(test)]

@@ -13,20 +13,20 @@ use wire::Duration;
 use crate::cause::{CauseInfo, Fix, Party};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The path MTU is smaller than the ends assume: full-size segments were dropped.",
+    description: "The path MTU is smaller than the ends assume: full-size segments were dropped.",
     fixes: &[
         Fix {
-            who: Party::Network,
+            party: Party::Network,
             change: "let ICMP \"fragmentation needed\" and ICMPv6 \"packet too big\" through firewalls; clamp the MSS on the \
                      router before the narrow link (iptables -t mangle ... -j TCPMSS --clamp-mss-to-pmtu)",
         },
         Fix {
-            who: Party::SendingKernel,
+            party: Party::SendingKernel,
             change: "probe for it (sysctl net.ipv4.tcp_mtu_probing=1), or set the interface's MTU to that of the path",
         },
     ],
     is_fault: true,
-    least: Duration::ZERO,
+    min_duration: Duration::ZERO,
 };
 
 #[cfg(test)]

@@ -11,20 +11,20 @@ use wire::Duration;
 use crate::cause::{CauseInfo, Fix, Party};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The peer stopped replying: data was retransmitted repeatedly without an acknowledgement.",
+    description: "The peer stopped replying: data was retransmitted repeatedly without an acknowledgement.",
     fixes: &[
         Fix {
-            who: Party::Network,
+            party: Party::Network,
             change: "check the path and the peer at that time: link down, host suspended or crashed, a NAT or firewall that \
                      forgot the connection",
         },
         Fix {
-            who: Party::SendingApplication,
+            party: Party::SendingApplication,
             change: "a timeout of its own (TCP_USER_TIMEOUT), to fail over within seconds",
         },
     ],
     is_fault: true,
-    least: Duration::ZERO,
+    min_duration: Duration::ZERO,
 };
 
 #[cfg(test)]

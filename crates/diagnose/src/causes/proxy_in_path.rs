@@ -14,13 +14,13 @@ use crate::ruling::Ruling;
 use crate::side::Side;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "A proxy or NAT near the client acknowledges for the server.",
+    description: "A proxy or NAT near the client acknowledges for the server.",
     fixes: &[Fix {
-        who: Party::Network,
+        party: Party::Network,
         change: "capture between it and the server to see that path (slirp, Docker Desktop, service meshes, VPN clients)",
     }],
     is_fault: false,
-    least: Duration::ZERO,
+    min_duration: Duration::ZERO,
 };
 
 /// A response one round trip after its request: the round trip is that of the handshake, because acknowledgements come

@@ -16,21 +16,21 @@ use crate::gap::{Gap, counted, millis};
 use crate::ruling::Ruling;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The sender had filled the receiver's window and waited for it to move.",
+    description: "The sender had filled the receiver's window and waited for it to move.",
     fixes: &[
         Fix {
-            who: Party::ReceivingApplication,
+            party: Party::ReceivingApplication,
             change: "do not set SO_RCVBUF (Linux then grows it), or set it to rate x round trip and more; read as soon \
                      as data is there",
         },
         Fix {
-            who: Party::ReceivingKernel,
+            party: Party::ReceivingKernel,
             change: "raise the limit: sysctl -w net.ipv4.tcp_rmem='4096 131072 33554432', and \
                      net.ipv4.tcp_window_scaling=1",
         },
     ],
     is_fault: true,
-    least: Duration::from_millis(5),
+    min_duration: Duration::from_millis(5),
 };
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
@@ -40,9 +40,9 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     let opened =
         ack.edge.is_some_and(|edge| edge >= gap.flight.start + gap.flight.bytes + gap.length.min(gap.mss));
     // A short segment that an earlier acknowledgement had allowed waited for something else.
-    let had_room = gap.freed_early() && gap.is_short();
+    let had_window = gap.freed_early() && gap.is_short();
     let is_queue = gap.path.is_saturated && gap.fills_path();
-    (is_full && opened && !had_room && !is_queue).then(|| Ruling {
+    (is_full && opened && !had_window && !is_queue).then(|| Ruling {
         saving: Some(opening::saved_with_room(gap)),
         ..Ruling::all(gap, Cause::ReceiveWindowLimited, evidence)
     })

@@ -11,26 +11,26 @@ use wire::Duration;
 use crate::cause::{CauseInfo, Fix, Party};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The server reset the connection with requests unread or pending; a reset also discards responses that \
+    description: "The server reset the connection with requests unread or pending; a reset also discards responses that \
            had arrived and were not read yet.",
     fixes: &[
         Fix {
-            who: Party::ServerApplication,
+            party: Party::ServerApplication,
             change: "close in two steps: shutdown(SHUT_WR), then read to the end (or for some seconds), then close \
                      (nginx lingering_close always; Apache does so)",
         },
         Fix {
-            who: Party::ServerApplication,
+            party: Party::ServerApplication,
             change: "allow more requests on a connection (nginx keepalive_requests 10000, Apache MaxKeepAliveRequests 0) \
                      and announce the last one with Connection: close",
         },
         Fix {
-            who: Party::ClientApplication,
+            party: Party::ClientApplication,
             change: "retry idempotent requests without a response on a new connection (RFC 9112, section 9.6)",
         },
     ],
     is_fault: true,
-    least: Duration::ZERO,
+    min_duration: Duration::ZERO,
 };
 
 #[cfg(test)]
@@ -39,18 +39,20 @@ mod tests {
     use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
-    const ASK: &str = "text=GET / HTTP/1.1\\r\\nHost: h\\r\\n\\r\\n";
-    const ANSWER: &str = "text=HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok";
+    const REQUEST: &str = "text=GET / HTTP/1.1\\r\\nHost: h\\r\\n\\r\\n";
+    const RESPONSE: &str = "text=HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok";
 
     #[test]
     fn requests_that_a_reset_leaves_unanswered_are_counted() {
         let lines = opened(
             15.0,
-            &format!("30 C {ASK}\n30.1 C {ASK}\n30.2 C {ASK}\n46 S {ANSWER}\n46.1 S fin\n46.2 S rst"),
+            &format!(
+                "30 C {REQUEST}\n30.1 C {REQUEST}\n30.2 C {REQUEST}\n46 S {RESPONSE}\n46.1 S fin\n46.2 S rst"
+            ),
         );
         let script = Script { one_way_ms: 15.0, lines: &lines };
-        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
-            let report = script.diagnose(place);
+        for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+            let report = script.diagnose(vantage_point);
             let lost = report.findings.iter().find(|finding| finding.cause == Cause::ResetLostData).unwrap();
             assert!(lost.evidence.contains("2 of 3 requests"), "{}", lost.evidence);
         }
@@ -58,8 +60,8 @@ mod tests {
 
     #[test]
     fn reset_after_all_responses_or_by_the_client_loses_nothing() {
-        let after = opened(15.0, &format!("30 C {ASK}\n46 S {ANSWER}\n62 C fin\n78 S rst"));
-        let by_client = opened(15.0, &format!("30 C {ASK}\n30.1 C {ASK}\n46 S {ANSWER}\n62 C rst"));
+        let after = opened(15.0, &format!("30 C {REQUEST}\n46 S {RESPONSE}\n62 C fin\n78 S rst"));
+        let by_client = opened(15.0, &format!("30 C {REQUEST}\n30.1 C {REQUEST}\n46 S {RESPONSE}\n62 C rst"));
         for lines in [&after, &by_client] {
             assert_eq!(Script { one_way_ms: 15.0, lines }.faults_everywhere(), []);
         }

@@ -12,20 +12,20 @@ use wire::Duration;
 use crate::cause::{CauseInfo, Fix, Party};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "A reset ended the connection in the middle of a transfer.",
+    description: "A reset ended the connection in the middle of a transfer.",
     fixes: &[
         Fix {
-            who: Party::ReceivingApplication,
+            party: Party::ReceivingApplication,
             change: "find out why it aborts: a crash, a timeout, a limit on the size of a body (nginx \
                      client_max_body_size); read a request to its end before closing",
         },
         Fix {
-            who: Party::Network,
+            party: Party::Network,
             change: "check firewalls, NAT and load balancers with limits on connections or idle time",
         },
     ],
     is_fault: true,
-    least: Duration::ZERO,
+    min_duration: Duration::ZERO,
 };
 
 #[cfg(test)]
@@ -34,9 +34,9 @@ mod tests {
     use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
-    fn found(lines: &str, place: VantagePoint) -> Vec<Cause> {
+    fn found(lines: &str, vantage_point: VantagePoint) -> Vec<Cause> {
         let lines = opened(15.0, lines);
-        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(place);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(vantage_point);
         found.into_iter().map(|(cause, _)| cause).filter(|cause| *cause == Cause::ResetMidTransfer).collect()
     }
 
@@ -44,8 +44,8 @@ mod tests {
     fn a_reset_with_data_unacknowledged_cuts_the_transfer() {
         let lines =
             "30 C send=100\n45 S send=1460\n45 S send=1460\n60 C\n75 S send=1460\n75 S send=1460\n91 C rst";
-        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
-            assert_eq!(found(lines, place), [Cause::ResetMidTransfer], "{place:?}");
+        for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+            assert_eq!(found(lines, vantage_point), [Cause::ResetMidTransfer], "{vantage_point:?}");
         }
     }
 
@@ -63,9 +63,9 @@ mod tests {
 
     #[test]
     fn a_reset_upload_is_named_whatever_was_acknowledged() {
-        let ask = "text=PUT / HTTP/1.1\\r\\nContent-Length: 9000\\r\\n\\r\\n";
+        let request = "text=PUT / HTTP/1.1\\r\\nContent-Length: 9000\\r\\n\\r\\n";
         let reply = "text=HTTP/1.1 413 Too Large\\r\\nContent-Length: 0\\r\\n\\r\\n";
-        let lines = format!("30 C {ask}\n30.1 C send=1460\n45.2 S {reply}\n45.3 S fin\n45.4 S rst");
+        let lines = format!("30 C {request}\n30.1 C send=1460\n45.2 S {reply}\n45.3 S fin\n45.4 S rst");
         assert_eq!(found(&lines, VantagePoint::Client), [Cause::ResetMidTransfer]);
     }
 
@@ -74,8 +74,8 @@ mod tests {
         let complete = "30 C send=100\n45 S send=1460\n60 C\n500 C rst";
         let closed = "30 C send=100\n45 S send=1460\n45 S fin\n60 C send=31\n75 S rst";
         for lines in [complete, closed] {
-            for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
-                assert_eq!(found(lines, place), [], "{place:?}");
+            for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+                assert_eq!(found(lines, vantage_point), [], "{vantage_point:?}");
             }
         }
     }

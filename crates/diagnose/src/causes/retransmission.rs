@@ -20,37 +20,37 @@ use crate::ruling::{Confidence, Ruling};
 use crate::side::Side;
 
 const LOSSES: Fix = Fix {
-    who: Party::Network,
+    party: Party::Network,
     change: "find where packets are lost (a queue too short, a faulty link, a policer, Wi-Fi)",
 };
 
 pub(crate) const TIMEOUT: CauseInfo = CauseInfo {
-    what: "A packet was lost, and only the sender's retransmission timer recovered it.",
+    description: "A packet was lost, and only the sender's retransmission timer recovered it.",
     fixes: &[
         LOSSES,
         Fix {
-            who: Party::SendingKernel,
+            party: Party::SendingKernel,
             change: "selective acknowledgements and loss probes on (sysctl net.ipv4.tcp_sack=1, \
                      net.ipv4.tcp_early_retrans=3, net.ipv4.tcp_recovery=1); on short paths a lower timer (ip route \
                      change ... rto_min 40ms)",
         },
     ],
     is_fault: true,
-    least: Duration::ZERO,
+    min_duration: Duration::ZERO,
 };
 
 pub(crate) const TAIL: CauseInfo = CauseInfo {
-    what: "The last packet of a flight was lost (or its acknowledgement was), and the sender probed for it.",
+    description: "The last packet of a flight was lost (or its acknowledgement was), and the sender probed for it.",
     fixes: &[LOSSES],
     is_fault: true,
-    least: Duration::from_millis(5),
+    min_duration: Duration::from_millis(5),
 };
 
 pub(crate) const FAST: CauseInfo = CauseInfo {
-    what: "A packet was lost; duplicate ACKs or SACK reported it, and it was retransmitted about a round trip later.",
+    description: "A packet was lost; duplicate ACKs or SACK reported it, and it was retransmitted about a round trip later.",
     fixes: &[LOSSES],
     is_fault: true,
-    least: Duration::from_millis(5),
+    min_duration: Duration::from_millis(5),
 };
 
 /// Duplicate ACKs that indicate a loss (RFC 5681).
@@ -66,19 +66,21 @@ pub(crate) fn handshake(gap: &Gap) -> Option<Ruling> {
     match gap.end {
         // Both sides' timers take a second. A segment so soon after the other side's segment crossed it in flight, and
         // the timer's time counts for the other one.
-        GapEnd::Handshake { again: Some(before) } if gap.duration() * 4 < gap.to.at.since(before.at) => None,
+        GapEnd::Handshake { previous: Some(before) } if gap.duration() * 4 < gap.to.at.since(before.at) => {
+            None
+        }
         // The result of a SYN without any response is determined later (`flow/opening.rs`).
         // A client that was not captured may have replied.
-        GapEnd::Handshake { again: Some(_) } if gap.side == Side::Server && !gap.is_peer_seen => {
+        GapEnd::Handshake { previous: Some(_) } if gap.side == Side::Server && !gap.is_peer_seen => {
             Some(Ruling::plain(gap, Share::Unknown))
         }
-        GapEnd::Handshake { again: Some(_) } if !gap.is_acknowledged => {
+        GapEnd::Handshake { previous: Some(_) } if !gap.is_acknowledged => {
             Some(Ruling::plain(gap, Share::Stall(Cause::RetransmissionTimeout)))
         }
-        GapEnd::Handshake { again: Some(_) } => {
+        GapEnd::Handshake { previous: Some(_) } => {
             Some(Ruling::all(gap, Cause::RetransmissionTimeout, of_handshake))
         }
-        GapEnd::Handshake { again: None }
+        GapEnd::Handshake { previous: None }
         | GapEnd::Data
         | GapEnd::Repair(_)
         | GapEnd::Fin
@@ -165,7 +167,7 @@ pub(crate) fn may_be_a_lost_tail(gap: &Gap) -> bool {
 
 /// Returns whether the same may apply where losses have been seen already: the sender's timer may be up to twice what
 /// the capture shows, because only the sender knows its measurements.
-pub(crate) fn may_be_lost_again(gap: &Gap) -> bool {
+pub(crate) fn may_be_lost_repeatedly(gap: &Gap) -> bool {
     let expected = gap.usual_timeout;
     let is_by_timer =
         gap.silence.is_some_and(|silence| silence + TICK >= expected && silence <= expected * 2);
@@ -177,8 +179,8 @@ pub(crate) fn may_be_lost_again(gap: &Gap) -> bool {
 fn is_timer(gap: &Gap) -> bool {
     let expected = gap.usual_timeout;
     gap.silence.is_some_and(|silence| {
-        let away = silence.saturating_sub(expected) + expected.saturating_sub(silence);
-        away <= TICK + expected / 20
+        let difference = silence.saturating_sub(expected) + expected.saturating_sub(silence);
+        difference <= TICK + expected / 20
     })
 }
 
@@ -237,12 +239,12 @@ pub(crate) fn cause(gap: &Gap, repair: &Repair) -> Option<Cause> {
 fn repair(gap: &Gap) -> Option<&Repair> {
     match &gap.end {
         GapEnd::Repair(repair) => Some(repair),
-        GapEnd::Data | GapEnd::Handshake { again: _ } | GapEnd::Fin | GapEnd::Reset => None,
+        GapEnd::Data | GapEnd::Handshake { previous: _ } | GapEnd::Fin | GapEnd::Reset => None,
     }
 }
 
 fn of_handshake(gap: &Gap) -> String {
-    let GapEnd::Handshake { again: Some(before) } = gap.end else { return String::new() };
+    let GapEnd::Handshake { previous: Some(before) } = gap.end else { return String::new() };
     let segment = if gap.side == Side::Client { "SYN" } else { "SYN/ACK" };
     format!(
         "the {} had no acknowledgement of its {segment} (packet {}) and retransmitted it (packet {}) {} later",
@@ -382,14 +384,18 @@ mod tests {
                  ts=1416:7386"
             )
         };
-        let is_loss = |echo, place| {
+        let is_loss = |echo, vantage_point| {
             let lines = lines(echo);
-            let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(place);
+            let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(vantage_point);
             let causes = [Cause::RetransmissionTimeout, Cause::TailLossProbe];
             report.findings.iter().any(|finding| causes.contains(&finding.cause))
         };
-        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
-            assert_eq!((is_loss(1_100, place), is_loss(1_340, place)), (false, true), "{place:?}");
+        for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+            assert_eq!(
+                (is_loss(1_100, vantage_point), is_loss(1_340, vantage_point)),
+                (false, true),
+                "{vantage_point:?}"
+            );
         }
     }
 
@@ -430,8 +436,8 @@ mod tests {
     }
 
     /// Returns the evidence of the faults.
-    fn evidence(lines: &str, place: VantagePoint) -> Vec<String> {
-        let report = Script { one_way_ms: 15.0, lines }.diagnose(place);
+    fn evidence(lines: &str, vantage_point: VantagePoint) -> Vec<String> {
+        let report = Script { one_way_ms: 15.0, lines }.diagnose(vantage_point);
         let faults = report.findings.into_iter().filter(|finding| finding.cause.about().is_fault);
         faults.map(|finding| finding.evidence).collect()
     }
@@ -456,8 +462,8 @@ mod tests {
         );
         let found = evidence(&lines, VantagePoint::Client);
         assert!(found[0].contains("data of packet 4 (packet 5, 100 bytes), 200 ms later,"), "{found:?}");
-        let again = "data of packet 4 (packet 6, 100 bytes), 400 ms after the last of 2 transmissions,";
-        assert!(found[1].contains(again), "{found:?}");
+        let previous = "data of packet 4 (packet 6, 100 bytes), 400 ms after the last of 2 transmissions,";
+        assert!(found[1].contains(previous), "{found:?}");
     }
 
     #[test]
@@ -497,10 +503,10 @@ mod tests {
     fn duplicate_acks_make_it_a_fast_retransmit() {
         let lines = opened(15.0, THIRD_LOST);
         let script = Script { one_way_ms: 15.0, lines: &lines };
-        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
-            let found = script.faults(place);
-            let [(Cause::FastRetransmit, lost)] = found[..] else { panic!("{place:?}: {found:?}") };
-            assert!((30..=31).contains(&lost), "{place:?}: {lost}");
+        for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+            let found = script.faults(vantage_point);
+            let [(Cause::FastRetransmit, lost)] = found[..] else { panic!("{vantage_point:?}: {found:?}") };
+            assert!((30..=31).contains(&lost), "{vantage_point:?}: {lost}");
         }
     }
 
@@ -535,9 +541,9 @@ mod tests {
             108.1 C",
         );
         let script = Script { one_way_ms: 15.0, lines: &lines };
-        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
-            let found = script.faults(place);
-            assert!(matches!(found[..], [(Cause::FastRetransmit, _)]), "{place:?}: {found:?}");
+        for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+            let found = script.faults(vantage_point);
+            assert!(matches!(found[..], [(Cause::FastRetransmit, _)]), "{vantage_point:?}: {found:?}");
         }
     }
 
@@ -730,9 +736,9 @@ mod tests {
 
     #[test]
     fn needless_retransmission_before_the_peers_data_came_delayed_nothing() {
-        let cause = |again: u32, peer: &str| {
+        let cause = |previous: u32, peer: &str| {
             let lines = format!(
-                "30 C send=100\n45 S ack=100\n{again} C seq=0 send=100\n{peer}\n450 C send=100\n465 S send=9\n480 C"
+                "30 C send=100\n45 S ack=100\n{previous} C seq=0 send=100\n{peer}\n450 C send=100\n465 S send=9\n480 C"
             );
             let script = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) };
             script.faults(VantagePoint::Server).first().map(|(cause, _)| *cause)

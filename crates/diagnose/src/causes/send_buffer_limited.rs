@@ -26,21 +26,24 @@ use crate::gap::{Gap, counted, millis};
 use crate::ruling::{Confidence, Evidence, Ruling};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The sender never had more in flight than its socket buffer holds, though the path and the receiver would \
+    description: "The sender never had more in flight than its socket buffer holds, though the path and the receiver would \
            have taken more.",
     fixes: &[
         Fix {
-            who: Party::SendingApplication,
+            party: Party::SendingApplication,
             change: "do not set SO_SNDBUF (Linux then grows it), or set it to rate x round trip and more",
         },
         Fix {
-            who: Party::SendingKernel,
+            party: Party::SendingKernel,
             change: "raise the limit: sysctl -w net.ipv4.tcp_wmem='4096 131072 16777216'",
         },
-        Fix { who: Party::SendingApplication, change: "keep the buffer filled: write before it runs empty" },
+        Fix {
+            party: Party::SendingApplication,
+            change: "keep the buffer filled: write before it runs empty",
+        },
     ],
     is_fault: true,
-    least: Duration::from_millis(5),
+    min_duration: Duration::from_millis(5),
 };
 
 /// Number of waits at the same flight, this one included.
@@ -55,7 +58,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
         && is_long
         && rounds.latest().take(ROUNDS - 1).all(|flight| is_same(gap, flight))
         && gap.flight.bytes >= 2 * gap.mss;
-    let evidence: Evidence = match (is_plateau, lets_room_pass(gap)) {
+    let evidence: Evidence = match (is_plateau, leaves_window_unused(gap)) {
         (true, _) => level,
         (false, true) => unused,
         (false, false) => return None,
@@ -77,7 +80,7 @@ fn is_same(gap: &Gap, before: u64) -> bool {
 
 /// Returns whether the sender did not use what acknowledgements had freed until a later one arrived. Acknowledgements
 /// of a flight are complete within some round trips: later data was written later.
-fn lets_room_pass(gap: &Gap) -> bool {
+fn leaves_window_unused(gap: &Gap) -> bool {
     const MIN_PAUSE: Duration = Duration::from_millis(50);
     let is_soon = gap.duration() <= MIN_PAUSE.max(gap.path.round_trip * 3);
     // A program that fills its buffer continues with full segments, and writes more than one at a time.
@@ -153,7 +156,7 @@ mod tests {
 
     /// Flights of `of_each` segments, sent together and acknowledged two segments at a time, a millisecond apart. On
     /// each group of acknowledgements the server sends three segments for each of them: more than was in flight before.
-    fn acknowledged_by_twos(of_each: u32, place: VantagePoint) -> Vec<(Cause, u64)> {
+    fn acknowledged_by_twos(of_each: u32, vantage_point: VantagePoint) -> Vec<(Cause, u64)> {
         let mut lines = String::from("30 C send=100\n");
         let send = |lines: &mut String, at: f64, segments: u32| {
             (0..segments).for_each(|_| lines.push_str(&format!("{at:.2} S send=1460\n")));
@@ -174,7 +177,7 @@ mod tests {
             (begin, flight) = (begin + 30.05 + f64::from(of_each), more);
         }
         let lines = opened(15.0, &lines);
-        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(place);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(vantage_point);
         found.into_iter().filter(|(cause, _)| *cause == Cause::SendBufferLimited).collect()
     }
 
@@ -188,8 +191,8 @@ mod tests {
 
     #[test]
     fn sending_on_the_first_acknowledgement_is_no_send_buffer() {
-        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
-            assert_eq!(acknowledged_by_twos(1, place), [], "{place:?}");
+        for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+            assert_eq!(acknowledged_by_twos(1, vantage_point), [], "{vantage_point:?}");
         }
     }
 

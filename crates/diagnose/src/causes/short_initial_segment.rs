@@ -16,25 +16,25 @@ use crate::gap::{Gap, counted, millis};
 use crate::ruling::{Confidence, Ruling};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The message began with a short segment, its header section, which used up a window of one or two segments; \
+    description: "The message began with a short segment, its header section, which used up a window of one or two segments; \
            the rest had to wait for an acknowledgement.",
     fixes: &[
         Fix {
-            who: Party::SendingApplication,
+            party: Party::SendingApplication,
             change: "write head and first part of the body with one call (writev; a buffered writer, without a flush \
                      after the head; Python wbufsize = -1; Node cork()/uncork())",
         },
         Fix {
-            who: Party::SendingApplication,
+            party: Party::SendingApplication,
             change: "or set TCP_CORK (nginx tcp_nopush on) until the body follows",
         },
         Fix {
-            who: Party::SendingKernel,
+            party: Party::SendingKernel,
             change: "an initial window of ten segments (ip route change ... initcwnd 10)",
         },
     ],
     is_fault: true,
-    least: Duration::from_millis(5),
+    min_duration: Duration::from_millis(5),
 };
 
 /// Windows of fewer segments are smaller than the initial window of any current stack.
@@ -46,7 +46,8 @@ const INITIAL_WINDOW: u64 = 10;
 
 /// Returns whether an initial window of ten segments would also have spared a wait for a window that was still opening.
 pub(crate) fn is_spared_too(gap: &Gap) -> bool {
-    gap.burst.began_narrow && gap.sent_in_burst() + opening::beside_a_head(gap) < INITIAL_WINDOW * gap.mss
+    gap.burst.began_narrow
+        && gap.sent_in_burst() + opening::unused_beside_header_section(gap) < INITIAL_WINDOW * gap.mss
 }
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {

@@ -11,20 +11,20 @@ use crate::gap::{Gap, counted, millis, packets};
 use crate::ruling::{Confidence, Ruling};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The sender's congestion window was still opening: it sent a full window and waited a round trip for an acknowledgement.",
+    description: "The sender's congestion window was still opening: it sent a full window and waited a round trip for an acknowledgement.",
     fixes: &[
-        Fix { who: Party::ClientApplication, change: "reuse connections: an open window stays open" },
+        Fix { party: Party::ClientApplication, change: "reuse connections: an open window stays open" },
         Fix {
-            who: Party::SendingKernel,
+            party: Party::SendingKernel,
             change: "an initial window of ten segments (ip route change ... initcwnd 10)",
         },
         Fix {
-            who: Party::ServerApplication,
+            party: Party::ServerApplication,
             change: "send less (compression), or full segments in the first flight",
         },
     ],
     is_fault: false,
-    least: Duration::from_millis(10),
+    min_duration: Duration::from_millis(10),
 };
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
@@ -98,10 +98,10 @@ mod tests {
             105.2 S send=1460
             120.2 C",
         );
-        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
-            let found = Script { one_way_ms: 15.0, lines: &lines }.diagnose(place);
+        for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+            let found = Script { one_way_ms: 15.0, lines: &lines }.diagnose(vantage_point);
             let rounds = found.counts.iter().find(|count| count.cause == Cause::SlowStart).unwrap();
-            assert_eq!((rounds.times, rounds.lost.as_nanos() / 1_000_000), (2, 60), "{place:?}");
+            assert_eq!((rounds.times, rounds.lost.as_nanos() / 1_000_000), (2, 60), "{vantage_point:?}");
             assert!(!found.is_worth_fixing());
         }
     }

@@ -15,16 +15,16 @@ use crate::gap::{Gap, counted, millis};
 use crate::ruling::{Confidence, Ruling};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "After idling the sender restarted with a small congestion window, though the connection had carried more before.",
+    description: "After idling the sender restarted with a small congestion window, though the connection had carried more before.",
     fixes: &[
-        Fix { who: Party::SendingKernel, change: "sysctl -w net.ipv4.tcp_slow_start_after_idle=0" },
+        Fix { party: Party::SendingKernel, change: "sysctl -w net.ipv4.tcp_slow_start_after_idle=0" },
         Fix {
-            who: Party::SendingKernel,
+            party: Party::SendingKernel,
             change: "or a congestion control that paces instead (bbr: sysctl -w net.ipv4.tcp_congestion_control=bbr)",
         },
     ],
     is_fault: true,
-    least: Duration::from_millis(5),
+    min_duration: Duration::from_millis(5),
 };
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
@@ -87,9 +87,9 @@ mod tests {
             now
         };
         let end = page(45.0, &[4, 8, 16]);
-        let ask = end + f64::from(silence);
-        page(ask + 15.1, second);
-        lines.push_str(&format!("{ask} C send=100\n"));
+        let request = end + f64::from(silence);
+        page(request + 15.1, second);
+        lines.push_str(&format!("{request} C send=100\n"));
         lines
     }
 
@@ -104,8 +104,8 @@ mod tests {
     fn a_window_that_stays_open_is_no_restart_nor_is_a_short_pause() {
         let stays = opened(15.0, &two_pages(2_000, &[16]));
         assert_eq!(Script { one_way_ms: 15.0, lines: &stays }.faults_everywhere(), []);
-        let at_once = opened(15.0, &two_pages(20, &[4, 8]));
-        assert_eq!(Script { one_way_ms: 15.0, lines: &at_once }.faults_everywhere(), []);
+        let immediate = opened(15.0, &two_pages(20, &[4, 8]));
+        assert_eq!(Script { one_way_ms: 15.0, lines: &immediate }.faults_everywhere(), []);
     }
 
     #[test]
@@ -125,9 +125,9 @@ mod tests {
     #[test]
     fn flight_that_ends_short_waits_for_no_window() {
         let mut lines = two_pages(2_000, &[]);
-        let ask: f64 = lines.lines().last().unwrap().split(' ').next().unwrap().parse().unwrap();
+        let request: f64 = lines.lines().last().unwrap().split(' ').next().unwrap().parse().unwrap();
         for (at, word) in [(15.0, "S send=57"), (30.0, "C"), (45.1, "S send=148"), (60.2, "C")] {
-            lines.push_str(&format!("{} {word}\n", ask + at));
+            lines.push_str(&format!("{} {word}\n", request + at));
         }
         let found = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.faults_everywhere();
         assert!(matches!(found[..], [(Cause::Nagle, 30)]), "{found:?}");

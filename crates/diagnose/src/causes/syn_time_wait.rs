@@ -10,20 +10,20 @@ use wire::Duration;
 use crate::cause::{CauseInfo, Fix, Party};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The client reused a port for which the server still had an older connection (TIME_WAIT or half-open).",
+    description: "The client reused a port for which the server still had an older connection (TIME_WAIT or half-open).",
     fixes: &[
         Fix {
-            who: Party::ClientApplication,
+            party: Party::ClientApplication,
             change: "keep connections open and reuse them; do not bind a fixed source port",
         },
         Fix {
-            who: Party::SendingKernel,
+            party: Party::SendingKernel,
             change: "more ports (sysctl net.ipv4.ip_local_port_range), TCP timestamps on (net.ipv4.tcp_timestamps=1): \
                      they distinguish a new SYN from an old connection",
         },
     ],
     is_fault: true,
-    least: Duration::ZERO,
+    min_duration: Duration::ZERO,
 };
 
 #[cfg(test)]
@@ -36,9 +36,12 @@ mod tests {
     fn a_challenge_instead_of_a_syn_ack_is_an_older_connection() {
         let lines = "0 C syn\n15 S ack=700000\n30 C rst seq=700000\n1000 C reopen\n1015 S syn\n1030 C\n1031 C seq=0 send=9\n1046 S send=9";
         let script = Script { one_way_ms: 15.0, lines };
-        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
-            let found = script.faults(place);
-            assert!(matches!(found[..], [(Cause::SynTimeWait, 1_000..=1_030)]), "{place:?}: {found:?}");
+        for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+            let found = script.faults(vantage_point);
+            assert!(
+                matches!(found[..], [(Cause::SynTimeWait, 1_000..=1_030)]),
+                "{vantage_point:?}: {found:?}"
+            );
         }
     }
 

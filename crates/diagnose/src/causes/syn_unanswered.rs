@@ -14,34 +14,34 @@ use wire::Duration;
 use crate::cause::{CauseInfo, Fix, Party};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The client's SYN got no reply, and its timer retransmitted it.",
+    description: "The client's SYN got no reply, and its timer retransmitted it.",
     fixes: &[
         Fix {
-            who: Party::ServerApplication,
+            party: Party::ServerApplication,
             change: "where other connections to the port succeed: accept faster, and listen with a longer backlog \
                      (listen(fd, 4096), sysctl net.core.somaxconn; nstat -az TcpExtListenOverflows counts the drops)",
         },
         Fix {
-            who: Party::Network,
+            party: Party::Network,
             change: "where none succeeds: check that the host is up, the address, routes, and firewalls that drop",
         },
         Fix {
-            who: Party::ClientApplication,
+            party: Party::ClientApplication,
             change: "a connection timeout of seconds, and another address to try",
         },
     ],
     is_fault: true,
-    least: Duration::ZERO,
+    min_duration: Duration::ZERO,
 };
 
 /// Fixes for a lost SYN or SYN/ACK.
 pub(crate) const LOST: [Fix; 2] = [
     Fix {
-        who: Party::Network,
+        party: Party::Network,
         change: "find where packets are lost (a queue too short, a faulty link, a policer)",
     },
     Fix {
-        who: Party::ServerApplication,
+        party: Party::ServerApplication,
         change: "rule out a full listen backlog (nstat -az TcpExtListenOverflows): it drops SYNs in the same way",
     },
 ];

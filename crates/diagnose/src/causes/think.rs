@@ -34,25 +34,25 @@ use crate::ruling::{Confidence, Evidence, Ruling};
 use crate::side::Side;
 
 pub(crate) const SERVER: CauseInfo = CauseInfo {
-    what: "The server took long to write the response.",
+    description: "The server took long to write the response.",
     fixes: &[Fix {
-        who: Party::ServerApplication,
+        party: Party::ServerApplication,
         change: "look there for what it waits for (log the time spent: nginx $upstream_response_time, Apache %D, a \
                  profiler), or answer from a cache",
     }],
     is_fault: true,
-    least: Duration::from_millis(30),
+    min_duration: Duration::from_millis(30),
 };
 
 pub(crate) const CLIENT: CauseInfo = CauseInfo {
-    what: "The connection was idle, and the client took long to send a request.",
+    description: "The connection was idle, and the client took long to send a request.",
     fixes: &[Fix {
-        who: Party::ClientApplication,
+        party: Party::ClientApplication,
         change: "send requests as soon as they are known: in parallel or pipelined, with preload and preconnect \
                  hints, and no work between a response and the next request",
     }],
     is_fault: false,
-    least: Duration::from_millis(30),
+    min_duration: Duration::from_millis(30),
 };
 
 /// Silence after which a program waits for something that is not on this connection.
@@ -76,24 +76,24 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     }
     match gap.end {
         GapEnd::Data => {}
-        GapEnd::Fin | GapEnd::Reset => return given_up(gap),
-        GapEnd::Handshake { again: _ } | GapEnd::Repair(_) => return None,
+        GapEnd::Fin | GapEnd::Reset => return abandoned(gap),
+        GapEnd::Handshake { previous: _ } | GapEnd::Repair(_) => return None,
     }
     // Data behind a hole was lost, or not captured; a single direction shows nothing about the other.
     let is_contradicted = gap.echoes_unseen || (gap.is_clock_unlike && gap.side == Side::Server);
     if gap.is_behind_hole || is_contradicted || !(gap.is_peer_seen || gap.side == Side::Client) {
-        return undecided(gap);
+        return unknown_after_path(gap);
     }
     match gap.before {
         // After the handshake's last segment, or the peer's data, this side sends next.
         GapStart::Handshake(_) => {}
         GapStart::Data(from) if from != gap.side => {
             if gap.side == Side::Server && !gap.has_all {
-                return undecided(gap);
+                return unknown_after_path(gap);
             }
         }
         GapStart::Data(_)
-            if retransmission::may_be_a_lost_tail(gap) || retransmission::may_be_lost_again(gap) =>
+            if retransmission::may_be_a_lost_tail(gap) || retransmission::may_be_lost_repeatedly(gap) =>
         {
             return None;
         }
@@ -109,36 +109,37 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
             }
             // The window was full of data whose acknowledgements only seemed to have arrived.
             if gap.acks_were_late {
-                return undecided(gap);
+                return unknown_after_path(gap);
             }
             // Data that a proxy forwards arrives at the pace of the path behind it, with that path's losses.
             if gap.path.beyond_proxy.is_some() {
-                return undecided(gap);
+                return unknown_after_path(gap);
             }
         }
         GapStart::Unseen(_) | GapStart::Nothing | GapStart::Ending => return None,
     }
-    thinking(gap)
+    judge_think_time(gap)
 }
 
-fn thinking(gap: &Gap) -> Option<Ruling> {
+fn judge_think_time(gap: &Gap) -> Option<Ruling> {
     let since = began(gap);
     let late = gap.late_arrival.unwrap_or_default();
-    let thought = thought(gap);
+    let think_time = think_time(gap);
     // A segment that arrived late was not written late: the path took most of the time.
-    if thought < late {
+    if think_time < late {
         return Some(Ruling::plain(gap, Share::RoundTrip));
     }
     let since = since + late;
     let is_unasked = gap.messages.unanswered == Some(0) && gap.messages.is_within != Some(true);
     let is_opaque = is_opaque(gap);
-    let is_notice = is_opaque && (gap.continues() || gap.is_control) && (gap.is_control || thought > UNASKED);
+    let is_notice =
+        is_opaque && (gap.continues() || gap.is_control) && (gap.is_control || think_time > UNASKED);
     let (share, evidence): (_, Option<Evidence>) = match gap.side {
-        Side::Client if thought > IDLE => (Share::Idle, None),
-        Side::Server if is_unasked || (gap.continues() && thought > IDLE) => (Share::Idle, None),
+        Side::Client if think_time > IDLE => (Share::Idle, None),
+        Side::Server if is_unasked || (gap.continues() && think_time > IDLE) => (Share::Idle, None),
         Side::Server if gap.messages.is_pushed && gap.continues() => (Share::Idle, None),
-        Side::Server if is_notice && thought > UNASKED => (Share::Idle, None),
-        Side::Server if is_opaque && thought > OPAQUE => (Share::Idle, None),
+        Side::Server if is_notice && think_time > UNASKED => (Share::Idle, None),
+        Side::Server if is_opaque && think_time > OPAQUE => (Share::Idle, None),
         Side::Client => (Share::Stall(Cause::ClientThink), Some(of_client)),
         Side::Server if is_notice => return None,
         Side::Server => (Share::Stall(Cause::ServerThink), Some(of_server)),
@@ -146,8 +147,8 @@ fn thinking(gap: &Gap) -> Option<Ruling> {
     let is_timed = gap.path.is_at_sender || gap.late_arrival.is_some() || gap.own_ack.is_some();
     // The path's own variation, or, if nothing is known about it, its maximum.
     let path = if gap.path.to_sender.is_none() { MAX_PATH } else { gap.path.noise };
-    if gap.side == Side::Server && !is_timed && thought <= path && thought >= SERVER.least {
-        return undecided(gap);
+    if gap.side == Side::Server && !is_timed && think_time <= path && think_time >= SERVER.min_duration {
+        return unknown_after_path(gap);
     }
     // A response whose end cannot be read may have been complete: possibly no side waited for data after a short
     // segment, or for any data of a server that has sent unsolicited data.
@@ -155,22 +156,22 @@ fn thinking(gap: &Gap) -> Option<Ruling> {
     let is_next = gap.continues() && !may_go_on && !gap.flight.last.is_multiple_of(gap.mss.max(1));
     let may_be_pushed = is_opaque && (is_next || gap.has_pushed);
     // With data in flight, a sender that paces may pause for a part of a round trip.
-    let may_be_paced = gap.continues() && gap.in_flight > 0 && thought < gap.path.round_trip;
+    let may_be_paced = gap.continues() && gap.in_flight > 0 && think_time < gap.path.round_trip;
     let confidence = match gap.continues() {
         _ if (may_be_pushed || may_be_paced) && gap.side == Side::Server => Confidence::Low,
         false if is_timed && !is_opaque && !may_have_come_late(gap) => Confidence::High,
         false | true => Confidence::Medium,
     };
     // All of it, as for a program that needs no time.
-    let saving = (share == Share::Stall(Cause::ServerThink)).then_some(thought);
+    let saving = (share == Share::Stall(Cause::ServerThink)).then_some(think_time);
     Some(Ruling { share, since, confidence, evidence, saving, lost_since: None })
 }
 
 /// Returns whether the server's late acknowledgement and its response were sent at almost the same time. Then its timer
 /// had expired just before the response, or, as probably, the request had just arrived.
 fn may_have_come_late(gap: &Gap) -> bool {
-    let at_once = Duration::from_millis(5);
-    gap.own_ack.is_some_and(|ack| gap.to.at.since(ack.at) <= at_once && began(gap) + at_once < ack.at)
+    let immediate = Duration::from_millis(5);
+    gap.own_ack.is_some_and(|ack| gap.to.at.since(ack.at) <= immediate && began(gap) + immediate < ack.at)
 }
 
 /// Returns whether nothing in the messages shows that the segment is a response.
@@ -184,28 +185,28 @@ pub(crate) const fn is_unproven(gap: &Gap) -> bool {
 }
 
 /// Attributes the path's time; the cause of the rest is unknown.
-fn undecided(gap: &Gap) -> Option<Ruling> {
-    let crossed = gap.from.at + crossing(gap).min(gap.duration());
+fn unknown_after_path(gap: &Gap) -> Option<Ruling> {
+    let crossed = gap.from.at + path_time(gap).min(gap.duration());
     let has_crossed = crossed > gap.from.at;
     has_crossed.then(|| Ruling { since: crossed, ..Ruling::plain(gap, Share::Unknown) })
 }
 
 /// Returns the time from when a side could have sent until its segment was generated.
-fn thought(gap: &Gap) -> Duration {
+fn think_time(gap: &Gap) -> Duration {
     gap.to.at.since(began(gap)).saturating_sub(gap.late_arrival.unwrap_or_default())
 }
 
 /// Returns when a side could have sent: when the data sent to it, or the last acknowledgement that its window may have
 /// needed, had arrived.
 fn began(gap: &Gap) -> Time {
-    let crossed = gap.from.at + crossing(gap).min(gap.duration());
+    let crossed = gap.from.at + path_time(gap).min(gap.duration());
     let has_window = gap.flight.bytes + gap.length <= gap.largest_since_loss.max(2 * gap.mss);
-    let window = gap.heard_at.filter(|_| gap.flight.bytes > 0 && gap.acks > 0 && !has_window);
-    window.map_or(crossed, |heard| heard.max(crossed).min(gap.to.at))
+    let window = gap.last_ack_at.filter(|_| gap.flight.bytes > 0 && gap.acks > 0 && !has_window);
+    window.map_or(crossed, |acked| acked.max(crossed).min(gap.to.at))
 }
 
 /// Returns the part of a gap that the path took.
-fn crossing(gap: &Gap) -> Duration {
+fn path_time(gap: &Gap) -> Duration {
     if gap.continues() || gap.before == GapStart::Handshake(gap.side) {
         return Duration::ZERO;
     }
@@ -231,13 +232,13 @@ fn crossing(gap: &Gap) -> Duration {
 
 /// Handles a side that closes the connection instead of waiting on. If a request has no response, it waited for that;
 /// if the close ends the response, the server took this long to send it.
-fn given_up(gap: &Gap) -> Option<Ruling> {
+fn abandoned(gap: &Gap) -> Option<Ruling> {
     let is_open = gap.messages.is_until_close && gap.side == Side::Server && gap.continues();
     let is_unanswered = gap.messages.unanswered.is_some_and(|count| count > 0)
         && gap.before == GapStart::Data(Side::Client)
         && gap.is_heard;
     (is_open || is_unanswered).then(|| {
-        let since = gap.from.at + crossing(gap).min(gap.duration());
+        let since = gap.from.at + path_time(gap).min(gap.duration());
         let evidence = if is_open { of_server } else { unanswered };
         Ruling {
             since,
@@ -266,19 +267,19 @@ fn of_client(gap: &Gap) -> String {
 }
 
 fn of_server(gap: &Gap) -> String {
-    let thought = millis(thought(gap));
+    let think_time = millis(think_time(gap));
     let (from, to) = (gap.from.frame, gap.to.frame);
     match (gap.continues(), gap.messages.is_within) {
         (true, Some(false)) => format!(
             "the server had ended one response (packet {from}) and began the next (packet {to}), whose request it had, \
-             {thought} later"
+             {think_time} later"
         ),
         (true, Some(true) | None) => format!(
             "the server stopped in the middle of its response (packet {from}), with everything acknowledged or room in its \
-             windows, and continued (packet {to}) {thought} later"
+             windows, and continued (packet {to}) {think_time} later"
         ),
         (false, _) if matches!(gap.before, GapStart::Handshake(_)) => format!(
-            "the connection was open (packet {from}) and the server sent its first data (packet {to}) {thought} later, the \
+            "the connection was open (packet {from}) and the server sent its first data (packet {to}) {think_time} later, the \
              round trip subtracted"
         ),
         (false, _) => {
@@ -286,7 +287,7 @@ fn of_server(gap: &Gap) -> String {
             let others =
                 head_of_line::unknown(gap).map_or_else(String::new, |unknown| format!("; {unknown}"));
             format!(
-                "the server had the request (packet {from}) and began its response (packet {to}) {thought} later, the round \
+                "the server had the request (packet {from}) and began its response (packet {to}) {think_time} later, the round \
                  trip subtracted{stamps}{others}"
             )
         }
@@ -312,12 +313,12 @@ mod tests {
     use crate::script::{Script, opened};
     use crate::side::Side;
 
-    const ASK: &str = "text=GET / HTTP/1.1\\r\\nHost: h\\r\\n\\r\\n";
-    const ANSWER: &str = "text=HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok";
+    const REQUEST: &str = "text=GET / HTTP/1.1\\r\\nHost: h\\r\\n\\r\\n";
+    const RESPONSE: &str = "text=HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok";
 
-    fn found(lines: &str, place: VantagePoint) -> Vec<(Cause, u64)> {
+    fn found(lines: &str, vantage_point: VantagePoint) -> Vec<(Cause, u64)> {
         let lines = opened(15.0, lines);
-        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(place);
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(vantage_point);
         let thinks = [Cause::ServerThink, Cause::ClientThink];
         let thinks = report.findings.iter().filter(|finding| thinks.contains(&finding.cause));
         thinks.map(|finding| (finding.cause, finding.lost.as_nanos() / 1_000_000)).collect()
@@ -325,12 +326,14 @@ mod tests {
 
     #[test]
     fn the_round_trip_is_subtracted_wherever_the_capture_was_taken() {
-        let lines = format!("30 C {ASK}\n45 S\n245 S {ANSWER}\n260 C\n760 C {ASK}\n775 S {ANSWER}\n790 C");
-        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+        let lines = format!(
+            "30 C {REQUEST}\n45 S\n245 S {RESPONSE}\n260 C\n760 C {REQUEST}\n775 S {RESPONSE}\n790 C"
+        );
+        for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
             assert_eq!(
-                found(&lines, place),
+                found(&lines, vantage_point),
                 [(Cause::ServerThink, 200), (Cause::ClientThink, 500)],
-                "{place:?}"
+                "{vantage_point:?}"
             );
         }
     }
@@ -340,8 +343,8 @@ mod tests {
     #[test]
     fn regress_second_syn_ack_is_no_turn_of_the_conversation() {
         let lines = format!(
-            "0 C syn\n30 S syn lost\n1000 C reopen\n1030 S reopen\n1030.4 S reopen\n1060 C\n1060.1 C {ASK}\n1060.4 C\n\
-             1090.1 S\n1090.2 S {ANSWER}\n1120.3 C"
+            "0 C syn\n30 S syn lost\n1000 C reopen\n1030 S reopen\n1030.4 S reopen\n1060 C\n1060.1 C {REQUEST}\n1060.4 C\n\
+             1090.1 S\n1090.2 S {RESPONSE}\n1120.3 C"
         );
         let report = Script { one_way_ms: 30.0, lines: &lines }.diagnose(VantagePoint::Client);
         assert!(report.findings.iter().all(|finding| finding.cause != Cause::ServerThink), "{report:?}");
@@ -350,41 +353,42 @@ mod tests {
     #[test]
     fn named_without_http_too_and_in_the_middle_of_a_response() {
         let lines = "30 C send=300\n45 S\n245 S send=500\n260 C\n400 S send=500\n415 C";
-        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+        for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
             assert_eq!(
-                found(lines, place),
+                found(lines, vantage_point),
                 [(Cause::ServerThink, 200), (Cause::ServerThink, 155)],
-                "{place:?}"
+                "{vantage_point:?}"
             );
         }
     }
 
     #[test]
     fn idle_keep_alive_is_no_stall_whatever_ends_it() {
-        let closed = format!("30 C {ASK}\n45 S {ANSWER}\n60 C\n27000 C fin\n27015 S fin\n27030 C");
-        let used_again = format!("30 C {ASK}\n45 S {ANSWER}\n60 C\n27000 C {ASK}\n27015 S {ANSWER}\n27030 C");
-        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
-            assert_eq!(found(&closed, place), []);
-            assert_eq!(found(&used_again, place), []);
+        let closed = format!("30 C {REQUEST}\n45 S {RESPONSE}\n60 C\n27000 C fin\n27015 S fin\n27030 C");
+        let reused =
+            format!("30 C {REQUEST}\n45 S {RESPONSE}\n60 C\n27000 C {REQUEST}\n27015 S {RESPONSE}\n27030 C");
+        for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+            assert_eq!(found(&closed, vantage_point), []);
+            assert_eq!(found(&reused, vantage_point), []);
         }
     }
 
     #[test]
     fn client_that_aborts_shows_how_long_it_waited() {
-        let lines = format!("30 C {ASK}\n45 S\n5030 C fin\n5045 S rst");
+        let lines = format!("30 C {REQUEST}\n45 S\n5030 C fin\n5045 S rst");
         assert_eq!(found(&lines, VantagePoint::Client), [(Cause::ServerThink, 5_000)]);
     }
 
     #[test]
     fn keep_alive_probes_neither_end_nor_begin_anything() {
         let lines = format!(
-            "30 C {ASK}\n45 S {ANSWER}\n60 C\n1060 C seq=26 send=1\n1075 S\n2060 C {ASK}\n2075 S {ANSWER}"
+            "30 C {REQUEST}\n45 S {RESPONSE}\n60 C\n1060 C seq=26 send=1\n1075 S\n2060 C {REQUEST}\n2075 S {RESPONSE}"
         );
         assert_eq!(found(&lines, VantagePoint::Client), [(Cause::ClientThink, 2_000)]);
     }
 
-    fn of_server(lines: &str, place: VantagePoint) -> Vec<u64> {
-        let found = found(lines, place).into_iter().filter(|(cause, _)| *cause == Cause::ServerThink);
+    fn of_server(lines: &str, vantage_point: VantagePoint) -> Vec<u64> {
+        let found = found(lines, vantage_point).into_iter().filter(|(cause, _)| *cause == Cause::ServerThink);
         found.map(|(_, lost)| lost).collect()
     }
 
@@ -407,8 +411,8 @@ mod tests {
         // A close_notify of TLS 1.3 and a FIN five seconds after the last response.
         let lines = "30 C text=\\x17\\x03\\x03\\x01\\x00hello\n45 S text=\\x17\\x03\\x03\\x01\\x00world\n60 C\n\
                      5045 S text=\\x17\\x03\\x03\\x00\\x13close it, please fin\n5060 C fin\n5075 S";
-        for place in EVERYWHERE {
-            assert_eq!(of_server(lines, place), [0_u64; 0], "{place:?}");
+        for vantage_point in EVERYWHERE {
+            assert_eq!(of_server(lines, vantage_point), [0_u64; 0], "{vantage_point:?}");
         }
     }
 
@@ -426,18 +430,18 @@ mod tests {
                    hex=1703030013aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\n60045.2 S fin",
             ),
             (http2, "60045 S hex=0000080700000000000000000100000000 fin"),
-            (ASK, "60045 S fin"),
+            (REQUEST, "60045 S fin"),
         ];
         for ((request, close), idle) in closes.into_iter().flat_map(|close| [(close, "15"), (close, "600")]) {
-            let response = if request == ASK { ANSWER } else { tls };
+            let response = if request == REQUEST { RESPONSE } else { tls };
             let lines = format!("30 C {request}\n45 S {response}\n60 C\n{close}\n60060.3 C fin\n60075.4 S");
             let lines = opened(15.0, &lines.replace("\n600", &format!("\n{idle}")));
-            for place in EVERYWHERE {
-                let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(place);
+            for vantage_point in EVERYWHERE {
+                let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(vantage_point);
                 let has_thought = report.counts.iter().any(|count| count.cause == Cause::ServerThink);
                 assert!(
                     !has_thought && !report.is_worth_fixing(),
-                    "{lines} {place:?}: {:?}",
+                    "{lines} {vantage_point:?}: {:?}",
                     report.findings
                 );
             }
@@ -447,8 +451,8 @@ mod tests {
     #[test]
     fn data_behind_a_hole_is_not_written_late() {
         let lines = "30 C send=300\n45 S send=1460\n60 C\n300 S seq=9000 send=1460\n315 C ack=1460";
-        for place in EVERYWHERE {
-            assert_eq!(of_server(lines, place), [0_u64; 0], "{place:?}");
+        for vantage_point in EVERYWHERE {
+            assert_eq!(of_server(lines, vantage_point), [0_u64; 0], "{vantage_point:?}");
         }
     }
 
@@ -469,12 +473,12 @@ mod tests {
             lines.clone() + "1130 C send=100 ts=1130:8030\n1345 S send=100 ts=8130:1130\n1360 C ts=1360:8130";
         let written_late =
             lines + "1130 C send=100 ts=1130:8030\n1345 S send=100 ts=8330:1130\n1360 C ts=1360:8330";
-        for place in EVERYWHERE {
+        for vantage_point in EVERYWHERE {
             let found = |lines: &str| {
-                let report = Script { one_way_ms: 15.0, lines }.diagnose(place);
+                let report = Script { one_way_ms: 15.0, lines }.diagnose(vantage_point);
                 report.findings.iter().any(|finding| finding.cause == Cause::ServerThink)
             };
-            assert_eq!((found(&late), found(&written_late)), (false, true), "{place:?}");
+            assert_eq!((found(&late), found(&written_late)), (false, true), "{vantage_point:?}");
         }
     }
 
@@ -523,23 +527,28 @@ mod tests {
     fn earlier_data_of_a_pushing_server_may_have_been_a_push() {
         let late = "30 C send=40\n45 S\n245 S send=40\n260 C";
         let push = "\n3245 S send=40\n3260 C";
-        let severity = |lines: &str, place| {
-            let report = Script { one_way_ms: 15.0, lines: &opened(15.0, lines) }.diagnose(place);
+        let severity = |lines: &str, vantage_point| {
+            let report = Script { one_way_ms: 15.0, lines: &opened(15.0, lines) }.diagnose(vantage_point);
             let mut thinks = report.findings.iter().filter(|finding| finding.cause == Cause::ServerThink);
             thinks.next().map(|finding| finding.severity)
         };
-        for place in EVERYWHERE {
-            assert_eq!(severity(late, place), Some(Severity::Medium), "{place:?}");
-            assert_eq!(severity(&format!("{late}{push}"), place), Some(Severity::Low), "{place:?}");
+        for vantage_point in EVERYWHERE {
+            assert_eq!(severity(late, vantage_point), Some(Severity::Medium), "{vantage_point:?}");
+            assert_eq!(
+                severity(&format!("{late}{push}"), vantage_point),
+                Some(Severity::Low),
+                "{vantage_point:?}"
+            );
         }
     }
 
     #[test]
     fn event_stream_is_no_wait() {
         let head = "HTTP/1.1 200 OK\\r\\nContent-Type: text/event-stream\\r\\n\\r\\n";
-        let lines = format!("30 C {ASK}\n45 S text={head}\n60 C\n445 S send=40\n460 C\n845 S send=40\n860 C");
-        for place in EVERYWHERE {
-            assert_eq!(of_server(&lines, place), [0_u64; 0], "{place:?}");
+        let lines =
+            format!("30 C {REQUEST}\n45 S text={head}\n60 C\n445 S send=40\n460 C\n845 S send=40\n860 C");
+        for vantage_point in EVERYWHERE {
+            assert_eq!(of_server(&lines, vantage_point), [0_u64; 0], "{vantage_point:?}");
         }
     }
 
@@ -608,24 +617,32 @@ mod tests {
     }
 
     /// An exchange in TLS, a request whose response takes 585 ms, and the client's next step.
-    fn severity_before(next_step: &str, place: VantagePoint) -> Option<Severity> {
+    fn severity_before(next_step: &str, vantage_point: VantagePoint) -> Option<Severity> {
         let record = "text=\\x17\\x03\\x03\\x01\\x00data";
         let lines = format!(
             "30 C {record}\n45 S send=300\n60 C\n200 C {record}\n215 S\n815 S send=900\n830 C\n{next_step}"
         );
-        let report = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(place);
+        let report = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(vantage_point);
         let mut thinks = report.findings.iter().filter(|finding| finding.cause == Cause::ServerThink);
         thinks.next().map(|finding| finding.severity)
     }
 
     #[test]
     fn unreadable_wait_counts_if_the_client_acts_on_its_end() {
-        for place in EVERYWHERE {
+        for vantage_point in EVERYWHERE {
             for acts in ["833 C send=90", "833 C fin", "833 C rst"] {
-                assert_eq!(severity_before(acts, place), Some(Severity::High), "{acts} {place:?}");
+                assert_eq!(
+                    severity_before(acts, vantage_point),
+                    Some(Severity::High),
+                    "{acts} {vantage_point:?}"
+                );
             }
             for ignores in ["", "1200 C send=90", "900 S send=90\n1400 C fin"] {
-                assert_eq!(severity_before(ignores, place), Some(Severity::Low), "{ignores} {place:?}");
+                assert_eq!(
+                    severity_before(ignores, vantage_point),
+                    Some(Severity::Low),
+                    "{ignores} {vantage_point:?}"
+                );
             }
         }
     }
@@ -638,9 +655,9 @@ mod tests {
         let lines = format!(
             "30 C {query}\n45 S {row}\n60 C\n2000 C {query}\n2015 S\n2615 S {row}\n2630 C\n9000 C {query}\n9015 S {row}"
         );
-        for place in EVERYWHERE {
-            let report = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(place);
-            assert!(report.is_worth_fixing(), "{place:?}");
+        for vantage_point in EVERYWHERE {
+            let report = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(vantage_point);
+            assert!(report.is_worth_fixing(), "{vantage_point:?}");
         }
     }
 
@@ -652,10 +669,10 @@ mod tests {
         let handshake = format!(
             "30 C {hello}\n45 S {hello}\n60 C {done}\n75 S\n675 S {done}\n690 C\n3000 C fin\n3015 S fin\n3030 C"
         );
-        for place in EVERYWHERE {
+        for vantage_point in EVERYWHERE {
             for lines in [lines, &handshake] {
                 let script = Script { one_way_ms: 15.0, lines: &opened(15.0, lines) };
-                assert!(script.diagnose(place).is_worth_fixing(), "{place:?}: {lines}");
+                assert!(script.diagnose(vantage_point).is_worth_fixing(), "{vantage_point:?}: {lines}");
             }
         }
     }
@@ -663,9 +680,10 @@ mod tests {
     #[test]
     fn public_server_that_acknowledges_like_a_neighbour_may_be_behind_a_program() {
         let severity = |one_way: f64, word: &str| {
-            let (asked, heard) = (2.1 * one_way, 3.1 * one_way);
-            let lines =
-                format!("{asked} C {word} send=90\n{heard} S {word}\n300 S {word} send=90\n302 C {word}");
+            let (request_at, acked) = (2.1 * one_way, 3.1 * one_way);
+            let lines = format!(
+                "{request_at} C {word} send=90\n{acked} S {word}\n300 S {word} send=90\n302 C {word}"
+            );
             let lines =
                 format!("0 C {word} syn\n{one_way} S {word} syn\n{} C {word}\n{lines}", 2.0 * one_way);
             let report = Script { one_way_ms: one_way, lines: &lines }.diagnose(VantagePoint::Client);
@@ -686,14 +704,14 @@ mod tests {
     #[test]
     fn response_that_pauses_for_the_third_time_is_a_stream() {
         let head = "text=HTTP/1.1 200 OK\\r\\nContent-Length: 9000\\r\\n\\r\\n";
-        let worth = |pauses: u32| {
-            let mut lines = format!("30 C {ASK}\n45 S {head}\n60 C\n");
+        let is_worth = |pauses: u32| {
+            let mut lines = format!("30 C {REQUEST}\n45 S {head}\n60 C\n");
             (0..pauses)
                 .for_each(|n| lines += &format!("{0} S send=1000\n{1} C\n", 445 + 400 * n, 460 + 400 * n));
             let script = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) };
-            EVERYWHERE.map(|place| script.diagnose(place).is_worth_fixing())
+            EVERYWHERE.map(|vantage_point| script.diagnose(vantage_point).is_worth_fixing())
         };
-        assert_eq!((worth(2), worth(3)), ([true; 3], [false; 3]));
+        assert_eq!((is_worth(2), is_worth(3)), ([true; 3], [false; 3]));
     }
 
     #[test]
@@ -701,7 +719,7 @@ mod tests {
         let head = "text=HTTP/1.1 200 OK\\r\\nContent-Length: 9000\\r\\n\\r\\n";
         let confidence = |pause: u32| {
             let at = 150 + pause;
-            let lines = format!("100 C {ASK}\n150 S {head}\n200 C\n{at} S send=1460\n{} C", at + 50);
+            let lines = format!("100 C {REQUEST}\n150 S {head}\n200 C\n{at} S send=1460\n{} C", at + 50);
             let report =
                 Script { one_way_ms: 50.0, lines: &opened(50.0, &lines) }.diagnose(VantagePoint::Server);
             let mut thinks = report.findings.iter().filter(|finding| finding.cause == Cause::ServerThink);
@@ -734,7 +752,7 @@ mod tests {
         // A replayed capture: packets 700 ms apart whose sender's clock advanced by 20 ms.
         let lines = |stamp: u32| {
             format!(
-                "0 C syn ts=0:0\n15 S syn ts=7000:0\n30 C ts=30:7000\n31 C {ASK_HEX} ts=31:7000\n46 S ts=7031:31\n\
+                "0 C syn ts=0:0\n15 S syn ts=7000:0\n30 C ts=30:7000\n31 C {REQUEST_HEX} ts=31:7000\n46 S ts=7031:31\n\
                  746 S send=500 ts={stamp}:31\n761 C ts=761:{stamp}"
             )
         };
@@ -746,7 +764,7 @@ mod tests {
         // Both are 100 ms late, by a clock that was observed for 160 ms only: the path was slow, not a timer.
         let lines = |at: u32, stamp: u32| {
             format!(
-                "0 C syn ts=0:0\n15 S syn ts=7000:0\n30 C ts=30:7000\n31 C {ASK_HEX} ts=31:7000\n146 S ts=7131:31\n\
+                "0 C syn ts=0:0\n15 S syn ts=7000:0\n30 C ts=30:7000\n31 C {REQUEST_HEX} ts=31:7000\n146 S ts=7131:31\n\
                  {at} S send=500 ts={stamp}:31\n{} C ts=400:{stamp}",
                 at + 15
             )
@@ -757,7 +775,7 @@ mod tests {
     #[test]
     fn without_timestamps_an_acknowledgement_just_before_the_response_leaves_a_doubt() {
         let confidence = |at: u32| {
-            let lines = opened(15.0, &format!("30 C {ASK}\n145 S\n{at} S {ANSWER}\n{} C", at + 15));
+            let lines = opened(15.0, &format!("30 C {REQUEST}\n145 S\n{at} S {RESPONSE}\n{} C", at + 15));
             let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
             let mut thinks = report.findings.iter().filter(|finding| finding.cause == Cause::ServerThink);
             thinks.next().map(|finding| finding.confidence)
@@ -765,7 +783,7 @@ mod tests {
         assert_eq!((confidence(148), confidence(200)), (Some(Confidence::Medium), Some(Confidence::High)));
     }
 
-    const ASK_HEX: &str = "hex=474554202f20485454502f312e310d0a486f73743a20680d0a0d0a";
+    const REQUEST_HEX: &str = "hex=474554202f20485454502f312e310d0a486f73743a20680d0a0d0a";
 
     #[test]
     fn short_segment_that_may_be_held_is_not_judged_where_acknowledgements_were_not_captured() {

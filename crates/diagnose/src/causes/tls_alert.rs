@@ -9,21 +9,21 @@ use wire::Duration;
 use crate::cause::{CauseInfo, Fix, Party};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The TLS handshake failed: one side ended it with a fatal alert.",
+    description: "The TLS handshake failed: one side ended it with a fatal alert.",
     fixes: &[
         Fix {
-            who: Party::ServerApplication,
+            party: Party::ServerApplication,
             change: "protocol_version, handshake_failure, insufficient_security: offer TLS 1.2 and 1.3 with current ciphers; \
                      unrecognized_name: a certificate for that name",
         },
         Fix {
-            who: Party::ClientApplication,
+            party: Party::ClientApplication,
             change: "unknown_ca, bad_certificate, certificate_expired: renew the certificate, send the whole chain, or trust \
                      its issuer",
         },
     ],
     is_fault: true,
-    least: Duration::ZERO,
+    min_duration: Duration::ZERO,
 };
 
 #[cfg(test)]

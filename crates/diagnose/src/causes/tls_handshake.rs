@@ -9,35 +9,35 @@ use wire::Duration;
 use crate::cause::{CauseInfo, Fix, Party};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The TLS handshake took its round trips before the first request could leave.",
+    description: "The TLS handshake took its round trips before the first request could leave.",
     fixes: &[
         Fix {
-            who: Party::ClientApplication,
+            party: Party::ClientApplication,
             change: "keep connections open, and resume sessions on new ones",
         },
         Fix {
-            who: Party::ServerApplication,
+            party: Party::ServerApplication,
             change: "TLS 1.3 (one round trip instead of two) and session tickets",
         },
     ],
     is_fault: false,
-    least: Duration::from_millis(5),
+    min_duration: Duration::from_millis(5),
 };
 
 pub(crate) const CERTIFICATES: CauseInfo = CauseInfo {
-    what: "The server's certificates did not fit its initial window: the handshake took extra round trips.",
+    description: "The server's certificates did not fit its initial window: the handshake took extra round trips.",
     fixes: &[
         Fix {
-            who: Party::ServerApplication,
+            party: Party::ServerApplication,
             change: "a smaller chain: no root, an ECDSA key, fewer names in a certificate, certificate compression (RFC 8879)",
         },
         Fix {
-            who: Party::SendingKernel,
+            party: Party::SendingKernel,
             change: "an initial window of ten segments (ip route change ... initcwnd 10)",
         },
     ],
     is_fault: true,
-    least: Duration::from_millis(5),
+    min_duration: Duration::from_millis(5),
 };
 
 #[cfg(test)]

@@ -15,16 +15,16 @@ use wire::Duration;
 use crate::cause::{CauseInfo, Fix, Party};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    what: "The receiver's buffer was full, because its program did not read: it advertised a window of zero.",
+    description: "The receiver's buffer was full, because its program did not read: it advertised a window of zero.",
     fixes: &[
         Fix {
-            who: Party::ReceivingApplication,
+            party: Party::ReceivingApplication,
             change: "read as soon as data is there: do the slow work elsewhere than where the socket is read",
         },
-        Fix { who: Party::ReceivingApplication, change: "a larger SO_RCVBUF if it reads in bursts" },
+        Fix { party: Party::ReceivingApplication, change: "a larger SO_RCVBUF if it reads in bursts" },
     ],
     is_fault: true,
-    least: Duration::from_millis(1),
+    min_duration: Duration::from_millis(1),
 };
 
 #[cfg(test)]
@@ -48,21 +48,21 @@ mod tests {
             515.1 S send=1460
             530.2 C win=5840",
         );
-        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+        for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
             let script = Script { one_way_ms: 15.0, lines: &lines };
-            assert_eq!(script.faults(place), [(Cause::ZeroWindow, 440)], "{place:?}");
+            assert_eq!(script.faults(vantage_point), [(Cause::ZeroWindow, 440)], "{vantage_point:?}");
             // From the acknowledgement that should have allowed more data, 60.2 ms, to the one that did.
-            let findings = script.diagnose(place).findings;
+            let findings = script.diagnose(vantage_point).findings;
             let closed = findings.iter().find(|finding| finding.cause == Cause::ZeroWindow).unwrap();
             let saved = closed.saving.unwrap().as_millis_f64();
-            assert!((saved - 439.8).abs() < 1.0, "{place:?}: {saved}");
+            assert!((saved - 439.8).abs() < 1.0, "{vantage_point:?}: {saved}");
         }
     }
 
     /// Found on Linux: the program does not read, and the remaining window is smaller than a segment.
     #[test]
     fn regress_a_window_with_less_room_than_a_segment_is_closed_while_its_edge_stands_still() {
-        let first = |bytes: u32, place: VantagePoint| {
+        let first = |bytes: u32, vantage_point: VantagePoint| {
             let lines = format!(
                 "30 C send=100 win=3208
                 45 S send=1460
@@ -73,11 +73,11 @@ mod tests {
                 309.1 S send=1460"
             );
             let lines = opened(15.0, &lines);
-            Script { one_way_ms: 15.0, lines: &lines }.faults(place)[0]
+            Script { one_way_ms: 15.0, lines: &lines }.faults(vantage_point)[0]
         };
-        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
-            assert_eq!(first(288, place), (Cause::ZeroWindow, 234), "{place:?}");
-            assert_eq!(first(200, place), (Cause::ZeroWindow, 234), "{place:?}");
+        for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+            assert_eq!(first(288, vantage_point), (Cause::ZeroWindow, 234), "{vantage_point:?}");
+            assert_eq!(first(200, vantage_point), (Cause::ZeroWindow, 234), "{vantage_point:?}");
         }
     }
 
@@ -95,10 +95,10 @@ mod tests {
             700 S seq=2919
             715.1 C win=0",
         );
-        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
-            let found = Script { one_way_ms: 15.0, lines: &lines }.faults(place);
-            let [(Cause::ZeroWindow, lost)] = found[..] else { panic!("{place:?}: {found:?}") };
-            assert!((654..=656).contains(&lost), "{place:?}: {lost}");
+        for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+            let found = Script { one_way_ms: 15.0, lines: &lines }.faults(vantage_point);
+            let [(Cause::ZeroWindow, lost)] = found[..] else { panic!("{vantage_point:?}: {found:?}") };
+            assert!((654..=656).contains(&lost), "{vantage_point:?}: {lost}");
         }
     }
 
@@ -114,9 +114,12 @@ mod tests {
     fn closed_window_does_not_hold_a_sender_with_nothing_to_send() {
         let lines = "30 C send=100 win=1460\n45 S send=1460\n60 C win=0\n500 C win=1460\n900 C send=100\n915 S send=100";
         let lines = opened(15.0, lines);
-        for place in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
-            let found = Script { one_way_ms: 15.0, lines: &lines }.faults(place);
-            assert!(found.iter().all(|(cause, _)| *cause != Cause::ZeroWindow), "{place:?}: {found:?}");
+        for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+            let found = Script { one_way_ms: 15.0, lines: &lines }.faults(vantage_point);
+            assert!(
+                found.iter().all(|(cause, _)| *cause != Cause::ZeroWindow),
+                "{vantage_point:?}: {found:?}"
+            );
         }
     }
 }

@@ -65,8 +65,8 @@ impl PendingRequest {
 
     /// Records that the server handled it.
     fn served(&mut self, at: Time, round_trip: Option<Duration>) {
-        let crossing = round_trip.map_or(at, |round_trip| (self.spent + round_trip).min(at));
-        self.spend_until(crossing, Share::RoundTrip);
+        let path_time = round_trip.map_or(at, |round_trip| (self.spent + round_trip).min(at));
+        self.spend_until(path_time, Share::RoundTrip);
         self.spend_until(at, Share::Stall(Cause::ServerThink));
     }
 }
@@ -105,7 +105,7 @@ impl Dialogue {
     }
 
     /// Counts a packet; no time is earlier than that of the previous packet.
-    pub(super) fn counts(&mut self, mark: Mark, payload: Bytes) -> Mark {
+    pub(super) fn count_packet(&mut self, mark: Mark, payload: Bytes) -> Mark {
         self.oddities.backwards += u64::from(mark.at < self.last_at);
         self.last_at = self.last_at.max(mark.at);
         self.packets += 1;
@@ -114,10 +114,10 @@ impl Dialogue {
     }
 
     pub(super) fn request(&mut self, mark: Mark, request: &Request<'_>) {
-        let Request { id, port: _, is_again, method, target } = *request;
+        let Request { id, port: _, is_retransmission, method, target } = *request;
         if let Some(waiting) = self.waiting.get_mut(&id) {
             let missed = mark.at.since(waiting.sent.at);
-            if !is_again || missed < SOON {
+            if !is_retransmission || missed < SOON {
                 self.oddities.captured_twice += 1;
                 return;
             }
@@ -165,12 +165,12 @@ impl Dialogue {
         self.round_trip = Some(self.round_trip.map_or(took, |least| least.min(took)));
         self.served(mark, waiting.sent);
         waiting.served(mark.at, self.round_trip);
-        self.exchanged(mark, waiting, status(response));
+        self.record_exchange(mark, waiting, status(response));
     }
 
     /// Handles a segment of a connection from `server`.
     pub(super) fn opened(&mut self, mark: Mark, server: SocketAddr, tcp: TcpSegment<'_>) {
-        let mark = self.counts(mark, tcp.payload_length);
+        let mark = self.count_packet(mark, tcp.payload_length);
         if tcp.flags.contains(Flags::SYN) {
             if self.connections.len() >= MAX_CONNECTIONS {
                 self.connections.pop_first();
@@ -195,7 +195,7 @@ impl Dialogue {
                 Event::Ended { id, status } => {
                     if let Some(mut waiting) = self.waiting.remove(&id) {
                         waiting.spend_until(mark.at, Share::Transfer);
-                        self.exchanged(mark, waiting, Some(status));
+                        self.record_exchange(mark, waiting, Some(status));
                     }
                 }
             }
@@ -238,7 +238,7 @@ impl Dialogue {
             packets: self.packets,
             bytes: self.bytes,
             round_trip: self.round_trip,
-            place: VantagePoint::Unknown,
+            vantage_point: VantagePoint::Unknown,
             requests: self.requests,
             findings,
             counts,
@@ -255,10 +255,10 @@ impl Dialogue {
     /// Records that the server responded to a request: the time beyond its quickest response was its own.
     fn served(&mut self, mark: Mark, sent: Mark) {
         let since = self.spent.max(sent.at);
-        let crossing = self.round_trip.unwrap_or_else(|| mark.at.since(since)).min(mark.at.since(since));
-        self.spend_until(since + crossing, Share::RoundTrip);
+        let path_time = self.round_trip.unwrap_or_else(|| mark.at.since(since)).min(mark.at.since(since));
+        self.spend_until(since + path_time, Share::RoundTrip);
         self.spend_until(mark.at, Share::Stall(Cause::ServerThink));
-        let from = since + crossing;
+        let from = since + path_time;
         self.find(Cause::ServerThink, Side::Server, from, mark.at, vec![sent.frame, mark.frame], || {
             format!(
                 "the server began its response to the request of packet {} in packet {}, {} later than the quickest would have come",
@@ -282,7 +282,7 @@ impl Dialogue {
         });
     }
 
-    fn exchanged(&mut self, mark: Mark, waiting: PendingRequest, status: Option<u16>) {
+    fn record_exchange(&mut self, mark: Mark, waiting: PendingRequest, status: Option<u16>) {
         let PendingRequest { request, is_head: _, requested, sent: _, account, spent: _ } = waiting;
         if mark.at <= self.since {
             return;
@@ -295,7 +295,7 @@ impl Dialogue {
             packets: (requested.frame, mark.frame),
             account,
         });
-        ExchangeReport::keep_the_longest(&mut self.exchanges, MAX_EXCHANGES);
+        ExchangeReport::retain_longest(&mut self.exchanges, MAX_EXCHANGES);
     }
 
     /// Adds the time up to `until` to `share`, as far as it counts. Everything in the account goes through here.
@@ -321,7 +321,7 @@ impl Dialogue {
         evidence: impl FnOnce() -> String,
     ) {
         let lost = until.since(at);
-        if lost < cause.about().least || lost >= LEAP || until <= self.since {
+        if lost < cause.about().min_duration || lost >= LEAP || until <= self.since {
             return;
         }
         self.findings.add(cause, lost, MAX_FINDINGS, || Finding {

@@ -14,9 +14,9 @@ use super::state::{EndState, Suspect};
 
 impl Flow {
     /// Handles the acknowledgement in a segment, and the window with it.
-    pub(super) fn acknowledges(&mut self, segment: &Segment<'_>) {
+    pub(super) fn handle_ack(&mut self, segment: &Segment<'_>) {
         let Segment { from, at, frame, .. } = *segment;
-        self.scales_as_it_did(segment);
+        self.infer_scale(segment);
         let scale = self.ends.of(from).scale;
         let window = match (u32::from(segment.tcp.window), scale) {
             (window, _) if segment.has(Flags::SYN) => Some(window),
@@ -41,7 +41,7 @@ impl Flow {
             self.unseen(from.other(), Mark { at, frame });
         }
         if !segment.has(Flags::SYN) {
-            self.closes_window(from.other(), to, window, Mark { at, frame });
+            self.track_window(from.other(), to, window, Mark { at, frame });
         }
         let peer = self.ends.of_mut(from.other());
         let had = (peer.sender.acknowledged, peer.sender.window);
@@ -63,12 +63,12 @@ impl Flow {
             let tells = segment.options.sack.is_some() || segment.options.is_sack_cut;
             let is_repeated = !segment.carries() && to == had.0 && (window == had.1 || tells);
             if is_repeated && peer.sender.next > to {
-                peer.sender.acknowledge_again(is_sacked, Mark { at, frame }, stamp);
+                peer.sender.acknowledge_duplicate(is_sacked, Mark { at, frame }, stamp);
             }
             return;
         }
         if is_sacked {
-            peer.sender.tells_of_a_gap();
+            peer.sender.mark_sacked();
         }
         if let Some(ack) = ack {
             self.acknowledge_repeated(from.other(), ack.to, Mark { at, frame });
@@ -77,13 +77,13 @@ impl Flow {
             if let Some(after) = ack.after() {
                 self.path.answered(from, after);
                 if is_at_once {
-                    self.path.answered_at_once(from, after);
+                    self.path.acknowledged_immediately(from, after);
                 }
             }
             let is_delayed = self.lateness(from, &ack).is_some();
             let peer = self.ends.of_mut(from.other());
             peer.sender.pace.acknowledged(at, bytes, ack.to, peer.sender.next, is_delayed);
-            peer.heard_at = Some(at);
+            peer.last_ack_at = Some(at);
         }
     }
 
@@ -132,7 +132,7 @@ impl Flow {
     }
 
     /// Learns whether the sender of a segment echoes the stamps of acknowledgements without data.
-    pub(super) fn echoes(&mut self, segment: &Segment<'_>, stamp: Stamp) {
+    pub(super) fn observe_echo(&mut self, segment: &Segment<'_>, stamp: Stamp) {
         let own = self.ends.of_mut(segment.from);
         own.sender.echoes_bare |= own.data_stamp.is_some_and(|data| clock::is_later(stamp.echo, data));
         let apart = segment.at.since(self.last.at);
@@ -165,12 +165,12 @@ impl Flow {
     }
 
     /// Handles a segment without data.
-    pub(super) fn acknowledges_only(&mut self, segment: &Segment<'_>) {
+    pub(super) fn handle_bare_ack(&mut self, segment: &Segment<'_>) {
         let mark = Mark { at: segment.at, frame: segment.frame };
         let is_last =
             segment.from == Side::Client && self.handshake.answered.is_some() && !self.handshake.is_done;
         if is_last {
-            self.close(segment, GapEnd::Handshake { again: None });
+            self.close(segment, GapEnd::Handshake { previous: None });
             self.before = GapStart::Handshake(Side::Client);
             self.handshake.is_done = true;
             self.set_up(mark);
@@ -178,15 +178,16 @@ impl Flow {
         }
         let own = &mut self.ends.of_mut(segment.from).sender;
         if own.is_probed_by(segment.tcp.seq) {
-            self.probes_window(segment.from);
+            self.record_window_probe(segment.from);
         }
         let peer = &self.ends.of(segment.from.other()).sender;
         let covers_all = peer.acknowledged >= peer.next;
         let late = self.ends.of(segment.from).late;
-        let own = &mut self.lately.of_mut(segment.from).own_ack;
+        let own = &mut self.reference.of_mut(segment.from).own_ack;
         if covers_all && own.is_none() {
             *own = Some((mark, late));
-            self.lately.of_mut(segment.from).own_ack_stamp = segment.options.stamp.map(|stamp| stamp.value);
+            self.reference.of_mut(segment.from).own_ack_stamp =
+                segment.options.stamp.map(|stamp| stamp.value);
         }
     }
 }

@@ -20,7 +20,7 @@ use super::Flow;
 impl Flow {
     /// Handles an acknowledgement for `sender`, up to `to`: its window closes, stays closed, or opens. `window` is
     /// `None` where it cannot be read, although it is not zero.
-    pub(super) fn closes_window(&mut self, sender: Side, to: u64, window: Option<u32>, mark: Mark) {
+    pub(super) fn track_window(&mut self, sender: Side, to: u64, window: Option<u32>, mark: Mark) {
         let sent = (self.before == GapStart::Data(sender)).then_some(self.last.at);
         let end = self.ends.of_mut(sender);
         let is_still = window.is_some_and(|window| end.sender.stands_still(to, window));
@@ -52,7 +52,7 @@ impl Flow {
     }
 
     /// Records that `sender` probes a window, or its peer.
-    pub(super) fn probes_window(&mut self, sender: Side) {
+    pub(super) fn record_window_probe(&mut self, sender: Side) {
         if let Some(closed) =
             self.ends.of_mut(sender).closed.as_deref_mut().filter(|closed| closed.since.is_some())
         {
@@ -61,27 +61,30 @@ impl Flow {
     }
 
     /// Handles data of `sender`, after the gap before it was judged: decides whether a window had blocked it until now.
-    pub(super) fn sends_into_window(&mut self, sender: Side, length: u64, at: Time) {
+    pub(super) fn settle_closed_window(&mut self, sender: Side, length: u64, at: Time) {
         /// Minimum persist timeout.
         const TIMER: Duration = Duration::from_millis(200);
         /// Maximum time after the window update's arrival in which a held sender sends.
         const PROMPT: Duration = Duration::from_millis(10);
-        let away = self.path.to(sender).unwrap_or_default();
+        let distance = self.path.to(sender).unwrap_or_default();
         let Some(closed) = self.ends.of_mut(sender).closed.as_deref_mut() else { return };
         if let Some(since) = closed.since {
             // Data that fits and does not wait for a timer is not blocked.
-            if closed.window > 0 && length <= u64::from(closed.window) && at.since(since.at) < away + TIMER {
+            if closed.window > 0
+                && length <= u64::from(closed.window)
+                && at.since(since.at) < distance + TIMER
+            {
                 closed.since = None;
             } else {
                 closed.probes += 1;
             }
         }
         let Some((since, until)) = closed.reopened.take() else { return };
-        let is_held = closed.probes > 0 || at.since(until.at) <= away + away / 10 + PROMPT;
+        let is_held = closed.probes > 0 || at.since(until.at) <= distance + distance / 10 + PROMPT;
         let (window, shrunk_since, sent, probes) =
             (closed.window, closed.shrunk_since, closed.sent, closed.probes);
         if is_held {
-            let halted = self.halted(sender, shrunk_since, sent, until);
+            let halted = self.time_blocked(sender, shrunk_since, sent, until);
             self.find_closed(sender, (window, probes), since, until, halted);
         } else {
             let lost = until.at.since(since.at);
@@ -90,13 +93,13 @@ impl Flow {
     }
 
     /// Settles, at the end, windows that blocked their sender until then.
-    pub(super) fn ends_closed(&mut self, sender: Side) {
+    pub(super) fn settle_closed_windows(&mut self, sender: Side) {
         let until = Mark { at: self.last_at, frame: self.last_frame };
         let Some(closed) = self.ends.of_mut(sender).closed.take().filter(|closed| closed.probes > 0) else {
             return;
         };
         if let Some((since, until)) = closed.reopened {
-            let halted = self.halted(sender, closed.shrunk_since, closed.sent, until);
+            let halted = self.time_blocked(sender, closed.shrunk_since, closed.sent, until);
             self.find_closed(sender, (closed.window, closed.probes), since, until, halted);
         }
         let Some(since) = closed.since else { return };
@@ -132,7 +135,7 @@ impl Flow {
     fn find_closed(&mut self, sender: Side, closed: (u32, u32), since: Mark, until: Mark, halted: Duration) {
         let (window, probes) = closed;
         let lost = until.at.since(since.at);
-        if lost < Cause::ZeroWindow.about().least {
+        if lost < Cause::ZeroWindow.about().min_duration {
             return;
         }
         // A small window that was opened without a probe was too small, but not closed.
@@ -159,15 +162,15 @@ impl Flow {
 
     /// Returns the time for which a sender was blocked: from the first acknowledgement that would have allowed more
     /// data, had the window moved with it, to the one that did.
-    fn halted(&self, sender: Side, shrunk_since: Time, sent: Option<Time>, until: Mark) -> Duration {
-        let away = self.path.to(sender).unwrap_or_default();
+    fn time_blocked(&self, sender: Side, shrunk_since: Time, sent: Option<Time>, until: Mark) -> Duration {
+        let distance = self.path.to(sender).unwrap_or_default();
         // Data sent on either passes this much later.
-        let could = shrunk_since + away;
-        (until.at + away).since(sent.map_or(could, |sent| sent.max(could)))
+        let could = shrunk_since + distance;
+        (until.at + distance).since(sent.map_or(could, |sent| sent.max(could)))
     }
 
     /// Returns the part of the gap that ends at `to` in which some side was forbidden to send.
-    pub(super) fn forbidden(&mut self, to: Mark) -> Duration {
+    pub(super) fn time_forbidden(&mut self, to: Mark) -> Duration {
         let from = self.last.at;
         let mut all: Vec<(Time, Time)> = Vec::new();
         let Both { client, server } = &mut self.ends;
@@ -195,9 +198,9 @@ impl Flow {
     /// Attributes a gap in which the window was closed: the rest of it is the path's, as far as that explains it.
     pub(super) fn spend_around(&mut self, gap: &Gap, closed: Duration) {
         let rest = gap.duration() - closed;
-        let way = self.path.round_trip_at_least() + Duration::from_millis(10);
+        let round_trip = self.path.round_trip_at_least() + Duration::from_millis(10);
         self.spend(Share::Stall(Cause::ZeroWindow), closed);
-        self.spend(Share::RoundTrip, rest.min(way));
-        self.spend_unknown(Doubt::of(gap), rest - way);
+        self.spend(Share::RoundTrip, rest.min(round_trip));
+        self.spend_unknown(Doubt::of(gap), rest - round_trip);
     }
 }

@@ -33,7 +33,7 @@ impl Flow {
     /// Collects the facts; must be called before the segment is counted as sent.
     pub(super) fn before_sending(&mut self, segment: &Segment<'_>) -> Facts {
         let Segment { from, at, .. } = *segment;
-        let away = self.path.to(from).unwrap_or_default();
+        let distance = self.path.to(from).unwrap_or_default();
         // Segments that follow immediately make no gap: their flight is not computed.
         let is_looked_at = at.since(self.last.at) > Duration::from_micros(500);
         let messages = self.conversation.message_facts(from, segment.tcp.payload);
@@ -44,14 +44,15 @@ impl Flow {
             Some(self.path.slack(from)).filter(|slack| at.since(self.last.at) > *slack).unwrap_or_default();
         let repeated = self.ends.of(from).sender.repeats(segment.tcp.seq, segment.length());
         let noise = self.path.noise(from);
-        let learned = self.ends.of_mut(from).sender.receive_acks(at, away, [slack, noise], echo, repeated);
-        self.goes_on(from, at);
+        let learned =
+            self.ends.of_mut(from).sender.receive_acks(at, distance, [slack, noise], echo, repeated);
+        self.update_burst(from, at);
         let sender = &self.ends.of(from).sender;
         let flight = if is_looked_at { sender.flight(learned.known) } else { Flight::default() };
         // A segment so soon after the acknowledgement, relative to the gap, is no coincidence.
         let share = (at.since(self.last.at) / 20).min(Duration::from_millis(20));
-        let is_soon = |ack: &Ack| at.since(ack.at) <= away + timeout.max(share);
-        let trigger = learned.last.filter(is_soon).or(learned.again.filter(is_soon));
+        let is_soon = |ack: &Ack| at.since(ack.at) <= distance + timeout.max(share);
+        let trigger = learned.last.filter(is_soon).or(learned.duplicate.filter(is_soon));
         Facts {
             flight,
             in_flight: sender.in_flight(),
@@ -75,7 +76,7 @@ impl Flow {
         if is_looked_at {
             burst.clone()
         } else {
-            Burst { start: burst.start, course: burst.course, ..Burst::default() }
+            Burst { start: burst.start, progress: burst.progress, ..Burst::default() }
         }
     }
 
@@ -100,7 +101,7 @@ impl Flow {
         // A minimum of few samples exceeds the true minimum: data later than it may not be late.
         let unsure = self.path.slack(receiver);
         const TO_BE_ON_ITS_WAY: Duration = Duration::from_millis(5);
-        let way = self.path.to(receiver)?;
+        let distance = self.path.to(receiver)?;
         let sender = &self.ends.of(receiver.other()).sender;
         let bytes = u64::from(ack.bytes);
         let took = ack.after()?.saturating_sub(self.path.prompt(receiver)?);
@@ -110,9 +111,9 @@ impl Flow {
             |before: Duration| before.saturating_sub(sender.pace.of_link(bytes).unwrap_or(before / 4));
         let is_queued = !self.is_near(receiver);
         let late = ack.since_before.filter(|_| is_queued).map_or(took, |before| took.min(spaced(before)));
-        let is_late = late >= LATE.max(way / 10).max(unsure) && took <= LONGEST + unsure;
+        let is_late = late >= LATE.max(distance / 10).max(unsure) && took <= LONGEST + unsure;
         // A timer's acknowledgement covers all received data.
-        let covers_all = ack.not_covered().is_none_or(|since| since < way + TO_BE_ON_ITS_WAY);
+        let covers_all = ack.not_covered().is_none_or(|since| since < distance + TO_BE_ON_ITS_WAY);
         // Two full segments are acknowledged immediately, unless the receiver is observed to delay that.
         let is_odd = bytes < 2 * sender.mss.get() || self.is_near(receiver);
         (is_late && covers_all && is_odd).then_some(late)
@@ -163,15 +164,15 @@ impl Flow {
             is_acknowledged: self.ends.of(from.other()).sender.is_seen
                 || self.handshake.answered.is_some()
                 || learned.acks > 0,
-            own_ack: self.lately.of(from).own_ack.map(|(mark, _)| mark),
-            own_ack_late: self.lately.of(from).own_ack.and_then(|(_, late)| late),
+            own_ack: self.reference.of(from).own_ack.map(|(mark, _)| mark),
+            own_ack_late: self.reference.of(from).own_ack.and_then(|(_, late)| late),
             is_with_own_ack: self.is_with_own_ack(segment),
             late_arrival: self.ends.of(from).late.filter(|_| segment.options.stamp.is_some()),
-            heard_at: self
+            last_ack_at: self
                 .ends
                 .of(from)
                 .sender
-                .heard_at
+                .last_ack_at
                 .map(|at| at + self.path.to(from).unwrap_or_default()),
             is_heard,
             has_scale: [Side::Client, Side::Server]
@@ -205,7 +206,7 @@ impl Flow {
             },
             burst,
             has_lost: self.ends.of(from).has_lost,
-            needless: self.lately.of(from).needless,
+            needless: self.reference.of(from).needless,
             silence: self
                 .ends
                 .of(from)
@@ -232,11 +233,11 @@ impl Flow {
     /// Returns whether a segment has the timestamp of its sender's last acknowledgement without data, by a clock of at
     /// most 10 ms.
     fn is_with_own_ack(&self, segment: &Segment<'_>) -> bool {
-        let lately = self.lately.of(segment.from);
-        let stamp = lately.own_ack.and(lately.own_ack_stamp);
+        let reference = self.reference.of(segment.from);
+        let stamp = reference.own_ack.and(reference.own_ack_stamp);
         // The next tick may begin between the two.
-        const AT_ONCE: Duration = Duration::from_millis(5);
-        let is_next = lately.own_ack.is_some_and(|(ack, _)| segment.at.since(ack.at) <= AT_ONCE);
+        const IMMEDIATE: Duration = Duration::from_millis(5);
+        let is_next = reference.own_ack.is_some_and(|(ack, _)| segment.at.since(ack.at) <= IMMEDIATE);
         let is_same = segment
             .options
             .stamp
@@ -303,7 +304,7 @@ impl Flow {
     }
 
     /// Updates the sender's burst; a new one begins when it may send, or after a silence.
-    fn goes_on(&mut self, side: Side, at: Time) {
+    fn update_burst(&mut self, side: Side, at: Time) {
         let timeout = self.path.retransmission_timeout();
         let continues = self.before == GapStart::Data(side);
         let sender = &self.ends.of(side).sender;
@@ -312,7 +313,7 @@ impl Flow {
         if sender.in_flight() > 0 || (continues && silence <= self.path.usual_timeout()) {
             return;
         }
-        self.settle_course(side);
+        self.settle_progress(side);
         let EndState { sender, burst, .. } = self.ends.of_mut(side);
         if silence > timeout {
             burst.largest_before = u64::from(sender.largest_flight);
@@ -323,7 +324,7 @@ impl Flow {
             (burst.silence, burst.timeout, burst.largest_before) = Default::default();
         }
         let before = u64::from(sender.largest_since_pause);
-        burst.course = MessageProgress { began: at, before, ..MessageProgress::default() };
+        burst.progress = MessageProgress { began: at, before, ..MessageProgress::default() };
         (burst.start, burst.rounds, burst.began_narrow) = (sender.next, Rounds::default(), false);
         burst.since_loss = None;
     }

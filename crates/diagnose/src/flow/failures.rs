@@ -58,7 +58,7 @@ const TOO_LARGE: u32 = 3;
 
 impl Flow {
     /// Handles a retransmission by `from` of data that is not acknowledged.
-    pub(super) fn retransmit_repeated(
+    pub(super) fn record_repeated_retransmission(
         &mut self,
         from: Side,
         before: &SentSegment,
@@ -66,9 +66,9 @@ impl Flow {
         length: u64,
         mark: Mark,
     ) {
-        let away = self.path.to(from.other()).unwrap_or_default();
-        let heard = self.lately.of(from.other()).heard_at;
-        let is_silent = |since: Mark| heard.is_none_or(|heard| heard <= since.at + away);
+        let distance = self.path.to(from.other()).unwrap_or_default();
+        let last_seen = self.reference.of(from.other()).last_packet_at;
+        let is_silent = |since: Mark| last_seen.is_none_or(|last_seen| last_seen <= since.at + distance);
         let end = self.ends.of_mut(from);
         // Data that was acknowledged in part is split anew: that piece was not sent before.
         let is_same = before.start == start;
@@ -114,7 +114,7 @@ impl Flow {
     }
 
     /// Handles a retransmission by `from` of data whose acknowledgement was captured.
-    pub(super) fn sticks_needlessly(&mut self, from: Side, start: u64, length: u64, mark: Mark) {
+    pub(super) fn record_needless_retransmission(&mut self, from: Side, start: u64, length: u64, mark: Mark) {
         /// Shorter than any timeout.
         const PAUSE: Duration = Duration::from_millis(150);
         let end = self.ends.of_mut(from);
@@ -145,7 +145,7 @@ impl Flow {
     }
 
     /// Handles a reset during repeated retransmissions.
-    pub(super) fn ends_in_vain(&mut self, segment: &Segment<'_>) {
+    pub(super) fn record_reset(&mut self, segment: &Segment<'_>) {
         let reset = (segment.from, Mark { at: segment.at, frame: segment.frame });
         for end in [&mut self.ends.client, &mut self.ends.server] {
             end.stuck.iter_mut().for_each(|stuck| stuck.reset = Some(reset));
@@ -204,19 +204,19 @@ impl Flow {
     }
 
     /// Records that a router reported a packet of `from` as larger than its link's MTU.
-    pub(super) fn exceeds_mtu(&mut self, from: Side, mark: Mark, mtu: u32, reporter: IpAddr) {
+    pub(super) fn record_small_mtu(&mut self, from: Side, mark: Mark, mtu: u32, reporter: IpAddr) {
         self.small_mtu.get_or_insert_with(|| Box::new(SmallMtu { mark, mtu, reporter, from }));
     }
 
     /// Handles a reset in the middle of a transfer; called before it ends the connection.
-    pub(super) fn cuts(&mut self, segment: &Segment<'_>) {
+    pub(super) fn record_cut(&mut self, segment: &Segment<'_>) {
         let Segment { from, at, frame, .. } = *segment;
         let peer = from.other();
         // A message that ends with the connection, and not by a FIN, is cut.
         let is_cut = |side| self.conversation.message_facts(side, &[]).is_within == Some(true);
         let is_read = self.conversation.unanswered().is_some();
-        let [own, others] = [from, peer].map(|side| &self.ends.of(side).sender);
-        let has_closed = self.lately.of(from).has_ended || self.lately.of(peer).has_ended;
+        let [own_sender, other_sender] = [from, peer].map(|side| &self.ends.of(side).sender);
+        let has_closed = self.reference.of(from).has_ended || self.reference.of(peer).has_ended;
         let unacknowledged = |side: Side| {
             let EndState { sender, first_number, .. } = self.ends.of(side);
             // A SYN is no data: a reset of a half-open connection cuts nothing.
@@ -226,9 +226,14 @@ impl Flow {
         let incomplete = "its message was incomplete".to_owned();
         let (cut, severity, what) = if is_cut(peer) {
             (peer, Severity::High, incomplete)
-        } else if is_cut(from) && !self.lately.of(from).has_ended {
+        } else if is_cut(from) && !self.reference.of(from).has_ended {
             (from, Severity::High, incomplete)
-        } else if is_read || has_closed || !own.is_seen || !others.is_seen || unacknowledged(peer) == 0 {
+        } else if is_read
+            || has_closed
+            || !own_sender.is_seen
+            || !other_sender.is_seen
+            || unacknowledged(peer) == 0
+        {
             return;
         } else {
             // A program that closes with unread data also resets, but acknowledges the received data: it may not want
@@ -306,13 +311,14 @@ impl Flow {
         } = *stuck;
         let until = Mark { at: self.last_at, frame: last.frame };
         let peer = from.other();
-        let away = self.path.to(peer).unwrap_or_default();
+        let distance = self.path.to(peer).unwrap_or_default();
         // A side that sends new data, or acknowledges some, still has its peer.
-        let [own, others] = [from, peer].map(|side| &self.ends.of(side).sender);
-        let goes_on = own.next > next || is_needless && others.progressed_at.is_some_and(|at| at > first.at);
-        let Some(heard) = self.lately.of(peer).heard_at.filter(|_| !goes_on) else { return };
+        let [own_sender, other_sender] = [from, peer].map(|side| &self.ends.of(side).sender);
+        let continues = own_sender.next > next
+            || is_needless && other_sender.progressed_at.is_some_and(|at| at > first.at);
+        let Some(last_seen) = self.reference.of(peer).last_packet_at.filter(|_| !continues) else { return };
         let has_reset = self.cut.as_ref().is_some_and(|cut| cut.by == peer);
-        let is_silent = heard <= last.at + away && !has_reset;
+        let is_silent = last_seen <= last.at + distance && !has_reset;
         if in_vain >= MIN_VAIN_TRANSMISSIONS
             && last.at.since(silent_since.at) >= MIN_SILENCE
             && (is_silent || is_needless)
@@ -332,7 +338,7 @@ impl Flow {
                     "the {from} sent {} {in_vain} times ({}) and received nothing more from the {peer}{}{ended}",
                     counted(length, "byte"),
                     packets(silent_since.frame, last.frame),
-                    self.full_backlog(from, heard)
+                    self.full_backlog(from, last_seen)
                 )
             };
             let mut shown = vec![if is_needless { first.frame } else { silent_since.frame }, last.frame];
@@ -340,7 +346,7 @@ impl Flow {
             self.find_failure(Cause::PeerVanished, from, silent_since, until, shown, evidence);
         } else if times >= TOO_LARGE
             && last.at.since(first.at) >= MIN_SILENCE
-            && length * 10 >= own.mss.get() * 9
+            && length * 10 >= own_sender.mss.get() * 9
             && self.is_largest(from, length)
         {
             let evidence = format!(
@@ -356,9 +362,9 @@ impl Flow {
 
     /// Returns the other possible reason if the server has sent nothing since its SYN/ACK: its kernel drops the handshake's
     /// last segment and data of a connection for which the listen backlog has no space.
-    fn full_backlog(&self, from: Side, heard: Time) -> String {
+    fn full_backlog(&self, from: Side, last_seen: Time) -> String {
         let answered =
-            self.handshake.answered.filter(|answered| from == Side::Client && heard <= answered.at);
+            self.handshake.answered.filter(|answered| from == Side::Client && last_seen <= answered.at);
         answered.map_or_else(String::new, |answered| {
             format!(
                 "; the server has sent nothing since its SYN/ACK (packet {}): its listen backlog may be full",
@@ -421,7 +427,7 @@ impl Flow {
     }
 
     /// Continues reading a TLS handshake.
-    pub(super) fn reads_tls(&mut self, segment: &Segment<'_>, start: u64, mark: Mark) {
+    pub(super) fn read_tls(&mut self, segment: &Segment<'_>, start: u64, mark: Mark) {
         let payload = segment.tcp.payload;
         if self.is_first_data && !payload.is_empty() {
             self.is_first_data = false;
@@ -490,7 +496,7 @@ impl Flow {
         }
         let Some(ended) = tls.ended else { return };
         let lost = ended.at.since(began.at);
-        if lost < Cause::TlsHandshake.about().least {
+        if lost < Cause::TlsHandshake.about().min_duration {
             return;
         }
         self.add(Finding {

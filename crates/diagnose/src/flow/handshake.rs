@@ -13,7 +13,7 @@ use super::state::{Handshake, ScaleOffer};
 
 impl Flow {
     /// Reads the options of a SYN.
-    pub(super) fn opens(&mut self, segment: &Segment<'_>) {
+    pub(super) fn handle_syn(&mut self, segment: &Segment<'_>) {
         let Segment { from, options, .. } = *segment;
         self.ends.of_mut(from.other()).sender.mss.offered = options.mss;
         self.ends.of_mut(from).sender.mss.accepted = options.mss;
@@ -46,20 +46,20 @@ impl Flow {
     }
 
     /// Infers the window scale from the first window after a SYN, if the SYN was truncated.
-    pub(super) fn scales_as_it_did(&mut self, segment: &Segment<'_>) {
+    pub(super) fn infer_scale(&mut self, segment: &Segment<'_>) {
         if segment.has(Flags::SYN) {
             return;
         }
         let peer = &self.ends.of(segment.from.other()).sender;
-        let heard = peer.position(segment.tcp.ack).saturating_sub(peer.acknowledged);
+        let received = peer.position(segment.tcp.ack).saturating_sub(peer.acknowledged);
         let end = self.ends.of_mut(segment.from);
         if let (Some(first), None) = (end.first_window.take(), end.scale) {
-            end.scale = scale_by_windows(first, segment.tcp.window, heard);
+            end.scale = scale_by_windows(first, segment.tcp.window, received);
         }
     }
 
     /// Handles a segment of the handshake.
-    pub(super) fn receive_handshake_segment(&mut self, segment: &Segment<'_>) {
+    pub(super) fn handle_handshake_segment(&mut self, segment: &Segment<'_>) {
         let Segment { from, at, frame, .. } = *segment;
         let sender = &mut self.ends.of_mut(from).sender;
         let start = sender.position(segment.tcp.seq);
@@ -75,17 +75,17 @@ impl Flow {
         );
         let Handshake { opened, answered, is_done: _ } = self.handshake;
         let before = if from == Side::Client { opened } else { answered };
-        let again = match order {
+        let previous = match order {
             SequenceRelation::New => None,
             // A retransmitted SYN gets another SYN/ACK.
-            _ if from == Side::Server && self.handshake.is_asked_again() => None,
+            _ if from == Side::Server && self.handshake.is_syn_retransmitted() => None,
             SequenceRelation::Filled(hole) => Some(Mark { at: hole.since, frame: hole.frame }),
-            SequenceRelation::Again(Some(sent)) => {
-                before.or(Some(Mark { at: sent.again_at, frame: sent.frame }))
+            SequenceRelation::Retransmission(Some(sent)) => {
+                before.or(Some(Mark { at: sent.last_sent_at, frame: sent.frame }))
             }
             // After the SYN/ACK, a SYN looks like a probe.
             SequenceRelation::Probe => before.filter(|before| at.since(before.at) >= SOON),
-            SequenceRelation::Again(None) | SequenceRelation::Twice => return,
+            SequenceRelation::Retransmission(None) | SequenceRelation::Twice => return,
         };
         // A retransmitted SYN gets another SYN/ACK; once data flows, no side waits for that.
         if !matches!(order, SequenceRelation::New)
@@ -98,14 +98,14 @@ impl Flow {
         let opened = self.ends.client.clock.first_value();
         let echo = segment.options.stamp.map(|stamp| stamp.echo);
         let has_reply = opened.zip(echo).is_some_and(|(opened, echo)| clock::is_later(echo, opened));
-        if from == Side::Server && again.is_some() && self.handshake.is_done && has_reply {
+        if from == Side::Server && previous.is_some() && self.handshake.is_done && has_reply {
             return;
         }
         let mark = Mark { at, frame };
         let is_unanswered = self.handshake.answered.is_none() && self.ends.server.sender.next == 0;
         if from == Side::Client {
-            if again.is_some() && is_unanswered {
-                self.repeats_opening(before.unwrap_or(self.last), mark);
+            if previous.is_some() && is_unanswered {
+                self.record_repeated_syn(before.unwrap_or(self.last), mark);
             }
             self.handshake.opened = Some(mark);
         } else {
@@ -115,20 +115,20 @@ impl Flow {
             self.handshake.answered = Some(mark);
             self.is_opened(mark);
         }
-        self.close(segment, GapEnd::Handshake { again });
+        self.close(segment, GapEnd::Handshake { previous });
         self.before = GapStart::Handshake(from);
     }
 }
 
 /// Returns the window scale of a side whose SYN does not show it (a capture of 68 bytes cuts that off): the first
 /// scaled window is as wide as that in the SYN, except for the `heard` bytes that may have used it.
-fn scale_by_windows(first: u16, next: u16, heard: u64) -> Option<u8> {
+fn scale_by_windows(first: u16, next: u16, received: u64) -> Option<u8> {
     /// The largest shift (RFC 7323).
     const MAX_SCALE: u8 = 14;
     let first = u64::from(first);
     let mut fits = (0..=MAX_SCALE).filter(|bits| {
         let (window, unit) = (u64::from(next) << bits, 1_u64 << bits);
-        window < first + unit && window + unit + heard > first
+        window < first + unit && window + unit + received > first
     });
     fits.next().filter(|_| fits.next().is_none())
 }

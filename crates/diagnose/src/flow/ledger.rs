@@ -36,7 +36,7 @@ impl Flow {
         if is_step && gap.side == Side::Client {
             let is_on_data = gap.before == GapStart::Data(Side::Server);
             let reaction = gap.duration().saturating_sub(gap.path.to_sender.unwrap_or_default());
-            self.acts(Some(reaction).filter(|_| is_on_data));
+            self.handle_client_step(Some(reaction).filter(|_| is_on_data));
         }
         if gap.before == GapStart::Nothing || gap.duration() >= LEAP {
             // Time before the first event: acknowledgements of data sent before the capture began.
@@ -46,10 +46,10 @@ impl Flow {
                 gap.duration(),
             );
         } else {
-            let closed = self.forbidden(gap.to);
+            let closed = self.time_forbidden(gap.to);
             if closed > Duration::ZERO {
                 self.spend_around(&gap, closed);
-                self.tells(&gap, closed);
+                self.count_as_explained(&gap, closed);
             } else {
                 self.judge(&gap);
             }
@@ -60,13 +60,13 @@ impl Flow {
             end.has_lost = true;
             end.recovery = cause.map(|cause| (cause, end.sender.next)).or(end.recovery);
         }
-        self.moves_on(gap.to);
+        self.begin_gap(gap.to);
     }
 
     /// Handles the client's next step, `reaction` after it had the server's data. Waits for data on which it did not act
     /// may have been no waits.
-    pub(super) fn acts(&mut self, reaction: Option<Duration>) {
-        if let Some(since) = self.turns.acts(reaction) {
+    pub(super) fn handle_client_step(&mut self, reaction: Option<Duration>) {
+        if let Some(since) = self.turns.handle_client_step(reaction) {
             self.findings.doubt_since(Cause::ServerThink, since, UNREADABLE);
         }
     }
@@ -75,7 +75,7 @@ impl Flow {
     pub(super) fn unseen(&mut self, side: Side, mark: Mark) {
         let time = mark.at.since(self.last.at);
         let was_moving = time <= self.path.round_trip_at_least().max(Duration::from_millis(10));
-        let closed = self.forbidden(mark);
+        let closed = self.time_forbidden(mark);
         self.spend(Share::Stall(Cause::ZeroWindow), closed);
         if was_moving {
             self.spend(Share::Transfer, time - closed);
@@ -83,13 +83,13 @@ impl Flow {
             self.spend_unknown(Doubt::NotCaptured, time - closed);
         }
         self.before = GapStart::Unseen(side);
-        self.moves_on(mark);
+        self.begin_gap(mark);
     }
 
-    pub(super) fn moves_on(&mut self, to: Mark) {
+    pub(super) fn begin_gap(&mut self, to: Mark) {
         self.last = to;
-        for lately in [&mut self.lately.client, &mut self.lately.server] {
-            (lately.own_ack, lately.needless) = (None, None);
+        for reference in [&mut self.reference.client, &mut self.reference.server] {
+            (reference.own_ack, reference.needless) = (None, None);
         }
     }
 
@@ -98,10 +98,10 @@ impl Flow {
         let Some(ruling) = ruling else {
             self.spend_unknown(Doubt::of(gap), gap.duration());
             if causes::send_buffer_limited::may_be(gap) {
-                self.stops(gap, None);
+                self.record_stop(gap, None);
                 self.hold(gap, None);
             } else {
-                self.tells(gap, gap.duration());
+                self.count_as_explained(gap, gap.duration());
             }
             return;
         };
@@ -119,12 +119,12 @@ impl Flow {
             self.spend(ruling.share, spent);
         }
         let Share::Stall(cause) = ruling.share else {
-            self.says(gap, None);
+            self.attribute_savings(gap, None);
             return;
         };
         // After a lost packet of the handshake the initial window may be one segment (RFC 5681, section 3.1): it opens
         // from there like any other.
-        let is_of_data = !matches!(gap.end, GapEnd::Handshake { again: _ });
+        let is_of_data = !matches!(gap.end, GapEnd::Handshake { previous: _ });
         if is_of_data && matches!(cause, Cause::RetransmissionTimeout | Cause::TailLossProbe) {
             self.ends.of_mut(gap.side).has_lost = true;
         }
@@ -132,13 +132,13 @@ impl Flow {
             if cause == Cause::SendBufferLimited { self.claim(gap, &ruling) } else { Duration::ZERO };
         let saving = ruling.saving.map(|saving| saving.saturating_sub(claimed));
         let ruling = Ruling { saving, ..ruling };
-        self.stops(gap, Some(cause));
+        self.record_stop(gap, Some(cause));
         if !matches!(cause, Cause::SlowStart | Cause::DelayedAck) {
-            self.tells(gap, claimed + saving.unwrap_or(gap.duration()));
+            self.count_as_explained(gap, claimed + saving.unwrap_or(gap.duration()));
         }
         let is_of_windows =
             matches!(cause, Cause::SendBufferLimited | Cause::ReceiveWindowLimited | Cause::CongestionWindow);
-        self.says(gap, is_of_windows.then_some(cause));
+        self.attribute_savings(gap, is_of_windows.then_some(cause));
         if cause == Cause::ShortInitialSegment && gap.flight.segments == 1 {
             self.ends.of_mut(gap.side).burst.began_narrow = true;
         }
@@ -160,7 +160,7 @@ impl Flow {
             self.release(gap.side);
         }
         self.find(gap, cause, &ruling);
-        let is_long = cause == Cause::ServerThink && spent >= cause.about().least;
+        let is_long = cause == Cause::ServerThink && spent >= cause.about().min_duration;
         if is_long
             && gap.continues()
             && let Some(first) = self.turns.pauses(ruling.since)
@@ -246,14 +246,14 @@ impl Flow {
         if lost >= LEAP || gap.to.at <= self.since {
             return;
         }
-        if lost < cause.about().least {
+        if lost < cause.about().min_duration {
             ruling.saving.into_iter().for_each(|saving| self.findings.add_short(cause, saving));
             return;
         }
         if matches!(gap.end, GapEnd::Repair(_)) {
             self.claimed = (Some(cause), gap.to.at);
         }
-        self.findings.add(cause, lost, self.keep.findings.into(), || Finding {
+        self.findings.add(cause, lost, self.limits.findings.into(), || Finding {
             cause,
             severity: severity.when(ruling.confidence),
             confidence: ruling.confidence,
@@ -261,7 +261,7 @@ impl Flow {
             at: since,
             lost,
             saving: ruling.saving,
-            packets: shown_by(gap, ruling),
+            packets: evidence_packets(gap, ruling),
             evidence: tight(evidence(gap)),
         });
     }
@@ -271,7 +271,7 @@ impl Flow {
         if at + lost <= self.since || lost >= LEAP {
             return;
         }
-        self.findings.add(cause, lost, self.keep.findings.into(), || finding);
+        self.findings.add(cause, lost, self.limits.findings.into(), || finding);
     }
 
     /// Records the end of the handshake.
@@ -279,7 +279,7 @@ impl Flow {
         let (Some(opened), Some(answered)) = (self.handshake.opened, self.handshake.answered) else { return };
         let lost = mark.at.since(opened.at);
         // The dialogue counts the cost of opening the connection.
-        if lost < Cause::ConnectionSetup.about().least || self.is_within_dialogue {
+        if lost < Cause::ConnectionSetup.about().min_duration || self.is_within_dialogue {
             return;
         }
         self.add(Finding {
@@ -304,13 +304,13 @@ impl Flow {
     /// the window takes a round trip. Anything longer is idle time.
     pub(crate) fn closing(&self) -> Duration {
         let waited = self.account.of(Share::Closing) + self.account.of(Share::Idle);
-        let is_the_servers = self.lately.server.has_ended && !self.lately.client.has_ended;
+        let is_the_servers = self.reference.server.has_ended && !self.reference.client.has_ended;
         let is_the_paths = waited <= self.path.round_trip_at_least() * 3 / 2;
         if is_the_servers && is_the_paths { waited } else { Duration::ZERO }
     }
 
     /// Reports a connection whose requests the previous connection could have carried.
-    pub(super) fn was_opened_needlessly(&mut self) {
+    pub(super) fn find_needless_opening(&mut self) {
         let (Some(PreviousConnection { packet, window: _, closing }), Some(opened)) =
             (self.follows.as_deref().copied(), self.handshake.opened)
         else {
@@ -339,10 +339,10 @@ impl Flow {
     }
 
     /// Handles a reset by the server while requests are pending; `last` is the event before it.
-    pub(super) fn loses_responses(&mut self, segment: &Segment<'_>, last: Mark) {
+    pub(super) fn find_lost_responses(&mut self, segment: &Segment<'_>, last: Mark) {
         let Segment { from, at, frame, .. } = *segment;
         let unanswered = self.conversation.unanswered();
-        if from != Side::Server || self.lately.client.has_ended && unanswered.unwrap_or(0) == 0 {
+        if from != Side::Server || self.reference.client.has_ended && unanswered.unwrap_or(0) == 0 {
             return;
         }
         let is_whole = |sender: &Sender| sender.next <= sender.acknowledged;
@@ -351,7 +351,8 @@ impl Flow {
         if self.is_over() && is_whole(client) && is_whole(server) {
             return;
         }
-        let late = self.lately.server.has_ended && client.next > client.acknowledged + self.ends.client.alert;
+        let late =
+            self.reference.server.has_ended && client.next > client.acknowledged + self.ends.client.alert;
         let unread = client.sent.iter().find(|sent| sent.end > client.acknowledged);
         let unread = unread.map_or(last, |sent| Mark { at: sent.at, frame: sent.frame });
         let evidence = match unanswered {
@@ -392,15 +393,15 @@ impl Flow {
             GapStart::Ending => self.spend(Share::Closing, rest),
             GapStart::Handshake(_) | GapStart::Data(_) | GapStart::Unseen(_) => {
                 let to = Mark { at: self.last_at, frame: self.last.frame };
-                let closed = self.forbidden(to);
-                let way = self.path.round_trip_at_least();
-                let crossing = (rest - closed).min(way);
+                let closed = self.time_forbidden(to);
+                let round_trip = self.path.round_trip_at_least();
+                let path_time = (rest - closed).min(round_trip);
                 self.spend(Share::Stall(Cause::ZeroWindow), closed);
-                self.spend(Share::RoundTrip, crossing);
-                self.spend_unknown(Doubt::CaptureEnded, rest - closed - crossing);
+                self.spend(Share::RoundTrip, path_time);
+                self.spend_unknown(Doubt::CaptureEnded, rest - closed - path_time);
             }
         }
-        [Side::Client, Side::Server].into_iter().for_each(|side| self.ends_closed(side));
+        [Side::Client, Side::Server].into_iter().for_each(|side| self.settle_closed_windows(side));
     }
 }
 
@@ -417,14 +418,14 @@ fn tight(mut text: String) -> String {
 }
 
 /// Returns the packets that show a stall.
-fn shown_by(gap: &Gap, ruling: &Ruling) -> Vec<u64> {
+fn evidence_packets(gap: &Gap, ruling: &Ruling) -> Vec<u64> {
     let earlier = ruling.lost_since.map(|mark| mark.frame);
     let held = gap.awaited().map(|_| gap.flight.frames);
     let acks = gap.trigger.map(|ack| ack.frame).filter(|_| gap.awaited().is_some());
     let own = gap.own_ack.map(|ack| ack.frame).filter(|_| !gap.continues());
     let repaired = match &gap.end {
         GapEnd::Repair(repair) => Some(repair.earlier.frame),
-        GapEnd::Handshake { again } => again.map(|before| before.frame),
+        GapEnd::Handshake { previous } => previous.map(|before| before.frame),
         GapEnd::Data | GapEnd::Fin | GapEnd::Reset => None,
     };
     let flight = held.into_iter().flat_map(|(first, last)| [first, last]);

@@ -12,16 +12,16 @@ use super::Flow;
 
 impl Flow {
     /// Records a stop of the sender, due to this cause.
-    pub(super) fn stops(&mut self, gap: &Gap, cause: Option<Cause>) {
+    pub(super) fn record_stop(&mut self, gap: &Gap, cause: Option<Cause>) {
         let burst = &mut self.ends.of_mut(gap.side).burst;
         let is_repair = matches!(gap.end, GapEnd::Repair(_));
         let is_stop = gap.awaited().is_some() && !gap.is_flowing();
         if is_repair || is_stop {
             // Before its first repair it had not stopped.
             let flight = if is_repair { gap.sent_in_burst() } else { gap.flight.bytes };
-            if burst.course.first.is_none() {
+            if burst.progress.first.is_none() {
                 let is_held = matches!(cause, Some(Cause::SendBufferLimited | Cause::ReceiveWindowLimited));
-                (burst.course.first, burst.course.is_held) = (Some(flight), is_held);
+                (burst.progress.first, burst.progress.is_held) = (Some(flight), is_held);
             }
         }
         if is_repair {
@@ -34,15 +34,15 @@ impl Flow {
     }
 
     /// Records that `time` of the gap is accounted for: a fix saves it, or no window could.
-    pub(super) fn tells(&mut self, gap: &Gap, time: Duration) {
-        let course = &mut self.ends.of_mut(gap.side).burst.course;
-        if gap.from.at >= course.began {
-            course.reported += time;
+    pub(super) fn count_as_explained(&mut self, gap: &Gap, time: Duration) {
+        let progress = &mut self.ends.of_mut(gap.side).burst.progress;
+        if gap.from.at >= progress.began {
+            progress.reported += time;
         }
     }
 
     /// Attributes the message's savings by a wider window to `cause` from here on, or to none.
-    pub(super) fn says(&mut self, gap: &Gap, cause: Option<Cause>) {
+    pub(super) fn attribute_savings(&mut self, gap: &Gap, cause: Option<Cause>) {
         let counted = &mut self.ends.of_mut(gap.side).counted;
         let now = match (cause, counted.as_deref()) {
             (Some(Cause::CongestionWindow), _) => {
@@ -61,15 +61,15 @@ impl Flow {
     }
 
     /// Settles a finished message: counts savings not counted yet, and retracts those of waits that it did not have.
-    pub(super) fn settle_course(&mut self, side: Side) {
+    pub(super) fn settle_progress(&mut self, side: Side) {
         let end = self.ends.of_mut(side);
         let sent = end.sender.next.saturating_sub(end.burst.start);
         if let Some(spared) = end.spared.take() {
-            self.findings.correct(Cause::ShortInitialSegment, Duration::ZERO, spared.too_much(sent));
+            self.findings.correct(Cause::ShortInitialSegment, Duration::ZERO, spared.overcounted(sent));
         }
         let end = self.ends.of_mut(side);
         let Some(counted) = end.counted.take() else { return };
-        let (saved, reported) = (counted.in_the_end(sent), end.burst.course.reported);
+        let (saved, reported) = (counted.savings_at_end(sent), end.burst.progress.reported);
         self.findings.correct(counted.cause, saved.saturating_sub(reported), reported.saturating_sub(saved));
     }
 }

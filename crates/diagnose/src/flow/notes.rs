@@ -46,7 +46,10 @@ impl Flow {
     pub(super) fn missing_direction(&self) -> Option<Side> {
         [Side::Client, Side::Server].into_iter().find(|side| {
             let sender = &self.ends.of(*side).sender;
-            self.lately.of(*side).heard_at.is_none() && !sender.is_seen && sender.next > 0 && self.packets > 1
+            self.reference.of(*side).last_packet_at.is_none()
+                && !sender.is_seen
+                && sender.next > 0
+                && self.packets > 1
         })
     }
 
@@ -154,17 +157,17 @@ impl Flow {
         let of = |share| self.account.of(share);
         let waited = self.account.total() - of(Share::Idle) - of(Share::Closing);
         let setup = of(Share::Stall(Cause::ConnectionSetup));
-        let crossing = of(Share::RoundTrip) + setup + of(Share::Stall(Cause::SlowStart));
+        let path_time = of(Share::RoundTrip) + setup + of(Share::Stall(Cause::SlowStart));
         let transfer = of(Share::Transfer);
         let round_trip = self.path.round_trip().unwrap_or_default();
-        if crossing * 2 >= waited && round_trip >= MIN_LOST {
+        if path_time * 2 >= waited && round_trip >= MIN_LOST {
             let evidence = format!(
                 "{} of {} went on round trips of {}: distance",
-                millis(crossing),
+                millis(path_time),
                 millis(waited),
                 millis(round_trip)
             );
-            self.note(Cause::PathLatency, crossing, evidence);
+            self.note(Cause::PathLatency, path_time, evidence);
         }
         if transfer * 2 >= waited && transfer >= LONG {
             #[expect(clippy::cast_precision_loss)]

@@ -34,7 +34,7 @@ const MAX_REPEATS: usize = 16;
 
 impl Flow {
     /// Records a retransmitted SYN before any response.
-    pub(super) fn repeats_opening(&mut self, before: Mark, now: Mark) {
+    pub(super) fn record_repeated_syn(&mut self, before: Mark, now: Mark) {
         let opening = self.opening.get_or_insert_default();
         if opening.repeats.len() < MAX_REPEATS {
             opening.repeats.push((before, now));
@@ -59,7 +59,7 @@ impl Flow {
         self.handshake.answered.is_none() && sender.position(segment.tcp.ack) != sender.next
     }
 
-    pub(super) fn challenges(&mut self, mark: Mark) {
+    pub(super) fn record_challenge(&mut self, mark: Mark) {
         self.opening.get_or_insert_default().challenge.get_or_insert(mark);
     }
 
@@ -75,7 +75,7 @@ impl Flow {
         if is_refusal {
             self.opening.get_or_insert_default().refusal.get_or_insert(mark);
             self.spend(Share::Stall(Cause::ConnectionRefused), mark.at.since(self.last.at));
-            self.moves_on(mark);
+            self.begin_gap(mark);
             self.before = GapStart::Ending;
             self.is_reset = true;
         }
@@ -88,7 +88,7 @@ impl Flow {
     pub(crate) fn is_undelivered(&mut self, mark: Mark, unreachable: &Unreachable) {
         let from = if unreachable.source == self.client { Side::Client } else { Side::Server };
         match unreachable.reason {
-            Reason::TooBig { mtu } => self.exceeds_mtu(from, mark, mtu, unreachable.reporter),
+            Reason::TooBig { mtu } => self.record_small_mtu(from, mark, mtu, unreachable.reporter),
             Reason::Port | Reason::Host | Reason::Prohibited | Reason::HopLimit => {
                 if self.handshake.opened.is_some() && self.handshake.answered.is_none() {
                     self.opening.get_or_insert_default().unreachable.get_or_insert((mark, *unreachable));
@@ -134,9 +134,9 @@ impl Flow {
     /// the server retransmits were not lost, and no side waits for them.
     fn settle_abandoned(&mut self, opened: Mark) {
         /// The first retransmission timeout of a SYN (RFC 1122), and a tick.
-        const PATIENCE: Duration = Duration::from_millis(3_500);
-        let is_silent = self.lately.client.heard_at.is_none_or(|heard| heard <= opened.at);
-        if !self.handshake.is_done && is_silent && self.last_at.since(opened.at) >= PATIENCE {
+        const CONNECT_TIMEOUT: Duration = Duration::from_millis(3_500);
+        let is_silent = self.reference.client.last_packet_at.is_none_or(|seen| seen <= opened.at);
+        if !self.handshake.is_done && is_silent && self.last_at.since(opened.at) >= CONNECT_TIMEOUT {
             let cause = Cause::RetransmissionTimeout;
             let time = self.findings.retract(cause, Side::Server, opened.at);
             self.account.transfer(Share::Stall(cause), Share::Idle, time);
@@ -172,7 +172,7 @@ impl Flow {
         self.multipath.as_ref().is_some_and(|multipath| multipath.is_joining)
     }
 
-    fn joined(&self) -> &'static str {
+    fn join_kind(&self) -> &'static str {
         if self.is_joining() {
             "; it was to join a Multipath TCP connection (MP_JOIN), which goes on without it"
         } else {
@@ -193,7 +193,7 @@ impl Flow {
             self.server,
             first.frame,
             refusal.frame,
-            self.joined()
+            self.join_kind()
         );
         self.find_opening(
             Cause::ConnectionRefused,
@@ -243,8 +243,8 @@ impl Flow {
         let is_dropped = is_loopback || self.path.vantage_point() == VantagePoint::Server;
         let cause = if is_dropped { Cause::SynUnanswered } else { Cause::RetransmissionTimeout };
         self.is_opening_lost |= !is_dropped;
-        for (before, again) in &opening.repeats {
-            let lost = again.at.since(before.at);
+        for (before, repeated) in &opening.repeats {
+            let lost = repeated.at.since(before.at);
             if is_dropped {
                 let cause = Share::Stall(Cause::SynUnanswered);
                 self.account.transfer(Share::Stall(Cause::RetransmissionTimeout), cause, lost);
@@ -266,11 +266,11 @@ impl Flow {
                 at: before.at,
                 lost,
                 saving: Some(lost),
-                packets: vec![before.frame, again.frame],
+                packets: vec![before.frame, repeated.frame],
                 evidence: format!(
                     "the client's SYN (packet {}) got no reply and was retransmitted (packet {}) {} later{why}",
                     before.frame,
-                    again.frame,
+                    repeated.frame,
                     millis(lost)
                 ),
             });
@@ -303,7 +303,7 @@ impl Flow {
             "the SYN to {} {sent} ({}) and got no reply; {why}{}",
             self.server,
             packets(first.frame, last.frame),
-            self.joined()
+            self.join_kind()
         );
         let until = Mark { at: self.last_at, frame: last.frame };
         self.find_opening(

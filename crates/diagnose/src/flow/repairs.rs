@@ -21,14 +21,14 @@ impl Flow {
         times: u32,
     ) -> Repair {
         let EndState { sender, recovery, .. } = self.ends.of(from);
-        let away = self.path.to(from).unwrap_or_default();
+        let distance = self.path.to(from).unwrap_or_default();
         // An acknowledgement of new data restarts the timer (RFC 6298).
-        let ago = |passed| now.at.since(passed).saturating_sub(away);
+        let elapsed = |passed| now.at.since(passed).saturating_sub(distance);
         Repair {
             earlier,
             since,
-            silence: sender.progressed_at.map_or(since, ago).min(since),
-            quiet: sender.heard_at.map_or(since, ago).min(since),
+            silence: sender.progressed_at.map_or(since, elapsed).min(since),
+            quiet: sender.last_ack_at.map_or(since, elapsed).min(since),
             times,
             was_seen: times > 0,
             duplicates: sender.duplicates,

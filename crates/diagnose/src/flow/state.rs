@@ -19,7 +19,7 @@ use super::failures::RepeatedRetransmission;
 pub(super) struct EndState {
     pub(super) sender: Sender,
     /// When its peer's last acknowledgement of new data passed, if it has sent nothing since.
-    pub(super) heard_at: Option<Time>,
+    pub(super) last_ack_at: Option<Time>,
     /// The closed window, if its peer ever closed it.
     pub(super) closed: Option<Box<ZeroWindow>>,
     /// Minimum reach of its window, before and after the last acknowledgement.
@@ -82,7 +82,7 @@ pub(super) struct ReferenceValues {
     pub(super) interface: Option<u32>,
     pub(super) has_ended: bool,
     /// When its last packet passed.
-    pub(super) heard_at: Option<Time>,
+    pub(super) last_packet_at: Option<Time>,
 }
 
 /// Movement of the windows that a side is offered.
@@ -162,7 +162,7 @@ pub(super) struct Handshake {
 
 impl Handshake {
     /// Returns whether the SYN was retransmitted since its SYN/ACK.
-    pub(super) fn is_asked_again(&self) -> bool {
+    pub(super) fn is_syn_retransmitted(&self) -> bool {
         let Self { opened, answered, is_done: _ } = self;
         opened.zip(*answered).is_some_and(|(opened, answered)| opened.at > answered.at)
     }

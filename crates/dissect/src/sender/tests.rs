@@ -88,14 +88,16 @@ fn holes_are_filled_and_retransmissions_found() {
     send(&mut sender, START + 3_000, START + 4_000, 3, 2);
     assert!(matches!(send(&mut sender, START + 2_000, START + 2_500, 4, 3), SequenceRelation::Filled(_)));
     assert!(matches!(send(&mut sender, START + 2_500, START + 3_000, 5, 3), SequenceRelation::Filled(_)));
-    let SequenceRelation::Again(Some(before)) = send(&mut sender, START, START + 1_000, 6, 200) else {
+    let SequenceRelation::Retransmission(Some(before)) = send(&mut sender, START, START + 1_000, 6, 200)
+    else {
         panic!()
     };
     assert_eq!((before.frame, before.times), (1, 1));
-    let SequenceRelation::Again(Some(before)) = send(&mut sender, START, START + 1_000, 7, 600) else {
+    let SequenceRelation::Retransmission(Some(before)) = send(&mut sender, START, START + 1_000, 7, 600)
+    else {
         panic!()
     };
-    assert_eq!((before.times, before.again_at), (2, at(200)));
+    assert_eq!((before.times, before.last_sent_at), (2, at(200)));
 }
 
 #[test]

@@ -19,24 +19,24 @@ pub fn page() -> String {
 }
 
 fn summary(cause: Cause) -> Vec<String> {
-    let CauseInfo { what, fixes: _, is_fault, least } = cause.about();
+    let CauseInfo { description, fixes: _, is_fault, min_duration } = cause.about();
     let kind = match (cause.is_failure(), is_fault) {
         (true, _) => "failure",
         (false, true) => "fault",
         (false, false) => "note",
     };
-    vec![format!("`{}`", cause.name()), kind.to_owned(), least.to_string(), cell(what)]
+    vec![format!("`{}`", cause.name()), kind.to_owned(), min_duration.to_string(), cell(description)]
 }
 
 fn remedies(cause: Cause) -> Option<String> {
     let fixes = cause.about().fixes;
-    let line = |Fix { who, change }: &Fix| format!("- {}: {}\n", party(*who), cell(change));
+    let line = |Fix { party, change }: &Fix| format!("- {}: {}\n", party_name(*party), cell(change));
     let lines: String = fixes.iter().map(line).collect();
     (!fixes.is_empty()).then(|| format!("\n### {}\n\n{lines}", cause.name()))
 }
 
-const fn party(who: Party) -> &'static str {
-    match who {
+const fn party_name(party: Party) -> &'static str {
+    match party {
         Party::SendingApplication => "sending application",
         Party::ReceivingApplication => "receiving application",
         Party::SendingKernel => "sending kernel",
