@@ -11,7 +11,7 @@ use http1::server::Closing;
 use scenario::network::Direction;
 use scenario::programs::HeadWrite;
 use scenario::{Network, Programs, Protocol, Requests, Scenario, Stack};
-use tcp::stack::packets::{AckDelay, Counting, Ending, Nagle, Packets, Recovery, Restart, Sharing};
+use tcp::stack::packets::{AckDelay, Counting, Nagle, Packets, Recovery, Restart, Sharing, Termination};
 use tcp::stack::{Acks, Congestion, Growth, Idle};
 use wire::link::{Loss, Order, QueueLimit};
 use wire::{Bytes, Duration, Probability};
@@ -166,7 +166,7 @@ fn missing_anywhere(stack: &Stack) -> Option<StackPart> {
     let Packets {
         // With a receive window of the same size it never limits what is in flight: [`send_buffer_note`].
         send_buffer: _,
-        holding: _,
+        occupancy: _,
         // [`missing_here`].
         nagle: _,
         ack_delay,
@@ -176,11 +176,11 @@ fn missing_anywhere(stack: &Stack) -> Option<StackPart> {
         initial_threshold,
         recovery: _,
         restart,
-        validated,
+        cwnd_validation,
         sharing,
         rto: _,
         // A run ends long before a port is reused; the rest: [`missing_here`].
-        ending: Ending { time_wait: _, unread_resets: _, reset_discards: _ },
+        termination: Termination { time_wait: _, unread_resets: _, reset_discards: _ },
         // The measuring host's own.
         wake_up: _,
     } = packets;
@@ -196,7 +196,7 @@ fn missing_anywhere(stack: &Stack) -> Option<StackPart> {
         Acks::Timer | Acks::Delayed | Acks::NoDelayed => false,
     };
     let has_idle = match (idle, restart) {
-        (Idle::Kept, _) | (Idle::Restarted, Restart::Decaying) => true,
+        (Idle::Unchanged, _) | (Idle::Restarted, Restart::Decaying) => true,
         (Idle::Restarted, Restart::AfterSending | Restart::AfterReceiving) | (Idle::Paced, _) => false,
     };
     let has_counting = match counting {
@@ -207,9 +207,9 @@ fn missing_anywhere(stack: &Stack) -> Option<StackPart> {
     let rules = [
         (has_acks, StackPart::Acks(*acks)),
         (is_delay_known, StackPart::AckDelay),
-        (!is_shimmed || (*idle == Idle::Kept && !window_scaling), StackPart::Growth),
+        (!is_shimmed || (*idle == Idle::Unchanged && !window_scaling), StackPart::Growth),
         (has_counting, StackPart::Counting),
-        (is_shimmed || *validated, StackPart::UnusedGrowth),
+        (is_shimmed || *cwnd_validation, StackPart::UnusedGrowth),
         (initial_threshold.is_none_or(|threshold| threshold.get() >= largest), StackPart::Threshold),
         (has_idle, StackPart::Idle),
         (fixed.is_none_or(|size| size <= UNSCALED && !window_scaling), StackPart::ReceiveBuffer),
@@ -220,14 +220,15 @@ fn missing_anywhere(stack: &Stack) -> Option<StackPart> {
 
 /// The first part that shows in this scenario.
 fn missing_here(stack: &Stack, scenario: &Scenario, never_holds: bool) -> Option<StackPart> {
-    let Packets { nagle, recovery, rto, ending, .. } = &stack.packets;
+    let Packets { nagle, recovery, rto, termination, .. } = &stack.packets;
     let linux = Stack::LINUX.packets.rto;
     let has_nagle = !stack.nagle || *nagle == Nagle::Minshall || never_holds;
     let has_recovery = matches!((stack.sack, recovery), (true, Recovery::Rack) | (false, Recovery::NewReno));
     // Before the first measurement the timer has its initial value: a SYN-ACK must arrive by then.
     let first = rto.initial.min(linux.initial);
     let has_rto = *rto == linux || scenario.network.rtt + syn_waits(stack, scenario) < first;
-    let has_reset = (ending.unread_resets && !ending.reset_discards) || !closes_naively(&scenario.programs);
+    let has_reset =
+        (termination.unread_resets && !termination.reset_discards) || !closes_naively(&scenario.programs);
     let rules = [
         (has_nagle, StackPart::Nagle(*nagle)),
         (has_recovery || is_lossless(&scenario.network), StackPart::Recovery(*recovery)),

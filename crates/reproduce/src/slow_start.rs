@@ -106,7 +106,7 @@ fn scenario(acks: Acks, rtt: Duration, rate: Rate, sizes: &[u64]) -> Scenario {
     let page = Page::from_sizes("figure", sizes.iter().copied().map(Bytes::new)).expect("sizes above zero");
     let mut stack = Stack::named("period").expect("the papers' own stack is in the catalogue");
     stack.acks = acks;
-    stack.idle = Idle::Kept;
+    stack.idle = Idle::Unchanged;
     stack.receive_buffer = Some(Bytes::new(1 << 30));
     stack.window_scaling = true;
     stack.packets.initial_threshold = None;

@@ -434,7 +434,7 @@ mod tests {
     fn paper_a_short_timeout_predicts_http10_on_the_lan_and_nothing_else() {
         let with = |software, place, protocol, visit| {
             let (mut scenario, hosts) = tuned(software, place, protocol, visit, microscape::plain());
-            scenario.stack.packets.rto.least = Duration::from_millis(60);
+            scenario.stack.packets.rto.min = Duration::from_millis(60);
             run(&Experiment::new(&scenario, hosts).unwrap()).unwrap()
         };
         let is_near = |ours: f64, printed: f64, within: f64| (ours - printed).abs() <= within * printed;

@@ -6,7 +6,7 @@
 use measure::{Peers, fidelity};
 use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::{Experiment, Hosts};
-use tcp::stack::packets::{Holding, Nagle, Packets, Recovery, Rto};
+use tcp::stack::packets::{BufferOccupancy, Nagle, Packets, Recovery, Rto};
 use wire::Duration;
 
 const PROTOCOLS: [Protocol; 5] = [
@@ -25,8 +25,8 @@ fn as_the_kernel_has_it(stack: &Stack) -> Stack {
         initial_threshold: None,
         recovery: if stack.sack { Recovery::Rack } else { Recovery::NewReno },
         // `rto_min` of the route, where ACKs are held.
-        rto: Rto { least: if stack.sack { linux.rto.least } else { Duration::from_secs(1) }, ..linux.rto },
-        ending: linux.ending,
+        rto: Rto { min: if stack.sack { linux.rto.min } else { Duration::from_secs(1) }, ..linux.rto },
+        termination: linux.termination,
         ..stack.packets.clone()
     };
     Stack { packets, ..stack.clone() }
@@ -36,7 +36,7 @@ fn as_the_kernel_has_it(stack: &Stack) -> Stack {
 fn with_its_send_buffer(stack: &Stack) -> Stack {
     let packets = Packets {
         send_buffer: Stack::LINUX.packets.send_buffer,
-        holding: Holding::Unacknowledged,
+        occupancy: BufferOccupancy::Unacknowledged,
         ..stack.packets.clone()
     };
     Stack { packets, ..stack.clone() }

@@ -404,9 +404,9 @@ impl SocketSettings {
         }
         let packets = &mut stack.packets;
         packets.send_buffer = self.send_buffer.unwrap_or(packets.send_buffer);
-        packets.rto.least = self.rto_min.unwrap_or(packets.rto.least);
-        packets.rto.initial = self.rto_initial.unwrap_or(packets.rto.initial).max(packets.rto.least);
-        packets.rto.most = packets.rto.most.max(packets.rto.initial);
+        packets.rto.min = self.rto_min.unwrap_or(packets.rto.min);
+        packets.rto.initial = self.rto_initial.unwrap_or(packets.rto.initial).max(packets.rto.min);
+        packets.rto.max = packets.rto.max.max(packets.rto.initial);
         if let Some(window) = self.idle {
             (stack.idle, packets.restart) = window.policy(packets.restart);
         }

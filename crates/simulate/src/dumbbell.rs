@@ -14,7 +14,7 @@ use http1::site::Site;
 use scenario::Stack;
 use scenario::dhttp::Dhttp;
 use tcp::Payload;
-use tcp::config::Shortcut;
+use tcp::config::Handshake;
 use wire::link::{self, QueueLimit};
 use wire::seed::Random;
 use wire::{Bytes, Duration, Rate, Seed, Time};
@@ -256,7 +256,7 @@ pub fn run(config: &DumbbellConfig, seed: Seed) -> Result<DumbbellResult, Error>
 struct Dumbbell {
     world: World<HostProgram>,
     seed: Seed,
-    shortcut: Shortcut,
+    handshake: Handshake,
     up: LinkId,
     down: LinkId,
     hosts: u64,
@@ -267,8 +267,8 @@ impl Dumbbell {
         let stack = Stack::named("linux-2.0").expect("a stack of the catalogue");
         let clocks = Clocks::random(seed, 0);
         let mut host = profile::host(&stack, Bytes::new(1_460), Duration::from_micros(1_300), clocks);
-        let shortcut = if config.transactions.is_some() { Shortcut::Ttcp } else { Shortcut::None };
-        host.tcp.shortcut = shortcut;
+        let handshake = if config.transactions.is_some() { Handshake::Ttcp } else { Handshake::ThreeWay };
+        host.tcp.handshake = handshake;
         let mut world = World::new(seed);
         let mut random = seed.stream("sizes", 0);
         let sizes: Vec<Bytes> = (0..OBJECTS).map(|_| size(&mut random)).collect();
@@ -294,7 +294,7 @@ impl Dumbbell {
         let line = link::Config { rate: Rate::from_bits_per_second(bits), queue, ..link::Config::default() };
         let [up, down] = [world.add_link(&line), world.add_link(&line)];
         let (up, down) = (up.map_err(Error::Link)?, down.map_err(Error::Link)?);
-        Ok(Self { world, seed, shortcut, up, down, hosts: 1 })
+        Ok(Self { world, seed, handshake, up, down, hosts: 1 })
     }
 
     fn add_users(&mut self, config: &DumbbellConfig, machine: usize) -> Result<HostId, Error> {
@@ -322,7 +322,7 @@ impl Dumbbell {
         let stack = Stack::named("linux-2.0").expect("a stack of the catalogue");
         let clocks = Clocks::random(self.seed, self.hosts);
         let mut host = profile::host(&stack, Bytes::new(1_460), Duration::from_micros(1_300), clocks);
-        host.tcp.shortcut = self.shortcut;
+        host.tcp.handshake = self.handshake;
         self.hosts += 1;
         self.world.add_host(host, inhabitant).map_err(Error::Stack)
     }

@@ -17,7 +17,7 @@ use pageload::robot::{PageEvent, Pipelining, Plan, Report, Shape, VisitStats};
 use scenario::dhttp::{Dhttp, DhttpProfile};
 use scenario::programs::{ClientStack, Validation};
 use scenario::{Network, Programs, Protocol, Scenario, Serving, Stack};
-use tcp::config::{Sharing, Shortcut};
+use tcp::config::{Handshake, Sharing};
 use wire::{Bytes, Duration, Seed, Time};
 
 use crate::error::Error;
@@ -204,7 +204,7 @@ pub struct Experiment {
     site: Site,
     plan: Plan,
     hosts: Hosts,
-    shortcut: Shortcut,
+    handshake: Handshake,
     idle_after: Option<Duration>,
     warm_up: WarmUp,
     dhttp: Option<Dhttp>,
@@ -266,7 +266,7 @@ impl Experiment {
             stack: programs.sockets(stack),
             site: serving.site,
             plan,
-            shortcut: shortcut(*protocol, hosts.fast_open),
+            handshake: handshake(*protocol, hosts.fast_open),
             idle_after: programs.idle_after,
             hosts,
             warm_up,
@@ -296,9 +296,9 @@ impl Experiment {
         let [client, server] = self.stacks();
         let (client_host, server_host) = (self.host(client, client_clocks), self.host(server, server_clocks));
         let address = Address { host: SERVER, port: PORT };
-        let is_transaction = match self.shortcut {
-            Shortcut::None | Shortcut::FastOpen => false,
-            Shortcut::Ttcp | Shortcut::Ardp => true,
+        let is_transaction = match self.handshake {
+            Handshake::ThreeWay | Handshake::FastOpen => false,
+            Handshake::Ttcp | Handshake::Ardp => true,
         };
         let fin_with_data = is_transaction || self.hosts.fin_with_data;
         let (times, warm_up) = (self.hosts.client, self.warm_up);
@@ -399,21 +399,21 @@ impl Experiment {
         let mss = self.network.mss;
         let mut host = profile::host(stack, mss, self.network.rate.time_for(mss), clocks);
         let config = &mut host.tcp;
-        config.shortcut = self.shortcut;
+        config.handshake = self.handshake;
         config.idle_after = self.idle_after;
-        match self.shortcut {
-            Shortcut::None | Shortcut::FastOpen => {}
-            Shortcut::Ttcp => {
+        match self.handshake {
+            Handshake::ThreeWay | Handshake::FastOpen => {}
+            Handshake::Ttcp => {
                 config.sharing = match config.sharing {
                     Sharing::None | Sharing::Temporal => Sharing::Temporal,
                     Sharing::Ensemble => Sharing::Ensemble,
                 };
-                config.ending.time_wait = TTCP_TIME_WAIT;
+                config.termination.time_wait = TTCP_TIME_WAIT;
             }
             // No handshake opens its window: it begins where a handshake would have left it.
-            Shortcut::Ardp => {
+            Handshake::Ardp => {
                 config.congestion.initial_window = stack.initial_window;
-                config.ending.time_wait = TTCP_TIME_WAIT;
+                config.termination.time_wait = TTCP_TIME_WAIT;
                 // Its header holds neither.
                 config.timestamps = false;
                 config.window_scaling = false;
@@ -435,10 +435,10 @@ const fn shared(sharing: Sharing) -> Option<&'static str> {
     }
 }
 
-fn shortcut(protocol: Protocol, is_fast_open: bool) -> Shortcut {
+fn handshake(protocol: Protocol, is_fast_open: bool) -> Handshake {
     match protocol {
-        Protocol::Ttcp => Shortcut::Ttcp,
-        Protocol::Ardp => Shortcut::Ardp,
+        Protocol::Ttcp => Handshake::Ttcp,
+        Protocol::Ardp => Handshake::Ardp,
         Protocol::Minimum
         | Protocol::Http10
         | Protocol::Http10KeepAlive
@@ -449,7 +449,7 @@ fn shortcut(protocol: Protocol, is_fast_open: bool) -> Shortcut {
         | Protocol::Dhttp
             if is_fast_open =>
         {
-            Shortcut::FastOpen
+            Handshake::FastOpen
         }
         Protocol::Minimum
         | Protocol::Http10
@@ -458,7 +458,7 @@ fn shortcut(protocol: Protocol, is_fast_open: bool) -> Shortcut {
         | Protocol::Http11Parallel
         | Protocol::Http11Pipelined
         | Protocol::Http11PipelinedDeflate
-        | Protocol::Dhttp => Shortcut::None,
+        | Protocol::Dhttp => Handshake::ThreeWay,
     }
 }
 

@@ -5,8 +5,8 @@
 
 use scenario::Stack;
 use tcp::config::{
-    Acks, Avoidance, Config, Congestion, Estimator, Growth, Idle, IdleSince, OddSegmentAck, ReceiveBuffer,
-    Rto, Shortcut, Ticks,
+    Acks, Avoidance, Config, Congestion, Estimator, Growth, Handshake, Idle, IdleSince, OddSegmentAck,
+    ReceiveBuffer, Rto, Ticks,
 };
 use tcp::stack;
 use tcp::stack::packets::{self, AckDelay, Packets};
@@ -36,7 +36,7 @@ impl Clocks {
 /// BSD's fast timer, which sends delayed acknowledgements (Stevens vol. 2, section 25.4).
 const HEARTBEAT: Duration = Duration::from_millis(200);
 /// Linux's `tcp_rmem[2]`, and its initial window.
-const LINUX_RECEIVE: ReceiveBuffer = ReceiveBuffer::Growing { initial: 65_535, most: 6_291_456 };
+const LINUX_RECEIVE: ReceiveBuffer = ReceiveBuffer::Growing { initial: 65_535, max: 6_291_456 };
 
 /// A host with this stack: see [`config`].
 pub fn host(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks) -> HostConfig {
@@ -61,7 +61,7 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
     } = stack;
     let Packets {
         send_buffer,
-        holding,
+        occupancy,
         nagle: nagle_rule,
         ack_delay,
         counting,
@@ -69,10 +69,10 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
         initial_threshold,
         recovery,
         restart,
-        validated,
+        cwnd_validation,
         sharing,
         rto,
-        ending,
+        termination,
         // A setting of the host: [`host`].
         wake_up: _,
     } = packets;
@@ -80,7 +80,7 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
     Config {
         mss: u16::try_from(mss.get()).unwrap_or(u16::MAX),
         send_buffer: saturate(*send_buffer),
-        holding: *holding,
+        occupancy: *occupancy,
         receive_buffer: receive_buffer.map_or(LINUX_RECEIVE, |bytes| ReceiveBuffer::Fixed(saturate(bytes))),
         timestamps: *timestamps,
         window_scaling: *window_scaling,
@@ -93,17 +93,17 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
             counting: *counting,
             growth: match growth {
                 stack::Growth::PerAcknowledgement => Growth::PerAck,
-                stack::Growth::PerSegment => Growth::PerByte { most: u8::MAX },
+                stack::Growth::PerSegment => Growth::PerByte { max_segments: u8::MAX },
             },
             avoidance: match congestion {
                 stack::Congestion::Reno => Avoidance::Reno,
                 stack::Congestion::Cubic => Avoidance::Cubic { hystart: true },
             },
-            validated: *validated,
+            cwnd_validation: *cwnd_validation,
         },
         recovery: if *sack { recovery.with_sack() } else { recovery.without_sack() },
         idle: match (idle, restart) {
-            (stack::Idle::Kept, _) => Idle::Kept,
+            (stack::Idle::Unchanged, _) => Idle::Unchanged,
             (stack::Idle::Paced, _) => Idle::Paced,
             (stack::Idle::Restarted, packets::Restart::AfterSending) => {
                 Idle::Restarted { segments: 1, since: IdleSince::Sent }
@@ -115,8 +115,8 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
         },
         idle_after: None,
         rto: timer(*rto, clocks),
-        ending: *ending,
-        shortcut: Shortcut::None,
+        termination: *termination,
+        handshake: Handshake::ThreeWay,
         sharing: *sharing,
     }
 }
@@ -186,19 +186,16 @@ mod tests {
         assert_eq!(sentence(|_| {}), "possible");
         assert_eq!(
             sentence(|config| config.send_buffer = 511),
-            "a send buffer of 511 bytes holds no full segment; give at least the mss, 512"
+            "send buffer of 511 bytes: smaller than a segment; give at least the mss, 512"
         );
         assert_eq!(
             sentence(|config| config.congestion.initial_window = 0),
-            "an initial window of 0 segments never sends; give at least 1"
+            "initial window of 0 segments: nothing is ever sent; give at least 1"
         );
         assert_eq!(
             sentence(|config| config.rto.initial = Duration::ZERO),
-            "the first retransmission time-out must be longer than 0"
+            "initial retransmission timeout of 0: invalid; give a time above zero"
         );
-        assert_eq!(
-            sentence(|config| config.mss = 0),
-            "a segment of 0 bytes carries nothing; give an mss of at least 1"
-        );
+        assert_eq!(sentence(|config| config.mss = 0), "mss 0: no space for data; give at least 1");
     }
 }

@@ -169,14 +169,14 @@ impl StallObserver {
     }
 
     fn record_probe(&mut self, probe: &Probe) {
-        let Probe { at: _, local, peer: _, vitals } = probe;
+        let Probe { at: _, local, peer: _, stats } = probe;
         let is_client = local.host == CLIENT;
         let line = self.lines.entry(Flow::of_probe(probe)).or_default();
-        line.limits[usize::from(!is_client)] = vitals.limit;
+        line.limits[usize::from(!is_client)] = stats.limit;
         if !is_client {
-            line.window = vitals.cwnd;
-            line.largest_window = line.largest_window.max(vitals.cwnd);
-            line.retransmits_at = vitals.retransmits_at;
+            line.window = stats.cwnd;
+            line.largest_window = line.largest_window.max(stats.cwnd);
+            line.retransmits_at = stats.retransmits_at;
         }
     }
 

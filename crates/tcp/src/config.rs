@@ -1,7 +1,7 @@
 //! Configuration of an endpoint: every knob in one value.
 //!
-//! Not a profile: which system had which value, and its source, is in [`crate::stack`]. Valid values: `check`. An enum
-//! knob is matched exhaustively wherever it is read.
+//! The values of real systems, with their sources, are in [`crate::stack`]; valid values are in `check`. An enum knob is
+//! matched exhaustively wherever it is read.
 
 mod check;
 
@@ -21,7 +21,7 @@ pub struct Config {
     /// Send buffer in bytes, beyond which a write blocks; at least one segment.
     pub send_buffer: u32,
     /// Bytes that occupy the send buffer.
-    pub holding: Holding,
+    pub occupancy: BufferOccupancy,
     /// Receive buffer, which is the advertised window.
     pub receive_buffer: ReceiveBuffer,
     /// Timestamps (RFC 7323), if both ends enable them.
@@ -44,9 +44,9 @@ pub struct Config {
     /// Retransmission timer.
     pub rto: Rto,
     /// Connection termination.
-    pub ending: Ending,
-    /// Shortened handshake with a known peer.
-    pub shortcut: Shortcut,
+    pub termination: Termination,
+    /// Handshake with a known peer.
+    pub handshake: Handshake,
     /// State that connections between the same hosts share.
     pub sharing: Sharing,
 }
@@ -54,7 +54,7 @@ pub struct Config {
 /// State that connections between the same two hosts share (RFC 2140).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// None: each connection starts without shared state.
+    /// No sharing.
     None,
     /// A new connection starts with the window and the round trip of the last (section 3).
     Temporal,
@@ -68,7 +68,7 @@ impl Sharing {
     /// Every value.
     pub const ALL: [Self; 3] = [Self::None, Self::Temporal, Self::Ensemble];
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -77,7 +77,7 @@ impl Sharing {
         }
     }
 
-    /// The value of that name.
+    /// Returns the value of that name.
     ///
     /// # Errors
     /// [`UnknownName`] for any other name.
@@ -88,7 +88,7 @@ impl Sharing {
 
 /// Bytes that occupy the send buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holding {
+pub enum BufferOccupancy {
     /// Unacknowledged bytes (BSD, Linux).
     Unacknowledged,
     /// Unsent bytes (Mentat's TCP: Solaris).
@@ -105,7 +105,7 @@ pub enum ReceiveBuffer {
         /// Initial size in bytes.
         initial: u32,
         /// Maximum size in bytes.
-        most: u32,
+        max: u32,
     },
 }
 
@@ -139,7 +139,7 @@ pub enum Acks {
 pub enum OddSegmentAck {
     /// Never by itself: the lower bound of `papers/heidemann-model#table-5`.
     Never,
-    /// After this long: a timer per connection.
+    /// After this delay: a timer per connection.
     After(Duration),
     /// After a time that follows the time between arrivals (Linux 2.0).
     Estimated,
@@ -200,7 +200,7 @@ pub struct Congestion {
     /// Congestion avoidance, and the reduction at a loss.
     pub avoidance: Avoidance,
     /// Whether the window grows only while it limits sending (RFC 7661; Linux).
-    pub validated: bool,
+    pub cwnd_validation: bool,
 }
 
 /// Unit in which the window is counted.
@@ -220,7 +220,7 @@ pub enum Growth {
     /// The bytes it acknowledges, at most this many segments (RFC 3465's L).
     PerByte {
         /// 2 in RFC 3465; more where bursts do not matter.
-        most: u8,
+        max_segments: u8,
     },
 }
 
@@ -275,7 +275,7 @@ impl Recovery {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Idle {
     /// Unchanged (SunOS).
-    Kept,
+    Unchanged,
     /// Reduced to `segments`.
     Restarted {
         /// 1 in BSD, the initial window in RFC 5681.
@@ -303,14 +303,14 @@ pub enum IdleSince {
 /// Retransmission timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rto {
-    /// Estimator.
+    /// Estimator of the timeout.
     pub estimator: Estimator,
     /// Initial timeout, before any measurement.
     pub initial: Duration,
     /// Minimum timeout.
-    pub least: Duration,
+    pub min: Duration,
     /// Maximum timeout, backed off.
-    pub most: Duration,
+    pub max: Duration,
     /// Maximum number of SYN retransmissions.
     pub syn_retries: u8,
     /// Maximum number of data retransmissions.
@@ -330,7 +330,7 @@ pub enum Estimator {
 
 /// Connection termination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ending {
+pub struct Termination {
     /// Duration of TIME_WAIT (twice the maximum segment lifetime).
     pub time_wait: Duration,
     /// Whether closing with unread data sends a reset (RFC 2525, section 2.17; Linux).
@@ -339,11 +339,11 @@ pub struct Ending {
     pub reset_discards: bool,
 }
 
-/// Shortened handshake with a known peer.
+/// Handshake with a known peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shortcut {
-    /// Full handshake.
-    None,
+pub enum Handshake {
+    /// TCP's three-way handshake.
+    ThreeWay,
     /// Transaction TCP (RFC 1644): connection counts; data and FIN with the SYN.
     Ttcp,
     /// TCP Fast Open (RFC 7413): cookies; data with the SYN.
@@ -353,11 +353,11 @@ pub enum Shortcut {
     Ardp,
 }
 
-impl Shortcut {
+impl Handshake {
     /// Framing of segments on the link.
     pub const fn framing(self) -> Framing {
         match self {
-            Self::None | Self::Ttcp | Self::FastOpen => Framing::Tcp,
+            Self::ThreeWay | Self::Ttcp | Self::FastOpen => Framing::Tcp,
             Self::Ardp => Framing::Ardp,
         }
     }
@@ -366,11 +366,11 @@ impl Shortcut {
 impl ReceiveBuffer {
     /// Window scale shift for its maximum window; at most 14 (RFC 7323, section 2.3).
     pub(super) fn scale(self) -> u8 {
-        let most = match self {
+        let max = match self {
             Self::Fixed(bytes) => bytes,
-            Self::Growing { initial, most } => most.max(initial),
+            Self::Growing { initial, max } => max.max(initial),
         };
-        (0..14).find(|shift| u64::from(u16::MAX) << shift >= u64::from(most)).unwrap_or(14)
+        (0..14).find(|shift| u64::from(u16::MAX) << shift >= u64::from(max)).unwrap_or(14)
     }
 }
 

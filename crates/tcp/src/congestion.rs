@@ -160,10 +160,10 @@ impl Window {
                 self.cwnd += self.mss;
                 return 0;
             }
-            Growth::PerByte { most } => {
+            Growth::PerByte { max_segments } => {
                 // Linux counts segments: a short one that is acknowledged opens the window as much as a full
                 // one.
-                ack.segments.min(u64::from(most)) * self.mss
+                ack.segments.min(u64::from(max_segments)) * self.mss
             }
         };
         let grown = (self.cwnd + increment).min(self.threshold);
@@ -175,7 +175,7 @@ impl Window {
     fn avoid_congestion(&mut self, now: Time, bytes: u64, ack: &AckInfo) {
         match (self.config.avoidance, self.config.growth) {
             (Avoidance::Reno, Growth::PerAck) => self.cwnd += (self.mss * self.mss / self.cwnd).max(1),
-            (Avoidance::Reno, Growth::PerByte { most: _ }) => {
+            (Avoidance::Reno, Growth::PerByte { max_segments: _ }) => {
                 self.credit += bytes;
                 if self.credit >= self.cwnd {
                     self.credit -= self.cwnd;
@@ -212,7 +212,7 @@ mod tests {
             counting: Counting::Bytes,
             growth,
             avoidance: Avoidance::Reno,
-            validated: false,
+            cwnd_validation: false,
         };
         Window::new(config, 100)
     }
@@ -228,7 +228,7 @@ mod tests {
         let mut per_ack = window(Growth::PerAck, None);
         acknowledge(&mut per_ack, 2);
         assert_eq!(per_ack.cwnd(), 300);
-        let mut per_byte = window(Growth::PerByte { most: 2 }, None);
+        let mut per_byte = window(Growth::PerByte { max_segments: 2 }, None);
         acknowledge(&mut per_byte, 2);
         acknowledge(&mut per_byte, 9);
         assert_eq!(per_byte.cwnd(), 600);
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn congestion_avoidance_grows_by_a_segment_per_window() {
-        let mut reno = window(Growth::PerByte { most: 2 }, Some(400));
+        let mut reno = window(Growth::PerByte { max_segments: 2 }, Some(400));
         acknowledge(&mut reno, 2);
         assert_eq!(reno.cwnd(), 400);
         (0..4).for_each(|_| acknowledge(&mut reno, 1));

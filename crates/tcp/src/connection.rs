@@ -12,9 +12,9 @@ use crate::config::{Config, ConfigError, IdleSince, TIMESTAMP_BYTES};
 use crate::congestion::Window;
 use crate::events::Events;
 use crate::flight::Flight;
+use crate::host_cache::InitialState;
 use crate::idle::{Pacer, Usage};
-use crate::interface::{Failure, Input, Limit, Output, State, Vitals};
-use crate::memory::Introduction;
+use crate::interface::{ConnectionStats, Failure, Input, Limit, Output, State};
 use crate::rack::Rack;
 use crate::receive::Receiver;
 use crate::recovery::Loss;
@@ -28,7 +28,7 @@ pub struct Connection {
     pub(super) state: State,
     pub(super) is_server: bool,
     pub(super) negotiated: NegotiatedParameters,
-    pub(super) introduction: Introduction,
+    pub(super) initial: InitialState,
     /// Connection count in the peer's SYN (T/TCP).
     pub(super) peer_count: Option<u32>,
     /// Whether the peer's SYN requested a cookie (TCP Fast Open).
@@ -169,13 +169,13 @@ impl Connection {
             state,
             is_server: state == State::Listen,
             negotiated,
-            introduction: Introduction::default(),
+            initial: InitialState::default(),
             peer_count: None,
             cookie_requested: false,
             is_early: false,
             unacknowledged: 0,
             next: 0,
-            send: SendBuffer::new(config.send_buffer, config.holding),
+            send: SendBuffer::new(config.send_buffer, config.occupancy),
             flight: Flight::new(config.congestion.counting, mss),
             window: Window::new(config.congestion, mss),
             peer: PeerWindow::default(),
@@ -266,8 +266,8 @@ impl Connection {
     }
 
     /// Returns statistics of the connection, as `ss` shows them.
-    pub fn vitals(&self) -> Vitals {
-        Vitals {
+    pub fn stats(&self) -> ConnectionStats {
+        ConnectionStats {
             state: self.state,
             limit: self.limit,
             cwnd: self.window.cwnd(),
@@ -330,7 +330,7 @@ impl Connection {
     }
 
     fn close(&mut self) {
-        if self.receiver.unread() > 0 && self.config.ending.unread_resets {
+        if self.receiver.unread() > 0 && self.config.termination.unread_resets {
             return self.abort();
         }
         self.is_orphan = true;
@@ -353,7 +353,7 @@ impl Connection {
     /// Ends the connection and reports a failure to the application.
     pub(super) fn fail(&mut self, failure: Failure) {
         self.enter_closed();
-        if self.config.ending.reset_discards {
+        if self.config.termination.reset_discards {
             self.receiver.discard();
             self.events.readable = false;
         }

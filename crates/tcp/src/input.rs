@@ -253,7 +253,7 @@ impl Connection {
         self.timer.reset_backoff();
 
         let may_grow = self.recover(bytes);
-        let is_used = !self.config.congestion.validated
+        let is_used = !self.config.congestion.cwnd_validation
             || self.usage.allows_growth(self.window.cwnd(), self.window.is_slow_start());
         if may_grow && is_used {
             let segments = taken.segments;
@@ -298,7 +298,7 @@ impl Connection {
                 self.state = State::FinWait2;
                 if self.is_orphan {
                     // No application reads any more: the peer may finish within the duration of TIME_WAIT.
-                    self.time_wait_deadline = Some(now + self.config.ending.time_wait);
+                    self.time_wait_deadline = Some(now + self.config.termination.time_wait);
                 }
             }
             State::Closing => self.begin_time_wait(now),
@@ -317,7 +317,7 @@ impl Connection {
     fn begin_time_wait(&mut self, now: Time) {
         self.state = State::TimeWait;
         self.timer.stop();
-        self.time_wait_deadline = Some(now + self.config.ending.time_wait);
+        self.time_wait_deadline = Some(now + self.config.termination.time_wait);
     }
 
     fn set_peer_window(&mut self, segment: &Segment, window: u64) {

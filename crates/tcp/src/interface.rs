@@ -112,7 +112,7 @@ pub enum Limit {
 
 /// Statistics of an endpoint, as a probe reports them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Vitals {
+pub struct ConnectionStats {
     /// State of the connection.
     pub state: State,
     /// Limit at the last attempt to send data.

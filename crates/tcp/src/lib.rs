@@ -16,7 +16,7 @@
 //! | `receive`, `acks` | the receive buffer, delayed acknowledgements |
 //! | `congestion`, `cubic`, `hystart` | the congestion window |
 //! | `recovery`, `rack`, `rto`, `idle` | loss recovery, the retransmission timer, the window after idle |
-//! | [`memory`] | state cached from earlier connections, and the handshakes that it saves |
+//! | [`host_cache`] | state cached from earlier connections, and the handshakes that it shortens |
 //!
 //! ```
 //! use roundtrip_tcp::Stack;
@@ -31,8 +31,9 @@
 
 pub mod config;
 pub mod connection;
+pub mod host_cache;
 pub mod interface;
-pub mod memory;
+
 pub mod payload;
 pub mod segment;
 pub mod stack;
@@ -55,8 +56,8 @@ mod send;
 
 pub use config::Config;
 pub use connection::Connection;
-pub use interface::{Event, Failure, Input, Limit, Output, State, Vitals};
-pub use memory::{Introduction, Memory};
+pub use host_cache::{HostCacheEntry, InitialState};
+pub use interface::{ConnectionStats, Event, Failure, Input, Limit, Output, State};
 pub use payload::Payload;
 pub use segment::Segment;
 pub use stack::Stack;

@@ -55,7 +55,7 @@ impl Connection {
             window: 0,
             flags: Flags { rst: true, ack: true, ..Flags::default() },
             options: Options::default(),
-            framing: self.config.shortcut.framing(),
+            framing: self.config.handshake.framing(),
             payload: Payload::EMPTY,
         }
     }
@@ -84,7 +84,7 @@ impl Connection {
         let mut syn = self.segment(now, 0, payload, flags);
         let wants_timestamps = if is_syn_ack { self.negotiated.timestamps } else { self.config.timestamps };
         let scales = if is_syn_ack { self.negotiated.scales } else { self.config.window_scaling };
-        let (connection_count, fast_open) = self.shortcut_options(is_syn_ack);
+        let (connection_count, fast_open) = self.handshake_options(is_syn_ack);
         let options = SynOptions {
             mss: Some(self.config.mss),
             window_scale: scales.then(|| self.config.receive_buffer.scale()),
@@ -270,7 +270,7 @@ impl Connection {
         }
         let timeout = self.config.idle_after.unwrap_or_else(|| self.timer.timeout());
         match self.config.idle {
-            Idle::Kept => {}
+            Idle::Unchanged => {}
             Idle::Restarted { segments, since } => {
                 if now.since(self.idle_since(since)) >= timeout {
                     self.window.restart(segments);
@@ -299,7 +299,8 @@ impl Connection {
     fn record_usage(&mut self) {
         let is_limited = self.capacity() < self.negotiated.mss;
         let has_sent = std::mem::take(&mut self.has_sent);
-        if self.config.congestion.validated && (has_sent || (is_limited && self.next < self.send.end())) {
+        if self.config.congestion.cwnd_validation && (has_sent || (is_limited && self.next < self.send.end()))
+        {
             self.usage.record(self.in_flight(), self.unacknowledged, self.next, is_limited);
         }
     }
@@ -309,7 +310,7 @@ impl Connection {
     fn start_persist_timer(&mut self, now: Time, unsent: u64) {
         if unsent > 0 && self.flight.is_empty() && self.persist.deadline.is_none() && !self.pending.probe {
             let wait = self.timer.timeout() * (1 << self.persist.tries.min(20));
-            self.persist.deadline = Some(now + wait.min(self.config.rto.most));
+            self.persist.deadline = Some(now + wait.min(self.config.rto.max));
         }
     }
 
@@ -363,7 +364,7 @@ impl Connection {
         if flags.ack {
             self.acks.sent();
         }
-        let (acknowledgement, framing) = (self.receiver.next(), self.config.shortcut.framing());
+        let (acknowledgement, framing) = (self.receiver.next(), self.config.handshake.framing());
         Segment { sequence, acknowledgement, window, flags, options, framing, payload }
     }
 

@@ -48,7 +48,7 @@ impl Receiver {
     pub(super) fn new(buffer: ReceiveBuffer) -> Self {
         let size = match buffer {
             ReceiveBuffer::Fixed(bytes) => bytes,
-            ReceiveBuffer::Growing { initial, most } => initial.min(most),
+            ReceiveBuffer::Growing { initial, max } => initial.min(max),
         };
         Self {
             next: 0,
@@ -182,8 +182,8 @@ impl Receiver {
         self.unread_bytes += bytes;
         match self.buffer {
             ReceiveBuffer::Fixed(_) => {}
-            ReceiveBuffer::Growing { initial: _, most } => {
-                self.size = (self.size + 2 * bytes).min(u64::from(most).max(self.size));
+            ReceiveBuffer::Growing { initial: _, max } => {
+                self.size = (self.size + 2 * bytes).min(u64::from(max).max(self.size));
             }
         }
         self.unread.push_back(piece);
@@ -305,7 +305,7 @@ mod tests {
 
     #[test]
     fn growing_buffer_opens_by_twice_the_bytes_received() {
-        let mut receiver = Receiver::new(ReceiveBuffer::Growing { initial: 10, most: 40 });
+        let mut receiver = Receiver::new(ReceiveBuffer::Growing { initial: 10, max: 40 });
         receiver.begin(1);
         receiver.advertised(receiver.window(1));
         receiver.accept(1, &bytes("abcdefghij"));

@@ -54,7 +54,7 @@ impl RetransmissionTimer {
     /// Returns the timeout before any backoff.
     pub(super) fn timeout(&self) -> Duration {
         let Some(RttEstimate { smoothed, variation }) = self.estimate else { return self.config.initial };
-        let minimum = self.config.least;
+        let minimum = self.config.min;
         let timeout = match self.config.estimator {
             Estimator::Coarse(ticks) => (ticks.period * (smoothed / 8 + variation)).max(minimum),
             Estimator::Fine => Duration::from_nanos(smoothed + 4 * variation).max(minimum),
@@ -62,13 +62,13 @@ impl RetransmissionTimer {
                 Duration::from_nanos(smoothed) + Duration::from_nanos(4 * variation).max(minimum)
             }
         };
-        timeout.min(self.config.most)
+        timeout.min(self.config.max)
     }
 
     /// Starts or restarts it.
     pub(super) fn start(&mut self, now: Time) {
         let backed_off = self.timeout() * (1 << self.doublings.min(20));
-        let wait = backed_off.min(self.config.most);
+        let wait = backed_off.min(self.config.max);
         self.deadline = Some(match self.config.estimator {
             Estimator::Coarse(ticks) => {
                 // The first tick counts, wherever in its period the segment was sent.
@@ -145,8 +145,8 @@ mod tests {
         Rto {
             estimator,
             initial: Duration::from_secs(6),
-            least: Duration::from_secs(1),
-            most: Duration::from_secs(64),
+            min: Duration::from_secs(1),
+            max: Duration::from_secs(64),
             syn_retries: 3,
             data_retries: 12,
         }
@@ -162,7 +162,7 @@ mod tests {
         timer.record_round_trip(at(0), at(800));
         assert_eq!(timer.timeout(), Duration::from_millis(2_400));
         let mut linux = RetransmissionTimer::new(Rto {
-            least: Duration::from_millis(200),
+            min: Duration::from_millis(200),
             ..rto(Estimator::FineVariation)
         });
         (0..100).for_each(|n| linux.record_round_trip(at(n * 100), at(n * 100 + 30)));

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use crate::Payload;
-use crate::config::Holding;
+use crate::config::BufferOccupancy;
 
 /// The send buffer. The first byte written is number 1.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ pub(super) struct SendBuffer {
     /// Number after the last byte in the buffer.
     end: u64,
     capacity: u64,
-    holding: Holding,
+    occupancy: BufferOccupancy,
     /// First number that still occupies the buffer.
     freed: u64,
     /// Data that did not fit: the application is blocked until it fits.
@@ -25,13 +25,13 @@ pub(super) struct SendBuffer {
 }
 
 impl SendBuffer {
-    pub(super) fn new(capacity: u32, holding: Holding) -> Self {
+    pub(super) fn new(capacity: u32, occupancy: BufferOccupancy) -> Self {
         Self {
             writes: VecDeque::new(),
             start: 1,
             end: 1,
             capacity: u64::from(capacity),
-            holding,
+            occupancy,
             freed: 1,
             blocked: VecDeque::new(),
         }
@@ -79,9 +79,9 @@ impl SendBuffer {
 
     /// Records that everything before `number` has been sent.
     pub(super) fn sent(&mut self, number: u64) {
-        match self.holding {
-            Holding::Unacknowledged => {}
-            Holding::Unsent => self.freed = number.min(self.end).max(self.freed),
+        match self.occupancy {
+            BufferOccupancy::Unacknowledged => {}
+            BufferOccupancy::Unsent => self.freed = number.min(self.end).max(self.freed),
         }
     }
 
@@ -93,9 +93,9 @@ impl SendBuffer {
     /// Releases everything before `number`, which is acknowledged.
     pub(super) fn release(&mut self, number: u64) {
         self.start = number.min(self.end).max(self.start);
-        match self.holding {
-            Holding::Unacknowledged => self.freed = self.start,
-            Holding::Unsent => {}
+        match self.occupancy {
+            BufferOccupancy::Unacknowledged => self.freed = self.start,
+            BufferOccupancy::Unsent => {}
         }
         while let Some((first, payload)) = self.writes.front()
             && first + payload.len() as u64 <= self.start
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn write_beyond_the_capacity_is_blocked_and_accepted_in_order() {
-        let mut buffer = SendBuffer::new(4, Holding::Unacknowledged);
+        let mut buffer = SendBuffer::new(4, BufferOccupancy::Unacknowledged);
         buffer.write(Payload::from(&b"abcdef"[..]));
         assert!(buffer.is_blocked());
         buffer.write(Payload::from(&b"g"[..]));
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_slice_may_span_writes() {
-        let mut buffer = SendBuffer::new(100, Holding::Unacknowledged);
+        let mut buffer = SendBuffer::new(100, BufferOccupancy::Unacknowledged);
         for text in ["ab", "c", "def"] {
             buffer.write(Payload::from(text.as_bytes()));
         }

@@ -106,7 +106,7 @@ pub enum Congestion {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Idle {
     /// Unchanged.
-    Kept,
+    Unchanged,
     /// Reduced to the initial window.
     Restarted,
     /// Limited to the segments last sent in a round trip, and paced until the first acknowledgement

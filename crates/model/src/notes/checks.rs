@@ -144,7 +144,7 @@ fn warmth(scenario: &Scenario, kind: ProtocolProperty) -> Option<Note> {
             | ProtocolProperty::Mixed,
         ) => match scenario.programs.sockets(&scenario.stack).idle {
             Idle::Restarted => Some(Note::WindowRestarts),
-            Idle::Kept | Idle::Paced => None,
+            Idle::Unchanged | Idle::Paced => None,
         },
     }
 }

@@ -37,7 +37,7 @@ const LEFT: f64 = 0.05;
 
 /// A policy, and its name in the table.
 const POLICIES: [(&str, Idle, Restart); 4] = [
-    ("kept", Idle::Kept, Restart::AfterSending),
+    ("kept", Idle::Unchanged, Restart::AfterSending),
     ("restarted", Idle::Restarted, Restart::AfterSending),
     ("decayed", Idle::Restarted, Restart::Decaying),
     ("paced", Idle::Paced, Restart::AfterSending),
@@ -292,7 +292,7 @@ mod tests {
     /// Each acknowledgement releases two segments and one more, as in slow start, and no rest of a window.
     #[test]
     fn pacing_is_as_smooth_as_a_restart_and_at_most_a_round_trip_slower_than_a_kept_window() {
-        let [kept, restarted, paced] = [Idle::Kept, Idle::Restarted, Idle::Paced]
+        let [kept, restarted, paced] = [Idle::Unchanged, Idle::Restarted, Idle::Paced]
             .map(|idle| cost("adsl", THINKS[LONG].1, idle, Restart::AfterSending).unwrap());
         let round_trip = Network::named("adsl").unwrap().rtt.as_millis_f64();
         assert!(paced[0] <= kept[0] + round_trip, "{paced:?} {kept:?}");

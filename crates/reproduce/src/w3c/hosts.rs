@@ -109,11 +109,11 @@ impl ClientLocation {
         // "Working around the TCP problems we uncovered": Solaris 2.5 retransmitted too early (Sun's bug 1233827). The
         // fix of May 1996 was `tcp_rexmit_interval_min` and `_initial` of 3 s.
         stacks.server.packets.rto.initial = SOLARIS_FIXED_RTO;
-        stacks.server.packets.rto.least = SOLARIS_FIXED_RTO;
+        stacks.server.packets.rto.min = SOLARIS_FIXED_RTO;
         // Of NT's first retransmission timeouts only the initial value is published, 3 s. The bytes of Tables 8 and 9
         // show that it retransmitted nothing.
         if self == Self::Ppp {
-            stacks.client.packets.rto.least = SOLARIS_FIXED_RTO;
+            stacks.client.packets.rto.min = SOLARIS_FIXED_RTO;
         }
         stacks
     }

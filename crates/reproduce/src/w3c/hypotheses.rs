@@ -70,7 +70,7 @@ const HYPOTHESES: [Hypothesis; 21] = [
     Hypothesis {
         name: "timeout-of-60-ms",
         says: "Solaris 2.5 retransmitted after 60 ms at the earliest (fitted to HTTP/1.0 from Jigsaw on the LAN)",
-        change: |_, scenario, _| scenario.stack.packets.rto.least = Duration::from_millis(60),
+        change: |_, scenario, _| scenario.stack.packets.rto.min = Duration::from_millis(60),
         mean: Mean::Runs,
     },
     Hypothesis {

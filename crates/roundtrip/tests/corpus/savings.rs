@@ -114,7 +114,7 @@ fn mended(case: &Case) -> Option<(Cause, Scenario)> {
             Cause::ReceiveWindowLimited
         }
         "after-idle" => {
-            stack.idle = Idle::Kept;
+            stack.idle = Idle::Unchanged;
             Cause::SlowStartRestart
         }
         _ => return None,

@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(client.to_string(), text);
         let stack = client.applied_to(&client.profile());
         assert_eq!((stack.nagle, stack.initial_window), (false, 4));
-        assert_eq!(stack.packets.rto.least, wire::Duration::from_secs(1));
+        assert_eq!(stack.packets.rto.min, wire::Duration::from_secs(1));
         for wrong in ["linux+", "linux+nagle", "linux+server-idle=3s", "linux+initial-window=0", "+nagle=off"]
         {
             assert!(ClientStack::read(wrong).is_err(), "{wrong}");

@@ -109,7 +109,7 @@ impl IdleWindow {
     /// last segment sent.
     pub const fn policy(self, restart: Restart) -> (Idle, Restart) {
         match (self, restart) {
-            (Self::Kept, _) => (Idle::Kept, restart),
+            (Self::Kept, _) => (Idle::Unchanged, restart),
             (Self::Paced, _) => (Idle::Paced, restart),
             (Self::Decayed, _) => (Idle::Restarted, Restart::Decaying),
             (Self::Restarted, Restart::Decaying) => (Idle::Restarted, Restart::AfterSending),

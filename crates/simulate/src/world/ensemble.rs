@@ -23,7 +23,7 @@ impl<A: Application> Host<A> {
         };
         let (others, whole) = self.members(peer).fold((0, 0), |(count, whole), (member, socket)| {
             let is_other = member != id;
-            (count + u64::from(is_other), whole + if is_other { socket.connection.vitals().cwnd } else { 0 })
+            (count + u64::from(is_other), whole + if is_other { socket.connection.stats().cwnd } else { 0 })
         });
         if others > 0 {
             let share = whole / (others + 1);
@@ -49,12 +49,12 @@ impl<A: Application> Host<A> {
             return;
         }
         socket.is_member = false;
-        let (peer, left) = (socket.peer.host, socket.connection.vitals().cwnd);
+        let (peer, left) = (socket.peer.host, socket.connection.stats().cwnd);
         self.remember(id);
         if self.config.tcp.sharing == Sharing::Ensemble {
             let heirs = self.members(peer).count() as u64;
             for (_, socket) in self.members(peer) {
-                let cwnd = socket.connection.vitals().cwnd;
+                let cwnd = socket.connection.stats().cwnd;
                 socket.connection.share_window(cwnd + left / heirs.max(1));
             }
         }

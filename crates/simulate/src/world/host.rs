@@ -7,7 +7,7 @@ mod config;
 use std::collections::{BTreeMap, VecDeque};
 
 use tcp::segment::{self, Framing};
-use tcp::{Connection, Event, Introduction, Memory, Segment, Vitals};
+use tcp::{Connection, ConnectionStats, Event, HostCacheEntry, InitialState, Segment};
 use wire::{Duration, Time};
 
 use crate::world::schedule::Wake;
@@ -38,7 +38,7 @@ pub(super) struct Host<A> {
     datagrams: VecDeque<(Address, Address, Segment)>,
     next_port: u16,
     /// State cached about other hosts.
-    memories: BTreeMap<HostId, Memory>,
+    host_cache: BTreeMap<HostId, HostCacheEntry>,
     /// Connections so far: RFC 1644's generator of connection counts.
     count: u32,
     /// Sockets to be polled.
@@ -71,7 +71,7 @@ pub(super) struct Socket {
     pub(super) is_member: bool,
     highest_sent: u64,
     /// State at the last probe.
-    seen: Option<Vitals>,
+    seen: Option<ConnectionStats>,
 }
 
 /// Pending notification of the application; received data is read when it is delivered.
@@ -96,7 +96,7 @@ impl<A: Application> Host<A> {
             bound: Vec::new(),
             datagrams: VecDeque::new(),
             next_port: FIRST_EPHEMERAL,
-            memories: BTreeMap::new(),
+            host_cache: BTreeMap::new(),
             count: 0,
             restless: VecDeque::new(),
             strays: VecDeque::new(),
@@ -253,9 +253,9 @@ impl<A: Application> Host<A> {
     /// Records a probe of a connection, if its state has changed.
     fn probe_socket(&mut self, at: Time, id: SocketId) {
         let Some(socket) = self.socket(id) else { return };
-        let (local, peer, vitals) = (socket.local, socket.peer, socket.connection.vitals());
-        if socket.seen.replace(vitals) != Some(vitals) {
-            self.probes.get_or_insert_default().push(Probe { at, local, peer, vitals });
+        let (local, peer, stats) = (socket.local, socket.peer, socket.connection.stats());
+        if socket.seen.replace(stats) != Some(stats) {
+            self.probes.get_or_insert_default().push(Probe { at, local, peer, stats });
         }
     }
 
@@ -284,8 +284,8 @@ impl<A: Application> Host<A> {
     /// Caches the connection's state about its peer for the next connection.
     pub(super) fn remember(&mut self, id: SocketId) {
         if let Some(socket) = self.socket(id) {
-            let (peer, memory) = (socket.peer.host, socket.connection.memory());
-            self.memories.insert(peer, memory);
+            let (peer, entry) = (socket.peer.host, socket.connection.host_cache_entry());
+            self.host_cache.insert(peer, entry);
         }
     }
 
@@ -444,8 +444,8 @@ impl<A: Application> Host<A> {
     ) -> SocketId {
         let id = SocketId(u32::try_from(self.sockets.len()).unwrap_or(u32::MAX));
         self.count = self.count.saturating_add(1);
-        connection.introduce(Introduction {
-            memory: self.memories.get(&peer.host).copied().unwrap_or_default(),
+        connection.set_initial_state(InitialState {
+            cached: self.host_cache.get(&peer.host).copied().unwrap_or_default(),
             count: self.count,
             // A value that only this host issues, and only to that peer.
             cookie: u64::from(self.id.0) << 32 | u64::from(peer.host.0) << 16 | 1,

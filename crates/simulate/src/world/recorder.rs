@@ -2,7 +2,7 @@
 //!
 //! In memory; [`crate::capture`] writes files.
 
-use tcp::{Segment, Vitals};
+use tcp::{ConnectionStats, Segment};
 use wire::Time;
 
 use crate::world::Address;
@@ -43,7 +43,7 @@ pub struct Probe {
     /// Address of the other end.
     pub peer: Address,
     /// Statistics of the endpoint.
-    pub vitals: Vitals,
+    pub stats: ConnectionStats,
 }
 
 /// All observations, in order.

@@ -79,7 +79,7 @@ pub(crate) fn period() -> Config {
     Config {
         mss: 1460,
         send_buffer: 16_384,
-        holding: Holding::Unacknowledged,
+        occupancy: BufferOccupancy::Unacknowledged,
         receive_buffer: ReceiveBuffer::Fixed(16_384),
         timestamps: false,
         window_scaling: false,
@@ -92,21 +92,25 @@ pub(crate) fn period() -> Config {
             counting: Counting::Bytes,
             growth: Growth::PerAck,
             avoidance: Avoidance::Reno,
-            validated: false,
+            cwnd_validation: false,
         },
         recovery: Recovery::Tahoe,
-        idle: Idle::Kept,
+        idle: Idle::Unchanged,
         idle_after: None,
         rto: Rto {
             estimator: Estimator::Coarse(ticks(500, 100)),
             initial: Duration::from_secs(6),
-            least: Duration::from_secs(1),
-            most: Duration::from_secs(64),
+            min: Duration::from_secs(1),
+            max: Duration::from_secs(64),
             syn_retries: 12,
             data_retries: 12,
         },
-        ending: Ending { time_wait: Duration::from_secs(60), unread_resets: false, reset_discards: false },
-        shortcut: Shortcut::None,
+        termination: Termination {
+            time_wait: Duration::from_secs(60),
+            unread_resets: false,
+            reset_discards: false,
+        },
+        handshake: Handshake::ThreeWay,
         sharing: Sharing::None,
     }
 }
@@ -115,8 +119,8 @@ pub(crate) fn period() -> Config {
 pub(crate) fn linux() -> Config {
     Config {
         send_buffer: 1 << 20,
-        holding: Holding::Unacknowledged,
-        receive_buffer: ReceiveBuffer::Growing { initial: 65_535, most: 6_291_456 },
+        occupancy: BufferOccupancy::Unacknowledged,
+        receive_buffer: ReceiveBuffer::Growing { initial: 65_535, max: 6_291_456 },
         timestamps: true,
         window_scaling: true,
         acks: Acks::Linux,
@@ -126,21 +130,25 @@ pub(crate) fn linux() -> Config {
             handshake_opens: false,
             initial_threshold: None,
             counting: Counting::Segments,
-            growth: Growth::PerByte { most: 255 },
+            growth: Growth::PerByte { max_segments: 255 },
             avoidance: Avoidance::Cubic { hystart: true },
-            validated: true,
+            cwnd_validation: true,
         },
         recovery: Recovery::Sack,
         idle: Idle::Decayed,
         rto: Rto {
             estimator: Estimator::FineVariation,
             initial: Duration::from_secs(1),
-            least: Duration::from_millis(200),
-            most: Duration::from_secs(120),
+            min: Duration::from_millis(200),
+            max: Duration::from_secs(120),
             syn_retries: 6,
             data_retries: 15,
         },
-        ending: Ending { time_wait: Duration::from_secs(60), unread_resets: true, reset_discards: false },
+        termination: Termination {
+            time_wait: Duration::from_secs(60),
+            unread_resets: true,
+            reset_discards: false,
+        },
         ..period()
     }
 }

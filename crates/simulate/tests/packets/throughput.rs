@@ -47,7 +47,7 @@ fn segments_per_round_trip(recovery: Recovery, avoidance: Avoidance, loss: f64) 
         recovery,
         congestion: Congestion {
             counting: Counting::Bytes,
-            growth: Growth::PerByte { most: 2 },
+            growth: Growth::PerByte { max_segments: 2 },
             avoidance,
             ..linux.congestion
         },

@@ -62,7 +62,7 @@ fn any_config() -> impl Strategy<Value = Config> {
         Just(Acks::Counted { segments: 2, odd: OddSegmentAck::Never }),
     ];
     let idle = prop_oneof![
-        Just(Idle::Kept),
+        Just(Idle::Unchanged),
         Just(Idle::Decayed),
         Just(Idle::Paced),
         Just(Idle::Restarted { segments: 1, since: IdleSince::Sent })
@@ -102,8 +102,8 @@ proptest! {
         has_handshake in any::<bool>(),
         seed in any::<u64>(),
     ) {
-        let shortcut = if has_handshake { Shortcut::None } else { Shortcut::Ardp };
-        let [sender, receiver] = [sender, receiver].map(|config| Config { shortcut, ..config });
+        let handshake = if has_handshake { Handshake::ThreeWay } else { Handshake::Ardp };
+        let [sender, receiver] = [sender, receiver].map(|config| Config { handshake, ..config });
         let all = bytes(sizes.iter().sum());
         let mut rest = all.as_slice();
         let writes = sizes.iter().map(|size| {

@@ -42,6 +42,6 @@ fn a_buffer_below_a_segment_is_refused() {
     let error = simulate(&scenario, Hosts::default()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "a receive buffer of 1000 bytes holds no full segment; give at least the mss, 1460"
+        "receive buffer of 1000 bytes: smaller than a segment; give at least the mss, 1460"
     );
 }

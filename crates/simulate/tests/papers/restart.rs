@@ -38,7 +38,7 @@ fn burst(fetched: &PageResult) -> usize {
 
 #[test]
 fn restarted_window_costs_round_trips_and_unchanged_window_bursts() {
-    let retained = second_page(Idle::Kept, Restart::AfterSending);
+    let retained = second_page(Idle::Unchanged, Restart::AfterSending);
     let restarted = second_page(Idle::Restarted, Restart::AfterSending);
     let decayed = second_page(Idle::Restarted, Restart::Decaying);
     let paced = second_page(Idle::Paced, Restart::AfterSending);
@@ -56,14 +56,14 @@ fn restarted_window_costs_round_trips_and_unchanged_window_bursts() {
 
 #[test]
 fn bsd_does_not_restart_after_idle_because_the_request_resets_its_timer() {
-    let retained = second_page(Idle::Kept, Restart::AfterSending);
+    let retained = second_page(Idle::Unchanged, Restart::AfterSending);
     let bsd = second_page(Idle::Restarted, Restart::AfterReceiving);
     assert_eq!(bsd.elapsed, retained.elapsed);
 }
 
 #[test]
 fn an_open_connection_saves_the_handshake() {
-    let fetched = second_page(Idle::Kept, Restart::AfterSending);
+    let fetched = second_page(Idle::Unchanged, Restart::AfterSending);
     assert_eq!(fetched.up.connections, 0);
     assert!(fetched.records.iter().all(|record| !record.segment.flags.syn));
 }

@@ -11,7 +11,7 @@ use wire::{Bytes, Duration, Rate};
 fn scenario(acks: Acks, rtt: Duration, rate: u64, sizes: &[u64]) -> Scenario {
     let mut stack = Stack::named("period").unwrap();
     stack.acks = acks;
-    stack.idle = Idle::Kept;
+    stack.idle = Idle::Unchanged;
     // Slow start only: no threshold, no receive window.
     stack.receive_buffer = Some(Bytes::new(1 << 30));
     stack.window_scaling = true;
@@ -35,7 +35,7 @@ fn paper_heidemann_model_appendix_the_window_opens_by_one_for_each_acknowledgeme
         .probes
         .iter()
         .filter(|probe| probe.local.host == SERVER)
-        .map(|probe| probe.vitals.cwnd / 512)
+        .map(|probe| probe.stats.cwnd / 512)
         .collect();
     windows.dedup();
     // One before the handshake completes, two after it; 54 segments cause 27 acknowledgements.

@@ -190,7 +190,7 @@ fn set(stack: &mut Stack, knob: &str, value: &str) -> Result<(), String> {
         ("acks", "every-segment") => stack.acks = Acks::EverySegment,
         ("acks", "delayed") => stack.acks = Acks::Delayed,
         ("acks", "no-delayed") => stack.acks = Acks::NoDelayed,
-        ("idle", "kept") => stack.idle = Idle::Kept,
+        ("idle", "kept") => stack.idle = Idle::Unchanged,
         ("idle", "paced") => stack.idle = Idle::Paced,
         ("idle", "decayed") => {
             stack.idle = Idle::Restarted;

@@ -14,7 +14,7 @@ pub enum ConfigError {
         /// The configured segment size.
         mss: u16,
         /// Minimum segment size: its options and one byte.
-        least: u16,
+        min: u16,
     },
     /// A buffer smaller than one segment.
     BufferBelowSegment {
@@ -26,25 +26,27 @@ pub enum ConfigError {
         mss: u16,
     },
     /// A window of zero segments.
-    WindowZero(&'static str),
-    /// A clock with period zero, or a timeout of zero.
-    NoTime(&'static str),
+    ZeroSegments(&'static str),
+    /// A clock period or a timeout of zero.
+    ZeroDuration(&'static str),
 }
 
 impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::MssTooSmall { mss, least } => {
-                write!(f, "a segment of {mss} bytes carries nothing; give an mss of at least {least}")
+            Self::MssTooSmall { mss, min } => {
+                write!(f, "mss {mss}: no space for data; give at least {min}")
             }
             Self::BufferBelowSegment { which, bytes, mss } => {
                 write!(
                     f,
-                    "a {which} buffer of {bytes} bytes holds no full segment; give at least the mss, {mss}"
+                    "{which} buffer of {bytes} bytes: smaller than a segment; give at least the mss, {mss}"
                 )
             }
-            Self::WindowZero(which) => write!(f, "{which} of 0 segments never sends; give at least 1"),
-            Self::NoTime(which) => write!(f, "{which} must be longer than 0"),
+            Self::ZeroSegments(which) => {
+                write!(f, "{which} of 0 segments: nothing is ever sent; give at least 1")
+            }
+            Self::ZeroDuration(which) => write!(f, "{which} of 0: invalid; give a time above zero"),
         }
     }
 }
@@ -60,7 +62,7 @@ impl Config {
         let Self {
             mss,
             send_buffer,
-            holding: _,
+            occupancy: _,
             receive_buffer,
             timestamps,
             window_scaling: _,
@@ -70,19 +72,19 @@ impl Config {
             recovery: _,
             idle,
             rto,
-            ending: _,
-            shortcut: _,
+            termination: _,
+            handshake: _,
             sharing: _,
             idle_after: _,
         } = self;
         // Timestamps take twelve bytes of every segment, and at least one byte must remain.
-        let least = if *timestamps { TIMESTAMP_BYTES + 1 } else { 1 };
-        if *mss < least {
-            return Err(ConfigError::MssTooSmall { mss: *mss, least });
+        let min = if *timestamps { TIMESTAMP_BYTES + 1 } else { 1 };
+        if *mss < min {
+            return Err(ConfigError::MssTooSmall { mss: *mss, min });
         }
         let receive_buffer = match *receive_buffer {
             ReceiveBuffer::Fixed(bytes) => bytes,
-            ReceiveBuffer::Growing { initial, most } => initial.min(most),
+            ReceiveBuffer::Growing { initial, max } => initial.min(max),
         };
         for (which, bytes) in [("send", *send_buffer), ("receive", receive_buffer)] {
             if bytes < u32::from(*mss) {
@@ -90,13 +92,13 @@ impl Config {
             }
         }
         if congestion.initial_window == 0 {
-            return Err(ConfigError::WindowZero("an initial window"));
+            return Err(ConfigError::ZeroSegments("initial window"));
         }
         match idle {
             Idle::Restarted { segments: 0, since: _ } => {
-                return Err(ConfigError::WindowZero("a window after idle"));
+                return Err(ConfigError::ZeroSegments("window after idle"));
             }
-            Idle::Restarted { .. } | Idle::Kept | Idle::Decayed | Idle::Paced => {}
+            Idle::Restarted { .. } | Idle::Unchanged | Idle::Decayed | Idle::Paced => {}
         }
         acks.check()?;
         rto.check()
@@ -108,13 +110,13 @@ impl Acks {
         let odd = match self {
             Self::EverySegment | Self::Linux => return Ok(()),
             Self::Counted { segments: 0, odd: _ } => {
-                return Err(ConfigError::WindowZero("an acknowledgement"));
+                return Err(ConfigError::ZeroSegments("acknowledgement"));
             }
             Self::Counted { segments: _, odd } | Self::ReadBytes { odd } => odd,
         };
         match odd {
             OddSegmentAck::OnTick(Ticks { period: Duration::ZERO, phase: _ }) => {
-                Err(ConfigError::NoTime("the period of the delayed-ACK clock"))
+                Err(ConfigError::ZeroDuration("period of the delayed-ACK clock"))
             }
             OddSegmentAck::OnTick(_)
             | OddSegmentAck::After(_)
@@ -126,19 +128,19 @@ impl Acks {
 
 impl Rto {
     fn check(self) -> Result<(), ConfigError> {
-        let Self { estimator, initial, least, most, syn_retries: _, data_retries: _ } = self;
+        let Self { estimator, initial, min, max, syn_retries: _, data_retries: _ } = self;
         let period = match estimator {
             Estimator::Coarse(ticks) => ticks.period,
             Estimator::Fine | Estimator::FineVariation => Duration::MAX,
         };
         let times = [
-            (period, "the period of the retransmission clock"),
-            (initial, "the first retransmission time-out"),
-            (least, "the least retransmission time-out"),
-            (most, "the greatest retransmission time-out"),
+            (period, "period of the retransmission clock"),
+            (initial, "initial retransmission timeout"),
+            (min, "minimum retransmission timeout"),
+            (max, "maximum retransmission timeout"),
         ];
         match times.iter().find(|(time, _)| *time == Duration::ZERO) {
-            Some((_, which)) => Err(ConfigError::NoTime(which)),
+            Some((_, which)) => Err(ConfigError::ZeroDuration(which)),
             None => Ok(()),
         }
     }

@@ -4,7 +4,8 @@ use quantity::names::{Listing, UnknownName};
 use wire::{Bytes, Duration};
 
 use super::packets::{
-    AckDelay, Counting, Ending, Estimator, Holding, Nagle, Packets, Recovery, Restart, Rto, Sharing, Ticks,
+    AckDelay, BufferOccupancy, Counting, Estimator, Nagle, Packets, Recovery, Restart, Rto, Sharing,
+    Termination, Ticks,
 };
 use super::{Acks, Congestion, Growth, Idle, Stack};
 
@@ -79,7 +80,7 @@ const PERIOD: Stack = Stack {
     // 4.3BSD's congestion avoidance and fast retransmit; without loss only slow start matters.
     congestion: Congestion::Reno,
     // "SunOS 4.x does not reduce the congestion window except due to packet loss" (`papers/p-http`, section 2.4).
-    idle: Idle::Kept,
+    idle: Idle::Unchanged,
     // Apache's second fix (`papers/p-http`, section 2.3): TCP_NODELAY, in effect for Table VII's keep-alive rows.
     nagle: false,
     // RFC 2018 is of October 1996; RFC 1323 was not in SunOS 4.
@@ -91,7 +92,7 @@ const PERIOD: Stack = Stack {
     packets: Packets {
         // The same default for both buffers.
         send_buffer: Bytes::new(16_384),
-        holding: Holding::Unacknowledged,
+        occupancy: BufferOccupancy::Unacknowledged,
         // `papers/p-http#figure-4`: 1460, 1460 and 1176 bytes of one write leave together.
         nagle: Nagle::OnEntry,
         // "170-190 ms" and "becomes synchronized" (`papers/p-http`, section 2.2).
@@ -104,11 +105,11 @@ const PERIOD: Stack = Stack {
         recovery: Recovery::Tahoe,
         // Not used: the window remains unchanged.
         restart: Restart::AfterSending,
-        validated: false,
+        cwnd_validation: false,
         // RFC 2140 is of April 1997; no profile has the metrics that BSD and Linux cache with a route (RTT, ssthresh).
         sharing: Sharing::None,
         rto: BSD_RTO,
-        ending: Ending {
+        termination: Termination {
             // 2 MSL of 30 s (TCPTV_MSL).
             time_wait: Duration::from_secs(60),
             unread_resets: false,
@@ -125,9 +126,9 @@ const BSD_RTO: Rto = Rto {
     // TCPTV_SRTTDFLT of 3 s and no variation known: 6 s.
     initial: Duration::from_secs(6),
     // TCPTV_MIN.
-    least: Duration::from_secs(1),
+    min: Duration::from_secs(1),
     // TCPTV_REXMTMAX.
-    most: Duration::from_secs(64),
+    max: Duration::from_secs(64),
     // TCPTV_KEEP_INIT ends a handshake after 75 s: SYNs are sent after 0, 6, 18 and 42 s.
     syn_retries: 3,
     // TCP_MAXRXTSHIFT.
@@ -173,7 +174,7 @@ const LINUX_2_0: Stack = Stack {
     receive_buffer: Some(Bytes::new(32_767)),
     packets: Packets {
         send_buffer: Bytes::new(32_767),
-        holding: Holding::Unacknowledged,
+        occupancy: BufferOccupancy::Unacknowledged,
         nagle: Nagle::PerSegment,
         // tcp_delack_estimator, tcp_send_delayed_ack of 2.0.30 and later.
         ack_delay: AckDelay::Estimated,
@@ -190,8 +191,8 @@ const LINUX_2_0: Stack = Stack {
             // TCP_TIMEOUT_INIT.
             initial: Duration::from_secs(3),
             // HZ/5.
-            least: Duration::from_millis(200),
-            most: Duration::from_secs(120),
+            min: Duration::from_millis(200),
+            max: Duration::from_secs(120),
             syn_retries: 5,
             data_retries: 15,
         },
@@ -216,7 +217,7 @@ const SOLARIS: Stack = Stack {
         send_buffer: Bytes::new(8_192),
         // It is compared with the unsent bytes (TCP_UNSENT_BYTES in OpenSolaris, which has the same TCP by
         // Mentat).
-        holding: Holding::Unsent,
+        occupancy: BufferOccupancy::Unsent,
         nagle: Nagle::PerSegment,
         // tcp_deferred_ack_interval.
         ack_delay: AckDelay::Fixed(Duration::from_millis(50)),
@@ -230,16 +231,16 @@ const SOLARIS: Stack = Stack {
             // tcp_rexmit_interval_initial was half a second before Solaris 2.6.
             initial: Duration::from_millis(500),
             // tcp_rexmit_interval_min.
-            least: Duration::from_millis(200),
+            min: Duration::from_millis(200),
             // tcp_rexmit_interval_max.
-            most: Duration::from_secs(240),
+            max: Duration::from_secs(240),
             // tcp_ip_abort_cinterval of 3 minutes.
             syn_retries: 8,
             // tcp_ip_abort_interval of 2 minutes.
             data_retries: 8,
         },
         // tcp_close_wait_interval.
-        ending: Ending { time_wait: Duration::from_secs(240), ..PERIOD.packets.ending },
+        termination: Termination { time_wait: Duration::from_secs(240), ..PERIOD.packets.termination },
         ..PERIOD.packets
     },
     ..PERIOD
@@ -252,14 +253,14 @@ const NT: Stack = Stack {
     // Every second segment, or after 200 ms on a timer of the connection.
     acks: Acks::Timer,
     // Undocumented; undocumented mechanisms are assumed to be absent.
-    idle: Idle::Kept,
+    idle: Idle::Unchanged,
     nagle: true,
     // TcpWindowSize: 8 KiB in whole segments, 8760 on an Ethernet.
     receive_buffer: Some(Bytes::new(8_760)),
     packets: Packets {
         // AFD's DefaultSendWindow.
         send_buffer: Bytes::new(8_192),
-        holding: Holding::Unacknowledged,
+        occupancy: BufferOccupancy::Unacknowledged,
         nagle: Nagle::PerSegment,
         handshake_opens: false,
         initial_threshold: None,
@@ -269,15 +270,15 @@ const NT: Stack = Stack {
             estimator: Estimator::Fine,
             // TcpInitialRTT.
             initial: Duration::from_secs(3),
-            least: Duration::from_millis(300),
-            most: Duration::from_secs(240),
+            min: Duration::from_millis(300),
+            max: Duration::from_secs(240),
             // TcpMaxConnectRetransmissions.
             syn_retries: 3,
             // TcpMaxDataRetransmissions.
             data_retries: 5,
         },
         // TcpTimedWaitDelay.
-        ending: Ending { time_wait: Duration::from_secs(240), ..PERIOD.packets.ending },
+        termination: Termination { time_wait: Duration::from_secs(240), ..PERIOD.packets.termination },
         ..PERIOD.packets
     },
     ..PERIOD
@@ -307,7 +308,7 @@ const LINUX: Stack = Stack {
     packets: Packets {
         // The maximum of tcp_wmem.
         send_buffer: Bytes::new(4 << 20),
-        holding: Holding::Unacknowledged,
+        occupancy: BufferOccupancy::Unacknowledged,
         nagle: Nagle::Minshall,
         // TCP_DELACK_MIN; the rest adapts to arrivals.
         ack_delay: AckDelay::Fixed(Duration::from_millis(40)),
@@ -320,19 +321,19 @@ const LINUX: Stack = Stack {
         // tcp_cwnd_restart().
         restart: Restart::Decaying,
         // tcp_cwnd_validate().
-        validated: true,
+        cwnd_validation: true,
         sharing: Sharing::None,
         rto: Rto {
             estimator: Estimator::FineVariation,
             // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX.
             initial: Duration::from_secs(1),
-            least: Duration::from_millis(200),
-            most: Duration::from_secs(120),
+            min: Duration::from_millis(200),
+            max: Duration::from_secs(120),
             // net.ipv4.tcp_syn_retries, tcp_retries2.
             syn_retries: 6,
             data_retries: 15,
         },
-        ending: Ending {
+        termination: Termination {
             // TCP_TIMEWAIT_LEN.
             time_wait: Duration::from_secs(60),
             // tcp_close(): RFC 2525, section 2.17.

@@ -6,7 +6,9 @@
 
 use wire::{Bytes, Duration};
 
-pub use crate::config::{Counting, Ending, Estimator, Holding, Nagle, Recovery, Rto, Sharing, Ticks};
+pub use crate::config::{
+    BufferOccupancy, Counting, Estimator, Nagle, Recovery, Rto, Sharing, Termination, Ticks,
+};
 
 /// Knobs that take effect only on packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +16,7 @@ pub struct Packets {
     /// Size of the send buffer, beyond which a write blocks.
     pub send_buffer: Bytes,
     /// Bytes that occupy the send buffer.
-    pub holding: Holding,
+    pub occupancy: BufferOccupancy,
     /// Variant of Nagle's algorithm, where it is on.
     pub nagle: Nagle,
     /// Delay of the odd segment's acknowledgement. Current Linux has rules of its own.
@@ -32,13 +34,13 @@ pub struct Packets {
     /// Reduction of a window that restarts after idle.
     pub restart: Restart,
     /// Whether the window grows only while it limits sending.
-    pub validated: bool,
+    pub cwnd_validation: bool,
     /// State that connections between the same hosts share.
     pub sharing: Sharing,
     /// The retransmission timer; the phase of a coarse clock is the host's.
     pub rto: Rto,
     /// Connection termination.
-    pub ending: Ending,
+    pub termination: Termination,
     /// Time from an arrival to the run of the process that sleeps until it; the process reads everything that
     /// has arrived by then.
     pub wake_up: Duration,

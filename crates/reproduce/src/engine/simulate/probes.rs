@@ -8,7 +8,7 @@ use ::simulate::page::{CLIENT, Flow};
 use ::simulate::world::Probe;
 use scenario::Scenario;
 use scenario::spec::Plan;
-use tcp::Vitals;
+use tcp::ConnectionStats;
 use wire::{Duration, Time};
 
 use super::first_run;
@@ -31,8 +31,8 @@ const HEADING: &str = "network,page,protocol,stack,at_ms,end,connection,state,li
 /// One line. Windows are in bytes; times count from the first packet of the page. A connection is named by the port of
 /// the end that opened it. An unknown value, or a timer that is not running, is empty.
 fn line(out: &mut dyn Write, scenario: &Scenario, began: Time, probe: &Probe) -> io::Result<()> {
-    let Probe { at, local, peer: _, vitals } = probe;
-    let Vitals {
+    let Probe { at, local, peer: _, stats } = probe;
+    let ConnectionStats {
         state,
         limit,
         cwnd,
@@ -43,7 +43,7 @@ fn line(out: &mut dyn Write, scenario: &Scenario, began: Time, probe: &Probe) ->
         rto,
         retransmits_at,
         acknowledges_at,
-    } = vitals;
+    } = stats;
     let end = if local.host == CLIENT { "client" } else { "server" };
     let connection = Flow::of_probe(probe).port();
     let millis = |duration: Duration| duration.as_millis_f64().to_string();

@@ -27,9 +27,9 @@ pub fn panel(title: String, experiment: &Experiment, fetched: &PageResult) -> Pa
 }
 
 fn window_of(probe: &Probe, began: Time) -> CongestionWindow {
-    let Probe { at, local: _, peer: _, vitals } = probe;
+    let Probe { at, local: _, peer: _, stats } = probe;
     let connection = Flow::of_probe(probe).number();
-    CongestionWindow { at: Time::ZERO + at.since(began), connection, bytes: vitals.cwnd }
+    CongestionWindow { at: Time::ZERO + at.since(began), connection, bytes: stats.cwnd }
 }
 
 /// Window scales in the SYNs of a connection: client, server.

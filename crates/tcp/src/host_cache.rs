@@ -1,25 +1,25 @@
 //! State that a host caches about another between connections, and the handshakes that it shortens.
 //!
-//! The path: window and round trip (RFC 2140, temporal sharing). Transaction TCP's connection counts (RFC
+//! State of the path: window and round trip (RFC 2140, temporal sharing). Transaction TCP's connection counts (RFC
 //! 1644) and TCP Fast Open's cookies (RFC 7413), which authenticate the client enough to omit the handshake.
 //! The table of hosts belongs to the owner of the connections.
 
 use wire::{Duration, Time};
 
-use crate::config::{Sharing, Shortcut};
+use crate::config::{Handshake, Sharing};
 use crate::connection::Connection;
 use crate::segment::{ConnectionCount, FastOpen, SynOptions};
 
 /// State cached about another host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Memory {
-    /// State of the path at the end of the last connection.
+pub struct HostCacheEntry {
+    /// State of the path after the last connection.
     pub path: Option<Path>,
-    /// Last connection count received from there.
-    pub count_seen: Option<u32>,
+    /// Last connection count received from it (T/TCP).
+    pub last_count: Option<u32>,
     /// Whether the other host has cached a count of this one.
-    pub is_count_known: bool,
-    /// The cookie received from the other host.
+    pub is_count_acknowledged: bool,
+    /// Cookie received from the other host (TCP Fast Open).
     pub cookie: Option<u64>,
 }
 
@@ -34,22 +34,22 @@ pub struct Path {
     pub round_trip: Option<Duration>,
 }
 
-/// State passed to a new connection with a known host.
+/// Initial state of a connection with a known host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Introduction {
+pub struct InitialState {
     /// The cached state.
-    pub memory: Memory,
-    /// Connection count of this connection, above all earlier ones of this host.
+    pub cached: HostCacheEntry,
+    /// Connection count of this connection, above all earlier ones of this host (T/TCP).
     pub count: u32,
-    /// The cookie that this host issues to the other.
+    /// Cookie that this host issues to the other (TCP Fast Open).
     pub cookie: u64,
 }
 
 impl Connection {
-    /// Passes the state cached about the other host to a new connection. Must be called before anything else.
-    pub fn introduce(&mut self, introduction: Introduction) {
-        self.introduction = introduction;
-        if let Some(path) = introduction.memory.path
+    /// Sets the state cached about the other host. Must be called before any input.
+    pub fn set_initial_state(&mut self, initial: InitialState) {
+        self.initial = initial;
+        if let Some(path) = initial.cached.path
             && self.shares_path()
         {
             self.window.adopt(path.cwnd, path.ssthresh);
@@ -73,65 +73,67 @@ impl Connection {
     }
 
     /// Returns the state to cache about the other host, after this connection.
-    pub fn memory(&self) -> Memory {
+    pub fn host_cache_entry(&self) -> HostCacheEntry {
         let has_path = self.shares_path() && self.timer.smoothed().is_some();
         let path = has_path.then(|| Path {
             cwnd: self.window.cwnd(),
             ssthresh: self.window.threshold(),
             round_trip: self.timer.smoothed(),
         });
-        Memory { path: path.or(self.introduction.memory.path), ..self.introduction.memory }
+        HostCacheEntry { path: path.or(self.initial.cached.path), ..self.initial.cached }
     }
 
     /// Returns whether a client may send data with its SYN.
     pub(super) fn may_send_early(&self) -> bool {
-        let Memory { path: _, count_seen: _, is_count_known, cookie } = self.introduction.memory;
-        match self.config.shortcut {
-            Shortcut::None => false,
-            Shortcut::Ttcp => is_count_known,
-            Shortcut::FastOpen => cookie.is_some(),
-            Shortcut::Ardp => true,
+        let HostCacheEntry { path: _, last_count: _, is_count_acknowledged, cookie } = self.initial.cached;
+        match self.config.handshake {
+            Handshake::ThreeWay => false,
+            Handshake::Ttcp => is_count_acknowledged,
+            Handshake::FastOpen => cookie.is_some(),
+            Handshake::Ardp => true,
         }
     }
 
     /// Returns whether a server trusts a SYN: its data may be read immediately.
     pub(super) fn trusts_syn(&self, syn: &SynOptions) -> bool {
-        match self.config.shortcut {
-            Shortcut::None => false,
-            Shortcut::Ttcp => match (syn.connection_count, self.introduction.memory.count_seen) {
+        match self.config.handshake {
+            Handshake::ThreeWay => false,
+            Handshake::Ttcp => match (syn.connection_count, self.initial.cached.last_count) {
                 // RFC 1644's TAO test: a count above all earlier ones is not that of an old duplicate.
                 (Some(ConnectionCount::Current(count)), Some(seen)) => count > seen,
                 (Some(ConnectionCount::Current(_)), None) => false,
                 (Some(ConnectionCount::New(_) | ConnectionCount::Echo { .. }) | None, _) => false,
             },
-            Shortcut::FastOpen => syn.fast_open == Some(FastOpen::Cookie(self.introduction.cookie)),
-            Shortcut::Ardp => true,
+            Handshake::FastOpen => syn.fast_open == Some(FastOpen::Cookie(self.initial.cookie)),
+            Handshake::Ardp => true,
         }
     }
 
     /// Returns whether the SYN-ACK to a trusted SYN may be delayed until there is data that it can carry.
     pub(super) const fn delays_syn_ack(&self) -> bool {
-        match self.config.shortcut {
-            Shortcut::None | Shortcut::FastOpen => false,
-            Shortcut::Ttcp | Shortcut::Ardp => true,
+        match self.config.handshake {
+            Handshake::ThreeWay | Handshake::FastOpen => false,
+            Handshake::Ttcp | Handshake::Ardp => true,
         }
     }
 
     /// Returns the options for a shortened handshake in a SYN of this end.
-    pub(super) fn shortcut_options(&self, is_syn_ack: bool) -> (Option<ConnectionCount>, Option<FastOpen>) {
-        let Introduction { memory, count, cookie } = self.introduction;
-        match (self.config.shortcut, is_syn_ack) {
-            (Shortcut::None | Shortcut::Ardp, _) => (None, None),
-            (Shortcut::Ttcp, false) if memory.is_count_known => (Some(ConnectionCount::Current(count)), None),
-            (Shortcut::Ttcp, false) => (Some(ConnectionCount::New(count)), None),
-            (Shortcut::Ttcp, true) => {
+    pub(super) fn handshake_options(&self, is_syn_ack: bool) -> (Option<ConnectionCount>, Option<FastOpen>) {
+        let InitialState { cached, count, cookie } = self.initial;
+        match (self.config.handshake, is_syn_ack) {
+            (Handshake::ThreeWay | Handshake::Ardp, _) => (None, None),
+            (Handshake::Ttcp, false) if cached.is_count_acknowledged => {
+                (Some(ConnectionCount::Current(count)), None)
+            }
+            (Handshake::Ttcp, false) => (Some(ConnectionCount::New(count)), None),
+            (Handshake::Ttcp, true) => {
                 let echo = |echo| ConnectionCount::Echo { count, echo };
                 (self.peer_count.map(echo), None)
             }
-            (Shortcut::FastOpen, false) => {
-                (None, Some(memory.cookie.map_or(FastOpen::Request, FastOpen::Cookie)))
+            (Handshake::FastOpen, false) => {
+                (None, Some(cached.cookie.map_or(FastOpen::Request, FastOpen::Cookie)))
             }
-            (Shortcut::FastOpen, true) => (None, self.cookie_requested.then_some(FastOpen::Cookie(cookie))),
+            (Handshake::FastOpen, true) => (None, self.cookie_requested.then_some(FastOpen::Cookie(cookie))),
         }
     }
 
@@ -142,14 +144,14 @@ impl Connection {
                 self.peer_count = Some(count)
             }
             Some(ConnectionCount::Echo { count: _, echo }) => {
-                self.introduction.memory.is_count_known = echo == self.introduction.count;
+                self.initial.cached.is_count_acknowledged = echo == self.initial.count;
             }
             None => {}
         }
         match syn.fast_open {
             Some(FastOpen::Request) => self.cookie_requested = true,
             Some(FastOpen::Cookie(cookie)) if !self.is_server => {
-                self.introduction.memory.cookie = Some(cookie);
+                self.initial.cached.cookie = Some(cookie);
             }
             Some(FastOpen::Cookie(_)) | None => {}
         }
@@ -159,7 +161,7 @@ impl Connection {
     /// duplicate.
     pub(super) fn cache_count(&mut self) {
         if self.peer_count.is_some() {
-            self.introduction.memory.count_seen = self.peer_count;
+            self.initial.cached.last_count = self.peer_count;
         }
     }
 }
