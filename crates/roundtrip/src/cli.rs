@@ -1,7 +1,6 @@
 //! The command line: verbs and flags, once, for parsing, help, completions and manual pages alike.
 //!
-//! Not what the verbs do (`verb`), nor what the values mean: those stay text here and are read by `scenario`, which
-//! knows their units and limits.
+//! Values stay text here: `scenario` parses them and knows their units and limits.
 
 #[cfg(feature = "all-verbs")]
 pub mod cache;
@@ -61,20 +60,20 @@ pub struct Cli {
 pub enum Verb {
     /// Page load times predicted by the papers' formulas
     ///
-    /// With no flags: every protocol, small-cluster over fast-internet, all requests sent together and answered without
-    /// delay, as in the papers' basic model.
+    /// With no flags: every protocol, small-cluster over fast-internet, all requests sent together and responses
+    /// without delay, as in the papers' basic model.
     #[cfg(feature = "all-verbs")]
     Predict(Predict),
     /// Page load times simulated with TCP, packet by packet, in virtual time
     ///
     /// With no flags: HTTP/1.0 with and without keep-alive, small-cluster over fast-internet, one object after another.
-    /// It needs no privileges and hardly any time, and the same seed gives the same packets.
+    /// Needs no privileges; the same seed gives the same packets.
     #[cfg(feature = "all-verbs")]
     Simulate(Simulate),
     /// Page load times measured on this machine's kernel, over an emulated link
     ///
     /// With no flags: HTTP/1.0 with and without keep-alive, small-cluster over fast-internet, one object after another.
-    /// The network lives in namespaces of its own and leaves nothing behind.
+    /// The network is in namespaces of its own, removed afterwards.
     #[cfg(feature = "all-verbs")]
     Measure(Measure),
     /// Page load times predicted, simulated and measured, side by side
@@ -89,10 +88,10 @@ pub enum Verb {
     /// logs; with --dhttp also those of a DHTTP server.
     #[cfg(feature = "all-verbs")]
     Connections(Connections),
-    /// Size and load time of a page's content in other forms: compressed, as PNG or WebP, with CSS for images
+    /// Size and load time of a page's content in other formats: compressed, as PNG or WebP, with CSS for images
     ///
-    /// Makes every lossless form of every file, and loads the page in each with the simulator. A file that would be
-    /// larger in another form stays as it is.
+    /// Encodes every file in each lossless format, and simulates the page load with each. A file that would be larger
+    /// in another format is left unchanged.
     #[cfg(feature = "all-verbs")]
     Content(Content),
     /// Requests for a server: a URL, a file of requests, an access log, or SURGE's users
@@ -113,10 +112,10 @@ pub enum Verb {
     Diagnose(Diagnose),
     /// Stalls of live connections, from the kernel's statistics, without root
     ///
-    /// Samples the sockets of this machine, names the cause of each stall, the program and the fix. Packets are not read,
-    /// so that TLS, HTTP/2 and gRPC do not matter. The exit status is 1 when something worth fixing was found.
+    /// Samples the sockets of this host, and names the cause of each stall, the program and the fix. Reads no packets,
+    /// so encrypted connections, HTTP/2 and gRPC need no special support. The exit status is 1 when something worth fixing was found.
     Watch(watch::Watch),
-    /// The papers' tables and figures beside ours, with a verdict for each number
+    /// The papers' tables and figures next to recomputed ones, with a verdict for each number
     ///
     /// With no keys: all of them. The exit status is 1 when a verdict is worse than the recorded one. Figures are
     /// written as SVG files.
@@ -187,7 +186,7 @@ pub enum Verb {
 pub struct Predict {
     #[command(flatten)]
     pub scenario: ScenarioFlags,
-    /// Draw the overhead of one scenario's page over all bandwidths and round trips, as contours
+    /// Plot contours of the overhead of one scenario's page over all bandwidths and round trips
     #[arg(long, value_name = "FILE.svg", value_hint = clap::ValueHint::FilePath)]
     pub contours: Option<PathBuf>,
     #[command(flatten)]
@@ -244,7 +243,7 @@ pub enum PcapAt {
 pub struct Measure {
     #[command(flatten)]
     pub scenario: ScenarioFlags,
-    /// Runs
+    /// Number of runs
     #[arg(long, value_name = "N")]
     pub runs: Option<String>,
     /// Server program: ours, nginx, apache, caddy or python
@@ -289,7 +288,7 @@ pub struct Diagnose {
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     #[arg(required_unless_present_any = ["run", "port", "span", "write"], conflicts_with_all = ["run", "port", "span"])]
     pub files: Vec<PathBuf>,
-    /// Run the command that follows `--`, capture meanwhile, and diagnose the connections that were opened then
+    /// Run the command that follows `--`, and diagnose the connections opened while it runs
     #[arg(long, requires = "command")]
     pub run: bool,
     /// Command to run; its output goes to stderr
@@ -321,10 +320,10 @@ pub struct Diagnose {
     /// Write a time-sequence plot of each connection with findings to this directory
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub svg: Option<PathBuf>,
-    /// The same as PNG files
+    /// Write these plots as PNG files
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub png: Option<PathBuf>,
-    /// The same as files for xplot
+    /// Write these plots as xplot files
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub xpl: Option<PathBuf>,
     #[command(flatten)]
@@ -347,7 +346,7 @@ pub struct Reproduce {
     /// Also run the papers' measurements, which takes minutes
     #[arg(long)]
     pub measure: bool,
-    /// Run them as long as the papers did: an hour or more
+    /// With --measure, run as long as the papers did: an hour or more
     #[arg(long, requires = "measure")]
     pub full: bool,
     /// Output directory of figures
@@ -419,7 +418,7 @@ pub enum NameKind {
     Stacks,
 }
 
-/// The command line of this process.
+/// Parses the command line of this process.
 pub fn parse() -> Result<Cli, Failure> {
     parse_from(std::env::args_os())
 }
@@ -446,7 +445,7 @@ pub fn is_verbose_version(arguments: impl Iterator<Item = OsString>) -> bool {
     version && verbose
 }
 
-/// The command-line definition, each verb with its examples first, as wide as the terminal.
+/// Command-line definition, with the examples of each verb, as wide as the terminal.
 pub fn command() -> Command {
     let width = crate::terminal::of_stdout().prose_width();
     with_examples(Cli::command(), None, width).term_width(width).mut_subcommands(|verb| {
@@ -455,7 +454,7 @@ pub fn command() -> Command {
     })
 }
 
-/// Leaves advanced flags to `--help`.
+/// Hides advanced flags from `-h`.
 fn with_short_help(command: Command) -> Command {
     #[cfg(feature = "all-verbs")]
     let command = command.mut_args(|arg| {
@@ -469,14 +468,14 @@ fn with_examples(command: Command, verb: Option<&str>, width: usize) -> Command 
     let command = command.help_template(TEMPLATE);
     let [short, all] = [examples::SHORT, usize::MAX].map(|count| examples::text(verb, width, count));
     match short.zip(all) {
-        // With a text of its own for `--help`, clap lays all of it out at length.
+        // A separate text for `--help` makes clap use its long layout.
         Some((short, all)) if short == all => command.before_help(short),
         Some((short, all)) => command.before_help(short).before_long_help(all),
         None => command,
     }
 }
 
-/// Lets a value begin with a hyphen: our parser's error for `-1ms` is better than clap's.
+/// Allows values that begin with a hyphen: the value parser's error for `-1ms` is better than clap's.
 fn with_hyphens(command: Command) -> Command {
     command.mut_args(|arg| match arg.is_positional() || !arg.get_action().takes_values() {
         true => arg,
@@ -488,8 +487,8 @@ fn with_hyphens(command: Command) -> Command {
 const TEMPLATE: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
 
 /// Prints requested help or version to stdout.
-pub fn print_help(asked: &clap::Error) -> ExitCode {
-    let help = asked.render();
+pub fn print_help(help_request: &clap::Error) -> ExitCode {
+    let help = help_request.render();
     let text = if crate::terminal::of_stdout().colour { help.ansi().to_string() } else { help.to_string() };
     match crate::output::to_stdout(&text) {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,7 +1,7 @@
-//! `roundtrip connections`: a server's access logs, and the connections it would hold.
+//! `roundtrip connections`: connections that a server would hold, from its access logs.
 //!
-//! In flow flags and logs; out flow counts and warnings. How logs are read, and how counts are shown, is `accesslog-io`'s
-//! business; how lines are read and connections counted, `accesslog`'s.
+//! Flags and logs in, counts and warnings out. `accesslog-io` opens logs and prints counts; `accesslog` parses lines and
+//! counts connections.
 
 pub mod options;
 
@@ -12,7 +12,7 @@ use accesslog_io::report::warning;
 
 use crate::failure::Failure;
 
-/// The result of the count, with warnings about the logs.
+/// Result of a count, with warnings about the logs.
 #[derive(Debug)]
 pub struct CountReport {
     /// Counts and time range of the pass.
@@ -27,19 +27,19 @@ pub struct CountReport {
 ///
 /// # Errors
 /// When nothing can be counted: a missing log, no file that is a log, no sizes.
-pub fn respond(inputs: Vec<Input>, options: &ConnectionsOptions) -> Result<CountReport, Failure> {
+pub fn count_connections(inputs: Vec<Input>, options: &ConnectionsOptions) -> Result<CountReport, Failure> {
     let accesslog_io::CountResult { passed, names, passed_over } = accesslog_io::count(inputs, options)?;
     let mut warnings: Vec<String> =
         passed_over.into_iter().map(|error| format!("{}; skipped", Failure::from(error))).collect();
     warnings.extend(warning::sentences(&names, &passed, &options.question));
     if passed.counts.requests == 0 {
-        return Err(Failure::Value(nothing(&names, &passed, &warnings)));
+        return Err(Failure::Value(empty_count_error(&names, &passed, &warnings)));
     }
     Ok(CountReport { passed, names, warnings })
 }
 
-/// The reason for a count of nothing, in one sentence.
-fn nothing(names: &[String], passed: &PassResult, warnings: &[String]) -> String {
+/// The error for logs without countable requests.
+fn empty_count_error(names: &[String], passed: &PassResult, warnings: &[String]) -> String {
     let without_size: u64 = passed.read.iter().map(|read| read.without_size).sum();
     if without_size > 0 {
         return format!(

@@ -1,6 +1,6 @@
 //! Errors that end a command without a result: the sentence on stderr and the exit status.
 //!
-//! Not for findings or verdicts: those are results, and exit with 1.
+//! Findings and verdicts are results, and exit with 1.
 
 use std::error::Error;
 use std::fmt;
@@ -24,7 +24,7 @@ use crate::feature::Feature;
 /// Error of a command, by culprit.
 #[derive(Debug)]
 pub enum Failure {
-    /// The command line: clap's refusal, or its help and version texts, which are not failures.
+    /// The command line: clap's error, or its help and version texts, which are not failures.
     Flags(Box<clap::Error>),
     /// A name or a value that is not valid.
     Value(String),
@@ -55,9 +55,9 @@ impl Failure {
     pub fn report(&self) -> ExitCode {
         match self {
             Self::Stdout(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-            Self::Flags(refusal) if !refusal.use_stderr() => cli::print_help(refusal),
-            Self::Flags(refusal) if refusal.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-                eprint!("{refusal}");
+            Self::Flags(error) if !error.use_stderr() => cli::print_help(error),
+            Self::Flags(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                eprint!("{error}");
                 ExitCode::from(2)
             }
             Self::Flags(_)
@@ -77,7 +77,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Flags(refusal) => f.write_str(&cli::misuse::sentence(refusal)),
+            Self::Flags(error) => f.write_str(&cli::misuse::sentence(error)),
             Self::Value(sentence) | Self::Laboratory(sentence) | Self::Network(sentence) => {
                 f.write_str(sentence)
             }
@@ -91,8 +91,8 @@ impl fmt::Display for Failure {
 impl Error for Failure {}
 
 impl From<clap::Error> for Failure {
-    fn from(refusal: clap::Error) -> Self {
-        Self::Flags(Box::new(refusal))
+    fn from(error: clap::Error) -> Self {
+        Self::Flags(Box::new(error))
     }
 }
 

@@ -1,10 +1,10 @@
-//! The parts of the program that a build may leave out: Cargo features, and the sentence where one is missing.
+//! Cargo features, and the error for a missing one.
 //!
-//! A feature selects what is compiled, and changes nothing else.
+//! A feature only selects what is compiled.
 
 use crate::failure::Failure;
 
-/// A part that is heavy to build and needed by few.
+/// Optional part of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feature {
     /// The verbs besides `diagnose` and `watch`.
@@ -20,11 +20,11 @@ pub enum Feature {
 }
 
 impl Feature {
-    /// By name.
+    /// All features, by name.
     pub const ALL: [Self; 5] =
         [Self::AllVerbs, Self::ImageCodecs, Self::ObjectStore, Self::Parquet, Self::Png];
 
-    /// Cargo's name for it.
+    /// Name of the Cargo feature.
     pub const fn name(self) -> &'static str {
         match self {
             Self::AllVerbs => "all-verbs",
@@ -35,7 +35,7 @@ impl Feature {
         }
     }
 
-    /// Whether it was compiled in.
+    /// Whether it is compiled in.
     pub const fn is_built(self) -> bool {
         match self {
             Self::AllVerbs => cfg!(feature = "all-verbs"),
@@ -46,13 +46,13 @@ impl Feature {
         }
     }
 
-    const fn does(self) -> &'static str {
+    const fn capability(self) -> &'static str {
         match self {
             Self::AllVerbs => "have verbs besides `diagnose` and `watch`",
             Self::ImageCodecs => "encode WebP and AVIF",
             Self::ObjectStore => "fetch logs from object stores and the Web",
             Self::Parquet => "read or write Parquet and Arrow tables",
-            Self::Png => "draw plots as PNG",
+            Self::Png => "write plots as PNG",
         }
     }
 
@@ -60,7 +60,7 @@ impl Feature {
     pub fn missing(self, culprit: &str) -> String {
         format!(
             "{culprit}: this build does not {}; install with `cargo install --locked --path crates/roundtrip --features {}`",
-            self.does(),
+            self.capability(),
             self.name()
         )
     }

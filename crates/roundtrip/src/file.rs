@@ -18,50 +18,51 @@ pub fn write(path: &Path, contents: &[u8]) -> Result<(), Failure> {
     write_with(path, |out| out.write_all(contents))
 }
 
-/// The same, with contents written piece by piece.
+/// Writes contents piece by piece to `path`, otherwise as [`write`].
 pub fn write_with(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-    put(path, true, fill).map_err(|error| Failure::Write { path: path.to_owned(), error })
+    write_target(path, true, fill).map_err(|error| Failure::Write { path: path.to_owned(), error })
 }
 
-/// The same for one of many reproducible files, without `fsync`, which takes longer than producing them.
+/// Writes one of many reproducible files without `fsync`, which takes longer than producing them.
 pub fn write_unsynced(path: &Path, contents: &[u8]) -> Result<(), Failure> {
-    put(path, false, |out| out.write_all(contents))
+    write_target(path, false, |out| out.write_all(contents))
         .map_err(|error| Failure::Write { path: path.to_owned(), error })
 }
 
-/// Checks that a file can be written there, before something that takes long. Nothing is left behind.
+/// Checks that a file can be written there, before a long command. Nothing is left behind.
 pub fn check(path: &Path) -> Result<(), Failure> {
     probe(path).map_err(|error| Failure::Write { path: path.to_owned(), error })
 }
 
-/// Refuses a file for which the disk lacks space, before anything is written; the error names the file's kind and the
-/// remedy. A directory or file that does not exist yet counts for the disk of its parent. A pipe has no limit.
-pub fn check_space(path: &Path, bytes: u64, what: &str, remedy: &str) -> Result<(), Failure> {
-    let there = path.ancestors().map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path });
-    let there = there.into_iter().find(|path| path.exists()).unwrap_or(Path::new("/"));
-    let is_disk = there.is_dir() || there.is_file();
-    let Some(disk) = is_disk.then(|| statvfs(there).ok()).flatten() else { return Ok(()) };
+/// Refuses a file for which the disk lacks space, before anything is written. `content` and `remedy` are parts of the
+/// error. A path that does not exist yet is on the disk of its parent. A pipe has no limit.
+pub fn check_space(path: &Path, bytes: u64, content: &str, remedy: &str) -> Result<(), Failure> {
+    let existing =
+        path.ancestors().map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path });
+    let existing = existing.into_iter().find(|path| path.exists()).unwrap_or(Path::new("/"));
+    let is_disk = existing.is_dir() || existing.is_file();
+    let Some(disk) = is_disk.then(|| statvfs(existing).ok()).flatten() else { return Ok(()) };
     let free = disk.blocks_available().saturating_mul(disk.fragment_size());
     if bytes <= free {
         return Ok(());
     }
     let count = |bytes: u64| number::count(bytes as f64);
     Err(Failure::Value(format!(
-        "{what} has {} bytes and the disk of {} has {} free; {remedy}",
+        "{content} has {} bytes and the disk of {} has {} free; {remedy}",
         count(bytes),
         shown(path),
         count(free)
     )))
 }
 
-fn put(
+fn write_target(
     path: &Path,
-    is_waited_for: bool,
+    is_synced: bool,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
     match Target::of(path)? {
-        Target::Other => fill_file(File::options().write(true).open(path)?, is_waited_for, fill),
-        Target::File { path, permissions } => replace(&path, permissions, is_waited_for, fill),
+        Target::Other => fill_file(File::options().write(true).open(path)?, is_synced, fill),
+        Target::File { path, permissions } => replace(&path, permissions, is_synced, fill),
     }
 }
 
@@ -69,7 +70,7 @@ fn probe(path: &Path) -> io::Result<()> {
     match Target::of(path)? {
         Target::Other => File::options().write(true).open(path).map(drop),
         Target::File { path, permissions: _ } => {
-            let temporary = beside(&path)?;
+            let temporary = temporary_path(&path)?;
             File::options().write(true).create_new(true).open(&temporary)?;
             fs::remove_file(&temporary)
         }
@@ -92,9 +93,9 @@ enum Target {
 impl Target {
     fn of(path: &Path) -> io::Result<Self> {
         match fs::metadata(path) {
-            Ok(there) if there.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-            Ok(there) if there.is_file() => {
-                Ok(Self::File { path: fs::canonicalize(path)?, permissions: Some(there.permissions()) })
+            Ok(existing) if existing.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+            Ok(existing) if existing.is_file() => {
+                Ok(Self::File { path: fs::canonicalize(path)?, permissions: Some(existing.permissions()) })
             }
             Ok(_) => Ok(Self::Other),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -108,19 +109,19 @@ impl Target {
 fn replace(
     target: &Path,
     permissions: Option<fs::Permissions>,
-    is_waited_for: bool,
+    is_synced: bool,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    let temporary = beside(target)?;
+    let temporary = temporary_path(target)?;
     let written = File::options()
         .write(true)
         .create_new(true)
         .open(&temporary)
-        .and_then(|file| permissions.map_or(Ok(()), |same| file.set_permissions(same)).map(|()| file))
-        .and_then(|file| fill_file(file, is_waited_for, fill))
+        .and_then(|file| permissions.map_or(Ok(()), |mode| file.set_permissions(mode)).map(|()| file))
+        .and_then(|file| fill_file(file, is_synced, fill))
         .and_then(|()| fs::rename(&temporary, target));
     if written.is_err() {
-        // It may not even exist: the first error is the one to report.
+        // It may not exist: the first error is reported.
         let _ = fs::remove_file(&temporary);
     }
     written
@@ -128,21 +129,21 @@ fn replace(
 
 fn fill_file(
     file: File,
-    is_waited_for: bool,
+    is_synced: bool,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut out = BufWriter::new(file);
     fill(&mut out)?;
     let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-    match is_waited_for && file.metadata()?.is_file() {
+    match is_synced && file.metadata()?.is_file() {
         // Some file systems report only here that the disk is full.
         true => file.sync_all(),
         false => Ok(()),
     }
 }
 
-/// A name in the target's directory that no other process of this program uses.
-fn beside(target: &Path) -> io::Result<PathBuf> {
+/// Returns a name in the target's directory that no other process of this program uses.
+fn temporary_path(target: &Path) -> io::Result<PathBuf> {
     let name = target.file_name().ok_or(io::ErrorKind::IsADirectory)?;
     Ok(target.with_file_name(format!(".{}.{}", name.to_string_lossy(), process::id())))
 }

@@ -1,22 +1,22 @@
 //! Where a web page's round trips go, and how to get them back: the command line.
 //!
-//! Flags go in, [`scenario`] makes values of them, an engine makes rows of those, and the rows come out as tables, JSON,
-//! CSV or a page. Read in this order:
+//! [`scenario`] parses the flags, an engine turns the values into rows, and the rows are printed as tables, JSON, CSV or
+//! HTML. Reading order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`cli`] | verbs and flags, with their help |
-//! | [`plan_flags`] | flags and files, made into a plan |
+//! | [`plan_flags`] | plans, from flags and files |
 //! | [`verb`] | one module for each verb |
 //! | [`plots`] | plots of diagnosed connections, as files |
-//! | [`mod@connections`] | access logs, counted |
+//! | [`mod@connections`] | connections counted from access logs |
 //! | [`serve`] | a server's settings, logging and metrics |
 //! | [`show`] | results in the requested format |
 //! | [`mod@file`], [`output`], [`terminal`] | output files, standard output, terminal |
 //! | [`failure`] | errors and the exit status |
-//! | [`feature`] | parts that a build may leave out |
+//! | [`feature`] | Cargo features |
 
-#![expect(unreachable_pub, reason = "nothing imports a program: `pub` is what one module offers the others")]
+#![expect(unreachable_pub, reason = "`pub` marks the interface between modules of a binary")]
 #![cfg_attr(not(feature = "all-verbs"), expect(dead_code, reason = "functions that only other verbs call"))]
 
 mod cli;
@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns 0 for a result, 1 for a finding or a failed verdict. Errors are 2; a load ended by a signal is 128 plus its number.
+/// Runs a verb. Exit status: 0 for a result, 1 for a finding or a failed verdict, 128 plus the signal for a stopped load.
 fn run(cli: &Cli) -> Result<ExitCode, Failure> {
     match &cli.verb {
         #[cfg(feature = "all-verbs")]

@@ -1,6 +1,4 @@
-//! Standard output: results, and its errors, such as a closed pipe.
-//!
-//! Not what is written: `render` makes the text.
+//! Writes results to standard output, and reports its errors, such as a closed pipe.
 
 use std::io::Write;
 

@@ -1,6 +1,6 @@
-//! Plans from flags over a scenario file.
+//! Builds plans from flags and a scenario file.
 //!
-//! `scenario` parses the values. This module adds the flag's name to errors, and reads the files.
+//! `scenario` parses the values. This module reads the files, and adds the flag's name to errors.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -15,7 +15,7 @@ use scenario::{Page, Spec};
 use crate::cli::flags::{AdvancedFlags, ScenarioFlags};
 use crate::failure::{Failure, shown};
 
-/// Builds a plan from the flags, `more` keys that only some verbs have, and the scenario file, which flags override.
+/// Builds a plan from the flags, `more` keys of some verbs, and the scenario file, which flags override.
 pub fn plan(
     flags: &ScenarioFlags,
     advanced: &AdvancedFlags,
@@ -23,13 +23,13 @@ pub fn plan(
     defaults: &Defaults,
 ) -> Result<Plan, Failure> {
     let mut spec = Spec::default();
-    for (key, text) in flags.pieces(advanced).iter().chain(more) {
+    for (key, text) in flags.entries(advanced).iter().chain(more) {
         set(&mut spec, *key, text)?;
     }
     if let Some(path) = &flags.file {
         spec = spec.over(read(path)?);
     }
-    // A warning for users who read neither the table's notes nor the JSON's.
+    // A warning for users who read neither the table's notes nor the JSON.
     for Page { name, notes, .. } in &spec.pages {
         notes.iter().for_each(|note| eprintln!("roundtrip: {name}: {note}"));
     }
@@ -38,18 +38,18 @@ pub fn plan(
 
 fn set(spec: &mut Spec, key: Key, text: &str) -> Result<(), Failure> {
     if key == Key::Page && is_har(text) {
-        spec.pages.push(recorded(Path::new(text))?);
+        spec.pages.push(read_har(Path::new(text))?);
         return Ok(());
     }
     if key == Key::Page && is_directory(text) {
-        spec.pages.push(folder::page(Path::new(text)).map_err(not_a_page)?);
+        spec.pages.push(folder::page(Path::new(text)).map_err(page_error)?);
         return Ok(());
     }
     spec.set(key, text).map_err(|error| Failure::Value(format!("--{key}: {error}")))
 }
 
-/// The error with its flag, where the directory is not a page.
-fn not_a_page(error: content::Error) -> Failure {
+/// Adds the flag to errors of a directory that is not a page.
+fn page_error(error: content::Error) -> Failure {
     match error {
         content::Error::NotAPage { .. } | content::Error::TooLarge { .. } => {
             Failure::Value(format!("--page: {error}"))
@@ -58,7 +58,7 @@ fn not_a_page(error: content::Error) -> Failure {
     }
 }
 
-/// Whether the text is a directory. A known name never is, even where a directory of that name exists.
+/// Whether the text is a directory. Names of pages take precedence over directories.
 fn is_directory(text: &str) -> bool {
     Page::listings().all(|Listing { name, .. }| name != text) && Path::new(text).is_dir()
 }
@@ -68,8 +68,8 @@ fn is_har(text: &str) -> bool {
     Path::new(text).extension().is_some_and(|extension| extension.eq_ignore_ascii_case("har"))
 }
 
-/// The page of a recorded browser visit.
-fn recorded(path: &Path) -> Result<Page, Failure> {
+/// Reads the page of a recorded browser visit.
+fn read_har(path: &Path) -> Result<Page, Failure> {
     let unreadable = |error| Failure::Read { path: path.to_owned(), error };
     let file = File::open(path).map_err(unreadable)?;
     let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
@@ -84,10 +84,10 @@ fn read(path: &Path) -> Result<Spec, Failure> {
     let unreadable = |error| Failure::Read { path: path.to_owned(), error };
     let mut text = String::new();
     let file = File::open(path).map_err(unreadable)?;
-    // One byte more than the limit, so that the caller detects a file that is too large.
+    // A byte above the limit, so that a larger file is detected.
     file.take(MAX_FILE_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
     Spec::from_toml(&text, &shown(path)).map_err(|error| Failure::Value(error.to_string()))
 }
 
-/// Maximum size of a scenario file, in bytes; `/dev/zero` would not end.
+/// Maximum size of a scenario file, in bytes, because `/dev/zero` is endless.
 const MAX_FILE_BYTES: u64 = 1 << 20;

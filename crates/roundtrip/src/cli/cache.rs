@@ -1,6 +1,6 @@
-//! Flags of `roundtrip cache`, and of `roundtrip gateway` where it is one, too.
+//! Flags of `roundtrip cache`, and cache flags of `roundtrip gateway`.
 //!
-//! Values stay text, as elsewhere: their parsers report errors.
+//! Values stay text: their parsers report errors.
 
 use std::path::PathBuf;
 
@@ -42,7 +42,7 @@ pub struct Cache {
 
     #[command(flatten)]
     #[serde(skip)]
-    pub keeping: CacheStorageFlags,
+    pub storage: CacheStorageFlags,
 
     #[command(flatten)]
     #[serde(skip)]
@@ -71,7 +71,7 @@ layer!(Cache {
     keys: [origin, intercept, inside, listen, no_race, threads, reach_private],
     one_of: [origin, intercept],
     lists: [limit],
-    parts: [keeping, operation],
+    parts: [storage, operation],
     own: [print_rules, clean],
 });
 

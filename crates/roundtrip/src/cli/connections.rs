@@ -1,6 +1,6 @@
 //! Flags of `roundtrip connections` and `roundtrip logs`.
 //!
-//! Values stay text, as elsewhere: their parsers report errors.
+//! Values stay text: their parsers report errors.
 
 use std::path::PathBuf;
 
@@ -17,31 +17,31 @@ pub struct Connections {
     pub logs: Vec<PathBuf>,
 
     /// Keep-alive timeouts in seconds, or with a unit: 1,5,15 or 500ms [default: 20 from 1 to 60]
-    #[arg(long = "timeout", value_name = "TIME", value_delimiter = ',', help_heading = QUESTION)]
+    #[arg(long = "timeout", value_name = "TIME", value_delimiter = ',', help_heading = COUNTING)]
     pub timeouts: Vec<String>,
 
     /// Maximum number of connections that a client opens [default: 1,3]
-    #[arg(long, value_name = "N", value_delimiter = ',', help_heading = QUESTION)]
+    #[arg(long, value_name = "N", value_delimiter = ',', help_heading = COUNTING)]
     pub per_client: Vec<String>,
 
-    /// Show DHTTP beside HTTP in tables and reports; JSON and CSV always have it
-    #[arg(long, help_heading = QUESTION)]
+    /// Show DHTTP next to HTTP in tables and reports; JSON and CSV always include it
+    #[arg(long, help_heading = COUNTING)]
     pub dhttp: bool,
 
     /// With DHTTP, responses from this size go by TCP; 0 is HTTP; implies --dhttp [default: 0,1460,4096]
-    #[arg(long = "threshold", value_name = "SIZE", value_delimiter = ',', help_heading = QUESTION)]
+    #[arg(long = "threshold", value_name = "SIZE", value_delimiter = ',', help_heading = COUNTING)]
     pub thresholds: Vec<String>,
 
-    /// Connection that a client uses: least-recently-used, first-created or idle-first
-    #[arg(long, value_name = "RULE", help_heading = QUESTION)]
+    /// Connection that a client picks: least-recently-used, first-created or idle-first
+    #[arg(long, value_name = "RULE", help_heading = COUNTING)]
     pub rule: Option<String>,
 
     /// Count a connection as busy for the response time in the log
-    #[arg(long, help_heading = QUESTION)]
+    #[arg(long, help_heading = COUNTING)]
     pub durations: bool,
 
     /// Also print the distribution of bytes and requests over connections
-    #[arg(long, help_heading = QUESTION)]
+    #[arg(long, help_heading = COUNTING)]
     pub distribution: bool,
 
     /// Bytes that a header section adds to each response: a size, or by-status
@@ -52,7 +52,7 @@ pub struct Connections {
     #[arg(long, value_name = "POLICY", help_heading = READING)]
     pub missing_size: Option<String>,
 
-    /// clf, combined, w3c, cloudfront, json, alb, or a format string of nginx or Apache [default: recognised]
+    /// Log format: clf, combined, w3c, cloudfront, json, alb, or a format string of nginx or Apache [default: recognised]
     #[arg(long, value_name = "FORMAT", help_heading = READING)]
     pub log_format: Option<String>,
 
@@ -64,7 +64,7 @@ pub struct Connections {
     #[arg(long, value_name = "BITS", help_heading = READING)]
     pub client_prefix: Option<String>,
 
-    /// The field that names the client, where fields have names
+    /// Field with the client's address, in logs with named fields
     #[arg(long, value_name = "NAME", help_heading = READING)]
     pub client_field: Option<String>,
 
@@ -88,9 +88,9 @@ pub struct Connections {
     pub output: OutputFlags,
 }
 
-const QUESTION: &str = "What is counted";
+const COUNTING: &str = "Counting";
 /// Heading of flags that only `--help` shows.
-pub const READING: &str = "How the logs are read";
+pub const READING: &str = "Log input";
 
 /// `roundtrip logs`
 #[derive(Debug, Args)]
@@ -114,7 +114,7 @@ pub struct Synthesize {
     #[arg(long, value_name = "N", default_value = "1000000")]
     pub requests: String,
 
-    /// Request rate over time: lines of a time and the number of requests in the minute after it, as CSV; also
+    /// Request rate over time, as CSV: a time and the number of requests in the following minute; also
     /// compressed [default: a day, busiest at its middle]
     #[arg(long, value_name = "FILE.csv")]
     pub curve: Option<PathBuf>,

@@ -1,6 +1,6 @@
 //! Flags of `roundtrip serve`, `roundtrip gateway`, `roundtrip nat` and `roundtrip get`.
 //!
-//! Values stay text, as elsewhere: their parsers report errors.
+//! Values stay text: their parsers report errors.
 
 use std::path::PathBuf;
 
@@ -47,7 +47,7 @@ pub struct Serve {
 
     #[command(flatten)]
     #[serde(skip)]
-    pub beyond: ExtensionFlags,
+    pub extensions: ExtensionFlags,
 
     #[command(flatten)]
     #[serde(skip)]
@@ -76,11 +76,11 @@ layer!(Serve {
     keys: [folder, origin, early_connection, forwarded, memory, listen, profile, threads, reach_private],
     one_of: [folder, origin],
     lists: [limit],
-    parts: [beyond, operation],
+    parts: [extensions, operation],
     own: [force],
 });
 
-/// Extensions of the paper, beyond those of the profile or fewer.
+/// Extensions of the paper, added to or removed from those of the profile.
 #[derive(Clone, Debug, Default, Args, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct ExtensionFlags {
@@ -119,7 +119,7 @@ fn extensions() -> PossibleValuesParser {
     PossibleValuesParser::new(Extension::ALL.map(Extension::name))
 }
 
-/// Operation of a service: the same for all that serve.
+/// Operation flags that all services share.
 #[derive(Clone, Debug, Default, Args, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct OperationFlags {
@@ -220,7 +220,7 @@ pub struct Gateway {
 
     #[command(flatten)]
     #[serde(skip)]
-    pub keeping: CacheStorageFlags,
+    pub storage: CacheStorageFlags,
 
     #[command(flatten)]
     #[serde(skip)]
@@ -241,7 +241,7 @@ layer!(Gateway {
     keys: [listen, ports, profile, caches, allow, connect_ports, no_race, cache],
     one_of: [],
     lists: [limit],
-    parts: [keeping, operation],
+    parts: [storage, operation],
     own: [verbose, force],
 });
 

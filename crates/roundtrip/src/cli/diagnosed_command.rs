@@ -1,6 +1,4 @@
-//! Suggestion for `roundtrip diagnose` with a command or an address where a capture belongs.
-//!
-//! Not the running of commands: that is `capture::live`.
+//! Error and suggestion for `roundtrip diagnose` with a command or an address where a capture belongs.
 
 use std::env;
 use std::ffi::OsString;
@@ -14,10 +12,10 @@ pub fn refusal(arguments: &[OsString]) -> Option<String> {
     if verb != "diagnose" {
         return None;
     }
-    let place = |flag: &str| words.iter().position(|word| word == flag);
-    match (place("--run"), place("--")) {
+    let position = |flag: &str| words.iter().position(|word| word == flag);
+    match (position("--run"), position("--")) {
         (Some(_), Some(_)) => None,
-        (None, Some(at)) | (Some(at), None) => sentence(&words[..at], &words[at + 1..]),
+        (None, Some(index)) | (Some(index), None) => sentence(&words[..index], &words[index + 1..]),
         (None, None) => misplaced_command_error(words),
     }
 }
@@ -34,11 +32,11 @@ fn sentence(flags: &[OsString], command: &[OsString]) -> Option<String> {
     if first.starts_with('-') {
         return None;
     }
-    let (what, program) = if is_address(&first) { ("an address", Some("curl")) } else { ("a command", None) };
+    let (kind, program) = if is_address(&first) { ("an address", Some("curl")) } else { ("a command", None) };
     let words = flags.iter().map(quoted).chain(["--run".to_owned(), "--".to_owned()]);
     let words: Vec<String> =
         words.chain(program.map(str::to_owned)).chain(command.iter().map(quoted)).collect();
-    Some(format!("{}: {what}, not a capture; write `roundtrip diagnose {}`", Quoted(&first), words.join(" ")))
+    Some(format!("{}: {kind}, not a capture; write `roundtrip diagnose {}`", Quoted(&first), words.join(" ")))
 }
 
 fn is_address(word: &str) -> bool {
@@ -51,7 +49,7 @@ fn is_installed(program: &str) -> bool {
         && env::split_paths(&directories).any(|directory| directory.join(program).is_file())
 }
 
-/// As a POSIX shell takes it for one word.
+/// Quotes a word for a POSIX shell.
 fn quoted(word: &OsString) -> String {
     let word = word.to_string_lossy().replace(char::is_control, "?");
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "%+,-./:=@_".contains(letter);
@@ -73,8 +71,10 @@ mod tests {
 
     #[test]
     fn a_command_gets_the_command_line_that_runs_it() {
-        let expected = |first: &str, what, rest: &str| {
-            Some(format!("`{first}`: {what}, not a capture; write `roundtrip diagnose --run -- {rest}`"))
+        let expected = |first: &str, kind, command_line: &str| {
+            Some(format!(
+                "`{first}`: {kind}, not a capture; write `roundtrip diagnose --run -- {command_line}`"
+            ))
         };
         for typed in ["-- sh -c true", "--run sh -c true", "sh -c true"] {
             let typed = format!("roundtrip diagnose {typed}");

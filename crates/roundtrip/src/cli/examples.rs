@@ -1,20 +1,20 @@
 //! The examples at the beginning of each `--help` and each manual page.
 //!
-//! Data, so that a test can parse every one of them: outdated examples do not pass.
+//! They are data, so that a test parses each of them and rejects outdated ones.
 
 use crate::feature::Feature;
 
-/// A command line and what it gives.
+/// Example command line, with its result.
 #[derive(Clone, Copy, Debug)]
 pub struct Example {
     /// As typed in a shell.
     pub command: &'static str,
     /// Its result, in a few words.
-    pub gives: &'static str,
+    pub result: &'static str,
 }
 
-const fn example(command: &'static str, gives: &'static str) -> Example {
-    Example { command, gives }
+const fn example(command: &'static str, result: &'static str) -> Example {
+    Example { command, result }
 }
 
 /// The examples of one verb, or of the program where there is no verb.
@@ -56,9 +56,9 @@ pub fn text(verb: Option<&str>, width: usize, count: usize) -> Option<String> {
     if examples.is_empty() {
         return None;
     }
-    // Two columns, where they fit; a longer command has its description on a line of its own.
-    let words = examples.iter().map(|example| example.gives.len()).max().unwrap_or(0);
-    let longest = width.saturating_sub(words + 4);
+    // Two columns if they fit; the description of a longer command is on the next line.
+    let longest_result = examples.iter().map(|example| example.result.len()).max().unwrap_or(0);
+    let longest = width.saturating_sub(longest_result + 4);
     let lengths = examples.iter().map(|example| example.command.len());
     let column = lengths.filter(|length| *length <= longest).max().unwrap_or(0);
     let lines = examples.iter().map(|example| line(example, column));
@@ -66,10 +66,10 @@ pub fn text(verb: Option<&str>, width: usize, count: usize) -> Option<String> {
 }
 
 fn line(example: &Example, column: usize) -> String {
-    let Example { command, gives } = example;
+    let Example { command, result } = example;
     match command.len() > column {
-        true => format!("  {command}\n      {gives}\n"),
-        false => format!("  {command:column$}  {gives}\n"),
+        true => format!("  {command}\n      {result}\n"),
+        false => format!("  {command:column$}  {result}\n"),
     }
 }
 
@@ -78,56 +78,59 @@ const PROGRAM: [Example; 5] = [
     example("roundtrip predict --network modem", "every protocol over a modem"),
     example(
         "roundtrip predict --page 6651+3883+1866 --rtt 89ms --rate 1.02Mibit --mss 512",
-        "a page and a path of your own",
+        "a custom page and a custom network",
     ),
     example("roundtrip measure --protocol http11 --runs 20", "over an emulated link, by the real kernel"),
-    example("roundtrip list networks", "the names it knows"),
+    example("roundtrip list networks", "names of networks, with their parameters"),
 ];
 
 const PREDICT: [Example; 5] = [
     example("roundtrip predict", "every protocol, one page, one network"),
     example("roundtrip predict --network all --page all", "the papers' networks and pages"),
-    example("roundtrip predict --rtt 40ms --rate 20Mbit", "your own path"),
+    example("roundtrip predict --rtt 40ms --rate 20Mbit", "a custom network"),
     example(
         "roundtrip predict --page 14kb+3kb+180kb --requests dependent",
-        "your own page, one object after another",
+        "a custom page, sequential requests",
     ),
-    example("roundtrip predict --format json", "for a program to read"),
+    example("roundtrip predict --format json", "as JSON"),
 ];
 
 const SIMULATE: [Example; 6] = [
-    example("roundtrip simulate", "a connection an object against keep-alive"),
-    example("roundtrip simulate --stack sunos-4.1.3,linux --network all", "how two stacks fare everywhere"),
-    example("roundtrip simulate --loss 1% --runs 100", "with one packet in a hundred lost"),
+    example("roundtrip simulate", "a connection per object, against keep-alive"),
+    example("roundtrip simulate --stack sunos-4.1.3,linux --network all", "two TCP stacks on every network"),
+    example("roundtrip simulate --loss 1% --runs 100", "with a packet loss of 1%"),
     example(
         "roundtrip simulate --page www --protocol http11-pipelined --client-codings br",
         "the page in the directory www, its text by Brotli",
     ),
-    example("roundtrip simulate --plot run.svg", "and draw the packets in time"),
-    example("roundtrip simulate --pcap run.pcapng", "and its packets as the client sees them, for Wireshark"),
+    example("roundtrip simulate --plot run.svg", "with a time-sequence plot of the packets"),
+    example("roundtrip simulate --pcap run.pcapng", "with a capture at the client, for Wireshark"),
 ];
 
 const MEASURE: [Example; 6] = [
-    example("roundtrip measure", "a connection an object against keep-alive"),
+    example("roundtrip measure", "a connection per object, against keep-alive"),
     example("roundtrip measure --profile linux --runs 30", "with TCP as Linux ships it"),
-    example("roundtrip measure --protocol http11 --pcap run.pcapng", "and keep the packets of both ends"),
-    example("roundtrip measure scenarios/modem.toml", "what a file describes"),
-    example("roundtrip measure --profile linux --server nginx --protocol http11", "another's server"),
-    example("roundtrip measure --profile linux --client curl --protocol http11", "another's client"),
+    example("roundtrip measure --protocol http11 --pcap run.pcapng", "with a capture at both ends"),
+    example("roundtrip measure scenarios/modem.toml", "a scenario file"),
+    example("roundtrip measure --profile linux --server nginx --protocol http11", "with nginx as the server"),
+    example("roundtrip measure --profile linux --client curl --protocol http11", "with curl as the client"),
 ];
 
 const COMPARE: [Example; 4] = [
-    example("roundtrip compare", "a connection an object against keep-alive"),
+    example("roundtrip compare", "a connection per object, against keep-alive"),
     example("roundtrip compare --network modem --page small-page", "one network, one page"),
-    example("roundtrip compare --report compare.html", "and a page to show to others"),
+    example("roundtrip compare --report compare.html", "with a report in HTML"),
     example("roundtrip compare --engine model", "without touching the kernel"),
 ];
 
 const REPRODUCE: [Example; 5] = [
     example("roundtrip reproduce", "everything, figures included"),
     example("roundtrip reproduce heidemann-model/table-6", "one table"),
-    example("roundtrip reproduce heidemann-model/table-7 --measure", "with this machine's kernel"),
-    example("roundtrip reproduce heidemann-model --format json", "a paper's, for a program to read"),
+    example(
+        "roundtrip reproduce heidemann-model/table-7 --measure",
+        "also measured on this machine's kernel",
+    ),
+    example("roundtrip reproduce heidemann-model --format json", "everything of one paper, as JSON"),
     example("roundtrip reproduce heidemann-model/figure-4 --figures plots", "one figure, written to plots/"),
 ];
 
@@ -135,51 +138,48 @@ const CONNECTIONS: [Example; 7] = [
     example("roundtrip connections access.log", "every timeout from 1 to 60 s"),
     example(
         "roundtrip connections /var/log/nginx --report connections.html",
-        "rotated and packed logs, and a page with plots",
+        "rotated and compressed logs, with a report in HTML",
     ),
     example("roundtrip connections - --timeout 5,15", "from standard input"),
-    example(
-        "roundtrip connections access.log --per-client 1,6 --dhttp",
-        "other limits; beside HTTP also DHTTP",
-    ),
+    example("roundtrip connections access.log --per-client 1,6 --dhttp", "other limits, and DHTTP"),
     example(
         "roundtrip connections access.log --distribution --over-time minutes.csv",
-        "what each connection carries, and how many there were when",
+        "bytes and requests per connection, connections over time",
     ),
     example(
         "roundtrip connections access.log --client-prefix 24 --format json",
-        "networks as clients, for a program to read",
+        "/24 networks as clients, as JSON",
     ),
     example(
         "roundtrip connections access.log --log-format '$remote_addr,$msec,$status,$bytes_sent'",
-        "a format of your own",
+        "a custom log format",
     ),
 ];
 
 const LOGS: [Example; 2] = [
-    example("roundtrip logs synthesize --requests 1000000 > made-up.log", "a day of a made-up server"),
+    example("roundtrip logs synthesize --requests 1000000 > synthetic.log", "a day of a synthetic server"),
     example(
-        "roundtrip logs synthesize --curve worldcup98.csv.gz --requests 100000000 -o made-up.log",
-        "as busy as another server was",
+        "roundtrip logs synthesize --curve worldcup98.csv.gz --requests 100000000 -o synthetic.log",
+        "with the request rate of another server",
     ),
 ];
 
 const DIAGNOSE: [Example; 11] = [
     example("roundtrip diagnose slow.pcapng", "every stall, its cause, and what to change"),
-    example("roundtrip diagnose slow.pcap.gz --report slow.html", "and a page with time-sequence plots"),
+    example("roundtrip diagnose slow.pcap.gz --report slow.html", "with time-sequence plots, as HTML"),
     example(
         "roundtrip diagnose --run -- curl -sO http://localhost:8000/a.css",
         "what a command waits for, live",
     ),
     example("roundtrip diagnose --run --isolated -- ./test", "a test and its servers, without root"),
     example("roundtrip diagnose --port 8000 --for 30s", "what a port's connections wait for, live"),
-    example("roundtrip diagnose - --format json", "from a pipe, for a program to read"),
+    example("roundtrip diagnose - --format json", "from a pipe, as JSON"),
     example("roundtrip diagnose slow.pcap --cause nagle-delayed-ack", "one cause only"),
     example("roundtrip diagnose slow.pcap --flow :8080 --svg plots", "some connections, and their plots"),
-    example("roundtrip diagnose slow.pcap --since 90s", "what came later than that"),
+    example("roundtrip diagnose slow.pcap --since 90s", "only events after 90 s"),
     example(
         "roundtrip diagnose --run --runs 3 --fail-on medium,nagle:5 --format junit -- ./test",
-        "a gate for CI: what fails in most of three runs",
+        "a gate for CI: findings in most of three runs",
     ),
     example(
         "roundtrip diagnose --run --baseline known.json --format github -- ./test",
@@ -189,40 +189,43 @@ const DIAGNOSE: [Example; 11] = [
 
 const WATCH: [Example; 6] = [
     example("roundtrip watch --port 8000", "stalls of a server's connections, live"),
-    example("roundtrip watch --interval 1ms -- ./test", "of a test and its servers, until it ends"),
-    example("roundtrip watch --pid 4711 --duration 30s", "of one process and its children"),
+    example("roundtrip watch --interval 1ms -- ./test", "stalls of a test and its servers, until it ends"),
+    example("roundtrip watch --pid 4711 --duration 30s", "stalls of one process and its children"),
     example("roundtrip watch --port 8000 --interval 1ms", "stalls of a few milliseconds"),
-    example("roundtrip watch --all --format json", "of all sockets, a line for each stall"),
-    example("roundtrip watch --all --prometheus 127.0.0.1:9100", "as metrics"),
+    example("roundtrip watch --all --format json", "stalls of all sockets, a line of JSON for each"),
+    example("roundtrip watch --all --prometheus 127.0.0.1:9100", "stalls of all sockets, as metrics"),
 ];
 
 const CONTENT: [Example; 4] = [
-    example("roundtrip content microscape", "the W3C note's page in every form"),
+    example("roundtrip content microscape", "the W3C note's page in every format"),
     example("roundtrip content www --network adsl", "the files in the directory www"),
-    example("roundtrip content visit.har --quality 60", "a browser's visit; images with loss, too"),
-    example("roundtrip content www --protocol http11 --report content.html", "a page to show"),
+    example("roundtrip content visit.har --quality 60", "a recorded page visit; also lossy images"),
+    example("roundtrip content www --protocol http11 --report content.html", "with a report in HTML"),
 ];
 
 const SERVE: [Example; 7] = [
     example("roundtrip serve www", "the directory www at 127.0.0.1:8080"),
     example("roundtrip serve www --access-log -", "log each response, with its channel"),
-    example("roundtrip serve www --listen 192.0.2.1:80", "for others"),
+    example("roundtrip serve www --listen 192.0.2.1:80", "reachable from other hosts"),
     example("roundtrip serve --origin http://127.0.0.1:3000", "in front of a server that knows only HTTP"),
-    example("roundtrip serve --config server.toml --check", "whether a configuration can be served"),
-    example("roundtrip serve www --profile paper", "as in the paper, on this machine only"),
-    example("roundtrip serve www --profile paper --with loss-by-prefix", "and one thing that goes beyond it"),
+    example("roundtrip serve --config server.toml --check", "validate a configuration"),
+    example("roundtrip serve www --profile paper", "as in the paper, on this host only"),
+    example(
+        "roundtrip serve www --profile paper --with loss-by-prefix",
+        "as in the paper, with one extension",
+    ),
 ];
 
 const GATEWAY: [Example; 5] = [
     example("roundtrip gateway", "a proxy at 127.0.0.1:3128"),
-    example("http_proxy=http://127.0.0.1:3128 curl http://example.org/", "a client of it"),
-    example("chromium --proxy-pac-url=http://127.0.0.1:3128/proxy.pac", "a browser"),
-    example("roundtrip gateway --cache --disk responses.redb", "cache on disk, kept over restarts"),
+    example("http_proxy=http://127.0.0.1:3128 curl http://example.org/", "a client of this proxy"),
+    example("chromium --proxy-pac-url=http://127.0.0.1:3128/proxy.pac", "a browser with this proxy"),
+    example("roundtrip gateway --cache --disk responses.redb", "cache on disk, which survives restarts"),
     example("roundtrip gateway --verbose --access-log -", "log datagrams, and the channel of responses"),
 ];
 
 const CACHE: [Example; 5] = [
-    example("roundtrip cache --origin http://127.0.0.1:3000", "in front of a server on this machine"),
+    example("roundtrip cache --origin http://127.0.0.1:3000", "in front of a server on this host"),
     example("roundtrip cache --origin http://127.0.0.1:3000 --memory 2GiB", "with more memory"),
     example("roundtrip get -v dhttp://127.0.0.1:8080/", "a request to it"),
     example("roundtrip cache --intercept 80,8080 --inside lan0", "on a router: requests from its inside"),
@@ -231,22 +234,28 @@ const CACHE: [Example; 5] = [
 
 const NAT: [Example; 5] = [
     example("roundtrip nat --inside lan0 --outside wan0", "on a router that translates addresses"),
-    example("roundtrip nat --inside lan0 --outside wan0 --firewall --closed", "on one that only keeps out"),
+    example(
+        "roundtrip nat --inside lan0 --outside wan0 --firewall --closed",
+        "on a firewall without translation",
+    ),
     example(
         "roundtrip nat --inside lan0 --outside wan0 --by-id",
         "a connection must begin with a request's id",
     ),
-    example("roundtrip nat --inside lan0 --outside wan0 --print-rules", "what it would install"),
-    example("roundtrip nat --inside lan0 --outside wan0 --clean", "after one that was killed"),
+    example(
+        "roundtrip nat --inside lan0 --outside wan0 --print-rules",
+        "the nftables rules it would install",
+    ),
+    example("roundtrip nat --inside lan0 --outside wan0 --clean", "remove the rules of a killed helper"),
 ];
 
 const GET: [Example; 4] = [
     example("roundtrip get dhttp://127.0.0.1:8080/", "one datagram each way"),
-    example("roundtrip get -v dhttp://127.0.0.1:8080/", "and every datagram and connection"),
-    example("roundtrip get -o page.html http://example.org/", "plain HTTP where DHTTP is not spoken"),
+    example("roundtrip get -v dhttp://127.0.0.1:8080/", "with a log of datagrams and connections"),
+    example("roundtrip get -o page.html http://example.org/", "plain HTTP from a server without DHTTP"),
     example(
         "roundtrip get --ports 40000-40009 dhttp://127.0.0.1:8080/",
-        "through a firewall that lets these in",
+        "through a firewall that admits these ports",
     ),
 ];
 
@@ -279,7 +288,7 @@ const LOAD: [Example; 17] = [
     ),
     example(
         "roundtrip load --network modem --users 3 --protocol dhttp",
-        "three users of one modem, and our own server behind it",
+        "three users behind one emulated modem",
     ),
     example("roundtrip load plan", "SURGE: the requests of 100 users in two minutes"),
     example("roundtrip load plan --users 1000 --for 60s -o plan.txt", "the same as a file, for 1,000 users"),
@@ -289,18 +298,18 @@ const LOAD: [Example; 17] = [
     ),
     example(
         "roundtrip load plan --laws-of access.log --users 500 -o plan.txt",
-        "by the distributions of a site's own log, and how well they fit it",
+        "distributions of a site's log, with their goodness of fit",
     ),
     example(
         "roundtrip load plan --replay access.log --speed 10 -o plan.txt",
-        "what a log has, ten times as fast",
+        "the requests of a log, ten times as fast",
     ),
     example(
-        "roundtrip load http://10.0.0.7/ --plan plan.txt --shard 2/8 --log part-2.hlog",
-        "the second of eight parts of a plan, and its results as a file",
+        "roundtrip load http://10.0.0.7/ --plan plan.txt --shard 2/8 --log shard-2.hlog",
+        "the second of eight shards of a plan, results in a file",
     ),
-    example("roundtrip load merge part-1.hlog part-2.hlog -o whole.hlog", "such parts put together"),
-    example("roundtrip load page whole.hlog other.hlog -o page.html", "two runs side by side on a page"),
+    example("roundtrip load merge shard-1.hlog shard-2.hlog -o merged.hlog", "merge the results of shards"),
+    example("roundtrip load page merged.hlog other.hlog -o page.html", "compare two runs in HTML"),
 ];
 
 const SITE: [Example; 3] = [
@@ -311,7 +320,7 @@ const SITE: [Example; 3] = [
 
 const LIST: [Example; 2] = [
     example("roundtrip list", "everything that has a name, with its source"),
-    example("roundtrip list networks --format json", "one kind, for a program to read"),
+    example("roundtrip list networks --format json", "one kind, as JSON"),
 ];
 
 const COMPLETIONS: [Example; 2] = [
@@ -321,5 +330,5 @@ const COMPLETIONS: [Example; 2] = [
 
 const MAN: [Example; 2] = [
     example("roundtrip man | man -l -", "the program's manual page"),
-    example("roundtrip man predict > roundtrip-predict.1", "that of one verb"),
+    example("roundtrip man predict > roundtrip-predict.1", "the manual page of one verb"),
 ];

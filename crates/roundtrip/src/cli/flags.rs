@@ -15,7 +15,7 @@ use scenario::spec::key::{DirectionKey, PathDirection, PathKey};
 
 use super::connections::READING;
 
-/// The scenario: the flags that most runs need. Flags of the verb that follow them have their heading.
+/// Scenario flags that most runs need. Flags of a verb that follow them appear under the same heading.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = SCENARIO)]
 pub struct ScenarioFlags {
@@ -24,13 +24,13 @@ pub struct ScenarioFlags {
     pub file: Option<PathBuf>,
     /// The other flags.
     #[command(flatten)]
-    pub keys: KeyFlags<Usual>,
+    pub keys: KeyFlags<CommonKeys>,
 }
 
-/// The scenario: flags that only `--help` shows.
-pub type AdvancedFlags = KeyFlags<Advanced>;
+/// Scenario flags that only `--help` shows.
+pub type AdvancedFlags = KeyFlags<AdvancedKeys>;
 
-/// Flags of a group of scenario's keys, with the given values. Names, placeholders and help are the keys' own.
+/// Flags for a group of scenario keys, with their values. Names, placeholders and help are the keys' own.
 #[derive(Debug, Default)]
 pub struct KeyFlags<G>(Vec<(Key, String)>, PhantomData<G>);
 
@@ -42,16 +42,16 @@ pub trait Group {
 
 /// Flags that most runs need.
 #[derive(Debug, Default)]
-pub struct Usual;
+pub struct CommonKeys;
 
 /// Flags that only `--help` shows.
 #[derive(Debug, Default)]
-pub struct Advanced;
+pub struct AdvancedKeys;
 
 /// Heading of the flags that most runs need.
 const SCENARIO: &str = "Scenario";
-/// Heading of the flags that make a network, or change a named one.
-const PATH: &str = "A network of your own, or changes to those named";
+/// Heading of the flags that define a network, or change a named one.
+const PATH: &str = "Custom network, or changes to a named one";
 /// Heading of the flags that only `--help` shows.
 pub const ADVANCED: &str = "Advanced";
 /// Heading of the flags of SURGE's workload.
@@ -59,7 +59,7 @@ pub const SURGE: &str = "SURGE";
 /// Heading of the flags for the programs at both ends. The model leaves them out, and real programs have their own.
 const PROGRAMS: &str = "Programs at both ends (advanced)";
 
-impl Group for Usual {
+impl Group for CommonKeys {
     fn keys() -> Vec<(&'static str, Vec<Key>)> {
         let scenario =
             vec![Key::Network, Key::Page, Key::Protocol, Key::Stack, Key::Visit, Key::Parallel, Key::Seed];
@@ -69,7 +69,7 @@ impl Group for Usual {
     }
 }
 
-impl Group for Advanced {
+impl Group for AdvancedKeys {
     fn keys() -> Vec<(&'static str, Vec<Key>)> {
         let scenario =
             [Key::Requests, Key::Connection, Key::Processing, Key::RequestSize, Key::Sharing, Key::Acks];
@@ -103,8 +103,8 @@ pub fn is_advanced(heading: &str) -> bool {
 }
 
 impl ScenarioFlags {
-    /// Returns the given values, piece by piece.
-    pub fn pieces<'a>(&'a self, advanced: &'a AdvancedFlags) -> Vec<(Key, &'a str)> {
+    /// Returns the values of all flags.
+    pub fn entries<'a>(&'a self, advanced: &'a AdvancedFlags) -> Vec<(Key, &'a str)> {
         let all = self.keys.0.iter().chain(&advanced.0);
         all.map(|(key, value)| (*key, value.as_str())).collect()
     }
@@ -117,19 +117,19 @@ impl<G> KeyFlags<G> {
     }
 }
 
-/// The flag of a key.
+/// Builds the flag of a key.
 fn flag(key: Key) -> Arg {
     let flag = Arg::new(key.name()).long(key.name()).value_name(key.value_name()).help(key.help());
-    let flag = match NAMED.iter().find(|(named, _)| *named == key) {
-        Some((_, names)) => flag.value_parser(NameOf(*names)).hide_possible_values(true),
+    let flag = match COMPLETED.iter().find(|(values, _)| *values == key) {
+        Some((_, names)) => flag.value_parser(CatalogueParser(*names)).hide_possible_values(true),
         None => flag,
     };
     let flag = if key.is_list() { flag.action(ArgAction::Append).value_delimiter(',') } else { flag };
     if key == Key::Stack { flag.visible_alias("profile") } else { flag }
 }
 
-/// Keys whose names shells complete.
-const NAMED: [(Key, Listings); 4] = [
+/// Keys whose values shells complete.
+const COMPLETED: [(Key, Listings); 4] = [
     (Key::Network, || scenario::Network::listings().collect()),
     (Key::Page, || scenario::Page::listings().collect()),
     (Key::Protocol, || scenario::Protocol::ALL.map(scenario::Protocol::listing).to_vec()),
@@ -191,12 +191,12 @@ pub enum Format {
 
 /// Offers names to shells for completion, and accepts any text: `scenario` suggests the nearest name for a wrong one.
 #[derive(Clone, Copy)]
-struct NameOf(Listings);
+struct CatalogueParser(Listings);
 
 /// The entries of a catalogue.
 type Listings = fn() -> Vec<Listing>;
 
-impl TypedValueParser for NameOf {
+impl TypedValueParser for CatalogueParser {
     type Value = String;
 
     fn parse_ref(
@@ -210,10 +210,10 @@ impl TypedValueParser for NameOf {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let named = (self.0)()
+        let values = (self.0)()
             .into_iter()
             .map(|Listing { name, description, source: _ }| PossibleValue::new(name).help(description));
-        Some(Box::new(named))
+        Some(Box::new(values))
     }
 }
 
@@ -223,11 +223,12 @@ mod tests {
 
     #[test]
     fn every_key_is_a_flag_of_one_group_or_belongs_to_files_or_some_verbs() {
-        let groups = [Usual::keys(), Advanced::keys()].concat();
+        let groups = [CommonKeys::keys(), AdvancedKeys::keys()].concat();
         let mut flags: Vec<Key> = groups.into_iter().flat_map(|(_, keys)| keys).collect();
         // Verbs that repeat runs, or choose an engine, have these; the directions of a path are set in files.
         let others = Key::ALL.into_iter().filter(|key| {
-            let is_direction = |way| matches!(key, Key::Path(PathKey::Packets(of, _)) if *of == way);
+            let is_direction =
+                |direction| matches!(key, Key::Path(PathKey::Packets(of, _)) if *of == direction);
             [Key::Engine, Key::Runs].contains(key)
                 || is_direction(PathDirection::Up)
                 || is_direction(PathDirection::Down)

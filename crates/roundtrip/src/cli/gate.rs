@@ -1,4 +1,4 @@
-//! Flags of a verdict: which findings fail a build, and the formats of continuous integration.
+//! Flags of a verdict: findings that fail a build, and output formats for continuous integration.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ pub struct GateFlags {
     /// Write the findings as a baseline; they do not fail
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub write_baseline: Option<PathBuf>,
-    /// Run the command N times; what fails in more than half of the runs fails
+    /// Run the command N times; a finding fails if it occurs in more than half of the runs
     #[arg(long, value_name = "N", requires = "run", conflicts_with = "write")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1_000))]
     pub runs: Option<u16>,

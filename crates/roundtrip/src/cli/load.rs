@@ -1,6 +1,6 @@
 //! The flags of `load`: requests, schedule, server and protocol.
 //!
-//! Not the meaning of their values: `workload` and the crate `load` know that.
+//! `workload` and the crate `load` parse their values.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use super::flags;
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Load {
-    /// Another task than loading a server.
+    /// Subcommand; without one, a load run.
     #[command(subcommand)]
     pub verb: Option<LoadVerb>,
     #[command(flatten)]
@@ -34,13 +34,13 @@ pub enum LoadVerb {
 #[derive(Debug, Args)]
 pub struct LoadRun {
     #[command(flatten)]
-    pub destination: TargetFlags,
+    pub server: TargetFlags,
 
     #[command(flatten)]
     pub requests: RequestFlags,
 
     #[command(flatten)]
-    pub goals: ThresholdFlags,
+    pub threshold_flags: ThresholdFlags,
 
     /// The requests of a plan (`load plan -o FILE`), below the URL
     #[arg(help_heading = flags::SURGE, long, value_name = "FILE", conflicts_with_all = ["laws", "laws_of", "users", "rate", "lasts", "files", "cap", "conditional", "seed", "requests", "replay", "surge"])]
@@ -107,7 +107,7 @@ pub struct LoadRun {
     pub format: flags::Format,
 
     #[command(flatten)]
-    pub wanted: PlanFlags,
+    pub plan_flags: PlanFlags,
 }
 
 /// Requests other than SURGE's.
@@ -161,7 +161,7 @@ pub struct TargetFlags {
     #[arg(value_name = "URL", required_unless_present_any = ["network", "requests"])]
     pub target: Option<String>,
 
-    /// Instead: our own server with a SURGE site, on a host of its own behind an emulated link (`roundtrip list networks`)
+    /// Instead of a URL: Roundtrip's own server with a SURGE site, behind an emulated link (`roundtrip list networks`)
     #[arg(long, value_name = "NAME", conflicts_with_all = ["target", "ca", "insecure", "i_own_this", "requests", "method", "header", "body", "replay"])]
     pub network: Option<String>,
 

@@ -1,6 +1,6 @@
 //! clap's errors in one sentence: the culprit and the remedy.
 //!
-//! Not about values: their parsers report those, with a sentence that passes through here unchanged.
+//! Sentences of value parsers pass through unchanged.
 
 use std::error::Error;
 
@@ -53,7 +53,7 @@ pub fn sentence(error: &clap::Error) -> String {
         ErrorKind::MissingRequiredArgument => {
             format!("{} must be given too", flag_name(&flag))
         }
-        // clap's error kinds are open-ended: the others read well enough as they are.
+        // clap's error kinds are open-ended; its own first line is clear for the others.
         _ => first_line(error),
     }
 }
@@ -73,10 +73,10 @@ fn flag_name(shown: &str) -> &str {
 
 fn text(value: &ContextValue) -> String {
     match value {
-        ContextValue::String(one) => one.clone(),
-        ContextValue::Strings(many) => many.join(", "),
+        ContextValue::String(text_value) => text_value.clone(),
+        ContextValue::Strings(values) => values.join(", "),
         ContextValue::StyledStr(styled) => styled.to_string(),
-        // Open-ended too, and never a culprit.
+        // Open-ended as well; the other kinds never name a culprit.
         _ => String::new(),
     }
 }

@@ -1,6 +1,4 @@
-//! The query that the flags describe.
-//!
-//! Errors name the flag.
+//! Options of `roundtrip connections`, parsed from flags; errors name the flag.
 
 use accesslog::connections::{Query, Rule};
 use accesslog::{ClientDefinition, Format, HeaderBytes, MissingSize, Prefix, Sizing};
@@ -13,19 +11,19 @@ use crate::cli::connections::Connections;
 use crate::failure::Failure;
 use crate::feature::Feature;
 
-/// Default timeouts: every second where the number of connections changes most, then fewer; 20 in all.
+/// Default timeouts in seconds: denser where the number of connections changes most.
 const TIMEOUTS_S: [u64; 20] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 18, 20, 25, 30, 40, 50, 60];
-/// The paper's connections per client.
+/// Connections per client in the paper.
 const LIMITS: [usize; 2] = [1, 3];
-/// HTTP, and the paper's two.
+/// Thresholds in bytes: HTTP, and the paper's two.
 const THRESHOLDS: [u64; 3] = [0, 1_460, 4_096];
-/// Connections over time are plotted for Apache's timeout.
+/// Timeout for which connections over time are plotted: Apache's.
 const CURVE: Duration = Duration::from_secs(15);
 
-/// Reads the flags.
+/// Parses the flags.
 pub fn options(flags: &Connections) -> Result<ConnectionsOptions, Failure> {
     let who = ClientDefinition {
-        prefix: given(&flags.client_prefix, "client-prefix", prefix)?,
+        prefix: optional(&flags.client_prefix, "client-prefix", prefix)?,
         field: flags.client_field.clone(),
     };
     let format = flags.log_format.as_deref().map(|text| Format::named(text, &who)).transpose();
@@ -33,14 +31,14 @@ pub fn options(flags: &Connections) -> Result<ConnectionsOptions, Failure> {
         question: query(flags)?,
         distribution: flags.distribution || flags.output.report.is_some(),
         sizing: Sizing {
-            missing: given(&flags.missing_size, "missing-size", missing_size)?.unwrap_or_default(),
-            headers: given(&flags.header_bytes, "header-bytes", header_bytes)?.unwrap_or_default(),
+            missing: optional(&flags.missing_size, "missing-size", missing_size)?.unwrap_or_default(),
+            headers: optional(&flags.header_bytes, "header-bytes", header_bytes)?.unwrap_or_default(),
         },
         format: format.map_err(|error| Failure::Value(format!("--log-format: {error}")))?,
         who,
-        named: named(&flags.columns)?,
-        window: Window::of(given(&flags.window, "window", window)?.unwrap_or(WINDOW)),
-        threads: given(&flags.threads, "threads", threads)?.unwrap_or_else(cpu_count),
+        named: column_names(&flags.columns)?,
+        window: Window::of(optional(&flags.window, "window", window)?.unwrap_or(WINDOW)),
+        threads: optional(&flags.threads, "threads", threads)?.unwrap_or_else(cpu_count),
     })
 }
 
@@ -57,13 +55,13 @@ fn query(flags: &Connections) -> Result<Query, Failure> {
     if thresholds.is_empty() {
         thresholds = THRESHOLDS.map(Bytes::new).to_vec();
     }
-    let rule = given(&flags.rule, "rule", rule)?.unwrap_or_default();
-    let question = Query::new(&timeouts, &limits, &thresholds, CURVE)
+    let rule = optional(&flags.rule, "rule", rule)?.unwrap_or_default();
+    let query = Query::new(&timeouts, &limits, &thresholds, CURVE)
         .map_err(|error| Failure::Value(format!("roundtrip connections: {error}")))?;
-    Ok(question.under(rule, flags.durations))
+    Ok(query.under(rule, flags.durations))
 }
 
-fn given<T>(
+fn optional<T>(
     text: &Option<String>,
     flag: &str,
     read: fn(&str) -> Result<T, String>,
@@ -79,23 +77,23 @@ fn value<T>(text: &str, flag: &str, read: fn(&str) -> Result<T, String>) -> Resu
     read(text).map_err(|sentence| Failure::Value(format!("--{flag}: {sentence}")))
 }
 
-/// `client=ip,time=ts`.
-fn named(pairs: &[String]) -> Result<ColumnNames, Failure> {
-    let mut named = ColumnNames::default();
+/// Parses pairs such as `client=ip,time=ts`.
+fn column_names(pairs: &[String]) -> Result<ColumnNames, Failure> {
+    let mut names = ColumnNames::default();
     if !pairs.is_empty() {
         Feature::Parquet.require("--columns")?;
     }
     for pair in pairs {
-        let wrong = |sentence: String| Failure::Value(format!("--columns: {sentence}"));
+        let invalid = |sentence: String| Failure::Value(format!("--columns: {sentence}"));
         let (role, column) = pair.split_once('=').ok_or_else(|| {
-            wrong(format!("{} names no column; give a pair such as client=ip", Quoted(pair)))
+            invalid(format!("{} names no column; give a pair such as client=ip", Quoted(pair)))
         })?;
-        named.name(role, column).map_err(|unknown| wrong(unknown.to_string()))?;
+        names.name(role, column).map_err(|unknown| invalid(unknown.to_string()))?;
     }
-    Ok(named)
+    Ok(names)
 }
 
-/// A timeout; a plain number is in seconds.
+/// Parses a timeout; a plain number is in seconds.
 fn timeout(text: &str) -> Result<Duration, String> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     let with_unit = if plain { format!("{text}s") } else { text.to_owned() };
@@ -134,21 +132,21 @@ fn rule(text: &str) -> Result<Rule, String> {
     named.ok_or_else(|| UnknownName::new("rule", text, Rule::ALL.map(Rule::name)).to_string())
 }
 
-/// `24`, or `24,64`; IPv6 gets the usual size of a site, 64, if it is not given (RFC 4291, section 2.5.4).
+/// Parses `24` or `24,64`; the default for IPv6 is 64, the size of a subnet (RFC 4291, section 2.5.4).
 fn prefix(text: &str) -> Result<Prefix, String> {
     let (v4, v6) = text.split_once(',').unwrap_or((text, "64"));
-    let bits = |text: &str, most: u8| text.parse().ok().filter(|bits| *bits <= most);
+    let bits = |text: &str, max: u8| text.parse().ok().filter(|bits| *bits <= max);
     match (bits(v4, 32), bits(v6, 128)) {
         (Some(v4), Some(v6)) => Ok(Prefix { v4, v6 }),
         _ => Err(format!("{} is not a prefix; give bits such as 24, or 24,64", Quoted(text))),
     }
 }
 
-/// A window from 64 KiB to 1 GiB, in bytes.
+/// Parses a window from 64 KiB to 1 GiB, in bytes.
 fn window(text: &str) -> Result<usize, String> {
     let size = size(text)?.get();
-    let held = usize::try_from(size).ok().filter(|size| (1 << 16..=1 << 30).contains(size));
-    held.ok_or_else(|| format!("{} is out of range for a window; give 64kib to 1gib", Quoted(text)))
+    let bytes = usize::try_from(size).ok().filter(|size| (1 << 16..=1 << 30).contains(size));
+    bytes.ok_or_else(|| format!("{} is out of range for a window; give 64kib to 1gib", Quoted(text)))
 }
 
 fn threads(text: &str) -> Result<usize, String> {

@@ -1,8 +1,7 @@
-//! A load over an emulated link: all users on one host, our own server with the plan's files on another, and a
-//! catalogue network between them.
+//! Load over an emulated link: users on one host, Roundtrip's server with the plan's files on another.
 //!
-//! Not a user's own server: that is a process on the user's host, outside of a network made for one run. TCP is that of the
-//! kernels, with this host's settings; the link is that of `measure`.
+//! The network between them is one of the catalogue. TCP is the kernel's, with this host's settings; the link is that of
+//! `measure`. Servers of the user cannot be loaded this way: they run outside this network.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, mpsc};
@@ -23,7 +22,7 @@ use crate::file;
 const USERS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
 
-/// Two hosts, the link and the server; removed when dropped.
+/// Two hosts, the link and the server; dropping removes them.
 pub struct Emulated {
     users: Namespace,
     link: Running,
@@ -33,7 +32,7 @@ pub struct Emulated {
     site: Arc<Site>,
 }
 
-/// The network of this name, if our server supports this protocol.
+/// Returns the network of this name, if the emulated server supports this protocol.
 ///
 /// # Errors
 /// An unknown network; or an unsupported protocol, with the remedy.
@@ -49,13 +48,13 @@ pub fn network(name: &str, protocol: Protocol) -> Result<Network, Failure> {
     }
 }
 
-/// The server's address.
+/// Returns the emulated server as a target.
 pub fn target() -> Target {
     Target { address: address(), host: "server".to_owned(), directory: "/".to_owned(), security: None }
 }
 
 impl Emulated {
-    /// This network between users and a server of this plan's files. Needs root.
+    /// Builds this network between users and a server of this plan's files. Needs root.
     ///
     /// # Errors
     /// A missing program, or the system's error.
@@ -66,11 +65,11 @@ impl Emulated {
             &std::env::temp_dir(),
             bytes,
             "the plan's files",
-            "draw a plan with fewer, or a lower --cap",
+            "plan fewer files, or a lower --cap",
         )?;
         let site = Arc::new(Site::of(plan)?);
         let scenario::network::Links { up, down } = network.links();
-        // A thread that busy-waits for every packet of a minute exhausts its CPU share, and is late then.
+        // Busy-waiting for a minute exhausts the thread's CPU share, which delays later packets.
         let options = Options { spin: wire::Duration::ZERO, ..Options::default() };
         let mtu = u32::try_from(network.mtu().get()).unwrap_or(u32::MAX);
         let fast_open = "net.ipv4.tcp_fastopen";
@@ -89,9 +88,10 @@ impl Emulated {
             )
             .build()?
             .split()?;
-        let here = Arc::clone(&site);
+        let served_site = Arc::clone(&site);
         let engine = server.run(move || {
-            let files = Files::below(here.directory()).map_err(Error::system("read the plan's files"))?;
+            let files =
+                Files::below(served_site.directory()).map_err(Error::system("read the plan's files"))?;
             Engine::start(address(), ServerConfig::internet().reaching_anywhere(), files, None)
                 .map_err(Error::system("start the server"))
         })?;
@@ -109,14 +109,14 @@ impl Emulated {
         stop: Stop,
         watch: &mut dyn FnMut(&Progress),
     ) -> Result<(Result<Record, load::run::Error>, Plan), Failure> {
-        let (site, (tell, reported)) = (Arc::clone(&self.site), mpsc::channel());
+        let (site, (sender, updates)) = (Arc::clone(&self.site), mpsc::channel());
         let running = self.users.start(move || {
             load::run::run_until(&site.plan, &target(), &config, &stop, &mut |progress| {
                 // The receiver is gone only if the program is about to end.
-                let _ = tell.send(progress.clone());
+                let _ = sender.send(progress.clone());
             })
         });
-        for progress in reported {
+        for progress in updates {
             watch(&progress);
         }
         let record = running.wait()?;

@@ -1,6 +1,4 @@
-//! The results file of a run, read from a path.
-//!
-//! Not its format: that is `load::log`.
+//! Reads results files of runs; `load::log` defines the format.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,7 +9,7 @@ use render::output::number;
 
 use crate::failure::{Failure, shown};
 
-/// The results in a file.
+/// Reads the results in a file.
 pub fn read(path: &Path) -> Result<Log, Failure> {
     let unreadable = |error| Failure::Read { path: path.to_owned(), error };
     let mut text = String::new();
@@ -19,7 +17,7 @@ pub fn read(path: &Path) -> Result<Log, Failure> {
     file.take(log::MAX_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
     if text.len() as u64 > log::MAX_BYTES {
         return Err(Failure::Value(format!(
-            "{} has more than {} bytes, more than any log of a load; give logs that `load --log` wrote",
+            "{}: longer than {} bytes, the maximum of a results file; give logs that `load --log` wrote",
             shown(path),
             number::count(log::MAX_BYTES as f64)
         )));

@@ -1,6 +1,6 @@
-//! A plan as a file, and whether memory and disk have space for it.
+//! Plan files, and checks that memory and disk have space for them.
 //!
-//! Not the plan itself: `workload` generates and reads it.
+//! `workload` generates and parses plans.
 
 use std::path::Path;
 use std::{fmt, fs, io};
@@ -12,16 +12,16 @@ use workload::text;
 
 use crate::failure::{Failure, shown};
 
-/// The plan of the default flags and this seed.
+/// Generates the plan of the default flags and this seed.
 pub fn default_plan(seed: Seed) -> Result<Plan, Failure> {
     generate(PlanSpec { seed, ..PlanSpec::default() })
 }
 
-/// The plan that these options specify.
-pub fn generate(wanted: PlanSpec) -> Result<Plan, Failure> {
-    let unfit = |unfit: PlanError| Failure::Value(unfit.to_string());
-    check_memory("drawing the plan", wanted.memory().map_err(unfit)?.get())?;
-    wanted.plan().map_err(unfit)
+/// Generates the plan that these options specify.
+pub fn generate(spec: PlanSpec) -> Result<Plan, Failure> {
+    let invalid = |invalid: PlanError| Failure::Value(invalid.to_string());
+    check_memory("generating the plan", spec.memory().map_err(invalid)?.get())?;
+    spec.plan().map_err(invalid)
 }
 
 /// Writes the plan to a path, if the disk has space for it.
@@ -38,39 +38,39 @@ pub fn write(plan: &Plan, path: &Path) -> Result<(), Failure> {
 }
 
 /// Refuses an open schedule with more requests than fit into memory.
-pub fn check_requests(due: f64) -> Result<(), Failure> {
+pub fn check_requests(requests: f64) -> Result<(), Failure> {
     // Positive, and below the maximum of a plan.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let due = due as u64;
-    check_memory("the schedule", due.saturating_mul(OF_REQUEST))
+    let requests = requests as u64;
+    check_memory("the schedule", requests.saturating_mul(REQUEST_BYTES))
 }
 
 /// Upper bound of the memory for each request of a schedule, in bytes.
-const OF_REQUEST: u64 = 128;
+const REQUEST_BYTES: u64 = 128;
 
-/// The plan in a file.
+/// Reads the plan in a file.
 pub fn read(path: &Path) -> Result<Plan, Failure> {
     let unreadable = |error| Failure::Read { path: path.to_owned(), error };
     let length = fs::metadata(path).map_err(unreadable)?.len();
-    check_memory("reading the plan", length.saturating_mul(OF_TEXT))?;
+    check_memory("reading the plan", length.saturating_mul(BYTES_PER_TEXT_BYTE))?;
     let text = fs::read_to_string(path).map_err(unreadable)?;
     text::read(&text).map_err(|error| Failure::Value(format!("{}: {error}", shown(path))))
 }
 
 /// Upper bound of the memory for each byte of a plan's text, in bytes.
-const OF_TEXT: u64 = 10;
+const BYTES_PER_TEXT_BYTE: u64 = 10;
 
-/// Refuses a need of more memory than is available, before it is allocated.
-fn check_memory(what: &str, needed: u64) -> Result<(), Failure> {
+/// Refuses to allocate more memory than is free. `activity` begins the error.
+fn check_memory(activity: &str, needed: u64) -> Result<(), Failure> {
     const MEGA: u64 = 1_000_000;
-    let there = free_memory();
-    if needed <= there {
+    let free = free_memory();
+    if needed <= free {
         return Ok(());
     }
     Err(Failure::Value(format!(
-        "{what} needs about {} MB of memory and {} MB are free; plan a shorter time, fewer users or files, or a lower rate",
+        "{activity} needs about {} MB of memory and {} MB are free; plan a shorter time, fewer users or files, or a lower rate",
         needed.div_ceil(MEGA),
-        there / MEGA
+        free / MEGA
     )))
 }
 

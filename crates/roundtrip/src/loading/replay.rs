@@ -1,7 +1,6 @@
-//! Access logs, opened and read for a load: their requests for a server, or their files or distributions for a plan.
+//! Reads access logs for a load: requests for a server, or files and distributions for a plan.
 //!
-//! `load::requests::logged` makes requests of records, and `workload` makes a plan. Not the simulation of `connections`,
-//! which needs only a window of a log at a time.
+//! `load::requests::logged` turns records into requests; `workload` makes plans.
 
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -34,7 +33,7 @@ trait Sink {
 /// Lines of a plan, up to a limit.
 struct LimitedLines<'a> {
     lines: &'a mut LogSample,
-    most: RequestLimit,
+    limit: RequestLimit,
 }
 
 impl Sink for LimitedLines<'_> {
@@ -43,7 +42,7 @@ impl Sink for LimitedLines<'_> {
     }
 
     fn is_full(&mut self) -> Result<bool, Failure> {
-        is_full(self.lines, self.most)
+        is_full(self.lines, self.limit)
     }
 }
 
@@ -56,13 +55,13 @@ pub enum RequestLimit {
     FirstOf(usize),
 }
 
-/// The requests of these logs; lines left out are reported on standard error.
-pub fn read(logs: &[PathBuf], most: RequestLimit) -> Result<LogSample, Failure> {
+/// Reads the requests of these logs; reports skipped lines on standard error.
+pub fn read(logs: &[PathBuf], limit: RequestLimit) -> Result<LogSample, Failure> {
     let mut lines = LogSample::default();
     let inputs = named(logs)?;
     let mut is_all = true;
     for input in &inputs {
-        is_all = is_all && read_one(input, &mut LimitedLines { lines: &mut lines, most })?;
+        is_all = is_all && read_one(input, &mut LimitedLines { lines: &mut lines, limit })?;
     }
     if !is_all {
         eprintln!("only the first {} requests of the log are read", number::count(lines.len() as f64));
@@ -76,16 +75,16 @@ pub fn read(logs: &[PathBuf], most: RequestLimit) -> Result<LogSample, Failure> 
     Ok(lines)
 }
 
-/// Reads a log; returns whether that was all of it.
+/// Reads a log; returns false if the limit was reached first.
 fn read_one(input: &Input, sink: &mut dyn Sink) -> Result<bool, Failure> {
     let unreadable = |error: io::Error| Failure::Value(format!("cannot read {}: {error}", input.name()));
     let mut bytes = input.open().map_err(unreadable)?;
     let mut beginning = Vec::new();
     bytes.by_ref().take(BEGINNING).read_to_end(&mut beginning).map_err(unreadable)?;
-    let who = ClientDefinition::default();
+    let client = ClientDefinition::default();
     if let Some(kind) = TableFormat::of(&beginning) {
         Feature::Parquet.require(&input.name())?;
-        let place = match input {
+        let source = match input {
             Input::File(path) => TableSource::File(path.clone()),
             Input::Object(object) => TableSource::Object(object.clone()),
             Input::Stdin => {
@@ -93,10 +92,10 @@ fn read_one(input: &Input, sink: &mut dyn Sink) -> Result<bool, Failure> {
                 TableSource::Memory(beginning.into())
             }
         };
-        let table = batches(kind, place, &ColumnNames::default())
+        let table = batches(kind, source, &ColumnNames::default())
             .map_err(|error| unreadable(io::Error::other(error)))?;
         for batch in table.batches {
-            let mut push = |batch| table.columns.read(&batch, &who, |record| sink.push(record, None));
+            let mut push = |batch| table.columns.read(&batch, &client, |record| sink.push(record, None));
             batch.and_then(&mut push).map_err(|error| unreadable(io::Error::other(error)))?;
             if sink.is_full()? {
                 return Ok(false);
@@ -104,13 +103,13 @@ fn read_one(input: &Input, sink: &mut dyn Sink) -> Result<bool, Failure> {
         }
         return Ok(true);
     }
-    let format = recognise(&beginning, &who).ok_or_else(|| {
+    let format = recognise(&beginning, &client).ok_or_else(|| {
         Failure::Value(format!(
             "{}: unknown access log format; `roundtrip connections` lists the known ones",
             input.name()
         ))
     })?;
-    let mut reader = Reader::new(format, who);
+    let mut reader = Reader::new(format, client);
     let mut blocks =
         Blocks::new(Box::new(move || Ok(Box::new(io::Cursor::new(beginning).chain(bytes)))), BLOCK);
     while let Some(block) = blocks.next_block().map_err(unreadable)? {
@@ -123,26 +122,26 @@ fn read_one(input: &Input, sink: &mut dyn Sink) -> Result<bool, Failure> {
 }
 
 /// Whether enough requests were read; more than are allowed are refused.
-fn is_full(lines: &mut LogSample, most: RequestLimit) -> Result<bool, Failure> {
-    match most {
-        RequestLimit::AllOf(most) if lines.len() as f64 > most => {
+fn is_full(lines: &mut LogSample, limit: RequestLimit) -> Result<bool, Failure> {
+    match limit {
+        RequestLimit::AllOf(limit) if lines.len() as f64 > limit => {
             Err(Failure::Value(PlanError::TooManyRequests(lines.len() as f64).to_string()))
         }
-        RequestLimit::FirstOf(most) if lines.len() >= most => {
-            lines.cut(most);
+        RequestLimit::FirstOf(limit) if lines.len() >= limit => {
+            lines.cut(limit);
             Ok(true)
         }
         RequestLimit::AllOf(_) | RequestLimit::FirstOf(_) => Ok(false),
     }
 }
 
-/// The value of `--speed`.
+/// Parses the value of `--speed`.
 pub fn speed(text: &str) -> Result<f64, Failure> {
     let refused = || Failure::Value(format!("--speed: `{text}` is not a number above 0, up to 1,000,000"));
     text.parse().ok().filter(|speed: &f64| *speed > 0.0 && *speed <= 1e6).ok_or_else(refused)
 }
 
-/// The requests of these logs at their times, `speed` times as fast: paths as logged, GET and HEAD only.
+/// Reads the requests of these logs, to be sent `speed` times as fast: paths as logged, GET and HEAD only.
 pub fn requests(logs: &[PathBuf], speed: f64) -> Result<Replay, Failure> {
     let mut logged = LoggedRequests::default();
     for input in &named(logs)? {

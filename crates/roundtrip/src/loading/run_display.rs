@@ -1,8 +1,8 @@
 //! Progress display of a load run, and its interruption by signals.
 //!
-//! Not the contents: [`view`] has them. Nothing is drawn where standard error is not a terminal. Lines overwrite
-//! the ones before in a single write, so that nothing flickers. Not by indicatif, which clears everything before it
-//! draws, and fills lines up to the terminal's edge: a terminal that is made wider joins those.
+//! [`view`] makes the contents. Without a terminal on standard error nothing is displayed. Lines overwrite the previous
+//! ones in a single write, which does not flicker. indicatif clears first, and its full-width lines merge when a terminal
+//! is widened.
 
 use std::io::Write;
 use std::process;
@@ -18,25 +18,25 @@ use wire::Duration;
 
 use crate::failure::Failure;
 
-/// The display of a run; it is erased when this is dropped.
+/// Display of a run; dropping erases it.
 #[derive(Debug)]
 pub struct RunDisplay {
     /// The URL.
     title: String,
     lasts: Duration,
     /// Width of each line on the screen, in columns.
-    drawn: Vec<usize>,
+    line_widths: Vec<usize>,
 }
 
 impl RunDisplay {
-    /// The display of a run of this URL and duration, which begins at the time `at` since 1970, or now.
+    /// Starts the display of a run of this URL and duration, which begins at `at` since 1970, or now.
     pub fn new(title: &str, lasts: Duration, at: Option<Duration>) -> Self {
-        let mut watch = Self { title: title.to_owned(), lasts, drawn: Vec::new() };
+        let mut display = Self { title: title.to_owned(), lasts, line_widths: Vec::new() };
         let wait = at.map_or(Duration::ZERO, |at| at.saturating_sub(calendar())).as_nanos() / 1_000_000_000;
         if wait > 0 {
-            watch.draw(|_| vec![format!("the run begins in {wait} s")]);
+            display.draw(|_| vec![format!("the run begins in {wait} s")]);
         }
-        watch
+        display
     }
 
     /// Shows the progress; the terminal may have another size by now.
@@ -50,8 +50,8 @@ impl RunDisplay {
         let mut lines = lines(terminal);
         // The cursor takes a line of its own; lines scrolled off the screen cannot be overwritten.
         lines.truncate(height.saturating_sub(1));
-        let text = over(&self.drawn, terminal.width, height, &lines);
-        self.drawn = lines.iter().map(|line| columns(line)).collect();
+        let text = overwrite(&self.line_widths, terminal.width, height, &lines);
+        self.line_widths = lines.iter().map(|line| columns(line)).collect();
         // A closed standard error is not an error of the run.
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
@@ -63,10 +63,10 @@ impl Drop for RunDisplay {
     }
 }
 
-/// Escape sequences and text that write `lines` over those on the screen. A terminal made narrower has wrapped these.
-fn over(drawn: &[usize], width: Option<usize>, height: usize, lines: &[String]) -> String {
+/// Escape sequences and text that write `lines` over those on the screen, which a narrowed terminal has wrapped.
+fn overwrite(line_widths: &[usize], width: Option<usize>, height: usize, lines: &[String]) -> String {
     let rows = |columns: &usize| columns.div_ceil(width.unwrap_or(usize::MAX).max(1)).max(1);
-    let up = drawn.iter().map(rows).sum::<usize>().min(height.saturating_sub(1));
+    let up = line_widths.iter().map(rows).sum::<usize>().min(height.saturating_sub(1));
     let mut text = if up > 0 { format!("\r\x1b[{up}A") } else { String::new() };
     for line in lines {
         text += &format!("\x1b[K{line}\r\n");
@@ -77,14 +77,14 @@ fn over(drawn: &[usize], width: Option<usize>, height: usize, lines: &[String]) 
     text
 }
 
-/// Columns that a line takes, without its escape sequences.
+/// Columns of a line, without its escape sequences.
 fn columns(line: &str) -> usize {
     let mut parts = line.split('\x1b');
     let first = parts.next().map_or(0, |part| part.chars().count());
     first + parts.map(|part| part.split_once('m').map_or(0, |(_, rest)| rest.chars().count())).sum::<usize>()
 }
 
-/// SIGINT or SIGTERM, once one was received.
+/// The received SIGINT or SIGTERM, if any.
 #[derive(Clone, Debug)]
 pub struct StopSignal(Arc<OnceLock<Signal>>);
 
@@ -94,17 +94,17 @@ pub fn listen(stop: Stop) -> Result<StopSignal, Failure> {
     let cannot = |error| Failure::Network(format!("cannot wait for signals: {error}"));
     let signals = SigSet::from_iter([Signal::SIGINT, Signal::SIGTERM]);
     signals.thread_block().map_err(cannot)?;
-    let heard = StopSignal(Arc::default());
-    let hears = heard.clone();
+    let received = StopSignal(Arc::default());
+    let receiver = received.clone();
     thread::spawn(move || {
         while let Ok(signal) = signals.wait() {
             if stop.stop() {
                 process::exit(status(signal).into());
             }
-            hears.0.get_or_init(|| signal);
+            receiver.0.get_or_init(|| signal);
         }
     });
-    Ok(heard)
+    Ok(received)
 }
 
 impl StopSignal {
@@ -126,12 +126,12 @@ mod tests {
     #[test]
     fn lines_overwrite_the_previous_ones() {
         let lines = ["a".to_owned(), "\x1b[31mb\x1b[0mc".to_owned()];
-        assert_eq!(over(&[], Some(80), 24, &lines), "\x1b[Ka\r\n\x1b[K\x1b[31mb\x1b[0mc\r\n");
+        assert_eq!(overwrite(&[], Some(80), 24, &lines), "\x1b[Ka\r\n\x1b[K\x1b[31mb\x1b[0mc\r\n");
         assert_eq!(columns(&lines[1]), 2);
-        assert_eq!(over(&[80, 0], Some(80), 24, &[]), "\r\x1b[2A\x1b[J");
+        assert_eq!(overwrite(&[80, 0], Some(80), 24, &[]), "\r\x1b[2A\x1b[J");
         // A narrower terminal, a lower one, and one of unknown size.
-        assert_eq!(over(&[80, 30], Some(40), 24, &[]), "\r\x1b[3A\x1b[J");
-        assert_eq!(over(&[80, 30], Some(40), 3, &[]), "\r\x1b[2A\x1b[J");
-        assert_eq!(over(&[80, 30], Some(0), 0, &[]), "");
+        assert_eq!(overwrite(&[80, 30], Some(40), 24, &[]), "\r\x1b[3A\x1b[J");
+        assert_eq!(overwrite(&[80, 30], Some(40), 3, &[]), "\r\x1b[2A\x1b[J");
+        assert_eq!(overwrite(&[80, 30], Some(0), 0, &[]), "");
     }
 }

@@ -1,6 +1,4 @@
-//! The server of a URL under the flags, and the verdict on a preflight request.
-//!
-//! `load::url` resolves the URL, and `load::preflight` sends the request.
+//! Target server of a load, resolved from URL and flags, and checked with a preflight request.
 
 use std::net::SocketAddr;
 
@@ -23,7 +21,7 @@ pub fn resolve(text: &str, flags: &TargetFlags, protocol: Protocol) -> Result<(T
     let server = server_url(text)?;
     let ServerUrl { url, is_secure } = &server;
     let is_secure = *is_secure;
-    let refused = |why: &str| Err(Failure::Value(format!("{text}: {why}")));
+    let refused = |reason: &str| Err(Failure::Value(format!("{text}: {reason}")));
     match (protocol, is_secure) {
         (Protocol::Dhttp, true) => {
             return refused("DHTTP is not encrypted; choose another --protocol or an http:// URL");
@@ -92,12 +90,12 @@ pub fn probe(
             Refusal::Untrusted(error) => Failure::Value(error.to_string()),
             refusal => Failure::Network(format!("{address} {refusal}")),
         })?;
-    let refused = |why: String| Err(Failure::Network(why));
+    let refused = |reason: String| Err(Failure::Network(reason));
     match traffic {
         Traffic::Plan(_) if status == 200 => Ok(()),
         Traffic::Plan(_) => refused(format!(
-            "{url}{} responds with {status}; let the server have there the directory that `roundtrip site surge` writes, or leave \
-             out --surge and --plan to request the URL itself",
+            "{url}{} responds with {status}; serve the directory that `roundtrip site surge` writes there, or leave out --surge \
+             and --plan to request the URL itself",
             path(0)
         )),
         // An access log has requests of all kinds.
@@ -119,11 +117,13 @@ pub fn probe(
                 500.. => "check the server's log",
                 _ => "check the request",
             };
-            let leads = match location.filter(|_| is_redirect) {
+            let response = match location.filter(|_| is_redirect) {
                 Some(location) => format!("redirects to {location} ({status})"),
                 None => format!("responds with {status}"),
             };
-            refused(format!("{url} {leads}; {remedy}, or pass --expect-status {status} if that is a success"))
+            refused(format!(
+                "{url} {response}; {remedy}, or pass --expect-status {status} if that is a success"
+            ))
         }
     }
 }

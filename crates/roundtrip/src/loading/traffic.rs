@@ -1,6 +1,4 @@
-//! Traffic from flags: one URL, a file of requests, or an access log; the sizes of a SURGE directory.
-//!
-//! Not the server ([`super::target`]), and not the reading of logs ([`super::replay`]).
+//! Traffic of a load from flags: one URL, a file of requests, an access log, or a SURGE directory.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -24,7 +22,7 @@ use crate::loading::{plan, replay};
 
 use super::target::server_url;
 
-/// A file of requests, and the server that it names, if it names one.
+/// File of requests, with the server that it names, if any.
 pub struct RequestFile {
     path: PathBuf,
     requests: Vec<Request>,
@@ -33,30 +31,31 @@ pub struct RequestFile {
 }
 
 impl RequestFile {
-    /// Reads the file and all bodies; `given` is the URL of the command line.
-    pub fn read(path: &Path, given: Option<&str>) -> Result<Self, Failure> {
-        let bytes = bytes_of(path, MAX_FILE_BYTES)?;
+    /// Reads the file and all bodies; `url` is that of the command line.
+    pub fn read(path: &Path, url: Option<&str>) -> Result<Self, Failure> {
+        let bytes = read_limited(path, MAX_FILE_BYTES)?;
         let text = std::str::from_utf8(&bytes).map_err(|_| {
             Failure::Value(format!("{}: it is not text in UTF-8; write requests as text", shown(path)))
         })?;
         let entries = parse(text)
-            .map_err(|bad| Failure::Value(format!("{}:{}: {}", shown(path), bad.line, bad.reason)))?;
-        let mut server = given.map(str::to_owned);
-        if let Some(given) = given
-            && server_url(given)?.url.target != "/"
+            .map_err(|error| Failure::Value(format!("{}:{}: {}", shown(path), error.line, error.reason)))?;
+        let mut server = url.map(str::to_owned);
+        if let Some(url) = url
+            && server_url(url)?.url.target != "/"
         {
             return Err(Failure::Value(format!(
-                "{given}: with --requests give the server alone, without a path"
+                "{url}: with --requests give the server alone, without a path"
             )));
         }
-        let (mut requests, mut all) = (Vec::with_capacity(entries.len()), 0);
+        let (mut requests, mut body_bytes) = (Vec::with_capacity(entries.len()), 0);
         for Entry { line, server: named, mut request, body } in entries {
-            let at = |line: usize, why: String| Failure::Value(format!("{}:{line}: {why}", shown(path)));
+            let at =
+                |line: usize, reason: String| Failure::Value(format!("{}:{line}: {reason}", shown(path)));
             match (&server, named) {
-                (Some(known), Some(named)) if !server_url(known)?.is_same_server(&server_url(&named)?) => {
+                (Some(first), Some(named)) if !server_url(first)?.is_same_server(&server_url(&named)?) => {
                     return Err(at(
                         line,
-                        format!("{named} is another server than {known}; a run loads one server"),
+                        format!("{named} is another server than {first}; a run loads one server"),
                     ));
                 }
                 (None, Some(named)) => server = Some(named),
@@ -71,16 +70,16 @@ impl RequestFile {
                 (Some(_), _) => {}
             }
             if let Some((line, name)) = body {
-                let bytes = bytes_of(Path::new(&name), MAX_BODY_BYTES)
+                let bytes = read_limited(Path::new(&name), MAX_BODY_BYTES)
                     .map_err(|failure| at(line, failure.to_string()))?;
-                all += bytes.len() as u64;
-                if all > MAX_BODIES_BYTES {
+                body_bytes += bytes.len() as u64;
+                if body_bytes > MAX_BODIES_BYTES {
                     return Err(at(
                         line,
                         format!("all bodies together are longer than {MAX_BODIES_BYTES} bytes; shorten them"),
                     ));
                 }
-                request.set_body(bytes.into()).map_err(|bad| at(line, bad.to_string()))?;
+                request.set_body(bytes.into()).map_err(|error| at(line, error.to_string()))?;
             }
             requests.push(request);
         }
@@ -88,8 +87,8 @@ impl RequestFile {
     }
 }
 
-/// The bytes of a file, up to a limit.
-fn bytes_of(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
+/// Reads a file of up to `limit` bytes.
+fn read_limited(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
     let unreadable = |error| Failure::Read { path: path.to_owned(), error };
     let file = File::open(path).map_err(unreadable)?;
     let mut bytes = Vec::new();
@@ -101,15 +100,15 @@ fn bytes_of(path: &Path, limit: u64) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// Users of a closed loop, and the duration, where flags give no others.
+/// Default users of a closed loop, and default duration.
 const USERS: u32 = 10;
-const LASTS: Duration = Duration::from_secs(10);
+const DURATION: Duration = Duration::from_secs(10);
 
-/// The requests of the flags; `path` is that of the URL.
+/// Builds the requests from flags; `path` is that of the URL.
 pub fn list(
     flags: &RequestFlags,
     schedule: &PlanFlags,
-    listed: Option<RequestFile>,
+    file: Option<RequestFile>,
     path: &str,
 ) -> Result<RequestList, Failure> {
     let RequestFlags { requests: _, method, header, body, expect_status, replay: logs, speed } = flags;
@@ -122,8 +121,8 @@ pub fn list(
         })?,
     };
     let with_fields = |mut request: Request| {
-        let bad = |bad: RequestError| Failure::Value(format!("--header: {bad}"));
-        header.iter().try_for_each(|field| request.add_field(field)).map_err(bad)?;
+        let error = |error: RequestError| Failure::Value(format!("--header: {error}"));
+        header.iter().try_for_each(|field| request.add_field(field)).map_err(error)?;
         Ok::<_, Failure>(request)
     };
     let seed: Seed = super::value("seed", quantity::seed(&schedule.seed))?;
@@ -150,38 +149,39 @@ pub fn list(
             is_judged: false,
         });
     }
-    let (requests, what) = match listed {
+    let (requests, description) = match file {
         Some(RequestFile { path, requests, server: _ }) => {
-            let what = match requests.len() {
+            let description = match requests.len() {
                 1 => format!("the request of {}", shown(&path)),
                 several => format!("{} requests of {}", number::count(several as f64), shown(&path)),
             };
-            (requests, what)
+            (requests, description)
         }
         None => {
             let usual = if body.is_some() { "POST" } else { "GET" };
             let method = method.as_deref().unwrap_or(usual);
-            let bad = |bad: RequestError| match bad {
-                RequestError::Method(_) => Failure::Value(format!("--method: {bad}")),
-                bad => Failure::Value(bad.to_string()),
+            let error = |error: RequestError| match error {
+                RequestError::Method(_) => Failure::Value(format!("--method: {error}")),
+                error => Failure::Value(error.to_string()),
             };
-            let mut request = with_fields(Request::new(method, path).map_err(bad)?)?;
+            let mut request = with_fields(Request::new(method, path).map_err(error)?)?;
             let bytes = match body.as_deref().map(|text| (text, text.strip_prefix('@'))) {
                 None => Vec::new(),
-                Some((_, Some(name))) => bytes_of(Path::new(name), MAX_BODY_BYTES)?,
+                Some((_, Some(name))) => read_limited(Path::new(name), MAX_BODY_BYTES)?,
                 Some((text, None)) => text.as_bytes().to_vec(),
             };
-            let too_long = |bad: RequestError| Failure::Value(format!("--body: {bad}"));
+            let too_long = |error: RequestError| Failure::Value(format!("--body: {error}"));
             request.set_body(Bytes::from(bytes)).map_err(too_long)?;
             (vec![request], method.to_owned())
         }
     };
-    let (pages, turns, lasts, how) = scheduled(schedule, seed, requests.len())?;
-    let (requests, words, notes, seed) = (requests.into(), format!("{what}, {how}"), Vec::new(), seed.get());
+    let (pages, turns, lasts, schedule_text) = scheduled(schedule, seed, requests.len())?;
+    let (requests, words, notes, seed) =
+        (requests.into(), format!("{description}, {schedule_text}"), Vec::new(), seed.get());
     Ok(RequestList { requests, statuses, pages, turns, lasts, seed, words, notes, is_judged: true })
 }
 
-/// The schedule of `requests` requests, its duration, and a description of both.
+/// Returns the schedule of `requests` requests, its duration, and a description of both.
 fn scheduled(
     flags: &PlanFlags,
     seed: Seed,
@@ -189,31 +189,31 @@ fn scheduled(
 ) -> Result<(Vec<Page>, Turns, Duration, String), Failure> {
     let lasts = match &flags.lasts {
         Some(text) => super::value("for", quantity::duration(text))?,
-        None => LASTS,
+        None => DURATION,
     };
     let Some(rate) = &flags.rate else {
         let users = flags.users.as_deref().map_or(Ok(USERS), |text| super::positive("users", text))?;
-        let how = format!(
+        let schedule_text = format!(
             "{} user{} in a closed loop",
             number::count(f64::from(users)),
             if users == 1 { "" } else { "s" }
         );
-        return Ok((loop_pages(requests), Turns::Loop(users), lasts, how));
+        return Ok((loop_pages(requests), Turns::Loop(users), lasts, schedule_text));
     };
     let legs = super::value("rate", legs(rate, lasts))?;
-    let due: f64 = legs.iter().map(Leg::due).sum();
-    if due > MAX_REQUESTS {
-        return Err(Failure::Value(PlanError::TooManyRequests(due).to_string()));
+    let expected: f64 = legs.iter().map(Leg::due).sum();
+    if expected > MAX_REQUESTS {
+        return Err(Failure::Value(PlanError::TooManyRequests(expected).to_string()));
     }
     let arrivals = if flags.even { Arrivals::Constant } else { Arrivals::Poisson };
-    plan::check_requests(due)?;
+    plan::check_requests(expected)?;
     let times = Times::new(&legs, arrivals, seed.stream("load-arrivals", 0));
     let lasts = legs.iter().map(|leg| leg.lasts).sum();
-    let how = format!("{rate} requests a second{}", if flags.even { ", evenly" } else { "" });
-    Ok((timed_pages(requests, times), Turns::Once, lasts, how))
+    let schedule_text = format!("{rate} requests a second{}", if flags.even { ", evenly" } else { "" });
+    Ok((timed_pages(requests, times), Turns::Once, lasts, schedule_text))
 }
 
-/// The sizes of the files in a directory of `site surge`.
+/// Returns the sizes of the files in a directory of `site surge`.
 pub fn site_of(directory: &Path) -> Result<Vec<u64>, Failure> {
     let mut sizes = Vec::new();
     for number in 0.. {

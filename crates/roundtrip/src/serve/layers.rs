@@ -191,13 +191,13 @@ mod tests {
         assert_eq!((read.folder, read.origin), (None, Some("o".to_owned())));
         assert_eq!((read.forwarded, read.threads.as_deref()), (true, Some("3")));
         assert_eq!(read.limit, ["body=1", "body=2"]);
-        assert_eq!((read.beyond.with, read.beyond.without), (vec![], vec!["parts".to_owned()]));
+        assert_eq!((read.extensions.with, read.extensions.without), (vec![], vec!["parts".to_owned()]));
         assert_eq!(read.operation.metrics.as_deref(), Some("m"));
         let gateway = flags::<Gateway>(&["--allow", "192.0.2.1"]);
         let gateway =
             gateway.over(Gateway::parse("allow = [\"203.0.113.0/24\"]\nmemory = \"1MiB\"").unwrap());
         assert_eq!(
-            (gateway.allow, gateway.keeping.memory),
+            (gateway.allow, gateway.storage.memory),
             (vec!["192.0.2.1".to_owned()], Some("1MiB".to_owned()))
         );
     }

@@ -45,7 +45,7 @@ pub struct Settings {
     pub listen: SocketAddr,
     profile: Profile,
     /// Extensions of the paper, switched on or off.
-    beyond: BTreeMap<Extension, bool>,
+    extensions: BTreeMap<Extension, bool>,
     /// Address of the Prometheus metrics.
     pub metrics: Option<SocketAddr>,
     access_log: Option<PathBuf>,
@@ -80,7 +80,7 @@ impl Settings {
             memory,
             listen,
             profile,
-            beyond,
+            extensions,
             operation,
             threads,
             limit,
@@ -140,7 +140,7 @@ impl Settings {
             source,
             listen: address("listen", listen.as_deref().unwrap_or(USUAL))?,
             profile: profile.unwrap_or(Profile::Internet),
-            beyond: named_extensions(&beyond.with, &beyond.without)?,
+            extensions: named_extensions(&extensions.with, &extensions.without)?,
             metrics: operation.metrics.map(|text| address("metrics", &text)).transpose()?,
             access_log: operation.access_log,
             threads: threads.as_deref().map(thread_count).transpose()?,
@@ -165,7 +165,7 @@ impl Settings {
         };
         let threads = self.threads.unwrap_or(config.threads);
         let mut dhttp = config.dhttp;
-        for (extension, is_on) in &self.beyond {
+        for (extension, is_on) in &self.extensions {
             dhttp = dhttp.with(*extension, *is_on);
         }
         dhttp.opens_early = self.read.early_connection;
@@ -209,13 +209,13 @@ impl Settings {
             Profile::Paper => "paper",
         };
         let source = &self.source;
-        let beyond = self.beyond.iter().map(|(extension, is_on)| {
+        let extensions = self.extensions.iter().map(|(extension, is_on)| {
             let how = if *is_on { "with" } else { "without" };
             format!(", {how} {extension}")
         });
-        let beyond: String = beyond.collect();
+        let extensions: String = extensions.collect();
         format!(
-            "serving {source} at http://{listen}/ and dhttp://{listen}/ with the {profile} profile{beyond}"
+            "serving {source} at http://{listen}/ and dhttp://{listen}/ with the {profile} profile{extensions}"
         )
     }
 }
@@ -236,16 +236,16 @@ const DEFAULT_CACHE_BYTES: u64 = 16 << 20;
 
 /// Extensions of the paper by name, switched on or off.
 pub fn named_extensions(with: &[String], without: &[String]) -> Result<BTreeMap<Extension, bool>, Failure> {
-    let mut beyond = BTreeMap::new();
+    let mut extensions = BTreeMap::new();
     for (name, is_on) in with.iter().map(|name| (name, true)).chain(without.iter().map(|name| (name, false)))
     {
         let extension = names::find("extension", name, &Extension::ALL, Extension::name)
             .map_err(|unknown| Failure::Value(unknown.to_string()))?;
-        if beyond.insert(extension, is_on) == Some(!is_on) {
+        if extensions.insert(extension, is_on) == Some(!is_on) {
             return Err(Failure::Value(format!("{extension}: both switched on and off; choose one")));
         }
     }
-    Ok(beyond)
+    Ok(extensions)
 }
 
 /// An address with a port; an error names its purpose `what`.

@@ -69,7 +69,7 @@ impl Settings {
             print_rules: _,
             clean: _,
             listen,
-            keeping,
+            storage,
             operation,
             no_race: _,
             threads,
@@ -115,7 +115,7 @@ impl Settings {
             CachedServers::Origin(_) => &[CDN_CACHE_CONTROL],
             CachedServers::Intercepted(..) => &[],
         };
-        let cache = cache_storage::config(keeping, usual_targets)?;
+        let cache = cache_storage::config(storage, usual_targets)?;
         let threads = threads.as_deref().map(thread_count).transpose()?;
         let server = ServerConfig::internet();
         let intercepts = matches!(cached, CachedServers::Intercepted(..));

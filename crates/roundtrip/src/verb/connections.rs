@@ -13,7 +13,7 @@ use wire::Bytes;
 
 use crate::cli::connections::Connections;
 use crate::cli::flags::{Format, OutputFlags};
-use crate::connections::{CountReport, options, respond};
+use crate::connections::{CountReport, count_connections, options};
 use crate::failure::Failure;
 use crate::feature::Feature;
 use crate::{file, show};
@@ -33,7 +33,7 @@ pub fn run(flags: &Connections) -> Result<(), Failure> {
         return Err(Failure::Value("name an access log, or pipe one in".to_owned()));
     }
     report.iter().chain(&flags.out).chain(&flags.over_time).try_for_each(|path| file::check(path))?;
-    let CountReport { passed, names, warnings } = respond(input::named(&flags.logs)?, &options)?;
+    let CountReport { passed, names, warnings } = count_connections(input::named(&flags.logs)?, &options)?;
     for sentence in warnings {
         eprintln!("roundtrip: {sentence}");
     }

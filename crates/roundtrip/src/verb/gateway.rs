@@ -164,9 +164,9 @@ fn is_loopback(listen: SocketAddr) -> bool {
 /// Cache settings, if caching is on.
 fn cache(read: &Gateway) -> Result<Option<CacheConfig>, Failure> {
     if read.cache {
-        return cache_storage::config(read.keeping.clone(), &[]).map(Some);
+        return cache_storage::config(read.storage.clone(), &[]).map(Some);
     }
-    match cache_storage::first_given(&read.keeping) {
+    match cache_storage::first_given(&read.storage) {
         Some(name) => Err(Failure::Value(format!("{name}: no cache; add --cache, or leave it out"))),
         None => Ok(None),
     }

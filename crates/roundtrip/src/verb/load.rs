@@ -45,10 +45,10 @@ pub fn run(flags: &Load) -> Result<ExitCode, Failure> {
 }
 
 fn draw(flags: &LoadPlan) -> Result<(), Failure> {
-    let LoadPlan { plan: wanted, replay: logs, speed, output, format } = flags;
-    let site = site(wanted)?;
+    let LoadPlan { plan: plan_flags, replay: logs, speed, output, format } = flags;
+    let site = site(plan_flags)?;
     let drawn = if logs.is_empty() {
-        plan::generate(wanted_plan(wanted, site.as_ref())?)?
+        plan::generate(wanted_plan(plan_flags, site.as_ref())?)?
     } else {
         replay_plan(logs, speed)?
     };
@@ -59,7 +59,7 @@ fn draw(flags: &LoadPlan) -> Result<(), Failure> {
     crate::output::to_stdout(&match format {
         Format::Table => {
             let terminal = crate::terminal::of_stdout();
-            let of_log = site.as_ref().map(|site| fit::of_log(&wanted.laws_of, site, terminal));
+            let of_log = site.as_ref().map(|site| fit::of_log(&plan_flags.laws_of, site, terminal));
             of_log.unwrap_or_default() + &fit::table(&drawn, &fits, output.as_deref(), terminal)
         }
         Format::Json => render::output::json(&fit::rows(site.as_ref(), &fits)),
@@ -120,8 +120,8 @@ fn of_directory(directory: &Path, flags: &PlanFlags) -> Result<Plan, Failure> {
     let sizes = traffic::site_of(directory)?;
     let files = u32::try_from(sizes.len()).unwrap_or(u32::MAX);
     let cap = Bytes::new(sizes.iter().copied().max().unwrap_or(0).max(1));
-    let wanted = PlanSpec { files, cap, ..wanted_plan(flags, site(flags)?.as_ref())? };
-    let plan = plan::generate(wanted)?;
+    let plan_flags = PlanSpec { files, cap, ..wanted_plan(flags, site(flags)?.as_ref())? };
+    let plan = plan::generate(plan_flags)?;
     // A plan generates its files in order of popularity, as `site surge` wrote those of the directory.
     Ok(Plan { files: sizes, ..plan })
 }
@@ -166,15 +166,15 @@ fn wanted_plan(flags: &PlanFlags, site: Option<&Site>) -> Result<PlanSpec, Failu
 const USERS: u32 = 100;
 
 fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
-    let LoadRun { destination, goals, log: log_file, format, .. } = flags;
-    let thresholds = thresholds(goals)?;
+    let LoadRun { server, threshold_flags, log: log_file, format, .. } = flags;
+    let thresholds = thresholds(threshold_flags)?;
     let config = config(flags)?;
-    if destination.network.is_some() {
+    if server.network.is_some() {
         // A user namespace can only be entered while there is one thread.
         testbed::prepare()?;
     }
     let network =
-        destination.network.as_deref().map(|name| emulated::network(name, config.protocol)).transpose()?;
+        server.network.as_deref().map(|name| emulated::network(name, config.protocol)).transpose()?;
     let (traffic, target, named) = traffic_of(flags, &config)?;
     if config.has_early && !traffic.is_safe() {
         return Err(Failure::Value(
@@ -191,11 +191,11 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
     }
     let stop = Stop::default();
     let heard = run_display::listen(stop.clone())?;
-    let destination = match &network {
+    let server = match &network {
         None => named,
         Some(network) => format!("our own server over {}", network.name),
     };
-    let mut watch = RunDisplay::new(&destination, traffic.job().lasts, config.at);
+    let mut watch = RunDisplay::new(&server, traffic.job().lasts, config.at);
     let mut show = |progress: &Progress| watch.show(progress);
     let (record, traffic) = match (&network, traffic) {
         (Some(network), Traffic::Plan(plan)) => {
@@ -208,7 +208,7 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
     // From here on a signal ends the program.
     stop.stop();
     let record = record.map_err(|error| Failure::Network(error.to_string()))?;
-    let log = Log { about: about(&traffic, destination, &config, &record), record };
+    let log = Log { about: about(&traffic, server, &config, &record), record };
     // Results are printed even if the disk is full by now.
     let logged =
         log_file.as_ref().map_or(Ok(()), |path| crate::file::write_with(path, |out| log::write(&log, out)));
@@ -248,28 +248,28 @@ fn thresholds(flags: &ThresholdFlags) -> Result<Vec<Threshold>, Failure> {
 
 /// The requests, the server, and a name for both.
 fn traffic_of(flags: &LoadRun, config: &Config) -> Result<(Traffic, Target, String), Failure> {
-    let LoadRun { destination, requests, plan, surge, wanted, .. } = flags;
-    let is_surge = plan.is_some() || surge.is_some() || destination.network.is_some();
+    let LoadRun { server, requests, plan, surge, plan_flags, .. } = flags;
+    let is_surge = plan.is_some() || surge.is_some() || server.network.is_some();
     let listed = requests
         .requests
         .as_deref()
-        .map(|path| RequestFile::read(path, destination.target.as_deref()))
+        .map(|path| RequestFile::read(path, server.target.as_deref()))
         .transpose()?;
-    let url = listed.as_ref().and_then(|listed| listed.server.clone()).or_else(|| destination.target.clone());
-    let (target, path) = match &destination.network {
+    let url = listed.as_ref().and_then(|listed| listed.server.clone()).or_else(|| server.target.clone());
+    let (target, path) = match &server.network {
         Some(_) => (emulated::target(), "/".to_owned()),
-        None => target::resolve(url.as_deref().unwrap_or_default(), destination, config.protocol)?,
+        None => target::resolve(url.as_deref().unwrap_or_default(), server, config.protocol)?,
     };
     let scheme = if target.security.is_some() { "https" } else { "http" };
     if !is_surge {
-        no_surge_flags(wanted)?;
+        no_surge_flags(plan_flags)?;
         if !requests.replay.is_empty() && path != "/" {
             return Err(Failure::Value(
                 "--replay: give the server alone, without a path; paths are those of the log".to_owned(),
             ));
         }
         let name = format!("{scheme}://{}{path}", target.host);
-        return Ok((Traffic::List(traffic::list(requests, wanted, listed, &path)?), target, name));
+        return Ok((Traffic::List(traffic::list(requests, plan_flags, listed, &path)?), target, name));
     }
     if requests.method.is_some() || requests.body.is_some() || !requests.header.is_empty() {
         return Err(Failure::Value(
@@ -279,8 +279,8 @@ fn traffic_of(flags: &LoadRun, config: &Config) -> Result<(Traffic, Target, Stri
     }
     let plan = match (plan, surge) {
         (Some(path), _) => plan::read(path)?,
-        (None, Some(directory)) => of_directory(directory, wanted)?,
-        (None, None) => plan::generate(wanted_plan(wanted, site(wanted)?.as_ref())?)?,
+        (None, Some(directory)) => of_directory(directory, plan_flags)?,
+        (None, None) => plan::generate(wanted_plan(plan_flags, site(plan_flags)?.as_ref())?)?,
     };
     let name = format!("{scheme}://{}{}", target.host, target.directory);
     Ok((Traffic::Plan(plan), target, name))
@@ -358,7 +358,7 @@ fn about(traffic: &Traffic, target: String, config: &Config, record: &Record) ->
 
 fn config(flags: &LoadRun) -> Result<Config, Failure> {
     let LoadRun {
-        destination,
+        server,
         protocol,
         connections,
         ports,
@@ -373,7 +373,7 @@ fn config(flags: &LoadRun) -> Result<Config, Failure> {
         at,
         ..
     } = flags;
-    let is_secure = destination.target.as_deref().is_some_and(load::url::is_secure);
+    let is_secure = server.target.as_deref().is_some_and(load::url::is_secure);
     let protocol = match protocol {
         Some(name) => {
             value("protocol", names::find("protocol of load", name, &Protocol::ALL, Protocol::name))?

@@ -57,8 +57,8 @@ fn page(command: Command, verb: Option<&str>) -> std::io::Result<Vec<u8>> {
 fn examples_section(verb: Option<&str>) -> String {
     let escaped = |text: &str| text.replace('\\', "\\\\").replace('-', "\\-");
     let example = |example: &examples::Example| {
-        let examples::Example { command, gives } = example;
-        format!(".TP\n\\fB{}\\fR\n{}\n", escaped(command), escaped(gives))
+        let examples::Example { command, result } = example;
+        format!(".TP\n\\fB{}\\fR\n{}\n", escaped(command), escaped(result))
     };
     let examples: String = examples::of(verb).iter().map(example).collect();
     format!(".SH EXAMPLES\n{examples}")

@@ -315,7 +315,7 @@ fn a_plan_that_needs_more_memory_than_a_process_may_have_is_refused_with_the_fig
         String::from_utf8_lossy(&printed.stderr).into_owned()
     };
     let printed = limited("load plan --rate 20000 --for 600s");
-    assert!(printed.contains("drawing the plan needs about 1554 MB of memory and "), "{printed}");
+    assert!(printed.contains("generating the plan needs about 1554 MB of memory and "), "{printed}");
     let printed = limited("load http://127.0.0.1:1/ --rate 20000 --share 40000 --for 1s --protocol http2");
     assert!(
         printed.contains("concurrent sockets and may have") || printed.contains("of memory and "),
