@@ -257,7 +257,7 @@ impl Flow {
             self.oddities.captured_twice += 1;
             return;
         }
-        self.path.passed(segment.from, segment.hops_left);
+        self.path.passed(segment.from, segment.hop_limit);
         if let Some(stamp) = segment.options.stamp {
             let end = self.ends.of_mut(segment.from);
             end.late = end.clock.passed(segment.at, stamp.value);

@@ -83,7 +83,7 @@ struct PathPart {
     inflated: u16,
     slowest: Duration,
     /// Remaining TTL or hop limit of its packets.
-    hops_left: Option<u8>,
+    hop_limit: Option<u8>,
     /// Number of samples of `answered`.
     times_answered: u8,
 }
@@ -202,11 +202,11 @@ impl Path {
         part.echoed.sample(after);
     }
 
-    /// Records that a packet of `side` passed with `hops_left` hops left.
-    pub fn passed(&mut self, side: Side, hops_left: u8) {
+    /// Records that a packet of `side` passed with this remaining hop limit.
+    pub fn passed(&mut self, side: Side, hop_limit: u8) {
         let part = self.parts.of_mut(side);
-        if part.hops_left.is_none() {
-            part.hops_left = Some(hops_left);
+        if part.hop_limit.is_none() {
+            part.hop_limit = Some(hop_limit);
         }
     }
 
@@ -258,7 +258,7 @@ impl Path {
     /// Returns the point of capture.
     pub fn vantage_point(&self) -> VantagePoint {
         let Both { client, server } = &self.parts;
-        let untouched = |part: &PathPart| part.hops_left.is_some_and(|hops| matches!(hops, 64 | 128 | 255));
+        let untouched = |part: &PathPart| part.hop_limit.is_some_and(|hops| matches!(hops, 64 | 128 | 255));
         let (Some(to_client), Some(to_server)) = (client.answered.get(), server.answered.get()) else {
             return match (untouched(client), untouched(server)) {
                 (true, false) => VantagePoint::Client,

@@ -23,7 +23,7 @@ pub struct Segment<'a> {
     /// The IP ID; 0 where the sender does not set it.
     pub identification: u16,
     /// TTL or hop limit.
-    pub hops_left: u8,
+    pub hop_limit: u8,
 }
 
 /// The options that matter.
@@ -48,7 +48,7 @@ pub struct Options {
 impl<'a> Segment<'a> {
     /// Parses the options of a segment that `from` sent.
     pub fn new(frame: u64, at: Time, from: Side, packet: &Packet<'a>, tcp: TcpSegment<'a>) -> Self {
-        let mut options = Options { is_cut: tcp.options.is_cut(), ..Options::default() };
+        let mut options = Options { is_cut: tcp.options.is_truncated(), ..Options::default() };
         for option in tcp.options.iter() {
             match option {
                 TcpOption::Mss(mss) => options.mss = Some(mss),
@@ -62,9 +62,9 @@ impl<'a> Segment<'a> {
             }
         }
         options.is_sack_cut = options.is_cut && options.stamp.is_some() && !tcp.flags.contains(Flags::SYN);
-        let Packet { source: _, destination: _, ip_length: _, identification, hops_left, transport: _ } =
+        let Packet { source: _, destination: _, ip_length: _, identification, hop_limit, transport: _ } =
             *packet;
-        Self { frame, at, from, tcp, options, identification, hops_left }
+        Self { frame, at, from, tcp, options, identification, hop_limit }
     }
 
     /// Returns whether it has the flag.

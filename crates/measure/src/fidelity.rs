@@ -270,7 +270,7 @@ fn is_lossless(network: &Network) -> bool {
         let Direction { queue, loss, jitter, reordering, duplication } = direction;
         *queue == QueueLimit::default()
             && *loss == Loss::None
-            && jitter.is_none_or(|jitter| jitter.order == Order::Kept)
+            && jitter.is_none_or(|jitter| jitter.order == Order::Preserved)
             && reordering.is_none()
             && *duplication == Probability::NEVER
     })

@@ -85,7 +85,7 @@ const MAX_PACKETS: usize = 1_000;
 pub fn jitter(text: &str) -> Result<Option<Jitter>, ValueError> {
     let (up_to, order) = match text.split_once('/') {
         None if text == NONE => return Ok(None),
-        None => (text, Order::Kept),
+        None => (text, Order::Preserved),
         Some((up_to, "free")) => (up_to, Order::Free),
         Some(_) => return Err(not_a("a jitter", text, "a duration such as 5ms, or 5ms/free, or none")),
     };
@@ -125,10 +125,13 @@ pub fn modem(text: &str) -> Result<Option<modem::Config>, ValueError> {
         ("v42bis", None) => Some(Some(Dictionary::default())),
         ("v42bis", Some(size)) => size
             .split_once('x')
-            .and_then(|(codewords, longest)| {
-                Some(Dictionary { codewords: codewords.parse().ok()?, longest: longest.parse().ok()? })
+            .and_then(|(codewords, max_string_length)| {
+                Some(Dictionary {
+                    codewords: codewords.parse().ok()?,
+                    max_string_length: max_string_length.parse().ok()?,
+                })
             })
-            .filter(|dictionary| dictionary.is_possible())
+            .filter(|dictionary| dictionary.is_valid())
             .map(Some),
         (_, _) => None,
     };

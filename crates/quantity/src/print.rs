@@ -40,7 +40,7 @@ pub fn loss(loss: &Loss) -> String {
 pub fn jitter(jitter: Option<Jitter>) -> String {
     match jitter {
         None => NONE.to_owned(),
-        Some(Jitter { up_to, order: Order::Kept }) => up_to.to_string(),
+        Some(Jitter { up_to, order: Order::Preserved }) => up_to.to_string(),
         Some(Jitter { up_to, order: Order::Free }) => format!("{up_to}/free"),
     }
 }
@@ -51,7 +51,9 @@ pub fn modem(modem: Option<modem::Config>) -> String {
     let kind = match dictionary {
         None => "v42".to_owned(),
         Some(dictionary) if dictionary == Dictionary::default() => "v42bis".to_owned(),
-        Some(Dictionary { codewords, longest }) => format!("v42bis:{codewords}x{longest}"),
+        Some(Dictionary { codewords, max_string_length }) => {
+            format!("v42bis:{codewords}x{max_string_length}")
+        }
     };
     let port = port.map(|port| format!("/{port}")).unwrap_or_default();
     let headers = if compresses_headers { "+vj" } else { "" };

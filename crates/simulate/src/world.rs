@@ -26,7 +26,7 @@ use std::rc::Rc;
 
 use tcp::Segment;
 use tcp::config::ConfigError;
-use wire::link::{self, Fate, Pipe};
+use wire::link::{self, OfferResult, Pipe};
 use wire::{Bytes, Seed, Time};
 
 use crate::capture;
@@ -319,8 +319,8 @@ impl<A: Application> World<A> {
             let _ = capture::packet(*from, *to, segment, into);
         };
         match link.pipe.handle_with(self.now, packet, size, bytes) {
-            Fate::Accepted => {}
-            Fate::Dropped(packet) | Fate::Lost(packet) => {
+            OfferResult::Accepted => {}
+            OfferResult::Dropped(packet) | OfferResult::Lost(packet) => {
                 if let Some(recorder) = &mut self.recorder {
                     recorder.note(self.now, ObservationPoint::Lost, packet.from, packet.to, &packet.segment);
                 }

@@ -2,14 +2,14 @@
 //!
 //! A closed loop as in a simulator: offers packets until the link holds its number of packets, then advances to the
 //! next delivery, takes it, and offers another. Prints medians; the target is 30 M packets/s on a link that preserves
-//! the order of packets. Not an assertion: timings never fail a test.
+//! the order of packets. Timings never fail a test.
 
 extern crate roundtrip_wire as wire;
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use wire::link::{Config, Fate, Jitter, Loss, Order, Output, Pipe, QueueLimit, Reordering};
+use wire::link::{Config, Jitter, Loss, OfferResult, Order, Output, Pipe, QueueLimit, Reordering};
 use wire::{Bytes, Duration, Probability, Rate, Seed, Time};
 
 const PACKETS: u64 = 5_000_000;
@@ -50,7 +50,7 @@ fn links() -> [(&'static str, Config); 8] {
         ("99.999999937 Mb/s (carries every time)", Config { rate: uneven, ..plain.clone() }),
         ("and independent loss 1%", Config { loss: Loss::Independent(percent), ..plain.clone() }),
         ("and Gilbert-Elliott loss", Config { loss: bursts, ..plain.clone() }),
-        ("and jitter, order kept", Config { jitter: jitter(Order::Kept), ..plain.clone() }),
+        ("and jitter, order kept", Config { jitter: jitter(Order::Preserved), ..plain.clone() }),
         ("and jitter, order free", Config { jitter: jitter(Order::Free), ..plain.clone() }),
         ("and 1% reordered", Config { reordering, ..plain }),
     ]
@@ -58,7 +58,7 @@ fn links() -> [(&'static str, Config); 8] {
 
 #[expect(clippy::disallowed_methods, reason = "a benchmark's one place that reads the clock")]
 fn nanos_per_packet(config: &Config) -> f64 {
-    let mut pipe = Pipe::new(config, Seed::default(), 0).expect("the links above are possible");
+    let mut pipe = Pipe::new(config, Seed::default(), 0).expect("the links above are valid");
     let started = Instant::now();
     run(&mut pipe);
     let nanos = started.elapsed().as_nanos() as f64;
@@ -74,7 +74,7 @@ fn run(pipe: &mut Pipe<[u64; 2]>) {
         while offered < PACKETS && pipe.in_transit() < IN_FLIGHT {
             let size = if offered % 2 == 0 { 1_500 } else { 40 };
             offered += 1;
-            if let Fate::Dropped(packet) | Fate::Lost(packet) =
+            if let OfferResult::Dropped(packet) | OfferResult::Lost(packet) =
                 pipe.handle(now, [offered; 2], Bytes::new(size))
             {
                 black_box(packet);

@@ -1,7 +1,7 @@
 //! Time to parse and to build a packet: `cargo bench -p roundtrip-wire --bench packet`.
 //!
 //! The emulator parses every packet it relays (the target is 250 k packets/s), a diagnosis every packet of a capture.
-//! Prints medians. Not an assertion: timings never fail a test.
+//! Prints medians; timings never fail a test.
 
 extern crate roundtrip_wire as wire;
 

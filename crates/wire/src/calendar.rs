@@ -1,18 +1,16 @@
-//! Dates for users, for access logs and for HTTP, from the time since 1970, in UTC.
-//!
-//! Neither a clock nor a parser: the caller passes the time.
+//! Dates in UTC for users, access logs and HTTP, formatted from the time since 1970.
 
 use crate::Duration;
 
 /// Formats ISO 8601, to the second: `1997-06-24T00:00:00Z`.
 pub fn iso_8601(since_1970: Duration) -> String {
-    let (date, time) = written(since_1970);
+    let (date, time) = date_and_time(since_1970);
     format!("{date}T{time}Z")
 }
 
 /// Formats date and time for users, to the second: `1997-06-24 00:00:00`.
-pub fn to_the_second(since_1970: Duration) -> String {
-    let (date, time) = written(since_1970);
+pub fn date_time(since_1970: Duration) -> String {
+    let (date, time) = date_and_time(since_1970);
     format!("{date} {time}")
 }
 
@@ -22,8 +20,8 @@ pub fn http(since_1970: Duration) -> String {
     let (year, month, day) = date(day_since_1970);
     format!(
         "{}, {day:02} {} {year:04} {time} GMT",
-        named(&WEEKDAYS, day_since_1970 % 7),
-        named(&MONTHS, month - 1)
+        name_at(&WEEKDAYS, day_since_1970 % 7),
+        name_at(&MONTHS, month - 1)
     )
 }
 
@@ -31,7 +29,7 @@ pub fn http(since_1970: Duration) -> String {
 pub fn common_log(since_1970: Duration) -> String {
     let (day_since_1970, time) = split(since_1970);
     let (year, month, day) = date(day_since_1970);
-    format!("{day:02}/{}/{year:04}:{time} +0000", named(&MONTHS, month - 1))
+    format!("{day:02}/{}/{year:04}:{time} +0000", name_at(&MONTHS, month - 1))
 }
 
 /// Returns year, month and day of a day since 1970.
@@ -53,14 +51,14 @@ const MONTHS: [&str; 12] =
 /// 1 January 1970 was a Thursday.
 const WEEKDAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
 
-fn named(names: &[&'static str], index: u64) -> &'static str {
+fn name_at(names: &[&'static str], index: u64) -> &'static str {
     usize::try_from(index)
         .ok()
         .and_then(|index| names.get(index))
         .expect("an index within the calendar's own names")
 }
 
-fn written(since_1970: Duration) -> (String, String) {
+fn date_and_time(since_1970: Duration) -> (String, String) {
     let (day_since_1970, time) = split(since_1970);
     let (year, month, day) = date(day_since_1970);
     (format!("{year:04}-{month:02}-{day:02}"), time)
@@ -78,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_days_have_their_dates() {
+    fn dates_of_known_days() {
         for (seconds, date) in [
             (0, "1970-01-01T00:00:00Z"),
             (951_782_399, "2000-02-28T23:59:59Z"),
@@ -88,7 +86,7 @@ mod tests {
         ] {
             assert_eq!(iso_8601(Duration::from_secs(seconds)), date);
         }
-        assert_eq!(to_the_second(Duration::from_secs(867_110_401)), "1997-06-24 00:00:01");
+        assert_eq!(date_time(Duration::from_secs(867_110_401)), "1997-06-24 00:00:01");
     }
 
     #[test]
@@ -99,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn weekdays_go_on_across_leap_days() {
+    fn weekdays_continue_across_leap_days() {
         for (seconds, date) in [
             (0, "Thu, 01 Jan 1970 00:00:00 GMT"),
             (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"),

@@ -1,21 +1,19 @@
-//! Vocabulary of all other crates: packets, sizes, rates, times.
-//!
-//! Input: values with units. Output: packets with timestamps. Read in this order:
+//! Packets, links, sizes, rates and times: the types that all other crates share. In reading order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`time`] | [`Time`] and [`Duration`], integer nanoseconds since an arbitrary zero |
-//! | [`calendar`] | dates for people and for HTTP, from the time since 1970 |
+//! | [`calendar`] | dates for users, access logs and HTTP |
 //! | [`size`] | [`Bytes`] |
 //! | [`rate`] | [`Rate`], in thousandths of a bit per second |
-//! | [`probability`] | [`Probability`], from never to always |
+//! | [`probability`] | [`Probability`], from 0 to 1 |
 //! | [`seed`] | [`Seed`] and the random streams that are derived from it |
-//! | [`packet`] | the headers of IP packets, read and written |
+//! | [`packet`] | parser and builder of IP packets |
 //! | [`link`] | one direction of an emulated link: queue, rate, delay, loss |
-//! | [`modem`] | a modem that compresses what a link carries |
+//! | [`modem`] | a modem with V.42 bis and header compression |
 //!
-//! It knows no socket, no clock, no HTTP and no file format. It imports no other crate of this project and builds for
-//! `wasm32-unknown-unknown`.
+//! There is no socket, no clock, no HTTP and no file format here. The crate imports no other one of this project and
+//! builds for `wasm32-unknown-unknown`.
 //!
 //! ```
 //! use roundtrip_wire::{Bytes, Duration, Rate, Time};

@@ -1,17 +1,17 @@
 //! One direction of an emulated link: packets in with timestamps, packets out with the time they are due.
 //!
-//! A packet offered to a [`Pipe`] meets, in this order:
+//! A packet offered to a [`Pipe`] passes through these modules, in this order:
 //!
-//! | module | what happens there |
+//! | module | stage |
 //! | --- | --- |
-//! | [`config`] | (the link's configuration) |
-//! | `loss` | the decision whether this packet will be lost |
-//! | `queue` | it waits for the transmitter, or finds the queue full and is dropped |
-//! | `transmitter` | it takes its size over the rate to send, remainders carried from packet to packet |
-//! | `flight` | it travels: propagation delay, jitter, reordering; a lost packet ends here |
+//! | [`config`] | (configuration of the link) |
+//! | `loss` | loss model: whether this packet will be lost |
+//! | `queue` | queue of the transmitter, with tail drop |
+//! | `transmitter` | transmission: size over rate, the remainder carried to the next packet |
+//! | `flight` | propagation: delay, jitter, reordering; loss |
 //! | [`counters`] | (counters of packets) |
 //!
-//! It has no clock and no timer, the rate never changes, and packets are opaque: their size is an argument.
+//! A link has no clock and no timer, its rate never changes, and packets are opaque: their size is an argument.
 //! Everything about a packet is decided when it is offered, so there is at most one pending event: the next
 //! delivery.
 //!
@@ -49,14 +49,13 @@ use crate::modem::Modem;
 use crate::seed::Random;
 use crate::{Bytes, Duration, Probability, Seed, Time};
 use flight::{Flight, PacketInFlight};
-use loss::Losses;
+use loss::LossProcess;
 use queue::Queue;
 use transmitter::Transmitter;
 
-/// Outcome of offering a packet. A packet that was not accepted is returned, so that its buffer can be
-/// reused.
+/// Result of offering a packet. A packet that was not accepted is returned, so that its buffer can be reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate<P> {
+pub enum OfferResult<P> {
     /// Accepted: [`Pipe::poll`] delivers it.
     Accepted,
     /// The queue was full; the link is unchanged.
@@ -68,7 +67,7 @@ pub enum Fate<P> {
 /// Output of [`Pipe::poll`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output<P> {
-    /// This packet has arrived at the other end.
+    /// A packet has arrived at the other end.
     Deliver {
         /// The packet that was offered.
         packet: P,
@@ -82,11 +81,11 @@ pub enum Output<P> {
 /// One direction of a link that carries packets of type `P`: bytes for a real driver, segments for a
 /// simulator.
 ///
-/// The contract: `handle(now, ..)`, then `poll(now)` until it returns a timeout; only then `handle` again. `now` never
+/// Contract: `handle(now, ..)`, then `poll(now)` until it returns a timeout; only then `handle` again. `now` never
 /// decreases. Nothing is allocated per packet once the ring buffers have grown to the link's contents.
 #[derive(Clone, Debug)]
 pub struct Pipe<P> {
-    losses: Losses,
+    losses: LossProcess,
     queue: Queue,
     /// The modem, with a buffer for the bytes of a packet.
     modem: Option<(Modem, Vec<u8>)>,
@@ -106,12 +105,12 @@ impl<P: Clone> Pipe<P> {
     /// lost.
     ///
     /// # Errors
-    /// The fault of `config`, and its remedy.
+    /// The first invalid value of `config`.
     pub fn new(config: &Config, seed: Seed, index: u64) -> Result<Self, ConfigError> {
         config.check()?;
         let Config { rate, framing, modem, queue, delay, jitter, loss, reordering, duplication } = config;
         Ok(Self {
-            losses: Losses::new(loss, || seed.stream("link-loss", index)),
+            losses: LossProcess::new(loss, || seed.stream("link-loss", index)),
             queue: Queue::new(*queue),
             modem: modem.map(|modem| (Modem::new(modem, *rate), Vec::new())),
             transmitter: Transmitter::new(*rate, *framing),
@@ -127,7 +126,7 @@ impl<P: Clone> Pipe<P> {
 
     /// Offers a packet of `size` bytes (IP length; framing is added here) to the link. A modem considers it
     /// incompressible.
-    pub fn handle(&mut self, now: Time, packet: P, size: Bytes) -> Fate<P> {
+    pub fn handle(&mut self, now: Time, packet: P, size: Bytes) -> OfferResult<P> {
         self.offer(now, packet, size, |_, _| size)
     }
 
@@ -138,7 +137,7 @@ impl<P: Clone> Pipe<P> {
         packet: P,
         size: Bytes,
         read: impl FnOnce(&P, &mut Vec<u8>),
-    ) -> Fate<P> {
+    ) -> OfferResult<P> {
         self.offer(now, packet, size, |packet, modem| match modem {
             Some((modem, bytes)) => {
                 bytes.clear();
@@ -149,46 +148,46 @@ impl<P: Clone> Pipe<P> {
         })
     }
 
-    /// Offers a packet; `on_line` is its size on the phone line.
+    /// Offers a packet; `line_size` is its size on the phone line.
     fn offer(
         &mut self,
         now: Time,
         packet: P,
         size: Bytes,
-        on_line: impl FnOnce(&P, &mut Option<(Modem, Vec<u8>)>) -> Bytes,
-    ) -> Fate<P> {
+        line_size: impl FnOnce(&P, &mut Option<(Modem, Vec<u8>)>) -> Bytes,
+    ) -> OfferResult<P> {
         self.counters.offered.add(size);
         // Sampled first and always, so that losses do not depend on the queue.
-        let is_lost = self.losses.takes_next();
+        let is_lost = self.losses.is_next_lost();
 
-        let starts = self.transmitter.free_at(now);
-        if !self.queue.admit(now, starts, size) {
+        let start = self.transmitter.start_of_transmission(now);
+        if !self.queue.admit(now, start, size) {
             self.counters.dropped.add(size);
-            return Fate::Dropped(packet);
+            return OfferResult::Dropped(packet);
         }
         self.counters.queue_peak = self.queue.peak();
 
-        let on_line = on_line(&packet, &mut self.modem);
-        let sent = self.transmitter.send(now, on_line);
+        let line_size = line_size(&packet, &mut self.modem);
+        let sent = self.transmitter.send(now, line_size);
         // Sampled for lost packets, too: enabling loss does not change the delays of the others.
-        let (due, keeps_order) = self.travel(sent);
-        let is_doubled =
+        let (due, preserves_order) = self.propagate(sent);
+        let is_duplicated =
             self.duplication.as_mut().is_some_and(|(probability, random)| random.chance(*probability));
         if is_lost {
             self.counters.lost.add(size);
-            return Fate::Lost(packet);
+            return OfferResult::Lost(packet);
         }
-        if is_doubled {
+        if is_duplicated {
             self.counters.duplicated.add(size);
-            self.flight.launch(due, keeps_order, size, packet.clone());
+            self.flight.push(due, preserves_order, size, packet.clone());
         }
-        self.flight.launch(due, keeps_order, size, packet);
-        Fate::Accepted
+        self.flight.push(due, preserves_order, size, packet);
+        OfferResult::Accepted
     }
 
     /// Returns the next packet that has arrived by `now`, or the time of the next arrival.
     pub fn poll(&mut self, now: Time) -> Output<P> {
-        match self.flight.take_due(now) {
+        match self.flight.pop_due(now) {
             Ok(PacketInFlight { due, sequence: _, size, packet }) => {
                 self.counters.delivered.add(size);
                 Output::Deliver { packet, due }
@@ -197,8 +196,8 @@ impl<P: Clone> Pipe<P> {
         }
     }
 
-    /// Returns the time of the next arrival, without taking packets that have arrived: for a driver that cannot take a
-    /// packet where it offers one.
+    /// Returns the time of the next arrival without delivering packets that have arrived, for drivers that offer and
+    /// deliver packets at different places.
     pub fn next_due(&self) -> Option<Time> {
         self.flight.next_due()
     }
@@ -213,22 +212,21 @@ impl<P: Clone> Pipe<P> {
         self.flight.len()
     }
 
-    /// Returns the arrival time of a packet sent at `sent`, and whether it preserves its order relative to the packets
-    /// sent before and after it.
-    fn travel(&mut self, sent: Time) -> (Time, bool) {
+    /// Returns the arrival time of a packet sent at `sent`, and whether it preserves the order of packets.
+    fn propagate(&mut self, sent: Time) -> (Time, bool) {
         let mut due = sent + self.delay;
-        let mut keeps_order = true;
+        let mut preserves_order = true;
         if let Some((Jitter { up_to, order }, random)) = &mut self.jitter {
             due += Duration::from_nanos(random.up_to(up_to.as_nanos()));
-            keeps_order = *order == Order::Kept;
+            preserves_order = *order == Order::Preserved;
         }
         if let Some((Reordering { probability, by }, random)) = &mut self.reordering
             && random.chance(*probability)
         {
             due += *by;
-            keeps_order = false;
+            preserves_order = false;
         }
-        (due, keeps_order)
+        (due, preserves_order)
     }
 }
 
@@ -240,14 +238,14 @@ mod tests {
     /// Offers packets numbered from 1, all at time 0, and returns the arrivals with their times in microseconds.
     fn arrivals(config: &Config, sizes: &[u64]) -> (Vec<(usize, u64)>, Counters) {
         let mut pipe = Pipe::new(config, Seed::default(), 0).unwrap();
-        for (place, size) in sizes.iter().enumerate() {
-            pipe.handle(Time::ZERO, place + 1, Bytes::new(*size));
+        for (index, size) in sizes.iter().enumerate() {
+            pipe.handle(Time::ZERO, index + 1, Bytes::new(*size));
         }
-        let arrived = std::iter::from_fn(|| match pipe.poll(Time::MAX) {
+        let arrivals = std::iter::from_fn(|| match pipe.poll(Time::MAX) {
             Output::Deliver { packet, due } => Some((packet, due.as_nanos() / 1_000)),
             Output::Timeout(_) => None,
         });
-        (arrived.collect(), *pipe.counters())
+        (arrivals.collect(), *pipe.counters())
     }
 
     fn megabyte_per_second() -> Config {
@@ -259,9 +257,9 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_waits_is_sent_and_travels() {
-        let (arrived, counters) = arrivals(&megabyte_per_second(), &[1000, 500]);
-        assert_eq!(arrived, [(1, 16_000), (2, 16_500)]);
+    fn packet_is_queued_transmitted_and_propagated() {
+        let (arrivals, counters) = arrivals(&megabyte_per_second(), &[1000, 500]);
+        assert_eq!(arrivals, [(1, 16_000), (2, 16_500)]);
         assert_eq!(counters.delivered, Tally { packets: 2, bytes: Bytes::new(1500) });
         assert_eq!(counters.queue_peak, Tally { packets: 1, bytes: Bytes::new(500) });
     }
@@ -270,7 +268,7 @@ mod tests {
     fn poll_returns_the_next_deadline() {
         let mut pipe = Pipe::new(&megabyte_per_second(), Seed::default(), 0).unwrap();
         assert_eq!(pipe.poll(Time::ZERO), Output::Timeout(None));
-        assert_eq!(pipe.handle(Time::ZERO, 'a', Bytes::new(1000)), Fate::Accepted);
+        assert_eq!(pipe.handle(Time::ZERO, 'a', Bytes::new(1000)), OfferResult::Accepted);
         let due = Time::ZERO + Duration::from_millis(16);
         assert_eq!(pipe.poll(Time::ZERO), Output::Timeout(Some(due)));
         assert_eq!(pipe.poll(due), Output::Deliver { packet: 'a', due });
@@ -281,16 +279,16 @@ mod tests {
     fn full_queue_drops_from_the_tail_and_returns_the_packet() {
         let queue = QueueLimit { bytes: None, packets: Some(1) };
         let mut pipe = Pipe::new(&Config { queue, ..megabyte_per_second() }, Seed::default(), 0).unwrap();
-        let fates = ['a', 'b', 'c'].map(|packet| pipe.handle(Time::ZERO, packet, Bytes::new(1000)));
-        assert_eq!(fates, [Fate::Accepted, Fate::Accepted, Fate::Dropped('c')]);
+        let results = ['a', 'b', 'c'].map(|packet| pipe.handle(Time::ZERO, packet, Bytes::new(1000)));
+        assert_eq!(results, [OfferResult::Accepted, OfferResult::Accepted, OfferResult::Dropped('c')]);
         assert_eq!(pipe.counters().dropped, Tally { packets: 1, bytes: Bytes::new(1000) });
     }
 
     #[test]
     fn lost_packet_takes_its_transmission_time() {
         let loss = Loss::Exactly([2].into());
-        let (arrived, counters) = arrivals(&Config { loss, ..megabyte_per_second() }, &[1000; 3]);
-        assert_eq!(arrived, [(1, 16_000), (3, 18_000)]);
+        let (arrivals, counters) = arrivals(&Config { loss, ..megabyte_per_second() }, &[1000; 3]);
+        assert_eq!(arrivals, [(1, 16_000), (3, 18_000)]);
         assert_eq!(counters.lost.packets, 1);
     }
 
@@ -298,19 +296,19 @@ mod tests {
     fn delayed_packet_is_reordered() {
         let half = Probability::new(0.5).unwrap();
         let reordering = Some(Reordering { probability: half, by: Duration::from_micros(2_500) });
-        let (arrived, _) = arrivals(&Config { reordering, ..megabyte_per_second() }, &[1000; 8]);
-        for (packet, due) in &arrived {
+        let (arrivals, _) = arrivals(&Config { reordering, ..megabyte_per_second() }, &[1000; 8]);
+        for (packet, due) in &arrivals {
             let undisturbed = 15_000 + 1_000 * u64::try_from(*packet).unwrap();
             assert!([0, 2_500].contains(&(due - undisturbed)), "{packet} at {due}");
         }
-        assert!(!arrived.is_sorted(), "{arrived:?}");
+        assert!(!arrivals.is_sorted(), "{arrivals:?}");
     }
 
     #[test]
     fn duplicated_packet_arrives_twice_at_the_same_time() {
         let duplication = Probability::ALWAYS;
-        let (arrived, counters) = arrivals(&Config { duplication, ..megabyte_per_second() }, &[1000, 1000]);
-        assert_eq!(arrived, [(1, 16_000), (1, 16_000), (2, 17_000), (2, 17_000)]);
+        let (arrivals, counters) = arrivals(&Config { duplication, ..megabyte_per_second() }, &[1000, 1000]);
+        assert_eq!(arrivals, [(1, 16_000), (1, 16_000), (2, 17_000), (2, 17_000)]);
         assert_eq!(counters.duplicated.packets, 2);
     }
 
@@ -318,7 +316,7 @@ mod tests {
     fn modem_sends_the_compressed_size() {
         let modem = Some(modem::Config::default());
         let mut pipe = Pipe::new(&Config { modem, ..megabyte_per_second() }, Seed::default(), 0).unwrap();
-        let text = "what was said is said again ".repeat(40);
+        let text = "repeated text is compressed ".repeat(40);
         let mut now = Time::ZERO;
         let mut took = || {
             pipe.handle_with(now, 'a', Bytes::new(1_120), |_, bytes| bytes.extend(text.as_bytes()));
@@ -336,7 +334,7 @@ mod tests {
     fn random_streams_are_independent() {
         let loss = Loss::Independent(Probability::new(0.3).unwrap());
         let plain = Config { loss, ..megabyte_per_second() };
-        let jitter = Some(Jitter { up_to: Duration::from_millis(5), order: Order::Kept });
+        let jitter = Some(Jitter { up_to: Duration::from_millis(5), order: Order::Preserved });
         let queue = QueueLimit { bytes: None, packets: Some(40) };
         let packets = |config| arrivals(&config, &[1000; 40]).0.into_iter().map(|(packet, _)| packet);
         let survivors: Vec<usize> = packets(plain.clone()).collect();

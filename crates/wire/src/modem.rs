@@ -1,15 +1,14 @@
-//! A modem with optional compression: takes the bytes of packets, and returns their size on the phone line, in bytes.
+//! Modem with optional compression: takes the bytes of packets, and returns their size on the phone line.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `headers` | headers compressed (RFC 1144) |
-//! | `frame` | packets as PPP sends them over a serial port (RFC 1662) |
+//! | `headers` | TCP/IP header compression (RFC 1144) |
+//! | `frame` | PPP frames on a serial port (RFC 1662) |
 //! | [`v42bis`] | the compressor (ITU-T V.42 bis) |
-//! | `dictionary` | its strings |
+//! | `dictionary` | its dictionary of strings |
 //!
-//! `papers/w3c`, on compression, asks how much can be gained where a modem already compresses. Rate and delay of the
-//! line are the [`link`](crate::link)'s. The modem's error correction is limited to its overhead in bytes: losses
-//! happen on a link.
+//! `papers/w3c` measures what compression of pages gains where a modem already compresses. Rate and delay of the line,
+//! and losses, are the [`link`](crate::link)'s. The modem's error correction is modelled by its overhead in bytes.
 
 #[cfg(test)]
 mod decoder;
@@ -30,7 +29,7 @@ pub struct Config {
     /// Dictionary of the compressor; `None`: error correction (V.42) without compression.
     pub dictionary: Option<Dictionary>,
     /// Rate of the serial port between the host and its modem, start and stop bits included (38.4 kbit/s carry 3,840
-    /// bytes per second). It limits throughput however well the modem compresses. `None`: no limit.
+    /// bytes per second). It limits throughput even if the modem compresses well. `None`: no limit.
     pub port: Option<Rate>,
     /// Whether PPP compresses headers of TCP and IP (RFC 1144).
     pub compresses_headers: bool,
@@ -76,7 +75,7 @@ impl Modem {
         }
     }
 
-    /// Returns the bytes of line time that a packet takes; it is sent completely before the next one begins.
+    /// Sends a packet, and returns the line time that it takes, in bytes.
     pub fn send(&mut self, packet: &[u8]) -> Bytes {
         let Self { encoder, port, headers, short, framed, sent } = self;
         framed.clear();
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_port_limits_throughput_whatever_the_compression() {
+    fn slow_port_limits_throughput_despite_compression() {
         let port = Rate::from_bits_per_second(38_400);
         let mut modem = Modem::new(Config { port, ..Config::default() }, LINE);
         // 1000 zeros, 7 bytes of a frame and one escaped byte of its header, at 3840 a second: 0.2625 s of 3600.

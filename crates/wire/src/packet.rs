@@ -1,16 +1,16 @@
-//! The headers of IP packets, read and written: addresses, ports, TCP's numbers, flags and options.
+//! Parser and builder of IP packets: addresses, ports, TCP's sequence numbers, flags and options.
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | (here) | [`Packet::read`]: any bytes in, a view or a reason out |
+//! | (here) | [`Packet::read`]: the parser |
 //! | [`tcp`] | [`TcpSegment`] and its [`Flags`] |
 //! | [`option`] | [`TcpOptions`], read and written |
 //! | [`udp`] | [`UdpDatagram`] |
-//! | [`icmp`] | [`icmp::Unreachable`]: what a router or a host could not deliver |
-//! | [`build`] | [`TcpBuilder`] and [`UdpBuilder`]: whole packets with right checksums |
+//! | [`icmp`] | [`icmp::Unreachable`]: reports of undelivered packets |
+//! | [`build`] | [`TcpBuilder`] and [`UdpBuilder`]: whole packets with checksums |
 //!
-//! It has no link layer, reassembles no fragments and verifies no checksum (a capture on the sending host has none
-//! yet). A packet that was captured only in part is parsed as far as its headers are complete.
+//! There is no link layer and no reassembly of fragments. Checksums are not verified: with offloading, a capture on the
+//! sending host has none. A truncated packet is parsed as far as its headers are complete.
 
 pub mod build;
 pub mod icmp;
@@ -18,7 +18,7 @@ pub mod option;
 pub mod tcp;
 pub mod udp;
 
-pub use build::{TcpBuilder, UdpBuilder, Unbuildable};
+pub use build::{BuildError, TcpBuilder, UdpBuilder};
 pub use option::{SackBlocks, TcpOption, TcpOptions};
 pub use tcp::{Flags, TcpSegment};
 pub use udp::UdpDatagram;
@@ -37,13 +37,13 @@ pub struct Packet<'a> {
     pub source: IpAddr,
     /// Destination address.
     pub destination: IpAddr,
-    /// Length with the IP header, as in the header: more than was captured, if it was truncated. (If the header's
-    /// length is invalid, as on a host that leaves it to the network card: the captured length.)
+    /// Length of the packet according to its header, IP header included. A truncated packet is longer than its captured
+    /// bytes. If the header's length is invalid (segmentation offload), this is the captured length.
     pub ip_length: Bytes,
-    /// IPv4's identification (IP ID); 0 in IPv6, which has none.
+    /// IPv4's identification (IP ID); 0 in IPv6.
     pub identification: u16,
     /// Remaining hops: IPv4's time to live, IPv6's hop limit.
-    pub hops_left: u8,
+    pub hop_limit: u8,
     /// The transport protocol's header and payload.
     pub transport: Transport<'a>,
 }
@@ -72,10 +72,9 @@ impl<'a> Packet<'a> {
     ///
     /// # Errors
     /// The reason why the bytes are not a valid packet.
-    pub fn read(bytes: &'a [u8]) -> Result<Self, Unreadable> {
-        let (ip, _stopped_at_extension) = LaxIpSlice::from_slice(bytes).map_err(|_| Unreadable::ip(bytes))?;
-        let ip_length = stated_length(&ip).unwrap_or(bytes.len());
-        // The payload has the lifetime of the bytes, although its holder is local.
+    pub fn read(bytes: &'a [u8]) -> Result<Self, ParseError> {
+        let (ip, _stop_error) = LaxIpSlice::from_slice(bytes).map_err(|_| ParseError::ip(bytes))?;
+        let ip_length = length_in_header(&ip).unwrap_or(bytes.len());
         let LaxIpPayloadSlice { incomplete: _, ip_number, fragmented, len_source: _, payload } = match &ip {
             LaxIpSlice::Ipv4(ip) => ip.payload().clone(),
             LaxIpSlice::Ipv6(ip) => ip.payload().clone(),
@@ -89,12 +88,12 @@ impl<'a> Packet<'a> {
             other => Transport::Other { protocol: other.0, payload },
         };
         let (source, destination) = (ip.source_addr(), ip.destination_addr());
-        let (identification, hops_left) = match &ip {
+        let (identification, hop_limit) = match &ip {
             LaxIpSlice::Ipv4(ip) => (ip.header().identification(), ip.header().ttl()),
             LaxIpSlice::Ipv6(ip) => (0, ip.header().hop_limit()),
         };
         let ip_length = Bytes::new(ip_length as u64);
-        Ok(Self { source, destination, ip_length, identification, hops_left, transport })
+        Ok(Self { source, destination, ip_length, identification, hop_limit, transport })
     }
 
     /// Returns source and destination address and port; `None` for packets without ports.
@@ -126,7 +125,7 @@ impl<'a> Packet<'a> {
 }
 
 /// Returns the packet length according to its header, if that exceeds the header itself.
-fn stated_length(ip: &LaxIpSlice<'_>) -> Option<usize> {
+fn length_in_header(ip: &LaxIpSlice<'_>) -> Option<usize> {
     match ip {
         LaxIpSlice::Ipv4(ip) => {
             let reported = usize::from(ip.header().total_len());
@@ -141,65 +140,58 @@ fn stated_length(ip: &LaxIpSlice<'_>) -> Option<usize> {
 
 /// Reason why bytes could not be parsed as a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unreadable {
+pub enum ParseError {
     /// The version is neither 4 nor 6.
     NotIp {
         /// The version.
         version: u8,
     },
     /// A header is longer than the captured bytes, or than the packet itself.
-    CutShort {
+    Truncated {
         /// Protocol of the header.
         header: &'static str,
         /// Number of its bytes that are present.
         captured: usize,
     },
-    /// A header whose length is below the minimum.
-    BadLength {
+    /// A header length below the minimum.
+    InvalidLength {
         /// Protocol of the header.
         header: &'static str,
     },
 }
 
-impl Unreadable {
+impl ParseError {
     /// Returns the error of the first header.
     fn ip(bytes: &[u8]) -> Self {
         let captured = bytes.len();
         match bytes.first().map(|first| (first >> 4, first & 0x0f)) {
-            None => Self::CutShort { header: "IP", captured },
-            Some((4, words)) if words < 5 => Self::BadLength { header: "IPv4" },
-            Some((4, _)) => Self::CutShort { header: "IPv4", captured },
-            Some((6, _)) => Self::CutShort { header: "IPv6", captured },
+            None => Self::Truncated { header: "IP", captured },
+            Some((4, words)) if words < 5 => Self::InvalidLength { header: "IPv4" },
+            Some((4, _)) => Self::Truncated { header: "IPv4", captured },
+            Some((6, _)) => Self::Truncated { header: "IPv6", captured },
             Some((version, _)) => Self::NotIp { version },
         }
     }
 }
 
-impl fmt::Display for Unreadable {
+impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotIp { version } => {
-                write!(
-                    f,
-                    "not an IP packet: its version is {version}, not 4 or 6; give it without link-layer header"
-                )
+                write!(f, "not an IP packet: version {version}, not 4 or 6; remove the link-layer header")
             }
-            Self::CutShort { header, captured } => write!(
+            Self::Truncated { header, captured } => write!(
                 f,
-                "the {header} header is cut short after {captured} bytes: capture whole headers (a snapshot length \
-                 of 160 bytes is enough)"
+                "{header} header: truncated after {captured} bytes; capture at least 160 bytes of each packet"
             ),
-            Self::BadLength { header } => {
-                write!(
-                    f,
-                    "the {header} header says it is shorter than such a header can be: the packet is damaged"
-                )
+            Self::InvalidLength { header } => {
+                write!(f, "{header} header: length below the minimum; the packet is damaged")
             }
         }
     }
 }
 
-impl std::error::Error for Unreadable {}
+impl std::error::Error for ParseError {}
 
 #[cfg(test)]
 mod tests {
@@ -213,12 +205,12 @@ mod tests {
     ];
 
     #[test]
-    fn a_segment_is_read_by_hand_made_bytes() {
+    fn segment_is_parsed() {
         let packet = Packet::read(&GET).unwrap();
         let sockets = packet.sockets().map(|(from, to)| (from.to_string(), to.to_string()));
         assert_eq!(sockets, Some(("172.16.0.1:4660".into(), "172.16.0.2:80".into())));
         assert_eq!(packet.ip_length, Bytes::new(43));
-        assert_eq!((packet.identification, packet.hops_left), (0x0102, 64));
+        assert_eq!((packet.identification, packet.hop_limit), (0x0102, 64));
         let segment = packet.tcp().unwrap();
         assert_eq!((segment.seq, segment.ack, segment.window), (1, 2, 512));
         assert_eq!(segment.flags, Flags::PSH | Flags::ACK);
@@ -230,9 +222,9 @@ mod tests {
     fn padding_is_not_payload_and_truncated_payload_counts() {
         let padded = [&GET[..], &[0; 3]].concat();
         assert_eq!(Packet::read(&padded), Packet::read(&GET));
-        let cut = Packet::read(&GET[..41]).unwrap();
-        assert_eq!((cut.ip_length, cut.payload_length()), (Bytes::new(43), Bytes::new(3)));
-        assert_eq!(cut.tcp().unwrap().payload, b"G");
+        let truncated = Packet::read(&GET[..41]).unwrap();
+        assert_eq!((truncated.ip_length, truncated.payload_length()), (Bytes::new(43), Bytes::new(3)));
+        assert_eq!(truncated.tcp().unwrap().payload, b"G");
     }
 
     #[test]
@@ -244,10 +236,10 @@ mod tests {
     }
 
     #[test]
-    fn an_ip_header_alone_carries_nothing_but_padding() {
+    fn ip_header_alone_is_truncated_tcp() {
         let mut alone = GET;
         alone[3] = 20;
-        assert_eq!(Packet::read(&alone), Err(Unreadable::CutShort { header: "TCP", captured: 0 }));
+        assert_eq!(Packet::read(&alone), Err(ParseError::Truncated { header: "TCP", captured: 0 }));
     }
 
     #[test]
@@ -263,16 +255,16 @@ mod tests {
     }
 
     #[test]
-    fn rejects_other_bytes_with_a_reason() {
-        let refused = |bytes: &[u8]| Packet::read(bytes).unwrap_err();
-        assert_eq!(refused(&[]), Unreadable::CutShort { header: "IP", captured: 0 });
-        assert_eq!(refused(&GET[..19]), Unreadable::CutShort { header: "IPv4", captured: 19 });
-        assert_eq!(refused(&GET[..39]), Unreadable::CutShort { header: "TCP", captured: 19 });
-        assert_eq!(refused(&[0x60; 39]), Unreadable::CutShort { header: "IPv6", captured: 39 });
-        assert_eq!(refused(&[0x44; 40]), Unreadable::BadLength { header: "IPv4" });
-        assert_eq!(refused(&[0xff; 40]), Unreadable::NotIp { version: 15 });
+    fn rejects_other_bytes_with_their_fault() {
+        let error = |bytes: &[u8]| Packet::read(bytes).unwrap_err();
+        assert_eq!(error(&[]), ParseError::Truncated { header: "IP", captured: 0 });
+        assert_eq!(error(&GET[..19]), ParseError::Truncated { header: "IPv4", captured: 19 });
+        assert_eq!(error(&GET[..39]), ParseError::Truncated { header: "TCP", captured: 19 });
+        assert_eq!(error(&[0x60; 39]), ParseError::Truncated { header: "IPv6", captured: 39 });
+        assert_eq!(error(&[0x44; 40]), ParseError::InvalidLength { header: "IPv4" });
+        assert_eq!(error(&[0xff; 40]), ParseError::NotIp { version: 15 });
         let mut short_tcp = GET;
         short_tcp[32] = 0x40;
-        assert_eq!(refused(&short_tcp), Unreadable::BadLength { header: "TCP" });
+        assert_eq!(error(&short_tcp), ParseError::InvalidLength { header: "TCP" });
     }
 }

@@ -1,6 +1,4 @@
 //! Probabilities, validated on construction.
-//!
-//! Not a measured frequency: that is a result, a float.
 
 use std::fmt;
 
@@ -45,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn a_probability_is_printed_as_tc_writes_it() {
+    fn prints_in_the_notation_of_tc() {
         let printed = [0.0, 0.001, 0.07, 1.0].map(|p| Probability::new(p).unwrap().to_string());
         assert_eq!(printed, ["0%", "0.1%", "7%", "100%"]);
     }

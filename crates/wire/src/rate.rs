@@ -1,7 +1,7 @@
 //! Transmission rate of a link.
 //!
 //! Stored in thousandths of a bit per second, because one of the papers' networks sends 29,491.2 bits per second
-//! (`papers/heidemann-model#table-2`, N-Modem). Not the throughput of a transfer: that is a result, a float.
+//! (`papers/heidemann-model#table-2`, N-Modem).
 
 use std::fmt;
 
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_printed_as_tc_writes_it() {
+    fn prints_in_the_notation_of_tc() {
         let printed = [104_857_600_000, 28_800_000, 29_491_200, 10_000_000_000]
             .map(|millibits| Rate::from_millibits_per_second(millibits).unwrap().to_string());
         assert_eq!(printed, ["100mibit", "28800bit", "29491.2bit", "10mbit"]);

@@ -1,6 +1,6 @@
-//! Random seed: one number visible to the user, and random streams derived from it by name.
+//! Random seed, and the random streams derived from it by name. Not for cryptography.
 //!
-//! Not a source of entropy, and not for cryptography: the same seed gives the same bytes on every host.
+//! The same seed gives the same numbers on every host.
 
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -17,7 +17,7 @@ impl Seed {
         Self(number)
     }
 
-    /// The number.
+    /// Returns the number.
     pub const fn get(self) -> u64 {
         self.0
     }
@@ -61,10 +61,10 @@ impl Random {
         self.unit() < probability.get()
     }
 
-    /// Returns a number, uniform over the integers from 0 to `most`, both included. One number is sampled; the bias,
-    /// under 2^-64 times `most`, is not corrected.
-    pub fn up_to(&mut self, most: u64) -> u64 {
-        let scaled = u128::from(self.next_u64()) * (u128::from(most) + 1);
+    /// Returns a number, uniform over the integers from 0 to `max`, both included. One number is sampled; the bias,
+    /// under 2^-64 times `max`, is not corrected.
+    pub fn up_to(&mut self, max: u64) -> u64 {
+        let scaled = u128::from(self.next_u64()) * (u128::from(max) + 1);
         (scaled >> 64) as u64
     }
 }
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn regress_a_seed_gives_the_same_numbers_for_ever() {
+    fn regress_seed_gives_the_same_numbers() {
         let mut stream = Seed::new(1).stream("link", 0);
         assert_eq!([stream.next_u64(), stream.next_u64()], [13556718506326712745, 10847518952151524136]);
         let first = |seed: u64, purpose, index| Seed::new(seed).stream(purpose, index).next_u64();
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn paper_the_hash_of_names_is_fnv_1a() {
+    fn paper_hash_of_names_is_fnv_1a() {
         // The test vectors of https://datatracker.ietf.org/doc/html/draft-eastlake-fnv, section 6.
         assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
         assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);

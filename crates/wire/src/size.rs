@@ -1,4 +1,4 @@
-//! Amounts of data. Buffer lengths are `usize`.
+//! Amounts of data in bytes.
 
 use std::fmt;
 use std::iter::Sum;

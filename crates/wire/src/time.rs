@@ -1,7 +1,7 @@
 //! Time as an argument: integer nanoseconds since an arbitrary zero, and durations.
 //!
-//! Not a clock. State machines receive a [`Time`] from their driver: virtual time counts from 0, a real driver's from
-//! its start. 64 bits of nanoseconds last 584 years.
+//! State machines read no clock: they receive a [`Time`] from their driver. Virtual time counts from 0, a real driver's
+//! from its start. 64 bits of nanoseconds last 584 years.
 
 use std::fmt;
 use std::iter::Sum;
@@ -26,12 +26,12 @@ impl Time {
         Self(NonZeroU64::MIN.saturating_add(nanos))
     }
 
-    /// Nanoseconds since zero.
+    /// Returns the nanoseconds since zero.
     pub const fn as_nanos(self) -> u64 {
         self.0.get() - 1
     }
 
-    /// Milliseconds since zero, for users and for JSON.
+    /// Returns the milliseconds since zero, for users and for JSON.
     pub fn as_millis_f64(self) -> f64 {
         self.since(Self::ZERO).as_millis_f64()
     }
@@ -78,27 +78,27 @@ impl Duration {
     /// 584 years.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// `nanos` nanoseconds.
+    /// Creates a span of `nanos` nanoseconds.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// `micros` microseconds; saturates.
+    /// Creates a span of `micros` microseconds; saturates.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros.saturating_mul(1_000))
     }
 
-    /// `millis` milliseconds; saturates.
+    /// Creates a span of `millis` milliseconds; saturates.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000_000))
     }
 
-    /// `secs` seconds; saturates.
+    /// Creates a span of `secs` seconds; saturates.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(1_000_000_000))
     }
 
-    /// Rounds to the nearest whole nanosecond; `None` if `secs` is negative, not a number, or over 584 years.
+    /// Creates a span, rounded to the nearest nanosecond; `None` if `secs` is negative, not a number, or over 584 years.
     pub fn from_secs_f64(secs: f64) -> Option<Self> {
         let nanos = (secs * 1e9).round();
         // The range check makes the cast exact.
@@ -106,17 +106,17 @@ impl Duration {
         (0.0..18_446_744_073_709_551_616.0).contains(&nanos).then_some(Self(nanos as u64))
     }
 
-    /// Whole nanoseconds.
+    /// Returns the whole nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Seconds, for formulas.
+    /// Returns the seconds, for formulas.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// Milliseconds, for users and for JSON.
+    /// Returns the milliseconds, for users and for JSON.
     pub fn as_millis_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
@@ -172,7 +172,7 @@ impl Sum for Duration {
 }
 
 impl fmt::Display for Duration {
-    /// Formats it in the largest unit that leaves a whole part: `133ms`, `1.5s`, `20us`, `7ns`.
+    /// Formats in the largest unit with a whole part above zero: `133ms`, `1.5s`, `20us`, `7ns`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, name) = match self.0 {
             0 => return f.write_str("0ms"),
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_is_printed_in_its_own_unit() {
+    fn prints_in_the_largest_unit() {
         let printed = [0, 7, 20_000, 3_700_000, 1_500_000_000].map(|n| Duration::from_nanos(n).to_string());
         assert_eq!(printed, ["0ms", "7ns", "20us", "3.7ms", "1.5s"]);
     }

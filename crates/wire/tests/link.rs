@@ -6,10 +6,12 @@ extern crate roundtrip_wire as wire;
 use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
-use wire::link::{Config, Counters, Fate, Jitter, Loss, Order, Output, Pipe, QueueLimit, Reordering, Tally};
+use wire::link::{
+    Config, Counters, Jitter, Loss, OfferResult, Order, Output, Pipe, QueueLimit, Reordering, Tally,
+};
 use wire::{Bytes, Duration, Probability, Rate, Seed, Time};
 
-/// A packet to offer: the time since the previous one, and its size.
+/// Packet to offer: the time since the previous one, and its size.
 type OfferedPacket = (Duration, Bytes);
 
 /// Outcome of a run: packets by number, from 0.
@@ -21,10 +23,10 @@ struct RunOutcome {
     counters: Counters,
 }
 
-/// Drives a pipe according to the contract, asserting at each step that no packet vanishes and none is early.
+/// Drives a pipe according to its contract, and asserts at each step that no packet vanishes and none is early.
 fn drive(config: &Config, seed: u64, offers: &[OfferedPacket]) -> RunOutcome {
     let mut pipe = Pipe::new(config, Seed::new(seed), 0).unwrap();
-    let mut story = RunOutcome {
+    let mut outcome = RunOutcome {
         delivered: Vec::new(),
         dropped: Vec::new(),
         lost: Vec::new(),
@@ -33,32 +35,32 @@ fn drive(config: &Config, seed: u64, offers: &[OfferedPacket]) -> RunOutcome {
     let mut now = Time::ZERO;
     for (number, (gap, size)) in offers.iter().enumerate() {
         now += *gap;
-        let _ = collect(&mut pipe, now, &mut story);
+        let _ = collect(&mut pipe, now, &mut outcome);
         match pipe.handle(now, number, *size) {
-            Fate::Accepted => {}
-            Fate::Dropped(packet) => story.dropped.push(packet),
-            Fate::Lost(packet) => story.lost.push(packet),
+            OfferResult::Accepted => {}
+            OfferResult::Dropped(packet) => outcome.dropped.push(packet),
+            OfferResult::Lost(packet) => outcome.lost.push(packet),
         }
     }
-    while let Some(next) = collect(&mut pipe, now, &mut story) {
+    while let Some(next) = collect(&mut pipe, now, &mut outcome) {
         assert!(next > now, "a timeout in the past");
         now = next;
     }
     assert_eq!(pipe.in_transit(), 0);
-    story.counters = *pipe.counters();
-    story
+    outcome.counters = *pipe.counters();
+    outcome
 }
 
-fn collect(pipe: &mut Pipe<usize>, now: Time, story: &mut RunOutcome) -> Option<Time> {
+fn collect(pipe: &mut Pipe<usize>, now: Time, outcome: &mut RunOutcome) -> Option<Time> {
     loop {
         let output = pipe.poll(now);
         let Counters { offered, dropped, lost, duplicated, delivered, queue_peak: _ } = pipe.counters();
-        let gone = dropped.packets + lost.packets + delivered.packets;
-        assert_eq!(offered.packets + duplicated.packets, gone + pipe.in_transit() as u64);
+        let finished = dropped.packets + lost.packets + delivered.packets;
+        assert_eq!(offered.packets + duplicated.packets, finished + pipe.in_transit() as u64);
         match output {
             Output::Deliver { packet, due } => {
                 assert!(due <= now, "{packet} was delivered before it was due");
-                story.delivered.push((packet, due));
+                outcome.delivered.push((packet, due));
             }
             Output::Timeout(next) => return next,
         }
@@ -69,24 +71,23 @@ fn collect(pipe: &mut Pipe<usize>, now: Time, story: &mut RunOutcome) -> Option<
 fn in_exact_fractions(config: &Config, offers: &[OfferedPacket]) -> (Vec<(usize, Time)>, Vec<usize>, Tally) {
     let rate = config.rate.map_or(1, |rate| u128::from(rate.millibits_per_second()));
     let (mut now, mut free) = (0_u128, 0_u128);
-    let mut starts: Vec<(u128, u64)> = Vec::new();
+    let mut transmissions: Vec<(u128, u64)> = Vec::new();
     let (mut delivered, mut dropped, mut peak) = (Vec::new(), Vec::new(), Tally::default());
     for (number, (gap, size)) in offers.iter().enumerate() {
         now += u128::from(gap.as_nanos()) * rate;
         let start = now.max(free);
         if start > now {
-            let waiting = starts.iter().filter(|(start, _)| *start > now);
-            let packets = waiting.clone().count() as u64 + 1;
-            let bytes = Bytes::new(waiting.map(|(_, size)| size).sum::<u64>() + size.get());
-            let QueueLimit { bytes: most_bytes, packets: most_packets } = config.queue;
-            if most_bytes.is_some_and(|most| bytes > most) || most_packets.is_some_and(|most| packets > most)
-            {
+            let queued = transmissions.iter().filter(|(start, _)| *start > now);
+            let packets = queued.clone().count() as u64 + 1;
+            let bytes = Bytes::new(queued.map(|(_, size)| size).sum::<u64>() + size.get());
+            let QueueLimit { bytes: max_bytes, packets: max_packets } = config.queue;
+            if max_bytes.is_some_and(|max| bytes > max) || max_packets.is_some_and(|max| packets > max) {
                 dropped.push(number);
                 continue;
             }
             peak = Tally { packets: peak.packets.max(packets), bytes: peak.bytes.max(bytes) };
         }
-        starts.push((start, size.get()));
+        transmissions.push((start, size.get()));
         let framed = u128::from(size.get().saturating_add_signed(i64::from(config.framing)));
         free = start + if config.rate.is_some() { framed * 8_000_000_000_000 } else { 0 };
         let sent = Time::from_nanos(u64::try_from(free.div_ceil(rate)).unwrap());
@@ -141,7 +142,7 @@ fn plain() -> impl Strategy<Value = Config> {
 fn ordered() -> impl Strategy<Value = Config> {
     let jitter = option::of(
         (0..10_000_000_u64)
-            .prop_map(|nanos| Jitter { up_to: Duration::from_nanos(nanos), order: Order::Kept }),
+            .prop_map(|nanos| Jitter { up_to: Duration::from_nanos(nanos), order: Order::Preserved }),
     );
     (plain(), jitter, loss(), probability()).prop_map(|(plain, jitter, loss, duplication)| Config {
         jitter,
@@ -153,7 +154,7 @@ fn ordered() -> impl Strategy<Value = Config> {
 
 /// Links with all features.
 fn any_link() -> impl Strategy<Value = Config> {
-    let order = prop_oneof![Just(Order::Kept), Just(Order::Free)];
+    let order = prop_oneof![Just(Order::Preserved), Just(Order::Free)];
     let jitter = option::of(
         (0..10_000_000_u64, order)
             .prop_map(|(nanos, order)| Jitter { up_to: Duration::from_nanos(nanos), order }),
@@ -173,10 +174,10 @@ proptest! {
     #[test]
     fn plain_link_is_exact_to_the_nanosecond(config in plain(), offers in offers()) {
         let (delivered, dropped, peak) = in_exact_fractions(&config, &offers);
-        let story = drive(&config, 1, &offers);
-        prop_assert_eq!(story.delivered, delivered);
-        prop_assert_eq!(story.dropped, dropped);
-        prop_assert_eq!(story.counters.queue_peak, peak);
+        let outcome = drive(&config, 1, &offers);
+        prop_assert_eq!(outcome.delivered, delivered);
+        prop_assert_eq!(outcome.dropped, dropped);
+        prop_assert_eq!(outcome.counters.queue_peak, peak);
     }
 
     #[test]
@@ -193,19 +194,19 @@ proptest! {
         let bytes = |packets: &[usize]| packets.iter().map(|packet| offers[*packet].1).sum::<Bytes>();
         prop_assert_eq!(counters.dropped, Tally { packets: dropped.len() as u64, bytes: bytes(&dropped) });
         prop_assert_eq!(counters.lost, Tally { packets: lost.len() as u64, bytes: bytes(&lost) });
-        let arrived: Vec<usize> = delivered.into_iter().map(|(number, _)| number).collect();
-        prop_assert_eq!(counters.delivered, Tally { packets: arrived.len() as u64, bytes: bytes(&arrived) });
+        let arrivals: Vec<usize> = delivered.into_iter().map(|(number, _)| number).collect();
+        prop_assert_eq!(counters.delivered, Tally { packets: arrivals.len() as u64, bytes: bytes(&arrivals) });
     }
 
     #[test]
-    fn no_packet_arrives_before_a_link_without_jitter_would_bring_it(
+    fn no_packet_arrives_earlier_than_without_jitter(
         config in any_link(), offers in offers(), seed: u64,
     ) {
         let (earliest, _, _) = in_exact_fractions(&config, &offers);
-        let story = drive(&config, seed, &offers);
-        for (number, due) in story.delivered {
-            let place = earliest.binary_search_by_key(&number, |(number, _)| *number);
-            prop_assert!(place.is_ok_and(|place| earliest[place].1 <= due));
+        let outcome = drive(&config, seed, &offers);
+        for (number, due) in outcome.delivered {
+            let index = earliest.binary_search_by_key(&number, |(number, _)| *number);
+            prop_assert!(index.is_ok_and(|index| earliest[index].1 <= due));
         }
     }
 
@@ -213,21 +214,21 @@ proptest! {
     fn packets_keep_their_order_unless_reordering_is_configured(
         config in ordered(), offers in offers(), seed: u64,
     ) {
-        let story = drive(&config, seed, &offers);
-        prop_assert!(story.delivered.is_sorted());
+        let outcome = drive(&config, seed, &offers);
+        prop_assert!(outcome.delivered.is_sorted());
     }
 
     #[test]
     fn arrivals_are_polled_in_the_order_they_are_due(config in any_link(), offers in offers(), seed: u64) {
-        let story = drive(&config, seed, &offers);
-        prop_assert!(story.delivered.is_sorted_by_key(|(_, due)| *due));
+        let outcome = drive(&config, seed, &offers);
+        prop_assert!(outcome.delivered.is_sorted_by_key(|(_, due)| *due));
     }
 
     #[test]
     fn the_queue_never_holds_more_than_its_limits(config in any_link(), offers in offers(), seed: u64) {
         let peak = drive(&config, seed, &offers).counters.queue_peak;
-        prop_assert!(config.queue.bytes.is_none_or(|most| peak.bytes <= most));
-        prop_assert!(config.queue.packets.is_none_or(|most| peak.packets <= most));
+        prop_assert!(config.queue.bytes.is_none_or(|max| peak.bytes <= max));
+        prop_assert!(config.queue.packets.is_none_or(|max| peak.packets <= max));
     }
 
     #[test]
@@ -238,15 +239,15 @@ proptest! {
     #[test]
     fn losses_depend_on_the_loss_model_only(config in any_link(), offers in offers(), seed: u64) {
         let lossy = Config { loss: config.loss.clone(), ..Config::default() };
-        let story = drive(&config, seed, &offers);
+        let outcome = drive(&config, seed, &offers);
         let mut expected = drive(&lossy, seed, &offers).lost;
-        expected.retain(|packet| !story.dropped.contains(packet));
-        prop_assert_eq!(story.lost, expected);
+        expected.retain(|packet| !outcome.dropped.contains(packet));
+        prop_assert_eq!(outcome.lost, expected);
     }
 }
 
 #[test]
-fn a_link_kept_busy_sends_a_million_packets_exactly_at_its_rate() {
+fn busy_link_sends_a_million_packets_exactly_at_its_rate() {
     for millibits in [1_064_960_000, 999_999_999_989] {
         let rate = Rate::from_millibits_per_second(millibits);
         let mut pipe = Pipe::new(&Config { rate, ..Config::default() }, Seed::default(), 0).unwrap();

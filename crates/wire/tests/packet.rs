@@ -1,4 +1,4 @@
-//! Packets from any source: no bytes make the parser panic or contradict itself. Built packets are parsed again, whole
+//! Properties of the packet parser: no input makes it panic or contradict itself. Built packets are parsed again, whole
 //! or truncated at any byte.
 
 extern crate roundtrip_wire as wire;
@@ -10,7 +10,7 @@ use proptest::option;
 use proptest::prelude::*;
 use wire::Bytes;
 use wire::packet::{
-    Flags, Packet, SackBlocks, TcpBuilder, TcpOption, TcpOptions, Transport, UdpBuilder, Unreadable,
+    Flags, Packet, ParseError, SackBlocks, TcpBuilder, TcpOption, TcpOptions, Transport, UdpBuilder,
 };
 
 #[path = "../../../fuzz/checks/packet.rs"]
@@ -22,17 +22,17 @@ fn nearly_a_packet() -> impl Strategy<Value = Vec<u8>> {
     let first = prop_oneof![Just(0x45_u8), 0x40..=0x4f_u8, Just(0x60), Just(0x6f)];
     let protocol = prop_oneof![Just(6_u8), Just(17), Just(44), Just(51), Just(0), Just(60), any::<u8>()];
     (first, protocol, vec(any::<u8>(), 0..200), any::<bool>()).prop_map(
-        |(first, protocol, mut bytes, is_said)| {
+        |(first, protocol, mut bytes, has_valid_length)| {
             let length = u8::try_from(bytes.len()).unwrap_or(u8::MAX);
-            let place = if first < 0x60 { 9 } else { 6 };
-            [(0, first), (place, protocol)].iter().for_each(|(place, value)| {
-                if let Some(byte) = bytes.get_mut(*place) {
+            let offset = if first < 0x60 { 9 } else { 6 };
+            [(0, first), (offset, protocol)].iter().for_each(|(offset, value)| {
+                if let Some(byte) = bytes.get_mut(*offset) {
                     *byte = *value;
                 }
             });
             // Half of the packets have their true length and are not fragments.
             if let (true, 0x40..0x60, [_, _, high, low, _, _, fragment, offset, ..]) =
-                (is_said, first, &mut bytes[..])
+                (has_valid_length, first, &mut bytes[..])
             {
                 (*high, *low, *fragment, *offset) = (0, length, 0, 0);
             }
@@ -84,13 +84,13 @@ proptest! {
     }
 
     #[test]
-    fn built_segment_is_parsed_again_whole_or_truncated(
+    fn built_segment_is_parsed_whole_or_truncated(
         (source, destination) in socket_pair(),
         (seq, ack, window) in any::<(u32, u32, u16)>(),
         flags in flags(),
         options in vec(tcp_option(), 0..3),
         payload in vec(any::<u8>(), 0..100),
-        cut in 0..100_usize,
+        missing in 0..100_usize,
     ) {
         let mut bytes = Vec::new();
         let builder = TcpBuilder { source, destination, seq, ack, flags, window, options: &options };
@@ -104,24 +104,24 @@ proptest! {
         prop_assert_eq!(segment.options.iter().collect::<Vec<_>>(), options);
         prop_assert_eq!(segment.payload, &payload[..]);
 
-        let retained = bytes.len().saturating_sub(cut);
+        let retained = bytes.len().saturating_sub(missing);
         check(&bytes[..retained]);
         match Packet::read(&bytes[..retained]) {
             Ok(part) => {
                 prop_assert_eq!(part.payload_length(), packet.payload_length());
                 let segment = part.tcp().unwrap();
-                prop_assert_eq!(segment.payload, &payload[..payload.len().saturating_sub(cut)]);
-                prop_assert_eq!(segment.options.is_cut(), cut > payload.len());
+                prop_assert_eq!(segment.payload, &payload[..payload.len().saturating_sub(missing)]);
+                prop_assert_eq!(segment.options.is_truncated(), missing > payload.len());
             }
             Err(reason) => {
-                prop_assert!(cut > payload.len());
-                prop_assert!(matches!(reason, Unreadable::CutShort { header: _, captured: _ }), "{}", reason);
+                prop_assert!(missing > payload.len());
+                prop_assert!(matches!(reason, ParseError::Truncated { header: _, captured: _ }), "{}", reason);
             }
         }
     }
 
     #[test]
-    fn built_datagram_is_parsed_again((source, destination) in socket_pair(), payload in vec(any::<u8>(), 0..100)) {
+    fn built_datagram_is_parsed((source, destination) in socket_pair(), payload in vec(any::<u8>(), 0..100)) {
         let mut bytes = Vec::new();
         UdpBuilder { source, destination }.write(&payload, &mut bytes).unwrap();
         let packet = Packet::read(&bytes).unwrap();

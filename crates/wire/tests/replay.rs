@@ -1,5 +1,4 @@
-//! Replays the fuzzer's corpus of packets through the fuzz target's own check, without a fuzzer. Not a substitute for
-//! fuzzing: that finds the inputs, this checks that they stay fixed.
+//! Replays the fuzzer's corpus of packets through the fuzz target's check, without a fuzzer.
 
 extern crate roundtrip_wire as wire;
 
@@ -11,6 +10,6 @@ mod replay;
 use replay::replay;
 
 #[test]
-fn every_stored_packet_holds() {
+fn stored_packets_pass_the_check() {
     replay("packet", packet::check);
 }

@@ -50,8 +50,8 @@ fn counted(counts: &Counts, first: Time, last: Time) -> String {
     format!(
         "Counted: {} requests from {} to {} UTC.",
         number::count(counts.requests as f64),
-        calendar::to_the_second(first.since(Time::ZERO)),
-        calendar::to_the_second(last.since(Time::ZERO))
+        calendar::date_time(first.since(Time::ZERO)),
+        calendar::date_time(last.since(Time::ZERO))
     )
 }
 
@@ -65,7 +65,7 @@ fn held(counts: &Counts, index: usize, base: &TimeoutCounts, http: &Stream) -> S
         "With a {} s timeout{under} you would hold at most {}, first at {} UTC, and open {}.",
         table::seconds(base.timeout),
         connections(base.peak.connections),
-        calendar::to_the_second(base.peak.at.since(Time::ZERO)),
+        calendar::date_time(base.peak.at.since(Time::ZERO)),
         number::count(base.total as f64),
     )
 }
@@ -160,7 +160,7 @@ mod tests {
     fn times_are_written_in_readable_units() {
         for day in (0..180_000).step_by(97) {
             let since_1970 = Duration::from_secs(day * 86_400 + day % 86_400);
-            let written = calendar::to_the_second(since_1970);
+            let written = calendar::date_time(since_1970);
             let read = accesslog::clock::iso_8601(written.as_bytes());
             assert_eq!(read, Some(Time::ZERO + since_1970), "{written}");
         }

@@ -75,7 +75,7 @@ pub fn facts(capture: &Capture) -> String {
     // Simulated captures begin in 1970.
     if capture.started.as_nanos() >= YEAR_1990 {
         let since_1970 = capture.started.since(wire::Time::ZERO);
-        facts.push(format!("begun {} UTC", wire::calendar::to_the_second(since_1970)));
+        facts.push(format!("begun {} UTC", wire::calendar::date_time(since_1970)));
     }
     facts.extend(capture.command.map(|ended| format!("the command {ended}")));
     facts.join(", ")

@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
-use wire::link::{Fate, Output, Pipe};
+use wire::link::{OfferResult, Output, Pipe};
 use wire::{Bytes, Duration, Time};
 
 use super::Stop;
@@ -217,9 +217,9 @@ impl Relay {
         self.notes.observe(now, direction, Observation::Sent, &packet);
         let size = Bytes::new(packet.len() as u64);
         match pipe.handle_with(now, packet, size, |packet, bytes| bytes.extend_from_slice(packet)) {
-            Fate::Accepted => {}
-            Fate::Dropped(packet) => self.discard(packet, Observation::Dropped),
-            Fate::Lost(packet) => self.discard(packet, Observation::Lost),
+            OfferResult::Accepted => {}
+            OfferResult::Dropped(packet) => self.discard(packet, Observation::Dropped),
+            OfferResult::Lost(packet) => self.discard(packet, Observation::Lost),
         }
     }
 

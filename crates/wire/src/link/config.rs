@@ -1,5 +1,4 @@
-//! Configuration of a link. Not a network of the papers: an engine derives a link from a network
-//! (`papers/heidemann-model#table-2`).
+//! Configuration of a link, which an engine derives from a network (`papers/heidemann-model#table-2`).
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,8 +14,8 @@ pub struct Config {
     /// gap); -40 where the rate counts TCP payload only, as measured by the papers. A packet never takes less than zero
     /// bytes. At most 65,535 in either direction.
     pub framing: i32,
-    /// A modem before the line: the packet's size on the line is then its compressed size, and `framing` does not
-    /// apply. Packets must be offered with their bytes ([`Pipe::handle_with`](super::Pipe::handle_with)).
+    /// Modem of the line: the packet's size on the line is then its compressed size, and `framing` does not apply.
+    /// Packets must be offered with their bytes ([`Pipe::handle_with`](super::Pipe::handle_with)).
     pub modem: Option<modem::Config>,
     /// Limit of the transmitter's queue.
     pub queue: QueueLimit,
@@ -57,10 +56,10 @@ pub struct Jitter {
 /// Effect of jitter on the order of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// Packets keep their order: one that would arrive early arrives together with the previous one. (Where packets are
-    /// closer together than the jitter, their delays therefore concentrate at its upper end.)
+    /// Packets keep their order: one that would arrive early arrives together with the previous one. Where packets are
+    /// closer together than the jitter, their delays therefore concentrate at its upper end.
     #[default]
-    Kept,
+    Preserved,
     /// Each packet arrives at its own time, possibly out of order.
     Free,
 }
@@ -109,7 +108,7 @@ impl Config {
     pub fn check(&self) -> Result<(), ConfigError> {
         let Self { rate: _, framing, modem, queue: _, delay: _, jitter: _, loss, reordering, duplication: _ } =
             self;
-        if modem.and_then(|modem| modem.dictionary).is_some_and(|dictionary| !dictionary.is_possible()) {
+        if modem.and_then(|modem| modem.dictionary).is_some_and(|dictionary| !dictionary.is_valid()) {
             return Err(ConfigError::Dictionary);
         }
         if framing.unsigned_abs() > MAX_FRAMING {
@@ -121,23 +120,23 @@ impl Config {
             return Err(ConfigError::LossOfPacketZero);
         }
         if reordering.is_some_and(|reordering| reordering.by == Duration::ZERO) {
-            return Err(ConfigError::ReorderingByNothing);
+            return Err(ConfigError::ReorderingDelayZero);
         }
         Ok(())
     }
 }
 
-/// Reason why a configuration is invalid.
+/// Invalid configuration value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigError {
-    /// More framing than the size of the largest packet.
+    /// Framing beyond the size of the largest packet.
     Framing(i32),
     /// A list of packets to lose that includes packet 0.
     LossOfPacketZero,
     /// A modem's dictionary outside the limits of V.42 bis.
     Dictionary,
     /// Reordering with a delay of zero.
-    ReorderingByNothing,
+    ReorderingDelayZero,
 }
 
 impl fmt::Display for ConfigError {
@@ -145,17 +144,17 @@ impl fmt::Display for ConfigError {
         match self {
             Self::Framing(bytes) => write!(
                 f,
-                "framing of {bytes} bytes per packet is out of range: give -{MAX_FRAMING} to {MAX_FRAMING} \
+                "framing of {bytes} bytes per packet: out of range; give -{MAX_FRAMING} to {MAX_FRAMING} \
                  (38 for Ethernet, -40 where the rate counts TCP payload only)"
             ),
             Self::LossOfPacketZero => f.write_str(
-                "packet 0 cannot be lost: packets are counted from 1, so remove the 0 or add one to each",
+                "lost packet 0: packets are counted from 1; remove the 0 or add one to each",
             ),
             Self::Dictionary => f.write_str(
-                "a modem's dictionary has 512 codewords or more, and strings of 6 to 250 characters: give such ones",
+                "modem dictionary: out of range; give at least 512 codewords, and strings of 6 to 250 characters",
             ),
-            Self::ReorderingByNothing => f.write_str(
-                "reordering by 0ms moves no packet: give a time above zero, or leave reordering out",
+            Self::ReorderingDelayZero => f.write_str(
+                "reordering by 0ms: no effect; give a time above zero, or omit reordering",
             ),
         }
     }
@@ -168,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_link_is_perfect_and_possible() {
+    fn default_link_is_valid() {
         assert_eq!(Config::default().check(), Ok(()));
     }
 
@@ -176,7 +175,7 @@ mod tests {
     fn rejects_invalid_links_with_a_remedy() {
         let reordering = Some(Reordering { probability: Probability::ALWAYS, by: Duration::ZERO });
         let small = modem::Dictionary { codewords: 256, ..modem::Dictionary::default() };
-        let refused = [
+        let invalid = [
             Config { framing: i32::MIN, ..Config::default() },
             Config { loss: Loss::Exactly([0, 3].into()), ..Config::default() },
             Config { reordering, ..Config::default() },
@@ -186,7 +185,7 @@ mod tests {
             },
         ];
         for (config, remedy) in
-            refused.iter().zip(["give -65535 to 65535", "remove the 0", "above zero", "512"])
+            invalid.iter().zip(["give -65535 to 65535", "remove the 0", "above zero", "512"])
         {
             let sentence = config.check().unwrap_err().to_string();
             assert!(sentence.contains(remedy), "{sentence}");

@@ -1,4 +1,4 @@
-//! Counters of a link's packets. Times of packets are recorded by the caller.
+//! Counters of a link's packets and bytes.
 
 use crate::Bytes;
 
@@ -28,10 +28,10 @@ pub struct Counters {
     pub dropped: Tally,
     /// Packets sent, and lost on the link.
     pub lost: Tally,
-    /// Copies that the link made.
+    /// Packets duplicated by the link.
     pub duplicated: Tally,
     /// Packets that arrived.
     pub delivered: Tally,
-    /// Maximum queue length: maximum packets, and (perhaps at another time) maximum bytes.
+    /// Maximum queue length: maximum packets, and maximum bytes, possibly at different times.
     pub queue_peak: Tally,
 }

@@ -1,7 +1,4 @@
-//! Packets in flight.
-//!
-//! Packets that keep their order are in a ring buffer: one push, one pop. Only the others (free jitter, reordering) are
-//! sorted, in a heap.
+//! Packets in flight: those that preserve their order in a ring buffer, the others (free jitter, reordering) in a heap.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
@@ -22,58 +19,60 @@ pub(super) struct PacketInFlight<P> {
 #[derive(Clone, Debug)]
 pub(super) struct Flight<P> {
     in_order: VecDeque<PacketInFlight<P>>,
-    strays: BinaryHeap<Stray<P>>,
-    launched: u64,
+    out_of_order: BinaryHeap<OutOfOrderPacket<P>>,
+    next_sequence: u64,
 }
 
 impl<P> Flight<P> {
     pub(super) const fn new() -> Self {
-        Self { in_order: VecDeque::new(), strays: BinaryHeap::new(), launched: 0 }
+        Self { in_order: VecDeque::new(), out_of_order: BinaryHeap::new(), next_sequence: 0 }
     }
 
-    /// Adds a packet. One that keeps its order arrives no earlier than the previous ones that do.
-    pub(super) fn launch(&mut self, due: Time, keeps_order: bool, size: Bytes, packet: P) {
-        let sequence = self.launched;
-        self.launched += 1;
-        if keeps_order {
+    /// Adds a packet. One that preserves its order arrives no earlier than the previous ones that do.
+    pub(super) fn push(&mut self, due: Time, preserves_order: bool, size: Bytes, packet: P) {
+        let sequence = self.next_sequence;
+        self.next_sequence += 1;
+        if preserves_order {
             let due = self.in_order.back().map_or(due, |last| due.max(last.due));
             self.in_order.push_back(PacketInFlight { due, sequence, size, packet });
         } else {
-            self.strays.push(Stray(PacketInFlight { due, sequence, size, packet }));
+            self.out_of_order.push(OutOfOrderPacket(PacketInFlight { due, sequence, size, packet }));
         }
     }
 
-    /// Returns the next packet, if it is due by `now`; otherwise the time at which one will be.
-    pub(super) fn take_due(&mut self, now: Time) -> Result<PacketInFlight<P>, Option<Time>> {
-        if self.strays.is_empty() {
+    /// Returns the next packet, if it is due by `now`; otherwise the time of the next arrival.
+    pub(super) fn pop_due(&mut self, now: Time) -> Result<PacketInFlight<P>, Option<Time>> {
+        if self.out_of_order.is_empty() {
             let due = self.in_order.front().map(|first| first.due);
             return self.in_order.pop_front_if(|first| first.due <= now).ok_or(due);
         }
-        self.take_due_unordered(now)
+        self.pop_earliest_due(now)
     }
 
     /// Returns the time of the next arrival.
     pub(super) fn next_due(&self) -> Option<Time> {
         let ordered = self.in_order.front().map(|first| first.due);
-        let stray = self.strays.peek().map(|Stray(first)| first.due);
-        [ordered, stray].into_iter().flatten().min()
+        let out_of_order = self.out_of_order.peek().map(|OutOfOrderPacket(first)| first.due);
+        [ordered, out_of_order].into_iter().flatten().min()
     }
 
     /// Returns the number of packets in flight.
     pub(super) fn len(&self) -> usize {
-        self.in_order.len() + self.strays.len()
+        self.in_order.len() + self.out_of_order.len()
     }
 
-    fn take_due_unordered(&mut self, now: Time) -> Result<PacketInFlight<P>, Option<Time>> {
+    fn pop_earliest_due(&mut self, now: Time) -> Result<PacketInFlight<P>, Option<Time>> {
         let ordered = self.in_order.front().map(|first| (first.due, first.sequence));
-        let stray = self.strays.peek().map(|Stray(first)| (first.due, first.sequence));
-        let is_stray_first = stray.is_some_and(|stray| ordered.is_none_or(|ordered| stray < ordered));
-        let next = if is_stray_first { stray } else { ordered }.map(|(due, _)| due);
+        let out_of_order =
+            self.out_of_order.peek().map(|OutOfOrderPacket(first)| (first.due, first.sequence));
+        let takes_out_of_order =
+            out_of_order.is_some_and(|out_of_order| ordered.is_none_or(|ordered| out_of_order < ordered));
+        let next = if takes_out_of_order { out_of_order } else { ordered }.map(|(due, _)| due);
         if next.is_none_or(|due| due > now) {
             return Err(next);
         }
-        let first = if is_stray_first {
-            self.strays.pop().map(|Stray(first)| first)
+        let first = if takes_out_of_order {
+            self.out_of_order.pop().map(|OutOfOrderPacket(first)| first)
         } else {
             self.in_order.pop_front()
         };
@@ -83,27 +82,27 @@ impl<P> Flight<P> {
 
 /// A packet that may arrive out of order; the next arrival compares as the greatest, as a binary heap requires.
 #[derive(Clone, Debug)]
-struct Stray<P>(PacketInFlight<P>);
+struct OutOfOrderPacket<P>(PacketInFlight<P>);
 
-impl<P> Ord for Stray<P> {
+impl<P> Ord for OutOfOrderPacket<P> {
     fn cmp(&self, other: &Self) -> Ordering {
         (other.0.due, other.0.sequence).cmp(&(self.0.due, self.0.sequence))
     }
 }
 
-impl<P> PartialOrd for Stray<P> {
+impl<P> PartialOrd for OutOfOrderPacket<P> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<P> PartialEq for Stray<P> {
+impl<P> PartialEq for OutOfOrderPacket<P> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl<P> Eq for Stray<P> {}
+impl<P> Eq for OutOfOrderPacket<P> {}
 
 #[cfg(test)]
 mod tests {
@@ -112,10 +111,10 @@ mod tests {
     /// Adds packets named by their index in the list, each with its due time; returns the order of arrival.
     fn arrival_order(packets: &[(u64, bool)]) -> Vec<(usize, u64)> {
         let mut flight = Flight::new();
-        for (name, (due, keeps_order)) in packets.iter().enumerate() {
-            flight.launch(Time::from_nanos(*due), *keeps_order, Bytes::ZERO, name);
+        for (name, (due, preserves_order)) in packets.iter().enumerate() {
+            flight.push(Time::from_nanos(*due), *preserves_order, Bytes::ZERO, name);
         }
-        std::iter::from_fn(|| flight.take_due(Time::MAX).ok())
+        std::iter::from_fn(|| flight.pop_due(Time::MAX).ok())
             .map(|first| (first.packet, first.due.as_nanos()))
             .collect()
     }
@@ -142,17 +141,17 @@ mod tests {
     #[test]
     fn no_packet_arrives_early() {
         let mut flight = Flight::new();
-        assert_eq!(flight.take_due(Time::MAX).map(|first| first.packet), Err(None));
-        flight.launch(Time::from_nanos(8), false, Bytes::ZERO, 'b');
-        flight.launch(Time::from_nanos(5), true, Bytes::ZERO, 'a');
+        assert_eq!(flight.pop_due(Time::MAX).map(|first| first.packet), Err(None));
+        flight.push(Time::from_nanos(8), false, Bytes::ZERO, 'b');
+        flight.push(Time::from_nanos(5), true, Bytes::ZERO, 'a');
         assert_eq!(flight.next_due(), Some(Time::from_nanos(5)));
         assert_eq!(
-            flight.take_due(Time::from_nanos(4)).map(|first| first.packet),
+            flight.pop_due(Time::from_nanos(4)).map(|first| first.packet),
             Err(Some(Time::from_nanos(5)))
         );
-        assert_eq!(flight.take_due(Time::from_nanos(5)).map(|first| first.packet), Ok('a'));
+        assert_eq!(flight.pop_due(Time::from_nanos(5)).map(|first| first.packet), Ok('a'));
         assert_eq!(
-            flight.take_due(Time::from_nanos(7)).map(|first| first.packet),
+            flight.pop_due(Time::from_nanos(7)).map(|first| first.packet),
             Err(Some(Time::from_nanos(8)))
         );
         assert_eq!(flight.len(), 1);

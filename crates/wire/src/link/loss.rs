@@ -1,7 +1,6 @@
 //! Packet loss: the models of [`Loss`], each as a sequence of decisions.
 //!
-//! Gilbert's model with Elliott's extension, in the four-parameter form of netem(8) (`p`, `r`, `1-h`, `1-k`).
-//! Drops of a full queue are in `queue`.
+//! Gilbert's model with Elliott's extension has the four parameters of netem(8) (`p`, `r`, `1-h`, `1-k`).
 
 use std::collections::VecDeque;
 
@@ -11,7 +10,7 @@ use crate::seed::Random;
 
 /// State of a loss model; it decides once for every packet offered.
 #[derive(Clone, Debug)]
-pub(super) enum Losses {
+pub(super) enum LossProcess {
     None,
     Independent {
         probability: Probability,
@@ -26,7 +25,7 @@ pub(super) enum Losses {
     /// Number of packets so far, and the remaining numbers of packets to lose, ascending.
     Exactly {
         offered: u64,
-        ahead: VecDeque<u64>,
+        remaining: VecDeque<u64>,
     },
 }
 
@@ -37,7 +36,7 @@ pub(super) struct State {
     leave: Probability,
 }
 
-impl Losses {
+impl LossProcess {
     /// Creates the state; `random` is called only if the model needs it.
     pub(super) fn new(loss: &Loss, random: impl FnOnce() -> Random) -> Self {
         match loss {
@@ -51,12 +50,14 @@ impl Losses {
                 is_bad: false,
                 random: random(),
             },
-            Loss::Exactly(packets) => Self::Exactly { offered: 0, ahead: packets.iter().copied().collect() },
+            Loss::Exactly(packets) => {
+                Self::Exactly { offered: 0, remaining: packets.iter().copied().collect() }
+            }
         }
     }
 
     /// Returns whether the next packet is lost.
-    pub(super) fn takes_next(&mut self) -> bool {
+    pub(super) fn is_next_lost(&mut self) -> bool {
         match self {
             Self::None => false,
             Self::Independent { probability, random } => random.chance(*probability),
@@ -66,9 +67,9 @@ impl Losses {
                 *is_bad ^= random.chance(leave);
                 is_lost
             }
-            Self::Exactly { offered, ahead } => {
+            Self::Exactly { offered, remaining } => {
                 *offered += 1;
-                ahead.pop_front_if(|packet| packet == offered).is_some()
+                remaining.pop_front_if(|packet| packet == offered).is_some()
             }
         }
     }
@@ -80,8 +81,8 @@ mod tests {
     use crate::Seed;
 
     fn decisions(loss: &Loss, packets: usize) -> Vec<bool> {
-        let mut losses = Losses::new(loss, || Seed::default().stream("loss", 0));
-        (0..packets).map(|_| losses.takes_next()).collect()
+        let mut losses = LossProcess::new(loss, || Seed::default().stream("loss", 0));
+        (0..packets).map(|_| losses.is_next_lost()).collect()
     }
 
     fn share_lost(decisions: &[bool]) -> f64 {

@@ -1,7 +1,7 @@
 //! Queue of the transmitter, and its limit: tail drop.
 //!
-//! It holds no packets, only their sizes and the times at which their transmission begins, which are known on
-//! arrival. A packet in transmission has left the queue.
+//! It stores only the sizes of packets, and the times at which their transmission begins, which are known on arrival. A
+//! packet in transmission has left the queue.
 
 use std::collections::VecDeque;
 
@@ -12,38 +12,38 @@ use crate::{Bytes, Time};
 #[derive(Clone, Debug)]
 pub(super) struct Queue {
     limit: QueueLimit,
-    waiting: VecDeque<QueuedPacket>,
+    queued: VecDeque<QueuedPacket>,
     bytes: Bytes,
     peak: Tally,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct QueuedPacket {
-    starts: Time,
+    start: Time,
     size: Bytes,
 }
 
 impl Queue {
     pub(super) const fn new(limit: QueueLimit) -> Self {
         let peak = Tally { packets: 0, bytes: Bytes::ZERO };
-        Self { limit, waiting: VecDeque::new(), bytes: Bytes::ZERO, peak }
+        Self { limit, queued: VecDeque::new(), bytes: Bytes::ZERO, peak }
     }
 
-    /// Returns whether a packet that arrives at `now`, and whose transmission would begin at `starts`, is accepted.
-    pub(super) fn admit(&mut self, now: Time, starts: Time, size: Bytes) -> bool {
-        self.release(now);
-        if starts <= now {
+    /// Returns whether a packet that arrives at `now`, and whose transmission would begin at `start`, is accepted.
+    pub(super) fn admit(&mut self, now: Time, start: Time, size: Bytes) -> bool {
+        self.remove_started(now);
+        if start <= now {
             return true;
         }
         let QueueLimit { bytes, packets } = self.limit;
-        let held = Tally { packets: self.waiting.len() as u64 + 1, bytes: self.bytes + size };
-        if bytes.is_some_and(|most| held.bytes > most) || packets.is_some_and(|most| held.packets > most) {
+        let total = Tally { packets: self.queued.len() as u64 + 1, bytes: self.bytes + size };
+        if bytes.is_some_and(|max| total.bytes > max) || packets.is_some_and(|max| total.packets > max) {
             return false;
         }
-        self.waiting.push_back(QueuedPacket { starts, size });
-        self.bytes = held.bytes;
-        self.peak.packets = self.peak.packets.max(held.packets);
-        self.peak.bytes = self.peak.bytes.max(held.bytes);
+        self.queued.push_back(QueuedPacket { start, size });
+        self.bytes = total.bytes;
+        self.peak.packets = self.peak.packets.max(total.packets);
+        self.peak.bytes = self.peak.bytes.max(total.bytes);
         true
     }
 
@@ -53,12 +53,12 @@ impl Queue {
     }
 
     /// Removes packets whose transmission has begun.
-    fn release(&mut self, now: Time) {
-        while let Some(first) = self.waiting.front()
-            && first.starts <= now
+    fn remove_started(&mut self, now: Time) {
+        while let Some(first) = self.queued.front()
+            && first.start <= now
         {
             self.bytes = self.bytes - first.size;
-            self.waiting.pop_front();
+            self.queued.pop_front();
         }
     }
 }
@@ -70,12 +70,12 @@ mod tests {
     /// Offers packets of these sizes at time 0 to a link that is busy until 1, 2, 3 ...
     fn admitted(limit: QueueLimit, sizes: &[u64]) -> Vec<bool> {
         let mut queue = Queue::new(limit);
-        let starts = (1..).map(Time::from_nanos);
-        starts.zip(sizes).map(|(starts, size)| queue.admit(Time::ZERO, starts, Bytes::new(*size))).collect()
+        let start = (1..).map(Time::from_nanos);
+        start.zip(sizes).map(|(start, size)| queue.admit(Time::ZERO, start, Bytes::new(*size))).collect()
     }
 
     #[test]
-    fn a_limit_in_packets_counts_packets_and_one_in_bytes_counts_bytes() {
+    fn limits_count_packets_and_bytes() {
         let packets = QueueLimit { bytes: None, packets: Some(2) };
         assert_eq!(admitted(packets, &[1500, 1500, 40]), [true, true, false]);
         let bytes = QueueLimit { bytes: Some(Bytes::new(1540)), packets: None };
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_link_takes_any_packet_even_without_a_buffer() {
+    fn idle_link_accepts_any_packet_without_a_buffer() {
         let none = QueueLimit { bytes: Some(Bytes::ZERO), packets: Some(0) };
         let mut queue = Queue::new(none);
         assert!(queue.admit(Time::ZERO, Time::ZERO, Bytes::new(1500)));

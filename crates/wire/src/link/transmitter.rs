@@ -1,29 +1,28 @@
-//! Exact transmission times: the fraction of a nanosecond that one packet leaves is carried to the next.
+//! Exact transmission times: the fraction of a nanosecond after one packet is carried to the next.
 //!
 //! Rounding each packet up to a tick once limited an emulator configured for a higher rate to 12 Mb/s
-//! (dipt-quic-workbench #53). Integers only: over any number of packets a link that is never idle sends exactly at its
-//! rate. The queue decides beforehand whether a packet may wait.
+//! (dipt-quic-workbench #53). With integers only, a link that is never idle sends exactly at its rate.
 
 use crate::{Bytes, Duration, Rate, Time};
 
 /// A transmitter that sends packets sequentially.
 #[derive(Clone, Debug)]
 pub(super) struct Transmitter {
-    pace: Option<Pace>,
+    byte_time: Option<ByteTime>,
     framing: i64,
-    /// End of the last transmission, in whole nanoseconds, rounded down ...
+    /// End of the last transmission, rounded down to nanoseconds.
     free: Time,
-    /// ... and the fraction, in parts of a nanosecond (`Pace::parts` of them make one).
+    /// Remaining fraction of a nanosecond, in units of `1 / ByteTime::parts`.
     carry: u64,
 }
 
 impl Transmitter {
     pub(super) fn new(rate: Option<Rate>, framing: i32) -> Self {
-        Self { pace: rate.map(Pace::new), framing: i64::from(framing), free: Time::ZERO, carry: 0 }
+        Self { byte_time: rate.map(ByteTime::new), framing: i64::from(framing), free: Time::ZERO, carry: 0 }
     }
 
     /// Returns the start of transmission of a packet that arrives at `now`, rounded up to the nanosecond.
-    pub(super) fn free_at(&self, now: Time) -> Time {
+    pub(super) fn start_of_transmission(&self, now: Time) -> Time {
         now.max(round_up(self.free, self.carry))
     }
 
@@ -33,9 +32,9 @@ impl Transmitter {
         if now > self.free {
             (self.free, self.carry) = (now, 0);
         }
-        if let Some(pace) = &self.pace {
+        if let Some(byte_time) = &self.byte_time {
             let framed = size.get().saturating_add_signed(self.framing);
-            (self.free, self.carry) = pace.advance(self.free, self.carry, framed);
+            (self.free, self.carry) = byte_time.advance(self.free, self.carry, framed);
         }
         round_up(self.free, self.carry)
     }
@@ -47,12 +46,12 @@ fn round_up(whole: Time, part: u64) -> Time {
 
 /// Nanoseconds per byte as a fraction in its lowest terms: `per_byte / parts`.
 #[derive(Clone, Copy, Debug)]
-struct Pace {
+struct ByteTime {
     per_byte: u64,
     parts: u64,
 }
 
-impl Pace {
+impl ByteTime {
     fn new(rate: Rate) -> Self {
         // A byte takes 8 bits / (rate / 1000) bits per second, here in nanoseconds.
         let (eight_bits, rate) = (8 * 1_000 * 1_000_000_000, rate.millibits_per_second());
@@ -115,12 +114,12 @@ mod tests {
         assert_eq!(link.send(Time::ZERO, Bytes::new(1)), Time::from_nanos(8));
         assert_eq!(link.send(Time::from_nanos(9), Bytes::new(1)), Time::from_nanos(12));
         // It transmits until 11 2/3: a packet that arrives at 11 waits.
-        assert_eq!(link.free_at(Time::from_nanos(11)), Time::from_nanos(12));
+        assert_eq!(link.start_of_transmission(Time::from_nanos(11)), Time::from_nanos(12));
         assert_eq!(link.send(Time::from_nanos(11), Bytes::new(1)), Time::from_nanos(15));
     }
 
     #[test]
-    fn framing_adds_to_a_packet_or_takes_away_but_never_below_nothing() {
+    fn framing_is_added_and_the_size_is_never_below_zero() {
         let byte_per_ns = Rate::from_bits_per_second(8_000_000_000);
         let sent = |framing, size| Transmitter::new(byte_per_ns, framing).send(Time::ZERO, Bytes::new(size));
         assert_eq!(sent(38, 1500), Time::from_nanos(1538));
@@ -130,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slowest_link_with_the_largest_packet_ends_at_the_end_of_time() {
+    fn slowest_link_with_the_largest_packet_saturates() {
         let mut link = Transmitter::new(Rate::from_millibits_per_second(1), i32::MAX);
         assert_eq!(link.send(Time::from_nanos(1), Bytes::new(u64::MAX)), Time::MAX);
         assert_eq!(link.send(Time::MAX, Bytes::new(u64::MAX)), Time::MAX);

@@ -1,4 +1,4 @@
-//! Decoder of V.42 bis, for tests: it decodes the encoder's output without further information.
+//! Decoder of V.42 bis, for tests.
 
 use super::v42bis::{
     Dictionary, ENTER_COMPRESSED, ENTER_TRANSPARENT, ESCAPE_IN_DATA, ESCAPE_STEP, FIRST_BITS, FLUSH,
@@ -11,8 +11,8 @@ pub(super) struct Decoder {
     escape: u8,
     is_escaped: bool,
     bits: u32,
-    waiting: u32,
-    waiting_bits: u32,
+    pending: u32,
+    pending_bits: u32,
 }
 
 impl Decoder {
@@ -23,12 +23,12 @@ impl Decoder {
             escape: 0,
             is_escaped: false,
             bits: FIRST_BITS,
-            waiting: 0,
-            waiting_bits: 0,
+            pending: 0,
+            pending_bits: 0,
         }
     }
 
-    pub(super) fn take(&mut self, bytes: &[u8]) -> Vec<u8> {
+    pub(super) fn decode(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
         for byte in bytes {
             match self.mode {
@@ -63,20 +63,20 @@ impl Decoder {
     }
 
     fn compressed(&mut self, byte: u8, out: &mut Vec<u8>) {
-        self.waiting |= u32::from(byte) << self.waiting_bits;
-        self.waiting_bits += 8;
-        if self.waiting_bits < self.bits {
+        self.pending |= u32::from(byte) << self.pending_bits;
+        self.pending_bits += 8;
+        if self.pending_bits < self.bits {
             return;
         }
-        let number = u16::try_from(self.waiting & ((1 << self.bits) - 1)).unwrap();
-        self.waiting >>= self.bits;
-        self.waiting_bits -= self.bits;
+        let number = u16::try_from(self.pending & ((1 << self.bits) - 1)).unwrap();
+        self.pending >>= self.bits;
+        self.pending_bits -= self.bits;
         match number {
             ENTER_TRANSPARENT => {
                 self.mode = Mode::Transparent;
-                (self.waiting, self.waiting_bits) = (0, 0);
+                (self.pending, self.pending_bits) = (0, 0);
             }
-            FLUSH => (self.waiting, self.waiting_bits) = (0, 0),
+            FLUSH => (self.pending, self.pending_bits) = (0, 0),
             STEP_UP => self.bits += 1,
             number => self.string(number, out),
         }
@@ -84,8 +84,8 @@ impl Decoder {
 
     fn string(&mut self, number: u16, out: &mut Vec<u8>) {
         let characters = self.matcher.strings.characters(number).expect("a number that the encoder has");
-        if let Some(before) = self.matcher.before.take() {
-            self.matcher.add_string(before, characters[0]);
+        if let Some(previous) = self.matcher.previous.take() {
+            self.matcher.add_string(previous, characters[0]);
         }
         for character in &characters {
             if *character == self.escape {
@@ -93,7 +93,7 @@ impl Decoder {
             }
         }
         let length = u8::try_from(characters.len()).unwrap();
-        self.matcher.before = Some(MatchedString { number, length });
+        self.matcher.previous = Some(MatchedString { number, length });
         out.extend(characters);
     }
 }

@@ -1,7 +1,5 @@
-//! The strings of V.42 bis: a tree of characters with a number for each node; the oldest leaf is replaced by
-//! a new string (ITU-T V.42 bis, section 6).
-//!
-//! Coding is in [`super::v42bis`].
+//! Dictionary of V.42 bis: a tree of characters with a number for each node; the oldest leaf is replaced by a new
+//! string (ITU-T V.42 bis, section 6).
 
 use std::collections::BTreeMap;
 
@@ -28,7 +26,7 @@ struct Node {
 }
 
 impl Strings {
-    /// Creates a dictionary with this many numbers, at least one of them for a string.
+    /// Creates a dictionary with the given number of codewords, at least one of them for a string.
     pub(super) fn new(numbers: u16) -> Self {
         let nodes = vec![Node::default(); usize::from(numbers.max(FIRST_STRING + 2))];
         Self { nodes, children: BTreeMap::new(), next: FIRST_STRING }
@@ -50,12 +48,12 @@ impl Strings {
         self.nodes[usize::from(number)] = Node { parent: string, character, children: 0, is_used: true };
         self.nodes[usize::from(string)].children += 1;
         self.children.insert((string, character), number);
-        self.recover();
+        self.free_next_number();
         number
     }
 
     /// Finds the next free number, or frees that of a string that no other extends.
-    fn recover(&mut self) {
+    fn free_next_number(&mut self) {
         loop {
             self.next =
                 if usize::from(self.next) + 1 < self.nodes.len() { self.next + 1 } else { FIRST_STRING };

@@ -1,7 +1,5 @@
-//! PPP frames on a serial port: RFC 1662's framing with its check sequence, its escapes for the two special
-//! bytes, and RFC 1332's protocol number.
-//!
-//! No control character is escaped; headers of packets are compressed in `headers`.
+//! PPP frames on a serial port: RFC 1662's framing with its check sequence, its escapes for the two special bytes, and
+//! RFC 1332's protocol number. Control characters are not escaped.
 
 const FLAG: u8 = 0x7e;
 const ESCAPE: u8 = 0x7d;
@@ -37,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_check_sequence_over_itself_leaves_the_rfcs_magic_number() {
+    fn rfc1662_check_sequence_over_itself_is_the_magic_number() {
         let mut framed = Vec::new();
         append(IP, b"123456789", &mut framed);
         let (flag, bytes) = framed.split_last().unwrap();

@@ -1,4 +1,4 @@
-//! TCP/IP header compression for serial lines (RFC 1144): the sender's half, for IPv4.
+//! TCP/IP header compression for serial lines (RFC 1144): the compressor, for IPv4.
 //!
 //! A packet of a known connection begins with its changes since the previous packet, usually in three to seven bytes
 //! instead of forty.
@@ -21,14 +21,14 @@ const SPECIAL_ECHO: u8 = NEW_SEQUENCE | NEW_WINDOW | URGENT;
 /// The sequence grew by the previous payload.
 const SPECIAL_DATA: u8 = NEW_SEQUENCE | NEW_ACKNOWLEDGEMENT | NEW_WINDOW | URGENT;
 
-/// Maximum number of connections that are remembered.
+/// Maximum number of connections.
 const SLOTS: usize = 16;
 
-/// The sender's half.
+/// Compressor of RFC 1144.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Compressor {
     /// Headers of the last packets, each with its connection's number, most recently used last.
-    known: Vec<(u8, Header)>,
+    connections: Vec<(u8, Header)>,
     last: Option<u8>,
 }
 
@@ -42,24 +42,24 @@ struct Header {
 impl Compressor {
     /// Writes the packet into `out`, which is empty, and returns PPP's protocol number for it.
     pub(super) fn compress(&mut self, packet: &[u8], out: &mut Vec<u8>) -> u8 {
-        let Some(header) = Header::of(packet) else {
+        let Some(header) = Header::parse(packet) else {
             out.extend_from_slice(packet);
             return IP;
         };
         let length = header.bytes.len();
-        let place = self.known.iter().position(|(_, known)| known.is_of_connection(&header));
-        let Some(place) = place else {
-            let number = if self.known.len() < SLOTS {
-                u8::try_from(self.known.len()).unwrap_or(0)
+        let index = self.connections.iter().position(|(_, previous)| previous.is_same_connection(&header));
+        let Some(index) = index else {
+            let number = if self.connections.len() < SLOTS {
+                u8::try_from(self.connections.len()).unwrap_or(0)
             } else {
-                self.known.remove(0).0
+                self.connections.remove(0).0
             };
             return self.uncompressed(number, header, packet, out);
         };
-        let (number, before) = self.known.remove(place);
-        match header.changes_since(&before, out) {
+        let (number, previous) = self.connections.remove(index);
+        match header.changes_since(&previous, out) {
             Some(mask) => {
-                let check = &header.bytes[header.tcp() + 16..header.tcp() + 18];
+                let check = &header.bytes[header.tcp_offset() + 16..header.tcp_offset() + 18];
                 let mut first = vec![mask];
                 if self.last != Some(number) {
                     first[0] |= NEW_CONNECTION;
@@ -69,7 +69,7 @@ impl Compressor {
                 out.splice(0..0, first);
                 out.extend_from_slice(&packet[length..]);
                 self.last = Some(number);
-                self.known.push((number, header));
+                self.connections.push((number, header));
                 COMPRESSED
             }
             None => self.uncompressed(number, header, packet, out),
@@ -82,84 +82,87 @@ impl Compressor {
         // The connection number replaces the protocol field.
         out[9] = number;
         self.last = Some(number);
-        self.known.push((number, header));
+        self.connections.push((number, header));
         UNCOMPRESSED
     }
 }
 
 impl Header {
-    /// Returns the headers of a segment that can be compressed: not a fragment, without SYN, FIN or RST, and with ACK.
-    fn of(packet: &[u8]) -> Option<Self> {
+    /// Parses the headers of a segment that can be compressed: not a fragment, without SYN, FIN or RST, and with ACK.
+    fn parse(packet: &[u8]) -> Option<Self> {
         let first = packet.first()?;
         let ip = usize::from(first & 15) * 4;
         let is_tcp = first >> 4 == 4 && ip >= 20 && packet.get(9) == Some(&6);
         let is_whole = packet.get(6)? & 0x3f == 0 && packet.get(7) == Some(&0);
-        let tcp = usize::from(packet.get(ip + 12)? >> 4) * 4;
+        let tcp_length = usize::from(packet.get(ip + 12)? >> 4) * 4;
         let flags = packet.get(ip + 13)?;
-        let end = ip + tcp;
-        if !is_tcp || !is_whole || flags & 0x17 != 0x10 || tcp < 20 || packet.len() < end {
+        let end = ip + tcp_length;
+        if !is_tcp || !is_whole || flags & 0x17 != 0x10 || tcp_length < 20 || packet.len() < end {
             return None;
         }
         let payload = u32::try_from(packet.len() - end).ok()?;
         Some(Self { bytes: packet[..end].to_vec(), payload })
     }
 
-    fn tcp(&self) -> usize {
+    fn tcp_offset(&self) -> usize {
         usize::from(self.bytes[0] & 15) * 4
     }
 
-    fn is_of_connection(&self, other: &Self) -> bool {
-        let (one, two) = (self.tcp(), other.tcp());
-        self.bytes[12..20] == other.bytes[12..20] && self.bytes[one..one + 4] == other.bytes[two..two + 4]
+    fn is_same_connection(&self, other: &Self) -> bool {
+        let (own_tcp, other_tcp) = (self.tcp_offset(), other.tcp_offset());
+        self.bytes[12..20] == other.bytes[12..20]
+            && self.bytes[own_tcp..own_tcp + 4] == other.bytes[other_tcp..other_tcp + 4]
     }
 
-    fn short(&self, at: usize) -> u16 {
+    fn u16_at(&self, at: usize) -> u16 {
         u16::from_be_bytes([self.bytes[at], self.bytes[at + 1]])
     }
 
-    fn long(&self, at: usize) -> u32 {
+    fn u32_at(&self, at: usize) -> u32 {
         u32::from_be_bytes([self.bytes[at], self.bytes[at + 1], self.bytes[at + 2], self.bytes[at + 3]])
     }
 
     /// Appends the changes to `out` and returns the first byte; `None` if the packet must be sent uncompressed.
-    fn changes_since(&self, before: &Self, out: &mut Vec<u8>) -> Option<u8> {
-        let tcp = self.tcp();
-        let same = |range: std::ops::Range<usize>| self.bytes.get(range.clone()) == before.bytes.get(range);
+    fn changes_since(&self, previous: &Self, out: &mut Vec<u8>) -> Option<u8> {
+        let tcp_offset = self.tcp_offset();
+        let same = |range: std::ops::Range<usize>| self.bytes.get(range.clone()) == previous.bytes.get(range);
         // Version, header lengths, type of service, TTL, and options.
-        let is_alike = self.bytes.len() == before.bytes.len()
+        let is_alike = self.bytes.len() == previous.bytes.len()
             && same(0..2)
             && same(6..9)
-            && same(20..tcp)
-            && self.bytes[tcp + 12] == before.bytes[tcp + 12]
-            && same(tcp + 20..self.bytes.len());
-        let is_urgent = self.bytes[tcp + 13] & 0x20 != 0;
-        if !is_alike || (!is_urgent && self.short(tcp + 18) != before.short(tcp + 18)) {
+            && same(20..tcp_offset)
+            && self.bytes[tcp_offset + 12] == previous.bytes[tcp_offset + 12]
+            && same(tcp_offset + 20..self.bytes.len());
+        let is_urgent = self.bytes[tcp_offset + 13] & 0x20 != 0;
+        if !is_alike || (!is_urgent && self.u16_at(tcp_offset + 18) != previous.u16_at(tcp_offset + 18)) {
             return None;
         }
         let mut mask = 0;
         if is_urgent {
-            encode(self.short(tcp + 18), out);
+            encode(self.u16_at(tcp_offset + 18), out);
             mask |= URGENT;
         }
-        let window = self.short(tcp + 14).wrapping_sub(before.short(tcp + 14));
+        let window = self.u16_at(tcp_offset + 14).wrapping_sub(previous.u16_at(tcp_offset + 14));
         if window != 0 {
             encode(window, out);
             mask |= NEW_WINDOW;
         }
-        let acknowledged = u16::try_from(self.long(tcp + 8).wrapping_sub(before.long(tcp + 8))).ok()?;
+        let acknowledged =
+            u16::try_from(self.u32_at(tcp_offset + 8).wrapping_sub(previous.u32_at(tcp_offset + 8))).ok()?;
         if acknowledged != 0 {
             encode(acknowledged, out);
             mask |= NEW_ACKNOWLEDGEMENT;
         }
-        let sent = u16::try_from(self.long(tcp + 4).wrapping_sub(before.long(tcp + 4))).ok()?;
+        let sent =
+            u16::try_from(self.u32_at(tcp_offset + 4).wrapping_sub(previous.u32_at(tcp_offset + 4))).ok()?;
         if sent != 0 {
             encode(sent, out);
             mask |= NEW_SEQUENCE;
         }
-        let follows = u32::from(sent) == before.payload;
+        let follows = u32::from(sent) == previous.payload;
         match mask {
             // Data after a bare acknowledgement; otherwise a duplicate.
-            0 if self.payload == before.payload || before.payload != 0 => return None,
+            0 if self.payload == previous.payload || previous.payload != 0 => return None,
             SPECIAL_ECHO | SPECIAL_DATA => return None,
             mixed if mixed == NEW_SEQUENCE | NEW_ACKNOWLEDGEMENT && follows && sent == acknowledged => {
                 out.clear();
@@ -171,12 +174,12 @@ impl Header {
             }
             _ => {}
         }
-        let id = self.short(4).wrapping_sub(before.short(4));
+        let id = self.u16_at(4).wrapping_sub(previous.u16_at(4));
         if id != 1 {
             encode(id, out);
             mask |= NEW_ID;
         }
-        if self.bytes[tcp + 13] & 0x08 != 0 {
+        if self.bytes[tcp_offset + 13] & 0x08 != 0 {
             mask |= PUSH;
         }
         Some(mask)
@@ -211,11 +214,11 @@ mod tests {
 
     fn sizes(packets: &[Vec<u8>]) -> Vec<(u8, usize)> {
         let mut compressor = Compressor::default();
-        let one = |packet: &Vec<u8>| {
+        let compress = |packet: &Vec<u8>| {
             let mut out = Vec::new();
             (compressor.compress(packet, &mut out), out.len())
         };
-        packets.iter().map(one).collect()
+        packets.iter().map(compress).collect()
     }
 
     #[test]
@@ -234,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn rfc1144_a_copy_and_a_jump_go_uncompressed() {
+    fn rfc1144_duplicates_and_large_changes_are_sent_uncompressed() {
         let packets = [
             segment(1, 1, 0x10, 100),
             segment(2, 1, 0x10, 100),

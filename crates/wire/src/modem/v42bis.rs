@@ -1,33 +1,30 @@
-//! V.42 bis: repeated strings are sent as codewords, and data that would not become shorter is sent
-//! unchanged.
+//! V.42 bis compressor: repeated strings are sent as codewords, incompressible data unchanged.
 //!
 //! Strings are matched, added and removed as in ITU-T V.42 bis (01/90), section 6, codewords grow as in section 7.4,
 //! and escapes follow 5.7. The standard leaves the switch between the two modes to the modem: this one compares the
-//! size of the last strings as codewords, whether or not they were sent as such.
-//!
-//! The decoder is in the tests and decodes the output of this encoder.
+//! size of the last strings with their size as codewords. The decoder is in the tests.
 
 use super::dictionary::Strings;
 
-/// Size of a dictionary. Both ends agree on it when they connect.
+/// Size of a dictionary, negotiated by both ends when they connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dictionary {
     /// Numbers for strings, characters and commands together (P1 of section 10): from 512.
     pub codewords: u16,
     /// Maximum string length (P2): 6 to 250 characters.
-    pub longest: u8,
+    pub max_string_length: u8,
 }
 
 impl Dictionary {
     /// Returns whether V.42 bis allows these values.
-    pub const fn is_possible(self) -> bool {
-        self.codewords >= 512 && 6 <= self.longest && self.longest <= 250
+    pub const fn is_valid(self) -> bool {
+        self.codewords >= 512 && 6 <= self.max_string_length && self.max_string_length <= 250
     }
 }
 
 impl Default for Dictionary {
     fn default() -> Self {
-        Self { codewords: 2_048, longest: 32 }
+        Self { codewords: 2_048, max_string_length: 32 }
     }
 }
 
@@ -45,7 +42,7 @@ pub(super) const FIRST_BITS: u32 = 9;
 
 /// Bits by which codewords exceed, or fall below, their characters, at which the mode changes; the balance is
 /// limited to twice that.
-const CHANGE: i64 = 128;
+const MODE_THRESHOLD: i64 = 128;
 
 /// One direction of a compressor.
 #[derive(Clone, Debug)]
@@ -55,8 +52,8 @@ pub struct Encoder {
     escape: u8,
     bits: u32,
     /// Bits that do not fill a byte yet.
-    waiting: u32,
-    waiting_bits: u32,
+    pending: u32,
+    pending_bits: u32,
     /// Size of the last strings as codewords, less their characters', in bits.
     balance: i64,
 }
@@ -75,8 +72,8 @@ impl Encoder {
             mode: Mode::Transparent,
             escape: 0,
             bits: FIRST_BITS,
-            waiting: 0,
-            waiting_bits: 0,
+            pending: 0,
+            pending_bits: 0,
             balance: 0,
         }
     }
@@ -87,7 +84,7 @@ impl Encoder {
             if self.mode == Mode::Compressed {
                 self.codeword(number, out);
             }
-            self.weigh(length);
+            self.update_balance(length);
             self.change_mode(out);
         }
         match self.mode {
@@ -107,9 +104,9 @@ impl Encoder {
         }
         if let Some(MatchedString { number, length }) = self.matcher.end() {
             self.codeword(number, out);
-            self.weigh(length);
+            self.update_balance(length);
         }
-        if self.waiting_bits > 0 {
+        if self.pending_bits > 0 {
             self.codeword(FLUSH, out);
             self.align(out);
         }
@@ -118,45 +115,44 @@ impl Encoder {
     /// Sends a codeword, preceded by a change of the codeword size if needed.
     fn codeword(&mut self, number: u16, out: &mut Vec<u8>) {
         while u32::from(number) >> self.bits > 0 {
-            self.raw(STEP_UP, out);
+            self.append_bits(STEP_UP, out);
             self.bits += 1;
         }
-        self.raw(number, out);
+        self.append_bits(number, out);
     }
 
     /// Appends bits, low bits first.
-    fn raw(&mut self, number: u16, out: &mut Vec<u8>) {
-        self.waiting |= u32::from(number) << self.waiting_bits;
-        self.waiting_bits += self.bits;
-        while self.waiting_bits >= 8 {
-            out.push(self.waiting.to_le_bytes()[0]);
-            self.waiting >>= 8;
-            self.waiting_bits -= 8;
+    fn append_bits(&mut self, number: u16, out: &mut Vec<u8>) {
+        self.pending |= u32::from(number) << self.pending_bits;
+        self.pending_bits += self.bits;
+        while self.pending_bits >= 8 {
+            out.push(self.pending.to_le_bytes()[0]);
+            self.pending >>= 8;
+            self.pending_bits -= 8;
         }
     }
 
     fn align(&mut self, out: &mut Vec<u8>) {
-        if self.waiting_bits > 0 {
-            out.push(self.waiting.to_le_bytes()[0]);
-            (self.waiting, self.waiting_bits) = (0, 0);
+        if self.pending_bits > 0 {
+            out.push(self.pending.to_le_bytes()[0]);
+            (self.pending, self.pending_bits) = (0, 0);
         }
     }
 
-    fn weigh(&mut self, length: u8) {
+    fn update_balance(&mut self, length: u8) {
         self.balance += i64::from(self.bits) - 8 * i64::from(length);
-        self.balance = self.balance.clamp(-2 * CHANGE, 2 * CHANGE);
+        self.balance = self.balance.clamp(-2 * MODE_THRESHOLD, 2 * MODE_THRESHOLD);
     }
 
-    /// Changes the mode if that pays. Between two strings only: matched data has been sent, and the next string has not
-    /// begun.
+    /// Changes the mode if the balance exceeds the threshold. Called between two strings only.
     fn change_mode(&mut self, out: &mut Vec<u8>) {
         match self.mode {
-            Mode::Compressed if self.balance >= CHANGE => {
+            Mode::Compressed if self.balance >= MODE_THRESHOLD => {
                 self.codeword(ENTER_TRANSPARENT, out);
                 self.align(out);
                 self.mode = Mode::Transparent;
             }
-            Mode::Transparent if self.balance <= -CHANGE => {
+            Mode::Transparent if self.balance <= -MODE_THRESHOLD => {
                 out.extend([self.escape, ENTER_COMPRESSED]);
                 self.mode = Mode::Compressed;
             }
@@ -169,12 +165,12 @@ impl Encoder {
 #[derive(Clone, Debug)]
 pub(super) struct Matcher {
     pub(super) strings: Strings,
-    longest: u8,
-    /// The string so far; length 0 if empty.
+    max_string_length: u8,
+    /// Current string; length 0 if empty.
     current: MatchedString,
-    /// The string before, if nothing has followed it yet.
-    pub(super) before: Option<MatchedString>,
-    /// The string added last: the other end does not know it yet.
+    /// Previous string, if nothing has followed it yet.
+    pub(super) previous: Option<MatchedString>,
+    /// String added last, which the other end does not have yet.
     newest: Option<u16>,
 }
 
@@ -187,30 +183,30 @@ pub(super) struct MatchedString {
 
 impl Matcher {
     pub(super) fn new(dictionary: Dictionary) -> Self {
-        let Dictionary { codewords, longest } = dictionary;
+        let Dictionary { codewords, max_string_length } = dictionary;
         let current = MatchedString { number: 0, length: 0 };
         Self {
             strings: Strings::new(codewords),
-            longest: longest.max(1),
+            max_string_length: max_string_length.max(1),
             current,
-            before: None,
+            previous: None,
             newest: None,
         }
     }
 
-    /// Takes a character; returns the string before it, if that ends there.
+    /// Adds a character; returns the string before it, if that ends there.
     pub(super) fn push(&mut self, character: u8) -> Option<MatchedString> {
         let MatchedString { number, length } = self.current;
         if length > 0 {
             let longer = self.strings.find(number, character).filter(|longer| Some(*longer) != self.newest);
-            if let Some(number) = longer.filter(|_| length < self.longest) {
+            if let Some(number) = longer.filter(|_| length < self.max_string_length) {
                 self.current = MatchedString { number, length: length + 1 };
                 return None;
             }
         }
         let ended = self.end();
-        if let Some(before) = self.before.take() {
-            self.add_string(before, character);
+        if let Some(previous) = self.previous.take() {
+            self.add_string(previous, character);
         }
         self.current = MatchedString { number: Strings::character(character), length: 1 };
         ended
@@ -219,7 +215,7 @@ impl Matcher {
     /// Ends the current string.
     pub(super) fn end(&mut self) -> Option<MatchedString> {
         let ended = Some(self.current).filter(|current| current.length > 0)?;
-        self.before = Some(ended);
+        self.previous = Some(ended);
         self.current.length = 0;
         Some(ended)
     }
@@ -227,7 +223,7 @@ impl Matcher {
     /// Adds a string extended by the character that followed it.
     pub(super) fn add_string(&mut self, string: MatchedString, character: u8) {
         let MatchedString { number, length } = string;
-        let is_new = length < self.longest && self.strings.find(number, character).is_none();
+        let is_new = length < self.max_string_length && self.strings.find(number, character).is_none();
         self.newest = is_new.then(|| self.strings.add(number, character));
     }
 }
@@ -248,7 +244,7 @@ mod tests {
             packet.iter().for_each(|byte| encoder.push(*byte, &mut out));
             encoder.flush(&mut out);
             sent += out.len();
-            arrived.extend(decoder.take(&out));
+            arrived.extend(decoder.decode(&out));
         }
         (arrived, sent)
     }
@@ -278,9 +274,9 @@ mod tests {
         fn decoding_restores_any_input(
             packets in prop::collection::vec(prop::collection::vec(prop_oneof![Just(b'a'), Just(b'b'), any::<u8>()], 0..600), 0..12),
             codewords in 512_u16..1_200,
-            longest in 1_u8..40,
+            max_string_length in 1_u8..40,
         ) {
-            let (arrived, _) = encode_and_decode(Dictionary { codewords, longest }, &packets);
+            let (arrived, _) = encode_and_decode(Dictionary { codewords, max_string_length }, &packets);
             prop_assert_eq!(arrived, packets.concat());
         }
     }

@@ -1,5 +1,4 @@
-//! Builders of whole IP packets, with lengths and checksums: for captures of simulated traffic, for probes,
-//! for tests. The caller chooses all numbers.
+//! Builders of whole IP packets, with lengths and checksums, for captures of simulated traffic, probes and tests.
 
 use core::net::{IpAddr, SocketAddr};
 use std::fmt;
@@ -11,9 +10,9 @@ use super::{Flags, TcpOption};
 /// A TCP segment to be written as an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpBuilder<'a> {
-    /// Source address and port ...
+    /// Source address and port.
     pub source: SocketAddr,
-    /// ... and destination, of the same IP version.
+    /// Destination address and port, of the same IP version.
     pub destination: SocketAddr,
     /// The sequence number of the first byte, or of the SYN.
     pub seq: u32,
@@ -32,7 +31,7 @@ impl TcpBuilder<'_> {
     ///
     /// # Errors
     /// Fields that do not fit a packet; `into` is then unchanged.
-    pub fn write(&self, payload: &[u8], into: &mut Vec<u8>) -> Result<(), Unbuildable> {
+    pub fn write(&self, payload: &[u8], into: &mut Vec<u8>) -> Result<(), BuildError> {
         let mut header = self.header()?;
         let length = header.header_len() + payload.len();
         let ip = Ip::new(self.source.ip(), self.destination.ip(), ip_number::TCP, length)?;
@@ -40,24 +39,24 @@ impl TcpBuilder<'_> {
             Ip::V4(ip) => header.calc_checksum_ipv4(ip, payload),
             Ip::V6(ip) => header.calc_checksum_ipv6(ip, payload),
         }
-        .map_err(|_| Unbuildable::TooLong(length))?;
+        .map_err(|_| BuildError::TooLong(length))?;
         ip.write(into);
         into.extend(header.to_bytes());
         into.extend(payload);
         Ok(())
     }
 
-    fn header(&self) -> Result<TcpHeader, Unbuildable> {
+    fn header(&self) -> Result<TcpHeader, BuildError> {
         let Self { source, destination, seq, ack, flags, window, options } = self;
         let mut header = TcpHeader::new(source.port(), destination.port(), *seq, *window);
         header.acknowledgment_number = *ack;
-        let is = |flag| flags.contains(flag);
-        (header.fin, header.syn, header.rst) = (is(Flags::FIN), is(Flags::SYN), is(Flags::RST));
-        (header.psh, header.ack, header.urg) = (is(Flags::PSH), is(Flags::ACK), is(Flags::URG));
-        (header.ece, header.cwr) = (is(Flags::ECE), is(Flags::CWR));
+        let is_set = |flag| flags.contains(flag);
+        (header.fin, header.syn, header.rst) = (is_set(Flags::FIN), is_set(Flags::SYN), is_set(Flags::RST));
+        (header.psh, header.ack, header.urg) = (is_set(Flags::PSH), is_set(Flags::ACK), is_set(Flags::URG));
+        (header.ece, header.cwr) = (is_set(Flags::ECE), is_set(Flags::CWR));
         let mut bytes = Vec::new();
         options.iter().for_each(|option| option.write(&mut bytes));
-        header.set_options_raw(&bytes).map_err(|_| Unbuildable::OptionsTooLong(bytes.len()))?;
+        header.set_options_raw(&bytes).map_err(|_| BuildError::OptionsTooLong(bytes.len()))?;
         Ok(header)
     }
 }
@@ -65,9 +64,9 @@ impl TcpBuilder<'_> {
 /// A UDP datagram to be written as an IP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpBuilder {
-    /// Source address and port ...
+    /// Source address and port.
     pub source: SocketAddr,
-    /// ... and destination, of the same IP version.
+    /// Destination address and port, of the same IP version.
     pub destination: SocketAddr,
 }
 
@@ -76,7 +75,7 @@ impl UdpBuilder {
     ///
     /// # Errors
     /// A payload that does not fit a packet; `into` is then unchanged.
-    pub fn write(&self, payload: &[u8], into: &mut Vec<u8>) -> Result<(), Unbuildable> {
+    pub fn write(&self, payload: &[u8], into: &mut Vec<u8>) -> Result<(), BuildError> {
         let Self { source, destination } = self;
         let length = UdpHeader::LEN + payload.len();
         let ip = Ip::new(source.ip(), destination.ip(), ip_number::UDP, length)?;
@@ -84,7 +83,7 @@ impl UdpBuilder {
             Ip::V4(ip) => UdpHeader::with_ipv4_checksum(source.port(), destination.port(), ip, payload),
             Ip::V6(ip) => UdpHeader::with_ipv6_checksum(source.port(), destination.port(), ip, payload),
         }
-        .map_err(|_| Unbuildable::TooLong(length))?;
+        .map_err(|_| BuildError::TooLong(length))?;
         ip.write(into);
         into.extend(header.to_bytes());
         into.extend(payload);
@@ -107,27 +106,25 @@ impl Ip {
         destination: IpAddr,
         protocol: IpNumber,
         length: usize,
-    ) -> Result<Self, Unbuildable> {
-        let too_long = |_| Unbuildable::TooLong(length);
-        let fits = u16::try_from(length).map_err(too_long)?;
+    ) -> Result<Self, BuildError> {
+        let too_long = |_| BuildError::TooLong(length);
+        let payload_length = u16::try_from(length).map_err(too_long)?;
         match (source, destination) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
-                Ipv4Header::new(fits, TIME_TO_LIVE, protocol, source.octets(), destination.octets())
+                Ipv4Header::new(payload_length, TIME_TO_LIVE, protocol, source.octets(), destination.octets())
                     .map(Self::V4)
-                    .map_err(|_| Unbuildable::TooLong(length))
+                    .map_err(|_| BuildError::TooLong(length))
             }
             (IpAddr::V6(source), IpAddr::V6(destination)) => Ok(Self::V6(Ipv6Header {
                 traffic_class: 0,
                 flow_label: Ipv6FlowLabel::ZERO,
-                payload_length: fits,
+                payload_length,
                 next_header: protocol,
                 hop_limit: TIME_TO_LIVE,
                 source: source.octets(),
                 destination: destination.octets(),
             })),
-            (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => {
-                Err(Unbuildable::MixedVersions)
-            }
+            (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => Err(BuildError::MixedVersions),
         }
     }
 
@@ -144,7 +141,7 @@ impl Ip {
 
 /// Reason why a packet cannot be built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unbuildable {
+pub enum BuildError {
     /// Transport header and payload, in bytes, exceed the maximum of an IP packet.
     TooLong(usize),
     /// More than 40 bytes of TCP options.
@@ -153,29 +150,23 @@ pub enum Unbuildable {
     MixedVersions,
 }
 
-impl fmt::Display for Unbuildable {
+impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLong(length) => {
-                write!(
-                    f,
-                    "{length} bytes do not fit an IP packet: send at most 65,535 with headers, in several packets"
-                )
+                write!(f, "packet of {length} bytes: too long for IP; send at most 65,535 bytes with headers")
             }
             Self::OptionsTooLong(length) => {
-                write!(
-                    f,
-                    "{length} bytes of TCP options do not fit a header: leave some out; the maximum is 40 bytes"
-                )
+                write!(f, "{length} bytes of TCP options: too long for a header; send at most 40")
             }
-            Self::MixedVersions => f.write_str(
-                "a packet cannot go from an IPv4 to an IPv6 address or back: use one version for both",
-            ),
+            Self::MixedVersions => {
+                f.write_str("source and destination: different IP versions; use one version for both")
+            }
         }
     }
 }
 
-impl std::error::Error for Unbuildable {}
+impl std::error::Error for BuildError {}
 
 #[cfg(test)]
 mod tests {
@@ -209,15 +200,12 @@ mod tests {
         let mut packet = Vec::new();
         let many = [TcpOption::Timestamps { value: 0, echo: 0 }; 5];
         let v4 = syn("10.0.0.1:1", "10.0.0.2:2", &[]);
-        assert_eq!(v4.write(&[0; 65_496], &mut packet), Err(Unbuildable::TooLong(65_516)));
+        assert_eq!(v4.write(&[0; 65_496], &mut packet), Err(BuildError::TooLong(65_516)));
         let v6 = syn("[::1]:1", "[::2]:2", &[]);
-        assert_eq!(v6.write(&[0; 65_516], &mut packet), Err(Unbuildable::TooLong(65_536)));
+        assert_eq!(v6.write(&[0; 65_516], &mut packet), Err(BuildError::TooLong(65_536)));
         let options = TcpBuilder { options: &many, ..v4 };
-        assert_eq!(options.write(&[], &mut packet), Err(Unbuildable::OptionsTooLong(50)));
-        assert_eq!(
-            syn("10.0.0.1:1", "[::2]:2", &[]).write(&[], &mut packet),
-            Err(Unbuildable::MixedVersions)
-        );
+        assert_eq!(options.write(&[], &mut packet), Err(BuildError::OptionsTooLong(50)));
+        assert_eq!(syn("10.0.0.1:1", "[::2]:2", &[]).write(&[], &mut packet), Err(BuildError::MixedVersions));
         assert!(packet.is_empty());
         v4.write(&[0; 65_495], &mut packet).unwrap();
         assert_eq!(packet.len(), 65_535);

@@ -1,6 +1,6 @@
 //! ICMP and ICMPv6 messages about a packet that was not delivered (RFC 792, RFC 1191, RFC 4443).
 //!
-//! Such a message quotes the beginning of the packet: enough to find the connection it belonged to.
+//! Such a message quotes the beginning of the packet, which identifies its connection.
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -9,9 +9,9 @@ use super::{Packet, Transport};
 /// A TCP or UDP packet that was not delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unreachable {
-    /// The sender of the message: a router, a firewall, or the destination itself.
+    /// Sender of the message: a router, a firewall, or the destination.
     pub reporter: IpAddr,
-    /// The sender of the undelivered packet.
+    /// Source of the undelivered packet.
     pub source: SocketAddr,
     /// Its destination.
     pub destination: SocketAddr,
@@ -94,7 +94,7 @@ mod tests {
     use crate::packet::{Flags, TcpBuilder};
 
     /// Returns a message from 10.9.9.9 (or fe80::9) that quotes the first 28 (or 48) bytes of a segment.
-    fn message(kind: u8, code: u8, rest: [u8; 4], is_v6: bool) -> Vec<u8> {
+    fn message(kind: u8, code: u8, parameter: [u8; 4], is_v6: bool) -> Vec<u8> {
         let sockets: (SocketAddr, SocketAddr) = if is_v6 {
             ("[fd00::1]:4000".parse().unwrap(), "[fd00::2]:80".parse().unwrap())
         } else {
@@ -106,7 +106,7 @@ mod tests {
             .write(&[], &mut quoted)
             .unwrap();
         quoted.truncate(if is_v6 { 48 } else { 28 });
-        let icmp = [&[kind, code, 0, 0][..], &rest, &quoted].concat();
+        let icmp = [&[kind, code, 0, 0][..], &parameter, &quoted].concat();
         let length = u8::try_from(icmp.len()).unwrap();
         let ip = if is_v6 {
             let mut ip = vec![0x60, 0, 0, 0, 0, length, 58, 64];
@@ -119,8 +119,8 @@ mod tests {
     }
 
     #[test]
-    fn the_quoted_packet_and_the_reason_are_read() {
-        for (kind, code, rest, is_v6, reason) in [
+    fn quoted_packet_and_reason_are_parsed() {
+        for (kind, code, parameter, is_v6, reason) in [
             (3, 4, [0, 0, 5, 0x14], false, Reason::TooBig { mtu: 1_300 }),
             (3, 3, [0; 4], false, Reason::Port),
             (3, 1, [0; 4], false, Reason::Host),
@@ -130,7 +130,7 @@ mod tests {
             (1, 4, [0; 4], true, Reason::Port),
             (1, 1, [0; 4], true, Reason::Prohibited),
         ] {
-            let bytes = message(kind, code, rest, is_v6);
+            let bytes = message(kind, code, parameter, is_v6);
             let read = Unreachable::read(&Packet::read(&bytes).unwrap()).unwrap();
             assert_eq!((read.reason, read.seq, read.source.port()), (reason, 77, 4_000));
             assert_eq!(read.destination.port(), 80);

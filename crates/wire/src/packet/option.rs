@@ -1,14 +1,15 @@
-//! TCP's options, parsed and written. Each is parsed on its own: whether it may appear on this segment is not
-//! checked. (etherparse has a parser too, but it stops at the first unknown option, and T/TCP's are unknown.)
+//! Parser and writer of TCP options. Whether an option may appear on a segment is not checked.
+//!
+//! The parser of etherparse is not used, because it stops at the first unknown option, such as T/TCP's.
 
-/// The options of a header, as bytes.
+/// Options of a header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpOptions<'a> {
     bytes: &'a [u8],
-    is_cut: bool,
+    is_truncated: bool,
 }
 
-/// One option. Padding is skipped in parsing; it is written by `Other` of kind 1.
+/// TCP option. Padding is skipped in parsing, and written by `Other` of kind 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TcpOption<'a> {
     /// Maximum segment size that the sender accepts (RFC 9293, section 3.7.1).
@@ -40,27 +41,27 @@ pub enum TcpOption<'a> {
 pub type SackBlocks = [Option<(u32, u32)>; 4];
 
 impl<'a> TcpOptions<'a> {
-    /// Options as on the wire.
+    /// Creates options from their bytes on the wire.
     pub const fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, is_cut: false }
+        Self { bytes, is_truncated: false }
     }
 
     /// Creates truncated options: their end was not captured.
-    pub const fn cut(bytes: &'a [u8]) -> Self {
-        Self { bytes, is_cut: true }
+    pub const fn truncated(bytes: &'a [u8]) -> Self {
+        Self { bytes, is_truncated: true }
     }
 
     /// Returns whether the options are truncated: a missing option may have been present.
-    pub const fn is_cut(self) -> bool {
-        self.is_cut
+    pub const fn is_truncated(self) -> bool {
+        self.is_truncated
     }
 
     /// Iterates over the options in order, up to the first malformed one.
     pub fn iter(self) -> impl Iterator<Item = TcpOption<'a>> {
-        let mut rest = self.bytes;
+        let mut remaining = self.bytes;
         std::iter::from_fn(move || {
             let option;
-            (option, rest) = split_first_option(rest)?;
+            (option, remaining) = split_first_option(remaining)?;
             Some(option)
         })
     }
@@ -81,10 +82,10 @@ fn split_first_option(bytes: &[u8]) -> Option<(TcpOption<'_>, &[u8])> {
     let padding = bytes.iter().position(|byte| *byte != NO_OPERATION)?;
     match bytes.get(padding..)? {
         [] | [END, ..] => None,
-        [kind, length, rest @ ..] => {
+        [kind, length, remaining @ ..] => {
             // The length includes the kind and the length byte.
-            let (data, rest) = rest.split_at_checked(usize::from(*length).checked_sub(2)?)?;
-            Some((TcpOption::read(*kind, data), rest))
+            let (data, remaining) = remaining.split_at_checked(usize::from(*length).checked_sub(2)?)?;
+            Some((TcpOption::read(*kind, data), remaining))
         }
         [_] => None,
     }
@@ -101,7 +102,7 @@ const TIMESTAMPS: u8 = 8;
 
 impl<'a> TcpOption<'a> {
     fn read(kind: u8, data: &'a [u8]) -> Self {
-        let known = match kind {
+        let parsed = match kind {
             MSS => <[u8; 2]>::try_from(data).ok().map(|mss| Self::Mss(u16::from_be_bytes(mss))),
             WINDOW_SCALE => <[u8; 1]>::try_from(data).ok().map(|[bits]| Self::WindowScale(bits)),
             SACK_PERMITTED => data.is_empty().then_some(Self::SackPermitted),
@@ -112,31 +113,31 @@ impl<'a> TcpOption<'a> {
             }),
             _ => None,
         };
-        known.unwrap_or(Self::Other { kind, data })
+        parsed.unwrap_or(Self::Other { kind, data })
     }
 
     /// Appends the option as on the wire. Data beyond 253 bytes fits no header and is truncated.
     pub(super) fn write(&self, into: &mut Vec<u8>) {
-        let mut put = |kind: u8, data: &[u8]| {
+        let mut append = |kind: u8, data: &[u8]| {
             let data = data.get(..253).unwrap_or(data);
             let length = u8::try_from(data.len() + 2).expect("253 and 2 are 255");
             into.extend([kind, length]);
             into.extend(data);
         };
         match self {
-            Self::Mss(mss) => put(MSS, &mss.to_be_bytes()),
-            Self::WindowScale(bits) => put(WINDOW_SCALE, &[*bits]),
-            Self::SackPermitted => put(SACK_PERMITTED, &[]),
+            Self::Mss(mss) => append(MSS, &mss.to_be_bytes()),
+            Self::WindowScale(bits) => append(WINDOW_SCALE, &[*bits]),
+            Self::SackPermitted => append(SACK_PERMITTED, &[]),
             Self::Sack(blocks) => {
                 let edges = blocks.iter().map_while(|block| *block).flat_map(|(first, last)| [first, last]);
-                put(SACK, &edges.flat_map(u32::to_be_bytes).collect::<Vec<u8>>());
+                append(SACK, &edges.flat_map(u32::to_be_bytes).collect::<Vec<u8>>());
             }
             Self::Timestamps { value, echo } => {
-                put(TIMESTAMPS, &[value.to_be_bytes(), echo.to_be_bytes()].concat())
+                append(TIMESTAMPS, &[value.to_be_bytes(), echo.to_be_bytes()].concat())
             }
             // These two have neither length nor data (RFC 9293, section 3.1).
             Self::Other { kind: kind @ (END | NO_OPERATION), data: _ } => into.push(*kind),
-            Self::Other { kind, data } => put(*kind, data),
+            Self::Other { kind, data } => append(*kind, data),
         }
     }
 }
@@ -165,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_linux_syn_is_parsed() {
+    fn linux_syn_is_parsed() {
         // In tcpdump's notation: mss 1460, sackOK, TS val 1 ecr 0, nop, wscale 7.
         let syn = [2, 4, 5, 0xb4, 4, 2, 8, 10, 0, 0, 0, 1, 0, 0, 0, 0, 1, 3, 3, 7];
         let timestamps = TcpOption::Timestamps { value: 1, echo: 0 };

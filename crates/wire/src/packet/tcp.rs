@@ -1,13 +1,12 @@
-//! TCP's header (RFC 9293, section 3.1) as a view: numbers as on the wire, uninterpreted. The window is not
-//! scaled; sequence numbers are not compared.
+//! TCP segments (RFC 9293, section 3.1), with their numbers as on the wire. The window is not scaled.
 
 use std::fmt;
 use std::ops::BitOr;
 
-use super::{TcpOptions, Unreadable};
+use super::{ParseError, TcpOptions};
 use crate::Bytes;
 
-/// A segment in a packet.
+/// TCP segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpSegment<'a> {
     /// The sender's port.
@@ -31,22 +30,22 @@ pub struct TcpSegment<'a> {
 }
 
 impl<'a> TcpSegment<'a> {
-    /// Parses a segment; `length` is that of header and payload together, by the IP header.
-    pub(super) fn read(bytes: &'a [u8], length: usize) -> Result<Self, Unreadable> {
-        let cut = Unreadable::CutShort { header: "TCP", captured: bytes.len() };
-        let fixed: &[u8; FIXED_LENGTH] = bytes.first_chunk().ok_or(cut)?;
+    /// Parses a segment; `length` is the length of header and payload according to the IP header.
+    pub(super) fn read(bytes: &'a [u8], length: usize) -> Result<Self, ParseError> {
+        let truncated = ParseError::Truncated { header: "TCP", captured: bytes.len() };
+        let fixed: &[u8; FIXED_LENGTH] = bytes.first_chunk().ok_or(truncated)?;
         let [s0, s1, d0, d1, q0, q1, q2, q3, a0, a1, a2, a3, offset, flags, w0, w1, _, _, _, _] = *fixed;
         let header = usize::from(offset >> 4) * 4;
         if header < FIXED_LENGTH {
-            return Err(Unreadable::BadLength { header: "TCP" });
+            return Err(ParseError::InvalidLength { header: "TCP" });
         }
         if header > length {
-            return Err(cut);
+            return Err(truncated);
         }
         // The capture may end within the options: the fixed fields are present nevertheless.
         let options = match bytes.get(FIXED_LENGTH..header) {
-            Some(whole) => TcpOptions::new(whole),
-            None => TcpOptions::cut(bytes.get(FIXED_LENGTH..).unwrap_or_default()),
+            Some(options) => TcpOptions::new(options),
+            None => TcpOptions::truncated(bytes.get(FIXED_LENGTH..).unwrap_or_default()),
         };
         Ok(Self {
             source_port: u16::from_be_bytes([s0, s1]),
@@ -61,18 +60,18 @@ impl<'a> TcpSegment<'a> {
         })
     }
 
-    /// Returns whether it only acknowledges (or repeats an acknowledgement, or opens the window).
+    /// Returns whether it is a bare acknowledgement: no payload, no SYN, FIN or RST.
     pub fn is_pure_ack(&self) -> bool {
-        let opens_or_ends = Flags::SYN | Flags::FIN | Flags::RST;
+        let control = Flags::SYN | Flags::FIN | Flags::RST;
         self.flags.contains(Flags::ACK)
-            && !self.flags.intersects(opens_or_ends)
+            && !self.flags.intersects(control)
             && self.payload_length == Bytes::ZERO
     }
 
     /// Returns the length in sequence numbers: its bytes, one for a SYN, one for a FIN.
     pub fn sequence_length(&self) -> u64 {
-        let of = |flag| u64::from(self.flags.contains(flag));
-        self.payload_length.get() + of(Flags::SYN) + of(Flags::FIN)
+        let count = |flag| u64::from(self.flags.contains(flag));
+        self.payload_length.get() + count(Flags::SYN) + count(Flags::FIN)
     }
 }
 
@@ -134,8 +133,8 @@ impl fmt::Display for Flags {
     /// Formats the names of the flags: `SYN ACK`; an empty text for none.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let set = Self::ALL.iter().filter(|(flag, _)| self.contains(*flag));
-        for (place, (_, name)) in set.enumerate() {
-            f.write_str(if place == 0 { "" } else { " " })?;
+        for (index, (_, name)) in set.enumerate() {
+            f.write_str(if index == 0 { "" } else { " " })?;
             f.write_str(name)?;
         }
         Ok(())
@@ -163,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pure_ack_carries_nothing_and_neither_opens_nor_ends() {
+    fn pure_ack_has_no_payload_and_no_syn_fin_or_rst() {
         assert!(segment(Flags::ACK, b"").is_pure_ack());
         assert!(segment(Flags::ACK | Flags::ECE, b"").is_pure_ack());
         assert!(!segment(Flags::ACK, b"a").is_pure_ack());
@@ -174,23 +173,23 @@ mod tests {
     }
 
     #[test]
-    fn a_syn_and_a_fin_take_a_sequence_number_each() {
+    fn syn_and_fin_take_a_sequence_number_each() {
         assert_eq!(segment(Flags::SYN | Flags::FIN, b"abc").sequence_length(), 5);
         assert_eq!(segment(Flags::ACK | Flags::PSH, b"abc").sequence_length(), 3);
     }
 
     #[test]
-    fn capture_ending_within_the_options_keeps_the_fixed_fields() {
+    fn fixed_fields_are_parsed_if_options_are_truncated() {
         let mut syn = [0; 32];
         (syn[3], syn[12], syn[13]) = (80, 0x80, 2);
         syn[20..28].copy_from_slice(&[2, 4, 5, 0xb4, 1, 3, 3, 7]);
         for captured in 20..32 {
             let segment = TcpSegment::read(&syn[..captured], 32).unwrap();
             assert_eq!((segment.destination_port, segment.flags), (80, Flags::SYN));
-            assert!(segment.options.is_cut());
+            assert!(segment.options.is_truncated());
         }
-        let whole = TcpSegment::read(&syn, 32).unwrap();
-        assert_eq!((whole.options.is_cut(), whole.options.window_scale()), (false, Some(7)));
+        let segment = TcpSegment::read(&syn, 32).unwrap();
+        assert_eq!((segment.options.is_truncated(), segment.options.window_scale()), (false, Some(7)));
         assert!(TcpSegment::read(&syn, 31).is_err());
     }
 

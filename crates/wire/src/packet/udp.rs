@@ -1,11 +1,11 @@
-//! UDP's header (RFC 768) as a view.
+//! UDP datagrams (RFC 768).
 
 use etherparse::UdpSlice;
 
-use super::Unreadable;
+use super::ParseError;
 use crate::Bytes;
 
-/// A datagram in a packet.
+/// UDP datagram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpDatagram<'a> {
     /// The sender's port.
@@ -14,24 +14,23 @@ pub struct UdpDatagram<'a> {
     pub destination_port: u16,
     /// The payload, as far as it was captured.
     pub payload: &'a [u8],
-    /// Payload length in bytes. (If its header's length exceeds the packet, or is below the header's own: the
-    /// packet's.)
+    /// Payload length in bytes. If the header's length is invalid, it is that of the packet.
     pub payload_length: Bytes,
 }
 
 impl<'a> UdpDatagram<'a> {
-    /// Parses a datagram; `length` is that of header and payload together, by the IP header.
-    pub(super) fn read(bytes: &'a [u8], length: usize) -> Result<Self, Unreadable> {
+    /// Parses a datagram; `length` is the length of header and payload according to the IP header.
+    pub(super) fn read(bytes: &'a [u8], length: usize) -> Result<Self, ParseError> {
         let udp = UdpSlice::from_slice_lax(bytes)
-            .map_err(|_| Unreadable::CutShort { header: "UDP", captured: bytes.len() })?;
+            .map_err(|_| ParseError::Truncated { header: "UDP", captured: bytes.len() })?;
         let header = udp.header_slice().len();
         let reported = usize::from(udp.length());
-        let whole = if (header..=length).contains(&reported) { reported } else { length };
+        let total = if (header..=length).contains(&reported) { reported } else { length };
         Ok(Self {
             source_port: udp.source_port(),
             destination_port: udp.destination_port(),
             payload: udp.payload(),
-            payload_length: Bytes::new(whole.saturating_sub(header) as u64),
+            payload_length: Bytes::new(total.saturating_sub(header) as u64),
         })
     }
 }
@@ -44,7 +43,7 @@ mod tests {
     const HI: [u8; 10] = [0, 1, 0, 2, 0, 10, 0, 0, b'h', b'i'];
 
     #[test]
-    fn a_datagram_is_read_by_hand_made_bytes() {
+    fn datagram_is_parsed() {
         let hi = UdpDatagram::read(&HI, 10).unwrap();
         let expected = UdpDatagram {
             source_port: 1,
@@ -63,6 +62,9 @@ mod tests {
             damaged[5] = impossible;
             assert_eq!(UdpDatagram::read(&damaged, 10).unwrap().payload_length, Bytes::new(2));
         }
-        assert_eq!(UdpDatagram::read(&HI[..7], 10), Err(Unreadable::CutShort { header: "UDP", captured: 7 }));
+        assert_eq!(
+            UdpDatagram::read(&HI[..7], 10),
+            Err(ParseError::Truncated { header: "UDP", captured: 7 })
+        );
     }
 }
