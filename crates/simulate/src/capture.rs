@@ -77,8 +77,8 @@ fn lost(records: &[Record]) -> BTreeSet<usize> {
                 && sent.segment == record.segment
         };
         let known = &records[..index];
-        let place = (0..index).rev().find(|place| !lost.contains(place) && is_it(&known[*place]));
-        lost.extend(place);
+        let index = (0..index).rev().find(|index| !lost.contains(index) && is_it(&known[*index]));
+        lost.extend(index);
     }
     lost
 }
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
     use crate::world::HostId;
 
-    const BOTH: [Address; 2] =
+    const ADDRESSES: [Address; 2] =
         [Address { host: HostId(0), port: 1025 }, Address { host: HostId(1), port: 80 }];
 
     fn segment(options: Options) -> Segment {
@@ -242,7 +242,7 @@ mod tests {
 
     fn check(segment: &Segment) {
         let mut bytes = Vec::new();
-        packet(BOTH[0], BOTH[1], segment, &mut bytes).unwrap();
+        packet(ADDRESSES[0], ADDRESSES[1], segment, &mut bytes).unwrap();
         assert_eq!(bytes.len() as u64, segment.ip_bytes(), "{segment:?}");
         let wire::packet::Transport::Tcp(read) = wire::packet::Packet::read(&bytes).unwrap().transport else {
             panic!("{bytes:?}")
@@ -262,9 +262,9 @@ mod tests {
         sack.push(9, 20, 30);
         let options = Options { timestamps: None, sack, syn: None };
         let segment = Segment { framing: Framing::Ardp, ..segment(options) };
-        assert_eq!(ardp(BOTH[0], BOTH[1], &segment)[..3], [0b11_1000, 4, 1]);
+        assert_eq!(ardp(ADDRESSES[0], ADDRESSES[1], &segment)[..3], [0b11_1000, 4, 1]);
         let mut bytes = Vec::new();
-        packet(BOTH[0], BOTH[1], &segment, &mut bytes).unwrap();
+        packet(ADDRESSES[0], ADDRESSES[1], &segment, &mut bytes).unwrap();
         assert_eq!(bytes.len() as u64, segment.ip_bytes());
         let wire::packet::Transport::Udp(read) = wire::packet::Packet::read(&bytes).unwrap().transport else {
             panic!("{bytes:?}")
@@ -278,7 +278,7 @@ mod tests {
     fn datagram_holds_exactly_the_sent_payload() {
         let segment = Segment::datagram(Payload::from(&b"odd"[..]));
         let mut bytes = Vec::new();
-        packet(BOTH[0], BOTH[1], &segment, &mut bytes).unwrap();
+        packet(ADDRESSES[0], ADDRESSES[1], &segment, &mut bytes).unwrap();
         assert_eq!(bytes.len() as u64, segment.ip_bytes());
         let wire::packet::Transport::Udp(read) = wire::packet::Packet::read(&bytes).unwrap().transport else {
             panic!("{bytes:?}")
@@ -291,8 +291,8 @@ mod tests {
         let record = |seen| Record {
             at: Time::from_nanos(5),
             seen,
-            from: BOTH[0],
-            to: BOTH[1],
+            from: ADDRESSES[0],
+            to: ADDRESSES[1],
             segment: segment(Options::default()),
         };
         let records = [

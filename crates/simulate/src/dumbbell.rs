@@ -291,8 +291,8 @@ impl Dumbbell {
             UserPath::Internet => (BOTTLENECK_BITS, QUEUE),
             UserPath::Lan => (LAN_BITS, LAN_QUEUE),
         };
-        let line = link::Config { rate: Rate::from_bits_per_second(bits), queue, ..link::Config::default() };
-        let [up, down] = [world.add_link(&line), world.add_link(&line)];
+        let link = link::Config { rate: Rate::from_bits_per_second(bits), queue, ..link::Config::default() };
+        let [up, down] = [world.add_link(&link), world.add_link(&link)];
         let (up, down) = (up.map_err(Error::Link)?, down.map_err(Error::Link)?);
         Ok(Self { world, seed, handshake, up, down, hosts: 1 })
     }
@@ -342,10 +342,10 @@ impl Dumbbell {
 fn size(random: &mut Random) -> Bytes {
     let (radius, angle) = ((-2.0 * (1.0 - random.unit()).ln()).sqrt(), std::f64::consts::TAU * random.unit());
     let median = MEAN / (SIGMA * SIGMA / 2.0).exp();
-    let drawn = median * (SIGMA * radius * angle.cos()).exp();
+    let sample = median * (SIGMA * radius * angle.cos()).exp();
     // Above zero and below 2^53: nine deviations from the median are 600 MB, and no sample lies beyond.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let bytes = drawn.min(1e7) as u64;
+    let bytes = sample.min(1e7) as u64;
     Bytes::new(bytes)
 }
 

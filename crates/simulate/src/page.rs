@@ -190,7 +190,7 @@ pub struct PageResult {
 
 impl PageResult {
     /// Statistics of the visit, without the preceding page.
-    pub fn course(&self) -> VisitStats {
+    pub fn visit_stats(&self) -> VisitStats {
         let before = self.reports.partition_point(|report| report.at < self.began);
         VisitStats::of(self.reports.get(before..).unwrap_or_default())
     }

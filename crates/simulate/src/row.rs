@@ -41,12 +41,12 @@ pub fn simulate(scenario: &Scenario, hosts: Hosts) -> Result<Row, Error> {
     notes.extend(session(&experiment, &runs));
     let channels: Vec<_> = runs.iter().filter_map(|run| run.channels).collect();
     notes.extend(scenario::dhttp::reported(&channels));
-    let visits: Vec<_> = runs.iter().map(|run| (run.began, run.course())).collect();
+    let visits: Vec<_> = runs.iter().map(|run| (run.began, run.visit_stats())).collect();
     notes.extend(scenario::robot::notes(&visits));
     // Failed runs have no page duration; they count only if every run failed.
-    let came = runs.iter().any(|run| run.elapsed.is_some());
+    let is_complete = runs.iter().any(|run| run.elapsed.is_some());
     let (runs, spent): (Vec<PageResult>, Vec<TimeAccount>) =
-        runs.into_iter().zip(spent).filter(|(run, _)| run.elapsed.is_some() == came).unzip();
+        runs.into_iter().zip(spent).filter(|(run, _)| run.elapsed.is_some() == is_complete).unzip();
     let elapsed: Vec<f64> = runs.iter().filter_map(|run| run.elapsed).map(Duration::as_millis_f64).collect();
     let elapsed = Summary::of(&elapsed);
     let packets_up = mean(runs.iter().map(|run| run.up.packets as f64));

@@ -76,7 +76,7 @@ struct ConnectionState {
     syn_sent: Option<Time>,
     /// Whether a SYN or its SYN-ACK was lost, and when the client retransmitted its SYN for that.
     was_syn_lost: bool,
-    syn_again: Option<Time>,
+    syn_retransmitted: Option<Time>,
     opened: Option<Time>,
     /// The client's next sequence number; 0 before its first request.
     requested: u64,
@@ -97,14 +97,14 @@ struct ConnectionState {
     acks: BTreeMap<u64, Duration>,
     acknowledged: u64,
     /// Time at which the server last received a segment.
-    heard: Time,
+    last_received: Time,
     last_ack: Option<Ack>,
     /// Whether a retransmission has reduced the window.
     was_lost: bool,
     /// Expiry time of the server's timer, and whether the client has reported a loss since its last new
     /// acknowledgement.
     retransmits_at: Option<Time>,
-    is_told: bool,
+    is_loss_reported: bool,
     /// Cause of the server's current recovery, and the acknowledgement number that ends it.
     repairing: Option<(Cause, u64)>,
     /// First transmission times of unacknowledged data, by sequence number.
@@ -164,23 +164,25 @@ impl StallObserver {
             (ObservationPoint::Received, true) => self.server_receives(record),
             (ObservationPoint::Received, false) => self.client_receives(record),
             // No host has detected the loss yet. A SYN retransmitted for it is not spurious.
-            (ObservationPoint::Lost, _) => self.line(record).was_syn_lost |= record.segment.flags.syn,
+            (ObservationPoint::Lost, _) => {
+                self.connection_mut(record).was_syn_lost |= record.segment.flags.syn
+            }
         }
     }
 
     fn record_probe(&mut self, probe: &Probe) {
         let Probe { at: _, local, peer: _, stats } = probe;
         let is_client = local.host == CLIENT;
-        let line = self.lines.entry(Flow::of_probe(probe)).or_default();
-        line.limits[usize::from(!is_client)] = stats.limit;
+        let connection = self.lines.entry(Flow::of_probe(probe)).or_default();
+        connection.limits[usize::from(!is_client)] = stats.limit;
         if !is_client {
-            line.window = stats.cwnd;
-            line.largest_window = line.largest_window.max(stats.cwnd);
-            line.retransmits_at = stats.retransmits_at;
+            connection.window = stats.cwnd;
+            connection.largest_window = connection.largest_window.max(stats.cwnd);
+            connection.retransmits_at = stats.retransmits_at;
         }
     }
 
-    fn line(&mut self, record: &Record) -> &mut ConnectionState {
+    fn connection_mut(&mut self, record: &Record) -> &mut ConnectionState {
         self.lines.entry(Flow::of(record)).or_default()
     }
 
@@ -228,26 +230,26 @@ impl StallObserver {
         let pause = self.transmit(record, 0, self.known.up);
         let received = self.received;
         let segment = &record.segment;
-        let line = self.line(record);
+        let connection = self.connection_mut(record);
         if segment.flags.syn {
-            if line.was_syn_lost && line.syn_sent.is_some() && line.opened.is_none() {
-                line.syn_again = Some(record.at);
+            if connection.was_syn_lost && connection.syn_sent.is_some() && connection.opened.is_none() {
+                connection.syn_retransmitted = Some(record.at);
             }
-            line.syn_sent.get_or_insert(record.at);
+            connection.syn_sent.get_or_insert(record.at);
         } else if segment.flags.ack {
-            let delay = record.at.since(line.data_received);
-            line.acks.entry(segment.acknowledgement).or_insert(delay);
+            let delay = record.at.since(connection.data_received);
+            connection.acks.entry(segment.acknowledgement).or_insert(delay);
         }
         if segment.payload.is_empty() {
             return;
         }
-        let handshake = line.syn_sent.zip(line.opened).filter(|_| line.requested == 0);
-        let syn_again = line.syn_again;
-        let is_again = segment.sequence < line.requested;
-        let [held, _] = line.limits;
-        line.requested = line.requested.max(segment.end());
+        let handshake = connection.syn_sent.zip(connection.opened).filter(|_| connection.requested == 0);
+        let syn_retransmitted = connection.syn_retransmitted;
+        let is_retransmission = segment.sequence < connection.requested;
+        let [held, _] = connection.limits;
+        connection.requested = connection.requested.max(segment.end());
         let Some(pause) = pause else { return };
-        if is_again {
+        if is_retransmission {
             self.stall(&pause, Cause::RetransmissionTimeout, pause.from, pause.until);
             return;
         }
@@ -255,7 +257,7 @@ impl StallObserver {
         match handshake {
             Some((syn, opened)) => {
                 self.think(&pause, Cause::ClientThink, received, syn);
-                let answered = syn_again.unwrap_or(syn);
+                let answered = syn_retransmitted.unwrap_or(syn);
                 self.stall(&pause, Cause::RetransmissionTimeout, syn, answered);
                 self.stall(&pause, Cause::ConnectionSetup, answered, opened);
                 self.think(&pause, Cause::ClientThink, opened, pause.sent);
@@ -277,64 +279,67 @@ impl StallObserver {
     fn server_receives(&mut self, record: &Record) {
         let segment = &record.segment;
         let is_response = Flow::of(record).is_opened_by_server() && segment.flags.syn;
-        let line = self.line(record);
-        line.heard = record.at;
+        let connection = self.connection_mut(record);
+        connection.last_received = record.at;
         if is_response {
-            line.opened.get_or_insert(record.at);
+            connection.opened.get_or_insert(record.at);
         }
         if !segment.payload.is_empty() {
-            line.request_received = record.at;
+            connection.request_received = record.at;
         }
-        if segment.flags.ack && segment.acknowledgement > line.acknowledged {
-            let delay = line.acks.remove(&segment.acknowledgement).unwrap_or_default();
-            line.acks.retain(|number, _| *number > segment.acknowledgement);
-            line.last_ack = Some(Ack { received: record.at, delay, had_short: line.has_short });
-            line.acknowledged = segment.acknowledgement;
-            line.has_short = false;
-            line.is_told = false;
-            line.first_sent = line.first_sent.split_off(&segment.acknowledgement);
-        } else if segment.payload.is_empty() && segment.acknowledgement < line.next {
-            line.is_told = true;
+        if segment.flags.ack && segment.acknowledgement > connection.acknowledged {
+            let delay = connection.acks.remove(&segment.acknowledgement).unwrap_or_default();
+            connection.acks.retain(|number, _| *number > segment.acknowledgement);
+            connection.last_ack = Some(Ack { received: record.at, delay, had_short: connection.has_short });
+            connection.acknowledged = segment.acknowledgement;
+            connection.has_short = false;
+            connection.is_loss_reported = false;
+            connection.first_sent = connection.first_sent.split_off(&segment.acknowledgement);
+        } else if segment.payload.is_empty() && segment.acknowledgement < connection.next {
+            connection.is_loss_reported = true;
         }
-        line.is_told |= !segment.options.sack.is_empty();
+        connection.is_loss_reported |= !segment.options.sack.is_empty();
     }
 
     fn server_sends(&mut self, record: &Record) {
         let pause = self.transmit(record, 1, self.known.down);
-        let left = self.busy[1];
+        let sent_at = self.busy[1];
         let (known, requested) = (self.known, self.requested);
         let segment = &record.segment;
-        let is_ours = Flow::of(record).is_opened_by_server();
-        let line = self.line(record);
-        if is_ours {
-            line.request_received = requested;
+        let is_of_server_opened = Flow::of(record).is_opened_by_server();
+        let connection = self.connection_mut(record);
+        if is_of_server_opened {
+            connection.request_received = requested;
             if segment.flags.syn {
-                line.syn_sent.get_or_insert(record.at);
+                connection.syn_sent.get_or_insert(record.at);
             }
         }
         if segment.payload.is_empty() {
             return;
         }
-        let handshake = line.syn_sent.zip(line.opened).filter(|_| is_ours && line.sent.is_none());
+        let handshake = connection
+            .syn_sent
+            .zip(connection.opened)
+            .filter(|_| is_of_server_opened && connection.sent.is_none());
         let bytes = segment.payload.len() as u64;
-        if line.sent.is_none() {
+        if connection.sent.is_none() {
             // The first data seen on an open connection: everything before it has arrived.
-            (line.next, line.acknowledged) = (segment.sequence, segment.sequence);
+            (connection.next, connection.acknowledged) = (segment.sequence, segment.sequence);
         }
-        let repair = line.repair(record);
+        let repair = connection.repair(record);
         let named = pause.map(|pause| {
             let cause = repair.map_or_else(
-                || line.cause(record, known.wake_up),
+                || connection.cause(record, known.wake_up),
                 |mended| PauseReason::Named(mended.waited_for),
             );
             (cause, pause)
         });
-        line.has_short |= bytes < known.mss.get();
+        connection.has_short |= bytes < known.mss.get();
         // Spurious or not, a retransmission has reduced the window.
-        line.was_lost |= repair.is_some();
-        line.first_sent.entry(segment.sequence).or_insert(record.at);
-        line.next = line.next.max(segment.end());
-        line.sent = Some(record.at);
+        connection.was_lost |= repair.is_some();
+        connection.first_sent.entry(segment.sequence).or_insert(record.at);
+        connection.next = connection.next.max(segment.end());
+        connection.sent = Some(record.at);
         if let Some(((syn, opened), (_, pause))) = handshake.zip(named.as_ref()) {
             self.think(pause, Cause::ServerThink, requested, syn);
             self.stall(pause, Cause::ConnectionSetup, syn, opened);
@@ -353,19 +358,19 @@ impl StallObserver {
         }
         if let Some(Retransmission { cause, first_sent, waited_for: _ }) = repair {
             let at_ms = first_sent.since(self.began).as_millis_f64();
-            let lost_ms = left.since(first_sent).as_millis_f64();
+            let lost_ms = sent_at.since(first_sent).as_millis_f64();
             self.spent.repairs.push(Stall { cause, at_ms, lost_ms });
         }
     }
 
     fn client_receives(&mut self, record: &Record) {
-        let is_ours = Flow::of(record).is_opened_by_server();
-        let line = self.line(record);
-        if record.segment.flags.syn && !is_ours {
-            line.opened.get_or_insert(record.at);
+        let is_of_server_opened = Flow::of(record).is_opened_by_server();
+        let connection = self.connection_mut(record);
+        if record.segment.flags.syn && !is_of_server_opened {
+            connection.opened.get_or_insert(record.at);
         }
         if !record.segment.payload.is_empty() {
-            line.data_received = record.at;
+            connection.data_received = record.at;
             self.received = record.at;
         }
     }
@@ -417,7 +422,7 @@ impl ConnectionState {
         let cause = match same {
             _ if was_timer => Cause::RetransmissionTimeout,
             Some((cause, _)) => cause,
-            None if self.heard == record.at || self.is_told => Cause::FastRetransmit,
+            None if self.last_received == record.at || self.is_loss_reported => Cause::FastRetransmit,
             None => Cause::TailLossProbe,
         };
         if cause != Cause::TailLossProbe {
@@ -428,7 +433,7 @@ impl ConnectionState {
             cause,
             first_sent: first.map_or(record.at, |(_, at)| *at),
             // Later retransmissions of a recovery are clocked by acknowledgements.
-            waited_for: if same.is_some() && self.heard == record.at {
+            waited_for: if same.is_some() && self.last_received == record.at {
                 Cause::CongestionWindow
             } else {
                 cause

@@ -295,7 +295,7 @@ impl<A: Application> World<A> {
                     self.schedule.push(now, Wake::Application(id));
                     return true;
                 }
-                HostOutput::Rest => return false,
+                HostOutput::Idle => return false,
             }
         }
     }

@@ -31,7 +31,7 @@ fn printed(mut scenario: Scenario, printed: &[(ProgramKey, &str)]) -> Scenario {
     scenario
 }
 
-fn found(fetched: &PageResult) -> usize {
+fn object_count(fetched: &PageResult) -> usize {
     fetched.reports.iter().filter(|report| matches!(report.event, PageEvent::ObjectFound { .. })).count()
 }
 
@@ -54,7 +54,7 @@ fn every_protocol_finds_the_page_in_its_document() {
                 let client = Client { requests, parallel, connection, ..Client::default() };
                 let fetched = run(&Scenario { client, ..microscape(protocol) });
                 assert!(fetched.elapsed.is_some(), "{protocol:?} {requests:?} {connection:?}");
-                assert_eq!(found(&fetched), 42, "{protocol:?} {requests:?} {connection:?}");
+                assert_eq!(object_count(&fetched), 42, "{protocol:?} {requests:?} {connection:?}");
             }
         }
     }
@@ -73,11 +73,11 @@ fn discovered_objects_are_requested_at_the_times_of_a_complete_plan() {
     let hosts = Hosts { contents: Some(Contents { objects, named_at }), ..Hosts::default() };
     let planned = scenario(Page { contents: None, ..real.page.clone() }, Protocol::Http11Pipelined);
     let planned = Experiment::new(&planned, hosts).unwrap().run(0, false).unwrap();
-    let found = run(&real);
-    let [planned, found] = [planned, found].map(|fetched| fetched.elapsed.unwrap());
+    let object_count = run(&real);
+    let [planned, object_count] = [planned, object_count].map(|fetched| fetched.elapsed.unwrap());
     // The headers have the type with and without its character set.
-    let apart = found.saturating_sub(planned).max(planned.saturating_sub(found));
-    assert!(apart < Duration::from_millis(2), "{found} {planned}");
+    let apart = object_count.saturating_sub(planned).max(planned.saturating_sub(object_count));
+    assert!(apart < Duration::from_millis(2), "{object_count} {planned}");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn bodies_coded_in_advance_or_on_the_fly_are_decoded_as_they_arrive() {
             run(&printed(microscape(Protocol::Http11Pipelined), &keys))
         });
         assert!(
-            ways.iter().all(|fetched| found(fetched) == 42 && fetched.elapsed < plain.elapsed),
+            ways.iter().all(|fetched| object_count(fetched) == 42 && fetched.elapsed < plain.elapsed),
             "{coding}"
         );
         assert_eq!(ways[0].down, ways[1].down, "{coding}");
@@ -108,8 +108,9 @@ fn bodies_coded_in_advance_or_on_the_fly_are_decoded_as_they_arrive() {
 fn revalidation_works_for_coded_and_plain_objects() {
     for keys in [&[][..], &[(ProgramKey::ClientCodings, "br")]] {
         for validation in ["entity-tags", "dates"] {
-            let again = Scenario { visit: Visit::Revalidate, ..microscape(Protocol::Http11Pipelined) };
-            let fetched = run(&printed(printed(again, keys), &[(ProgramKey::ClientValidation, validation)]));
+            let revalidating = Scenario { visit: Visit::Revalidate, ..microscape(Protocol::Http11Pipelined) };
+            let fetched =
+                run(&printed(printed(revalidating, keys), &[(ProgramKey::ClientValidation, validation)]));
             let is_unchanged =
                 |event: &PageEvent| matches!(event, PageEvent::ObjectComplete { status: 304, .. });
             let unchanged = fetched.reports.iter().filter(|report| is_unchanged(&report.event)).count();

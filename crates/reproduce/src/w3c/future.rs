@@ -126,7 +126,7 @@ fn layout(protocol: Protocol, policy: FirstBytesPolicy) -> ReproducedValue {
     scenario.programs = Programs { client_first_bytes: Some(first), ..scenario.programs };
     let experiment = Experiment::new(&scenario, hosts).map_err(|error| error.to_string())?;
     let fetched = experiment.run(0, false).map_err(|error| error.to_string())?;
-    let known = fetched.course().first_bytes;
+    let known = fetched.visit_stats().first_bytes;
     Ok(known.map(|known| known.since(fetched.began).as_secs_f64()))
 }
 

@@ -26,8 +26,8 @@ use connections::{ConnectionChoice, UserConnections};
 /// First user's port, UDP and TCP; the other users have the following ports.
 const PORT: u16 = 20_000;
 /// SURGE's distribution of objects per page, and of think time in seconds.
-const OBJECTS: Pareto = Pareto { least: 1.0, shape: 2.43 };
-const THINKING: Pareto = Pareto { least: 1.0, shape: 1.5 };
+const OBJECTS: Pareto = Pareto { minimum: 1.0, shape: 2.43 };
+const THINKING: Pareto = Pareto { minimum: 1.0, shape: 1.5 };
 /// Maximum think time in seconds, and maximum number of objects per page.
 const MAX_SAMPLE: f64 = 60.0;
 
@@ -86,7 +86,7 @@ struct User {
     /// Requests over DHTTP without a complete response.
     requests: BTreeMap<u64, Request>,
     /// Objects of the page that are still to be requested.
-    left: u64,
+    remaining: u64,
     /// Objects of the page that were requested and have not come.
     outstanding: u64,
     /// Start of the page in progress, or of the last one.
@@ -108,13 +108,13 @@ enum PendingStep {
 }
 
 struct Pareto {
-    least: f64,
+    minimum: f64,
     shape: f64,
 }
 
 impl Pareto {
     fn draw(&self, random: &mut Random) -> f64 {
-        (self.least / (1.0 - random.unit()).powf(1.0 / self.shape)).min(MAX_SAMPLE)
+        (self.minimum / (1.0 - random.unit()).powf(1.0 / self.shape)).min(MAX_SAMPLE)
     }
 }
 
@@ -144,7 +144,7 @@ impl Population {
                 client,
                 connections: UserConnections::new(config.connections),
                 requests: BTreeMap::new(),
-                left: 0,
+                remaining: 0,
                 outstanding: 0,
                 page_began: begins,
                 begins: Some(begins),
@@ -256,7 +256,7 @@ impl Population {
             // Users of HTTP do not know the embedded objects before the page has come, unless they are idealized.
             let is_whole = user.client.is_some() || self.transactions == Some(Transactions::WholePage);
             let first = if is_whole { objects } else { 1 };
-            user.left = objects;
+            user.remaining = objects;
             self.request_next(now, number, first);
         }
         self.listen(now, number);
@@ -317,9 +317,9 @@ impl Population {
     fn continue_page(&mut self, now: Time, number: usize) {
         let user = &mut self.users[number];
         user.outstanding -= 1;
-        if user.left > 0 {
-            let left = user.left;
-            self.request_next(now, number, left);
+        if user.remaining > 0 {
+            let remaining = user.remaining;
+            self.request_next(now, number, remaining);
         } else if user.outstanding == 0 {
             let thinking = Duration::from_secs_f64(THINKING.draw(&mut self.random)).unwrap_or_default();
             user.begins = Some(now + thinking);
@@ -337,7 +337,7 @@ impl Population {
     /// Requests the page's next objects, each a random one.
     fn request_next(&mut self, now: Time, number: usize, count: u64) {
         let user = &mut self.users[number];
-        user.left -= count;
+        user.remaining -= count;
         user.outstanding += count;
         for _ in 0..count {
             let object = usize::try_from(self.random.up_to(self.objects - 1)).unwrap_or_default();

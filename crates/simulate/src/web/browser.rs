@@ -183,8 +183,8 @@ impl Browser {
             }
             Input::Finished(socket) => self.deliver(now, socket, robot::Input::EndOfStream),
             Input::Written(socket) => {
-                if let Some(line) = self.connections.get_mut(&socket) {
-                    line.is_writing = false;
+                if let Some(connection) = self.connections.get_mut(&socket) {
+                    connection.is_writing = false;
                     self.write_next(socket);
                 }
             }
@@ -210,8 +210,8 @@ impl Browser {
         socket: SocketId,
         input: impl FnOnce(ConnectionId) -> robot::Input<'a>,
     ) {
-        if let Some(line) = self.connections.get(&socket) {
-            self.fetcher.handle(now, page_loader::Input::Plain(input(line.id)));
+        if let Some(connection) = self.connections.get(&socket) {
+            self.fetcher.handle(now, page_loader::Input::Plain(input(connection.id)));
         }
     }
 
@@ -283,9 +283,9 @@ impl Browser {
             }
             robot::Output::Send(id, bytes) => {
                 if let Some(socket) = self.sockets.get(&id).copied()
-                    && let Some(line) = self.connections.get_mut(&socket)
+                    && let Some(connection) = self.connections.get_mut(&socket)
                 {
-                    line.writes.push_back(bytes);
+                    connection.writes.push_back(bytes);
                     self.write_next(socket);
                 }
             }
@@ -317,9 +317,9 @@ impl Browser {
 
     /// Starts the next request of a connection, unless one is being written.
     fn write_next(&mut self, socket: SocketId) {
-        let Some(line) = self.connections.get_mut(&socket) else { return };
-        if !line.is_writing && !line.writes.is_empty() {
-            line.is_writing = true;
+        let Some(connection) = self.connections.get_mut(&socket) else { return };
+        if !connection.is_writing && !connection.writes.is_empty() {
+            connection.is_writing = true;
             self.steps.extend([BrowserStep::Work(self.config.times.request), BrowserStep::Write(socket)]);
         }
     }

@@ -177,8 +177,8 @@ impl WebServer {
                 self.forget(socket);
             }
             Input::Written(socket) => {
-                if let Some(line) = self.connections.get_mut(&socket) {
-                    line.is_writing = false;
+                if let Some(http) = self.connections.get_mut(&socket) {
+                    http.is_writing = false;
                     self.steps.push_back(ServerStep::Proceed(socket));
                 }
             }
@@ -241,7 +241,7 @@ impl WebServer {
     }
 
     fn accept(&mut self, now: Time, socket: SocketId, client: Address) {
-        let line = HttpConnection {
+        let http = HttpConnection {
             client,
             connection: ServerConnection::new(now, self.config),
             request: None,
@@ -249,7 +249,7 @@ impl WebServer {
             is_writing: false,
             deadline: None,
         };
-        self.connections.insert(socket, line);
+        self.connections.insert(socket, http);
         self.steps.push_back(ServerStep::Work(self.times.connection));
         self.drain(now, socket);
     }
@@ -295,8 +295,8 @@ impl WebServer {
     }
 
     fn deliver(&mut self, now: Time, socket: SocketId, input: server::Input<'_>) {
-        if let Some(line) = self.connections.get_mut(&socket) {
-            line.connection.handle(now, input);
+        if let Some(http) = self.connections.get_mut(&socket) {
+            http.connection.handle(now, input);
             self.drain(now, socket);
         }
     }
@@ -304,12 +304,12 @@ impl WebServer {
     fn respond(&mut self, now: Time, socket: SocketId, id: RequestId, head: &RequestHead) {
         let mut response = self.site.respond(head);
         self.pad(head, &mut response);
-        if let Some(line) = self.connections.get_mut(&socket) {
+        if let Some(http) = self.connections.get_mut(&socket) {
             if let Some(dhttp) = &self.dhttp {
-                dhttp.add_token(now, line.client, head, &mut response);
+                dhttp.add_token(now, http.client, head, &mut response);
             }
             // A request that was aborted in the meantime needs no response.
-            let _ = line.connection.respond(now, id, response);
+            let _ = http.connection.respond(now, id, response);
             self.drain(now, socket);
         }
     }
@@ -322,24 +322,24 @@ impl WebServer {
 
     /// Handles all outputs of a connection's state machine.
     fn drain(&mut self, now: Time, socket: SocketId) {
-        let Some(line) = self.connections.get_mut(&socket) else { return };
+        let Some(http) = self.connections.get_mut(&socket) else { return };
         loop {
-            match line.connection.poll(now) {
-                server::Output::Request(_, head) => line.request = Some(head),
+            match http.connection.poll(now) {
+                server::Output::Request(_, head) => http.request = Some(head),
                 server::Output::RequestBody(..) => {}
                 server::Output::RequestEnd(id) => {
-                    if let Some(head) = line.request.take() {
+                    if let Some(head) = http.request.take() {
                         self.steps.push_back(ServerStep::Work(self.times.request));
                         self.steps.push_back(ServerStep::Respond(socket, id, Box::new(head)));
                     }
                 }
-                server::Output::RequestAborted(_) => line.request = None,
+                server::Output::RequestAborted(_) => http.request = None,
                 server::Output::Fault(_) => self.faults += 1,
                 server::Output::Timeout(until) => {
-                    if let Some(before) = line.deadline {
+                    if let Some(before) = http.deadline {
                         self.deadlines.remove(&(before, socket));
                     }
-                    line.deadline = until;
+                    http.deadline = until;
                     self.deadlines.extend(until.map(|until| (until, socket)));
                     break;
                 }
@@ -347,10 +347,10 @@ impl WebServer {
                 | server::Output::HalfClose
                 | server::Output::Close
                 | server::Output::Abort) => {
-                    if line.outputs.is_empty() && !line.is_writing {
+                    if http.outputs.is_empty() && !http.is_writing {
                         self.steps.push_back(ServerStep::Proceed(socket));
                     }
-                    line.outputs.push_back(output);
+                    http.outputs.push_back(output);
                 }
             }
         }
@@ -359,18 +359,18 @@ impl WebServer {
     /// Next action of a connection, unless it waits for a write. Every write except the first of a response
     /// takes its time.
     fn proceed(&mut self, socket: SocketId) -> Option<Action> {
-        let line = self.connections.get_mut(&socket)?;
-        if line.is_writing {
+        let http = self.connections.get_mut(&socket)?;
+        if http.is_writing {
             return None;
         }
-        match line.outputs.pop_front()? {
+        match http.outputs.pop_front()? {
             server::Output::Send(bytes) => {
-                line.is_writing = true;
-                if self.fin_with_data && matches!(line.outputs.front(), Some(server::Output::HalfClose)) {
-                    line.outputs.pop_front();
+                http.is_writing = true;
+                if self.fin_with_data && matches!(http.outputs.front(), Some(server::Output::HalfClose)) {
+                    http.outputs.pop_front();
                     return Some(Action::WriteLast(socket, Payload::from(bytes)));
                 }
-                if !line.outputs.is_empty() && matches!(line.outputs.front(), Some(server::Output::Send(_))) {
+                if !http.outputs.is_empty() && matches!(http.outputs.front(), Some(server::Output::Send(_))) {
                     self.steps.push_front(ServerStep::Work(self.times.write));
                 }
                 Some(Action::Write(socket, Payload::from(bytes)))
@@ -400,9 +400,9 @@ impl WebServer {
     /// Pads the header section to its minimum size, by a field without meaning.
     fn pad(&self, request: &RequestHead, response: &mut Response) {
         let HeadSizes { object, unchanged } = self.heads;
-        let wanted = if response.status == 304 { unchanged } else { object };
-        let Some(wanted) = wanted else { return };
-        let missing = wanted.saturating_sub(head_bytes(request, response.clone()) + PADDING.len() + 4);
+        let min_bytes = if response.status == 304 { unchanged } else { object };
+        let Some(min_bytes) = min_bytes else { return };
+        let missing = min_bytes.saturating_sub(head_bytes(request, response.clone()) + PADDING.len() + 4);
         if missing > 0 {
             // Letters are always valid in a field's value.
             let _ = response.fields.push(PADDING, &"x".repeat(missing));

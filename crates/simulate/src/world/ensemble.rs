@@ -49,13 +49,13 @@ impl<A: Application> Host<A> {
             return;
         }
         socket.is_member = false;
-        let (peer, left) = (socket.peer.host, socket.connection.stats().cwnd);
+        let (peer, cwnd_left) = (socket.peer.host, socket.connection.stats().cwnd);
         self.remember(id);
         if self.config.tcp.sharing == Sharing::Ensemble {
             let heirs = self.members(peer).count() as u64;
             for (_, socket) in self.members(peer) {
                 let cwnd = socket.connection.stats().cwnd;
-                socket.connection.share_window(cwnd + left / heirs.max(1));
+                socket.connection.share_window(cwnd + cwnd_left / heirs.max(1));
             }
         }
     }

@@ -19,7 +19,7 @@ pub(super) enum HostOutput {
     Transmit { from: Address, to: Address, segment: Segment },
     Schedule(Time, Wake),
     Finished,
-    Rest,
+    Idle,
 }
 
 /// A host.
@@ -203,7 +203,7 @@ impl<A: Application> Host<A> {
             }
             let has_nothing = !self.is_turn && self.inbox.is_empty();
             if self.busy_until > now || has_nothing {
-                return self.rest(now);
+                return self.idle(now);
             }
             if self.is_asleep && !self.is_turn && self.config.wake_up > Duration::ZERO {
                 return self.wake_up(now);
@@ -356,7 +356,7 @@ impl<A: Application> Host<A> {
                     let Some(payload) = socket.connection.read() else { continue };
                     // One read of the application takes everything: data that arrived while it was busy is
                     // acknowledged together, before the application processes it.
-                    let rest: Vec<_> = if socket.connection.has_unread() {
+                    let idle: Vec<_> = if socket.connection.has_unread() {
                         std::iter::from_fn(|| socket.connection.read()).collect()
                     } else {
                         Vec::new()
@@ -364,8 +364,8 @@ impl<A: Application> Host<A> {
                     if socket.connection.must_acknowledge() {
                         self.restless.push_back(id);
                     }
-                    let rest = rest.into_iter().rev().map(|payload| Notice::Other(Input::Data(id, payload)));
-                    rest.for_each(|notice| self.inbox.push_front(notice));
+                    let idle = idle.into_iter().rev().map(|payload| Notice::Other(Input::Data(id, payload)));
+                    idle.for_each(|notice| self.inbox.push_front(notice));
                     return Some(Input::Data(id, payload));
                 }
                 Notice::Other(input) => {
@@ -385,7 +385,7 @@ impl<A: Application> Host<A> {
         None
     }
 
-    fn rest(&mut self, now: Time) -> HostOutput {
+    fn idle(&mut self, now: Time) -> HostOutput {
         if self.busy_until > now {
             let until = self.busy_until;
             if self.application_wakes != Some(until) {
@@ -394,13 +394,13 @@ impl<A: Application> Host<A> {
                 return HostOutput::Schedule(until, Wake::Application(self.id));
             }
         }
-        HostOutput::Rest
+        HostOutput::Idle
     }
 
     /// Wakes a sleeping application after an arrival: segments that arrive before it runs are handled first.
     fn wake_up(&mut self, now: Time) -> HostOutput {
         if self.awakes.is_some() {
-            return HostOutput::Rest;
+            return HostOutput::Idle;
         }
         let at = now + self.config.wake_up;
         self.awakes = Some(at);

@@ -46,8 +46,8 @@ fn counts(fetched: &PageResult) -> [u64; 4] {
     [by_datagram, by_connection, by_plain_http, resends]
 }
 
-fn is_about(ours: f64, expected: f64) -> bool {
-    (ours - expected).abs() < 0.02
+fn is_about(dhttp: f64, expected: f64) -> bool {
+    (dhttp - expected).abs() < 0.02
 }
 
 #[test]
@@ -96,17 +96,17 @@ fn a_first_contact_costs_a_large_response_three_round_trips_and_a_small_one_one(
         let fetched = run(&contact, hosts());
         (round_trips(&fetched), counts(&fetched))
     };
-    let (small, ways) = contact(300, Connection::Cold);
+    let (small, transports) = contact(300, Connection::Cold);
     assert!(is_about(small, 1.0), "{small}");
-    assert_eq!(ways, [1, 0, 0, 0]);
+    assert_eq!(transports, [1, 0, 0, 0]);
     // The bare id; then a connection that the client opens, and the response, which carries a token.
-    let (first, ways) = contact(10_000, Connection::Cold);
+    let (first, transports) = contact(10_000, Connection::Cold);
     assert!(is_about(first, 3.0), "{first}");
-    assert_eq!(ways, [0, 0, 1, 0]);
+    assert_eq!(transports, [0, 0, 1, 0]);
     // The server opens the connection.
-    let (later, ways) = contact(10_000, Connection::Warm);
+    let (later, transports) = contact(10_000, Connection::Warm);
     assert!(is_about(later, 2.0), "{later}");
-    assert_eq!(ways, [0, 1, 1, 0]);
+    assert_eq!(transports, [0, 1, 1, 0]);
 }
 
 /// Fetches one object, in parts if possible; `more` are further extensions beyond the paper.
@@ -255,16 +255,16 @@ fn regress_queued_responses_cause_no_resends() {
         let first = run(&scenario, hosts(Dhttp::internet()));
         scenario.protocol = Protocol::Http11Pipelined;
         let direct = run(&scenario, hosts(Dhttp::internet()));
-        let ways = counts(&first);
-        let [ours, first, theirs] =
+        let transports = counts(&first);
+        let [dhttp, first, http] =
             [fetched, first, direct].map(|fetched| fetched.elapsed.unwrap().as_millis_f64());
-        assert!(ours < theirs * 1.01, "{}: {ours} and {theirs}", scenario.network.name);
+        assert!(dhttp < http * 1.01, "{}: {dhttp} and {http}", scenario.network.name);
         // A first contact: the document comes over plain HTTP, a round trip later, and brings the token for the rest. Over
         // the modem the connections that are then open concurrently delay one another.
         if scenario.network.name != "n-modem" {
-            assert_eq!(ways, [20, 22, 1, 0], "{}", scenario.network.name);
+            assert_eq!(transports, [20, 22, 1, 0], "{}", scenario.network.name);
             let rtt = scenario.network.rtt.as_millis_f64();
-            assert!(first < theirs * 1.01 + rtt, "{}: {first}", scenario.network.name);
+            assert!(first < http * 1.01 + rtt, "{}: {first}", scenario.network.name);
         }
     }
 }
@@ -280,7 +280,7 @@ fn known_client() -> Dhttp {
 #[test]
 #[ignore = "long evidence: cargo test -p roundtrip-simulate --test dhttp -- --ignored --nocapture patience"]
 fn waiting_for_queued_responses_under_loss() {
-    println!("| link | lost | page, mean | a tenth take longer than | sent again | did not come |");
+    println!("| link | lost | page, mean | 90th percentile | resent | incomplete |");
     println!("| --- | --- | --- | --- | --- | --- |");
     for (link, rtt_ms, rate) in [
         ("100 Mbit/s, 30 ms", 30, 100_000_000),

@@ -56,7 +56,7 @@ fn main() -> ExitCode {
 #[derive(Debug, Default)]
 struct Totals {
     requested: u64,
-    came: u64,
+    completed: u64,
     failed: u64,
     by_datagram: u64,
     by_connection: u64,
@@ -173,7 +173,7 @@ impl Case {
                 }
                 PageEvent::ObjectComplete { object, status: _, body } => {
                     *ended.entry(*object).or_insert(0) += 1;
-                    sum.came += 1;
+                    sum.completed += 1;
                     if body.get() != self.sizes[*object] {
                         return Err(format!("object {object} has {body}"));
                     }

@@ -22,7 +22,7 @@ pub(crate) enum ProgramFault {
 /// A host's program, and its faults.
 pub(crate) struct Node {
     web: Web,
-    again: Box<dyn Fn() -> Web>,
+    restart: Box<dyn Fn() -> Web>,
     turns: VecDeque<(Time, ProgramFault)>,
     is_alive: bool,
     sockets: BTreeSet<SocketId>,
@@ -33,13 +33,13 @@ pub(crate) struct Node {
 
 impl Node {
     pub(crate) fn new(
-        again: Box<dyn Fn() -> Web>,
+        restart: Box<dyn Fn() -> Web>,
         turns: Vec<(Time, ProgramFault)>,
         flips: Probability,
         random: Random,
     ) -> Self {
         let (sockets, resets) = (BTreeSet::new(), VecDeque::new());
-        Self { web: again(), again, turns: turns.into(), is_alive: true, sockets, resets, flips, random }
+        Self { web: restart(), restart, turns: turns.into(), is_alive: true, sockets, resets, flips, random }
     }
 
     pub(crate) const fn web(&self) -> &Web {
@@ -88,7 +88,7 @@ impl Application for Node {
             self.is_alive = turn == ProgramFault::Rises;
             match turn {
                 ProgramFault::Dies => self.resets.extend(std::mem::take(&mut self.sockets)),
-                ProgramFault::Rises => self.web = (self.again)(),
+                ProgramFault::Rises => self.web = (self.restart)(),
             }
         }
         if let Some(socket) = self.resets.pop_front() {

@@ -76,10 +76,10 @@ fn paper_mathis_1997_window_under_loss_agrees_with_theory() {
     for loss in [0.001_f64, 0.01] {
         let theory = 1.5_f64.sqrt() / loss.sqrt();
         for recovery in [Recovery::Rack, Recovery::Sack, Recovery::NewReno] {
-            let ours = segments_per_round_trip(recovery, Avoidance::Reno, loss);
+            let simulated = segments_per_round_trip(recovery, Avoidance::Reno, loss);
             assert!(
-                (0.75..1.15).contains(&(ours / theory)),
-                "{recovery:?} at {loss}: {ours} against {theory}"
+                (0.75..1.15).contains(&(simulated / theory)),
+                "{recovery:?} at {loss}: {simulated} against {theory}"
             );
         }
     }

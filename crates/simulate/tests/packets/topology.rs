@@ -103,8 +103,8 @@ fn packets_pass_every_link_of_their_route_and_share_the_bottleneck() {
     assert_eq!(world.run(HOURS), RunEnd::Quiet);
     let responses = responses(&world, 20);
     // 1,040 bytes take 8.3 ms at a megabit: twenty responses are spread over 158 ms.
-    let spread = responses.iter().fold(0.0_f64, |most, at| most.max(*at))
-        - responses.iter().fold(f64::MAX, |least, at| least.min(*at));
+    let spread = responses.iter().fold(0.0_f64, |max, at| max.max(*at))
+        - responses.iter().fold(f64::MAX, |min, at| min.min(*at));
     assert!((150.0..170.0).contains(&spread), "{responses:?}");
 }
 

@@ -28,7 +28,7 @@ fn ms(row: &Row) -> f64 {
 /// "P-HTTP will nearly always slow-start when the user follows a link."
 #[test]
 fn paper_the_second_page_of_a_session_depends_on_the_window_after_idle() {
-    let [kept, restarted, longer, decayed, paced] = [
+    let [unchanged, restarted, longer, decayed, paced] = [
         "idle = 'kept'",
         "idle = 'restarted'",
         "idle = 'restarted'\nidle-after = '60s'",
@@ -36,20 +36,20 @@ fn paper_the_second_page_of_a_session_depends_on_the_window_after_idle() {
         "idle = 'paced'",
     ]
     .map(second_page);
-    assert!(ms(&restarted) > ms(&kept) + 100.0, "{} {}", ms(&restarted), ms(&kept));
-    assert_eq!(ms(&longer), ms(&kept), "the idle time is not over");
+    assert!(ms(&restarted) > ms(&unchanged) + 100.0, "{} {}", ms(&restarted), ms(&unchanged));
+    assert_eq!(ms(&longer), ms(&unchanged), "the idle time is not over");
     assert!(ms(&decayed) <= ms(&restarted) && ms(&paced) < ms(&restarted));
-    assert_eq!(kept.connections, Some(0.0));
-    let note = kept.notes.iter().find(|note| note.starts_with("pages of the session, in ms: ")).unwrap();
-    assert!(note.ends_with(&format!(", {:.1}", ms(&kept))), "{note}");
+    assert_eq!(unchanged.connections, Some(0.0));
+    let note = unchanged.notes.iter().find(|note| note.starts_with("pages of the session, in ms: ")).unwrap();
+    assert!(note.ends_with(&format!(", {:.1}", ms(&unchanged))), "{note}");
 }
 
 #[test]
 fn a_connection_that_either_end_closed_while_idle_costs_the_next_page_a_handshake() {
-    let kept = second_page("");
+    let unchanged = second_page("");
     for closed in ["server-idle = '5s'", "client-idle = '5s'"].map(second_page) {
         assert_eq!(closed.connections, Some(1.0));
-        assert!(ms(&closed) > ms(&kept) + 89.0, "{} {}", ms(&closed), ms(&kept));
+        assert!(ms(&closed) > ms(&unchanged) + 89.0, "{} {}", ms(&closed), ms(&unchanged));
     }
 }
 

@@ -61,8 +61,9 @@ fn ardp_saves_the_round_trip_of_every_handshake() {
     let round_trip = Network::named("fast-internet").unwrap().rtt;
     let [http, ttcp, ardp] = [Protocol::Http10, Protocol::Ttcp, Protocol::Ardp]
         .map(|protocol| fetch(protocol, "fast-internet", &sizes, Hosts::default()).elapsed.unwrap());
-    let near =
-        |ours: Duration, expected: Duration| (ours.as_millis_f64() - expected.as_millis_f64()).abs() < 10.0;
+    let near = |simulated: Duration, expected: Duration| {
+        (simulated.as_millis_f64() - expected.as_millis_f64()).abs() < 10.0
+    };
     assert!(near(http - ardp, round_trip * 3), "{http} {ardp}");
     assert!(near(http - ttcp, round_trip * 2), "{http} {ttcp}");
 }

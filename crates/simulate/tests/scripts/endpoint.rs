@@ -30,7 +30,7 @@ pub(crate) fn run(script: &Script, stack: &Stack) -> Result<(), String> {
     let mut endpoint = Endpoint::new(script, stack)?;
     endpoint.handshake(script.is_client)?;
     for line in &script.lines {
-        endpoint.line(line.after, &line.what).map_err(|error| format!("{}: {error}", line.number))?;
+        endpoint.line(line.after, &line.event).map_err(|error| format!("{}: {error}", line.number))?;
     }
     match endpoint.sent.front() {
         Some((at, segment)) => Err(format!("at the end: unexpected at {}: {}", millis(*at), show(segment))),
@@ -41,8 +41,8 @@ pub(crate) fn run(script: &Script, stack: &Stack) -> Result<(), String> {
 impl Endpoint {
     fn new(script: &Script, stack: &Stack) -> Result<Self, String> {
         let mut stack = stack.clone();
-        for (knob, value) in &script.overrides {
-            set(&mut stack, knob, value)?;
+        for (setting, value) in &script.overrides {
+            set(&mut stack, setting, value)?;
         }
         let clocks = Clocks { heartbeat: Duration::ZERO, slow: Duration::ZERO };
         let config = profile::config(&stack, Bytes::new(script.mss), Duration::from_millis(1), clocks);
@@ -91,16 +91,16 @@ impl Endpoint {
         self.scale = scale.unwrap_or(0);
         self.sent.clear();
         let opened = std::mem::take(&mut self.reported);
-        if opened == ["connected"] { Ok(()) } else { Err(format!("0: the handshake told {opened:?}")) }
+        if opened == ["connected"] { Ok(()) } else { Err(format!("0: the handshake notified of {opened:?}")) }
     }
 
-    fn line(&mut self, after: Duration, what: &ScriptEvent) -> Result<(), String> {
+    fn line(&mut self, after: Duration, event: &ScriptEvent) -> Result<(), String> {
         self.advance(self.now + after);
-        match what {
+        match event {
             ScriptEvent::Sends(expected) => return self.expect(expected),
             ScriptEvent::Notified(event) => {
-                let place = self.reported.iter().position(|reported| reported == event);
-                self.reported.remove(place.ok_or_else(|| format!("was told {:?}", self.reported))?);
+                let index = self.reported.iter().position(|reported| reported == event);
+                self.reported.remove(index.ok_or_else(|| format!("notified of {:?}", self.reported))?);
                 return Ok(());
             }
             ScriptEvent::Quiet
@@ -114,7 +114,7 @@ impl Endpoint {
         if let Some((at, segment)) = self.sent.front() {
             return Err(format!("unexpected at {}: {}", millis(*at), show(segment)));
         }
-        match what {
+        match event {
             ScriptEvent::Write(bytes) => self.deliver(Input::Write(Payload::from(vec![7; *bytes]))),
             ScriptEvent::Read => self.read(),
             ScriptEvent::Shutdown => self.deliver(Input::Shutdown),
@@ -178,9 +178,9 @@ impl Endpoint {
     }
 }
 
-fn set(stack: &mut Stack, knob: &str, value: &str) -> Result<(), String> {
+fn set(stack: &mut Stack, setting: &str, value: &str) -> Result<(), String> {
     let on = value == "on";
-    match (knob, value) {
+    match (setting, value) {
         ("nagle", _) => stack.nagle = on,
         ("timestamps", _) => stack.timestamps = on,
         ("sack", _) => stack.sack = on,
@@ -197,7 +197,7 @@ fn set(stack: &mut Stack, knob: &str, value: &str) -> Result<(), String> {
             stack.packets.restart = Restart::Decaying;
         }
         ("recovery", "newreno") => stack.packets.recovery = Recovery::NewReno,
-        _ => return Err(format!("0: cannot set {knob} to {value}")),
+        _ => return Err(format!("0: cannot set {setting} to {value}")),
     }
     Ok(())
 }

@@ -6,9 +6,9 @@
 //! profiles sunos-4.1.3 bsd-4.4    the stacks with this behaviour; `all` for every one
 //! server                          or `client`: which end is under test; a handshake comes first, and takes 100 ms
 //! mss 1460                        of both ends; 1460 by default
-//! set nagle off                   overrides a knob of the stack: nagle, acks, idle, recovery, initial-window,
+//! set nagle off                   overrides a setting of the stack: nagle, acks, idle, recovery, initial-window,
 //!                                 ssthresh, send-buffer, timestamps, sack
-//! reads late                      the application reads only when reported to; else it reads immediately
+//! reads late                      the application reads only when notified; otherwise immediately
 //!
 //! +20ms write 4109                20 ms after the line before, the application writes
 //! +0ms  > 1:1461 ack 101          now the endpoint must send this; `P`, `F`, `S`, `R` before the numbers
@@ -16,7 +16,7 @@
 //! +200ms quiet                    until then, nothing was sent
 //! ```
 //!
-//! Other lines: `read`, `shutdown`, `close`, `abort`, `told readable` (and the other events). Sequence numbers count
+//! Other lines: `read`, `shutdown`, `close`, `abort`, `notified readable` (and the other events). Sequence numbers count
 //! from 1 on either side, and an unexpected segment fails the script.
 
 extern crate roundtrip_simulate as simulate;

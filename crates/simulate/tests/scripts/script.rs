@@ -19,7 +19,7 @@ pub(crate) struct ScriptLine {
     pub(crate) number: usize,
     /// Time since the line before.
     pub(crate) after: Duration,
-    pub(crate) what: ScriptEvent,
+    pub(crate) event: ScriptEvent,
 }
 
 /// Event or expectation.
@@ -66,12 +66,12 @@ fn parse_line(script: &mut Script, number: usize, words: &[&str]) -> Result<(), 
         ["client"] => script.is_client = true,
         ["mss", mss] => script.mss = number_of(mss)?,
         ["reads", "late"] => script.reads_late = true,
-        ["set", knob, value] => script.overrides.push((knob.to_string(), value.to_string())),
-        [after, what @ ..] if after.starts_with('+') => {
+        ["set", setting, value] => script.overrides.push((setting.to_string(), value.to_string())),
+        [after, event @ ..] if after.starts_with('+') => {
             let after = quantity::duration(&after[1..]).map_err(|error| error.to_string())?;
-            script.lines.push(ScriptLine { number, after, what: parse_event(what)? });
+            script.lines.push(ScriptLine { number, after, event: parse_event(event)? });
         }
-        _ => return Err("this says nothing".to_owned()),
+        _ => return Err("unknown line".to_owned()),
     }
     Ok(())
 }
@@ -86,10 +86,10 @@ fn parse_event(words: &[&str]) -> Result<ScriptEvent, String> {
         ["close"] => ScriptEvent::Close,
         ["abort"] => ScriptEvent::Abort,
         ["quiet"] => ScriptEvent::Quiet,
-        ["told", event] => ScriptEvent::Notified(event.to_string()),
+        ["notified", event] => ScriptEvent::Notified(event.to_string()),
         ["<", numbers @ ..] => ScriptEvent::Arrive(parse_numbers(numbers)?),
         [">", numbers @ ..] => ScriptEvent::Sends(parse_numbers(numbers)?),
-        _ => return Err("nothing to do".to_owned()),
+        _ => return Err("unknown event".to_owned()),
     })
 }
 
@@ -101,7 +101,7 @@ fn parse_numbers(mut words: &[&str]) -> Result<SegmentFields, String> {
         numbers.flags = flags.to_string();
         words = rest;
     }
-    let [range, rest @ ..] = words else { return Err("no numbers".to_owned()) };
+    let [range, rest @ ..] = words else { return Err("missing sequence numbers".to_owned()) };
     (numbers.start, numbers.end) = range_of(range)?;
     let mut rest = rest;
     loop {
@@ -119,13 +119,13 @@ fn parse_numbers(mut words: &[&str]) -> Result<SegmentFields, String> {
                 numbers.sack.push(range_of(range)?);
                 rest
             }
-            [other, ..] => return Err(format!("what is {other}?")),
+            [other, ..] => return Err(format!("unknown field {other}")),
         }
     }
 }
 
 fn range_of(text: &str) -> Result<(u64, u64), String> {
-    let (start, end) = text.split_once(':').ok_or("a range is first:next")?;
+    let (start, end) = text.split_once(':').ok_or("not a range FIRST:NEXT")?;
     Ok((number_of(start)?, number_of(end)?))
 }
 

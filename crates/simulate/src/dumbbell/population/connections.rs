@@ -48,16 +48,19 @@ impl UserConnections {
 
     /// Whether the user opened this connection.
     pub(super) fn has(&self, socket: SocketId) -> bool {
-        self.open.iter().any(|line| line.socket == Some(socket))
+        self.open.iter().any(|connection| connection.socket == Some(socket))
     }
 
     /// Chooses a connection for a request: one without requests, else a new one, else that with the fewest.
     pub(super) fn request(&mut self, request: Request, bytes: Vec<u8>) -> ConnectionChoice {
-        let usable = || self.open.iter().filter(|line| !line.is_spent);
+        let usable = || self.open.iter().filter(|connection| !connection.is_spent);
         let is_full = usable().count() >= self.limit;
-        let fewest =
-            self.open.iter_mut().filter(|line| !line.is_spent).min_by_key(|line| line.requests.len());
-        let Some(line) = fewest.filter(|line| is_full || line.requests.is_empty()) else {
+        let fewest = self
+            .open
+            .iter_mut()
+            .filter(|connection| !connection.is_spent)
+            .min_by_key(|connection| connection.requests.len());
+        let Some(connection) = fewest.filter(|connection| is_full || connection.requests.is_empty()) else {
             let (socket, reader) = (None, ResponseReader::new(Limits::default()));
             let requests = [request].into();
             self.open.push(Http1Connection {
@@ -70,11 +73,11 @@ impl UserConnections {
             });
             return ConnectionChoice::Open;
         };
-        line.requests.push_back(request);
-        match line.socket.filter(|_| line.is_open) {
+        connection.requests.push_back(request);
+        match connection.socket.filter(|_| connection.is_open) {
             Some(socket) => ConnectionChoice::Write(socket, bytes),
             None => {
-                line.unsent.extend(bytes);
+                connection.unsent.extend(bytes);
                 ConnectionChoice::Wait
             }
         }
@@ -82,51 +85,52 @@ impl UserConnections {
 
     /// Gives the next connection without a socket this one.
     pub(super) fn name(&mut self, socket: SocketId) {
-        if let Some(line) = self.open.iter_mut().find(|line| line.socket.is_none()) {
-            line.socket = Some(socket);
+        if let Some(connection) = self.open.iter_mut().find(|connection| connection.socket.is_none()) {
+            connection.socket = Some(socket);
         }
     }
 
     /// Records that a connection was established; returns the bytes to write.
     pub(super) fn open(&mut self, socket: SocketId) -> Option<Vec<u8>> {
-        let line = self.open.iter_mut().find(|line| line.socket == Some(socket))?;
-        line.is_open = true;
-        Some(std::mem::take(&mut line.unsent))
+        let connection = self.open.iter_mut().find(|connection| connection.socket == Some(socket))?;
+        connection.is_open = true;
+        Some(std::mem::take(&mut connection.unsent))
     }
 
     /// Takes a connection's requests, to be written with the end of its stream.
     pub(super) fn spend(&mut self, socket: SocketId) -> Vec<u8> {
-        let line = self.open.iter_mut().find(|line| line.socket == Some(socket));
-        line.map_or_else(Vec::new, |line| {
-            line.is_spent = true;
-            std::mem::take(&mut line.unsent)
+        let connection = self.open.iter_mut().find(|connection| connection.socket == Some(socket));
+        connection.map_or_else(Vec::new, |connection| {
+            connection.is_spent = true;
+            std::mem::take(&mut connection.unsent)
         })
     }
 
     /// Removes a connection; returns the requests whose responses are missing.
     pub(super) fn remove(&mut self, socket: SocketId) -> VecDeque<Request> {
-        let place = self.open.iter().position(|line| line.socket == Some(socket));
-        place.map(|place| self.open.remove(place).requests).unwrap_or_default()
+        let index = self.open.iter().position(|connection| connection.socket == Some(socket));
+        index.map(|index| self.open.remove(index).requests).unwrap_or_default()
     }
 
     /// Removes every connection that has a socket; none of them has a request in progress.
     pub(super) fn remove_all(&mut self) -> Vec<SocketId> {
-        std::mem::take(&mut self.open).into_iter().filter_map(|line| line.socket).collect()
+        std::mem::take(&mut self.open).into_iter().filter_map(|connection| connection.socket).collect()
     }
 
     /// Reads received bytes; returns the requests whose responses are complete, and the tokens in their headers.
     pub(super) fn read(&mut self, socket: SocketId, mut bytes: &[u8]) -> (Vec<Request>, Vec<Vec<u8>>) {
         let (mut ended, mut tokens) = (Vec::new(), Vec::new());
-        let Some(line) = self.open.iter_mut().find(|line| line.socket == Some(socket)) else {
+        let Some(connection) = self.open.iter_mut().find(|connection| connection.socket == Some(socket))
+        else {
             return (ended, tokens);
         };
-        while let Ok(Some(event)) = line.reader.read(&mut bytes, &Method::Get) {
+        while let Ok(Some(event)) = connection.reader.read(&mut bytes, &Method::Get) {
             match event {
                 Event::Head(head, _) => {
                     tokens.extend(head.fields.get(TOKEN_FIELD).map(<[u8]>::to_vec));
                 }
                 Event::Body(_) => {}
-                Event::End => ended.extend(line.requests.pop_front()),
+                Event::End => ended.extend(connection.requests.pop_front()),
             }
         }
         (ended, tokens)
