@@ -366,7 +366,7 @@ pub struct Site {
     pub name: String,
     /// Output directory, empty or new
     #[arg(value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
-    pub folder: PathBuf,
+    pub directory: PathBuf,
     /// Random seed of words and pixels; the sizes are always the same
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "plan")]
     pub seed: u64,

@@ -1,6 +1,6 @@
-//! Plots of diagnosed connections, a file each, in a directory.
+//! Writes plots of diagnosed connections, a file each, to a directory.
 //!
-//! Not the drawing: that is `capture::report`, and [`raster`] for PNG.
+//! `capture::report` renders them as SVG, [`raster`] as PNG.
 
 #[cfg(not(feature = "png"))]
 pub mod no_raster;
@@ -28,16 +28,17 @@ pub fn write_svg(captures: &[Capture], directory: &Path) -> Result<(), Failure> 
     if flows.is_empty() {
         return Ok(());
     }
-    let directory = made(directory)?;
-    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let directory = create_directory(directory)?;
+    let thread_count = thread::available_parallelism().map_or(1, NonZero::get);
     thread::scope(|scope| {
-        let parts = flows.chunks(flows.len().div_ceil(threads));
-        let parts: Vec<_> = parts.map(|part| scope.spawn(move || write_some(part, directory))).collect();
-        parts.into_iter().try_for_each(|part| part.join().unwrap_or_else(|panic| resume_unwind(panic)))
+        let chunks = flows.chunks(flows.len().div_ceil(thread_count));
+        let threads: Vec<_> =
+            chunks.map(|chunk| scope.spawn(move || write_chunk(chunk, directory))).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
     })
 }
 
-fn write_some(flows: &[(String, &FlowReport)], directory: &Path) -> Result<(), Failure> {
+fn write_chunk(flows: &[(String, &FlowReport)], directory: &Path) -> Result<(), Failure> {
     for (name, flow) in flows {
         if let Some(svg) = svg(flow) {
             file::write_unsynced(&directory.join(format!("{name}.svg")), svg.as_bytes())?;
@@ -51,9 +52,9 @@ pub fn write_png(captures: &[Capture], directory: &Path) -> Result<(), Failure> 
     let raster = raster::Raster::new();
     for (name, flow) in named(captures) {
         if let Some(svg) = svg(flow) {
-            let path = made(directory)?.join(format!("{name}.png"));
-            let unwritten = |error| Failure::Write { path: path.clone(), error };
-            let image = raster.image(&svg).map_err(unwritten)?;
+            let path = create_directory(directory)?.join(format!("{name}.png"));
+            let write_error = |error| Failure::Write { path: path.clone(), error };
+            let image = raster.image(&svg).map_err(write_error)?;
             file::write_unsynced(&path, &image)?;
         }
     }
@@ -64,15 +65,15 @@ pub fn write_png(captures: &[Capture], directory: &Path) -> Result<(), Failure> 
 pub fn write_xplot(captures: &[Capture], directory: &Path) -> Result<(), Failure> {
     for (name, flow) in named(captures) {
         for (sender, text) in xplot_files(flow) {
-            let path = made(directory)?.join(format!("{name}-{sender}.xpl"));
+            let path = create_directory(directory)?.join(format!("{name}-{sender}.xpl"));
             file::write_unsynced(&path, text.as_bytes())?;
         }
     }
     Ok(())
 }
 
-/// The directory, created if it does not exist.
-fn made(directory: &Path) -> Result<&Path, Failure> {
-    let failed = |error| Failure::Write { path: directory.to_owned(), error };
-    fs::create_dir_all(directory).map_err(failed).map(|()| directory)
+/// Creates the directory if it does not exist.
+fn create_directory(directory: &Path) -> Result<&Path, Failure> {
+    let write_error = |error| Failure::Write { path: directory.to_owned(), error };
+    fs::create_dir_all(directory).map_err(write_error).map(|()| directory)
 }

@@ -1,7 +1,7 @@
-//! Parts of `roundtrip serve`, `gateway`, `cache`, `nat` and `get` outside the crate `dhttp`. Settings, signals,
-//! Prometheus metrics, logging on standard error, and the store of servers known to speak DHTTP.
+//! Operation of `roundtrip serve`, `gateway`, `cache`, `nat` and `get`.
 //!
-//! Not the server: that is the crate `dhttp`.
+//! Settings, signals, Prometheus metrics, logging on standard error, and the file of servers known to speak DHTTP. The
+//! servers themselves are in the crates `dhttp` and `dhttp_proxy`.
 
 #[cfg(feature = "all-verbs")]
 pub mod cache_storage;

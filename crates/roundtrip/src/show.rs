@@ -21,8 +21,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// Prints the results, then writes the page if one was requested: a page that fails does not lose the figures of a
-    /// measurement.
+    /// Prints the results, then writes the page if requested; a failed page does not lose the printed results.
     pub fn show(self, flags: &OutputFlags) -> Result<(), Failure> {
         let OutputFlags { format, report } = flags;
         crate::output::to_stdout(&self.text(*format))?;
@@ -55,7 +54,7 @@ pub fn program() -> Provenance {
     program.and(Provenance::fact("command", command_line(typed)))
 }
 
-/// The command line, quoted so that a shell would read it the same way.
+/// Returns the command line, quoted for a shell.
 fn command_line(arguments: impl Iterator<Item = String>) -> String {
     let quoted = arguments.skip(1).map(|argument| {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./+=%,:".contains(letter);

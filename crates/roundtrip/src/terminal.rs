@@ -1,6 +1,4 @@
-//! Capabilities of the terminal: width and colour.
-//!
-//! Not what is written there: that is `render`'s, which is given a [`Terminal`].
+//! Detects the width and colour of the terminal, for `render`.
 
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
@@ -27,12 +25,12 @@ pub fn interactive_stderr() -> Option<(Terminal, usize)> {
 
 fn of(stream: &(impl IsTerminal + AsFd)) -> Terminal {
     let is_terminal = stream.is_terminal();
-    let own = || terminal_size::terminal_size_of(stream).map(|(width, _)| usize::from(width.0));
-    let own = is_terminal.then(|| own().filter(|width| *width > 0).unwrap_or(USUAL_WIDTH));
-    Terminal { width: columns_variable().or(own), colour: is_terminal && wants_colour() }
+    let detected = || terminal_size::terminal_size_of(stream).map(|(width, _)| usize::from(width.0));
+    let width = is_terminal.then(|| detected().filter(|width| *width > 0).unwrap_or(USUAL_WIDTH));
+    Terminal { width: columns_variable().or(width), colour: is_terminal && wants_colour() }
 }
 
-/// `COLUMNS`, as a user sets it to have a width of their own, also in a pipe.
+/// Width in `COLUMNS`, which also applies to a pipe.
 fn columns_variable() -> Option<usize> {
     std::env::var("COLUMNS").ok()?.parse().ok().filter(|width| *width > 0)
 }

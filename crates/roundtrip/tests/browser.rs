@@ -1,12 +1,12 @@
 //! Chromium loads Microscape over the laboratory's links: directly, and through the gateway (`papers/dhttp#section-iv-a`).
 //!
-//! A table for studies/proxies, run manually, on an idle host, with a browser installed:
+//! Makes a table for studies/proxies; run it on an idle host with a browser installed:
 //!
 //! ```text
 //! cargo test --release -p roundtrip --test browser -- --ignored --nocapture
 //! ```
 //!
-//! Not part of every run: it takes ten minutes, most of them over the modem. With `ROUNDTRIP_BROWSER_CAPTURES=DIR` it
+//! It takes ten minutes, most of them over the modem. With `ROUNDTRIP_BROWSER_CAPTURES=DIR` it
 //! writes the packets of each page there, for `roundtrip diagnose`.
 
 mod hosts;
@@ -59,25 +59,25 @@ struct Page {
 }
 
 #[test]
-#[ignore = "a table, made by hand in ten minutes, with Chromium installed"]
+#[ignore = "a table of ten minutes; needs Chromium"]
 fn chromium_loads_microscape_over_three_links_with_and_without_the_gateway() {
-    if !hosts::can_be() {
+    if !hosts::available() {
         return;
     }
     let www = TestDirectory::new("www");
     let program = env!("CARGO_BIN_EXE_roundtrip");
-    let made = Command::new(program).args(["site", "microscape"]).arg(www.0.join("www")).output().unwrap();
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let output = Command::new(program).args(["site", "microscape"]).arg(www.0.join("www")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     println!(
-        "| link | Chromium asks by | page | packets | connections | datagrams of DHTTP | requests sent again |\n| --- | --- | --- | --- | --- | --- | --- |"
+        "| link | Chromium's requests by | page | packets | connections | datagrams of DHTTP | requests resent |\n| --- | --- | --- | --- | --- | --- | --- |"
     );
     for (network, link, runs) in LINKS {
         let network = Network::named(network).unwrap();
         // Interleaved, so that other load on the host affects all rows alike.
         let mut pages = ROWS.map(|_| Vec::new());
         for run in 0..runs {
-            for (pages, (asks, _)) in pages.iter_mut().zip(ROWS) {
-                pages.push(load(&network, asks, &www.0.join("www"), run));
+            for (pages, (path, _)) in pages.iter_mut().zip(ROWS) {
+                pages.push(load(&network, path, &www.0.join("www"), run));
             }
         }
         for (pages, (_, row)) in pages.into_iter().zip(ROWS) {
@@ -98,7 +98,7 @@ fn chromium_loads_microscape_over_three_links_with_and_without_the_gateway() {
     }
 }
 
-fn load(network: &Network, asks: RequestPath, www: &Path, run: usize) -> Page {
+fn load(network: &Network, path: RequestPath, www: &Path, run: usize) -> Page {
     let links = network.links();
     let options = Options { capture: Some(Bytes::new(64 << 20)), ..Options::default() };
     let mtu = u32::try_from(network.mtu().get()).unwrap();
@@ -112,12 +112,12 @@ fn load(network: &Network, asks: RequestPath, www: &Path, run: usize) -> Page {
         })
         .wait()
         .unwrap();
-    let gateway = (asks != RequestPath::Directly).then(|| {
+    let gateway = (path != RequestPath::Directly).then(|| {
         hosts
             .client
             .start(move || {
                 let mut known = KnownServers::default();
-                if asks == RequestPath::ReturningGateway {
+                if path == RequestPath::ReturningGateway {
                     known.apply_alt_svc(&SERVER.to_string(), b"dhttp=\":80\"");
                 }
                 let config = GatewayConfig::new(ClientConfig::internet());
@@ -132,12 +132,12 @@ fn load(network: &Network, asks: RequestPath, www: &Path, run: usize) -> Page {
     thread::park_timeout(Real::from_millis(500));
     drop((gateway, server));
     let capture = hosts.link.stop().unwrap().capture.unwrap();
-    assert_eq!(capture.missed(), 0, "the capture has room for all");
+    assert_eq!(capture.missed(), 0, "the capture is complete");
     if let Some(directory) = std::env::var_os("ROUNDTRIP_BROWSER_CAPTURES") {
-        let name = format!("{}-{asks:?}-{run}.pcapng", network.name);
+        let name = format!("{}-{path:?}-{run}.pcapng", network.name);
         capture.save(&Path::new(&directory).join(name), "Chromium loads Microscape").unwrap();
     }
-    account(&capture)
+    measure_page(&capture)
 }
 
 /// Lets Chromium load the page and exit; its output shows that the page was complete.
@@ -174,17 +174,17 @@ fn load_in_browser(proxy: Option<String>) {
 
 /// From the first packet that requests the page to the last byte received, all of it at the client. Packets that set up
 /// the new link (IPv6's neighbour discovery) precede the browser, and are not counted.
-fn account(capture: &Capture) -> Page {
-    let (mut began, mut ended, mut packets, mut datagrams) = (None, Duration::ZERO, 0.0, 0.0);
+fn measure_page(capture: &Capture) -> Page {
+    let (mut start, mut end, mut packets, mut datagrams) = (None, Duration::ZERO, 0.0, 0.0);
     let mut resends = 0.0;
     let mut connections = BTreeSet::new();
-    for (at, way, seen, bytes) in capture.iter() {
+    for (at, direction, observation, bytes) in capture.iter() {
         let at = at.since(wire::Time::ZERO);
         let payload = match Packet::read(bytes).map(|packet| packet.transport) {
             Ok(Transport::Tcp(segment)) => {
                 if segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK) {
                     connections.insert((
-                        way == PacketDirection::Up,
+                        direction == PacketDirection::Up,
                         segment.source_port,
                         segment.destination_port,
                     ));
@@ -192,25 +192,28 @@ fn account(capture: &Capture) -> Page {
                 segment.payload_length
             }
             Ok(Transport::Udp(datagram)) => {
-                if seen != Observation::Delivered {
+                if observation != Observation::Delivered {
                     datagrams += 1.0;
-                    resends +=
-                        if way == PacketDirection::Up && is_resend(datagram.payload) { 1.0 } else { 0.0 };
+                    resends += if direction == PacketDirection::Up && is_resend(datagram.payload) {
+                        1.0
+                    } else {
+                        0.0
+                    };
                 }
                 datagram.payload_length
             }
             Ok(Transport::Fragment | Transport::Other { .. }) | Err(_) => continue,
         };
-        if seen != Observation::Delivered {
+        if observation != Observation::Delivered {
             packets += 1.0;
         }
-        match (way, seen) {
-            (PacketDirection::Up, Observation::Sent) => drop(began.get_or_insert(at)),
-            (PacketDirection::Down, Observation::Delivered) if payload > Bytes::ZERO => ended = at,
+        match (direction, observation) {
+            (PacketDirection::Up, Observation::Sent) => drop(start.get_or_insert(at)),
+            (PacketDirection::Down, Observation::Delivered) if payload > Bytes::ZERO => end = at,
             (PacketDirection::Up | PacketDirection::Down, _) => {}
         }
     }
-    let seconds = (ended - began.unwrap()).as_secs_f64();
+    let seconds = (end - start.unwrap()).as_secs_f64();
     #[expect(clippy::cast_precision_loss, reason = "a page has few connections")]
     let connections = connections.len() as f64;
     Page { seconds, packets, connections, datagrams, resends }

@@ -66,12 +66,12 @@ fn rules_of_a_killed_cache_are_reported_and_removed() {
     let lines = lines(&output);
     assert_eq!(lines[0], "table ip roundtrip_cache / 1 / 1", "{output:?}");
     assert!(lines[1].contains("--clean"), "{output:?}");
-    assert_eq!(lines[2..], ["2", "the rules are gone", "/ 0 / 0", "there were no rules"], "{output:?}");
+    assert_eq!(lines[2..], ["2", "removed the rules", "/ 0 / 0", "no rules to remove"], "{output:?}");
 }
 
 #[test]
 fn refused_rules_are_one_sentence_and_nothing_is_left() {
-    // Another program's route occupies the route that ours would have.
+    // Another program's route occupies the one that the cache would add.
     let script = r#"ip -4 route add local default dev lo table 29811
         "$ROUNDTRIP" cache --intercept 80 --inside lan0 2>&1; echo $?; rules"#;
     let Some(output) = in_namespace(script) else { return };
@@ -92,12 +92,12 @@ fn rules_of_other_programs_are_left_alone() {
         done"#;
     let Some(output) = in_namespace(script) else { return };
     let lines = lines(&output);
-    for (three, family) in lines.chunks(3).zip(["ip", "ip6"]) {
+    for (lines_of_family, family) in lines.chunks(3).zip(["ip", "ip6"]) {
         assert!(
-            three[0].contains(&format!("the table {family} roundtrip_cache is there already")),
+            lines_of_family[0].contains(&format!("the table {family} roundtrip_cache is there already")),
             "{output:?}"
         );
-        assert_eq!(three[1..], ["2", "untouched"], "{output:?}");
+        assert_eq!(lines_of_family[1..], ["2", "untouched"], "{output:?}");
     }
     assert_eq!(lines.len(), 6, "{output:?}");
 }
@@ -121,13 +121,13 @@ WRAPPER
         done; rm -r $bin"#;
     let Some(output) = in_namespace(script) else { return };
     let lines = lines(&output);
-    for four in lines.chunks(4) {
+    for lines_of_case in lines.chunks(4) {
         assert!(
-            four[0].starts_with("roundtrip: nft refused the rules, and nothing is installed"),
+            lines_of_case[0].starts_with("roundtrip: nft refused the rules, and nothing is installed"),
             "{output:?}"
         );
-        assert!(four[0].contains("nft_tproxy"), "{output:?}");
-        assert_eq!(four[1..], ["2", "/ 0 / 0", "0"], "{output:?}");
+        assert!(lines_of_case[0].contains("nft_tproxy"), "{output:?}");
+        assert_eq!(lines_of_case[1..], ["2", "/ 0 / 0", "0"], "{output:?}");
     }
     assert_eq!(lines.len(), 8, "{output:?}");
 }
@@ -135,7 +135,7 @@ WRAPPER
 #[test]
 fn flushed_rules_are_restored_by_a_reload_and_their_absence_is_not_an_error() {
     let script = r#"start; nft flush ruleset; kill -HUP $cache
-        for _ in $(seq 200); do grep -q "read the configuration again" "$SAID" && break; sleep 0.05; done
+        for _ in $(seq 200); do grep -q "reloaded the configuration" "$SAID" && break; sleep 0.05; done
         rules; nft flush ruleset; kill $cache; wait $cache; echo $?; rules"#;
     let Some(output) = in_namespace(script) else { return };
     assert_eq!(lines(&output), ["table ip roundtrip_cache / 1 / 1", "0", "/ 0 / 0"], "{output:?}");
@@ -175,14 +175,18 @@ fn a_reload_changes_ports_and_an_invalid_file_changes_nothing() {
             for _ in $(seq 200); do grep -q "intercepting DHTTP" "$SAID" && return; sleep 0.05; done
         }
         ports 80; start "[::]:3129"; taken
-        ports 80,8080; again "read the configuration again"; taken
+        ports 80,8080; again "reloaded the configuration"; taken
         ports x; again "configuration is unchanged"; taken
         kill $cache; wait $cache; rm $file; nft list tables; ip -6 rule show | grep -c fwmark"#;
     let Some(output) = in_namespace(script) else { return };
-    let both = |one: &str| format!("{one} {one}");
-    let wanted =
-        [both("udp dport 80"), both("udp dport 80, 8080"), both("udp dport 80, 8080"), "0".to_owned()];
-    assert_eq!(lines(&output), wanted, "{output:?}");
+    let in_both_families = |one: &str| format!("{one} {one}");
+    let expected = [
+        in_both_families("udp dport 80"),
+        in_both_families("udp dport 80, 8080"),
+        in_both_families("udp dport 80, 8080"),
+        "0".to_owned(),
+    ];
+    assert_eq!(lines(&output), expected, "{output:?}");
 }
 
 /// The new rules of IPv4 were in force, and the old ones of IPv6, although the error stated that nothing had changed.
@@ -200,16 +204,16 @@ WRAPPER
         ports 80; PATH=$bin:$PATH "$ROUNDTRIP" cache --config $bin/file --listen "[::]:3129" --threads 1 2> "$SAID" & cache=$!
         for _ in $(seq 200); do grep -q "intercepting DHTTP" "$SAID" && break; sleep 0.05; done
         taken; touch $bin/refuse; ports 80,8080; again "configuration is unchanged"; grep -c "the old ones are in force" "$SAID"; taken
-        rm $bin/refuse; again "read the configuration again"; taken
+        rm $bin/refuse; again "reloaded the configuration"; taken
         kill $cache; wait $cache; rm -r $bin; nft list tables"#;
     let Some(output) = in_namespace(script) else { return };
-    let wanted = [
+    let expected = [
         "udp dport 80 udp dport 80",
         "1",
         "udp dport 80 udp dport 80",
         "udp dport 80, 8080 udp dport 80, 8080",
     ];
-    assert_eq!(lines(&output), wanted, "{output:?}");
+    assert_eq!(lines(&output), expected, "{output:?}");
 }
 
 #[test]
@@ -227,24 +231,24 @@ fn settings_that_need_a_restart_are_named_and_sizes_do_not_need_one() {
     (0..20).for_each(|number| assert_eq!(fetch(address, number).unwrap().1.len(), 100_000));
     let mut again = |lines: &str| {
         write(lines);
-        cache.read_again()
+        cache.reload()
     };
     assert_eq!(
         again("listen = \"127.0.0.1:0\"\nmemory = \"1600KiB\"\nthreads = 1\n"),
-        "roundtrip: read the configuration again"
+        "roundtrip: reloaded the configuration"
     );
     let disk = files.path("answers");
     assert_eq!(
         again(&format!("listen = \"127.0.0.2:0\"\nthreads = 2\ndisk = \"{disk}\"\nmemory = \"1600KiB\"\n")),
-        "roundtrip: read the configuration again; --listen, --disk, --threads have changed; restart to \
+        "roundtrip: reloaded the configuration; --listen, --disk, --threads have changed; restart to \
          apply them"
     );
     assert_eq!(
         again("listen = \"127.0.0.1:0\"\nmemory = \"1600KiB\"\nthreads = 1\nlimit = [\"body=2MiB\"]\n"),
-        "roundtrip: read the configuration again; --limit has changed; restart to apply it"
+        "roundtrip: reloaded the configuration; --limit has changed; restart to apply it"
     );
     std::fs::write(&config, "intercept = \"80\"\ninside = \"lan0\"\nlisten = \"0.0.0.0:3129\"\n").unwrap();
-    let refused = cache.read_again();
+    let refused = cache.reload();
     assert!(
         refused.contains("origin and intercept: ") && refused.ends_with("the configuration is unchanged"),
         "{refused}"
@@ -269,12 +273,12 @@ fn a_moved_origin_is_found_after_a_reload_and_the_cache_is_preserved() {
     assert_eq!(fetch(address, 0).unwrap().1, content(0, 100));
     write(&after);
     drop(before);
-    assert!(cache.read_again().contains("read the configuration again"));
+    assert!(cache.reload().contains("reloaded the configuration"));
     for number in 0..2 {
         assert_eq!(fetch(address, number).unwrap(), ("200".to_owned(), content(number, 100)));
     }
     drop(after);
-    assert_eq!(fetch(address, 0).unwrap().1, content(0, 100), "it was kept before");
+    assert_eq!(fetch(address, 0).unwrap().1, content(0, 100), "it was cached before");
     assert!(fetch(address, 2).unwrap().0.starts_with("50"));
 }
 
@@ -294,8 +298,8 @@ impl ConfiguredCache {
         Self { running: RunningProgram(child, address), printed }
     }
 
-    /// Makes it reload its file; returns its log output.
-    fn read_again(&mut self) -> String {
+    /// Makes it reload its file; returns the line that it logs.
+    fn reload(&mut self) -> String {
         let pid = nix::unistd::Pid::from_raw(i32::try_from(self.running.0.id()).unwrap());
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGHUP).unwrap();
         self.printed.next().unwrap().unwrap()
@@ -395,20 +399,20 @@ fn a_cache_killed_while_writing_keeps_complete_responses_only() {
     }
     drop(origin);
     let cache = RunningProgram::start(&flags);
-    let mut known = 0;
+    let mut survivors = 0;
     for number in 0..FILES {
         let (status, body) = fetch(cache.1, number).unwrap();
         match &*status {
             "200" => {
                 assert_eq!(body, content(number, 3_000), "{number}");
-                known += 1;
+                survivors += 1;
             }
             // The origin is gone, and this was not written yet.
             "502" | "503" => {}
             other => panic!("{number}: {other}"),
         }
     }
-    assert!(known >= 20, "only {known} were there again");
+    assert!(survivors >= 20, "only {survivors} responses survived");
 }
 
 #[test]
@@ -449,8 +453,9 @@ fn a_full_disk_is_reported_and_does_not_stop_the_cache() {
 #[test]
 fn a_file_that_is_not_a_store_is_refused_in_a_sentence() {
     let files = TestFiles::new("strange", 1, 10);
-    let strange = files.path("www/0.txt");
-    let flags = ["cache", "--origin", "http://127.0.0.1:9", "--listen", "127.0.0.1:0", "--disk", &strange];
+    let not_a_store = files.path("www/0.txt");
+    let flags =
+        ["cache", "--origin", "http://127.0.0.1:9", "--listen", "127.0.0.1:0", "--disk", &not_a_store];
     let output = Command::new(PROGRAM).args(flags).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(2) && text.contains("cannot store responses in"), "{text}");

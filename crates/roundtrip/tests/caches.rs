@@ -1,7 +1,7 @@
 //! Sources of responses that `roundtrip get` and `roundtrip gateway` accept: the server's alone, caches in some
 //! networks, or any, over the loopback interface.
 //!
-//! Not a real cache: one that responds from its own address in the simplest way.
+//! The cache is a socket that responds from its own address.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
@@ -21,9 +21,9 @@ fn server_and_cache() -> SocketAddr {
         loop {
             let (length, from) = server.recv_from(&mut buffer).unwrap();
             assert!(length > 11);
-            let (who, body) = if buffer[10] == 0 { (&cache, "cache") } else { (&server, "whole") };
+            let (sender, body) = if buffer[10] == 0 { (&cache, "cache") } else { (&server, "whole") };
             let response = format!("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n{body}");
-            who.send_to(&[&buffer[..8], response.as_bytes()].concat(), from).unwrap();
+            sender.send_to(&[&buffer[..8], response.as_bytes()].concat(), from).unwrap();
         }
     });
     address

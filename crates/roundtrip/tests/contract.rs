@@ -1,6 +1,6 @@
 //! Guarantees to programs: the JSON's names and types, exit statuses, and output that is complete or absent.
 //!
-//! Not the layout: that is in `transcripts.rs`.
+//! `transcripts.rs` tests the layout.
 
 use std::fs;
 use std::io::Read;
@@ -19,7 +19,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// A directory of this test's own, removed at its end.
+/// Temporary directory, removed when dropped.
 struct TestDirectory(PathBuf);
 
 impl TestDirectory {
@@ -166,7 +166,7 @@ fn a_report_is_written_whole_or_not_at_all() {
     let page = fs::read_to_string(&path).unwrap();
     assert!(page.starts_with("<!doctype html>") && page.trim_end().ends_with("</html>"));
     for remote in ["http://", "https://", "src=", "@import", "url("] {
-        assert!(!page.contains(remote), "a page must need nothing else, and this has {remote}");
+        assert!(!page.contains(remote), "a page must be self-contained: it has {remote}");
     }
     let missing = roundtrip(&["predict", "--report", &directory.file("no/such/folder.html")]);
     assert_eq!(missing.status.code(), Some(2));
@@ -202,8 +202,8 @@ fn nothing_is_left_behind_on_a_full_disk() {
 
 #[test]
 fn the_same_command_prints_the_same_bytes() {
-    let ask = || roundtrip(&["predict", "--network", "all", "--format", "json"]).stdout;
-    assert_eq!(ask(), ask());
+    let predict = || roundtrip(&["predict", "--network", "all", "--format", "json"]).stdout;
+    assert_eq!(predict(), predict());
 }
 
 #[test]

@@ -181,7 +181,7 @@ fn sigterm_stops_it_and_sighup_reopens_the_log() {
     served.signal("HUP");
     let mut line = String::new();
     served.rest.read_line(&mut line).unwrap();
-    assert!(line.contains("read the configuration again"), "{line}");
+    assert!(line.contains("reloaded the configuration"), "{line}");
     served.get(&["dhttp://HERE/", "dhttp://HERE/large.bin"]);
     served.signal("TERM");
     assert!(served.child.wait().unwrap().success());
@@ -236,7 +236,7 @@ fn a_server_reads_only_the_directories_that_it_was_started_with() {
     let id = Pid::from_raw(server.0.id().cast_signed());
     for (served, printed, body) in [
         ("outside", "permission denied", "www"),
-        ("www/new", "read the configuration again", "www/new"),
+        ("www/new", "reloaded the configuration", "www/new"),
         ("outside", "the configuration is unchanged", "www/new"),
     ] {
         write(served);
@@ -421,9 +421,9 @@ fn a_gateway_reloads_its_configuration_without_interrupting_responses() {
     let (mut requested, _) = origin.accept().unwrap();
     let id = Pid::from_raw(gateway.id().cast_signed());
     for (profile, printed) in [
-        ("\"paper\"", "read the configuration again"),
+        ("\"paper\"", "reloaded the configuration"),
         ("\"neither\"", "the configuration is unchanged"),
-        ("\"internet\"", "read the configuration again"),
+        ("\"internet\"", "reloaded the configuration"),
     ] {
         write(profile).unwrap();
         kill(id, Signal::SIGHUP).unwrap();

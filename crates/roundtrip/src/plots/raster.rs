@@ -1,6 +1,6 @@
-//! Plots as PNG: their SVG, rastered.
+//! Rasterises SVG plots as PNG.
 //!
-//! Text is drawn with the fonts of this host; without fonts, plots have no text, and a warning is printed.
+//! Text is rendered with the fonts of this host; without fonts, plots have no text, and a warning is printed.
 
 use std::io;
 
@@ -32,18 +32,18 @@ impl Raster {
 }
 
 const NO_FONTS: &str =
-    "roundtrip: no fonts are installed: plots as PNG have no letters; install some, or write SVG";
+    "roundtrip: no fonts are installed: plots as PNG have no text; install some, or write SVG";
 
 fn options() -> usvg::Options<'static> {
     let mut options = usvg::Options::default();
     let fonts = options.fontdb_mut();
     fonts.load_system_fonts();
-    let known =
+    let is_installed =
         |name: &&str| fonts.faces().any(|face| face.families.iter().any(|(family, _)| family == *name));
-    let chosen = FACES.iter().find(|name| known(name)).map(|name| (*name).to_owned());
+    let preferred = FACES.iter().find(|name| is_installed(name)).map(|name| (*name).to_owned());
     let any =
         |fonts: &fontdb::Database| fonts.faces().find_map(|face| Some(face.families.first()?.0.clone()));
-    if let Some(family) = chosen.or_else(|| any(fonts)) {
+    if let Some(family) = preferred.or_else(|| any(fonts)) {
         fonts.set_sans_serif_family(family);
     }
     options
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_picture_has_the_size_and_the_colours_of_its_drawing() {
+    fn an_image_has_the_size_and_the_colours_of_its_svg() {
         let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 30 20\"><style>.paper{fill:#fff}.stall{fill:#f00}\
                    </style><rect class=\"paper\" width=\"30\" height=\"20\"/><rect class=\"stall\" width=\"3\" height=\"3\"/></svg>";
         let image = png(svg, &usvg::Options::default()).unwrap();

@@ -1,6 +1,4 @@
 //! Storage of a cache, or of a gateway with a cache: location and size.
-//!
-//! Not the origin: each verb has its own.
 
 use dhttp_proxy::CacheConfig;
 use http1::message::is_token;
@@ -9,23 +7,23 @@ use quantity::names::Quoted;
 use crate::cli::cache::CacheStorageFlags;
 use crate::failure::Failure;
 
-/// The configuration of a cache, with this target list if none is given.
-pub fn config(settings: CacheStorageFlags, usual_targets: &[&str]) -> Result<CacheConfig, Failure> {
+/// Builds the configuration of a cache, with these target fields if no flag names others.
+pub fn config(settings: CacheStorageFlags, default_targets: &[&str]) -> Result<CacheConfig, Failure> {
     let CacheStorageFlags { memory, disk, disk_size, targets } = settings;
     let targets = targets.map(|text| field_names(&text)).transpose()?;
     let memory = memory.map(|text| size("memory", &text)).transpose()?;
     let disk_size = disk_size.map(|text| size("disk-size", &text)).transpose()?.unwrap_or(4 << 30);
-    let usual = CacheConfig::default();
+    let default = CacheConfig::default();
     Ok(CacheConfig {
-        memory: memory.unwrap_or(usual.memory),
+        memory: memory.unwrap_or(default.memory),
         disk: disk.map(|path| (path, disk_size)),
-        targets: targets.unwrap_or_else(|| usual_targets.iter().map(|name| (*name).to_owned()).collect()),
+        targets: targets.unwrap_or_else(|| default_targets.iter().map(|name| (*name).to_owned()).collect()),
         report: |sentence| eprintln!("roundtrip: {sentence}"),
-        ..usual
+        ..default
     })
 }
 
-/// Name of the first of these flags that is set.
+/// Returns the name of the first of these flags that is set.
 pub fn first_given(settings: &CacheStorageFlags) -> Option<&'static str> {
     let CacheStorageFlags { memory, disk, disk_size, targets } = settings;
     let given = [
@@ -37,7 +35,7 @@ pub fn first_given(settings: &CacheStorageFlags) -> Option<&'static str> {
     given.into_iter().find_map(|(is_given, name)| is_given.then_some(name))
 }
 
-/// Field names such as `CDN-Cache-Control,Example-Cache-Control`, or `none`.
+/// Parses field names such as `CDN-Cache-Control,Example-Cache-Control`, or `none`.
 fn field_names(text: &str) -> Result<Vec<String>, Failure> {
     if text == "none" {
         return Ok(Vec::new());
@@ -52,8 +50,8 @@ fn field_names(text: &str) -> Result<Vec<String>, Failure> {
     )))
 }
 
-/// A size such as `64KiB`, `256MiB`, `2GiB`, or in bytes.
-pub fn size(what: &str, text: &str) -> Result<u64, Failure> {
+/// Parses a size such as `64KiB`, `256MiB`, `2GiB`, or in bytes.
+pub fn size(flag: &str, text: &str) -> Result<u64, Failure> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let unit: Option<u64> = match text.get(digits.len()..).unwrap_or_default() {
         "" | "B" => Some(1),
@@ -63,6 +61,6 @@ pub fn size(what: &str, text: &str) -> Result<u64, Failure> {
         _ => None,
     };
     digits.parse().ok().zip(unit).and_then(|(number, unit): (u64, u64)| number.checked_mul(unit)).ok_or_else(
-        || Failure::Value(format!("--{what}: {} is not a size; give one such as 256MiB", Quoted(text))),
+        || Failure::Value(format!("--{flag}: {} is not a size; give one such as 256MiB", Quoted(text))),
     )
 }

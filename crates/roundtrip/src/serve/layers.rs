@@ -1,6 +1,4 @@
-//! Settings in layers: flags, above the keys of a TOML file. The struct of the flags is that of the keys, too.
-//!
-//! Not the meaning of a setting: each verb has its own.
+//! Settings in layers: flags override the keys of a TOML file. One struct defines both.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,57 +16,60 @@ pub trait Layer: Clone + Default {
     /// Keys, named as the long flags, each with its value as text.
     fn entries(&self) -> Vec<(String, String)>;
 
-    /// The settings of a file. Unknown keys are ignored.
+    /// Parses the settings of a file; unknown keys are ignored.
     fn parse(text: &str) -> Result<Self, toml::de::Error>;
 
-    /// These settings, and for those that are not given the settings below.
+    /// Returns these settings, completed by those of `below`.
     #[must_use]
     fn over(self, below: Self) -> Self;
 
-    /// The flags of these keys whose values differ.
+    /// Returns the flags of these keys whose values differ.
     fn changed(&self, other: &Self, keys: &[&str]) -> Vec<String> {
-        let (one, other): (BTreeMap<_, _>, BTreeMap<_, _>) =
+        let (setting, other): (BTreeMap<_, _>, BTreeMap<_, _>) =
             (self.entries().into_iter().collect(), other.entries().into_iter().collect());
-        keys.iter().filter(|key| one.get(**key) != other.get(**key)).map(|key| format!("--{key}")).collect()
+        keys.iter()
+            .filter(|key| setting.get(**key) != other.get(**key))
+            .map(|key| format!("--{key}"))
+            .collect()
     }
 }
 
-/// Flags above the file that they name.
+/// Reads the settings of flags, completed by the file that they name.
 ///
 /// # Errors
 /// If the file cannot be read, or is invalid: an unknown key, a value of another type.
 pub fn layered<T: Layer>(flags: &T, file: Option<&Path>) -> Result<T, Failure> {
     let Some(path) = file else { return Ok(flags.clone()) };
     let text = fs::read_to_string(path).map_err(|error| Failure::Read { path: path.to_owned(), error })?;
-    let invalid = |at: Option<Range<usize>>, why: &str| {
+    let invalid = |at: Option<Range<usize>>, reason: &str| {
         let before = at.and_then(|at| text.get(..at.start)).unwrap_or_default();
-        Failure::Value(format!("{} line {}: {why}", shown(path), before.matches('\n').count() + 1))
+        Failure::Value(format!("{} line {}: {reason}", shown(path), before.matches('\n').count() + 1))
     };
-    let wrong = |error: toml::de::Error| invalid(error.span(), error.message());
+    let parse_error = |error: toml::de::Error| invalid(error.span(), error.message());
     let known = T::default().entries();
-    let keys: BTreeMap<Spanned<String>, IgnoredAny> = toml::from_str(&text).map_err(wrong)?;
+    let keys: BTreeMap<Spanned<String>, IgnoredAny> = toml::from_str(&text).map_err(parse_error)?;
     if let Some(key) = keys.keys().find(|key| known.iter().all(|(name, _)| name != key.get_ref())) {
         let names: Vec<String> = known.iter().map(|(name, _)| format!("`{name}`")).collect();
-        let why = format!("unknown field `{}`, expected one of {}", key.get_ref(), names.join(", "));
-        return Err(invalid(Some(key.span()), &why));
+        let reason = format!("unknown field `{}`, expected one of {}", key.get_ref(), names.join(", "));
+        return Err(invalid(Some(key.span()), &reason));
     }
-    Ok(flags.clone().over(T::parse(&text).map_err(wrong)?))
+    Ok(flags.clone().over(T::parse(&text).map_err(parse_error)?))
 }
 
 /// Message after a reload: the flags whose changed values need a restart.
 pub fn reloaded(changed: &[String]) -> String {
-    const READ: &str = "read the configuration again";
+    const READ: &str = "reloaded the configuration";
     match changed {
         [] => READ.to_owned(),
-        [one] => format!("{READ}; {one} has changed; restart to apply it"),
-        many => {
-            let many = many.join(", ");
-            format!("{READ}; {many} have changed; restart to apply them")
+        [setting] => format!("{READ}; {setting} has changed; restart to apply it"),
+        flags => {
+            let flags = flags.join(", ");
+            format!("{READ}; {flags} have changed; restart to apply them")
         }
     }
 }
 
-/// Value of a flag that may not be given.
+/// Value of an optional flag.
 pub trait OptionalFlag {
     /// Whether it is given.
     fn is_given(&self) -> bool;
@@ -92,18 +93,18 @@ impl<T> OptionalFlag for Vec<T> {
     }
 }
 
-/// A number of a file, as the text that a flag would have.
+/// Deserializes a number of a file as the text that a flag would have.
 pub fn text_of_number<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
     u64::deserialize(value).map(|number| Some(number.to_string()))
 }
 
-/// Implements [`Layer`] for a struct of flags. `keys` are those of the file. Of `one_of`, a flag excludes the file's keys.
-/// `lists` are the file's values, then the flags'. `parts` are layers themselves, `own` flags that no file sets.
+/// Implements [`Layer`] for a struct of flags. `keys` are those of the file. A flag of `one_of` excludes the file's keys.
+/// `lists` join the file's values and the flags'. `parts` are nested layers, `own` are flags that no file sets.
 macro_rules! layer {
     (
         $flags:ident {
             keys: [$($key:ident),*],
-            one_of: [$($one:ident),*],
+            one_of: [$($setting:ident),*],
             lists: [$($list:ident),*],
             parts: [$($part:ident),*],
             own: [$($own:ident),*] $(,)?
@@ -126,8 +127,8 @@ macro_rules! layer {
             }
 
             fn over(self, below: Self) -> Self {
-                let is_chosen = [$($crate::serve::layers::OptionalFlag::is_given(&self.$one)),*].contains(&true);
-                let below = if is_chosen { Self { $($one: Default::default(),)* ..below } } else { below };
+                let has_choice = [$($crate::serve::layers::OptionalFlag::is_given(&self.$setting)),*].contains(&true);
+                let below = if has_choice { Self { $($setting: Default::default(),)* ..below } } else { below };
                 Self {
                     $($key: if $crate::serve::layers::OptionalFlag::is_given(&self.$key) { self.$key } else { below.$key },)*
                     $($list: [below.$list, self.$list].concat(),)*
@@ -204,19 +205,19 @@ mod tests {
 
     #[test]
     fn changed_values_are_named_by_their_flags() {
-        let (one, other) = (
+        let (setting, other) = (
             over(&[], "limit = [\"body=1\"]\nlisten = \"a\""),
             over(&[], "limit = [\"body=2\"]\nlisten = \"a\""),
         );
-        assert_eq!(one.changed(&other, &["listen", "limit"]), ["--limit"]);
-        assert_eq!(reloaded(&one.changed(&one, &["limit"])), "read the configuration again");
+        assert_eq!(setting.changed(&other, &["listen", "limit"]), ["--limit"]);
+        assert_eq!(reloaded(&setting.changed(&setting, &["limit"])), "reloaded the configuration");
     }
 
     #[test]
     fn an_invalid_file_is_refused_with_its_line() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.toml");
-        for (text, says) in [
+        for (text, expected) in [
             ("listen = \"a\"\nthreads = \"x\"\n", "line 2: invalid type"),
             ("\nthread = 1\n", "line 2: unknown field `thread`, expected one of "),
             ("force = true\n", "line 1: unknown field `force`"),
@@ -225,7 +226,7 @@ mod tests {
         ] {
             std::fs::write(&path, text).unwrap();
             let refused = layered(&Serve::default(), Some(&path)).unwrap_err().to_string();
-            assert!(refused.contains(says), "{text}: {refused}");
+            assert!(refused.contains(expected), "{text}: {refused}");
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Limits of clients of `serve`, `cache` and `gateway`, by name: the flag `--limit NAME=VALUE` and the key `limit`.
+//! Limits of clients of `serve`, `cache` and `gateway`: the flag `--limit NAME=VALUE` and the key `limit`.
 //!
-//! Not what they do: that is for `dhttp` and `dhttp_proxy`.
+//! `dhttp` and `dhttp_proxy` enforce them.
 
 use dhttp::ServerConfig;
 use dhttp_proxy::{FetchLimits, GatewayConfig};
@@ -14,13 +14,13 @@ const NAMES: &str = "connections, client-connections, body, client-bodies, bodie
                      client-pending, fetches, client-fetches, temporary-files, client-temporary-files, datagram, loss, idle, opened-connections, client-opened-connections";
 const GATEWAY_NAMES: &str = "connections, client-connections, min-rate";
 
-/// The configuration with these limits; later ones win.
+/// Applies these limits to a configuration; later ones win.
 pub fn limited(config: ServerConfig, limits: &[String]) -> Result<ServerConfig, Failure> {
-    limits.iter().try_fold(config, |config, text| one(config, text))
+    limits.iter().try_fold(config, |config, text| set_limit(config, text))
 }
 
-/// The limits of fetches and temporary files with these limits; later ones win. `is_by_client` is false where all clients may
-/// share an address.
+/// Parses the limits of fetches and temporary files; later ones win. `is_by_client` is false where clients may share an
+/// address.
 pub fn fetch_limits(limits: &[String], is_by_client: bool) -> Result<FetchLimits, Failure> {
     let default = FetchLimits::default();
     let default = if is_by_client { default } else { default.for_all_clients_together() };
@@ -43,7 +43,7 @@ fn set_fetch_limit(limits: &mut FetchLimits, limit: &Limit<'_>) -> Result<bool, 
     Ok(true)
 }
 
-/// The configuration of a gateway with these limits; later ones win.
+/// Applies these limits to the configuration of a gateway; later ones win.
 pub fn gateway_limited(config: GatewayConfig, limits: &[String]) -> Result<GatewayConfig, Failure> {
     limits.iter().try_fold(config, |mut config, text| {
         let limit = Limit::of(text)?;
@@ -57,7 +57,7 @@ pub fn gateway_limited(config: GatewayConfig, limits: &[String]) -> Result<Gatew
     })
 }
 
-fn one(mut config: ServerConfig, text: &str) -> Result<ServerConfig, Failure> {
+fn set_limit(mut config: ServerConfig, text: &str) -> Result<ServerConfig, Failure> {
     let limit = Limit::of(text)?;
     let clients = &mut config.clients;
     match limit.name {
@@ -71,7 +71,7 @@ fn one(mut config: ServerConfig, text: &str) -> Result<ServerConfig, Failure> {
         "client-pending" => clients.pending = limit.number()?,
         "tokenless-responses" => config.dhttp.validation.limit_responses(limit.number()?),
         "token-bytes" if limit.bytes()? < 16 << 10 => {
-            return Err(wrong(text, "is less than a few responses; give 16KiB or more"));
+            return Err(invalid(text, "is less than a few responses; give 16KiB or more"));
         }
         "token-bytes" => config.dhttp.validation.limit_bytes(limit.bytes()?),
         name if SERVER_PARAMETERS.contains(&name) => {
@@ -86,7 +86,7 @@ fn one(mut config: ServerConfig, text: &str) -> Result<ServerConfig, Failure> {
     Ok(config)
 }
 
-/// One limit as it was written.
+/// Unparsed limit.
 struct Limit<'a> {
     text: &'a str,
     name: &'a str,
@@ -97,13 +97,13 @@ impl<'a> Limit<'a> {
     fn of(text: &'a str) -> Result<Self, Failure> {
         match text.split_once('=') {
             Some((name, value)) => Ok(Self { text, name, value }),
-            None => Err(wrong(text, "has no value; write NAME=VALUE")),
+            None => Err(invalid(text, "has no value; write NAME=VALUE")),
         }
     }
 
     fn number(&self) -> Result<usize, Failure> {
         let number: Option<usize> = self.value.parse().ok().filter(|number| *number > 0);
-        number.ok_or_else(|| wrong(self.text, "is not a number from 1 on"))
+        number.ok_or_else(|| invalid(self.text, "is not a number; give 1 or more"))
     }
 
     fn bytes(&self) -> Result<u64, Failure> {
@@ -111,12 +111,12 @@ impl<'a> Limit<'a> {
     }
 
     fn unknown(&self, names: &str) -> Failure {
-        wrong(self.text, &format!("is not a limit; choose one of {names}"))
+        invalid(self.text, &format!("is not a limit; choose one of {names}"))
     }
 }
 
-fn wrong(text: &str, what: &str) -> Failure {
-    Failure::Value(format!("--limit: {} {what}", Quoted(text)))
+fn invalid(text: &str, reason: &str) -> Failure {
+    Failure::Value(format!("--limit: {} {reason}", Quoted(text)))
 }
 
 #[cfg(test)]
@@ -133,8 +133,9 @@ mod tests {
         let config = limited(config, &texts(&limits)).unwrap();
         assert_eq!((config.accepted, config.body_bytes), (7, 2_048));
         assert_eq!((config.clients.total_body_bytes, config.clients.min_read_rate), (1 << 20, 0));
-        let waiting = ["pending=9", "client-pending=8", "fetches=7", "client-temporary-files=1MiB"];
-        let (server, fetches) = (limited(config, &texts(&waiting)), fetch_limits(&texts(&waiting), true));
+        let pending_limits = ["pending=9", "client-pending=8", "fetches=7", "client-temporary-files=1MiB"];
+        let (server, fetches) =
+            (limited(config, &texts(&pending_limits)), fetch_limits(&texts(&pending_limits), true));
         let (server, fetches) = (server.unwrap(), fetches.unwrap());
         assert_eq!((server.pending, server.clients.pending), (9, 8));
         let expected = FetchLimits { fetches: 7, client_file_bytes: Some(1 << 20), ..FetchLimits::default() };

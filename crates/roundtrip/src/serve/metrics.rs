@@ -1,9 +1,9 @@
-//! Metrics for Prometheus: every request gets them, whatever its path.
+//! Prometheus metrics over HTTP, on any path.
 //!
-//! Names begin with `roundtrip_`; the names of the version before follow as aliases, for one version.
+//! Names begin with `roundtrip_`; the names of the previous version follow as aliases, for one version.
 //!
-//! A thread for each connection, at most [`MAX_CONNECTIONS`], each with a timeout of one second. Not a public server: bind it
-//! to an address for monitoring only.
+//! A thread for each connection, at most [`MAX_CONNECTIONS`], each with a timeout of one second. It is not a public
+//! server: bind it to an address for monitoring only.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use crate::failure::Failure;
 
-/// Responds in a thread of its own until the program ends.
+/// Serves metrics on a separate thread until the program ends.
 pub fn serve(address: SocketAddr, read: impl Fn() -> String + Send + 'static) -> Result<(), Failure> {
     let read = Mutex::new(read);
     let listener = TcpListener::bind(address).map_err(|error| {
@@ -25,16 +25,16 @@ pub fn serve(address: SocketAddr, read: impl Fn() -> String + Send + 'static) ->
     let (read, open) = (Arc::new(read), Arc::new(AtomicUsize::new(0)));
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            let (read, place) = (Arc::clone(&read), ConnectionSlot::take(&open));
+            let (read, slot) = (Arc::clone(&read), ConnectionSlot::take(&open));
             // A client that disconnects is not an error.
-            let respond = move || drop((respond(stream, &*read), place));
+            let respond = move || drop((respond(stream, &*read), slot));
             drop(thread::Builder::new().name("metrics".to_owned()).spawn(respond));
         }
     });
     Ok(())
 }
 
-/// Maximum number of concurrent connections. Another one waits at most a second: by then one of the others has closed.
+/// Maximum number of concurrent connections. Another one waits at most a second, until one of the others has closed.
 const MAX_CONNECTIONS: usize = 64;
 /// Timeout of a client that sends or reads nothing.
 const TIMEOUT: Duration = Duration::from_millis(900);
@@ -43,10 +43,7 @@ const TIMEOUT: Duration = Duration::from_millis(900);
 struct ConnectionSlot(Arc<AtomicUsize>);
 
 impl ConnectionSlot {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a connection of those that are there ends within a second"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "an open connection ends within a second")]
     fn take(open: &Arc<AtomicUsize>) -> Self {
         while open.load(Ordering::Acquire) >= MAX_CONNECTIONS {
             thread::sleep(Duration::from_millis(5));
@@ -69,7 +66,7 @@ fn respond(mut stream: TcpStream, read: &Mutex<impl Fn() -> String>) -> std::io:
     if length == 0 {
         return Ok(());
     }
-    // A reader that panicked once has changed nothing.
+    // A panic of a reader leaves nothing inconsistent.
     let text = read.lock().unwrap_or_else(PoisonError::into_inner)();
     let aliases = text.lines().filter_map(alias).collect::<String>();
     let text = text + &aliases;
@@ -83,14 +80,15 @@ fn respond(mut stream: TcpStream, read: &Mutex<impl Fn() -> String>) -> std::io:
 /// Families that had names without the prefix.
 const ALIASED: [&str; 5] = ["dhttp_", "gateway_", "cache_", "nat_", "origin_"];
 
-/// A line of the text format under its name in the version before: without the prefix, with `answers` and the label `why`.
+/// Returns a line of the text format under its name in the previous version: without the prefix, with `answers` and the label `why`.
 fn alias(line: &str) -> Option<String> {
     let (keyword, rest) = ["# HELP ", "# TYPE "]
         .into_iter()
         .find_map(|keyword| Some((keyword, line.strip_prefix(keyword)?)))
         .unwrap_or(("", line));
-    let rest =
-        rest.strip_prefix("roundtrip_").filter(|rest| ALIASED.iter().any(|of| rest.starts_with(of)))?;
+    let rest = rest
+        .strip_prefix("roundtrip_")
+        .filter(|rest| ALIASED.iter().any(|family| rest.starts_with(family)))?;
     let (name, rest) = rest.split_at(rest.find(['{', ' ']).unwrap_or(rest.len()));
     let rest = match rest.strip_prefix("{reason=") {
         Some(reason) => format!("{{why={reason}"),
@@ -104,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_the_version_before_are_aliases() {
+    fn names_of_the_previous_version_are_aliases() {
         for (expected, line) in [
             ("# TYPE dhttp_answers_total counter\n", "# TYPE roundtrip_dhttp_responses_total counter"),
             ("# HELP origin_up Whether it responds.\n", "# HELP roundtrip_origin_up Whether it responds."),
@@ -117,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scrape_gets_its_response_beside_idle_connections() {
+    fn a_scrape_gets_its_response_despite_idle_connections() {
         let probe = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = probe.local_addr().unwrap();
         drop(probe);

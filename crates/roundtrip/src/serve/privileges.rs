@@ -1,7 +1,6 @@
-//! Capabilities that a server retains: those for its ports and files, and on routers those for the network.
+//! Drops capabilities of a server, except those for its ports and files, and on routers those for the network.
 //!
-//! The others are dropped before any thread starts, because threads inherit the set. Ports are bound afterwards with the
-//! retained capabilities.
+//! They are dropped before any thread starts, because threads inherit the set. Ports are bound afterwards.
 
 use dhttp_proxy::confinement::Paths;
 use rustix::thread::{
@@ -26,14 +25,14 @@ pub fn confine(paths: &Paths) {
 /// without any of these has no capabilities afterwards. Errors of the kernel are ignored.
 pub fn retain_capabilities(retained: CapabilitySet) {
     let _ = set_no_new_privs(true);
-    let Ok(now) = rustix::thread::capabilities(None) else { return };
+    let Ok(current) = rustix::thread::capabilities(None) else { return };
     for capability in CapabilitySet::all().difference(retained).iter() {
         let _ = remove_capability_from_bounding_set(capability);
     }
     let sets = CapabilitySets {
-        effective: now.effective & retained,
-        permitted: now.permitted & retained,
-        inheritable: now.inheritable & retained,
+        effective: current.effective & retained,
+        permitted: current.permitted & retained,
+        inheritable: current.inheritable & retained,
     };
     let _ = set_capabilities(None, sets);
 }

@@ -1,6 +1,4 @@
 //! Content of a server: the files below a directory, or another server's responses.
-//!
-//! Not the choice between them: that is in `settings`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,11 +13,11 @@ use wire::Time;
 
 use crate::failure::{Failure, shown};
 
-/// Source of responses, in words.
+/// Description of a source of responses.
 #[derive(Clone, Debug)]
 pub enum Source {
     /// A directory.
-    Folder(PathBuf),
+    Directory(PathBuf),
     /// Another HTTP server, with the forwarded request fields.
     Origin(Url, ClientInformation),
 }
@@ -39,8 +37,8 @@ pub enum ClientInformation {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Folder(folder) => f.write_str(&shown(folder)),
-            Self::Origin(url, _) => write!(f, "what http://{}/ answers", url.authority()),
+            Self::Directory(directory) => f.write_str(&shown(directory)),
+            Self::Origin(url, _) => write!(f, "responses of http://{}/", url.authority()),
         }
     }
 }
@@ -52,27 +50,27 @@ pub enum ResponseSource {
     Files(Files),
     /// Another HTTP server: a client for its content, and one for its metrics.
     Origin(Box<ServiceHandler<Origin, OriginBody>>, Box<Origin>),
-    /// The same, with a cache for small responses.
-    Kept(Box<Cache<Origin>>, Box<Origin>),
+    /// Another HTTP server, with a cache for small responses.
+    Cached(Box<Cache<Origin>>, Box<Origin>),
 }
 
 /// Maximum size of a cached response, in bytes: a larger one goes over a connection, which costs more than the request.
 const SMALL: u64 = 8 << 10;
 
 impl ResponseSource {
-    /// Opens it. The runtime runs requests to another server.
+    /// Opens a source. The runtime runs requests to another server.
     pub fn open(source: &Source, runtime: &Runtime) -> Result<Self, Failure> {
         match source {
-            Source::Folder(folder) => {
-                let files = Files::below(folder);
-                files.map(Self::Files).map_err(|error| Failure::Read { path: folder.clone(), error })
+            Source::Directory(directory) => {
+                let files = Files::below(directory);
+                files.map(Self::Files).map_err(|error| Failure::Read { path: directory.clone(), error })
             }
-            Source::Origin(url, tells) => {
+            Source::Origin(url, information) => {
                 let _inside = runtime.enter();
                 let origin = Origin::new(url).map_err(|error| Failure::Network(error.to_string()))?;
                 let handle = runtime.handle().clone();
                 // A response to a forwarded client address may be specific to that client, and is not cached.
-                let (origin, memory) = match tells {
+                let (origin, memory) = match information {
                     ClientInformation::Nothing { memory } => (origin, *memory),
                     ClientInformation::Clients => (origin.reporting_clients(), 0),
                 };
@@ -92,7 +90,7 @@ impl ResponseSource {
                 };
                 let cache = Cache::new(origin.clone(), config, handle);
                 let cache = cache.map_err(|error| Failure::Network(error.to_string()))?;
-                Ok(Self::Kept(Box::new(cache), Box::new(origin)))
+                Ok(Self::Cached(Box::new(cache), Box::new(origin)))
             }
         }
     }
@@ -102,7 +100,7 @@ impl ResponseSource {
         match self {
             Self::Files(_) => String::new(),
             Self::Origin(_, origin) => origin.metrics()(),
-            Self::Kept(cache, origin) => cache.metrics()() + &origin.metrics()(),
+            Self::Cached(cache, origin) => cache.metrics()() + &origin.metrics()(),
         }
     }
 }
@@ -111,7 +109,7 @@ impl Handler for ResponseSource {
     fn takes_bodies(&self) -> bool {
         match self {
             Self::Files(files) => files.takes_bodies(),
-            Self::Origin(..) | Self::Kept(..) => true,
+            Self::Origin(..) | Self::Cached(..) => true,
         }
     }
 
@@ -119,7 +117,7 @@ impl Handler for ResponseSource {
         match self {
             Self::Files(files) => files.respond(now, request),
             Self::Origin(origin, _) => origin.respond(now, request),
-            Self::Kept(cache, _) => cache.respond(now, request),
+            Self::Cached(cache, _) => cache.respond(now, request),
         }
     }
 
@@ -127,7 +125,7 @@ impl Handler for ResponseSource {
         match self {
             Self::Files(files) => files.respond_with(now, request, to),
             Self::Origin(origin, _) => origin.respond_with(now, request, to),
-            Self::Kept(cache, _) => cache.respond_with(now, request, to),
+            Self::Cached(cache, _) => cache.respond_with(now, request, to),
         }
     }
 }

@@ -69,7 +69,7 @@ pub const RESTART: &[&str] = &[
 ];
 
 impl Settings {
-    /// The settings of flags, and of the file that they name.
+    /// Reads the settings of flags, and of the file that they name.
     pub fn read(flags: &Serve) -> Result<Self, Failure> {
         let read = layered(flags, flags.operation.config.as_deref())?;
         let Serve {
@@ -112,7 +112,7 @@ impl Settings {
                         .to_owned(),
                 ));
             }
-            (Some(folder), None) => Source::Folder(folder),
+            (Some(folder), None) => Source::Directory(folder),
             (None, Some(origin)) => Source::Origin(
                 origin
                     .parse()
@@ -138,7 +138,7 @@ impl Settings {
         Ok(Self {
             read,
             source,
-            listen: address("listen", listen.as_deref().unwrap_or(USUAL))?,
+            listen: address("listen", listen.as_deref().unwrap_or(DEFAULT_LISTEN))?,
             profile: profile.unwrap_or(Profile::Internet),
             extensions: named_extensions(&extensions.with, &extensions.without)?,
             metrics: operation.metrics.map(|text| address("metrics", &text)).transpose()?,
@@ -150,15 +150,15 @@ impl Settings {
         })
     }
 
-    /// The configuration of the server.
+    /// Builds the configuration of the server.
     pub fn config(&self) -> Result<ServerConfig, Failure> {
         let config = match self.profile {
             Profile::Internet => ServerConfig::internet(),
             Profile::Paper if self.force || is_private(self.listen.ip()) => ServerConfig::paper(),
             Profile::Paper => {
                 return Err(Failure::Value(format!(
-                    "--profile paper believes every address, and {} can be reached by others, who can use that \
-                     against anybody; listen at a loopback or private address, or add --force",
+                    "--profile: paper trusts every source address, and {} is public, so attackers could use it as an \
+                     amplifier; listen at a loopback or private address, or add --force",
                     self.listen
                 )));
             }
@@ -173,7 +173,7 @@ impl Settings {
         limited(if self.reaches_private() { config.reaching_anywhere() } else { config }, &self.limit)
     }
 
-    /// The limits of fetches from the origin.
+    /// Builds the limits of fetches from the origin.
     pub fn fetches(&self) -> Result<FetchLimits, Failure> {
         fetch_limits(&self.limit, !self.reaches_private())
     }
@@ -187,7 +187,7 @@ impl Settings {
         &self.source
     }
 
-    /// The access log.
+    /// Opens the access log.
     pub fn log(&self) -> Result<Option<Arc<Log>>, Failure> {
         let Some(path) = &self.access_log else { return Ok(None) };
         open_log(path).map(Some)
@@ -197,7 +197,7 @@ impl Settings {
     pub fn paths(&self, config: Option<&Path>) -> Paths {
         let paths = Paths::new(config, self.access_log.as_deref());
         match &self.source {
-            Source::Folder(folder) => paths.read_below(folder),
+            Source::Directory(folder) => paths.read_below(folder),
             Source::Origin(..) => paths.for_requests(),
         }
     }
@@ -210,8 +210,8 @@ impl Settings {
         };
         let source = &self.source;
         let extensions = self.extensions.iter().map(|(extension, is_on)| {
-            let how = if *is_on { "with" } else { "without" };
-            format!(", {how} {extension}")
+            let switch = if *is_on { "with" } else { "without" };
+            format!(", {switch} {extension}")
         });
         let extensions: String = extensions.collect();
         format!(
@@ -220,7 +220,7 @@ impl Settings {
     }
 }
 
-/// A log that appends to a file, or writes to standard output.
+/// Opens a log that appends to a file, or writes to standard output.
 pub fn open_log(path: &Path) -> Result<Arc<Log>, Failure> {
     if path == Path::new("-") {
         return Ok(Arc::new(Log::new(Box::new(io::stdout()))));
@@ -230,11 +230,11 @@ pub fn open_log(path: &Path) -> Result<Arc<Log>, Failure> {
     Ok(Arc::new(Log::new(Box::new(file))))
 }
 
-const USUAL: &str = "127.0.0.1:8080";
+const DEFAULT_LISTEN: &str = "127.0.0.1:8080";
 /// Default bytes of another server's responses to cache.
 const DEFAULT_CACHE_BYTES: u64 = 16 << 20;
 
-/// Extensions of the paper by name, switched on or off.
+/// Parses extensions of the paper by name, switched on or off.
 pub fn named_extensions(with: &[String], without: &[String]) -> Result<BTreeMap<Extension, bool>, Failure> {
     let mut extensions = BTreeMap::new();
     for (name, is_on) in with.iter().map(|name| (name, true)).chain(without.iter().map(|name| (name, false)))
@@ -248,17 +248,17 @@ pub fn named_extensions(with: &[String], without: &[String]) -> Result<BTreeMap<
     Ok(extensions)
 }
 
-/// An address with a port; an error names its purpose `what`.
-pub fn address(what: &str, text: &str) -> Result<SocketAddr, Failure> {
+/// Parses an address with a port; an error names the flag.
+pub fn address(flag: &str, text: &str) -> Result<SocketAddr, Failure> {
     text.parse().map_err(|_| {
         Failure::Value(format!(
-            "{what}: {} is not an address with a port; give one such as {USUAL}",
+            "{flag}: {} is not an address with a port; give one such as {DEFAULT_LISTEN}",
             Quoted(text)
         ))
     })
 }
 
-/// A number of threads.
+/// Parses a number of threads.
 pub fn thread_count(text: &str) -> Result<usize, Failure> {
     text.parse()
         .ok()
@@ -266,24 +266,23 @@ pub fn thread_count(text: &str) -> Result<usize, Failure> {
         .ok_or_else(|| Failure::Value(format!("--threads: {} is out of range; give 1 to 1024", Quoted(text))))
 }
 
-/// `80,8080`
-pub fn port_list(what: &str, text: &str) -> Result<Vec<u16>, Failure> {
+/// Parses a list such as `80,8080`.
+pub fn port_list(flag: &str, text: &str) -> Result<Vec<u16>, Failure> {
     let ports: Option<Vec<u16>> =
         text.split(',').map(|port| port.trim().parse().ok().filter(|port| *port > 0)).collect();
     ports.ok_or_else(|| {
-        Failure::Value(format!("--{what}: {} is not a list of ports; pass one such as 80,8080", Quoted(text)))
+        Failure::Value(format!("--{flag}: {} is not a list of ports; pass one such as 80,8080", Quoted(text)))
     })
 }
 
-/// Checks the name of a network interface as the kernel accepts it, without characters that could end a string in nftables
-/// rules.
-pub fn interface_name(which: &str, name: &str) -> Result<String, Failure> {
+/// Checks the name of a network interface: valid for the kernel, without characters that end a string of nftables.
+pub fn interface_name(flag: &str, name: &str) -> Result<String, Failure> {
     let is_name = (1..16).contains(&name.len())
         && name.bytes().all(|byte| byte.is_ascii_graphic() && !b"\"\\/*".contains(&byte));
     match is_name {
         true => Ok(name.to_owned()),
         false => Err(Failure::Value(format!(
-            "--{which}: {} is not a network interface; see: ip link",
+            "--{flag}: {} is not a network interface; see: ip link",
             Quoted(name)
         ))),
     }

@@ -1,6 +1,4 @@
 //! Signals of a service: SIGHUP to reload its configuration, SIGTERM and SIGINT to stop.
-//!
-//! Not the reaction: that is each verb's own.
 
 use std::fmt::Display;
 
@@ -8,20 +6,18 @@ use nix::sys::signal::{SigSet, Signal};
 
 use crate::failure::Failure;
 
-/// Signals that are waited for instead of ending the program.
+/// Blocked signals, to be waited for.
 pub struct Signals(SigSet);
 
 impl Signals {
-    /// Blocks them. Must be called before any thread starts, so that only this one receives them.
+    /// Blocks them. Must be called before any thread starts, so that only this thread receives them.
     pub fn block() -> Result<Self, Failure> {
         let signals = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
         signals.thread_block().map_err(cannot_wait)?;
         Ok(Self(signals))
     }
 
-    /// Waits for SIGTERM or SIGINT, and calls `reload` on SIGHUP. A failed reload changes nothing, so that a typing error in a
-    /// file
-    /// does not stop a service; its result is printed in a sentence.
+    /// Waits for SIGTERM or SIGINT, and calls `reload` on SIGHUP. Prints the result; a failed reload changes nothing.
     pub fn wait_for_end<S: Display>(
         &self,
         mut reload: impl FnMut() -> Result<S, Failure>,

@@ -1,5 +1,4 @@
-//! `roundtrip cache`: a shared cache for responses of other servers: in front of one origin server, or on a router, which
-//! intercepts requests to any server.
+//! `roundtrip cache`: a shared HTTP cache, in front of one origin server or intercepting on a router.
 //!
 //! SIGTERM and SIGINT stop it once pending requests are finished. SIGHUP reloads the configuration and reopens the log; cached
 //! responses are retained.
@@ -76,7 +75,7 @@ impl Settings {
             limit,
             reach_private,
         } = read.clone();
-        let (cached, usual_listen) = match (origin, intercept) {
+        let (cached, default_listen) = match (origin, intercept) {
             (Some(origin), None) => {
                 let url = origin.parse();
                 let url =
@@ -101,21 +100,21 @@ impl Settings {
                 ));
             }
         };
-        let listen = address("listen", listen.as_deref().unwrap_or(usual_listen))?;
+        let listen = address("listen", listen.as_deref().unwrap_or(default_listen))?;
         if let CachedServers::Intercepted(ports, _) = &cached
             && (!listen.ip().is_unspecified() || ports.contains(&listen.port()))
         {
             return Err(Failure::Value(format!(
-                "--listen: {listen} cannot be where requests are diverted to; give 0.0.0.0, or [::] for IPv6, too, and \
+                "--listen: {listen} cannot receive intercepted requests; give 0.0.0.0, or [::] for IPv6, too, and \
                  a port that --intercept does not name, such as 0.0.0.0:3129"
             )));
         }
         // Only a cache in front of one server acts for that server.
-        let usual_targets: &[&str] = match cached {
+        let default_targets: &[&str] = match cached {
             CachedServers::Origin(_) => &[CDN_CACHE_CONTROL],
             CachedServers::Intercepted(..) => &[],
         };
-        let cache = cache_storage::config(storage, usual_targets)?;
+        let cache = cache_storage::config(storage, default_targets)?;
         let threads = threads.as_deref().map(thread_count).transpose()?;
         let server = ServerConfig::internet();
         let intercepts = matches!(cached, CachedServers::Intercepted(..));
@@ -185,12 +184,12 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
     crate::serve::tracing::begin(flags.operation.trace);
     if flags.clean {
         let listen = SocketAddr::from(([0; 4], 0));
-        let nothing = Interception { listen, ports: &[], inside: &[], reaches_private: false };
-        let [four, six] = [Family::Ip, Family::Ip6].map(|family| rules(family, nothing));
-        let was_there = four.clean().map_err(|error| Failure::Network(error.to_string()))?;
+        let any_interception = Interception { listen, ports: &[], inside: &[], reaches_private: false };
+        let [four, six] = [Family::Ip, Family::Ip6].map(|family| rules(family, any_interception));
+        let has_removed = four.clean().map_err(|error| Failure::Network(error.to_string()))?;
         // A kernel without IPv6 has no such rules.
-        let was_there = six.clean().unwrap_or(false) || was_there;
-        return output::to_stdout(if was_there { "the rules are gone\n" } else { "there were no rules\n" });
+        let has_removed = six.clean().unwrap_or(false) || has_removed;
+        return output::to_stdout(if has_removed { "removed the rules\n" } else { "no rules to remove\n" });
     }
     let settings = Settings::read(flags)?;
     privileges::retain_capabilities(match settings.cached {
@@ -214,19 +213,19 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
                 let _inside = runtime.enter();
                 Origin::new(url).map_err(network)
             }
-            CachedServers::Intercepted(..) => Err(conflicting_addresses()),
+            CachedServers::Intercepted(..) => Err(restart_required()),
         }),
         CachedServers::Intercepted(..) => {
             let (reaches_private, races) = (settings.reaches_private, !settings.read.no_race);
             let client = ClientConfig { reaches_private, races, ..ClientConfig::internet() };
-            let before = known_servers::load(ServersFile::Interception);
-            let onward = ForwardUpstream::start(client, before.clone(), None).map_err(network)?;
-            let save = || ServersFile::Interception.save(&before, &onward.known());
+            let known = known_servers::load(ServersFile::Interception);
+            let forwarder = ForwardUpstream::start(client, known.clone(), None).map_err(network)?;
+            let save = || ServersFile::Interception.save(&known, &forwarder.known());
             serve(flags, &settings, &runtime, &signals, |cached| match cached {
-                CachedServers::Origin(_) => Err(conflicting_addresses()),
+                CachedServers::Origin(_) => Err(restart_required()),
                 CachedServers::Intercepted(..) => {
                     save();
-                    Ok(onward.clone())
+                    Ok(forwarder.clone())
                 }
             })?;
             save();
@@ -235,16 +234,16 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "so that it can be handed to map_err")]
+#[expect(clippy::needless_pass_by_value, reason = "an argument of map_err")]
 fn network(error: io::Error) -> Failure {
     Failure::Network(error.to_string())
 }
 
-fn conflicting_addresses() -> Failure {
+fn restart_required() -> Failure {
     Failure::Value("origin and intercept: a change from one to the other takes a restart".to_owned())
 }
 
-/// Serves, and forwards requests to the result of `upstream`.
+/// Runs the server, which forwards requests to the result of `upstream`.
 fn serve<U: Upstream>(
     flags: &Flags,
     settings: &Settings,
@@ -267,24 +266,24 @@ fn serve<U: Upstream>(
         let (counters, retained) = (server.counters(), cache.metrics());
         metrics::serve(address, move || Counters::text(&counters) + &retained() + &fetches::metrics())?;
     }
-    // Rules are installed only after the server listens. If one family's rules are refused, the other's are removed again.
+    // Rules are installed after the server listens. If one family's rules are refused, the other's are removed.
     let installed: Result<Vec<_>, _> = settings.rules(listen).into_iter().map(Rules::install).collect();
     let mut installed = installed.map_err(|error| Failure::Network(error.to_string()))?;
     eprintln!("roundtrip: {}", settings.sentence(server.address()));
     signals.wait_for_end(|| {
-        let (now, upstream, log) = reload(flags, listen, &mut installed, &upstream)?;
-        cache.resize(&now.cache);
+        let (new_settings, upstream, log) = reload(flags, listen, &mut installed, &upstream)?;
+        cache.resize(&new_settings.cache);
         server.reload(cache.before(upstream), log);
-        Ok(reloaded(&settings.read.changed(&now.read, RESTART)))
+        Ok(reloaded(&settings.read.changed(&new_settings.read, RESTART)))
     })?;
-    eprintln!("roundtrip: finishing what was begun");
+    eprintln!("roundtrip: finishing pending requests");
     // From now on requests are no longer intercepted.
     drop(installed);
     server.stop();
     Ok(())
 }
 
-/// Reads the configuration again. On any error everything stays as it is.
+/// Reloads the configuration; an error changes nothing.
 fn reload<U>(
     flags: &Flags,
     listen: SocketAddr,
@@ -293,18 +292,18 @@ fn reload<U>(
 ) -> Result<(Settings, U, Option<Arc<Log>>), Failure> {
     let settings = Settings::read(flags)?;
     let (upstream, log) = (upstream(&settings.cached)?, settings.log()?);
-    // All or none: new ports of one family and old ones of the other would match no configuration.
+    // All or none: ports of the two families must come from one configuration.
     let replaced = InstalledRules::replace_all(installed, settings.rules(listen));
     replaced.map_err(|error| Failure::Network(error.to_string()))?;
     Ok((settings, upstream, log))
 }
 
-/// `lan0,guest0`
+/// Parses a list such as `lan0,guest0`.
 fn interfaces(list: Option<&str>) -> Result<Vec<String>, Failure> {
     let list = list.ok_or_else(|| {
         Failure::Value(
-            "--inside: name the network interfaces behind which clients are, or anybody's requests would be answered from \
-             behind this router's firewall; as in: roundtrip cache --intercept 80 --inside lan0"
+            "--inside: name the network interfaces of the clients, so that hosts outside this router's firewall are not \
+             served; as in: roundtrip cache --intercept 80 --inside lan0"
                 .to_owned(),
         )
     })?;

@@ -39,19 +39,19 @@ struct ComparisonResults {
     /// In the order of the engines, each in the order of the scenarios.
     by_engine: Vec<Vec<Outcome>>,
     provenance: Provenance,
-    /// The first error on the testbed, although there are results.
+    /// First error on the testbed, despite which there are results.
     failure: Option<Failure>,
 }
 
-/// Runs each engine; one that cannot run on this host fails in its cells, as long as another one can.
+/// Runs each engine. Cells of an engine that cannot run on this host show its error, if another one can run.
 fn run_engines(plan: &Plan) -> Result<ComparisonResults, Failure> {
-    let mut compared = ComparisonResults::default();
+    let mut results = ComparisonResults::default();
     for engine in &plan.engines {
         match engine {
-            Engine::Model => compared.add(model::outcomes(plan), model::provenance(plan)),
-            Engine::Simulate => compared.add(simulate::outcomes(plan), simulate::provenance(plan)),
+            Engine::Model => results.add(model::outcomes(plan), model::provenance(plan)),
+            Engine::Simulate => results.add(simulate::outcomes(plan), simulate::provenance(plan)),
             Engine::Measure => match measure::available() {
-                Ok(()) => compared.measure(plan),
+                Ok(()) => results.measure(plan),
                 Err(reason) if plan.engines.len() == 1 => return Err(reason.into()),
                 Err(reason) => {
                     eprintln!("roundtrip: {reason}");
@@ -59,12 +59,12 @@ fn run_engines(plan: &Plan) -> Result<ComparisonResults, Failure> {
                     let failed = |scenario| {
                         Outcome::missing(scenario, Engine::Measure, Missing::Failed, reason.clone())
                     };
-                    compared.add(plan.scenarios.iter().map(failed).collect(), Provenance::default());
+                    results.add(plan.scenarios.iter().map(failed).collect(), Provenance::default());
                 }
             },
         }
     }
-    Ok(compared)
+    Ok(results)
 }
 
 impl ComparisonResults {
@@ -87,7 +87,7 @@ impl ComparisonResults {
     }
 }
 
-/// The results of all engines for the first scenario, then for the second.
+/// Returns the results of all engines for the first scenario, then for the second.
 fn interleaved(by_engine: Vec<Vec<Outcome>>) -> Vec<Outcome> {
     let mut engines: Vec<_> = by_engine.into_iter().map(Vec::into_iter).collect();
     let mut outcomes = Vec::new();

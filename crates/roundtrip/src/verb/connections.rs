@@ -40,22 +40,22 @@ pub fn run(flags: &Connections) -> Result<(), Failure> {
     let PassResult { counts, carried, read: _, late: _ } = &passed;
     let shown = shown(counts, flags);
     let carried = carried.as_ref();
-    // A page includes it anyway.
-    let spread = carried.filter(|_| flags.distribution);
-    let rows = || row::rows(counts, spread);
+    // A report always includes the distribution.
+    let distribution = carried.filter(|_| flags.distribution);
+    let rows = || row::rows(counts, distribution);
     let text = match format {
-        Format::Table => table::render(&shown, spread, crate::terminal::of_stdout()),
+        Format::Table => table::render(&shown, distribution, crate::terminal::of_stdout()),
         Format::Json => render::output::json(&rows()),
         Format::Csv => row::lines(&rows()),
     };
     crate::output::to_stdout(&text)?;
     if let Some(path) = &flags.out {
-        file::write(path, &parquet_file::bytes(&rows()).map_err(|error| unwritten("out", &error))?)?;
+        file::write(path, &parquet_file::bytes(&rows()).map_err(|error| write_error("out", &error))?)?;
     }
     if let Some(path) = &flags.over_time {
         let minutes = over_time::minutes(counts);
         let bytes = match is_table(path) {
-            true => parquet_file::over_time(&minutes).map_err(|error| unwritten("over-time", &error))?,
+            true => parquet_file::over_time(&minutes).map_err(|error| write_error("over-time", &error))?,
             false => over_time::lines(&minutes).into_bytes(),
         };
         file::write(path, &bytes)?;
@@ -71,7 +71,7 @@ pub fn run(flags: &Connections) -> Result<(), Failure> {
     file::write(path, page::page(&shown, carried, &name, &provenance).as_bytes())
 }
 
-/// Counts shown in tables and reports: those of HTTP alone, unless DHTTP is requested.
+/// Returns the counts shown in tables and reports: those of HTTP alone, unless DHTTP is requested.
 fn shown(counts: &Counts, flags: &Connections) -> Counts {
     let Connections { dhttp, thresholds, .. } = flags;
     let mut shown = counts.clone();
@@ -81,6 +81,6 @@ fn shown(counts: &Counts, flags: &Connections) -> Counts {
     shown
 }
 
-fn unwritten(flag: &str, error: &dyn Display) -> Failure {
+fn write_error(flag: &str, error: &dyn Display) -> Failure {
     Failure::Value(format!("--{flag}: {error}"))
 }

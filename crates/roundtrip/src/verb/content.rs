@@ -1,4 +1,4 @@
-//! `roundtrip content`: size and time of a page's content in other forms.
+//! `roundtrip content`: size and load time of a page's content in other formats.
 
 use content::css::Replacements;
 use content::step::Step;
@@ -18,7 +18,7 @@ use crate::file;
 use crate::plan_flags;
 use crate::show::program;
 
-/// Makes every form of the page, loads each in the simulator, and prints the savings.
+/// Encodes the page in every format, simulates loading each, and prints the savings.
 pub fn run(arguments: &Content) -> Result<(), Failure> {
     let Content { page, quality, scenario, output: OutputFlags { format, report }, advanced } = arguments;
     if quality.is_some() {
@@ -53,23 +53,24 @@ pub fn run(arguments: &Content) -> Result<(), Failure> {
     })?;
     let Some(path) = report else { return Ok(()) };
     let title = format!("The content of {}", content.name);
-    let lead = ["Each form was really made, and fetched in the simulator.".to_owned()];
+    let lead = ["Each format was encoded, and its page load simulated.".to_owned()];
     let codecs = if Feature::ImageCodecs.is_built() { ", libwebp, rav1e" } else { "" };
-    let made = Provenance::fact(
+    let encoders = Provenance::fact(
         "encoders",
-        format!("zlib-rs, brotli, zstd, oxipng{codecs}; MNG and JPEG of our own"),
+        format!("zlib-rs, brotli, zstd, oxipng{codecs}; own encoders for MNG and JPEG"),
     );
-    let page = report::page(&title, &lead, &show::sections(&content, &replaced, &rows), &program().and(made));
+    let page =
+        report::page(&title, &lead, &show::sections(&content, &replaced, &rows), &program().and(encoders));
     file::write(path, page.as_bytes())
 }
 
-/// The page with every form of its files, and a bar on stderr while they are made.
+/// Reads the page and encodes its files in every format, with a progress bar on stderr.
 fn read(page: &str, seed: Seed, quality: Option<u8>) -> Result<content::Content, Failure> {
     let style = ProgressStyle::with_template("{bar:20} {pos} of {len} files").expect("the template is fixed");
     let bar = ProgressBar::new(0).with_style(style);
-    let progress = |made: usize, of: usize| {
-        bar.set_length(of as u64);
-        bar.set_position(made as u64);
+    let progress = |done: usize, count: usize| {
+        bar.set_length(count as u64);
+        bar.set_position(done as u64);
     };
     let read = input::read(page, seed, quality, &progress);
     bar.finish_and_clear();

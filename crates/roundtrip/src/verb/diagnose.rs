@@ -22,7 +22,7 @@ use crate::feature::Feature;
 use crate::verb::gate;
 use crate::{file, plots, terminal};
 
-/// Returns 1 if something was found that fails by the policy, 0 if not.
+/// Returns 1 if a finding fails by the policy, 0 if not.
 pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     let Diagnose { files, flows, causes, since, svg, png, xpl, gate: flags, format, report, .. } = arguments;
     if let Some(sentence) = misplaced_command_error(arguments) {
@@ -39,12 +39,12 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
         || xpl.is_some()
         || report.is_some()
         || matches!(format, Format::Markdown | Format::Github);
-    let ask = live(arguments)?;
+    let live_options = live_options(arguments)?;
     let network = isolate(arguments)?;
-    let captures = match ask {
-        Some(ask) => {
-            filter.is_whole = !ask.command.is_empty();
-            runs(&ask, &filter, is_plotted, arguments, matches!(network, CommandNetwork::Watched))?
+    let captures = match live_options {
+        Some(options) => {
+            filter.is_whole = !options.command.is_empty();
+            runs(&options, &filter, is_plotted, arguments, matches!(network, CommandNetwork::Watched))?
         }
         None => files
             .iter()
@@ -66,9 +66,9 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     }
     let mut verdict = verdict::judge(&captures, &policy);
     if let Some(path) = &flags.write_baseline {
-        let found = verdict.baseline();
-        file::write(path, found.text().as_bytes())?;
-        policy.known.extend(found);
+        let baseline = verdict.baseline();
+        file::write(path, baseline.text().as_bytes())?;
+        policy.known.extend(baseline);
         verdict = verdict::judge(&captures, &policy);
     }
     gate::show(&captures, &verdict, *format, flags)?;
@@ -127,7 +127,7 @@ fn isolate(arguments: &Diagnose) -> Result<CommandNetwork, Failure> {
     }
 }
 
-/// The first flag that only packets can serve.
+/// Returns the first flag that needs packets.
 fn needs_packets(arguments: &Diagnose) -> Option<&'static str> {
     let Diagnose { write, flows, causes, since, svg, png, xpl, report, format, .. } = arguments;
     let flags = [
@@ -144,9 +144,9 @@ fn needs_packets(arguments: &Diagnose) -> Option<&'static str> {
     flags.into_iter().find(|(_, is_given)| *is_given).map(|(flag, _)| flag)
 }
 
-/// Live captures of all runs. An interrupted run is the last.
+/// Captures all runs live. An interrupted run is the last.
 fn runs(
-    ask: &LiveOptions,
+    options: &LiveOptions,
     filter: &Filter,
     is_plotted: bool,
     arguments: &Diagnose,
@@ -156,8 +156,8 @@ fn runs(
     let mut captures = Vec::new();
     for number in 1..=count {
         let mut capture = match is_watched {
-            true => live::watch_sockets(ask, filter)?,
-            false => captured(ask, filter, is_plotted, arguments.write.as_deref())?,
+            true => live::watch_sockets(options, filter)?,
+            false => capture_to(options, filter, is_plotted, arguments.write.as_deref())?,
         };
         if count > 1 {
             capture.name = format!("run {number} of {count}: {}", capture.name);
@@ -171,38 +171,37 @@ fn runs(
     Ok(captures)
 }
 
-/// The live capture, with its packets in a file if one is named.
-fn captured(
-    ask: &LiveOptions,
+/// Captures live, and writes the packets to a file if one is named.
+fn capture_to(
+    options: &LiveOptions,
     filter: &Filter,
     is_plotted: bool,
     path: Option<&Path>,
 ) -> Result<Capture, Failure> {
-    let Some(path) = path else { return Ok(live::capture(ask, filter, is_plotted)?) };
+    let Some(path) = path else { return Ok(live::capture(options, filter, is_plotted)?) };
     let mut captured = None;
     file::write_with(path, |out| {
         let written;
-        (captured, written) = live::capture_into(ask, filter, is_plotted, out);
+        (captured, written) = live::capture_into(options, filter, is_plotted, out);
         written
     })?;
-    let captured = captured.ok_or_else(|| Failure::Laboratory("nothing was captured".to_owned()))?;
+    let captured = captured.ok_or_else(|| Failure::Laboratory("no packets were captured".to_owned()))?;
     Ok(captured?)
 }
 
-/// The error for a command or an address where captures belong.
+/// Returns the error for a command or an address in place of a capture.
 fn misplaced_command_error(arguments: &Diagnose) -> Option<String> {
     let files: Vec<OsString> = arguments.files.iter().map(|path| path.clone().into_os_string()).collect();
     diagnosed_command::misplaced_command_error(&files)
 }
 
-/// The live capture that the flags request; `None` for files.
-fn live(arguments: &Diagnose) -> Result<Option<LiveOptions>, Failure> {
+/// Returns the options of the live capture that the flags request; `None` for files.
+fn live_options(arguments: &Diagnose) -> Result<Option<LiveOptions>, Failure> {
     let Diagnose { run, command, isolated, port, span, write, .. } = arguments;
     if !run && port.is_none() && span.is_none() {
         return match write {
             Some(_) => Err(Failure::Value(
-                "--write keeps the packets of a live capture: give --run, --port or --for instead of a file"
-                    .to_owned(),
+                "--write: only for a live capture; give --run, --port or --for instead of a file".to_owned(),
             )),
             None => Ok(None),
         };

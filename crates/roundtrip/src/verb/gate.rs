@@ -17,7 +17,7 @@ use quantity::names::{self, shown};
 use crate::cli::gate::{Format, GateFlags};
 use crate::failure::Failure;
 
-/// The policy that the flags describe; without any, findings of medium severity fail.
+/// Builds the policy of the flags; without any, findings of medium severity fail.
 pub fn policy(flags: &GateFlags) -> Result<Policy, Failure> {
     let GateFlags { fail_on, allow, baseline, .. } = flags;
     let mut policy = Policy::default();
@@ -61,17 +61,17 @@ pub fn show(
     crate::output::to_stdout(&shown)
 }
 
-/// Files one by one; of several runs the one with the worst case. The verdict follows if flags control it.
+/// Renders each file, or of several runs the one with the worst case. The verdict follows if flags control it.
 fn table(captures: &[Capture], verdict: &Verdict<'_>, flags: &GateFlags) -> String {
     let worst = verdict.cases.first().map(|case| slice::from_ref(case.worst.0));
-    let one = worst.or(captures.get(..1)).filter(|_| flags.runs.is_some_and(|runs| runs > 1));
-    let text = text::render(one.unwrap_or(captures), crate::terminal::of_stdout());
+    let shown_captures = worst.or(captures.get(..1)).filter(|_| flags.runs.is_some_and(|runs| runs > 1));
+    let text = text::render(shown_captures.unwrap_or(captures), crate::terminal::of_stdout());
     let GateFlags { fail_on, allow, baseline, write_baseline, runs, status_of_command: _, locate: _ } = flags;
     let is_plain = fail_on.is_empty() && allow.is_empty() && baseline.is_none() && write_baseline.is_none();
     if is_plain && runs.is_none() { text } else { text + &ci::text(verdict) }
 }
 
-/// Appends to the job summary of GitHub's runner, where there is one.
+/// Appends to the job summary of GitHub's runner, if any.
 fn summarise(text: &str) -> Result<(), Failure> {
     let path = std::env::var_os("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty());
     let Some(path) = path.map(PathBuf::from) else { return Ok(()) };
@@ -79,15 +79,15 @@ fn summarise(text: &str) -> Result<(), Failure> {
     file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| Failure::Write { path, error })
 }
 
-/// The command's status if requested: the first that is not 0 of several runs. Otherwise 1 if the verdict fails, else 0.
+/// Returns the command's status if requested: of several runs the first that is not 0. Otherwise 1 if the verdict fails.
 pub fn status(captures: &[Capture], verdict: &Verdict<'_>, flags: &GateFlags) -> ExitCode {
-    let of = |capture: &Capture| match capture.command? {
+    let command_status = |capture: &Capture| match capture.command? {
         CommandExit::Exited(status) => u8::try_from(status).ok(),
         CommandExit::Killed(signal) => u8::try_from(128 + signal).ok(),
         CommandExit::Running => None,
     };
     if flags.status_of_command {
-        let statuses: Vec<u8> = captures.iter().filter_map(of).collect();
+        let statuses: Vec<u8> = captures.iter().filter_map(command_status).collect();
         if let Some(first) = statuses.iter().find(|status| **status != 0).or(statuses.first()) {
             return ExitCode::from(*first);
         }

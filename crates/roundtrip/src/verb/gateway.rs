@@ -1,4 +1,4 @@
-//! `roundtrip gateway`: a proxy on this host through which programs that know only HTTP use DHTTP.
+//! `roundtrip gateway`: a proxy on this host that lets HTTP programs use DHTTP.
 //!
 //! SIGTERM and SIGINT stop it once pending requests are finished; SIGHUP reloads the configuration and reopens the log.
 //! Servers that are known to speak DHTTP are stored in the same file as those of `roundtrip get`.
@@ -11,7 +11,7 @@ use std::time::Duration;
 use dhttp::ClientConfig;
 use dhttp::client::{Observer, ServersFile};
 use dhttp::log::Log;
-use dhttp_proto::{ClientConfig as MachineConfig, Prefix};
+use dhttp_proto::{ClientConfig as DhttpConfig, Prefix};
 use dhttp_proxy::{CacheConfig, GatewayConfig};
 
 use crate::cli::dhttp::{Gateway, Profile};
@@ -48,8 +48,8 @@ impl Settings {
         let allowed = networks::networks("allow", read.allow.iter().map(String::as_str))?;
         if !is_loopback(listen) && allowed.is_empty() {
             return Err(Failure::Value(format!(
-                "--listen: {listen} can be reached by others, who could use the gateway to hide; listen at a loopback \
-                 address, or name those who may use it with --allow, such as 203.0.113.0/24"
+                "--listen: {listen} is public, so other hosts could use the gateway; listen at a loopback address, or \
+                 name the permitted clients with --allow, such as 203.0.113.0/24"
             )));
         }
         let operation = &read.operation;
@@ -62,7 +62,7 @@ impl Settings {
         })
     }
 
-    /// Files that it needs: its own, those of name resolution, and the store of known servers.
+    /// Returns the files that it needs: its own, those of name resolution, and the known servers.
     fn paths(&self, config: Option<&Path>) -> Paths {
         let paths = Paths::new(config, self.access_log.as_deref()).for_requests();
         let disk = self.config.cache.as_ref().and_then(|cache| cache.disk.as_ref());
@@ -89,10 +89,10 @@ pub fn run(flags: &Gateway) -> Result<(), Failure> {
     }
     privileges::confine(&settings.paths(flags.operation.config.as_deref()));
     let signals = Signals::block()?;
-    let watch: Option<Observer> = flags.verbose.then(|| Arc::new(show) as Observer);
-    let before = known_servers::load(ServersFile::Programs);
-    let gateway = dhttp_proxy::Gateway::start(listen, settings.config, before.clone(), watch, log).map_err(
-        |error| {
+    let observer: Option<Observer> = flags.verbose.then(|| Arc::new(show) as Observer);
+    let known = known_servers::load(ServersFile::Programs);
+    let gateway = dhttp_proxy::Gateway::start(listen, settings.config, known.clone(), observer, log)
+        .map_err(|error| {
             // An error of the storage file has no OS error number, and is already a complete sentence.
             Failure::Network(match error.raw_os_error() {
                 Some(_) => {
@@ -100,18 +100,17 @@ pub fn run(flags: &Gateway) -> Result<(), Failure> {
                 }
                 None => error.to_string(),
             })
-        },
-    )?;
+        })?;
     if let Some(address) = settings.metrics {
         metrics::serve(address, gateway.metrics())?;
     }
     eprintln!("roundtrip: {}", sentence(gateway.address()));
     signals.wait_for_end(|| {
-        ServersFile::Programs.save(&before, &gateway.known());
+        ServersFile::Programs.save(&known, &gateway.known());
         reload(&gateway, flags, &settings.read, listen)
     })?;
-    ServersFile::Programs.save(&before, &gateway.known());
-    eprintln!("roundtrip: finishing what was begun");
+    ServersFile::Programs.save(&known, &gateway.known());
+    eprintln!("roundtrip: finishing pending requests");
     gateway.stop(GRACE);
     Ok(())
 }
@@ -119,7 +118,7 @@ pub fn run(flags: &Gateway) -> Result<(), Failure> {
 fn reload(
     gateway: &dhttp_proxy::Gateway,
     flags: &Gateway,
-    begun: &Gateway,
+    running: &Gateway,
     listen: SocketAddr,
 ) -> Result<String, Failure> {
     let settings = Settings::read(flags)?;
@@ -128,12 +127,12 @@ fn reload(
         return Err(Failure::Value(format!("--listen: a change from {listen} takes a restart")));
     }
     let log = settings.log()?;
-    let done = gateway.reload(settings.config, log);
-    done.map_err(|error| Failure::Network(format!("cannot listen at other ports: {error}")))?;
-    Ok(reloaded(&begun.changed(&settings.read, RESTART)))
+    let reloaded_ports = gateway.reload(settings.config, log);
+    reloaded_ports.map_err(|error| Failure::Network(format!("cannot listen at other ports: {error}")))?;
+    Ok(reloaded(&running.changed(&settings.read, RESTART)))
 }
 
-/// Configuration in which a gateway for other hosts reaches no address of this host or site.
+/// Builds the configuration; a gateway for other hosts reaches no address of this host or site.
 fn config(read: &Gateway, listen: SocketAddr, allowed: Vec<Prefix>) -> Result<GatewayConfig, Failure> {
     let client = match read.profile.unwrap_or(Profile::Internet) {
         Profile::Internet => ClientConfig::internet(),
@@ -141,7 +140,7 @@ fn config(read: &Gateway, listen: SocketAddr, allowed: Vec<Prefix>) -> Result<Ga
     };
     let ports = read.ports.as_deref().map(port_range).transpose()?;
     let caches = read.caches.as_deref().map(networks::caches).transpose()?;
-    let dhttp = MachineConfig { answerers: caches.unwrap_or(client.dhttp.answerers), ..client.dhttp };
+    let dhttp = DhttpConfig { answerers: caches.unwrap_or(client.dhttp.answerers), ..client.dhttp };
     let reaches_private = read.force || is_loopback(listen);
     let races = client.races && !read.no_race;
     let client = ClientConfig { dhttp, ports, reaches_private, races, ..client };
@@ -156,7 +155,7 @@ fn config(read: &Gateway, listen: SocketAddr, allowed: Vec<Prefix>) -> Result<Ga
     Ok(GatewayConfig { allowed, cache, connect_ports, ..GatewayConfig::new(client) })
 }
 
-/// Whether only programs on this host can reach it.
+/// Whether only programs on this host can reach this address.
 fn is_loopback(listen: SocketAddr) -> bool {
     listen.ip().to_canonical().is_loopback()
 }
@@ -173,5 +172,5 @@ fn cache(read: &Gateway) -> Result<Option<CacheConfig>, Failure> {
 }
 
 fn sentence(listen: SocketAddr) -> String {
-    format!("a proxy for http at http://{listen}/; browsers take http://{listen}/proxy.pac")
+    format!("HTTP proxy at http://{listen}/; browsers use http://{listen}/proxy.pac")
 }

@@ -1,6 +1,6 @@
-//! `roundtrip get`: fetches over DHTTP where a server speaks it, and over plain HTTP where not.
+//! `roundtrip get`: fetches over DHTTP, or over plain HTTP from servers without DHTTP.
 //!
-//! Servers that are known to speak it are stored in a file of the user's cache directory.
+//! Servers known to speak DHTTP are stored in a file of the user's cache directory.
 
 use std::io::{self, Write};
 use std::ops::RangeInclusive;
@@ -48,30 +48,30 @@ pub fn run(flags: &Get) -> Result<ExitCode, Failure> {
     }
     let ports = ports.as_deref().map(port_range).transpose()?;
     let config = ClientConfig { dhttp, ports, races: config.races && !no_race, ..config };
-    let watch: Option<Observer> = verbose.then(|| Arc::new(show) as Observer);
+    let observer: Option<Observer> = verbose.then(|| Arc::new(show) as Observer);
     let known = known_servers::load(ServersFile::Programs);
-    let client = Client::start(config, known.clone(), watch).map_err(|error| {
+    let client = Client::start(config, known.clone(), observer).map_err(|error| {
         Failure::Network(format!("cannot listen for servers: {error}; try other --ports"))
     })?;
-    let mut is_fine = true;
+    let mut has_succeeded = true;
     for url in &urls {
-        is_fine &= fetch(&client, url, output.as_deref(), *verbose)?;
+        has_succeeded &= fetch(&client, url, output.as_deref(), *verbose)?;
     }
     ServersFile::Programs.save(&known, &client.known());
-    Ok(if is_fine { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok(if has_succeeded { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 /// Maximum number of redirections to follow.
 const MAX_REDIRECTIONS: usize = 10;
 
 fn fetch(client: &Client, url: &Url, output: Option<&Path>, verbose: bool) -> Result<bool, Failure> {
-    let network = |why: String| Failure::Network(format!("{}: {why}", shown(url)));
+    let network = |reason: String| Failure::Network(format!("{}: {reason}", shown(url)));
     let mut url = url.clone();
     for _ in 0..=MAX_REDIRECTIONS {
         let mut exchange = client.get(&url).map_err(|error| network(error.to_string()))?;
         let (via, head) = match exchange.next() {
             Some(Event::Head(via, head)) => (via, head),
-            Some(Event::Failed(why)) => return Err(network(why)),
+            Some(Event::Failed(reason)) => return Err(network(reason)),
             Some(Event::Body(_) | Event::End) | None => {
                 return Err(network("no response".to_owned()));
             }
@@ -83,8 +83,8 @@ fn fetch(client: &Client, url: &Url, output: Option<&Path>, verbose: bool) -> Re
         if let (301 | 302 | 307 | 308, Some(location)) = (head.status, location) {
             let next = url.join(location).map_err(|error| network(error.to_string()))?;
             // A redirection within a server reached over DHTTP is followed over DHTTP.
-            let same = next.authority() == url.authority();
-            url = Url { is_dhttp: next.is_dhttp || (same && url.is_dhttp), ..next };
+            let is_same_server = next.authority() == url.authority();
+            url = Url { is_dhttp: next.is_dhttp || (is_same_server && url.is_dhttp), ..next };
             continue;
         }
         let length = head.fields.get("Content-Length").and_then(|value| std::str::from_utf8(value).ok());
@@ -104,21 +104,21 @@ fn save(
 ) -> Result<(), Failure> {
     let Some(path) = output else {
         let mut out = io::stdout().lock();
-        let lost = copy(exchange, &mut out, &ProgressBar::hidden()).map_err(Failure::Stdout)?;
-        return lost.map_or(Ok(()), |why| Err(network(why)));
+        let failure = copy(exchange, &mut out, &ProgressBar::hidden()).map_err(Failure::Stdout)?;
+        return failure.map_or(Ok(()), |reason| Err(network(reason)));
     };
     let bar = bar(length);
-    let mut lost = None;
+    let mut failure = None;
     // An incomplete response leaves the previous file untouched.
     let written = file::write_with(path, |out| {
-        lost = copy(exchange, out, &bar)?;
-        lost.as_ref().map_or(Ok(()), |_| Err(io::ErrorKind::UnexpectedEof.into()))
+        failure = copy(exchange, out, &bar)?;
+        failure.as_ref().map_or(Ok(()), |_| Err(io::ErrorKind::UnexpectedEof.into()))
     });
     bar.finish_and_clear();
-    lost.map_or(written, |why| Err(network(why)))
+    failure.map_or(written, |reason| Err(network(reason)))
 }
 
-/// Copies a body; the error, if it is incomplete.
+/// Copies a body; returns the error if it is incomplete.
 fn copy(
     exchange: &mut dhttp::client::Exchange,
     out: &mut dyn Write,
@@ -130,7 +130,7 @@ fn copy(
                 out.write_all(&part)?;
                 bar.inc(part.len() as u64);
             }
-            Event::Failed(why) => return Ok(Some(why)),
+            Event::Failed(reason) => return Ok(Some(reason)),
             Event::Head(..) | Event::End => {}
         }
     }
@@ -148,7 +148,7 @@ fn shown(url: &Url) -> String {
     format!("{}{}", url.authority(), url.target)
 }
 
-/// The ports that servers connect to.
+/// Parses the ports that servers connect to.
 pub fn port_range(text: &str) -> Result<RangeInclusive<u16>, Failure> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let port = |text: &str| text.trim().parse::<u16>().ok().filter(|port| *port >= 1_024);

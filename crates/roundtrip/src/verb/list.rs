@@ -50,7 +50,7 @@ fn names(kinds: &[NameKind]) -> Vec<Name> {
     kinds.iter().flat_map(of_kind).collect()
 }
 
-/// Singular of a kind, title of its list, and all of its names.
+/// Returns the singular of a kind, the title of its list, and all names.
 fn names_of_kind(kind: NameKind) -> (&'static str, &'static str, Vec<Listing>) {
     match kind {
         NameKind::Networks => ("network", "Networks (--network)", Network::listings().collect()),
@@ -70,15 +70,15 @@ fn tables(kinds: &[NameKind], terminal: Terminal) -> String {
     kinds.iter().map(table).collect::<Vec<_>>().join("\n")
 }
 
-/// One line for each name, if all columns fit the terminal.
+/// Renders one line for each name if all columns fit the terminal.
 fn entries(kind: NameKind, listings: &[Listing], terminal: Terminal) -> String {
-    let words = |listing: &Listing| vec![listing.description.to_owned(), listing.source.to_owned()];
-    let lines = grid(kind, listings, words).render(Terminal { width: None, ..terminal });
+    let descriptions = |listing: &Listing| vec![listing.description.to_owned(), listing.source.to_owned()];
+    let lines = grid(kind, listings, descriptions).render(Terminal { width: None, ..terminal });
     let widest = lines.lines().map(str::len).max().unwrap_or_default();
     if terminal.width.is_none_or(|width| widest <= width) { lines } else { narrow(kind, listings, terminal) }
 }
 
-/// Several lines for each name, as its description needs; the sources are in the other formats.
+/// Renders wrapped descriptions; the sources are in the other formats.
 fn narrow(kind: NameKind, listings: &[Listing], terminal: Terminal) -> String {
     let columns = grid(kind, listings, |_| Vec::new()).render(Terminal { width: None, colour: false });
     let widest = columns.lines().map(str::len).max().unwrap_or_default();
@@ -90,10 +90,10 @@ fn narrow(kind: NameKind, listings: &[Listing], terminal: Terminal) -> String {
     text
 }
 
-/// Names, numbers, and the words that follow them.
-fn grid(kind: NameKind, listings: &[Listing], words: impl Fn(&Listing) -> Vec<String>) -> Grid {
+/// Grid of names, numbers, and the text that follows them.
+fn grid(kind: NameKind, listings: &[Listing], descriptions: impl Fn(&Listing) -> Vec<String>) -> Grid {
     let rows = listings.iter().zip(figures(kind)).map(|(listing, figures)| {
-        let columns = [vec![listing.name.to_owned()], figures.to_vec(), words(listing)];
+        let columns = [vec![listing.name.to_owned()], figures.to_vec(), descriptions(listing)];
         columns.concat()
     });
     let rows: Vec<Vec<String>> = rows.collect();
@@ -113,7 +113,7 @@ fn columns(kind: NameKind) -> Vec<Column> {
         .collect()
 }
 
-/// The numbers behind each name, in the order of the listings.
+/// Returns the numbers of each name, in the order of the listings.
 fn figures(kind: NameKind) -> Vec<[String; 3]> {
     match kind {
         NameKind::Networks => Network::all().iter().map(network_figures).collect(),

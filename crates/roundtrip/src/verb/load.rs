@@ -1,6 +1,6 @@
 //! `roundtrip load`: load runs, plans, and merged results.
 //!
-//! Not the distributions (`workload`), nor the users (the crate `load`).
+//! Distributions are in `workload`, users in the crate `load`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -36,31 +36,31 @@ use crate::loading::{self, plan, positive, replay, target, value};
 /// Runs the subcommand; an interrupted run prints its results, and exits as shells do for a signal.
 pub fn run(flags: &Load) -> Result<ExitCode, Failure> {
     match &flags.verb {
-        Some(LoadVerb::Plan(flags)) => draw(flags)?,
+        Some(LoadVerb::Plan(flags)) => generate_plan(flags)?,
         Some(LoadVerb::Merge(flags)) => merge_results(flags)?,
-        Some(LoadVerb::Page(flags)) => draw_page(flags)?,
+        Some(LoadVerb::Page(flags)) => write_page(flags)?,
         None => return load_server(&flags.run),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn draw(flags: &LoadPlan) -> Result<(), Failure> {
+fn generate_plan(flags: &LoadPlan) -> Result<(), Failure> {
     let LoadPlan { plan: plan_flags, replay: logs, speed, output, format } = flags;
     let site = site(plan_flags)?;
-    let drawn = if logs.is_empty() {
-        plan::generate(wanted_plan(plan_flags, site.as_ref())?)?
+    let generated = if logs.is_empty() {
+        plan::generate(plan_spec(plan_flags, site.as_ref())?)?
     } else {
         replay_plan(logs, speed)?
     };
     if let Some(path) = output {
-        plan::write(&drawn, path)?;
+        plan::write(&generated, path)?;
     }
-    let fits = fits(&drawn);
+    let fits = fits(&generated);
     crate::output::to_stdout(&match format {
         Format::Table => {
             let terminal = crate::terminal::of_stdout();
             let of_log = site.as_ref().map(|site| fit::of_log(&plan_flags.laws_of, site, terminal));
-            of_log.unwrap_or_default() + &fit::table(&drawn, &fits, output.as_deref(), terminal)
+            of_log.unwrap_or_default() + &fit::table(&generated, &fits, output.as_deref(), terminal)
         }
         Format::Json => render::output::json(&fit::rows(site.as_ref(), &fits)),
         Format::Csv => fit::lines(&fit::rows(site.as_ref(), &fits)),
@@ -69,67 +69,67 @@ fn draw(flags: &LoadPlan) -> Result<(), Failure> {
 
 fn merge_results(flags: &LoadMerge) -> Result<(), Failure> {
     let LoadMerge { logs, output, format } = flags;
-    let parts = logs.iter().map(|path| Ok::<_, Failure>((path.as_path(), loading::log::read(path)?)));
-    let whole = merge::merged(parts)?;
+    let shards = logs.iter().map(|path| Ok::<_, Failure>((path.as_path(), loading::log::read(path)?)));
+    let merged = merge::merged(shards)?;
     if let Some(path) = output {
-        crate::file::write_with(path, |out| log::write(&whole, out))?;
+        crate::file::write_with(path, |out| log::write(&merged, out))?;
     }
-    let run = result::run(&whole.about, &whole.record);
+    let run = result::run(&merged.about, &merged.record);
     crate::output::to_stdout(&match format {
         Format::Table => {
-            result::table(&run, crate::terminal::of_stdout()) + &merge::missing_shards(&whole.about)
+            result::table(&run, crate::terminal::of_stdout()) + &merge::missing_shards(&merged.about)
         }
         Format::Json => render::output::json(&[run]),
         Format::Csv => {
-            eprint!("{}{}", result::first_of(&run), merge::missing_shards(&whole.about));
+            eprint!("{}{}", result::first_of(&run), merge::missing_shards(&merged.about));
             result::lines(&run)
         }
     })
 }
 
-fn draw_page(flags: &LoadPage) -> Result<(), Failure> {
+fn write_page(flags: &LoadPage) -> Result<(), Failure> {
     let LoadPage { logs, output } = flags;
-    let named = |path: &PathBuf| {
+    let read_run = |path: &PathBuf| {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Ok(page::NamedRun { name, log: loading::log::read(path)? })
     };
-    let runs = logs.iter().map(named).collect::<Result<Vec<_>, Failure>>()?;
+    let runs = logs.iter().map(read_run).collect::<Result<Vec<_>, Failure>>()?;
     crate::file::write(output, page::page(&runs).as_bytes())
 }
 
-/// The plan that replays logs.
+/// Builds the plan that replays logs.
 fn replay_plan(logs: &[PathBuf], speed: &str) -> Result<Plan, Failure> {
     let speed = replay::speed(speed)?;
     let lines = replay::read(logs, RequestLimit::AllOf(MAX_REQUESTS))?;
-    replayed(lines, speed).map_err(|unfit| Failure::Value(unfit.to_string()))
+    replayed(lines, speed).map_err(|error| Failure::Value(error.to_string()))
 }
 
-/// Statistics of the log whose distributions a plan uses, if one was given.
+/// Reads the statistics of the log whose distributions a plan uses, if any.
 fn site(flags: &PlanFlags) -> Result<Option<Site>, Failure> {
     if flags.laws_of.is_empty() {
         return Ok(None);
     }
     let lines = replay::read(&flags.laws_of, RequestLimit::FirstOf(site::MAX_READ))?;
-    let site = site::site(lines).map_err(|little| Failure::Value(format!("--laws-of: {little}")))?;
+    let site = site::site(lines).map_err(|error| Failure::Value(format!("--laws-of: {error}")))?;
     site.notes.iter().for_each(|note| eprintln!("{note}"));
     Ok(Some(site))
 }
 
-/// The plan of `--surge`: a directory's files, with their actual sizes.
-fn of_directory(directory: &Path, flags: &PlanFlags) -> Result<Plan, Failure> {
+/// Builds the plan of `--surge`: a directory's files, with their actual sizes.
+fn plan_of_directory(directory: &Path, flags: &PlanFlags) -> Result<Plan, Failure> {
     let sizes = traffic::site_of(directory)?;
     let files = u32::try_from(sizes.len()).unwrap_or(u32::MAX);
     let cap = Bytes::new(sizes.iter().copied().max().unwrap_or(0).max(1));
-    let plan_flags = PlanSpec { files, cap, ..wanted_plan(flags, site(flags)?.as_ref())? };
-    let plan = plan::generate(plan_flags)?;
+    let spec = PlanSpec { files, cap, ..plan_spec(flags, site(flags)?.as_ref())? };
+    let plan = plan::generate(spec)?;
     // A plan generates its files in order of popularity, as `site surge` wrote those of the directory.
     Ok(Plan { files: sizes, ..plan })
 }
 
-fn wanted_plan(flags: &PlanFlags, site: Option<&Site>) -> Result<PlanSpec, Failure> {
+fn plan_spec(flags: &PlanFlags, site: Option<&Site>) -> Result<PlanSpec, Failure> {
     let PlanFlags { laws, laws_of: _, users, rate, even, lasts, files, cap, conditional, seed } = flags;
-    let usual = PlanSpec::default();
-    let lasts = lasts.as_deref().map_or(Ok(usual.lasts), |text| value("for", quantity::duration(text)))?;
+    let default = PlanSpec::default();
+    let lasts = lasts.as_deref().map_or(Ok(default.lasts), |text| value("for", quantity::duration(text)))?;
     let arrivals = if *even { Arrivals::Constant } else { Arrivals::Poisson };
     let schedule = match rate {
         Some(rate) => Schedule::Rates(value("rate", legs(rate, lasts))?, arrivals),
@@ -138,16 +138,16 @@ fn wanted_plan(flags: &PlanFlags, site: Option<&Site>) -> Result<PlanSpec, Failu
     Ok(PlanSpec {
         set: match site {
             Some(site) => PlanDistributions::Site(Box::new(site.set)),
-            None => laws.as_deref().map_or(Ok(usual.set), |name| {
+            None => laws.as_deref().map_or(Ok(default.set), |name| {
                 value("laws", SetName::named(name)).map(PlanDistributions::Named)
             })?,
         },
         files: match (files, site) {
             (Some(files), _) => positive("files", files)?,
             (None, Some(site)) => site.files,
-            (None, None) => usual.files,
+            (None, None) => default.files,
         },
-        cap: cap.as_deref().map_or(Ok(usual.cap), |text| value("cap", quantity::object_size(text)))?,
+        cap: cap.as_deref().map_or(Ok(default.cap), |text| value("cap", quantity::object_size(text)))?,
         lasts: match &schedule {
             Schedule::Rates(legs, _) => legs.iter().map(|leg| leg.lasts).sum(),
             Schedule::Users(_) | Schedule::Replay(_) => lasts,
@@ -156,7 +156,7 @@ fn wanted_plan(flags: &PlanFlags, site: Option<&Site>) -> Result<PlanSpec, Failu
         conditional: match (conditional, site) {
             (Some(share), _) => value("conditional", quantity::probability(share))?,
             (None, Some(site)) => site.conditional,
-            (None, None) => usual.conditional,
+            (None, None) => default.conditional,
         },
         seed: value("seed", quantity::seed(seed))?,
     })
@@ -175,28 +175,27 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
     }
     let network =
         server.network.as_deref().map(|name| emulated::network(name, config.protocol)).transpose()?;
-    let (traffic, target, named) = traffic_of(flags, &config)?;
+    let (traffic, target, url) = traffic_of(flags, &config)?;
     if config.has_early && !traffic.is_safe() {
         return Err(Failure::Value(
-            "--early-data: others may repeat requests in early data; use it with GET and HEAD alone"
-                .to_owned(),
+            "--early-data: attackers can replay early data; use it with GET and HEAD only".to_owned(),
         ));
     }
-    load::resources::check(&traffic.job(), &config).map_err(|short| Failure::Value(short.to_string()))?;
+    load::resources::check(&traffic.job(), &config).map_err(|error| Failure::Value(error.to_string()))?;
     if network.is_none() {
-        target::probe(&traffic, &target, &config, &named, flags.requests.expect_status.is_some())?;
+        target::probe(&traffic, &target, &config, &url, flags.requests.expect_status.is_some())?;
     }
     if let Some(path) = log_file {
         crate::file::check(path)?;
     }
     let stop = Stop::default();
-    let heard = run_display::listen(stop.clone())?;
+    let stop_signal = run_display::listen(stop.clone())?;
     let server = match &network {
-        None => named,
+        None => url,
         Some(network) => format!("our own server over {}", network.name),
     };
-    let mut watch = RunDisplay::new(&server, traffic.job().lasts, config.at);
-    let mut show = |progress: &Progress| watch.show(progress);
+    let mut display = RunDisplay::new(&server, traffic.job().lasts, config.at);
+    let mut show = |progress: &Progress| display.show(progress);
     let (record, traffic) = match (&network, traffic) {
         (Some(network), Traffic::Plan(plan)) => {
             let (record, plan) = Emulated::new(network, plan)?.run(config, stop.clone(), &mut show)?;
@@ -204,11 +203,11 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
         }
         (_, traffic) => (load::run::run_until(traffic.job(), &target, &config, &stop, &mut show), traffic),
     };
-    drop(watch);
+    drop(display);
     // From here on a signal ends the program.
     stop.stop();
     let record = record.map_err(|error| Failure::Network(error.to_string()))?;
-    let log = Log { about: about(&traffic, server, &config, &record), record };
+    let log = Log { about: run_parameters(&traffic, server, &config, &record), record };
     // Results are printed even if the disk is full by now.
     let logged =
         log_file.as_ref().map_or(Ok(()), |path| crate::file::write_with(path, |out| log::write(&log, out)));
@@ -223,20 +222,20 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
         Format::Table => result::table(&run, crate::terminal::of_stdout()),
         Format::Json => render::output::json(&[run]),
         Format::Csv => {
-            // CSV has no first line for it.
+            // The summary line does not fit CSV.
             eprint!("{}", result::first_of(&run));
             result::lines(&run)
         }
     })?;
     logged?;
     Ok(match log.record.cut {
-        Some(_) => ExitCode::from(heard.status()),
+        Some(_) => ExitCode::from(stop_signal.status()),
         None if has_passed => ExitCode::SUCCESS,
         None => ExitCode::FAILURE,
     })
 }
 
-/// The thresholds of `--max-failures` and `--fail-on`.
+/// Parses the thresholds of `--max-failures` and `--fail-on`.
 fn thresholds(flags: &ThresholdFlags) -> Result<Vec<Threshold>, Failure> {
     let ThresholdFlags { max_failures, fail_on } = flags;
     let mut thresholds = vec![value("max-failures", Threshold::max_failures(max_failures))?];
@@ -246,30 +245,30 @@ fn thresholds(flags: &ThresholdFlags) -> Result<Vec<Threshold>, Failure> {
     Ok(thresholds)
 }
 
-/// The requests, the server, and a name for both.
+/// Returns the requests, the server, and a name for both.
 fn traffic_of(flags: &LoadRun, config: &Config) -> Result<(Traffic, Target, String), Failure> {
     let LoadRun { server, requests, plan, surge, plan_flags, .. } = flags;
     let is_surge = plan.is_some() || surge.is_some() || server.network.is_some();
-    let listed = requests
+    let file = requests
         .requests
         .as_deref()
         .map(|path| RequestFile::read(path, server.target.as_deref()))
         .transpose()?;
-    let url = listed.as_ref().and_then(|listed| listed.server.clone()).or_else(|| server.target.clone());
+    let url = file.as_ref().and_then(|file| file.server.clone()).or_else(|| server.target.clone());
     let (target, path) = match &server.network {
         Some(_) => (emulated::target(), "/".to_owned()),
         None => target::resolve(url.as_deref().unwrap_or_default(), server, config.protocol)?,
     };
     let scheme = if target.security.is_some() { "https" } else { "http" };
     if !is_surge {
-        no_surge_flags(plan_flags)?;
+        refuse_surge_flags(plan_flags)?;
         if !requests.replay.is_empty() && path != "/" {
             return Err(Failure::Value(
                 "--replay: give the server alone, without a path; paths are those of the log".to_owned(),
             ));
         }
         let name = format!("{scheme}://{}{path}", target.host);
-        return Ok((Traffic::List(traffic::list(requests, plan_flags, listed, &path)?), target, name));
+        return Ok((Traffic::List(traffic::list(requests, plan_flags, file, &path)?), target, name));
     }
     if requests.method.is_some() || requests.body.is_some() || !requests.header.is_empty() {
         return Err(Failure::Value(
@@ -279,15 +278,15 @@ fn traffic_of(flags: &LoadRun, config: &Config) -> Result<(Traffic, Target, Stri
     }
     let plan = match (plan, surge) {
         (Some(path), _) => plan::read(path)?,
-        (None, Some(directory)) => of_directory(directory, plan_flags)?,
-        (None, None) => plan::generate(wanted_plan(plan_flags, site(plan_flags)?.as_ref())?)?,
+        (None, Some(directory)) => plan_of_directory(directory, plan_flags)?,
+        (None, None) => plan::generate(plan_spec(plan_flags, site(plan_flags)?.as_ref())?)?,
     };
     let name = format!("{scheme}://{}{}", target.host, target.directory);
     Ok((Traffic::Plan(plan), target, name))
 }
 
 /// Refuses flags of SURGE for a URL.
-fn no_surge_flags(flags: &PlanFlags) -> Result<(), Failure> {
+fn refuse_surge_flags(flags: &PlanFlags) -> Result<(), Failure> {
     let PlanFlags { laws, laws_of, users: _, rate: _, even: _, lasts: _, files, cap, conditional, seed: _ } =
         flags;
     let given = [
@@ -305,7 +304,7 @@ fn no_surge_flags(flags: &PlanFlags) -> Result<(), Failure> {
     }
 }
 
-fn about(traffic: &Traffic, target: String, config: &Config, record: &Record) -> RunParameters {
+fn run_parameters(traffic: &Traffic, target: String, config: &Config, record: &Record) -> RunParameters {
     let Config {
         protocol,
         dhttp: _,
@@ -389,7 +388,7 @@ fn config(flags: &LoadRun) -> Result<Config, Failure> {
             "--fast-open is for HTTP/1; choose --protocol http10, http11 or http11-pipelined".to_owned(),
         ));
     }
-    let here = thread::available_parallelism().map_or(1, usize::from);
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
     let connections = positive("connections", connections)? as usize;
     if connections > MAX_CONNECTIONS {
         return Err(Failure::Value(format!("--connections: give at most {MAX_CONNECTIONS} a user")));
@@ -410,26 +409,26 @@ fn config(flags: &LoadRun) -> Result<Config, Failure> {
         threads: match threads {
             Some(threads) => positive("threads", threads)? as usize,
             // Half of the CPUs: the server may use the others.
-            None => here.div_ceil(2),
+            None => cpus.div_ceil(2),
         },
         users: positive("share", share)?,
-        shard: part(shard)?,
-        at: at.as_deref().map(since_1970).transpose()?,
+        shard: parse_shard(shard)?,
+        at: at.as_deref().map(parse_start_time).transpose()?,
         timeout: value("timeout", quantity::duration(timeout))?,
     })
 }
 
-/// `2/8`: the second of eight.
-fn part(text: &str) -> Result<Shard, Failure> {
-    let part =
+/// Parses a shard such as `2/8`, the second of eight.
+fn parse_shard(text: &str) -> Result<Shard, Failure> {
+    let shard =
         text.split_once('/').and_then(|(number, of)| Shard::new(number.parse().ok()?, of.parse().ok()?));
-    part.ok_or_else(|| {
+    shard.ok_or_else(|| {
         Failure::Value(format!("--shard: `{text}` is not a shard; give I/N, such as 2/8, I from 1 to N"))
     })
 }
 
-/// A future time, at most [`MAX_WAIT`] away.
-fn since_1970(text: &str) -> Result<wire::Duration, Failure> {
+/// Parses a future time, at most [`MAX_WAIT`] away, in seconds since 1970.
+fn parse_start_time(text: &str) -> Result<wire::Duration, Failure> {
     let now = calendar();
     let at: Option<u64> = text.parse().ok();
     let at = at.map(wire::Duration::from_secs).filter(|at| *at > now && at.saturating_sub(now) <= MAX_WAIT);
@@ -451,9 +450,11 @@ mod tests {
     #[test]
     fn the_flags_defaults_are_those_of_a_plan() {
         let Verb::Load(load) = Cli::parse_from(["roundtrip", "load", "plan"]).verb else {
-            panic!("another verb");
+            panic!("parsed as another verb");
         };
-        let Load { verb: Some(LoadVerb::Plan(flags)), run: _ } = *load else { panic!("another verb") };
-        assert_eq!(wanted_plan(&flags.plan, None).unwrap(), PlanSpec::default());
+        let Load { verb: Some(LoadVerb::Plan(flags)), run: _ } = *load else {
+            panic!("parsed as another verb")
+        };
+        assert_eq!(plan_spec(&flags.plan, None).unwrap(), PlanSpec::default());
     }
 }

@@ -22,15 +22,15 @@ pub fn run(flags: &Logs) -> Result<(), Failure> {
 fn synthesize(flags: &Synthesize) -> Result<(), Failure> {
     let Synthesize { requests, curve, clients, seed, output } = flags;
     let seed = seed.as_deref().map(quantity::seed).transpose();
-    let wanted = SynthesisOptions {
+    let options = SynthesisOptions {
         curve: curve.as_deref().map_or_else(|| Ok(Curve::day()), read_curve)?,
         requests: number("requests", requests, MAX_REQUESTS)?,
         clients: u32::try_from(number("clients", clients, MAX_CLIENTS)?).unwrap_or(u32::MAX),
         seed: seed.map_err(|error| Failure::Value(format!("--seed: {error}")))?.unwrap_or_default(),
     };
     match output {
-        Some(path) => to_file(&wanted, path),
-        None => write(&wanted, &mut std::io::stdout().lock()).map_err(Failure::Stdout),
+        Some(path) => to_file(&options, path),
+        None => write(&options, &mut std::io::stdout().lock()).map_err(Failure::Stdout),
     }
 }
 
@@ -44,26 +44,25 @@ fn read_curve(path: &Path) -> Result<Curve, Failure> {
     })
 }
 
-/// Maximum number of requests: a thousand times the WorldCup's.
+/// Maximum number of requests: a thousand times those of WorldCup98.
 const MAX_REQUESTS: u64 = 1_000_000_000_000;
-/// Maximum number of clients: the addresses below 10.0.0.0/8.
+/// Maximum number of clients: the addresses of 10.0.0.0/8.
 const MAX_CLIENTS: u64 = 1 << 24;
 
 /// Writes directly to the file, which may exceed memory; an incomplete file is removed.
-fn to_file(wanted: &SynthesisOptions, path: &Path) -> Result<(), Failure> {
+fn to_file(options: &SynthesisOptions, path: &Path) -> Result<(), Failure> {
     let failed = |error| Failure::Write { path: path.to_owned(), error };
     let mut file = File::create(path).map_err(failed)?;
-    let written = write(wanted, &mut file).and_then(|()| file.flush());
+    let written = write(options, &mut file).and_then(|()| file.flush());
     if written.is_err() && path.is_file() {
-        // The first error is the one to report.
+        // The first error is reported.
         let _ = std::fs::remove_file(path);
     }
     written.map_err(failed)
 }
 
-fn number(flag: &str, text: &str, most: u64) -> Result<u64, Failure> {
-    let number = text.parse().ok().filter(|number| (1..=most).contains(number));
-    number.ok_or_else(|| {
-        Failure::Value(format!("--{flag}: {} is out of range; give 1 to {most}", Quoted(text)))
-    })
+fn number(flag: &str, text: &str, max: u64) -> Result<u64, Failure> {
+    let number = text.parse().ok().filter(|number| (1..=max).contains(number));
+    number
+        .ok_or_else(|| Failure::Value(format!("--{flag}: {} is out of range; give 1 to {max}", Quoted(text))))
 }

@@ -1,6 +1,4 @@
-//! `roundtrip completions` and `roundtrip man`: from the one definition of the command line.
-//!
-//! Nothing is written by hand here: a flag that exists is completed and documented.
+//! `roundtrip completions` and `roundtrip man`, generated from the definition of the command line.
 
 use clap::Command;
 use clap_complete::Shell;
@@ -24,13 +22,13 @@ pub fn man(verb: Option<&str>) -> Result<(), Failure> {
     program.build();
     let command = match verb {
         None => program,
-        Some(name) => named(&program, name)?,
+        Some(name) => find_verb(&program, name)?,
     };
     let page = page(command, verb).expect("writing to memory does not fail");
     crate::output::to_stdout(&String::from_utf8_lossy(&page))
 }
 
-fn named(program: &Command, name: &str) -> Result<Command, Failure> {
+fn find_verb(program: &Command, name: &str) -> Result<Command, Failure> {
     program.find_subcommand(name).cloned().ok_or_else(|| {
         let known: Vec<&str> = program.get_subcommands().map(Command::get_name).collect();
         Failure::Value(format!("unknown verb {}. Known: {}", Quoted(name), known.join(", ")))

@@ -33,15 +33,16 @@ pub fn run(arguments: &Measure) -> Result<(), Failure> {
     }
     measure::available()?;
 
-    let mut retained = Vec::new();
-    let mut keep = |scenario: &Scenario, capture: &Capture| keep(&mut retained, scenario, capture);
-    let keep = pcap.is_some().then_some(&mut keep as &mut PacketSink<'_>);
+    let mut captures = Vec::new();
+    let mut append =
+        |scenario: &Scenario, capture: &Capture| append_capture(&mut captures, scenario, capture);
+    let sink = pcap.is_some().then_some(&mut append as &mut PacketSink<'_>);
     let Measurements { outcomes, hosts: _, visits, provenance, failure } =
-        measure::outcomes(&plan, peers, keep);
+        measure::outcomes(&plan, peers, sink);
     if let Some(reason) = engine::nothing(&outcomes) {
         return Err(Failure::Laboratory(reason));
     }
-    let saved = pcap.as_ref().map_or(Ok(()), |pcap| file::write(pcap, &retained));
+    let saved = pcap.as_ref().map_or(Ok(()), |pcap| file::write(pcap, &captures));
     if let Some(path) = har {
         file::write(path, har::file(&visits).as_bytes())?;
     }
@@ -49,17 +50,17 @@ pub fn run(arguments: &Measure) -> Result<(), Failure> {
     failure.map_or(saved, |error| Err(error.into()))
 }
 
-/// Maximum bytes of all captures of a command: later ones are left out.
+/// Maximum bytes of all captures of a command; later ones are left out.
 const MAX_CAPTURE_BYTES: usize = 256 << 20;
 
-/// Appends the packets of one scenario: a section of its own in the one file, named by its comment.
-fn keep(retained: &mut Vec<u8>, scenario: &Scenario, capture: &Capture) -> io::Result<()> {
+/// Appends the packets of one scenario as a section of the file, named by its comment.
+fn append_capture(captures: &mut Vec<u8>, scenario: &Scenario, capture: &Capture) -> io::Result<()> {
     let title = format!("{}, {}", scenario.protocol.name(), table::title(scenario));
-    let before = retained.len();
-    capture.write(&mut *retained, &title)?;
-    if retained.len() > MAX_CAPTURE_BYTES {
-        retained.truncate(before);
-        eprintln!("roundtrip: the capture is full, and lacks {title}; name fewer scenarios");
+    let before = captures.len();
+    capture.write(&mut *captures, &title)?;
+    if captures.len() > MAX_CAPTURE_BYTES {
+        captures.truncate(before);
+        eprintln!("roundtrip: the capture is full and lacks {title}; name fewer scenarios");
     } else if capture.missed() > 0 {
         eprintln!(
             "roundtrip: the capture lacks the last {} packets of {title}, which were too many",

@@ -61,11 +61,12 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
     let refused = |error: dhttp_proxy::nft::RulesError| Failure::Network(error.to_string());
     if flags.clean {
         // Works even if the interfaces have changed since.
-        let was_there = dhttp_proxy::nat::clean(family(&layered(flags, flags.operation.config.as_deref())?))
-            .map_err(refused)?;
-        let reported =
-            if was_there { "removed the rules of a killed helper\n" } else { "nothing was left\n" };
-        return crate::output::to_stdout(reported);
+        let has_removed =
+            dhttp_proxy::nat::clean(family(&layered(flags, flags.operation.config.as_deref())?))
+                .map_err(refused)?;
+        let message =
+            if has_removed { "removed the rules of a killed helper\n" } else { "no rules to remove\n" };
+        return crate::output::to_stdout(message);
     }
     let settings = Settings::read(flags)?;
     let rules = settings.config.rules();
@@ -88,17 +89,17 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
     settings.warn();
     eprintln!("roundtrip: {}", settings.sentence());
     signals.wait_for_end(|| reload(&nat, flags, &settings.read))?;
-    eprintln!("roundtrip: taking the rules away; connections that were let in go on");
+    eprintln!("roundtrip: removing the rules; admitted connections continue");
     drop(nat);
     Ok(())
 }
 
-fn reload(nat: &Nat, flags: &Flags, begun: &Flags) -> Result<String, Failure> {
+fn reload(nat: &Nat, flags: &Flags, running: &Flags) -> Result<String, Failure> {
     let settings = Settings::read(flags)?;
     let log = settings.log()?;
     nat.reload(settings.config.clone(), log).map_err(|error| Failure::Network(error.to_string()))?;
     settings.warn();
-    Ok(reloaded(&begun.changed(&settings.read, RESTART)))
+    Ok(reloaded(&running.changed(&settings.read, RESTART)))
 }
 
 impl Settings {
@@ -115,11 +116,11 @@ impl Settings {
             return Err(Failure::Value("closed: only for a firewall; add firewall".to_owned()));
         } else {
             let ports = port_range(read.ports.as_deref().unwrap_or("61000-65535"))?;
-            Translation::To(appears_at(read.address.as_deref(), &outside, family)?, ports)
+            Translation::To(translated_address(read.address.as_deref(), &outside, family)?, ports)
         };
         let answerers = match &read.caches {
             _ if read.any_cache => Responders::Anybody,
-            Some(list) => networks::only(list)?,
+            Some(list) => networks::caches_in(list)?,
             None => Responders::Server,
         };
         let operation = &read.operation;
@@ -147,27 +148,28 @@ impl Settings {
     fn warn(&self) {
         if self.config.translator.answerers == Responders::Anybody {
             eprintln!(
-                "roundtrip: WARNING: --any-cache lets anybody in who finds an open hole in time, not only the server that \
-                 was asked"
+                "roundtrip: WARNING: --any-cache admits any host that finds an open pinhole, not only the requested server"
             );
         }
     }
 
     fn sentence(&self) -> String {
         let NatConfig { inside, outside, family, port, translator, by_id: _, closed: _ } = &self.config;
-        let of = match family {
+        let version = match family {
             Family::Ip => "",
             Family::Ip6 => " by IPv6",
         };
-        let how = match &translator.translation {
+        let translation = match &translator.translation {
             Translation::To(address, ports) => {
                 format!("appear at {address}, ports {}-{}", ports.start(), ports.end())
             }
             Translation::None => {
-                format!("keep their addresses; connections that are let in have the mark {PINHOLE_MARK:#x}")
+                format!("keep their addresses; admitted connections have the mark {PINHOLE_MARK:#x}")
             }
         };
-        format!("clients on {inside} that send requests to port {port} of servers on {outside}{of} {how}")
+        format!(
+            "clients on {inside} that send requests to port {port} of servers on {outside}{version} {translation}"
+        )
     }
 }
 
@@ -175,29 +177,29 @@ fn family(read: &Flags) -> Family {
     if read.ipv6 { Family::Ip6 } else { Family::Ip }
 }
 
-fn interface(which: &str, name: Option<&str>) -> Result<String, Failure> {
+fn interface(flag: &str, name: Option<&str>) -> Result<String, Failure> {
     let name = name.ok_or_else(|| {
         Failure::Value(format!(
-            "--{which}: name the network interface, as in: roundtrip nat --inside lan0 --outside wan0"
+            "--{flag}: name the network interface, as in: roundtrip nat --inside lan0 --outside wan0"
         ))
     })?;
-    interface_name(which, name)
+    interface_name(flag, name)
 }
 
-fn appears_at(address: Option<&str>, outside: &str, family: Family) -> Result<IpAddr, Failure> {
+fn translated_address(address: Option<&str>, outside: &str, family: Family) -> Result<IpAddr, Failure> {
     let (kind, example) = match family {
         Family::Ip => ("IPv4", "198.51.100.1"),
         Family::Ip6 => ("IPv6", "2001:db8::1"),
     };
     if let Some(text) = address {
-        let given = text.parse().ok().filter(|address| Family::of(*address) == family);
-        return given.ok_or_else(|| {
+        let parsed = text.parse().ok().filter(|address| Family::of(*address) == family);
+        return parsed.ok_or_else(|| {
             Failure::Value(format!("--address: {} is not an {kind} address, such as {example}", Quoted(text)))
         });
     }
     let all = getifaddrs().map_err(|error| Failure::Network(format!("cannot list addresses: {error}")))?;
-    all.filter(|one| one.interface_name == outside)
-        .filter_map(|one| one.address)
+    all.filter(|interface_address| interface_address.interface_name == outside)
+        .filter_map(|interface_address| interface_address.address)
         .find_map(|address| match family {
             Family::Ip => Some(IpAddr::V4(address.as_sockaddr_in()?.ip())),
             // Link-local addresses are not reachable from outside.

@@ -1,4 +1,4 @@
-//! `roundtrip reproduce`: published tables and figures compared with ours.
+//! `roundtrip reproduce`: published tables and figures compared with recomputed ones.
 //!
 //! Tables go to stdout; figures become files, whose names are printed on stderr.
 
@@ -30,15 +30,19 @@ pub fn run(flags: &Reproduce) -> Result<ExitCode, Failure> {
         laboratory::available()?;
     }
     let extent = if *full { Preset::FULL } else { Preset::QUICK };
-    let mut contest = |benchmarks: &[BenchmarkRun]| servers(benchmarks, extent);
-    let mut gather = |populations: &[Population]| behind_a_line(populations, extent);
-    let contests =
-        measure.then(|| Benchmarks { run: &mut contest, gather: &mut gather, users: extent.users });
-    let measure: Option<&mut Measure<'_>> = if *measure { Some(&mut on_the_kernel) } else { None };
+    let mut run_benchmarks = |benchmarks: &[BenchmarkRun]| servers(benchmarks, extent);
+    let mut run_populations = |populations: &[Population]| shared_bottleneck(populations, extent);
+    let benchmark_runners = measure.then(|| Benchmarks {
+        run: &mut run_benchmarks,
+        gather: &mut run_populations,
+        users: extent.users,
+    });
+    let measure: Option<&mut Measure<'_>> = if *measure { Some(&mut measure_on_kernel) } else { None };
     // Set by the owner of the logs, which belong to third parties and are not part of the project.
     let logs = std::env::var_os("ROUNDTRIP_LOGS").map(PathBuf::from);
-    let report = regenerate(Options { keys: keys.clone(), measure, logs, contests }).map_err(failure)?;
-    draw(&report, figures)?;
+    let report = regenerate(Options { keys: keys.clone(), measure, logs, contests: benchmark_runners })
+        .map_err(failure)?;
+    write_figures(&report, figures)?;
     let rows = report.rows();
     let text = match format {
         Format::Table => side_by_side::render(&report, crate::terminal::of_stdout()),
@@ -49,10 +53,10 @@ pub fn run(flags: &Reproduce) -> Result<ExitCode, Failure> {
     Ok(verdict(&report))
 }
 
-fn on_the_kernel(scenario: &Scenario, peers: Peers) -> Result<Option<KernelResult>, String> {
+fn measure_on_kernel(scenario: &Scenario, peers: Peers) -> Result<Option<KernelResult>, String> {
     let measured = match laboratory::one(scenario, peers) {
         Ok(measured) => measured,
-        // A missing third-party program is reported this way; ours are always present.
+        // Only a third-party program can be missing.
         Err(measure::Error::Unsuited { part: _, remedy: _ }) if peers != Peers::default() => return Ok(None),
         Err(error) => return Err(error.to_string()),
     };
@@ -61,12 +65,12 @@ fn on_the_kernel(scenario: &Scenario, peers: Peers) -> Result<Option<KernelResul
     Ok(Some(KernelResult { row: measured.row(), processing }))
 }
 
-/// Runs the server benchmark; reports the servers that are not installed, and leaves them out.
+/// Runs the server benchmark without the servers that are not installed, which it reports.
 fn servers(benchmarks: &[BenchmarkRun], extent: Preset) -> Result<Vec<Option<Outcome>>, String> {
     let bar = runs(benchmarks.len());
     let missing = |missing: &_| eprintln!("{missing}");
     let outcomes =
-        benchmark_run::run_installed(benchmarks, extent, &|over| bar.set_position(over as u64), &missing);
+        benchmark_run::run_installed(benchmarks, extent, &|done| bar.set_position(done as u64), &missing);
     bar.finish_and_clear();
     let outcomes = outcomes.map_err(|error| error.to_string())?;
     let latencies = outcomes.iter().flatten().filter(|outcome| outcome.latency_is_void).count();
@@ -74,15 +78,15 @@ fn servers(benchmarks: &[BenchmarkRun], extent: Preset) -> Result<Vec<Option<Out
     if latencies + throughputs > 0 {
         let all = outcomes.len();
         eprintln!(
-            "of {all} runs the latency of {latencies} and the throughput of {throughputs} are void as users asked late: this \
-             machine is busy"
+            "of {all} runs the latency of {latencies} and the throughput of {throughputs} are void as users sent requests late: \
+             this host is busy"
         );
     }
     Ok(outcomes)
 }
 
 /// Runs users behind a bottleneck; reports a program that is not installed.
-fn behind_a_line(
+fn shared_bottleneck(
     populations: &[Population],
     extent: Preset,
 ) -> Result<Option<Vec<population::Outcome>>, String> {
@@ -91,24 +95,24 @@ fn behind_a_line(
         return Ok(None);
     }
     let bar = runs(populations.len());
-    let outcomes = population::run(populations, extent.fills, &|over| bar.set_position(over as u64));
+    let outcomes = population::run(populations, extent.fills, &|done| bar.set_position(done as u64));
     bar.finish_and_clear();
     let outcomes = outcomes.map_err(|error| error.to_string())?;
     let of = |why| outcomes.iter().filter(|outcome| outcome.void == Some(why)).count();
     let (late, links) = (of(population::VoidReason::Generator), of(population::VoidReason::Link));
     if late + links > 0 {
         let all = outcomes.len();
-        let by = outcomes.iter().map(|outcome| outcome.link_late_ms).fold(0.0, f64::max);
+        let max_late_ms = outcomes.iter().map(|outcome| outcome.link_late_ms).fold(0.0, f64::max);
         eprintln!(
-            "of {all} runs {late} are void as users asked late, and {links} as a link was late, by up to {by:.1} ms (99.9%): \
-             this machine is busy"
+            "of {all} runs {late} are void as users sent requests late, and {links} as a link was late, by up to {max_late_ms:.1} ms \
+             (99.9%): this host is busy"
         );
     }
     Ok(Some(outcomes))
 }
 
 fn runs(count: usize) -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:20} {pos} of {len} runs of servers, {eta} to go")
+    let style = ProgressStyle::with_template("{bar:20} {pos} of {len} runs of servers, {eta} remaining")
         .expect("the template is fixed");
     ProgressBar::new(count as u64).with_style(style)
 }
@@ -120,8 +124,8 @@ fn failure(error: Error) -> Failure {
     }
 }
 
-/// Writes the pictures of the requested figures.
-fn draw(report: &Report, directory: &Path) -> Result<(), Failure> {
+/// Writes the requested figures as SVG files.
+fn write_figures(report: &Report, directory: &Path) -> Result<(), Failure> {
     for entry in report.tables.iter().map(|table| table.entry) {
         let picture = match entry.draw {
             Some(Draw::Alone(draw)) => draw(),

@@ -1,4 +1,4 @@
-//! `roundtrip serve`: files below a directory, or responses of another server, over DHTTP and plain HTTP on one port.
+//! `roundtrip serve`: files, or responses of another server, over DHTTP and plain HTTP on one port.
 //!
 //! SIGTERM and SIGINT stop it once pending requests are finished; SIGHUP reloads the configuration and reopens the log.
 
@@ -24,31 +24,31 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     let config = settings.config()?;
     privileges::confine(&settings.paths(flags.operation.config.as_deref()));
     let signals = Signals::block()?;
-    // Its threads work only for responses of another server.
+    // Runs requests to another server.
     let runtime =
         Runtime::new().map_err(|error| Failure::Network(format!("cannot start threads: {error}")))?;
-    let served = ResponseSource::open(settings.source(), &runtime)?;
+    let source = ResponseSource::open(settings.source(), &runtime)?;
     if flags.operation.check {
         return crate::output::to_stdout(&format!("{}\n", settings.sentence(settings.listen)));
     }
     let listen = settings.listen;
     settings.fetches()?.install();
     // The current source of responses, for the metrics; a reload replaces it.
-    let current = Arc::new(Mutex::new(served.clone()));
-    let server = Server::start(listen, config, served, settings.log()?).map_err(|error| {
+    let current = Arc::new(Mutex::new(source.clone()));
+    let server = Server::start(listen, config, source, settings.log()?).map_err(|error| {
         Failure::Network(format!("cannot listen at {listen}: {error}; choose another address with --listen"))
     })?;
     if let Some(address) = settings.metrics {
         let counters = server.counters();
         let current = Arc::clone(&current);
         metrics::serve(address, move || {
-            let of_source = current.lock().map_or_else(|_| String::new(), |served| served.metrics());
-            Counters::text(&counters) + &of_source + &dhttp_proxy::fetches::metrics()
+            let source_metrics = current.lock().map_or_else(|_| String::new(), |source| source.metrics());
+            Counters::text(&counters) + &source_metrics + &dhttp_proxy::fetches::metrics()
         })?;
     }
     eprintln!("roundtrip: {}", settings.sentence(server.address()));
     signals.wait_for_end(|| reload(&server, flags, &settings, &runtime, &current))?;
-    eprintln!("roundtrip: finishing what was begun");
+    eprintln!("roundtrip: finishing pending requests");
     server.stop();
     Ok(())
 }
@@ -56,15 +56,15 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
 fn reload(
     server: &Server<ResponseSource>,
     flags: &Serve,
-    begun: &Settings,
+    running: &Settings,
     runtime: &Runtime,
     current: &Mutex<ResponseSource>,
 ) -> Result<String, Failure> {
     let settings = Settings::read(flags)?;
-    let (served, log) = (ResponseSource::open(settings.source(), runtime)?, settings.log()?);
+    let (source, log) = (ResponseSource::open(settings.source(), runtime)?, settings.log()?);
     if let Ok(mut current) = current.lock() {
-        *current = served.clone();
+        *current = source.clone();
     }
-    server.reload(served, log);
-    Ok(reloaded(&begun.read.changed(&settings.read, RESTART)))
+    server.reload(source, log);
+    Ok(reloaded(&running.read.changed(&settings.read, RESTART)))
 }

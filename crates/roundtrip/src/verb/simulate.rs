@@ -50,8 +50,8 @@ pub fn run(arguments: &Simulate) -> Result<(), Failure> {
     Results { outcomes, layout: Layout::Rows, provenance: simulate::provenance(&plan) }.show(output)
 }
 
-/// Writes the packets of each scenario's first run: a section of its own in the one file, named by its comment. A
-/// scenario that cannot be simulated has none.
+/// Writes the packets of each scenario's first run as a section of the file, named by its comment. A scenario that
+/// cannot be simulated has none.
 fn capture(plan: &Plan, at: PcapAt, mut out: &mut dyn io::Write) -> io::Result<()> {
     let at = match at {
         PcapAt::Client => CapturePoint::Client,
@@ -66,7 +66,7 @@ fn capture(plan: &Plan, at: PcapAt, mut out: &mut dyn io::Write) -> io::Result<(
     Ok(())
 }
 
-/// A plot's format, by its file name's extension.
+/// Format of a plot, by its file name extension.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PlotKind {
     Svg,
@@ -75,7 +75,10 @@ enum PlotKind {
 }
 
 impl PlotKind {
-    /// Errors: an extension of another format. Without any, as in `/dev/stdout`, it is SVG.
+    /// Returns the format; SVG for names without an extension, such as `/dev/stdout`.
+    ///
+    /// # Errors
+    /// An unknown extension.
     fn of(path: &Path) -> Result<Self, Failure> {
         match path.extension().map(|end| end.to_ascii_lowercase()) {
             None => Ok(Self::Svg),
@@ -93,11 +96,11 @@ impl PlotKind {
     }
 }
 
-/// The plot's file.
+/// Renders the plot.
 fn plot_of(plan: &Plan, path: &Path, kind: PlotKind) -> Result<Vec<u8>, Failure> {
-    let same = is_same(&plan.scenarios);
-    let some = plan.scenarios.iter().take(MAX_PANELS + 1);
-    let panels: Vec<Panel> = some.filter_map(|scenario| panel(scenario, same)).collect();
+    let is_shared = have_same_title(&plan.scenarios);
+    let first_scenarios = plan.scenarios.iter().take(MAX_PANELS + 1);
+    let panels: Vec<Panel> = first_scenarios.filter_map(|scenario| panel(scenario, is_shared)).collect();
     let refused = |why: &str| Err(Failure::Value(format!("--plot {}: {why}", shown(path))));
     match (kind, panels.as_slice()) {
         (PlotKind::Xplot, [panel]) => Ok(xplot::file(panel).into_bytes()),
@@ -115,34 +118,34 @@ fn plot_of(plan: &Plan, path: &Path, kind: PlotKind) -> Result<Vec<u8>, Failure>
 /// Maximum number of distinguishable panels.
 const MAX_PANELS: usize = 20;
 
-/// All panels under the title of the first, which states the usual page and network.
+/// Renders all panels under a title with their page and network.
 fn picture(scenarios: &[Scenario], panels: &[Panel]) -> String {
     let Some(first) = scenarios.first() else { return String::new() };
     let source =
         format!("roundtrip simulate, version {}, seed {}", env!("CARGO_PKG_VERSION"), first.seed.get());
-    let (title, subtitle) = match is_same(scenarios) {
+    let (title, subtitle) = match have_same_title(scenarios) {
         true => (table::title(first), table::about(scenarios.iter()).join(", ")),
         false => ("Packets in time".to_owned(), String::new()),
     };
-    let is_one_time = is_same(scenarios);
+    let is_one_time = have_same_title(scenarios);
     Picture { title: &title, subtitle: &subtitle, panels, is_one_time, source: &source, form: Form::Print }
         .draw()
 }
 
-/// Whether all have one page and one network.
-fn is_same(scenarios: &[Scenario]) -> bool {
+/// Whether all scenarios have the same page and network.
+fn have_same_title(scenarios: &[Scenario]) -> bool {
     scenarios.windows(2).all(|pair| table::title(&pair[0]) == table::title(&pair[1]))
 }
 
-/// One scenario's first run, if it can be simulated; facts that all panels share are left out of its title.
-fn panel(scenario: &Scenario, is_same: bool) -> Option<Panel> {
+/// Returns the panel of a scenario's first run, if it can be simulated; its title omits what all panels share.
+fn panel(scenario: &Scenario, have_same_title: bool) -> Option<Panel> {
     let (experiment, fetched) = simulate::first_run(scenario).ok()?;
     let elapsed = fetched.elapsed.map_or_else(
         || "failed".to_owned(),
         |elapsed| format!("{} ms", number::significant(elapsed.as_millis_f64())),
     );
-    let what = if is_same { scenario.protocol.name().to_owned() } else { title(scenario) };
-    let title = format!("{what}, TCP as {}: {elapsed}", scenario.stack.name);
+    let subject = if have_same_title { scenario.protocol.name().to_owned() } else { title(scenario) };
+    let title = format!("{subject}, TCP as {}: {elapsed}", scenario.stack.name);
     Some(sequence::panel(title, &experiment, &fetched))
 }
 

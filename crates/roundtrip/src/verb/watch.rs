@@ -17,73 +17,74 @@ use crate::serve::metrics;
 pub fn run(arguments: &Watch) -> Result<ExitCode, Failure> {
     let Watch { command, pid, port, all: _, interval, duration, format, prometheus } = arguments;
     let scope = match (pid, port) {
-        (Some(pid), _) => Scope::Process(process(*pid)?),
+        (Some(pid), _) => Scope::Process(existing_process(*pid)?),
         (None, Some(port)) => Scope::Port(*port),
         (None, None) => Scope::All,
     };
-    let span = duration.as_deref().map(|text| time("--duration", text)).transpose()?;
-    let session = Session { scope, command: command.clone(), interval: sampling(interval)?, span };
+    let span = duration.as_deref().map(|text| parse_duration("--duration", text)).transpose()?;
+    let session = Session { scope, command: command.clone(), interval: parse_interval(interval)?, span };
     let shared = Arc::new(Mutex::new(String::new()));
     if let Some(address) = prometheus {
         let shared = Arc::clone(&shared);
         metrics::serve(*address, move || shared.lock().unwrap_or_else(PoisonError::into_inner).clone())?;
     }
     let is_drawn = *format == Format::Table && std::io::stdout().is_terminal();
-    let (mut before, mut drawn) = (Vec::new(), 0);
+    let (mut previous, mut drawn_lines) = (Vec::new(), 0);
     let last = session.run(|report| {
         if prometheus.is_some() {
             *shared.lock().unwrap_or_else(PoisonError::into_inner) = view::metrics(report);
         }
         match format {
-            Format::Json => show_json(report, &mut before),
+            Format::Json => show_json(report, &mut previous),
             Format::Table if report.is_last => {
-                crate::output::to_stdout(&(erased(drawn) + &view::text(report)))
+                crate::output::to_stdout(&(erase_sequence(drawn_lines) + &view::text(report)))
             }
-            Format::Table if is_drawn => draw(report, &mut drawn),
+            Format::Table if is_drawn => draw(report, &mut drawn_lines),
             Format::Table => Ok(()),
         }
     })?;
     Ok(ExitCode::from(u8::from(last.fails())))
 }
 
-fn show_json(report: &Report, before: &mut Vec<Row>) -> Result<(), Failure> {
-    let text = view::json_lines(report, before);
-    before.clone_from(&report.rows);
+fn show_json(report: &Report, previous: &mut Vec<Row>) -> Result<(), Failure> {
+    let text = view::json_lines(report, previous);
+    previous.clone_from(&report.rows);
     crate::output::to_stdout(&text)
 }
 
-/// Draws the table over the previous one, whose number of lines is in `drawn`.
-fn draw(report: &Report, drawn: &mut usize) -> Result<(), Failure> {
+/// Draws the table over the previous one, which has `drawn_lines` lines.
+fn draw(report: &Report, drawn_lines: &mut usize) -> Result<(), Failure> {
     let (width, height) = terminal_size::terminal_size()
         .map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)));
     // The cursor takes a line of its own.
     let lines = view::lines(report, width, height.saturating_sub(1));
-    let text = erased(*drawn) + &lines.iter().map(|line| format!("{line}\n")).collect::<String>();
-    *drawn = lines.len();
+    let text =
+        erase_sequence(*drawn_lines) + &lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    *drawn_lines = lines.len();
     crate::output::to_stdout(&text)
 }
 
-/// Escape sequence that moves up by `lines` and erases from there.
-fn erased(lines: usize) -> String {
+/// Returns the escape sequence that moves up by `lines` and erases from there.
+fn erase_sequence(lines: usize) -> String {
     if lines == 0 { String::new() } else { format!("\x1b[{lines}A\x1b[J") }
 }
 
-fn process(pid: u32) -> Result<u32, Failure> {
+fn existing_process(pid: u32) -> Result<u32, Failure> {
     match fs::metadata(format!("/proc/{pid}")) {
         Ok(_) => Ok(pid),
         Err(_) => Err(Failure::Value(format!("--pid {pid}: no such process"))),
     }
 }
 
-fn sampling(text: &str) -> Result<Duration, Failure> {
+fn parse_interval(text: &str) -> Result<Duration, Failure> {
     let range = Duration::from_millis(1)..=Duration::from_secs(1);
-    let interval = time("--interval", text)?;
+    let interval = parse_duration("--interval", text)?;
     if range.contains(&interval) {
         return Ok(interval);
     }
     Err(Failure::Value(format!("--interval: {interval} is not between 1ms and 1s")))
 }
 
-fn time(flag: &str, text: &str) -> Result<Duration, Failure> {
+fn parse_duration(flag: &str, text: &str) -> Result<Duration, Failure> {
     quantity::duration(text).map_err(|error| Failure::Value(format!("{flag}: {error}")))
 }

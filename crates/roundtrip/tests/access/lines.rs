@@ -1,20 +1,20 @@
-//! Logs in every form: compressed, cut, rotated, piped; and the result in every format.
+//! Logs in every form (compressed, truncated, rotated, piped), and the result in every format.
 
 use std::fs;
 use std::process::Command;
 
 use serde_json::Value;
 
-use super::program::{JSON, TestDirectory, gzipped, json, made_up, piped, roundtrip, rows, text};
+use super::program::{JSON, TestDirectory, gzipped, json, piped, roundtrip, rows, synthetic_log, text};
 
 #[test]
 fn the_result_is_the_same_for_every_form_of_the_log_and_number_of_threads() {
     let directory = TestDirectory::new("comes");
-    let log = made_up(20_000);
+    let log = synthetic_log(20_000);
     let plain = directory.write("whole.log", &log);
     let expected = rows(&roundtrip(&json(&[&plain], &["--threads", "1"])));
     assert_eq!(expected.len(), 3 * 2 * 3);
-    let packed = [
+    let compressed = [
         directory.write("packed.gz", &gzipped(&log)),
         directory.write("packed.zst", &zstd::encode_all(log.as_slice(), 1).unwrap()),
     ];
@@ -26,10 +26,10 @@ fn the_result_is_the_same_for_every_form_of_the_log_and_number_of_threads() {
     directory.write("rotated/access.log.1.gz", &gzipped(&log[..line]));
     let rotated = directory.0.join("rotated").to_str().unwrap().to_owned();
     let pattern = format!("{rotated}/access.log*");
-    let ways = [&plain, &packed[0], &packed[1], &members, &rotated, &pattern];
-    for way in ways {
+    let forms = [&plain, &compressed[0], &compressed[1], &members, &rotated, &pattern];
+    for form in forms {
         for more in [&["--threads", "4"][..], &["--threads", "3", "--window", "64kib"]] {
-            assert_eq!(rows(&roundtrip(&json(&[way], more))), expected, "{way} {more:?}");
+            assert_eq!(rows(&roundtrip(&json(&[form], more))), expected, "{form} {more:?}");
         }
     }
     assert_eq!(rows(&piped(&json(&[], &[]), &gzipped(&log))), expected);
@@ -39,7 +39,7 @@ fn the_result_is_the_same_for_every_form_of_the_log_and_number_of_threads() {
 #[test]
 fn overlapping_logs_count_as_all_their_lines_sorted() {
     let directory = TestDirectory::new("overlap");
-    let log = made_up(20_000);
+    let log = synthetic_log(20_000);
     let lines: Vec<&[u8]> = log.split_inclusive(|byte| *byte == b'\n').collect();
     let expected = rows(&roundtrip(&json(&[&directory.write("sorted.log", &log)], &[])));
     // Three servers; the third has two logs: the later one is compressed, and its name sorts first.
@@ -65,7 +65,7 @@ fn overlapping_logs_count_as_all_their_lines_sorted() {
 #[test]
 fn regress_a_pipe_with_a_name_is_read_from_its_beginning() {
     let directory = TestDirectory::new("named-pipe");
-    let log = directory.write("whole.log", &made_up(5_000));
+    let log = directory.write("whole.log", &synthetic_log(5_000));
     let program = env!("CARGO_BIN_EXE_roundtrip");
     let script = format!("cat {log} | {program} connections /dev/fd/0 {}", JSON.join(" "));
     let output = Command::new("sh").args(["-c", &script]).output().unwrap();
@@ -74,7 +74,7 @@ fn regress_a_pipe_with_a_name_is_read_from_its_beginning() {
 
 #[test]
 fn every_row_has_the_promised_fields_and_csv_the_same_columns() {
-    let log = made_up(2_000);
+    let log = synthetic_log(2_000);
     let row = rows(&piped(&json(&[], &[]), &log)).swap_remove(0);
     for name in [
         "timeout_s",
@@ -101,7 +101,7 @@ fn every_row_has_the_promised_fields_and_csv_the_same_columns() {
 
 #[test]
 fn lines_out_of_order_are_sorted_and_counted() {
-    let log = text(&made_up(5_000));
+    let log = text(&synthetic_log(5_000));
     let mut lines: Vec<&str> = log.lines().collect();
     let expected = rows(&piped(&json(&[], &[]), log.as_bytes()));
     lines.chunks_mut(7).for_each(<[&str]>::reverse);
@@ -113,31 +113,34 @@ fn lines_out_of_order_are_sorted_and_counted() {
 #[test]
 fn the_distribution_is_in_every_format_if_requested() {
     let directory = TestDirectory::new("spread");
-    let log = directory.write("made-up.log", &made_up(5_000));
+    let log = directory.write("made-up.log", &synthetic_log(5_000));
     let [minutes, table] = ["minutes.csv", "answer.parquet"].map(|name| directory.0.join(name));
     let files = ["--over-time", minutes.to_str().unwrap(), "--out", table.to_str().unwrap()];
     let files = &files[..if cfg!(feature = "parquet") { 4 } else { 2 }];
     let plain = rows(&roundtrip(&json(&[&log], &[])));
-    let spread = rows(&roundtrip(&json(&[&log], &[&["--distribution"], files].concat())));
-    for (row, plain) in spread.iter().zip(&plain) {
+    let with_distribution = rows(&roundtrip(&json(&[&log], &[&["--distribution"], files].concat())));
+    for (row, plain) in with_distribution.iter().zip(&plain) {
         let value = |name: &str| row[format!("{name}_per_connection")].as_f64().unwrap();
         assert!(plain.get("median_bytes_per_connection").is_none());
         assert_eq!(row["total_connections"], plain["total_connections"]);
-        for what in ["bytes", "requests"] {
-            let [median, p90, p99, most] =
-                ["median", "p90", "p99", "max"].map(|part| value(&format!("{part}_{what}")));
-            assert!(median <= p90 && p90 <= p99 && p99 <= most, "{row}");
-            assert!(value(&format!("mean_{what}")) <= most, "{row}");
+        for quantity in ["bytes", "requests"] {
+            let [median, p90, p99, max] =
+                ["median", "p90", "p99", "max"].map(|part| value(&format!("{part}_{quantity}")));
+            assert!(median <= p90 && p90 <= p99 && p99 <= max, "{row}");
+            assert!(value(&format!("mean_{quantity}")) <= max, "{row}");
         }
     }
-    // The same by another algorithm.
+    // Another rule counts the same by another algorithm.
     let by_rule = rows(&roundtrip(&json(&[&log], &["--distribution", "--rule", "first-created"])));
-    let one = |rows: &[Value]| -> Vec<Value> {
+    let of_one_connection = |rows: &[Value]| -> Vec<Value> {
         rows.iter().filter(|row| row["connections_per_client"] == 1).cloned().collect()
     };
-    assert_eq!(one(&by_rule), one(&spread));
+    assert_eq!(of_one_connection(&by_rule), of_one_connection(&with_distribution));
     let csv = text(&roundtrip(&["connections", &log, "--format", "csv", "--distribution"]).stdout);
-    assert_eq!(csv.lines().next().unwrap().split(',').count(), spread[0].as_object().unwrap().len());
+    assert_eq!(
+        csv.lines().next().unwrap().split(',').count(),
+        with_distribution[0].as_object().unwrap().len()
+    );
     let table = text(&roundtrip(&["connections", &log, "--distribution"]).stdout);
     assert!(table.contains("What each carries, 3 connections per client"), "{table}");
     let minutes = fs::read_to_string(minutes).unwrap();
@@ -151,17 +154,17 @@ fn the_distribution_is_in_every_format_if_requested() {
 #[test]
 fn other_rules_work_too_and_the_page_has_the_paper_s_figures() {
     let directory = TestDirectory::new("page");
-    let log = directory.write("made-up.log", &made_up(3_000));
+    let log = directory.write("made-up.log", &synthetic_log(3_000));
     let page = directory.0.join("page.html");
     let with_page = ["--report", page.to_str().unwrap(), "--rule", "first-created", "--dhttp"];
     let first_created = rows(&roundtrip(&json(&[&log], &with_page)));
-    let usual = rows(&roundtrip(&json(&[&log], &[])));
+    let default = rows(&roundtrip(&json(&[&log], &[])));
     let total = |rows: &[Value], limit| -> Vec<Value> {
         let of_limit = rows.iter().filter(|row| row["connections_per_client"] == limit);
         of_limit.map(|row| row["total_connections"].clone()).collect()
     };
     // With one connection per client the rules are equivalent.
-    assert_eq!(total(&first_created, 1), total(&usual, 1));
+    assert_eq!(total(&first_created, 1), total(&default, 1));
     let page = fs::read_to_string(page).unwrap();
     for figure in [
         "carry at most",

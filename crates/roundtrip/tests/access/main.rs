@@ -1,17 +1,18 @@
 //! `roundtrip connections` and `roundtrip logs` as users run them: every form of log, and every kind of error.
 //!
-//! Not the counts: `accesslog`'s tests compare those with brute force. Read in this order:
+//! `accesslog`'s tests compare the counts with brute force. Reading order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`lines`] | logs of lines, in every form |
 //! | `tables` | Parquet and Arrow |
 //! | `objects` | logs in an object store |
-//! | [`three_months`] | the paper's claims, at length |
-//! | [`wrong`] | bad logs, bad flags, full disks |
+//! | [`three_months`] | the paper's claims (long) |
+//! | [`invalid_input`] | invalid logs and flags, full disks |
 //! | [`program`] | the program, and logs to give it |
 //! | `s3` | an object store on this host |
 
+mod invalid_input;
 mod lines;
 #[cfg(feature = "object-store")]
 mod objects;
@@ -21,4 +22,3 @@ mod s3;
 #[cfg(feature = "parquet")]
 mod tables;
 mod three_months;
-mod wrong;

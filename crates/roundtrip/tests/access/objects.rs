@@ -1,15 +1,15 @@
 //! Logs in an object store: the same result as from files, and a sentence for every error.
 //!
-//! Not the stores of cloud providers: a local one represents all with the S3 protocol.
+//! The store is a local one that speaks the S3 protocol.
 
-use super::program::{TestDirectory, gzipped, json, made_up, roundtrip, rows, text};
+use super::program::{TestDirectory, gzipped, json, roundtrip, rows, synthetic_log, text};
 use super::s3::{Store, key};
 #[cfg(feature = "parquet")]
 use super::tables;
 
 /// A log split in four files, one of them compressed.
 fn rotated() -> (Vec<u8>, Vec<(String, Vec<u8>)>) {
-    let log = made_up(20_000);
+    let log = synthetic_log(20_000);
     let lines: Vec<&[u8]> = log.split_inclusive(|byte| *byte == b'\n').collect();
     let parts = lines.chunks(5_000).enumerate().map(|(number, lines)| match number {
         2 => (format!("logs/2026/access-{number}.log.gz"), gzipped(&lines.concat())),
@@ -33,8 +33,8 @@ fn a_store_gives_the_same_counts_as_files_by_pattern_and_by_prefix() {
         assert_eq!(rows(&output), expected, "{logs}");
     }
     // One object, with a file alongside.
-    let rest = directory.write("rest.log", &parts[1].1);
-    let output = store.roundtrip(key(), &json(&["s3://bucket/logs/2026/access-0.log", &rest], &[]));
+    let other_log = directory.write("rest.log", &parts[1].1);
+    let output = store.roundtrip(key(), &json(&["s3://bucket/logs/2026/access-0.log", &other_log], &[]));
     assert_eq!(rows(&output)[0]["requests"], 10_000);
     let web = store.on_the_web("logs/2026/access-0.log");
     assert_eq!(rows(&store.roundtrip(key(), &json(&[&web], &[])))[0]["requests"], 5_000);
@@ -43,14 +43,16 @@ fn a_store_gives_the_same_counts_as_files_by_pattern_and_by_prefix() {
 #[test]
 fn long_objects_are_fetched_in_pieces() {
     let directory = TestDirectory::new("pieces");
-    let log = made_up(120_000);
+    let log = synthetic_log(120_000);
     let expected = rows(&roundtrip(&json(&[&directory.write("whole.log", &log)], &[])));
     let store = Store::new(&[("whole.log", &log)], &[]);
     let output = store.roundtrip(key(), &json(&["s3://bucket/whole.log"], &[]));
     assert_eq!(rows(&output), expected);
     let first = "GET whole.log bytes=0-262143";
-    assert_eq!(store.requested()[..2], ["HEAD whole.log", first], "its beginning, to see what it is");
-    assert!(store.requested().iter().any(|requested| requested == "GET whole.log bytes=262144-4456447"));
+    assert_eq!(store.request_log()[..2], ["HEAD whole.log", first], "its beginning identifies its format");
+    assert!(
+        store.request_log().iter().any(|request_log| request_log == "GET whole.log bytes=262144-4456447")
+    );
 }
 
 #[cfg(feature = "parquet")]
@@ -62,14 +64,14 @@ fn only_the_needed_columns_of_a_parquet_object_are_fetched() {
     let store = Store::new(&[("table.parquet", &table)], &[]);
     let output = store.roundtrip(key(), &json(&["s3://bucket/table.parquet"], &[]));
     assert_eq!(rows(&output), expected);
-    let fetched: usize = store.requested().iter().filter_map(|requested| length(requested)).sum();
-    assert!(fetched * 2 < table.len(), "{fetched} of {} bytes: {:?}", table.len(), store.requested());
+    let fetched: usize = store.request_log().iter().filter_map(|request_log| length(request_log)).sum();
+    assert!(fetched * 2 < table.len(), "{fetched} of {} bytes: {:?}", table.len(), store.request_log());
 }
 
 #[cfg(feature = "parquet")]
 /// Length of the range in `GET name bytes=0-9`.
-fn length(requested: &str) -> Option<usize> {
-    let (from, to) = requested.rsplit_once("bytes=")?.1.split_once('-')?;
+fn length(request_log: &str) -> Option<usize> {
+    let (from, to) = request_log.rsplit_once("bytes=")?.1.split_once('-')?;
     Some(to.parse::<usize>().ok()? + 1 - from.parse::<usize>().ok()?)
 }
 
@@ -79,8 +81,8 @@ fn a_refusal_of_the_store_is_reported_in_a_sentence() {
     let cases = [
         ("s3://bucket/none.log", key(), "no such object, and none below it; name a log"),
         ("s3://bucket/none-*", key(), "no such object"),
-        ("s3://bucket/access.log", "somebody", "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
-        ("s3://bucket/*.log", "somebody", "denies access"),
+        ("s3://bucket/access.log", "unknown-key", "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"),
+        ("s3://bucket/*.log", "unknown-key", "denies access"),
         ("s3://bucket/access.log", key(), "unknown access log format"),
         ("s3://bucket/empty.log", key(), "the log is empty"),
         ("s3:///access.log", key(), "the bucket is missing"),
@@ -98,7 +100,7 @@ fn a_refusal_of_the_store_is_reported_in_a_sentence() {
 
 #[test]
 fn an_object_that_ends_too_early_is_counted_as_far_as_it_goes() {
-    let log = made_up(20_000);
+    let log = synthetic_log(20_000);
     let store = Store::new(&[("cut.log", &log)], &[("cut.log", 1_000_000)]);
     let output = store.roundtrip(key(), &json(&["s3://bucket/cut.log"], &[]));
     let counted = rows(&output)[0]["requests"].as_u64().unwrap();

@@ -1,4 +1,4 @@
-//! The program, its logs, and directories for them.
+//! Runs the program, and provides logs and temporary directories.
 
 use std::fs;
 use std::io::Write;
@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// A directory of this test's own, removed at its end.
+/// Temporary directory, removed when dropped.
 pub(crate) struct TestDirectory(pub(crate) PathBuf);
 
 impl TestDirectory {
@@ -53,14 +53,14 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 }
 
 /// A synthetic log.
-pub(crate) fn made_up(requests: u32) -> Vec<u8> {
+pub(crate) fn synthetic_log(requests: u32) -> Vec<u8> {
     roundtrip(&["logs", "synthesize", "--requests", &requests.to_string(), "--clients", "300"]).stdout
 }
 
 pub(crate) fn gzipped(bytes: &[u8]) -> Vec<u8> {
-    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    packed.write_all(bytes).unwrap();
-    packed.finish().unwrap()
+    let mut compressed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    compressed.write_all(bytes).unwrap();
+    compressed.finish().unwrap()
 }
 
 pub(crate) fn rows(output: &Output) -> Vec<Value> {
@@ -68,7 +68,7 @@ pub(crate) fn rows(output: &Output) -> Vec<Value> {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Three time-outs.
+/// Output format, and three timeouts.
 pub(crate) const JSON: [&str; 4] = ["--format", "json", "--timeout", "1,5,15"];
 
 pub(crate) fn json<'a>(logs: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {

@@ -15,28 +15,28 @@ use std::thread;
 const KEY: &str = "AKIDEXAMPLE";
 const PAGE: usize = 2;
 
-/// A running store with one bucket, `bucket`; stopped at the end of the test.
+/// Running store with one bucket, `bucket`; stopped at the end of the test.
 pub(crate) struct Store {
     address: SocketAddr,
-    requested: Arc<Mutex<Vec<String>>>,
+    request_log: Arc<Mutex<Vec<String>>>,
 }
 
 struct Objects {
     objects: BTreeMap<String, Vec<u8>>,
     /// Objects whose responses are truncated, with the number of bytes sent.
     cut: BTreeMap<String, usize>,
-    requested: Arc<Mutex<Vec<String>>>,
+    request_log: Arc<Mutex<Vec<String>>>,
 }
 
 impl Store {
     pub(crate) fn new(objects: &[(&str, &[u8])], cut: &[(&str, usize)]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let requested = Arc::new(Mutex::new(Vec::new()));
+        let request_log = Arc::new(Mutex::new(Vec::new()));
         let objects = Arc::new(Objects {
             objects: objects.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec())).collect(),
             cut: cut.iter().map(|(name, at)| ((*name).to_owned(), *at)).collect(),
-            requested: Arc::clone(&requested),
+            request_log: Arc::clone(&request_log),
         });
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -45,7 +45,7 @@ impl Store {
                 thread::spawn(move || drop(objects.serve(&stream)));
             }
         });
-        Self { address, requested }
+        Self { address, request_log }
     }
 
     /// Runs the program with the store's address and this key.
@@ -62,8 +62,8 @@ impl Store {
     }
 
     /// Requests so far, as `GET name range`.
-    pub(crate) fn requested(&self) -> Vec<String> {
-        self.requested.lock().unwrap().clone()
+    pub(crate) fn request_log(&self) -> Vec<String> {
+        self.request_log.lock().unwrap().clone()
     }
 
     /// An object's HTTP URL.
@@ -94,14 +94,14 @@ impl Objects {
             let (path, query) = target.split_once('?').unwrap_or((target, ""));
             let name = path.strip_prefix("/bucket").or_else(|| path.strip_prefix("/public/"));
             let name = name.unwrap_or_default().trim_start_matches('/');
-            let requested = [method, name, range.as_deref().unwrap_or_default()].join(" ");
-            self.requested.lock().unwrap().push(requested.trim_end().to_owned());
+            let request_log = [method, name, range.as_deref().unwrap_or_default()].join(" ");
+            self.request_log.lock().unwrap().push(request_log.trim_end().to_owned());
             if !signed && !path.starts_with("/public/") {
                 respond(stream, "403 Forbidden", "", b"<Error><Code>AccessDenied</Code></Error>")?;
             } else if query.contains("list-type=2") {
-                respond(stream, "200 OK", "", self.listed(query).as_bytes())?;
+                respond(stream, "200 OK", "", self.list_page(query).as_bytes())?;
             } else if let Some(bytes) = self.objects.get(name) {
-                if !self.give(stream, method, name, bytes, range.as_deref())? {
+                if !self.send_object(stream, method, name, bytes, range.as_deref())? {
                     return Ok(());
                 }
             } else {
@@ -112,16 +112,16 @@ impl Objects {
     }
 
     /// A page of keys, with the token of the next page.
-    fn listed(&self, query: &str) -> String {
-        let of = |name: &str| {
+    fn list_page(&self, query: &str) -> String {
+        let parameter = |name: &str| {
             query
                 .split('&')
                 .filter_map(|pair| pair.split_once('='))
                 .find(|(key, _)| *key == name)
                 .map(|(_, value)| value.replace("%2F", "/"))
         };
-        let prefix = of("prefix").unwrap_or_default();
-        let after = of("continuation-token").unwrap_or_default();
+        let prefix = parameter("prefix").unwrap_or_default();
+        let after = parameter("continuation-token").unwrap_or_default();
         let mut keys = self.objects.iter().filter(|(key, _)| key.starts_with(&prefix) && **key > after);
         let page: Vec<_> = keys.by_ref().take(PAGE).collect();
         let contents: String = page
@@ -146,7 +146,7 @@ impl Objects {
     }
 
     /// Sends an object or a range of it; returns whether the connection stays open.
-    fn give(
+    fn send_object(
         &self,
         mut stream: &TcpStream,
         method: &str,

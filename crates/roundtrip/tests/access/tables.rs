@@ -14,14 +14,14 @@ use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value;
 
-use super::program::{TestDirectory, json, piped, roundtrip, rows as answered};
+use super::program::{TestDirectory, json, piped, roundtrip, rows as parse_rows};
 
 fn rows(logs: &[&str], more: &[&str]) -> Vec<Value> {
-    answered(&roundtrip(&json(logs, more)))
+    parse_rows(&roundtrip(&json(logs, more)))
 }
 
 /// A synthetic log as lines and as a table with these names of columns.
-fn made_up(names: [&str; 4]) -> (Vec<u8>, RecordBatch) {
+fn synthetic_log(names: [&str; 4]) -> (Vec<u8>, RecordBatch) {
     let log = roundtrip(&["logs", "synthesize", "--requests", "20000", "--clients", "300"]).stdout;
     let mut records = Vec::new();
     Reader::new(Format::Clf, ClientDefinition::default()).read(&log, |record| records.push(record));
@@ -47,7 +47,7 @@ fn parquet(batch: &RecordBatch) -> Vec<u8> {
 
 /// A table with an unneeded column that takes most of its bytes.
 pub(crate) fn parquet_with_ballast() -> Vec<u8> {
-    let (_, batch) = made_up(["time", "client", "status", "bytes"]);
+    let (_, batch) = synthetic_log(["time", "client", "status", "bytes"]);
     let ballast = (0..batch.num_rows()).map(|row| format!("{:0>200}", row.wrapping_mul(0x9e37_79b9_7f4a)));
     let mut columns: Vec<(String, ArrayRef)> =
         vec![("agent".to_owned(), Arc::new(ballast.map(Some).collect::<StringArray>()))];
@@ -59,7 +59,7 @@ pub(crate) fn parquet_with_ballast() -> Vec<u8> {
 #[test]
 fn a_table_gives_the_same_counts_as_its_lines() {
     let directory = TestDirectory::new("tables");
-    let (log, batch) = made_up(["time", "client", "status", "bytes"]);
+    let (log, batch) = synthetic_log(["time", "client", "status", "bytes"]);
     let expected = rows(&[&directory.write("lines.log", &log)], &[]);
     let mut file = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
     let mut stream = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
@@ -74,7 +74,7 @@ fn a_table_gives_the_same_counts_as_its_lines() {
         assert_eq!(rows(&[table], &["--threads", "1"]), expected, "{table}");
         assert_eq!(rows(&[table], &["--threads", "3"]), expected, "{table}");
         let bytes = fs::read(table).unwrap();
-        assert_eq!(answered(&piped(&json(&["-"], &[]), &bytes)), expected, "{table}");
+        assert_eq!(parse_rows(&piped(&json(&["-"], &[]), &bytes)), expected, "{table}");
     }
     // The first half as lines, the second as a table.
     let line = log.iter().enumerate().filter(|(_, byte)| **byte == b'\n').nth(9_999).unwrap().0 + 1;
@@ -88,7 +88,7 @@ fn a_table_gives_the_same_counts_as_its_lines() {
 #[test]
 fn columns_of_other_names_are_named_by_a_flag() {
     let directory = TestDirectory::new("named-columns");
-    let (log, batch) = made_up(["when", "who", "code", "n"]);
+    let (log, batch) = synthetic_log(["when", "who", "code", "n"]);
     let expected = rows(&[&directory.write("lines.log", &log)], &[]);
     let table = directory.write("table.parquet", &parquet(&batch));
     assert_eq!(rows(&[&table], &["--columns", "time=when,client=who,status=code,size=n"]), expected);
@@ -111,7 +111,7 @@ fn columns_of_other_names_are_named_by_a_flag() {
 #[test]
 fn a_truncated_table_is_refused_and_a_damaged_one_is_counted_up_to_the_damage() {
     let directory = TestDirectory::new("broken-tables");
-    let (_, batch) = made_up(["time", "client", "status", "bytes"]);
+    let (_, batch) = synthetic_log(["time", "client", "status", "bytes"]);
     let whole = parquet(&batch);
     // The schema is at the end.
     let output = roundtrip(&["connections", &directory.write("cut.parquet", &whole[..whole.len() / 2])]);
@@ -135,7 +135,7 @@ fn a_truncated_table_is_refused_and_a_damaged_one_is_counted_up_to_the_damage() 
 #[test]
 fn the_result_can_be_a_parquet_table() {
     let directory = TestDirectory::new("parquet-out");
-    let (log, _) = made_up(["time", "client", "status", "bytes"]);
+    let (log, _) = synthetic_log(["time", "client", "status", "bytes"]);
     let out = directory.0.join("answer.parquet").to_str().unwrap().to_owned();
     let expected = rows(&[&directory.write("lines.log", &log)], &["--out", &out]);
     let reader =
@@ -153,7 +153,7 @@ fn the_result_can_be_a_parquet_table() {
 #[test]
 fn a_table_has_distributions_and_responses_of_one_size_are_one_file() {
     let directory = TestDirectory::new("tables-laws");
-    let (_, batch) = made_up(["time", "client", "status", "bytes"]);
+    let (_, batch) = synthetic_log(["time", "client", "status", "bytes"]);
     let mut stream = StreamWriter::try_new(Vec::new(), &batch.schema()).unwrap();
     stream.write(&batch).unwrap();
     let tables = [

@@ -1,6 +1,6 @@
-//! The scenarios: a base, and changes of it, one or two at a time.
+//! Scenarios: a base, and variations of one or two of its parameters.
 //!
-//! Not random: each group is for a mechanism, which it names.
+//! Each group of scenarios tests one mechanism.
 
 use std::fmt;
 
@@ -64,9 +64,9 @@ pub(crate) fn all() -> Vec<Case> {
         segments(),
         windows(),
         acknowledgements(),
-        conversations(),
+        exchanges(),
         transfers(),
-        long_conversations(),
+        long_exchanges(),
         requests(),
     ]
     .concat();
@@ -75,106 +75,106 @@ pub(crate) fn all() -> Vec<Case> {
 
 /// Round trips, rates and sizes: slow start on short and long, slow and fast paths.
 fn paths() -> Vec<Setting> {
-    let mut found = Vec::new();
+    let mut settings = Vec::new();
     for rtt_ms in [2, 10, 40, 100, 250] {
         for rate_mbit in [1.0, 20.0] {
             for sizes in [[5], [3_000], [14_480], [60_000]] {
-                found.push(Setting { rtt_ms, rate_mbit, sizes: sizes.to_vec(), ..base() });
+                settings.push(Setting { rtt_ms, rate_mbit, sizes: sizes.to_vec(), ..base() });
             }
         }
     }
-    found
+    settings
 }
 
 /// Segment sizes: the remainder at the end, and the receiver's estimate of a full segment.
 fn segments() -> Vec<Setting> {
-    let mut found = Vec::new();
+    let mut settings = Vec::new();
     for mss in [128, 256, 512, 536, 1_000, 1_448] {
         for (protocol, timestamps) in [(Protocol::Http10, true), (Protocol::Http10KeepAlive, false)] {
-            found.push(Setting { mss, protocol, timestamps, ..base() });
+            settings.push(Setting { mss, protocol, timestamps, ..base() });
         }
-        found.push(Setting { mss, sizes: vec![20_000], ..base() });
+        settings.push(Setting { mss, sizes: vec![20_000], ..base() });
     }
-    found
+    settings
 }
 
 /// Initial windows, growing by Reno and by CUBIC.
 fn windows() -> Vec<Setting> {
-    let mut found = Vec::new();
+    let mut settings = Vec::new();
     for initial_window in [1, 2, 3, 4, 7, 20] {
         for congestion in [Congestion::Reno, Congestion::Cubic] {
-            found.push(Setting { initial_window, congestion, sizes: vec![40_000], ..base() });
+            settings.push(Setting { initial_window, congestion, sizes: vec![40_000], ..base() });
         }
-        found.push(Setting { initial_window, mss: 512, rtt_ms: 80, ..base() });
+        settings.push(Setting { initial_window, mss: 512, rtt_ms: 80, ..base() });
     }
-    found
+    settings
 }
 
 /// Every segment acknowledged immediately, or as Linux delays them; with Nagle's algorithm and without.
 fn acknowledgements() -> Vec<Setting> {
-    let mut found = Vec::new();
+    let mut settings = Vec::new();
     for acks in [Acks::EverySegment, Acks::QuickThenDelayed] {
         for nagle in [true, false] {
             for (initial_window, sizes) in
                 [(2, vec![11_000]), (10, vec![700; 5]), (4, vec![5_000, 100, 9_000])]
             {
-                found.push(Setting { acks, nagle, initial_window, sizes, rtt_ms: 30, ..base() });
+                settings.push(Setting { acks, nagle, initial_window, sizes, rtt_ms: 30, ..base() });
             }
         }
     }
-    found
+    settings
 }
 
 /// Many exchanges, fast and slow servers: ACKs that are delayed, piggybacked on requests, or sent by the timer; windows
 /// that idle.
-fn conversations() -> Vec<Setting> {
-    let mut found = Vec::new();
+fn exchanges() -> Vec<Setting> {
+    let mut settings = Vec::new();
     for processing_ms in [0, 10, 60, 300, 700] {
         for protocol in [Protocol::Http10, Protocol::Http10KeepAlive, Protocol::Http11] {
             let sizes = vec![2_000, 300, 25_000, 30_000];
-            found.push(Setting { processing_ms, protocol, sizes, ..base() });
+            settings.push(Setting { processing_ms, protocol, sizes, ..base() });
         }
     }
-    found
+    settings
 }
 
 /// Large windows: receive buffers that grow, HyStart, CUBIC.
 fn transfers() -> Vec<Setting> {
-    let mut found = Vec::new();
+    let mut settings = Vec::new();
     for congestion in [Congestion::Reno, Congestion::Cubic] {
         for (rtt_ms, rate_mbit) in [(10, 10.0), (40, 10.0), (40, 50.0), (100, 20.0)] {
-            found.push(Setting { rtt_ms, rate_mbit, congestion, sizes: vec![400_000], ..base() });
+            settings.push(Setting { rtt_ms, rate_mbit, congestion, sizes: vec![400_000], ..base() });
         }
     }
-    found
+    settings
 }
 
 /// More exchanges than the quick ACKs at the start of a connection.
-fn long_conversations() -> Vec<Setting> {
-    let mut found = Vec::new();
+fn long_exchanges() -> Vec<Setting> {
+    let mut settings = Vec::new();
     for processing_ms in [0, 30, 50] {
         for (size, initial_window) in [(700, 10), (2_000, 10), (4_000, 1)] {
             let sizes = vec![size; 14];
-            found.push(Setting { processing_ms, sizes, initial_window, rtt_ms: 20, ..base() });
+            settings.push(Setting { processing_ms, sizes, initial_window, rtt_ms: 20, ..base() });
         }
     }
-    found
+    settings
 }
 
 /// Requests of more than one segment, and several concurrent connections.
 fn requests() -> Vec<Setting> {
-    let mut found = Vec::new();
+    let mut settings = Vec::new();
     for request in [2_000, 3_200, 7_000] {
         for processing_ms in [0, 60] {
-            found.push(Setting { request, processing_ms, sizes: vec![3_000, 10_000, 500], ..base() });
+            settings.push(Setting { request, processing_ms, sizes: vec![3_000, 10_000, 500], ..base() });
         }
     }
     for parallel in [2, 4] {
         for sizes in [vec![2_000; 4], SMALL_CLUSTER.to_vec()] {
-            found.push(Setting { parallel, sizes, protocol: Protocol::Http10, ..base() });
+            settings.push(Setting { parallel, sizes, protocol: Protocol::Http10, ..base() });
         }
     }
-    found
+    settings
 }
 
 impl Case {
@@ -244,29 +244,29 @@ impl Case {
             request,
             parallel,
         } = &self.setting;
-        let alike = sizes.chunk_by(PartialEq::eq).map(|run| match run {
+        let groups = sizes.chunk_by(PartialEq::eq).map(|run| match run {
             [size] => size.to_string(),
             [size, ..] => format!("{}x{size}", run.len()),
             [] => String::new(),
         });
-        let sizes = alike.collect::<Vec<_>>().join("+");
-        let mut words = vec![
+        let sizes = groups.collect::<Vec<_>>().join("+");
+        let mut parts = vec![
             format!("{rtt_ms} ms"),
             format!("{rate_mbit} mbit"),
             format!("mss {mss}"),
             sizes,
             protocol.name().to_owned(),
         ];
-        let only = |is: bool, what: String| is.then_some(what);
-        words.extend(only(*initial_window != 10, format!("window {initial_window}")));
-        words.extend(only(*acks == Acks::EverySegment, "every segment acknowledged".to_owned()));
-        words.extend(only(!nagle, "nodelay".to_owned()));
-        words.extend(only(*congestion == Congestion::Reno, "reno".to_owned()));
-        words.extend(only(!timestamps, "no timestamps".to_owned()));
-        words.extend(only(*processing_ms > 0, format!("server {processing_ms} ms")));
-        words.extend(only(*request != 256, format!("requests of {request}")));
-        words.extend(only(*parallel > 1, format!("{parallel} connections")));
-        words.join(" ")
+        let text_if = |condition: bool, text: String| condition.then_some(text);
+        parts.extend(text_if(*initial_window != 10, format!("window {initial_window}")));
+        parts.extend(text_if(*acks == Acks::EverySegment, "every segment acknowledged".to_owned()));
+        parts.extend(text_if(!nagle, "nodelay".to_owned()));
+        parts.extend(text_if(*congestion == Congestion::Reno, "reno".to_owned()));
+        parts.extend(text_if(!timestamps, "no timestamps".to_owned()));
+        parts.extend(text_if(*processing_ms > 0, format!("server {processing_ms} ms")));
+        parts.extend(text_if(*request != 256, format!("requests of {request}")));
+        parts.extend(text_if(*parallel > 1, format!("{parallel} connections")));
+        parts.join(" ")
     }
 }
 

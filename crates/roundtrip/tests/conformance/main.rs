@@ -5,11 +5,10 @@
 //! source and documented in `crates/simulate`, never tuned.
 //!
 //! Without the test harness, so that a non-root user may enter a user namespace first. As a test it runs a sample, in
-//! half a minute, and judges only the segments: times are shown, and depend on other load on the machine.
+//! half a minute, and judges only the segments: times are shown, and depend on other load on the host.
 //! `cargo test --release -p roundtrip --test conformance -- all [FILE.csv]` runs everything and writes the results,
 //! as stored in `studies/simulator-against-kernel`. `-- trace N` shows both captures of one scenario, packet by
-//! packet. `-- stacks FILE.csv [NETWORK|microscape ...]` compares the stacks over networks and protocols. Not a
-//! benchmark, and nothing about other systems than Linux.
+//! packet. `-- stacks FILE.csv [NETWORK|microscape ...]` compares the stacks over networks and protocols.
 
 mod cases;
 mod outcome;
@@ -28,7 +27,7 @@ fn main() -> ExitCode {
         skip::refused(&missing.to_string());
         return ExitCode::SUCCESS;
     }
-    let reported = match words.as_slice() {
+    let outcome_status = match words.as_slice() {
         ["all"] => run_all(None),
         ["all", file] => run_all(Some(file)),
         ["trace", number] => trace(number),
@@ -36,7 +35,7 @@ fn main() -> ExitCode {
         // Arguments of the test harness (filters, `--nocapture`) are ignored.
         _ => run_sample(),
     };
-    reported.unwrap_or_else(|sentence| {
+    outcome_status.unwrap_or_else(|sentence| {
         eprintln!("conformance: {sentence}");
         ExitCode::FAILURE
     })
@@ -47,10 +46,10 @@ const MIN_PERCENT: usize = 95;
 /// Runs of each scenario on the kernel: the median of three is not an outlier.
 const RUNS: u32 = 3;
 /// Sampling interval of the cases.
-const EVERY: usize = 10;
+const SAMPLE_INTERVAL: usize = 10;
 
 fn run_sample() -> Result<ExitCode, String> {
-    let sample: Vec<Case> = cases::all().into_iter().step_by(EVERY).collect();
+    let sample: Vec<Case> = cases::all().into_iter().step_by(SAMPLE_INTERVAL).collect();
     let outcomes = run(&sample, 1)?;
     Ok(if outcomes.iter().all(Outcome::same_segments) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -61,11 +60,12 @@ fn run_all(file: Option<&str>) -> Result<ExitCode, String> {
         let text = outcome::record(&outcomes);
         std::fs::write(file, text).map_err(|error| format!("cannot write {file}: {error}"))?;
     }
-    let count = |is: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| is(outcome)).count();
-    let (of, same, in_time) = (outcomes.len(), count(Outcome::same_segments), count(Outcome::is_in_time));
-    println!("{of} scenarios: {same} with the same segments, {in_time} in time");
-    let is_enough = |found: usize| found * 100 >= of * MIN_PERCENT;
-    Ok(if is_enough(same) && is_enough(in_time) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let count =
+        |predicate: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| predicate(outcome)).count();
+    let (total, same, in_time) = (outcomes.len(), count(Outcome::same_segments), count(Outcome::is_in_time));
+    println!("{total} scenarios: {same} with the same segments, {in_time} in time");
+    let suffices = |count_of: usize| count_of * 100 >= total * MIN_PERCENT;
+    Ok(if suffices(same) && suffices(in_time) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Runs each case, and prints its outcome.

@@ -1,6 +1,4 @@
-//! Results of a scenario in both engines, and whether they agree.
-//!
-//! Not a judgement of the whole: the caller decides how many must agree.
+//! Results of a scenario in both engines, and their comparison.
 
 use measure::run::Run;
 use measure::{Options, measure};
@@ -20,9 +18,9 @@ pub(crate) struct Outcome {
     /// Time in the first run to wake both programs up and to run them. The simulator includes the stack's wake-up times only.
     hosts_ms: f64,
     /// Kernel, date and the like.
-    circumstances: Vec<String>,
+    environment: Vec<String>,
     /// Index of the first different segment.
-    parting: Option<usize>,
+    first_difference: Option<usize>,
 }
 
 /// Result of one engine.
@@ -35,9 +33,9 @@ pub(crate) struct EngineResult {
 /// Capture buffer: larger than any of the pages.
 const CAPTURE: Bytes = Bytes::new(1 << 24);
 /// Relative tolerance of times ...
-const WITHIN: f64 = 0.01;
+const TOLERANCE: f64 = 0.01;
 /// ... or a jiffy, the granularity of the kernel's timers.
-const WITHIN_MS: f64 = 4.0;
+const TOLERANCE_MS: f64 = 4.0;
 
 /// Runs a scenario through both.
 pub(crate) fn compare(case: &Case, runs: u32) -> Result<Outcome, String> {
@@ -54,15 +52,15 @@ pub(crate) fn compare(case: &Case, runs: u32) -> Result<Outcome, String> {
     let measured = measure(&scenario, &options, |_| ()).map_err(|error| format!("{case}: {error}"))?;
     let hosts = measured.runs.first().map(|run| hosts(run, scenario.server.processing)).unwrap_or_default();
     let reported = |name: &&str| measured.provenance().into_iter().find(|pair| pair.name == *name);
-    let circumstances = ["date", "kernel", "emulator"].iter().filter_map(reported);
-    let circumstances = circumstances.map(|pair| format!("{}: {}", pair.name, pair.value)).collect();
+    let environment = ["date", "kernel", "emulator"].iter().filter_map(reported);
+    let environment = environment.map(|pair| format!("{}: {}", pair.name, pair.value)).collect();
     let capture = measured.capture.ok_or_else(|| format!("{case}: no capture was taken"))?;
     let packets = packets::of_kernel(&capture);
     let kernel = EngineResult { elapsed_ms: measured.elapsed_ms.median, packets };
     let range_ms = [measured.elapsed_ms.min, measured.elapsed_ms.max];
-    let parting = parting(&kernel, &simulator);
+    let first_difference = first_difference(&kernel, &simulator);
     let hosts_ms = hosts.as_millis_f64();
-    Ok(Outcome { case: case.clone(), kernel, simulator, range_ms, hosts_ms, circumstances, parting })
+    Ok(Outcome { case: case.clone(), kernel, simulator, range_ms, hosts_ms, environment, first_difference })
 }
 
 /// Time of both hosts beyond that of the scenario.
@@ -72,7 +70,7 @@ fn hosts(run: &Run, processing: Duration) -> Duration {
 }
 
 /// Index of the first different segment.
-fn parting(kernel: &EngineResult, simulator: &EngineResult) -> Option<usize> {
+fn first_difference(kernel: &EngineResult, simulator: &EngineResult) -> Option<usize> {
     let [kernel, simulator] = [kernel, simulator].map(|response| packets::data(&response.packets));
     let same = kernel.iter().zip(&simulator).take_while(|(one, other)| one == other).count();
     (same < kernel.len() || same < simulator.len()).then_some(same)
@@ -80,7 +78,7 @@ fn parting(kernel: &EngineResult, simulator: &EngineResult) -> Option<usize> {
 
 impl Outcome {
     pub(crate) fn same_segments(&self) -> bool {
-        self.parting.is_none()
+        self.first_difference.is_none()
     }
 
     pub(crate) fn is_in_time(&self) -> bool {
@@ -93,7 +91,7 @@ impl Outcome {
     }
 
     fn is_near(&self, kernel_ms: f64) -> bool {
-        let allowed = WITHIN_MS.max(WITHIN * kernel_ms);
+        let allowed = TOLERANCE_MS.max(TOLERANCE * kernel_ms);
         (self.simulator.elapsed_ms - kernel_ms).abs() <= allowed
     }
 
@@ -103,23 +101,23 @@ impl Outcome {
             case,
             kernel,
             simulator,
-            range_ms: [least, greatest],
+            range_ms: [min, max],
             hosts_ms,
-            circumstances: _,
-            parting,
+            environment: _,
+            first_difference,
         } = self;
         let segments = packets::data(&kernel.packets).len();
-        let parts = match parting {
+        let comparison = match first_difference {
             None => "same".to_owned(),
-            Some(place) => format!("part at {place}"),
+            Some(index) => format!("differ at {index}"),
         };
         let time = match (self.is_in_time(), self.is_in_time_but_for_hosts()) {
             (true, _) => "in time",
-            (false, true) => "late by what the hosts took",
+            (false, true) => "late by the hosts' time",
             (false, false) => "NOT IN TIME",
         };
         format!(
-            "{case:80} {segments:3} segments {parts:10} {:8.2} [{least:8.2}, {greatest:8.2}] ms, hosts {hosts_ms:5.2} ms, \
+            "{case:80} {segments:3} segments {comparison:10} {:8.2} [{min:8.2}, {max:8.2}] ms, hosts {hosts_ms:5.2} ms, \
              simulated {:8.2} ms  {time}",
             kernel.elapsed_ms, simulator.elapsed_ms
         )
@@ -129,24 +127,24 @@ impl Outcome {
 /// The stored file: one line for each scenario.
 pub(crate) fn record(outcomes: &[Outcome]) -> String {
     let heading = "number,scenario,segments,same_until,kernel_ms,kernel_least_ms,kernel_greatest_ms,hosts_ms,simulated_ms,in_time\n";
-    let circumstances = outcomes.iter().take(1).flat_map(|outcome| &outcome.circumstances);
-    let remarks: String = circumstances.map(|line| format!("# {line}\n")).collect();
+    let environment = outcomes.iter().take(1).flat_map(|outcome| &outcome.environment);
+    let remarks: String = environment.map(|line| format!("# {line}\n")).collect();
     let line = |outcome: &Outcome| {
         let Outcome {
             case,
             kernel,
             simulator,
-            range_ms: [least, greatest],
+            range_ms: [min, max],
             hosts_ms,
-            circumstances: _,
-            parting,
+            environment: _,
+            first_difference,
         } = outcome;
         let segments = packets::data(&kernel.packets).len();
         format!(
-            "{},{},{segments},{},{:.3},{least:.3},{greatest:.3},{hosts_ms:.3},{:.3},{}\n",
+            "{},{},{segments},{},{:.3},{min:.3},{max:.3},{hosts_ms:.3},{:.3},{}\n",
             case.number(),
             case.description(),
-            parting.unwrap_or(segments),
+            first_difference.unwrap_or(segments),
             kernel.elapsed_ms,
             simulator.elapsed_ms,
             if outcome.is_in_time() { "yes" } else { "no" }

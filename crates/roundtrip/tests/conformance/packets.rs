@@ -1,6 +1,4 @@
-//! The packets of either engine, in one form: as their senders sent them, numbered from their SYNs.
-//!
-//! Not a capture: received packets and payloads are left out.
+//! Packets of either engine in one form: as sent, numbered from their SYNs, without payloads.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -40,27 +38,27 @@ pub(crate) fn data(packets: &[SentPacket]) -> Vec<Segment> {
 /// Packets that the kernels sent.
 pub(crate) fn of_kernel(capture: &Capture) -> Vec<SentPacket> {
     let mut connections: BTreeMap<u16, Connection> = BTreeMap::new();
-    let mut found = Vec::new();
-    for (at, way, seen, bytes) in capture.iter() {
+    let mut packets = Vec::new();
+    for (at, direction, seen, bytes) in capture.iter() {
         let (Sighting::Sent, Ok(packet)) = (seen, Packet::read(bytes)) else { continue };
         let Some(tcp) = packet.tcp() else { continue };
-        let is_up = matches!(way, PacketDirection::Up);
+        let is_up = matches!(direction, PacketDirection::Up);
         let port = if is_up { tcp.source_port } else { tcp.destination_port };
         let opened = connections.len();
         let connection = connections.entry(port).or_insert(Connection { number: opened, first: [None; 2] });
-        let [own, others] = connection.first(is_up);
-        let own = *own.get_or_insert(tcp.seq);
+        let [sender_start, others] = connection.first(is_up);
+        let sender_start = *sender_start.get_or_insert(tcp.seq);
         let acknowledgement = others.map_or(0, |first| tcp.ack.wrapping_sub(first));
-        let start = u64::from(tcp.seq.wrapping_sub(own));
+        let start = u64::from(tcp.seq.wrapping_sub(sender_start));
         let end = start + tcp.payload_length.get();
-        found.push(SentPacket {
+        packets.push(SentPacket {
             at,
             segment: Segment { connection: connection.number, is_up, start, end },
             acknowledgement: u64::from(acknowledgement),
             flags: letters(|flag| tcp.flags.contains(flag)),
         });
     }
-    found
+    packets
 }
 
 /// A connection of a capture: its index, and the initial sequence numbers of client and server.
@@ -80,7 +78,7 @@ impl Connection {
 /// Packets that the simulator's hosts sent; the client is its first host.
 pub(crate) fn of_simulator(records: &[Record]) -> Vec<SentPacket> {
     let mut connections: BTreeMap<u16, usize> = BTreeMap::new();
-    let mut found = Vec::new();
+    let mut packets = Vec::new();
     for Record { at, seen, from, to, segment } in records {
         if *seen != ObservationPoint::Sent {
             continue;
@@ -95,14 +93,14 @@ pub(crate) fn of_simulator(records: &[Record]) -> Vec<SentPacket> {
             (Flags::RST, segment.flags.rst),
             (Flags::PSH, segment.flags.psh),
         ];
-        found.push(SentPacket {
+        packets.push(SentPacket {
             at: *at,
             segment: Segment { connection, is_up, start: segment.sequence, end },
             acknowledgement: segment.acknowledgement,
             flags: letters(|flag| flags.contains(&(flag, true))),
         });
     }
-    found
+    packets
 }
 
 fn letters(is_set: impl Fn(Flags) -> bool) -> String {

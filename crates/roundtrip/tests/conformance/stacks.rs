@@ -1,6 +1,6 @@
 //! Three stacks over six networks by four protocols, and a longer page over one: `compare`'s simulated and measured times.
 //!
-//! Every ratio beyond 1.05 must be refused or have its reason in the output. Not the segments: those are [`crate::outcome`]'s.
+//! Every ratio beyond 1.05 must be refused or have its reason in the output. [`crate::outcome`] compares segments.
 
 use std::process::{Command, ExitCode};
 
@@ -14,15 +14,15 @@ const NETWORKS: [&str; 6] = ["fast-internet", "ethernet", "n-fast-internet", "ad
 /// Name, and options of `compare`: page, network, stacks, runs.
 type ComparePart = [&'static str; 5];
 
-/// Compares every combination of the named pieces (all, if none is named), prints a line for each, and stores them.
+/// Compares every combination of the named parts (all, if none is named), prints a line for each, and stores them.
 pub(crate) fn run(file: &str, names: &[&str]) -> Result<ExitCode, String> {
     let small = NETWORKS.map(|network| [network, "small-cluster", network, "sunos-4.1.3,period,linux", "5"]);
     let large = ["microscape", "microscape", "n-fast-internet", "period,linux", "3"];
-    let is_wanted = |[name, ..]: &ComparePart| names.is_empty() || names.contains(name);
+    let is_selected = |[name, ..]: &ComparePart| names.is_empty() || names.contains(name);
     let mut lines = vec!["page,network,stack,protocol,simulated_ms,measured_ms,ratio,note".to_owned()];
     let mut unexplained = 0;
-    for piece in small.into_iter().chain([large]).filter(is_wanted) {
-        for combination in compare(piece)? {
+    for part in small.into_iter().chain([large]).filter(is_selected) {
+        for combination in compare(part)? {
             println!("{}", combination.line());
             lines.push(combination.record());
             unexplained += u32::from(combination.is_unexplained());

@@ -10,41 +10,47 @@ use crate::vantage::{self, CaptureProperties, Vantage};
 /// Contradictions between two captures, each in a sentence; and the number of faults compared with the other vantage points.
 #[derive(Debug, Default)]
 pub(crate) struct Agreement {
-    pub(crate) held: usize,
+    pub(crate) compared: usize,
     pub(crate) contradictions: Vec<String>,
 }
 
 impl Agreement {
     pub(crate) fn add(&mut self, other: Self) {
-        self.held += other.held;
+        self.compared += other.compared;
         self.contradictions.extend(other.contradictions);
     }
 }
 
 /// Compares the findings in the whole captures of one run.
-pub(crate) fn of(name: &str, records: &[Record], way: Duration) -> Agreement {
+pub(crate) fn of(name: &str, records: &[Record], one_way_delay: Duration) -> Agreement {
     let findings = |vantage| {
-        let how = CaptureProperties { vantage, way, is_cut: false, is_offloaded: false, is_numbered: true };
-        vantage::reports(records, how).into_iter().flat_map(|flow| flow.findings).collect::<Vec<_>>()
+        let properties = CaptureProperties {
+            vantage,
+            one_way_delay,
+            is_cut: false,
+            is_offloaded: false,
+            is_numbered: true,
+        };
+        vantage::reports(records, properties).into_iter().flat_map(|flow| flow.findings).collect::<Vec<_>>()
     };
     let all = Vantage::ALL.map(|vantage| (vantage, findings(vantage)));
     let mut agreement = Agreement::default();
     for (one, found) in &all {
-        for (other, others) in all.iter().filter(|(other, _)| other != one) {
+        for (other, other_findings) in all.iter().filter(|(other, _)| other != one) {
             for finding in found.iter().filter(|finding| is_fault(finding)) {
-                agreement.held += 1;
-                let against = contradiction(finding, others, way);
-                agreement.contradictions.extend(against.map(|against| {
+                agreement.compared += 1;
+                let contradicting = contradiction(finding, other_findings, one_way_delay);
+                agreement.contradictions.extend(contradicting.map(|contradicting| {
                     format!(
                         "{name}: {} for {} at the {} ({}) is {} for {} at the {} ({})",
                         finding.cause.name(),
                         finding.lost,
                         one.name(),
                         finding.evidence,
-                        against.cause.name(),
-                        against.lost,
+                        contradicting.cause.name(),
+                        contradicting.lost,
                         other.name(),
-                        against.evidence
+                        contradicting.evidence
                     )
                 }));
             }
@@ -59,22 +65,26 @@ fn is_fault(finding: &Finding) -> bool {
 }
 
 /// A fault of another name in most of the same time, where nothing of the same name is in any of it.
-fn contradiction<'a>(finding: &Finding, others: &'a [Finding], way: Duration) -> Option<&'a Finding> {
+fn contradiction<'a>(
+    finding: &Finding,
+    other_findings: &'a [Finding],
+    one_way_delay: Duration,
+) -> Option<&'a Finding> {
     // An event at one end is seen at the other half a round trip later.
     let within = |other: &Finding| {
-        let shifts = [Duration::ZERO, way / 2, way];
+        let shifts = [Duration::ZERO, one_way_delay / 2, one_way_delay];
         let earlier = shifts.map(|shift| overlap(finding, other, shift));
         let later = shifts.map(|shift| overlap(other, finding, shift));
         earlier.into_iter().chain(later).max().unwrap_or_default()
     };
     let is_same = |other: &&Finding| is_of(finding.cause, other.cause) && within(other) > Duration::ZERO;
-    if others.iter().any(|other| is_same(&other)) {
+    if other_findings.iter().any(|other| is_same(&other)) {
         return None;
     }
     let longer = |other: &Finding| finding.lost.max(other.lost);
     // At the same time: another wait may overlap it in part.
     let is_there = |other: &&Finding| overlap(finding, other, Duration::ZERO) * 4 >= longer(other) * 3;
-    others.iter().filter(|other| is_fault(other)).find(is_there)
+    other_findings.iter().filter(|other| is_fault(other)).find(is_there)
 }
 
 /// Time covered by both if the first is `shift` later.

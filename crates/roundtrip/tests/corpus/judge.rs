@@ -64,11 +64,11 @@ pub(crate) struct JudgedResults {
 impl JudgedResults {
     pub(crate) fn merge(&mut self, other: Self) {
         let Self { tallies, accounts } = other;
-        for (place, tally) in tallies {
-            self.tallies.entry(place).or_default().add(tally);
+        for (key, tally) in tallies {
+            self.tallies.entry(key).or_default().add(tally);
         }
-        for (place, account) in accounts {
-            self.accounts.entry(place).or_default().merge(&account);
+        for (key, account) in accounts {
+            self.accounts.entry(key).or_default().merge(&account);
         }
     }
 }
@@ -82,8 +82,8 @@ pub(crate) struct Pause {
 
 impl Pause {
     /// Whether it covers a third of a stall that is seen `later_ms` later than it happened.
-    fn covers(&self, stall: &Stall, later_ms: f64) -> bool {
-        let at_ms = self.at_ms + later_ms;
+    fn covers(&self, stall: &Stall, delay_ms: f64) -> bool {
+        let at_ms = self.at_ms + delay_ms;
         let end = (stall.at_ms + stall.lost_ms).min(at_ms + self.lost_ms);
         end - stall.at_ms.max(at_ms) > 0.3 * stall.lost_ms
     }
@@ -106,7 +106,7 @@ pub(crate) struct RunFacts<'a> {
 
 impl RunFacts<'_> {
     /// Counts the findings of one capture. `how` it was taken is printed with every mistake.
-    pub(crate) fn hold(
+    pub(crate) fn record_findings(
         &self,
         vantage: Vantage,
         found: &[Stall],
@@ -119,17 +119,17 @@ impl RunFacts<'_> {
         let JudgedResults { tallies, accounts } = judged;
         accounts.entry((vantage, is_first)).or_default().merge(account);
         // Shorter stalls need no cause, except for lost data.
-        let least = (rtt_ms / 4.0).max(5.0);
-        let matters = |stall: &&Stall| stall.lost_ms >= least || stall.cause == LOST_FOR_GOOD;
+        let min_ms = (rtt_ms / 4.0).max(5.0);
+        let matters = |stall: &&Stall| stall.lost_ms >= min_ms || stall.cause == LOST_FOR_GOOD;
         let seen = |stalls: &[Stall]| -> Vec<Stall> {
             stalls.iter().map(|stall| as_seen(stall, vantage, rtt_ms / 2.0)).collect()
         };
         let (all, repairs) = (seen(stalls), seen(repairs));
-        let later_ms = later(vantage, false, rtt_ms / 2.0);
+        let delay_ms = observation_delay(vantage, false, rtt_ms / 2.0);
         let known: Vec<&Stall> = all.iter().filter(matters).collect();
         let mut add = |cause: &str, tally: Tally| {
-            let place = ResultKey { cause: cause.to_owned(), vantage, is_first };
-            tallies.entry(place).or_default().add(tally);
+            let key = ResultKey { cause: cause.to_owned(), vantage, is_first };
+            tallies.entry(key).or_default().add(tally);
         };
         let mistake = |kind: &str, stall: &Stall, instead: &str| {
             let Stall { cause, at_ms, lost_ms } = stall;
@@ -138,10 +138,10 @@ impl RunFacts<'_> {
                 vantage.name()
             )
         };
-        let mut there: Vec<&str> = known.iter().map(|stall| stall.cause.name()).collect();
-        there.sort_unstable();
-        there.dedup();
-        there.into_iter().for_each(|cause| add(cause, Tally { captures: 1, ..Tally::default() }));
+        let mut causes: Vec<&str> = known.iter().map(|stall| stall.cause.name()).collect();
+        causes.sort_unstable();
+        causes.dedup();
+        causes.into_iter().for_each(|cause| add(cause, Tally { captures: 1, ..Tally::default() }));
         for stall in known {
             let name = name_at(found, stall);
             let name = if is_repair(&repairs, stall, &name) { stall.cause.name().to_owned() } else { name };
@@ -155,7 +155,7 @@ impl RunFacts<'_> {
         // No one waits for the connection's close.
         for stall in found.iter().filter(matters).filter(|stall| stall.at_ms < *elapsed_ms) {
             let truth = name_at(&all, stall);
-            if truth == "nothing" && unwatched.iter().any(|pause| pause.covers(stall, later_ms)) {
+            if truth == "nothing" && unwatched.iter().any(|pause| pause.covers(stall, delay_ms)) {
                 continue;
             }
             if truth != stall.cause.name() && !is_repair(&repairs, stall, stall.cause.name()) {
@@ -171,25 +171,27 @@ impl RunFacts<'_> {
 const LOST_FOR_GOOD: Cause = Cause::ResetLostData;
 
 /// A stall as a vantage point sees it: events of the far end are seen half a round trip later, mid-path half of that.
-pub(crate) fn as_seen(stall: &Stall, vantage: Vantage, way_ms: f64) -> Stall {
-    let is_clients =
+pub(crate) fn as_seen(stall: &Stall, vantage: Vantage, one_way_delay_ms: f64) -> Stall {
+    let is_at_client =
         matches!(stall.cause, Cause::ConnectionSetup | Cause::ClientThink | Cause::ExpectContinue);
-    Stall { at_ms: stall.at_ms + later(vantage, is_clients, way_ms), ..stall.clone() }
+    Stall { at_ms: stall.at_ms + observation_delay(vantage, is_at_client, one_way_delay_ms), ..stall.clone() }
 }
 
 /// Delay after which a vantage point sees an event.
-const fn later(vantage: Vantage, is_clients: bool, way_ms: f64) -> f64 {
-    match (vantage, is_clients) {
+const fn observation_delay(vantage: Vantage, is_at_client: bool, one_way_delay_ms: f64) -> f64 {
+    match (vantage, is_at_client) {
         (Vantage::Client, true) | (Vantage::Server, false) => 0.0,
-        (Vantage::Client, false) | (Vantage::Server, true) => way_ms,
-        (Vantage::Middle, _) => way_ms / 2.0,
+        (Vantage::Client, false) | (Vantage::Server, true) => one_way_delay_ms,
+        (Vantage::Middle, _) => one_way_delay_ms / 2.0,
     }
 }
 
 /// Whether a repair of that name was in progress during a stall: a wait for a window and for lost data has two names.
 fn is_repair(repairs: &[Stall], stall: &Stall, name: &str) -> bool {
-    let alike: Vec<Stall> = repairs.iter().filter(|repair| repair.cause.name() == name).cloned().collect();
-    name_at(&alike, &Stall { cause: Cause::by_name(name).unwrap_or(stall.cause), ..stall.clone() }) == name
+    let same_cause: Vec<Stall> =
+        repairs.iter().filter(|repair| repair.cause.name() == name).cloned().collect();
+    name_at(&same_cause, &Stall { cause: Cause::by_name(name).unwrap_or(stall.cause), ..stall.clone() })
+        == name
 }
 
 /// The cause that covers most of a stall, if it covers a third of it; of two that do, the one with its name.
@@ -263,15 +265,13 @@ pub(crate) fn mistakes_of(tallies: &Tallies) -> String {
 }
 
 pub(crate) fn mistakes(tallies: &Tallies) -> String {
-    let first = tallies.iter().filter(|(place, _)| place.is_first);
+    let first = tallies.iter().filter(|(key, _)| key.is_first);
     first.flat_map(|(_, tally)| &tally.mistakes).map(|line| format!("{line}\n")).collect()
 }
 
 pub(crate) fn pairs(tallies: &Tallies) -> String {
     let mut text = String::new();
-    for (ResultKey { cause, vantage, is_first: _ }, tally) in
-        tallies.iter().filter(|(place, _)| place.is_first)
-    {
+    for (ResultKey { cause, vantage, is_first: _ }, tally) in tallies.iter().filter(|(key, _)| key.is_first) {
         let Tally { found, false_alarms, captures: _, mistakes: _ } = tally;
         let _ =
             writeln!(text, "{cause} at {}: found as {found:?}; falsely for {false_alarms:?}", vantage.name());

@@ -59,69 +59,70 @@ pub(crate) fn available() -> Result<(), String> {
 /// One run, repeated where the link was late.
 pub(crate) fn run(case: &Case) -> Result<Run, String> {
     const ATTEMPTS: usize = 4;
-    let mut why = String::new();
+    let mut reason = String::new();
     for _ in 0..ATTEMPTS {
         match attempt(case) {
             Ok(run) => return Ok(run),
-            Err(error) => why = error,
+            Err(error) => reason = error,
         }
     }
-    Err(format!("{}: {why}", case.name))
+    Err(format!("{}: {reason}", case.name))
 }
 
 fn attempt(case: &Case) -> Result<Run, String> {
     let hosts = Hosts::build(case)?;
     let clock = hosts.link.clock();
-    let over = Arc::new(AtomicBool::new(false));
+    let is_over = Arc::new(AtomicBool::new(false));
     let (connected, connections) = mpsc::channel();
     let [at_client, at_server] = [&hosts.client, &hosts.server].map(|host| {
-        let over = Arc::clone(&over);
-        host.start(move || watch::sniff(clock, over)).wait().map_err(hosts::reported)?
+        let is_over = Arc::clone(&is_over);
+        host.start(move || watch::sniff(clock, is_over)).wait().map_err(hosts::reported)?
     });
-    let sampled = Arc::clone(&over);
-    let samples = hosts.server.start(move || watch::sample(clock, sampled, connections));
+    let is_over_for_sampler = Arc::clone(&is_over);
+    let samples = hosts.server.start(move || watch::sample(clock, is_over_for_sampler, connections));
     let samples = samples.wait().map_err(hosts::reported)??;
     let listener = hosts.server.start(|| TcpListener::bind(SERVER)).wait().map_err(hosts::reported)?;
     let listener = listener.map_err(hosts::reported)?;
-    let play = case.play.clone();
-    let server = hosts.server.start(move || programs::serve(&listener, &play, clock, &connected));
-    let play = case.play.clone();
-    let visit = hosts.client.start(move || programs::visit(&play, clock)).wait().map_err(hosts::reported)?;
+    let behaviour = case.behaviour.clone();
+    let server = hosts.server.start(move || programs::serve(&listener, &behaviour, clock, &connected));
+    let behaviour = case.behaviour.clone();
+    let visit =
+        hosts.client.start(move || programs::visit(&behaviour, clock)).wait().map_err(hosts::reported)?;
     // Lets the last packets arrive.
     programs::wait(case.rtt * 2);
     let answered = server.wait().map_err(hosts::reported)?;
-    over.store(true, Ordering::Release);
+    is_over.store(true, Ordering::Release);
     let frames = [at_client?, at_server?].map(|sniffing| sniffing.join().expect("it only reads"));
-    let samples = samples.join().expect("it only asks");
+    let samples = samples.join().expect("it only samples");
     let report = hosts.link.stop().map_err(hosts::reported)?;
     if let Some(void) = report.void() {
         return Err(format!("the link was late: {void}"));
     }
-    let capture = report.capture.ok_or("the link kept no packets")?;
+    let capture = report.capture.ok_or("the link captured no packets")?;
     let (visit, answered) = (visit.map_err(hosts::reported)?, answered.map_err(hosts::reported)?);
     Ok(Run { visit, answered, samples, frames, capture })
 }
 
 /// Number of concurrent runs that do not disturb one another.
-const AT_ONCE: usize = 6;
+const MAX_CONCURRENT: usize = 6;
 
 /// Runs each case, at most [`AT_ONCE`] concurrently, and passes on the run; prints a sentence for a case that failed to run.
 pub(crate) fn each(cases: &[(usize, &Case)], then: impl Fn(StoredRun) + Sync) {
-    in_turn(AT_ONCE, cases, |(number, case)| match run(case) {
+    run_concurrently(MAX_CONCURRENT, cases, |(number, case)| match run(case) {
         Ok(run) => then(StoredRun::of(*number, case, &run)),
-        Err(why) => eprintln!("corpus: left out: {why}"),
+        Err(reason) => eprintln!("corpus: left out: {reason}"),
     });
 }
 
 /// Passes each of `all` to `work`, `at_once` at a time.
-fn in_turn<T: Sync>(at_once: usize, all: &[T], work: impl Fn(&T) + Sync) {
+fn run_concurrently<T: Sync>(max_concurrent: usize, all: &[T], work: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);
     let work = || {
-        while let Some(one) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
-            work(one);
+        while let Some(item) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+            work(item);
         }
     };
-    thread::scope(|scope| (0..at_once).for_each(|_| drop(scope.spawn(work))));
+    thread::scope(|scope| (0..max_concurrent).for_each(|_| drop(scope.spawn(work))));
 }
 
 /// Runs and stores all cases that are not stored yet.
@@ -130,13 +131,13 @@ pub(crate) fn keep(cases: &[Case], directory: &Path) -> Result<(), String> {
     let is_missing = |(number, _): &(usize, &Case)| !directory.join(format!("{number}.csv")).exists();
     let numbered: Vec<(usize, &Case)> = cases.iter().enumerate().filter(is_missing).collect();
     let failed = Mutex::new(None);
-    each(&numbered, |retained| {
-        if let Err(error) = retained.save(directory) {
-            *failed.lock().expect("nobody panics") =
+    each(&numbered, |stored| {
+        if let Err(error) = stored.save(directory) {
+            *failed.lock().expect("no thread panics") =
                 Some(format!("cannot write {}: {error}", directory.display()));
         }
     });
-    failed.into_inner().expect("nobody panics").map_or(Ok(()), Err)
+    failed.into_inner().expect("no thread panics").map_or(Ok(()), Err)
 }
 
 /// Judges the findings in stored runs.
@@ -149,14 +150,14 @@ pub(crate) fn judge_stored(directory: &Path, count: usize) -> Result<JudgedResul
             if number >= count {
                 return Ok(judged);
             }
-            if let Some(retained) = StoredRun::load(directory, number)? {
-                judge(&retained, &mut judged);
+            if let Some(stored) = StoredRun::load(directory, number)? {
+                judge(&stored, &mut judged);
             }
         }
     };
-    let most = thread::available_parallelism().map_or(1, usize::from);
+    let thread_count = thread::available_parallelism().map_or(1, usize::from);
     let parts = thread::scope(|scope| {
-        let threads: Vec<_> = (0..most).map(|_| scope.spawn(work)).collect();
+        let threads: Vec<_> = (0..thread_count).map(|_| scope.spawn(work)).collect();
         threads.into_iter().map(|thread| thread.join().expect("it can be read")).collect::<Vec<_>>()
     });
     let mut judged = JudgedResults::default();
@@ -167,8 +168,8 @@ pub(crate) fn judge_stored(directory: &Path, count: usize) -> Result<JudgedResul
 }
 
 /// Counts the findings of one run.
-pub(crate) fn judge(retained: &StoredRun, judged: &mut JudgedResults) {
-    let StoredRun { number, name, rtt_ms, truth, captures: _ } = retained;
+pub(crate) fn judge(stored: &StoredRun, judged: &mut JudgedResults) {
+    let StoredRun { number, name, rtt_ms, truth, captures: _ } = stored;
     let Truth { began, elapsed_ms, stalls, repairs, unexplained: _, unwatched } = truth;
     let known = RunFacts {
         name,
@@ -180,36 +181,36 @@ pub(crate) fn judge(retained: &StoredRun, judged: &mut JudgedResults) {
         repairs: repairs.clone(),
         unwatched: unwatched.clone(),
     };
-    for (place, vantage) in Vantage::ALL.into_iter().enumerate() {
-        let (found, account) = reported(retained.found(place), *began);
-        known.hold(
+    for (vantage_index, vantage) in Vantage::ALL.into_iter().enumerate() {
+        let (found, account) = reported(stored.found(vantage_index), *began);
+        known.record_findings(
             vantage,
             &found,
             &account,
-            if stored_run::is_cut(*number, place) { " cut" } else { "" },
+            if stored_run::is_cut(*number, vantage_index) { " cut" } else { "" },
             judged,
         );
     }
 }
 
 /// Prints one case with its true causes and its findings.
-pub(crate) fn show(retained: &StoredRun) {
-    let StoredRun { number, name, rtt_ms: _, truth, captures: _ } = retained;
+pub(crate) fn show(stored: &StoredRun) {
+    let StoredRun { number, name, rtt_ms: _, truth, captures: _ } = stored;
     let Truth { began, elapsed_ms, stalls, repairs, unexplained, unwatched } = truth;
     println!("{number}: {name}, {elapsed_ms:.3} ms");
-    let print = |what: &str, stalls: &[Stall]| {
+    let print = |label: &str, stalls: &[Stall]| {
         for Stall { cause, at_ms, lost_ms } in stalls {
-            println!("  {what:<12} {cause:<24} {at_ms:9.3} +{lost_ms:.3} ms");
+            println!("  {label:<12} {cause:<24} {at_ms:9.3} +{lost_ms:.3} ms");
         }
     };
     print("true", stalls);
     print("repair", repairs);
-    for (what, pauses) in [("unexplained", unexplained), ("unwatched", unwatched)] {
+    for (label, pauses) in [("unexplained", unexplained), ("unwatched", unwatched)] {
         for Pause { at_ms, lost_ms } in pauses {
-            println!("  {what:<12} {:<24} {at_ms:9.3} +{lost_ms:.3} ms", "");
+            println!("  {label:<12} {:<24} {at_ms:9.3} +{lost_ms:.3} ms", "");
         }
     }
-    for (place, vantage) in Vantage::ALL.into_iter().enumerate() {
-        print(vantage.name(), &reported(retained.found(place), *began).0);
+    for (vantage_index, vantage) in Vantage::ALL.into_iter().enumerate() {
+        print(vantage.name(), &reported(stored.found(vantage_index), *began).0);
     }
 }

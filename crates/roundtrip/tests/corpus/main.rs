@@ -7,10 +7,10 @@
 //! the cases, `-- accounts` the accounts of all time. `-- savings FILE.csv` judges the savings of the proposed fixes,
 //! `-- places` contradictions between captures at both ends and mid-path. The second half is the reported one.
 //!
-//! The same for real kernels (`kernel`), as root. `-- kernel keep FOLDER` runs 1,632 visits in a laboratory and stores
-//! captures and true causes. `-- kernel judge FOLDER FILE.csv` judges those, `-- kernel case N` shows one.
-//! `-- kernel savings first keep FOLDER` runs some with their fault and without (`second`, `third`: others; and only
-//! the named families). `-- kernel savings first judge FOLDER FILE.csv` compares predicted and real savings.
+//! The same for real kernels (`kernel`), as root. `-- kernel keep DIR` runs 1,632 visits in a laboratory and stores
+//! captures and true causes. `-- kernel judge DIR FILE.csv` judges those, `-- kernel case N` shows one.
+//! `-- kernel savings first keep DIR` runs some with their fault and without (`second`, `third`: others; and only
+//! the named families). `-- kernel savings first judge DIR FILE.csv` compares predicted and real savings.
 
 mod agreement;
 mod cases;
@@ -52,8 +52,8 @@ fn main() -> ExitCode {
             Ok(())
         }
         ["places"] => {
-            let Agreement { held, contradictions } = agreement(cases.iter());
-            println!("{}\n{} of {held} contradict", contradictions.join("\n"), contradictions.len());
+            let Agreement { compared, contradictions } = agreement(cases.iter());
+            println!("{}\n{} of {compared} contradict", contradictions.join("\n"), contradictions.len());
             Ok(())
         }
         ["mistakes"] => {
@@ -65,7 +65,7 @@ fn main() -> ExitCode {
         // First the part that needs a single-threaded process.
         _ => {
             let kernel = kernel::available();
-            the_sample_is_good_enough(cases).and_then(|()| the_kernels_sample_is_good_enough(kernel))
+            check_sample(cases).and_then(|()| check_kernel_sample(kernel))
         }
     };
     match reported {
@@ -81,7 +81,7 @@ fn main() -> ExitCode {
 /// load on the test's host causes pauses.
 const MIN_KERNEL_PERCENT: usize = 80;
 
-fn the_kernels_sample_is_good_enough(available: Result<(), String>) -> Result<(), String> {
+fn check_kernel_sample(available: Result<(), String>) -> Result<(), String> {
     if let Err(why) = available {
         skip::report_skip(&format!("the corpus over real kernels: {why}"));
         return Ok(());
@@ -90,8 +90,10 @@ fn the_kernels_sample_is_good_enough(available: Result<(), String>) -> Result<()
     let judged = Mutex::new(JudgedResults::default());
     let numbered: Vec<(usize, &kernel::cases::Case)> =
         sample.iter().map(|(number, case)| (*number, case)).collect();
-    kernel::each(&numbered, |retained| kernel::judge(&retained, &mut judged.lock().expect("nobody panics")));
-    let judged = judged.into_inner().expect("nobody panics");
+    kernel::each(&numbered, |right_savings| {
+        kernel::judge(&right_savings, &mut judged.lock().expect("no thread panics"))
+    });
+    let judged = judged.into_inner().expect("no thread panics");
     let (known, right) = at_ends(&judged);
     println!("over real kernels {right} of {known} stalls are named as programs and kernel name them");
     // A host on which every run was late gives no result.
@@ -99,9 +101,9 @@ fn the_kernels_sample_is_good_enough(available: Result<(), String>) -> Result<()
         return Err(mistakes_of(&judged.tallies));
     }
     let savings = kernel::savings::savings(&kernel::savings::with_fix(sample));
-    let retained = savings.iter().filter(|saving| saving.is_right()).count();
-    println!("over real kernels {retained} of {} predicted savings are kept", savings.len());
-    if retained * 100 >= savings.len() * MIN_KERNEL_SAVINGS_PERCENT {
+    let right_savings = savings.iter().filter(|saving| saving.is_right()).count();
+    println!("over real kernels {right_savings} of {} predicted savings are right", savings.len());
+    if right_savings * 100 >= savings.len() * MIN_KERNEL_SAVINGS_PERCENT {
         Ok(())
     } else {
         Err(savings::table(&savings))
@@ -113,8 +115,8 @@ const MIN_KERNEL_SAVINGS_PERCENT: usize = 50;
 
 /// Known stalls at the ends, and the number of those that are named right.
 fn at_ends(judged: &JudgedResults) -> (usize, usize) {
-    let tallies = judged.tallies.iter().filter(|(place, _)| place.vantage != Vantage::Middle);
-    let counts = tallies.map(|(place, tally)| (tally.known(), tally.right(&place.cause)));
+    let tallies = judged.tallies.iter().filter(|(key, _)| key.vantage != Vantage::Middle);
+    let counts = tallies.map(|(key, tally)| (tally.known(), tally.right(&key.cause)));
     counts.fold((0, 0), |(known, right), (more, of_these)| (known + more, right + of_these))
 }
 
@@ -162,20 +164,20 @@ fn on_kernels(words: &[&str]) -> Result<(), String> {
             Ok(())
         }
         ["case", number, directory] => {
-            let retained = StoredRun::load(directory.as_ref(), numbered(number)?.0)?;
-            kernel::show(&retained.ok_or_else(|| format!("{number} was not kept in {directory}"))?);
+            let right_savings = StoredRun::load(directory.as_ref(), numbered(number)?.0)?;
+            kernel::show(&right_savings.ok_or_else(|| format!("{number} is not stored in {directory}"))?);
             Ok(())
         }
-        _ => Err(
-            "say `kernel keep FOLDER`, `kernel judge FOLDER FILE.csv`, `kernel case N`, or `kernel savings \
-                  PART keep|judge FOLDER`"
-                .to_owned(),
-        ),
+        _ => {
+            Err("usage: `kernel keep DIR`, `kernel judge DIR FILE.csv`, `kernel case N`, or `kernel savings \
+                  PART keep|judge DIR`"
+                .to_owned())
+        }
     }
 }
 
 fn part_named(name: &str) -> Result<Part, String> {
-    Part::named(name).ok_or_else(|| format!("there is a first part, a second and a third, and no {name}"))
+    Part::named(name).ok_or_else(|| format!("{name}: unknown part; give first, second or third"))
 }
 
 /// Prints a table, and stores it.
@@ -185,7 +187,7 @@ fn write(text: &str, file: &str) -> Result<(), String> {
 }
 
 /// Sampling interval of the test; then the minimum percentage of stalls that must be named right at the ends.
-const EVERY: usize = 37;
+const SAMPLE_INTERVAL: usize = 37;
 const MIN_PERCENT: usize = 97;
 /// Minimum percentage of right savings.
 const MIN_SAVINGS_PERCENT: usize = 85;
@@ -197,23 +199,23 @@ const CONTRADICTED: usize = 1;
 const VANTAGE_SAMPLING: usize = 13;
 
 fn vantage_points_agree(cases: &[Case]) -> Result<(), String> {
-    let Agreement { held, contradictions } = agreement(cases.iter().step_by(VANTAGE_SAMPLING));
-    println!("{} of {held} faults are contradicted at another place", contradictions.len());
-    let is_good = held > 1_000 && contradictions.len() * 1_000 <= held * CONTRADICTED;
+    let Agreement { compared, contradictions } = agreement(cases.iter().step_by(VANTAGE_SAMPLING));
+    println!("{} of {compared} faults are contradicted at another vantage point", contradictions.len());
+    let is_good = compared > 1_000 && contradictions.len() * 1_000 <= compared * CONTRADICTED;
     if is_good { Ok(()) } else { Err(contradictions.join("\n")) }
 }
 
-fn the_sample_is_good_enough(cases: Vec<Case>) -> Result<(), String> {
+fn check_sample(cases: Vec<Case>) -> Result<(), String> {
     vantage_points_agree(&cases)?;
-    let sample: Vec<Case> = cases.into_iter().step_by(EVERY).collect();
+    let sample: Vec<Case> = cases.into_iter().step_by(SAMPLE_INTERVAL).collect();
     let (known, right) = at_ends(&judge(&sample));
     println!("{right} of {known} stalls are named as the endpoints name them");
     let savings = savings::savings(&sample);
-    let retained = savings.iter().filter(|saving| saving.is_right()).count();
-    println!("{retained} of {} predicted savings are kept", savings.len());
+    let right_savings = savings.iter().filter(|saving| saving.is_right()).count();
+    println!("{right_savings} of {} predicted savings are right", savings.len());
     let is_good = known > 100 && right * 100 >= known * MIN_PERCENT;
-    let is_kept = savings.len() > 10 && retained * 100 >= savings.len() * MIN_SAVINGS_PERCENT;
-    if is_good && is_kept { Ok(()) } else { Err("that is too little".to_owned()) }
+    let predicts_savings = savings.len() > 10 && right_savings * 100 >= savings.len() * MIN_SAVINGS_PERCENT;
+    if is_good && predicts_savings { Ok(()) } else { Err("too few stalls or savings are right".to_owned()) }
 }
 
 /// Compares captures at both ends and mid-path.
@@ -230,9 +232,9 @@ fn agreement<'a>(cases: impl Iterator<Item = &'a Case>) -> Agreement {
 
 fn judge(cases: &[Case]) -> JudgedResults {
     let numbered: Vec<(usize, &Case)> = cases.iter().enumerate().collect();
-    let most = thread::available_parallelism().map_or(1, usize::from);
+    let threads = thread::available_parallelism().map_or(1, usize::from);
     let all = thread::scope(|scope| {
-        let parts = numbered.chunks(numbered.len().div_ceil(most).max(1));
+        let parts = numbered.chunks(numbered.len().div_ceil(threads).max(1));
         let work = |part: &[(usize, &Case)]| {
             let mut judged = JudgedResults::default();
             part.iter().for_each(|(number, case)| judge_one(*number, case, &mut judged));
@@ -264,22 +266,22 @@ fn judge_one(number: usize, case: &Case, judged: &mut JudgedResults) {
         repairs,
         unwatched: Vec::new(),
     };
-    for (place, vantage) in Vantage::ALL.into_iter().enumerate() {
-        let variant = number / 4 + number + place;
-        let how = CaptureProperties {
+    for (index, vantage) in Vantage::ALL.into_iter().enumerate() {
+        let variant = number / 4 + number + index;
+        let properties = CaptureProperties {
             vantage,
-            way: scenario.network.rtt / 2,
+            one_way_delay: scenario.network.rtt / 2,
             is_cut: variant % 4 == 1,
             is_offloaded: variant % 3 == 1,
             is_numbered: variant % 5 < 3,
         };
-        let says = |is_so, word: &'static str| if is_so { word } else { "" };
+        let mark_if = |is_set, word: &'static str| if is_set { word } else { "" };
         let taken = [
-            says(how.is_cut, " cut"),
-            says(how.is_offloaded, " merged"),
-            says(!how.is_numbered, " unnumbered"),
+            mark_if(properties.is_cut, " cut"),
+            mark_if(properties.is_offloaded, " merged"),
+            mark_if(!properties.is_numbered, " unnumbered"),
         ];
-        let (found, account) = vantage::found(&fetched.records, how, fetched.began);
-        known.hold(vantage, &found, &account, &taken.concat(), judged);
+        let (found, account) = vantage::found(&fetched.records, properties, fetched.began);
+        known.record_findings(vantage, &found, &account, &taken.concat(), judged);
     }
 }

@@ -51,20 +51,20 @@ pub(crate) fn savings(cases: &[Case]) -> Vec<Saving> {
 }
 
 fn saving(number: usize, case: &Case) -> Option<Saving> {
-    let (cause, mended) = mended(case)?;
+    let (cause, without_cause) = without_cause(case)?;
     let run = |scenario: &Scenario| {
         let experiment = Experiment::new(scenario, Hosts::default()).expect("it can be run");
         experiment.run(0, true).expect("it can be run")
     };
-    let (before, after) = (run(&case.scenario), run(&mended));
-    let how = CaptureProperties {
+    let (before, after) = (run(&case.scenario), run(&without_cause));
+    let properties = CaptureProperties {
         vantage: Vantage::ALL[number % Vantage::ALL.len()],
-        way: case.scenario.network.rtt / 2,
+        one_way_delay: case.scenario.network.rtt / 2,
         is_cut: false,
         is_offloaded: false,
         is_numbered: true,
     };
-    let findings = vantage::reports(&before.records, how).into_iter().flat_map(|flow| flow.findings);
+    let findings = vantage::reports(&before.records, properties).into_iter().flat_map(|flow| flow.findings);
     let predicted: Duration =
         findings.filter(|finding| finding.cause == cause).filter_map(|finding| finding.saving).sum();
     let saved_ms = before.elapsed?.as_millis_f64() - after.elapsed?.as_millis_f64();
@@ -72,11 +72,11 @@ fn saving(number: usize, case: &Case) -> Option<Saving> {
     if predicted == Duration::ZERO {
         return None;
     }
-    Some(Saving::new(number, how.vantage, cause, predicted, saved_ms))
+    Some(Saving::new(number, properties.vantage, cause, predicted, saved_ms))
 }
 
 /// The cause that the case provokes, and the same scenario without it.
-fn mended(case: &Case) -> Option<(Cause, Scenario)> {
+fn without_cause(case: &Case) -> Option<(Cause, Scenario)> {
     let mut scenario = case.scenario.clone();
     let Scenario { stack, programs, .. } = &mut scenario;
     let family = case.name.split(' ').next()?;

@@ -18,30 +18,30 @@ pub(crate) fn show(number: &str, at: Option<&str>, cases: &[Case]) -> Result<(),
     let experiment = Experiment::new(&case.scenario, Hosts::default()).expect("it can be run");
     let fetched = experiment.run(0, true).expect("it can be run");
     let known = experiment.spent(&fetched).stalls;
-    let way = case.scenario.network.rtt.as_millis_f64() / 2.0;
+    let one_way_delay = case.scenario.network.rtt.as_millis_f64() / 2.0;
     let mut lines: Vec<(f64, String)> = Vec::new();
-    let line = |who: &str, stall: &Stall| {
+    let line = |source: &str, stall: &Stall| {
         let Stall { cause, at_ms, lost_ms } = stall;
-        (*at_ms, format!("{at_ms:>10.3} {who:>8} {cause} +{lost_ms:.3}"))
+        (*at_ms, format!("{at_ms:>10.3} {source:>8} {cause} +{lost_ms:.3}"))
     };
     if at.is_none() {
         lines.extend(known.iter().map(|stall| line("known", stall)));
     }
     for vantage in Vantage::ALL.into_iter().filter(|vantage| at.is_none_or(|at| at == vantage.name())) {
-        let how = CaptureProperties {
+        let properties = CaptureProperties {
             vantage,
-            way: case.scenario.network.rtt / 2,
+            one_way_delay: case.scenario.network.rtt / 2,
             is_cut: false,
             is_offloaded: false,
             is_numbered: true,
         };
         if at.is_some() {
-            lines.extend(known.iter().map(|stall| line("known", &as_seen(stall, vantage, way))));
+            lines.extend(known.iter().map(|stall| line("known", &as_seen(stall, vantage, one_way_delay))));
         }
-        let (found, _) = vantage::found(&fetched.records, how, fetched.began);
+        let (found, _) = vantage::found(&fetched.records, properties, fetched.began);
         lines.extend(found.iter().map(|stall| line(vantage.name(), stall)));
         if at.is_some() {
-            let packets = vantage::captured(&fetched.records, how);
+            let packets = vantage::captured(&fetched.records, properties);
             lines.extend(
                 packets.iter().zip(1..).map(|(captured, frame)| packet(frame, captured, fetched.began)),
             );

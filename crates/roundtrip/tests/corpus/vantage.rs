@@ -42,7 +42,7 @@ pub(crate) struct CaptureProperties {
     /// Its vantage point.
     pub(crate) vantage: Vantage,
     /// One-way delay of the path.
-    pub(crate) way: Duration,
+    pub(crate) one_way_delay: Duration,
     /// Whether it has only the first 68 bytes of each packet, including the Ethernet header.
     pub(crate) is_cut: bool,
     /// Whether segments that leave together are one.
@@ -59,11 +59,11 @@ pub(crate) struct NumberedPacket {
 }
 
 /// Stalls in such a capture, in milliseconds since `began`, and its account of time.
-pub(crate) fn found(records: &[Record], how: CaptureProperties, began: Time) -> (Vec<Stall>, Account) {
-    reported(reports(records, how), began)
+pub(crate) fn found(records: &[Record], properties: CaptureProperties, began: Time) -> (Vec<Stall>, Account) {
+    reported(reports(records, properties), began)
 }
 
-/// The same from reports.
+/// Stalls in reports, in milliseconds since `began`, and their account of time.
 pub(crate) fn reported(reports: Vec<FlowReport>, began: Time) -> (Vec<Stall>, Account) {
     let stall = |finding: Finding| Stall {
         cause: finding.cause,
@@ -84,27 +84,27 @@ const fn is_of_the_path(cause: Cause) -> bool {
 }
 
 /// Reports on each connection in such a capture.
-pub(crate) fn reports(records: &[Record], how: CaptureProperties) -> Vec<FlowReport> {
-    let packets = captured(records, how);
+pub(crate) fn reports(records: &[Record], properties: CaptureProperties) -> Vec<FlowReport> {
+    let packets = captured(records, properties);
     let numbers: Vec<u16> = packets.iter().map(|packet| packet.number).collect();
     let records: Vec<Record> = packets.into_iter().map(|packet| packet.record).collect();
     let mut capture = Vec::new();
     simulate::capture::write(&records, simulate::capture::CapturePoint::Both, &mut capture, "")
         .expect("a run can be written");
-    diagnosed(&capture, &numbers, how.is_cut)
+    diagnose(&capture, &numbers, properties.is_cut)
 }
 
 /// The packets of such a capture.
-pub(crate) fn captured(records: &[Record], how: CaptureProperties) -> Vec<NumberedPacket> {
-    let CaptureProperties { vantage, way, is_cut: _, is_offloaded, is_numbered } = how;
-    let mut packets = numbered(records);
+pub(crate) fn captured(records: &[Record], properties: CaptureProperties) -> Vec<NumberedPacket> {
+    let CaptureProperties { vantage, one_way_delay, is_cut: _, is_offloaded, is_numbered } = properties;
+    let mut packets = number_packets(records);
     if !is_numbered {
         packets.iter_mut().for_each(|packet| packet.number = 0);
     }
     let mut seen = match vantage {
         Vantage::Client => at_end(&packets, true),
         Vantage::Server => at_end(&packets, false),
-        Vantage::Middle => half_way(&packets, way),
+        Vantage::Middle => mid_path(&packets, one_way_delay),
     };
     if is_offloaded && vantage != Vantage::Middle {
         seen = merged(seen, vantage == Vantage::Client);
@@ -113,21 +113,21 @@ pub(crate) fn captured(records: &[Record], how: CaptureProperties) -> Vec<Number
 }
 
 /// Each packet with its IP ID, which reveals earlier packets even if they are lost.
-fn numbered(records: &[Record]) -> Vec<NumberedPacket> {
+fn number_packets(records: &[Record]) -> Vec<NumberedPacket> {
     let mut next: BTreeMap<Address, u16> = BTreeMap::new();
-    let mut on_their_way: Vec<(&Record, u16)> = Vec::new();
+    let mut in_flight: Vec<(&Record, u16)> = Vec::new();
     let mut numbered = Vec::new();
     for record in records {
         let number = if record.seen == SeenAt::Sent {
             let next = next.entry(record.from).or_insert(record.from.port);
             *next = next.wrapping_add(1);
-            on_their_way.push((record, *next));
+            in_flight.push((record, *next));
             *next
         } else {
             let is_same =
                 |(sent, _): &(&Record, u16)| sent.from == record.from && sent.segment == record.segment;
-            let place = on_their_way.iter().position(is_same).expect("what arrives or is lost was sent");
-            on_their_way.remove(place).1
+            let index = in_flight.iter().position(is_same).expect("what arrives or is lost was sent");
+            in_flight.remove(index).1
         };
         numbered.push(NumberedPacket { record: record.clone(), number });
     }
@@ -135,25 +135,25 @@ fn numbered(records: &[Record]) -> Vec<NumberedPacket> {
 }
 
 fn at_end(packets: &[NumberedPacket], is_client: bool) -> Vec<NumberedPacket> {
-    let is_here = |packet: &&NumberedPacket| match packet.record.seen {
+    let is_at_this_end = |packet: &&NumberedPacket| match packet.record.seen {
         SeenAt::Sent => (packet.record.from.host == CLIENT) == is_client,
         SeenAt::Received => (packet.record.to.host == CLIENT) == is_client,
         SeenAt::Lost => false,
     };
-    packets.iter().filter(is_here).cloned().collect()
+    packets.iter().filter(is_at_this_end).cloned().collect()
 }
 
 /// Each packet halfway along the path, after the queues; of lost packets every second one before the loss.
-fn half_way(packets: &[NumberedPacket], way: Duration) -> Vec<NumberedPacket> {
+fn mid_path(packets: &[NumberedPacket], one_way_delay: Duration) -> Vec<NumberedPacket> {
     let mut lost = 0_u32;
     let mut passed = Vec::new();
     // Time at which the previous packet would have arrived: up, down.
     let mut arrived = [Time::ZERO; 2];
-    for (place, sent) in packets.iter().enumerate() {
+    for (index, sent) in packets.iter().enumerate() {
         if sent.record.seen != SeenAt::Sent {
             continue;
         }
-        let after = packets.iter().skip(place + 1).map(|packet| &packet.record);
+        let after = packets.iter().skip(index + 1).map(|packet| &packet.record);
         let mut ends = after.filter(|record| {
             record.seen != SeenAt::Sent
                 && record.from == sent.record.from
@@ -167,11 +167,11 @@ fn half_way(packets: &[NumberedPacket], way: Duration) -> Vec<NumberedPacket> {
             if lost.is_multiple_of(2) {
                 continue;
             }
-            *before = (*before).max(sent.record.at + way);
+            *before = (*before).max(sent.record.at + one_way_delay);
         } else {
             *before = end.at;
         }
-        let at = Time::ZERO + before.since(Time::ZERO).saturating_sub(way / 2);
+        let at = Time::ZERO + before.since(Time::ZERO).saturating_sub(one_way_delay / 2);
         // All packets are on one interface.
         let seen = if is_clients { SeenAt::Sent } else { SeenAt::Received };
         passed
@@ -208,7 +208,7 @@ fn merged(packets: Vec<NumberedPacket>, is_client: bool) -> Vec<NumberedPacket> 
     merged
 }
 
-fn diagnosed(capture: &[u8], numbers: &[u16], is_cut: bool) -> Vec<FlowReport> {
+fn diagnose(capture: &[u8], numbers: &[u16], is_cut: bool) -> Vec<FlowReport> {
     /// 68 bytes without the 14 of Ethernet.
     const CUT: usize = 54;
     let mut reader = Reader::new(capture).expect("it was just written");

@@ -1,6 +1,6 @@
 //! Two hosts connected by an emulated link: for tests of whole programs.
 //!
-//! Not the programs: those are started in the namespaces by each test.
+//! Each test starts its programs in the namespaces.
 
 use std::net::Ipv4Addr;
 
@@ -18,11 +18,11 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// With this link up and down, for packets of at most `mtu` bytes.
+    /// Connects two hosts by these links, for packets of at most `mtu` bytes.
     pub(crate) fn new(up: &Config, down: &Config, mtu: u32, options: &Options) -> Self {
         let ends = [interface("client", CLIENT).mtu(mtu), interface("server", SERVER).mtu(mtu)];
-        let drawing = Topology::new().host("client").host("server").emulated(ends, [up, down], options);
-        let ([client, server], [link]) = drawing.build().unwrap().split().unwrap();
+        let topology = Topology::new().host("client").host("server").emulated(ends, [up, down], options);
+        let ([client, server], [link]) = topology.build().unwrap().split().unwrap();
         Self { client, server, link }
     }
 }
@@ -32,8 +32,8 @@ pub(crate) fn interface(host: &'static str, address: Ipv4Addr) -> Interface {
     Interface::of(host, "link0").address(address).gso_max_segments(64)
 }
 
-/// Whether namespaces can be made; if not, a message, or a failure where they are required.
-pub(crate) fn can_be() -> bool {
+/// Whether namespaces can be created; reports a skip if not, or fails where they are required.
+pub(crate) fn available() -> bool {
     let Err(missing) = testbed::available() else { return true };
     skip::refused(&missing.to_string());
     false

@@ -130,7 +130,7 @@ fn a_reload_revokes_clients_of_a_relay_and_an_invalid_list_opens_nothing() {
         lab::RunningProgram::start(&lab.world, &["gateway", "--force", "--config", file.to_str().unwrap()]);
     assert!(lab.get_via_relay("/small").ends_with(b"small"));
     for (text, wanted) in [
-        ("listen = \"11.0.100.3:3128\"\nallow = [\"192.0.2.0/24\"]\n", "read the configuration again"),
+        ("listen = \"11.0.100.3:3128\"\nallow = [\"192.0.2.0/24\"]\n", "reloaded the configuration"),
         // The new address would be judged as a loopback one, and the gateway would keep listening for other hosts.
         ("listen = \"127.0.0.1:3128\"\n", "takes a restart"),
         ("listen = \"11.0.100.3:3128\"\n", "--allow"),

@@ -28,7 +28,7 @@ fn rules_of_others_are_unchanged_after_it_stops() {
     assert!(printed.contains("tproxy to 127.0.0.1:80") && printed.contains("@holes3"), "{printed}");
     nat.signal("HUP");
     let (ended_well, reported) = nat.stop();
-    assert!(ended_well && reported.contains("read the configuration again"), "{reported}");
+    assert!(ended_well && reported.contains("reloaded the configuration"), "{reported}");
     assert_eq!(lab.router_state(), before);
 }
 
@@ -165,7 +165,7 @@ fn a_changed_file_is_in_force_after_a_signal_without_a_gap_in_the_rules() {
     }
     write("by-id = true\nports = \"62000-62010\"\n");
     nat.signal("HUP");
-    assert!(nat.says().contains("read the configuration again"));
+    assert!(nat.says().contains("reloaded the configuration"));
     assert!(lab.router_state().contains("set ids"), "{}", lab.router_state());
     assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-opened".to_owned()));
     // Flushing all rules removes ours too; the same signal restores them, and only them.
@@ -173,11 +173,11 @@ fn a_changed_file_is_in_force_after_a_signal_without_a_gap_in_the_rules() {
     lab.rules(&translation("port-restricted"));
     assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-client".to_owned()), "as without a helper");
     nat.signal("HUP");
-    assert!(nat.says().contains("read the configuration again"));
+    assert!(nat.says().contains("reloaded the configuration"));
     assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-opened".to_owned()));
     write("");
     nat.signal("HUP");
-    assert!(nat.says().contains("read the configuration again"));
+    assert!(nat.says().contains("reloaded the configuration"));
     assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-opened".to_owned()));
     assert!(nat.stop().0);
     assert!(!lab.router_state().contains("roundtrip_nat"));

@@ -15,7 +15,7 @@ pub(crate) struct Case {
     /// Probability of loss of the server's packets.
     pub(crate) loss: Option<Probability>,
     pub(crate) tuning: Tuning,
-    pub(crate) play: ProgramBehaviour,
+    pub(crate) behaviour: ProgramBehaviour,
     pub(crate) seed: u64,
 }
 
@@ -48,12 +48,12 @@ pub(crate) struct ProgramBehaviour {
     pub(crate) send_buffer: Option<usize>,
     pub(crate) receive_buffer: Option<usize>,
     pub(crate) acks: Acks,
-    pub(crate) asking: RequestOrder,
+    pub(crate) request_order: RequestOrder,
     /// Whether requests have a body, which the client announces with `Expect: 100-continue`.
     pub(crate) uploads: bool,
     pub(crate) expects: bool,
     /// Bytes of each response after which the client stops reading, and for how long.
-    pub(crate) rests: Option<(usize, Duration)>,
+    pub(crate) reading_pause: Option<(usize, Duration)>,
     /// Number of responses after which the server closes.
     pub(crate) closes_after: Option<usize>,
 }
@@ -69,9 +69,9 @@ pub(crate) enum Acks {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RequestOrder {
-    OneByOne,
+    Sequential,
     Pipelined,
-    OnConnectionsOfTheirOwn,
+    SeparateConnections,
 }
 
 pub(crate) const FAMILIES: [&str; 17] = [
@@ -112,11 +112,11 @@ pub(crate) fn all() -> Vec<Case> {
                         let mbps = if (number / 2 + number / 12).is_multiple_of(2) { 20 } else { 100 };
                         let tuning =
                             Tuning { congestion, sack, offload, initial_window, restarts_after_idle: true };
-                        let says = |is_so, text: &'static str| if is_so { text } else { "" };
+                        let text_if = |is_set, text: &'static str| if is_set { text } else { "" };
                         let name = format!(
                             "{family} {rtt}ms {mbps}Mbps iw{initial_window} {congestion}{}{}",
-                            says(sack, " sack"),
-                            says(offload, " offload")
+                            text_if(sack, " sack"),
+                            text_if(offload, " offload")
                         );
                         let mut case = Case {
                             name,
@@ -124,7 +124,7 @@ pub(crate) fn all() -> Vec<Case> {
                             rate: Rate::from_bits_per_second(mbps * 1_000_000).expect("it is not zero"),
                             loss: None,
                             tuning,
-                            play: ProgramBehaviour::default(),
+                            behaviour: ProgramBehaviour::default(),
                             seed: number as u64 + 1,
                         };
                         provoke(family, &mut case);
@@ -166,10 +166,10 @@ impl Default for ProgramBehaviour {
             send_buffer: None,
             receive_buffer: None,
             acks: Acks::Quick,
-            asking: RequestOrder::OneByOne,
+            request_order: RequestOrder::Sequential,
             uploads: false,
             expects: false,
-            rests: None,
+            reading_pause: None,
             closes_after: None,
         }
     }
@@ -186,46 +186,55 @@ impl Case {
 }
 
 fn provoke(family: &str, case: &mut Case) {
-    let Case { rtt, loss, tuning, play, .. } = case;
+    let Case { rtt, loss, tuning, behaviour, .. } = case;
     let percent = |percent: f64| Probability::new(percent / 100.0);
     match family {
         "connection-per-request" => {
-            (play.asking, play.responses) = (RequestOrder::OnConnectionsOfTheirOwn, vec![4_000; 4]);
+            (behaviour.request_order, behaviour.responses) =
+                (RequestOrder::SeparateConnections, vec![4_000; 4]);
         }
-        "server-thinks" => (play.server_think, play.responses) = (Duration::from_millis(60), vec![4_000; 4]),
-        "client-thinks" => (play.client_think, play.responses) = (Duration::from_millis(40), vec![4_000; 4]),
+        "server-thinks" => {
+            (behaviour.server_think, behaviour.responses) = (Duration::from_millis(60), vec![4_000; 4])
+        }
+        "client-thinks" => {
+            (behaviour.client_think, behaviour.responses) = (Duration::from_millis(40), vec![4_000; 4])
+        }
         "nagle" | "nagle-delayed-ack" => {
-            (play.head_apart, play.nagle, play.responses) = (true, true, vec![300; 4]);
-            play.acks = if family == "nagle" { Acks::Quick } else { Acks::Delayed };
+            (behaviour.head_apart, behaviour.nagle, behaviour.responses) = (true, true, vec![300; 4]);
+            behaviour.acks = if family == "nagle" { Acks::Quick } else { Acks::Delayed };
         }
         // With two segments or more the header section alone does not exhaust the window.
         "short-initial-segment" => {
-            (play.head_apart, play.acks, play.responses) = (true, Acks::Delayed, vec![10_000; 2]);
+            (behaviour.head_apart, behaviour.acks, behaviour.responses) =
+                (true, Acks::Delayed, vec![10_000; 2]);
             tuning.initial_window = 1;
         }
         "delayed-ack" => {
-            (play.acks, play.responses) = (Acks::Delayed, vec![10_000; 2]);
+            (behaviour.acks, behaviour.responses) = (Acks::Delayed, vec![10_000; 2]);
             tuning.initial_window = if tuning.initial_window == 2 { 1 } else { 3 };
         }
-        "send-buffer" => (play.send_buffer, play.responses) = (Some(8_192), vec![150_000]),
-        "receive-buffer" => (play.receive_buffer, play.responses) = (Some(8_192), vec![150_000]),
+        "send-buffer" => (behaviour.send_buffer, behaviour.responses) = (Some(8_192), vec![150_000]),
+        "receive-buffer" => (behaviour.receive_buffer, behaviour.responses) = (Some(8_192), vec![150_000]),
         "zero-window" => {
-            (play.receive_buffer, play.responses) = (Some(16_384), vec![100_000; 2]);
-            play.rests = Some((20_000, Duration::from_millis(300)));
+            (behaviour.receive_buffer, behaviour.responses) = (Some(16_384), vec![100_000; 2]);
+            behaviour.reading_pause = Some((20_000, Duration::from_millis(300)));
         }
-        "loss" => (*loss, play.responses) = (percent(2.0), vec![150_000; 2]),
-        "loss-of-short-answers" => (*loss, play.responses) = (percent(4.0), vec![6_000; 8]),
+        "loss" => (*loss, behaviour.responses) = (percent(2.0), vec![150_000; 2]),
+        "loss-of-short-answers" => (*loss, behaviour.responses) = (percent(4.0), vec![6_000; 8]),
         "after-idle" => {
-            (play.client_think, play.responses) = (*rtt * 3 + Duration::from_millis(900), vec![100_000; 2]);
+            (behaviour.client_think, behaviour.responses) =
+                (*rtt * 3 + Duration::from_millis(900), vec![100_000; 2]);
         }
-        "expect-100" => (play.uploads, play.expects, play.responses) = (true, true, vec![300; 3]),
+        "expect-100" => {
+            (behaviour.uploads, behaviour.expects, behaviour.responses) = (true, true, vec![300; 3])
+        }
         "reset" => {
-            (play.asking, play.responses) = (RequestOrder::Pipelined, vec![4_000; 10]);
-            play.closes_after = Some(3);
+            (behaviour.request_order, behaviour.responses) = (RequestOrder::Pipelined, vec![4_000; 10]);
+            behaviour.closes_after = Some(3);
         }
         "head-of-line" => {
-            (play.asking, play.responses) = (RequestOrder::Pipelined, vec![4_000; 5]);
-            (play.server_think, play.thinks_once) = (Duration::from_millis(200), true);
+            (behaviour.request_order, behaviour.responses) = (RequestOrder::Pipelined, vec![4_000; 5]);
+            (behaviour.server_think, behaviour.thinks_once) = (Duration::from_millis(200), true);
         }
         _ => {}
     }

@@ -35,22 +35,22 @@ impl Hosts {
     fn connect(case: &Case) -> Result<Self, testbed::Error> {
         let Tuning { congestion, initial_window, offload, sack, restarts_after_idle } = &case.tuning;
         let on_or_off = |is_on: bool| if is_on { "1" } else { "0" };
-        let tuned = |drawing: Topology| {
-            drawing
+        let tuned = |topology: Topology| {
+            topology
                 .setting("net.ipv4.tcp_sack", on_or_off(*sack))
                 .setting("net.ipv4.tcp_slow_start_after_idle", on_or_off(*restarts_after_idle))
                 .setting("net.ipv4.tcp_no_metrics_save", "1")
         };
-        let router = |drawing: Topology, name| {
-            let drawing = drawing.router(name).setting("net.ipv4.conf.all.rp_filter", "0");
-            drawing.setting("net.ipv4.conf.default.rp_filter", "0")
+        let router = |topology: Topology, name| {
+            let topology = topology.router(name).setting("net.ipv4.conf.all.rp_filter", "0");
+            topology.setting("net.ipv4.conf.default.rp_filter", "0")
         };
         let card = |end: Interface| {
             let offloads = [Offload::CutSegments, Offload::CutSegmentsLate, Offload::MergeSegments];
             offloads.into_iter().fold(end, |end, which| end.offload(which, *offload))
         };
         let [left, right] = ["10.1.0.0/24".parse::<Subnet>()?, "10.2.0.0/24".parse()?];
-        let quick = (case.play.acks == Acks::Quick).then_some(true);
+        let quick = (case.behaviour.acks == Acks::Quick).then_some(true);
         let of_client = Metrics { quick_acks: quick, ..Metrics::default() };
         let of_server = Metrics {
             initial_window: Some(*initial_window),

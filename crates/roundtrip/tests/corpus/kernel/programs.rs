@@ -1,7 +1,7 @@
 //! The programs on the hosts, and their logs: times of requests, reads and responses.
 //!
-//! Header sections have a fixed length, so that neither end has to parse them. Not our own server and client, which
-//! have none of these faults.
+//! Header sections have a fixed length, so that neither end has to parse them. Roundtrip's own server and client have
+//! none of these faults.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
@@ -62,37 +62,37 @@ pub(crate) fn wait(span: Duration) {
     let _ = poll(&mut [], PollTimeout::try_from(millis).unwrap_or(PollTimeout::NONE));
 }
 
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(30);
 
 /// Responds to every request of a visit. `watched` gets each new connection.
 pub(crate) fn serve(
     listener: &TcpListener,
-    play: &ProgramBehaviour,
+    behaviour: &ProgramBehaviour,
     clock: Clock,
     watched: &Sender<(SocketAddr, SocketAddr)>,
 ) -> io::Result<Vec<ResponseLog>> {
     let mut answered = Vec::new();
-    while answered.len() < play.responses.len() && play.closes_after != Some(answered.len()) {
+    while answered.len() < behaviour.responses.len() && behaviour.closes_after != Some(answered.len()) {
         let mut ready = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
         if poll(&mut ready, PollTimeout::from(30_000_u16))? == 0 {
-            return Err(io::Error::other("nobody connects"));
+            return Err(io::Error::other("no client connected"));
         }
         let (mut stream, peer) = listener.accept()?;
-        stream.set_nodelay(!play.nagle)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        if let Some(size) = play.send_buffer {
+        stream.set_nodelay(!behaviour.nagle)?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        stream.set_write_timeout(Some(TIMEOUT))?;
+        if let Some(size) = behaviour.send_buffer {
             setsockopt(&stream, SndBuf, &size)?;
         }
         // The receiver may be gone.
         let _ = watched.send((stream.local_addr()?, peer));
-        while answered.len() < play.responses.len() && play.closes_after != Some(answered.len()) {
-            answered.push(respond(&mut stream, play, answered.len(), clock)?);
-            if play.asking == RequestOrder::OnConnectionsOfTheirOwn {
+        while answered.len() < behaviour.responses.len() && behaviour.closes_after != Some(answered.len()) {
+            answered.push(respond(&mut stream, behaviour, answered.len(), clock)?);
+            if behaviour.request_order == RequestOrder::SeparateConnections {
                 break;
             }
         }
-        if play.closes_after == Some(answered.len()) {
+        if behaviour.closes_after == Some(answered.len()) {
             // The client's extra data stays unread, so that the kernel resets.
             continue;
         }
@@ -104,25 +104,25 @@ pub(crate) fn serve(
 
 fn respond(
     stream: &mut TcpStream,
-    play: &ProgramBehaviour,
+    behaviour: &ProgramBehaviour,
     number: usize,
     clock: Clock,
 ) -> io::Result<ResponseLog> {
     stream.read_exact(&mut [0; REQUEST])?;
-    if play.expects {
+    if behaviour.expects {
         stream.write_all(PERMISSION)?;
     }
-    if play.uploads {
+    if behaviour.uploads {
         stream.read_exact(&mut [0; UPLOAD])?;
     }
-    if !play.thinks_once || number == 0 {
-        wait(play.server_think);
+    if !behaviour.thinks_once || number == 0 {
+        wait(behaviour.server_think);
     }
-    let size = play.responses.get(number).copied().unwrap_or_default();
+    let size = behaviour.responses.get(number).copied().unwrap_or_default();
     let head = padded(&format!("HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n"), HEAD);
     let body = vec![b'x'; size];
     let began = clock.now();
-    match (play.head_apart, play.send_buffer) {
+    match (behaviour.head_apart, behaviour.send_buffer) {
         (true, _) => {
             stream.write_all(&head)?;
             stream.write_all(&body)?;
@@ -138,34 +138,34 @@ fn respond(
 }
 
 /// Sends all requests, and reads the responses. A reset by the server ends it, and is not an error.
-pub(crate) fn visit(play: &ProgramBehaviour, clock: Clock) -> io::Result<Visit> {
+pub(crate) fn visit(behaviour: &ProgramBehaviour, clock: Clock) -> io::Result<Visit> {
     let mut visit = Visit::default();
-    match play.asking {
+    match behaviour.request_order {
         RequestOrder::Pipelined => {
-            let mut stream = open(play, clock, &mut visit)?;
-            for _ in &play.responses {
-                visit.ask(&mut stream, play, clock)?;
+            let mut stream = open(behaviour, clock, &mut visit)?;
+            for _ in &behaviour.responses {
+                visit.send_request(&mut stream, behaviour, clock)?;
             }
-            for (number, size) in play.responses.iter().enumerate() {
-                if read(&mut stream, play, *size).is_err() {
+            for (number, size) in behaviour.responses.iter().enumerate() {
+                if read(&mut stream, behaviour, *size).is_err() {
                     break;
                 }
                 visit.requested[number].finished = Some(clock.now());
             }
         }
-        RequestOrder::OneByOne => {
-            let mut stream = open(play, clock, &mut visit)?;
-            for (number, size) in play.responses.iter().enumerate() {
+        RequestOrder::Sequential => {
+            let mut stream = open(behaviour, clock, &mut visit)?;
+            for (number, size) in behaviour.responses.iter().enumerate() {
                 if number > 0 {
-                    wait(play.client_think);
+                    wait(behaviour.client_think);
                 }
-                visit.exchange(&mut stream, play, *size, clock)?;
+                visit.exchange(&mut stream, behaviour, *size, clock)?;
             }
         }
-        RequestOrder::OnConnectionsOfTheirOwn => {
-            for size in &play.responses {
-                let mut stream = open(play, clock, &mut visit)?;
-                visit.exchange(&mut stream, play, *size, clock)?;
+        RequestOrder::SeparateConnections => {
+            for size in &behaviour.responses {
+                let mut stream = open(behaviour, clock, &mut visit)?;
+                visit.exchange(&mut stream, behaviour, *size, clock)?;
                 // The server closes first.
                 let _ = stream.read(&mut [0]);
             }
@@ -178,65 +178,70 @@ impl Visit {
     fn exchange(
         &mut self,
         stream: &mut TcpStream,
-        play: &ProgramBehaviour,
+        behaviour: &ProgramBehaviour,
         size: usize,
         clock: Clock,
     ) -> io::Result<()> {
-        self.ask(stream, play, clock)?;
-        if play.expects {
+        self.send_request(stream, behaviour, clock)?;
+        if behaviour.expects {
             stream.read_exact(&mut vec![0; PERMISSION.len()])?;
             self.last().permitted = Some(clock.now());
         }
-        if play.uploads {
+        if behaviour.uploads {
             stream.write_all(&[b'y'; UPLOAD])?;
         }
-        read(stream, play, size)?;
+        read(stream, behaviour, size)?;
         self.last().finished = Some(clock.now());
         Ok(())
     }
 
-    fn ask(&mut self, stream: &mut TcpStream, play: &ProgramBehaviour, clock: Clock) -> io::Result<()> {
-        let expect = if play.expects { "Expect: 100-continue\r\n" } else { "" };
-        let what = if play.uploads {
+    fn send_request(
+        &mut self,
+        stream: &mut TcpStream,
+        behaviour: &ProgramBehaviour,
+        clock: Clock,
+    ) -> io::Result<()> {
+        let expect = if behaviour.expects { "Expect: 100-continue\r\n" } else { "" };
+        let head_lines = if behaviour.uploads {
             format!("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: {UPLOAD}\r\n{expect}")
         } else {
             "GET / HTTP/1.1\r\nHost: h\r\n".to_owned()
         };
-        if play.acks == Acks::Delayed {
+        if behaviour.acks == Acks::Delayed {
             stream.set_quickack(false)?;
         }
         let connection = self.connections.len() - 1;
         self.requested.push(RequestLog { connection, at: clock.now(), permitted: None, finished: None });
-        match stream.write_all(&padded(&what, REQUEST)) {
+        match stream.write_all(&padded(&head_lines, REQUEST)) {
             // A client learns of the reset when it reads.
-            Err(error) if play.closes_after.is_none() => Err(error),
+            Err(error) if behaviour.closes_after.is_none() => Err(error),
             Ok(()) | Err(_) => Ok(()),
         }
     }
 
     fn last(&mut self) -> &mut RequestLog {
-        self.requested.last_mut().expect("it has just asked")
+        self.requested.last_mut().expect("a request was just sent")
     }
 }
 
-fn read(stream: &mut TcpStream, play: &ProgramBehaviour, size: usize) -> io::Result<()> {
+fn read(stream: &mut TcpStream, behaviour: &ProgramBehaviour, size: usize) -> io::Result<()> {
     stream.read_exact(&mut [0; HEAD])?;
-    let (first, rest) = match play.rests {
+    let (first, pause_span) = match behaviour.reading_pause {
         Some((after, span)) if after < size => (after, Some(span)),
         Some(_) | None => (size, None),
     };
     stream.read_exact(&mut vec![0; first])?;
-    if let Some(span) = rest {
+    if let Some(span) = pause_span {
         wait(span);
         stream.read_exact(&mut vec![0; size - first])?;
     }
     Ok(())
 }
 
-fn open(play: &ProgramBehaviour, clock: Clock, visit: &mut Visit) -> io::Result<TcpStream> {
+fn open(behaviour: &ProgramBehaviour, clock: Clock, visit: &mut Visit) -> io::Result<TcpStream> {
     let server: SocketAddrV4 = SERVER.parse().expect("it is an address");
     let socket = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
-    if let Some(size) = play.receive_buffer {
+    if let Some(size) = behaviour.receive_buffer {
         setsockopt(&socket, RcvBuf, &size)?;
     }
     let began = clock.now();
@@ -244,8 +249,8 @@ fn open(play: &ProgramBehaviour, clock: Clock, visit: &mut Visit) -> io::Result<
     let opened = clock.now();
     let stream = TcpStream::from(socket);
     stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     visit.connections.push(ConnectionLog { began, opened, port: stream.local_addr()?.port() });
     Ok(stream)
 }

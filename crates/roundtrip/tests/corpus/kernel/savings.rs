@@ -13,7 +13,7 @@ use wire::Duration;
 use super::cases::{Acks, Case, RequestOrder};
 use super::hosts::reported;
 use super::stored_run::{StoredRun, is_cut};
-use super::{AT_ONCE, in_turn, run};
+use super::{MAX_CONCURRENT, run, run_concurrently};
 use crate::savings::Saving;
 use crate::vantage::Vantage;
 
@@ -39,24 +39,29 @@ impl Part {
     /// congestion control, window and offload in turn, over other paths, response sizes and losses.
     pub(crate) fn of(self, cases: Vec<Case>) -> Vec<(usize, Case)> {
         let numbered = with_fix(cases.into_iter().enumerate().collect());
-        let in_turn = |number: usize, places: [usize; 2]| {
-            places.map(|place| (number / 12 * 5 + place) % 12).contains(&(number % 12))
+        let is_chosen = |number: usize, indices: [usize; 2]| {
+            indices.map(|index| (number / 12 * 5 + index) % 12).contains(&(number % 12))
         };
         let chosen = numbered.into_iter().filter_map(|(number, case)| match self {
             Self::First => (number + number / 4 + number / 12).is_multiple_of(8).then_some((number, case)),
-            Self::Second => in_turn(number, [1, 8]).then(|| (number, moved(case, (4, 5), (2, 3), 10_000))),
-            Self::Third => in_turn(number, [4, 11]).then(|| (number, moved(case, (5, 4), (4, 3), 50_000))),
+            Self::Second => {
+                is_chosen(number, [1, 8]).then(|| (number, over_another_path(case, (4, 5), (2, 3), 10_000)))
+            }
+            Self::Third => {
+                is_chosen(number, [4, 11]).then(|| (number, over_another_path(case, (5, 4), (4, 3), 50_000)))
+            }
         });
         chosen.collect()
     }
 }
 
 /// The same fault over another path: round trip and responses are scaled by these ratios.
-fn moved(mut case: Case, path: (u64, u64), size: (usize, usize), seeds: u64) -> Case {
-    let Case { rtt, play, seed, .. } = &mut case;
+fn over_another_path(mut case: Case, path: (u64, u64), size: (usize, usize), seeds: u64) -> Case {
+    let Case { rtt, behaviour, seed, .. } = &mut case;
     *rtt = *rtt * path.0 / path.1;
     *seed += seeds;
-    play.responses
+    behaviour
+        .responses
         .iter_mut()
         .filter(|bytes| **bytes > 1_000)
         .for_each(|bytes| *bytes = *bytes * size.0 / size.1);
@@ -65,17 +70,17 @@ fn moved(mut case: Case, path: (u64, u64), size: (usize, usize), seeds: u64) -> 
 
 /// Cases that have a fix.
 pub(crate) fn with_fix(cases: Vec<(usize, Case)>) -> Vec<(usize, Case)> {
-    cases.into_iter().filter(|(_, case)| mended(case).is_some()).collect()
+    cases.into_iter().filter(|(_, case)| without_fault(case).is_some()).collect()
 }
 
 /// Runs each case with its fault and without, and returns the savings; prints a sentence for a case that failed to run.
 pub(crate) fn savings(cases: &[(usize, Case)]) -> Vec<Saving> {
     let all = Mutex::new(Vec::new());
-    in_turn(AT_ONCE, cases, |(number, case)| match Pair::run(*number, case) {
-        Ok(pair) => all.lock().expect("nobody panics").extend(pair.savings()),
-        Err(why) => eprintln!("corpus: left out: {why}"),
+    run_concurrently(MAX_CONCURRENT, cases, |(number, case)| match Pair::run(*number, case) {
+        Ok(pair) => all.lock().expect("no thread panics").extend(pair.savings()),
+        Err(reason) => eprintln!("corpus: left out: {reason}"),
     });
-    sorted(all.into_inner().expect("nobody panics"))
+    sorted(all.into_inner().expect("no thread panics"))
 }
 
 fn sorted(mut all: Vec<Saving>) -> Vec<Saving> {
@@ -85,18 +90,20 @@ fn sorted(mut all: Vec<Saving>) -> Vec<Saving> {
 
 /// Runs and stores all cases that are not stored yet.
 pub(crate) fn keep(cases: &[(usize, Case)], directory: &Path) -> Result<(), String> {
-    let folders = ["faulty", "mended"].map(|name| directory.join(name));
-    folders.iter().try_for_each(fs::create_dir_all).map_err(reported)?;
-    let [_, last] = &folders;
+    let directories = ["faulty", "mended"].map(|name| directory.join(name));
+    directories.iter().try_for_each(fs::create_dir_all).map_err(reported)?;
+    let [_, last] = &directories;
     let missing: Vec<_> =
         cases.iter().filter(|(number, _)| !last.join(format!("{number}.csv")).exists()).collect();
-    in_turn(AT_ONCE, &missing, |(number, case)| {
-        let retained = Pair::run(*number, case).and_then(|pair| {
+    run_concurrently(MAX_CONCURRENT, &missing, |(number, case)| {
+        let stored = Pair::run(*number, case).and_then(|pair| {
             let Pair { causes: _, runs } = pair;
-            runs.iter().zip(&folders).try_for_each(|(run, directory)| run.save(directory).map_err(reported))
+            runs.iter()
+                .zip(&directories)
+                .try_for_each(|(run, directory)| run.save(directory).map_err(reported))
         });
-        if let Err(why) = retained {
-            eprintln!("corpus: left out: {why}");
+        if let Err(reason) = stored {
+            eprintln!("corpus: left out: {reason}");
         }
     });
     Ok(())
@@ -106,11 +113,11 @@ pub(crate) fn keep(cases: &[(usize, Case)], directory: &Path) -> Result<(), Stri
 pub(crate) fn judge_stored(cases: &[(usize, Case)], directory: &Path) -> Result<Vec<Saving>, String> {
     let mut all = Vec::new();
     for (number, case) in cases {
-        let Some((causes, _)) = mended(case) else { continue };
-        let [faulty, mended] =
+        let Some((causes, _)) = without_fault(case) else { continue };
+        let [faulty, without_fault] =
             ["faulty", "mended"].map(|name| StoredRun::load(&directory.join(name), *number));
-        if let (Some(faulty), Some(mended)) = (faulty?, mended?) {
-            all.extend(Pair { causes, runs: [faulty, mended] }.savings());
+        if let (Some(faulty), Some(without_fault)) = (faulty?, without_fault?) {
+            all.extend(Pair { causes, runs: [faulty, without_fault] }.savings());
         }
     }
     Ok(sorted(all))
@@ -124,9 +131,9 @@ struct Pair {
 
 impl Pair {
     fn run(number: usize, case: &Case) -> Result<Self, String> {
-        let (causes, mended) =
-            mended(case).ok_or_else(|| format!("{}: no fault of it is known", case.name))?;
-        let runs = [least_disturbed(number, case)?, least_disturbed(number, &mended)?];
+        let (causes, without_fault) =
+            without_fault(case).ok_or_else(|| format!("{}: its fault is unknown", case.name))?;
+        let runs = [fastest_run(number, case)?, fastest_run(number, &without_fault)?];
         Ok(Self { causes, runs })
     }
 
@@ -134,9 +141,9 @@ impl Pair {
     fn savings(&self) -> Vec<Saving> {
         let Self { causes, runs: [before, after] } = self;
         let saved_ms = before.truth.elapsed_ms - after.truth.elapsed_ms;
-        let whole = Vantage::ALL.into_iter().enumerate().filter(|(place, _)| !is_cut(before.number, *place));
-        let at = |(place, vantage): (usize, Vantage)| {
-            let findings = before.found(place).into_iter().flat_map(|flow| flow.findings);
+        let whole = Vantage::ALL.into_iter().enumerate().filter(|(index, _)| !is_cut(before.number, *index));
+        let at = |(index, vantage): (usize, Vantage)| {
+            let findings = before.found(index).into_iter().flat_map(|flow| flow.findings);
             let of_it = findings.filter(|finding| causes.contains(&finding.cause));
             let predicted: Duration = of_it.filter_map(|finding| finding.saving).sum();
             // Shorter findings get no prediction.
@@ -147,33 +154,34 @@ impl Pair {
     }
 }
 
-fn least_disturbed(number: usize, case: &Case) -> Result<StoredRun, String> {
+fn fastest_run(number: usize, case: &Case) -> Result<StoredRun, String> {
     const RUNS: usize = 5;
     let runs: Result<Vec<StoredRun>, String> =
         (0..RUNS).map(|_| Ok(StoredRun::of(number, case, &run(case)?))).collect();
-    let least = |one: &StoredRun, other: &StoredRun| one.truth.elapsed_ms.total_cmp(&other.truth.elapsed_ms);
-    Ok(runs?.into_iter().min_by(least).expect("there are some"))
+    let by_elapsed =
+        |one: &StoredRun, other: &StoredRun| one.truth.elapsed_ms.total_cmp(&other.truth.elapsed_ms);
+    Ok(runs?.into_iter().min_by(by_elapsed).expect("there are some"))
 }
 
 /// The causes that the case provokes, and the same case without them.
-fn mended(case: &Case) -> Option<(&'static [Cause], Case)> {
+fn without_fault(case: &Case) -> Option<(&'static [Cause], Case)> {
     let mut case = case.clone();
-    let Case { name, tuning, play, loss, .. } = &mut case;
+    let Case { name, tuning, behaviour, loss, .. } = &mut case;
     let causes: &[Cause] = match name.split(' ').next()? {
         "connection-per-request" => {
-            play.asking = RequestOrder::OneByOne;
+            behaviour.request_order = RequestOrder::Sequential;
             &[Cause::ConnectionPerRequest]
         }
         "server-thinks" => {
-            play.server_think = Duration::ZERO;
+            behaviour.server_think = Duration::ZERO;
             &[Cause::ServerThink]
         }
         "nagle" => {
-            play.nagle = false;
+            behaviour.nagle = false;
             &[Cause::Nagle]
         }
         "nagle-delayed-ack" => {
-            play.nagle = false;
+            behaviour.nagle = false;
             &[Cause::NagleDelayedAck]
         }
         "short-initial-segment" => {
@@ -181,19 +189,19 @@ fn mended(case: &Case) -> Option<(&'static [Cause], Case)> {
             &[Cause::ShortInitialSegment]
         }
         "delayed-ack" => {
-            play.acks = Acks::Quick;
+            behaviour.acks = Acks::Quick;
             &[Cause::DelayedAck]
         }
         "send-buffer" => {
-            play.send_buffer = None;
+            behaviour.send_buffer = None;
             &[Cause::SendBufferLimited]
         }
         "receive-buffer" => {
-            play.receive_buffer = None;
+            behaviour.receive_buffer = None;
             &[Cause::ReceiveWindowLimited]
         }
         "zero-window" => {
-            play.rests = None;
+            behaviour.reading_pause = None;
             &[Cause::ZeroWindow]
         }
         "loss-of-short-answers" => {
@@ -211,7 +219,7 @@ fn mended(case: &Case) -> Option<(&'static [Cause], Case)> {
             &[Cause::SlowStartRestart]
         }
         "expect-100" => {
-            play.expects = false;
+            behaviour.expects = false;
             &[Cause::ExpectContinue]
         }
         _ => return None,

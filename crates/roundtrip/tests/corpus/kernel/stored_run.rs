@@ -32,19 +32,19 @@ pub(crate) struct StoredRun {
 }
 
 /// Whether a capture has 68 bytes of each packet only, as a quarter of them do.
-pub(crate) const fn is_cut(number: usize, place: usize) -> bool {
-    (number / 4 + number + place) % 4 == 1
+pub(crate) const fn is_cut(number: usize, vantage_index: usize) -> bool {
+    (number / 4 + number + vantage_index) % 4 == 1
 }
 
 impl StoredRun {
     pub(crate) fn of(number: usize, case: &Case, run: &Run) -> Self {
-        let capture = |(place, vantage): (usize, &Vantage)| {
+        let capture = |(vantage_index, vantage): (usize, &Vantage)| {
             let frames = match vantage {
                 Vantage::Client => run.frames[0].clone(),
                 Vantage::Server => run.frames[1].clone(),
-                Vantage::Middle => half_way(&run.capture, case.rtt / 2),
+                Vantage::Middle => mid_path(&run.capture, case.rtt / 2),
             };
-            written(&frames, is_cut(number, place)).expect("there is memory")
+            to_pcapng(&frames, is_cut(number, vantage_index)).expect("there is memory")
         };
         let captures = Vantage::ALL.iter().enumerate().map(capture).collect();
         let (name, rtt_ms) = (case.name.clone(), case.rtt.as_millis_f64());
@@ -52,8 +52,9 @@ impl StoredRun {
     }
 
     /// Findings in one of its captures.
-    pub(crate) fn found(&self, place: usize) -> Vec<FlowReport> {
-        let mut reader = Reader::new(self.captures[place].as_slice()).expect("it was written as a capture");
+    pub(crate) fn found(&self, vantage_index: usize) -> Vec<FlowReport> {
+        let mut reader =
+            Reader::new(self.captures[vantage_index].as_slice()).expect("it was written as a capture");
         let mut diagnosis = Diagnosis::new(Options::default());
         while let Some(frame) = reader.read().expect("it is whole") {
             let packet = Packet::read(frame.ip().expect("it is IP")).expect("the kernel's packets are whole");
@@ -90,19 +91,19 @@ impl StoredRun {
     /// Reads a run; `None` if it does not exist.
     pub(crate) fn load(directory: &Path, number: usize) -> Result<Option<Self>, String> {
         let Ok(text) = fs::read_to_string(directory.join(format!("{number}.csv"))) else { return Ok(None) };
-        let mut retained =
+        let mut stored =
             Self { number, name: String::new(), rtt_ms: 0.0, truth: Truth::default(), captures: Vec::new() };
         for line in text.lines() {
-            retained
+            stored
                 .line(&line.split(',').collect::<Vec<_>>())
-                .ok_or_else(|| format!("{number}.csv says: {line}"))?;
+                .ok_or_else(|| format!("{number}.csv: invalid line: {line}"))?;
         }
         for vantage in Vantage::ALL {
             let capture =
                 fs::read(directory.join(format!("{number}-{}.pcapng", vantage.name()))).map_err(reported)?;
-            retained.captures.push(capture);
+            stored.captures.push(capture);
         }
-        Ok(Some(retained))
+        Ok(Some(stored))
     }
 
     fn line(&mut self, fields: &[&str]) -> Option<()> {
@@ -129,17 +130,17 @@ impl StoredRun {
     }
 }
 
-fn written(frames: &[Frame], is_cut: bool) -> io::Result<Vec<u8>> {
+fn to_pcapng(frames: &[Frame], is_cut: bool) -> io::Result<Vec<u8>> {
     /// 68 bytes without the 14 of Ethernet.
     const CUT: usize = 54;
     let mut writer = pcapng::Writer::new(Vec::new(), "roundtrip", None)?;
     let interface = writer.interface("card")?;
     for Frame { at, bytes } in frames {
-        let retained = if is_cut { bytes.get(..CUT).unwrap_or(bytes) } else { bytes };
+        let stored = if is_cut { bytes.get(..CUT).unwrap_or(bytes) } else { bytes };
         writer.packet(&pcapng::Packet {
             interface,
             at: at.since(Time::ZERO),
-            bytes: retained,
+            bytes: stored,
             original_length: bytes.len(),
             comment: None,
         })?;
@@ -148,19 +149,19 @@ fn written(frames: &[Frame], is_cut: bool) -> io::Result<Vec<u8>> {
 }
 
 /// Each packet halfway along the path, after the link's queue; of lost packets every second one before the loss.
-fn half_way(capture: &Capture, way: Duration) -> Vec<Frame> {
+fn mid_path(capture: &Capture, one_way_delay: Duration) -> Vec<Frame> {
     let mut lost = 0_u32;
     let mut frames: Vec<Frame> = Vec::new();
     for (at, _, seen, bytes) in capture.iter() {
         let at = match seen {
             SeenAt::Sent | SeenAt::Dropped => continue,
-            SeenAt::Delivered => Time::ZERO + (at.since(Time::ZERO) - way / 2),
+            SeenAt::Delivered => Time::ZERO + (at.since(Time::ZERO) - one_way_delay / 2),
             SeenAt::Lost => {
                 lost += 1;
                 if lost.is_multiple_of(2) {
                     continue;
                 }
-                at + way / 2
+                at + one_way_delay / 2
             }
         };
         frames.push(Frame { at, bytes: bytes.to_vec() });

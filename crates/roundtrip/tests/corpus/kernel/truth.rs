@@ -39,7 +39,7 @@ pub(crate) struct Truth {
 /// An acknowledgement is late if it comes this long after the data, whatever the round trip.
 const LATE: Duration = Duration::from_millis(20);
 /// Maximum time until an acknowledgement releases data.
-const AT_ONCE: Duration = Duration::from_millis(2);
+const MAX_RELEASE_DELAY: Duration = Duration::from_millis(2);
 /// Ten ticks of a slow kernel, the granularity of `tcpi_rwnd_limited` and similar clocks.
 const TICKS: Duration = Duration::from_millis(40);
 /// The payload of a full segment, with timestamps.
@@ -57,13 +57,13 @@ pub(crate) fn of(case: &Case, run: &Run) -> Truth {
     for (number, connected) in run.visit.connections.iter().enumerate() {
         let Some(line) = lines.0.get(&connected.port) else { continue };
         // A retransmitted SYN gets another SYN-ACK.
-        let again = line.openings.iter().filter_map(|sent| sent.get(1..)?.first()).min();
-        let again = again.copied().unwrap_or(connected.began);
-        truth.stall(Cause::RetransmissionTimeout, connected.began, again);
-        truth.stall(Cause::ConnectionSetup, again, line.opened(connected.opened));
+        let retransmitted = line.handshake_packets.iter().filter_map(|sent| sent.get(1..)?.first()).min();
+        let retransmitted = retransmitted.copied().unwrap_or(connected.began);
+        truth.stall(Cause::RetransmissionTimeout, connected.began, retransmitted);
+        truth.stall(Cause::ConnectionSetup, retransmitted, line.opened(connected.opened));
         let samples: Vec<Sample> =
             run.samples.iter().filter(|sample| sample.port == connected.port).copied().collect();
-        ConnectionRun { case, run, line, samples, connection: number }.tell(&mut truth);
+        ConnectionRun { case, run, line, samples, connection: number }.record_stalls(&mut truth);
     }
     truth
 }
@@ -93,7 +93,7 @@ struct PacketsByPort(BTreeMap<u16, PortPackets>);
 #[derive(Debug, Default)]
 struct PortPackets {
     /// Times at which SYNs and SYN-ACKs were sent.
-    openings: [Vec<Time>; 2],
+    handshake_packets: [Vec<Time>; 2],
     /// Initial sequence numbers: of the client, of the server.
     first: [Option<u32>; 2],
     /// Time at which the client received the SYN-ACK.
@@ -114,7 +114,7 @@ struct SentSegment {
     from: u64,
     until: u64,
     /// Whether all of it is a retransmission.
-    is_again: bool,
+    is_retransmission: bool,
 }
 
 /// Contiguous bytes received.
@@ -122,22 +122,22 @@ struct SentSegment {
 struct ReceivedRange {
     steps: Vec<(Time, u64)>,
     /// Times at which anything arrived, in order or not.
-    came: Vec<Time>,
-    beyond: BTreeMap<u64, u64>,
+    arrivals: Vec<Time>,
+    out_of_order: BTreeMap<u64, u64>,
 }
 
 impl ReceivedRange {
     fn add(&mut self, at: Time, from: u64, until: u64) {
-        self.came.push(at);
+        self.arrivals.push(at);
         let mut reached = self.steps.last().map_or(0, |(_, reached)| *reached);
         let before = reached;
-        let most = self.beyond.get(&from).copied().unwrap_or_default().max(until);
-        self.beyond.insert(from, most);
-        while let Some((&from, &until)) = self.beyond.first_key_value()
+        let range_end = self.out_of_order.get(&from).copied().unwrap_or_default().max(until);
+        self.out_of_order.insert(from, range_end);
+        while let Some((&from, &until)) = self.out_of_order.first_key_value()
             && from <= reached
         {
             reached = reached.max(until);
-            self.beyond.remove(&from);
+            self.out_of_order.remove(&from);
         }
         if reached > before {
             self.steps.push((at, reached));
@@ -151,7 +151,7 @@ impl ReceivedRange {
 
     /// Time of the last arrival before that.
     fn last_before(&self, at: Time) -> Option<Time> {
-        self.came.iter().rev().find(|came| **came <= at).copied()
+        self.arrivals.iter().rev().find(|arrivals| **arrivals <= at).copied()
     }
 }
 
@@ -179,14 +179,14 @@ impl PortPackets {
 
     fn see(&mut self, at: Time, way: PacketDirection, seen: Observation, segment: &TcpSegment<'_>) {
         let has_left = seen != Observation::Delivered;
-        let (own, peer) = match way {
+        let (sender, peer) = match way {
             PacketDirection::Up => (0, 1),
             PacketDirection::Down => (1, 0),
         };
         if segment.flags.contains(Flags::SYN) {
-            self.first[own] = Some(segment.seq.wrapping_add(1));
+            self.first[sender] = Some(segment.seq.wrapping_add(1));
             if has_left {
-                self.openings[own].push(at);
+                self.handshake_packets[sender].push(at);
             } else if way == PacketDirection::Down {
                 self.answered.get_or_insert(at);
             }
@@ -195,14 +195,14 @@ impl PortPackets {
         if segment.flags.contains(Flags::RST) && way == PacketDirection::Down {
             self.reset.get_or_insert(at);
         }
-        let (Some(first), length) = (self.first[own], segment.payload_length.get()) else { return };
+        let (Some(first), length) = (self.first[sender], segment.payload_length.get()) else { return };
         let from = u64::from(segment.seq.wrapping_sub(first));
         if length > 0 {
             match (way, has_left) {
                 (PacketDirection::Down, true) => {
                     let until = from + length;
-                    let is_again = self.sent.iter().any(|sent| sent.until >= until);
-                    self.sent.push(SentSegment { at, from, until, is_again });
+                    let is_retransmission = self.sent.iter().any(|sent| sent.until >= until);
+                    self.sent.push(SentSegment { at, from, until, is_retransmission });
                 }
                 (PacketDirection::Down, false) => self.arrived[1].add(at, from, from + length),
                 (PacketDirection::Up, true) => {}
@@ -235,9 +235,9 @@ struct ConnectionRun<'a> {
 }
 
 impl ConnectionRun<'_> {
-    fn tell(&self, truth: &mut Truth) {
+    fn record_stalls(&self, truth: &mut Truth) {
         let Self { case, run, line, samples: _, connection } = self;
-        let ProgramBehaviour { responses, asking, expects, closes_after, .. } = &case.play;
+        let ProgramBehaviour { responses, request_order, expects, closes_after, .. } = &case.behaviour;
         let (mut up, mut down) = (0, 0);
         let mut free = line.opened(run.visit.connections[*connection].opened);
         let mut busy_until = Time::ZERO;
@@ -246,7 +246,7 @@ impl ConnectionRun<'_> {
             if requested.connection != *connection {
                 continue;
             }
-            if *asking != RequestOrder::Pipelined {
+            if *request_order != RequestOrder::Pipelined {
                 truth.stall(Cause::ClientThink, free, requested.at);
             }
             up += REQUEST as u64;
@@ -263,7 +263,7 @@ impl ConnectionRun<'_> {
             let could = received.max(busy_until);
             if !*expects {
                 truth.stall(Cause::ServerThink, could, answered.began);
-                if *asking == RequestOrder::Pipelined && number == 0 {
+                if *request_order == RequestOrder::Pipelined && number == 0 {
                     truth.stall(Cause::HeadOfLine, could, answered.began);
                 }
             }
@@ -291,7 +291,7 @@ impl ConnectionRun<'_> {
     /// The pause before a segment of a response that the kernel had accepted completely at `written`.
     fn pause(&self, from: Time, sent: &SentSegment, written: Time, has_lost: &mut bool, truth: &mut Truth) {
         let until = sent.at;
-        if sent.is_again {
+        if sent.is_retransmission {
             let was_repairing =
                 self.samples.iter().rev().find(|sample| sample.at < until).is_some_and(|sample| {
                     matches!(sample.info.sending.standing, CongestionState::Recovery | CongestionState::Loss)
@@ -314,7 +314,7 @@ impl ConnectionRun<'_> {
         if until.since(from) <= MIN_STALL {
             return;
         }
-        match self.held_by(from, until, written, *has_lost) {
+        match self.limiting_cause(from, until, written, *has_lost) {
             Some(cause) => {
                 truth.stall(cause, from, until);
                 // A pause that both windows enforce has two names.
@@ -358,23 +358,25 @@ impl ConnectionRun<'_> {
     }
 
     /// The reason why it sent no new data.
-    fn held_by(&self, from: Time, until: Time, written: Time, has_lost: bool) -> Option<Cause> {
-        let ProgramBehaviour { nagle, head_apart, .. } = &self.case.play;
+    fn limiting_cause(&self, from: Time, until: Time, written: Time, has_lost: bool) -> Option<Cause> {
+        let ProgramBehaviour { nagle, head_apart, .. } = &self.case.behaviour;
         let before = self.samples.iter().rev().find(|sample| sample.at <= from);
         let within: Vec<&Sample> =
             self.samples.iter().filter(|sample| sample.at > from && sample.at <= until).collect();
         let (last, middle) = (within.last()?, within.get(within.len() / 2)?);
         let first = before.or(within.first().copied())?;
         let half = until.since(from) / 2;
-        let is_short = until.since(from) < TICKS;
-        let of = |clock: fn(&TcpInfo) -> Duration| clock(&last.info) - clock(&first.info) >= half;
+        let is_below_clock_granularity = until.since(from) < TICKS;
+        let mostly_runs = |clock: fn(&TcpInfo) -> Duration| clock(&last.info) - clock(&first.info) >= half;
         // The kernel's clocks tick every few milliseconds.
-        if of(|info| info.receive_window_limited) || (is_short && self.allows_no_segment(from, until)) {
+        if mostly_runs(|info| info.receive_window_limited)
+            || (is_below_clock_granularity && self.allows_no_segment(from, until))
+        {
             // With a window of less than a segment nothing is sent.
             let is_closed = within.iter().any(|sample| sample.info.sending.peer_window.get() < SEGMENT);
             return Some(if is_closed { Cause::ZeroWindow } else { Cause::ReceiveWindowLimited });
         }
-        if of(|info| info.send_buffer_limited) {
+        if mostly_runs(|info| info.send_buffer_limited) {
             return Some(Cause::SendBufferLimited);
         }
         let SenderState {
@@ -425,8 +427,8 @@ impl ConnectionRun<'_> {
 
     /// Whether a late acknowledgement of the client released the server's next data.
     fn acknowledged_late(&self, from: Time, until: Time) -> bool {
-        let mut came = self.line.acks.iter().filter_map(|(left, received, _)| Some((left, (*received)?)));
-        let last = came.rfind(|(_, received)| *received > from && *received <= until);
+        let mut arrivals = self.line.acks.iter().filter_map(|(left, received, _)| Some((left, (*received)?)));
+        let last = arrivals.rfind(|(_, received)| *received > from && *received <= until);
         last.is_some_and(|(left, _)| {
             let arrived = self.line.arrived[1].last_before(*left);
             arrived.is_some_and(|arrived| left.since(arrived) >= LATE)
@@ -435,7 +437,9 @@ impl ConnectionRun<'_> {
 
     /// Whether an acknowledgement that had just arrived released it.
     fn is_released(&self, at: Time) -> bool {
-        let mut came = self.line.acks.iter().filter_map(|(_, received, _)| *received);
-        came.rfind(|received| *received <= at).is_some_and(|received| at.since(received) <= AT_ONCE)
+        let mut arrivals = self.line.acks.iter().filter_map(|(_, received, _)| *received);
+        arrivals
+            .rfind(|received| *received <= at)
+            .is_some_and(|received| at.since(received) <= MAX_RELEASE_DELAY)
     }
 }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use super::program::{TestDirectory, gzipped, json, made_up, piped, roundtrip, rows, text};
+use super::program::{TestDirectory, gzipped, json, piped, roundtrip, rows, synthetic_log, text};
 
 #[test]
 fn times_that_run_backwards_for_days_are_reported() {
@@ -24,12 +24,12 @@ fn times_that_run_backwards_for_days_are_reported() {
 #[test]
 fn a_file_that_is_not_a_log_is_refused_in_a_sentence() {
     let directory = TestDirectory::new("refused");
-    let nothing = directory.write("empty.log", b"");
+    let empty = directory.write("empty.log", b"");
     let diary = directory.write("diary.txt", b"dear diary,\n");
     let cases = [
-        (vec![nothing.as_str()], "the log is empty; name another log"),
+        (vec![empty.as_str()], "the log is empty; name another log"),
         (vec![&diary], "unknown access log format; name it with --log-format"),
-        (vec![&nothing, &diary], "no access log there"),
+        (vec![&empty, &diary], "no access log there"),
         (vec!["no-such-file.log"], "no such file or directory"),
         (vec!["no-such-*.log"], "no such file; name a log"),
     ];
@@ -55,14 +55,14 @@ fn a_log_without_sizes_is_refused_with_the_flag_that_helps() {
 
 #[test]
 fn binary_and_a_line_of_a_hundred_megabytes_need_bounded_memory() {
-    let log = made_up(1_000);
+    let log = synthetic_log(1_000);
     let cut = log.len() / 2 + log[log.len() / 2..].iter().position(|byte| *byte == b'\n').unwrap() + 1;
-    let mut spoilt = log[..cut].to_vec();
-    spoilt.extend((0..=255_u8).chain([b'\n']));
-    spoilt.extend(std::iter::repeat_n(b'x', 100 << 20));
-    spoilt.push(b'\n');
-    spoilt.extend(&log[cut..]);
-    let output = piped(&json(&[], &[]), &spoilt);
+    let mut damaged = log[..cut].to_vec();
+    damaged.extend((0..=255_u8).chain([b'\n']));
+    damaged.extend(std::iter::repeat_n(b'x', 100 << 20));
+    damaged.push(b'\n');
+    damaged.extend(&log[cut..]);
+    let output = piped(&json(&[], &[]), &damaged);
     assert_eq!(rows(&output), rows(&piped(&json(&[], &[]), &log)));
     let printed = text(&output.stderr);
     assert!(
@@ -74,8 +74,8 @@ fn binary_and_a_line_of_a_hundred_megabytes_need_bounded_memory() {
 #[test]
 fn a_truncated_archive_is_counted_up_to_its_end() {
     let directory = TestDirectory::new("truncated");
-    let packed = gzipped(&made_up(20_000));
-    let log = directory.write("cut.gz", &packed[..packed.len() / 2]);
+    let compressed = gzipped(&synthetic_log(20_000));
+    let log = directory.write("cut.gz", &compressed[..compressed.len() / 2]);
     let output = roundtrip(&json(&[&log], &[]));
     let counted = rows(&output)[0]["requests"].as_u64().unwrap();
     assert!((5_000..15_000).contains(&counted), "{counted}");
@@ -85,7 +85,7 @@ fn a_truncated_archive_is_counted_up_to_its_end() {
 #[test]
 fn an_archive_without_any_readable_data_is_refused() {
     let directory = TestDirectory::new("beyond-help");
-    let log = directory.write("cut.gz", &gzipped(&made_up(100))[..12]);
+    let log = directory.write("cut.gz", &gzipped(&synthetic_log(100))[..12]);
     let output = roundtrip(&json(&[&log], &[]));
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("cut.gz"), "{}", text(&output.stderr));
@@ -101,7 +101,7 @@ fn onto_a_full_disk(arguments: &[&str]) -> Output {
 #[test]
 fn a_full_disk_is_reported_in_a_sentence() {
     let directory = TestDirectory::new("full");
-    let log = directory.write("made-up.log", &made_up(100));
+    let log = directory.write("made-up.log", &synthetic_log(100));
     for arguments in [&["logs", "synthesize"][..], &["connections", &log]] {
         let output = onto_a_full_disk(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
@@ -132,7 +132,7 @@ fn errors_name_the_wrong_flag_and_the_remedy() {
         (vec!["--missing-size", "none"], "--missing-size: unknown policy `none`"),
         (vec!["--client-field", "x"], "has no names for its fields"),
     ];
-    let log = made_up(10);
+    let log = synthetic_log(10);
     for (flags, sentence) in cases {
         let output = piped(&[&["connections"], flags.as_slice()].concat(), &log);
         assert_eq!(output.status.code(), Some(2), "{flags:?}");
