@@ -50,18 +50,18 @@ pub fn limit(second: &Second) -> Bottleneck {
     let Second {
         due,
         late,
-        answered,
+        responses,
         failed,
         bytes: _,
         intended: _,
-        processor,
+        cpu_share,
         opened: _,
         open: _,
         dropped,
         worst,
     } = second;
-    let done = answered + failed;
-    let own = if is_late(*late, *due) || *processor > BUSY {
+    let done = responses + failed;
+    let own = if is_late(*late, *due) || *cpu_share > BUSY {
         Bottleneck::Generator
     } else if *dropped > 0 {
         Bottleneck::Network
@@ -92,7 +92,7 @@ fn is_late_throughout(record: &Record) -> bool {
 }
 
 fn late_and_due(record: &Record) -> [u64; 2] {
-    let sum = |of: fn(&Second) -> u64| record.seconds.iter().map(of).sum();
+    let sum = |count: fn(&Second) -> u64| record.seconds.iter().map(count).sum();
     [sum(|second| second.late), sum(|second| second.due)]
 }
 
@@ -109,22 +109,22 @@ pub fn is_void(record: &Record) -> bool {
 /// The seconds of a run, without the last moment in which only responses arrive.
 fn seconds_of(record: &Record) -> usize {
     const MOMENT_S: f64 = 0.1;
-    let touched = record.seconds.len();
-    let is_moment = touched > 1 && record.elapsed.as_secs_f64() < (touched - 1) as f64 + MOMENT_S;
-    if is_moment && record.elapsed > Duration::ZERO { touched - 1 } else { touched }
+    let seconds = record.seconds.len();
+    let is_moment = seconds > 1 && record.elapsed.as_secs_f64() < (seconds - 1) as f64 + MOMENT_S;
+    if is_moment && record.elapsed > Duration::ZERO { seconds - 1 } else { seconds }
 }
 
 /// The verdict on a run: the first line of its results.
 pub fn verdict(record: &Record) -> String {
     let whole = seconds_of(record);
-    let of = |wanted: Bottleneck| {
+    let count = |wanted: Bottleneck| {
         let limited = record.seconds.iter().filter(|second| limit(second) == wanted).count();
         limited.min(whole)
     };
     let seconds = |count: usize| if count == 1 { "1 second".to_owned() } else { format!("{count} seconds") };
     let late = record.lateness.value_at_quantile(0.999) as f64 / 1e3;
     let failed = failed(record);
-    match (of(Bottleneck::Generator), of(Bottleneck::Network), of(Bottleneck::Server)) {
+    match (count(Bottleneck::Generator), count(Bottleneck::Network), count(Bottleneck::Server)) {
         (0, ..) if is_late_throughout(record) => format!(
             "THE GENERATOR WAS THE BOTTLENECK: {:.1}% of the requests left more than a millisecond late, a few in each second; \
              these are not the server's latencies; use more threads, or more hosts",
@@ -171,7 +171,7 @@ fn failed(record: &Record) -> String {
         _ => format!("{share:.2}%"),
     };
     let kinds: Vec<_> =
-        record.troubles.iter().map(|(trouble, count)| format!("{count} {}", trouble.name())).collect();
+        record.failure_counts.iter().map(|(reason, count)| format!("{count} {}", reason.name())).collect();
     let whole = if failures == requests { "EVERY REQUEST FAILED" } else { "REQUESTS FAILED" };
     format!("{whole}: {failures} of {requests}, {share} ({})", kinds.join(", "))
 }
@@ -192,8 +192,8 @@ mod tests {
 
     #[test]
     fn the_worst_of_several_bottlenecks_is_named() {
-        let second = |due, late, answered, processor, dropped| {
-            limit(&Second { due, late, answered, processor, dropped, ..Second::default() })
+        let second = |due, late, responses, cpu_share, dropped| {
+            limit(&Second { due, late, responses, cpu_share, dropped, ..Second::default() })
         };
         assert_eq!(second(1_000, 10, 1_000, 0.5, 0), Bottleneck::Nothing);
         assert_eq!(second(1_000, 11, 1_000, 0.5, 9), Bottleneck::Generator);
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn regress_a_few_late_pages_at_a_low_rate_are_not_a_bottleneck_and_many_are() {
         let run = |late: [u64; 20]| {
-            let second = |late| Second { due: 118, late, answered: 118, ..Second::default() };
+            let second = |late| Second { due: 118, late, responses: 118, ..Second::default() };
             verdict(&Record { seconds: late.map(second).into(), ..Record::default() })
         };
         let mut late = [0; 20];
@@ -223,10 +223,10 @@ mod tests {
 
     #[test]
     fn regress_a_run_with_failures_never_has_the_verdict_of_no_bottleneck() {
-        let second = Second { due: 30, answered: 20, failed: 10, ..Second::default() };
+        let second = Second { due: 30, responses: 20, failed: 10, ..Second::default() };
         let mut record = Record { seconds: vec![second], ..Record::default() };
         record.channels.insert(Channel::TcpClient, 20);
-        record.troubles.insert(FailureReason::Status, 10);
+        record.failure_counts.insert(FailureReason::Status, 10);
         let reported = verdict(&record);
         assert!(
             reported.starts_with("REQUESTS FAILED: 10 of 30, 33.33% (10 status); requests left"),

@@ -25,7 +25,7 @@ pub struct Target {
 impl Target {
     /// Whether the server is on this host, or in a private network: loopback, private and link-local addresses. Only its owner may load
     /// any other. The unspecified address is this host, too (ip(7)).
-    pub fn is_near(&self) -> bool {
+    pub fn is_local_or_private(&self) -> bool {
         match self.address.ip().to_canonical() {
             IpAddr::V4(ip) => {
                 ip.is_loopback() || ip.is_private() || ip.is_link_local() || ip.is_unspecified()
@@ -37,7 +37,7 @@ impl Target {
     }
 
     /// Whether it is a multicast or broadcast address: datagrams there would reach many hosts.
-    pub fn is_many(&self) -> bool {
+    pub fn is_multicast_or_broadcast(&self) -> bool {
         match self.address.ip().to_canonical() {
             IpAddr::V4(ip) => ip.is_multicast() || ip.is_broadcast(),
             IpAddr::V6(ip) => ip.is_multicast(),
@@ -102,17 +102,17 @@ pub const MAX_CONNECTIONS: usize = 1_000;
 pub struct Shard {
     /// Its index, from 0.
     index: u32,
-    of: u32,
+    count: u32,
 }
 
 impl Shard {
     /// The whole plan.
-    pub const WHOLE: Self = Self { index: 0, of: 1 };
+    pub const WHOLE: Self = Self { index: 0, count: 1 };
 
-    /// The shard with this number, from 1, of `of`; `None` if there is no such shard.
-    pub fn new(number: u32, of: u32) -> Option<Self> {
-        let index = number.checked_sub(1).filter(|index| *index < of)?;
-        Some(Self { index, of })
+    /// The shard with this number, from 1, of `count` shards; `None` if there is no such shard.
+    pub fn new(number: u32, count: u32) -> Option<Self> {
+        let index = number.checked_sub(1).filter(|index| *index < count)?;
+        Some(Self { index, count })
     }
 
     /// Its number, from 1.
@@ -121,13 +121,13 @@ impl Shard {
     }
 
     /// Number of shards.
-    pub const fn of(self) -> u32 {
-        self.of
+    pub const fn count(self) -> u32 {
+        self.count
     }
 
     /// Whether it includes the user with this index.
     pub(crate) fn has(self, user: usize) -> bool {
-        user % self.of as usize == self.index as usize
+        user % self.count as usize == self.index as usize
     }
 }
 
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn only_local_and_private_addresses_are_loaded_without_confirmation() {
-        let is_near = |address| target(address).is_near();
+        let is_local_or_private = |address| target(address).is_local_or_private();
         for near in [
             "127.0.0.1:80",
             "127.255.255.254:80",
@@ -189,7 +189,7 @@ mod tests {
             "[::ffff:10.0.0.1]:80",
             "[::ffff:0.0.0.0]:80",
         ] {
-            assert!(is_near(near), "{near}");
+            assert!(is_local_or_private(near), "{near}");
         }
         for far in [
             "8.8.8.8:80",
@@ -205,7 +205,7 @@ mod tests {
             "[::127.0.0.1]:80",
             "[64:ff9b::10.0.0.1]:80",
         ] {
-            assert!(!is_near(far), "{far}");
+            assert!(!is_local_or_private(far), "{far}");
         }
     }
 
@@ -214,8 +214,14 @@ mod tests {
         for many in
             ["224.0.0.1:80", "239.1.2.3:80", "255.255.255.255:80", "[ff02::1]:80", "[::ffff:224.0.0.1]:80"]
         {
-            assert!(target(many).is_many() && !target(many).is_near(), "{many}");
+            assert!(
+                target(many).is_multicast_or_broadcast() && !target(many).is_local_or_private(),
+                "{many}"
+            );
         }
-        assert!(!target("10.255.255.254:80").is_many() && !target("[fe80::1]:80").is_many());
+        assert!(
+            !target("10.255.255.254:80").is_multicast_or_broadcast()
+                && !target("[fe80::1]:80").is_multicast_or_broadcast()
+        );
     }
 }

@@ -24,10 +24,10 @@ pub(crate) struct DhttpUser {
     user: u32,
     server: SocketAddr,
     listener: TcpListener,
-    machine: Client,
+    client: Client,
     connections: BTreeMap<ConnectionId, (TcpStream, GaugeGuard)>,
     /// Whether a connection waits in the backlog for which this host has no socket.
-    is_short: bool,
+    lacks_sockets: bool,
     next: u64,
     requested: BTreeMap<Id, PendingExchange>,
 }
@@ -68,9 +68,9 @@ impl DhttpUser {
         let listener = TcpListener::bind((any, 0))?;
         listener.set_nonblocking(true)?;
         let config = ClientConfig { remembered: REMEMBERED, ..config };
-        let machine = Client::new(config, listener.local_addr()?.port(), secret);
+        let client = Client::new(config, listener.local_addr()?.port(), secret);
         let (connections, requested) = (BTreeMap::new(), BTreeMap::new());
-        Ok(Self { user, server, listener, machine, connections, is_short: false, next: 0, requested })
+        Ok(Self { user, server, listener, client, connections, lacks_sockets: false, next: 0, requested })
     }
 
     pub(crate) fn listener(&self) -> BorrowedFd<'_> {
@@ -79,28 +79,28 @@ impl DhttpUser {
 
     /// Stores the token of a response over plain HTTP.
     pub(crate) fn store_token(&mut self, now: Time, token: &[u8]) {
-        self.machine.store_token(now, self.server, token);
+        self.client.store_token(now, self.server, token);
     }
 
     /// The port to name in requests over plain HTTP.
     pub(crate) const fn named_port(&self) -> Option<u16> {
-        self.machine.named_port()
+        self.client.named_port()
     }
 
     /// Sends a request; returns `false` if it must go over plain HTTP.
     pub(crate) fn send_request(&mut self, now: Time, id: Id, pending: Pending, head: &RequestHead) -> bool {
-        let is_asked = self.machine.request(now, id, self.server, head).is_ok();
-        if is_asked {
+        let is_accepted = self.client.request(now, id, self.server, head).is_ok();
+        if is_accepted {
             self.requested
                 .insert(id, PendingExchange { pending, status: 0, received: 0, channel: Channel::Udp });
         }
-        is_asked
+        is_accepted
     }
 
     /// Performs the state machine's output; returns its next timeout.
     pub(crate) fn poll(&mut self, now: Time, turn: &mut TurnResults<'_>) -> Option<Time> {
         loop {
-            match self.machine.poll(now) {
+            match self.client.poll(now) {
                 Output::Send(_, bytes) => turn.ports.put(self.user, &bytes),
                 Output::Head(id, source, head) => {
                     if let Some(requested) = self.requested.get_mut(&id) {
@@ -132,12 +132,12 @@ impl DhttpUser {
                     let Some(PendingExchange { pending, channel, .. }) = self.requested.remove(&id) else {
                         continue;
                     };
-                    let trouble = match failure {
+                    let reason = match failure {
                         Failure::Ended => FailureReason::Closed,
                         Failure::Stalled => FailureReason::Timeout,
                         Failure::Malformed(_) => FailureReason::Garbage,
                     };
-                    turn.outcomes.push((Outcome::Done(pending, Err(trouble)), channel));
+                    turn.outcomes.push((Outcome::Done(pending, Err(reason)), channel));
                 }
                 Output::Close(id) => {
                     self.connections.remove(&id);
@@ -156,13 +156,13 @@ impl DhttpUser {
         datagram: &[u8],
         turn: &mut TurnResults<'_>,
     ) -> Option<Time> {
-        self.machine.handle(now, Input::Datagram(from, datagram));
+        self.client.handle(now, Input::Datagram(from, datagram));
         self.poll(now, turn)
     }
 
     /// Handles ICMP's report that nothing listens there.
     pub(crate) fn refused(&mut self, now: Time, turn: &mut TurnResults<'_>) -> Option<Time> {
-        self.machine.handle(now, Input::Unreachable(self.server));
+        self.client.handle(now, Input::Unreachable(self.server));
         self.poll(now, turn)
     }
 
@@ -175,26 +175,26 @@ impl DhttpUser {
     ) -> Option<(u64, BorrowedFd<'_>)> {
         let accepted = self.listener.accept().inspect_err(|error| {
             let passes = [ErrorKind::WouldBlock, ErrorKind::Interrupted, ErrorKind::ConnectionAborted];
-            self.is_short = !passes.contains(&error.kind());
+            self.lacks_sockets = !passes.contains(&error.kind());
         });
         let (stream, from) = accepted.ok()?;
         stream.set_nonblocking(true).ok()?;
         let id = ConnectionId(self.next);
         self.next += 1;
-        self.machine.handle(now, Input::Accepted(id, SocketAddr::new(from.ip().to_canonical(), from.port())));
+        self.client.handle(now, Input::Accepted(id, SocketAddr::new(from.ip().to_canonical(), from.port())));
         self.connections.insert(id, (stream, open.open()));
         self.poll(now, turn);
         self.connections.get(&id).map(|(stream, _)| (id.0, stream.as_fd()))
     }
 
     /// Whether a connection waits for which this host had no socket: epoll would report it forever.
-    pub(crate) fn is_short(&self) -> bool {
-        self.is_short
+    pub(crate) fn lacks_sockets(&self) -> bool {
+        self.lacks_sockets
     }
 
     /// Accepts again: there may be a free socket now.
     pub(crate) fn try_again(&mut self) {
-        self.is_short = false;
+        self.lacks_sockets = false;
     }
 
     /// Reads from a connection.
@@ -204,23 +204,23 @@ impl DhttpUser {
         match stream.read(buffer) {
             Ok(length) if length > 0 => {
                 let bytes = buffer.get(..length).unwrap_or_default();
-                self.machine.handle(now, Input::Received(id, bytes));
+                self.client.handle(now, Input::Received(id, bytes));
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return,
             Ok(_) | Err(_) => {
                 self.connections.remove(&id);
-                self.machine.handle(now, Input::Ended(id));
+                self.client.handle(now, Input::Ended(id));
             }
         }
         self.poll(now, turn);
     }
 
-    /// Times out requests sent before `long_ago`.
-    pub(crate) fn expire_requests(&mut self, long_ago: Time, turn: &mut TurnResults<'_>) {
-        let late = self.requested.iter().filter(|(_, requested)| requested.pending.sent < long_ago);
+    /// Times out requests sent before `sent_before`.
+    pub(crate) fn expire_requests(&mut self, sent_before: Time, turn: &mut TurnResults<'_>) {
+        let late = self.requested.iter().filter(|(_, requested)| requested.pending.sent < sent_before);
         let late: Vec<Id> = late.map(|(id, _)| *id).collect();
         for id in late {
-            self.machine.cancel(id);
+            self.client.cancel(id);
             let requested = self.requested.remove(&id);
             let failed = |PendingExchange { pending, channel, .. }: PendingExchange| {
                 (Outcome::Done(pending, Err(FailureReason::Timeout)), channel)

@@ -32,7 +32,7 @@ pub(crate) struct Pending {
     /// Time at which it was sent, or its connection was opened.
     pub(crate) sent: Time,
     /// Whether it is a retry, after a connection that turned out to be closed.
-    pub(crate) is_again: bool,
+    pub(crate) is_retry: bool,
 }
 
 /// A complete response.
@@ -49,7 +49,7 @@ pub(crate) enum Outcome {
     /// The response is complete, or the request failed.
     Done(Pending, Result<Response, FailureReason>),
     /// The connection was closed before the request could be read: to be retried on another.
-    Again(Pending),
+    Retry(Pending),
 }
 
 /// A connection.
@@ -58,15 +58,15 @@ pub(crate) struct Http1Connection {
     transport: Transport,
     is_open: bool,
     out: Vec<u8>,
-    taken: usize,
+    sent: usize,
     reader: ResponseReader,
     requested: VecDeque<Pending>,
     /// The response being received.
-    coming: IncomingResponse,
+    incoming: IncomingResponse,
     /// A token for requests by DHTTP, from a header section.
     token: Option<Vec<u8>>,
-    /// Number of responses on it.
-    served: u64,
+    /// Number of complete responses.
+    responses: u64,
     /// Time since which it is idle.
     idle: Option<Time>,
     /// Events registered with epoll.
@@ -89,12 +89,12 @@ impl Http1Connection {
             transport: connector.open()?,
             is_open: false,
             out: Vec::new(),
-            taken: 0,
+            sent: 0,
             reader: ResponseReader::new(Limits::default()),
             requested: VecDeque::new(),
-            coming: IncomingResponse::default(),
+            incoming: IncomingResponse::default(),
             token: None,
-            served: 0,
+            responses: 0,
             idle: None,
             listened: EventFlags::IN | EventFlags::OUT,
             _open: open.open(),
@@ -126,7 +126,7 @@ impl Http1Connection {
 
     /// Events to wait for.
     pub(crate) fn interest(&self) -> EventFlags {
-        if self.is_open && !self.transport.wants_writable(self.out.len() - self.taken) {
+        if self.is_open && !self.transport.wants_writable(self.out.len() - self.sent) {
             EventFlags::IN
         } else {
             EventFlags::IN | EventFlags::OUT
@@ -153,11 +153,11 @@ impl Http1Connection {
         }
         let is_written = self.flush().is_ok();
         // Data received before the connection broke counts.
-        let is_there = self.read(buffer, outcomes) && (is_written || self.broken(outcomes));
+        let is_open = self.read(buffer, outcomes) && (is_written || self.broken(outcomes));
         if self.requested.is_empty() {
             self.idle.get_or_insert(now);
         }
-        is_there
+        is_open
     }
 
     /// Takes the token received since the last call.
@@ -166,8 +166,8 @@ impl Http1Connection {
     }
 
     /// Fails all requests in flight for this reason.
-    pub(crate) fn fail(&mut self, trouble: FailureReason, outcomes: &mut Vec<Outcome>) {
-        outcomes.extend(self.requested.drain(..).map(|pending| Outcome::Done(pending, Err(trouble))));
+    pub(crate) fn fail(&mut self, reason: FailureReason, outcomes: &mut Vec<Outcome>) {
+        outcomes.extend(self.requested.drain(..).map(|pending| Outcome::Done(pending, Err(reason))));
     }
 
     /// Handles a close by the server: requests that it may not have read are retried once. Always returns `false`.
@@ -176,26 +176,26 @@ impl Http1Connection {
         for (index, pending) in self.requested.drain(..).enumerate() {
             // On a connection without any response the close is the outcome; the same within a response.
             let is_lost =
-                (index == 0 && has_begun) || self.served == 0 || pending.is_again || !pending.may_repeat;
+                (index == 0 && has_begun) || self.responses == 0 || pending.is_retry || !pending.may_repeat;
             outcomes.push(match is_lost {
                 true => Outcome::Done(pending, Err(FailureReason::Closed)),
-                false => Outcome::Again(Pending { is_again: true, ..pending }),
+                false => Outcome::Retry(Pending { is_retry: true, ..pending }),
             });
         }
         false
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        while let Some(rest) = self.out.get(self.taken..).filter(|rest| !rest.is_empty()) {
+        while let Some(rest) = self.out.get(self.sent..).filter(|rest| !rest.is_empty()) {
             match self.transport.send(rest) {
-                Ok(taken) => self.taken += taken,
+                Ok(sent) => self.sent += sent,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
         self.out.clear();
-        self.taken = 0;
+        self.sent = 0;
         match self.transport.flush() {
             Err(error) if error.kind() != ErrorKind::WouldBlock => Err(error),
             Ok(()) | Err(_) => Ok(()),
@@ -205,14 +205,14 @@ impl Http1Connection {
     /// Reads once, with TLS a record: epoll reports the rest. Otherwise a fast server would occupy this thread.
     fn read(&mut self, buffer: &mut [u8], outcomes: &mut Vec<Outcome>) -> bool {
         loop {
-            let is_there = match self.transport.receive(buffer) {
+            let is_open = match self.transport.receive(buffer) {
                 Ok(0) => self.ended(outcomes),
                 Ok(length) => self.take(buffer.get(..length).unwrap_or_default(), outcomes),
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => true,
                 Err(_) => self.broken(outcomes),
             };
-            if !is_there || !self.transport.has_received() {
-                return is_there;
+            if !is_open || !self.transport.has_received() {
+                return is_open;
             }
         }
     }
@@ -229,17 +229,17 @@ impl Http1Connection {
                 Ok(Some(_)) if self.requested.is_empty() => return false,
                 Ok(Some(Event::Head(head, framing))) => {
                     let is_last = framing == Framing::UntilClose || !persists(head.version, &head.fields);
-                    self.coming = IncomingResponse { status: head.status, received: 0, is_last };
+                    self.incoming = IncomingResponse { status: head.status, received: 0, is_last };
                     if let Some(token) = head.fields.get(TOKEN_FIELD) {
                         self.token = Some(token.to_vec());
                     }
                 }
-                Ok(Some(Event::Body(body))) => self.coming.received += body.len() as u64,
+                Ok(Some(Event::Body(body))) => self.incoming.received += body.len() as u64,
                 // An interim response.
-                Ok(Some(Event::End)) if self.coming.status < 200 => {}
+                Ok(Some(Event::End)) if self.incoming.status < 200 => {}
                 Ok(Some(Event::End)) => {
                     self.done(outcomes);
-                    if self.coming.is_last {
+                    if self.incoming.is_last {
                         return self.broken(outcomes);
                     }
                 }
@@ -252,8 +252,8 @@ impl Http1Connection {
     }
 
     fn done(&mut self, outcomes: &mut Vec<Outcome>) {
-        self.served += 1;
-        let IncomingResponse { status, received: bytes, is_last: _ } = self.coming;
+        self.responses += 1;
+        let IncomingResponse { status, received: bytes, is_last: _ } = self.incoming;
         let done = |pending: Pending| Outcome::Done(pending, Ok(Response { status, bytes }));
         outcomes.extend(self.requested.pop_front().map(done));
     }

@@ -1,8 +1,8 @@
-//! The work of a run: its requests, their users, and their times.
+//! Job of a run: its requests, their users, and their times.
 //!
 //! A plan of SURGE has pages, each for one user, once. A list of requests ([`crate::requests`]) has pages of one
 //! request. They have times of their own (an open schedule), or users repeat them, each as soon as the previous response
-//! is there (a closed loop).
+//! has arrived (a closed loop).
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::config::{Config, Protocol, Target};
 use crate::record::FailureReason;
 use crate::requests::{Request, Statuses};
 
-/// The work of a run.
+/// Requests of a run, with their users and times.
 #[derive(Clone, Debug)]
 pub struct Job<'a> {
     /// The time in which requests are started.

@@ -37,7 +37,7 @@ const MAGIC: &str = "roundtrip-load 1 ";
 #[derive(Clone, Debug)]
 pub struct Log {
     /// Parameters.
-    pub about: RunParameters,
+    pub parameters: RunParameters,
     /// Results.
     pub record: Record,
 }
@@ -52,7 +52,8 @@ pub struct RunParameters {
     /// Special properties of the users' connections, in words; empty if there are none.
     pub clients: String,
     /// Name of the distributions; empty for a list of requests.
-    pub laws: String,
+    #[serde(rename = "laws")]
+    pub distributions: String,
     /// The requests and their schedule in words; empty for a plan.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub workload: String,
@@ -61,9 +62,11 @@ pub struct RunParameters {
     /// Fingerprint of the plan: the same for all its shards.
     pub plan: String,
     /// Shards of the plan that were run, by their numbers from 1.
-    pub parts: Vec<u32>,
+    #[serde(rename = "parts")]
+    pub shards: Vec<u32>,
     /// Number of shards.
-    pub of: u32,
+    #[serde(rename = "of")]
+    pub shard_count: u32,
     /// Start times of the first and the last shard, in seconds since 1970.
     pub began: (f64, f64),
 }
@@ -72,10 +75,12 @@ pub struct RunParameters {
 #[derive(Serialize, Deserialize)]
 struct Comment {
     #[serde(flatten)]
-    about: RunParameters,
+    parameters: RunParameters,
     channels: BTreeMap<String, u64>,
-    troubles: BTreeMap<String, u64>,
-    again: u64,
+    #[serde(rename = "troubles")]
+    failure_counts: BTreeMap<String, u64>,
+    #[serde(rename = "again")]
+    retries: u64,
     connections: u64,
     /// Time from the first request to the last response; logs before 2026-11-22 lack it.
     #[serde(default)]
@@ -94,10 +99,12 @@ struct Comment {
 struct Counts {
     due: u64,
     late: u64,
-    answered: u64,
+    #[serde(rename = "answered")]
+    responses: u64,
     failed: u64,
     bytes: u64,
-    processor: f64,
+    #[serde(rename = "processor")]
+    cpu_share: f64,
     opened: u64,
     open: u64,
     dropped: u64,
@@ -109,7 +116,7 @@ struct Counts {
 /// # Errors
 /// Those of `out`.
 pub fn write(log: &Log, mut out: &mut dyn Write) -> std::io::Result<()> {
-    let Log { about, record } = log;
+    let Log { parameters, record } = log;
     let Record {
         began: _,
         seconds,
@@ -117,8 +124,8 @@ pub fn write(log: &Log, mut out: &mut dyn Write) -> std::io::Result<()> {
         intended,
         lateness,
         channels,
-        troubles,
-        again,
+        failure_counts,
+        retries,
         connections,
         elapsed,
         statuses,
@@ -126,10 +133,13 @@ pub fn write(log: &Log, mut out: &mut dyn Write) -> std::io::Result<()> {
         cut,
     } = record;
     let comment = Comment {
-        about: about.clone(),
+        parameters: parameters.clone(),
         channels: channels.iter().map(|(channel, count)| (channel.name().to_owned(), *count)).collect(),
-        troubles: troubles.iter().map(|(trouble, count)| (trouble.name().to_owned(), *count)).collect(),
-        again: *again,
+        failure_counts: failure_counts
+            .iter()
+            .map(|(reason, count)| (reason.name().to_owned(), *count))
+            .collect(),
+        retries: *retries,
         connections: *connections,
         elapsed_s: Some(elapsed.as_secs_f64()),
         statuses: statuses.clone(),
@@ -137,7 +147,7 @@ pub fn write(log: &Log, mut out: &mut dyn Write) -> std::io::Result<()> {
         seconds: seconds.iter().map(counts).collect(),
     };
     let comment = serde_json::to_string(&comment).map_err(std::io::Error::other)?;
-    let began = Duration::try_from_secs_f64(about.began.0).unwrap_or_default();
+    let began = Duration::try_from_secs_f64(parameters.began.0).unwrap_or_default();
     // A log read from a file may have any value.
     let began = UNIX_EPOCH.checked_add(began).unwrap_or(UNIX_EPOCH);
     let mut serializer = V2DeflateSerializer::new();
@@ -166,15 +176,15 @@ const EXPERIENCED: &str = "experienced";
 const LATENESS: &str = "lateness";
 
 fn counts(second: &Second) -> Counts {
-    let Second { due, late, answered, failed, bytes, intended: _, processor, opened, open, dropped, worst } =
+    let Second { due, late, responses, failed, bytes, intended: _, cpu_share, opened, open, dropped, worst } =
         second;
     Counts {
         due: *due,
         late: *late,
-        answered: *answered,
+        responses: *responses,
         failed: *failed,
         bytes: *bytes,
-        processor: *processor,
+        cpu_share: *cpu_share,
         opened: *opened,
         open: *open,
         dropped: *dropped,

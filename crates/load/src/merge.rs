@@ -24,7 +24,7 @@ pub enum MergeError {
         /// The result that it was compared with.
         first: PathBuf,
     },
-    /// A shard is there already.
+    /// A shard is given twice.
     Twice {
         /// The culprit.
         path: PathBuf,
@@ -64,19 +64,21 @@ pub fn merged<'a, E: From<MergeError>>(
     let mut logs = logs.into_iter();
     let (first, mut whole) = logs.next().ok_or(MergeError::Nothing)??;
     for part in logs {
-        let (path, Log { about, record }) = part?;
-        if let Some(difference) = differs(&whole.about, &about) {
+        let (path, Log { parameters, record }) = part?;
+        if let Some(difference) = differs(&whole.parameters, &parameters) {
             return Err(
                 MergeError::Other { path: path.to_owned(), difference, first: first.to_owned() }.into()
             );
         }
-        if let Some(part) = about.parts.iter().find(|part| whole.about.parts.contains(part)) {
-            return Err(MergeError::Twice { path: path.to_owned(), part: *part, of: about.of }.into());
+        if let Some(part) = parameters.shards.iter().find(|part| whole.parameters.shards.contains(part)) {
+            return Err(
+                MergeError::Twice { path: path.to_owned(), part: *part, of: parameters.shard_count }.into()
+            );
         }
-        whole.about.parts.extend(about.parts);
-        whole.about.parts.sort_unstable();
-        let ((earliest, latest), (began, ended)) = (whole.about.began, about.began);
-        whole.about.began = (earliest.min(began), latest.max(ended));
+        whole.parameters.shards.extend(parameters.shards);
+        whole.parameters.shards.sort_unstable();
+        let ((earliest, latest), (began, ended)) = (whole.parameters.began, parameters.began);
+        whole.parameters.began = (earliest.min(began), latest.max(ended));
         whole.record.join(record);
     }
     Ok(whole)
@@ -85,13 +87,27 @@ pub fn merged<'a, E: From<MergeError>>(
 /// The difference that shows that two logs are not shards of one run; `None` if there is none.
 fn differs(one: &RunParameters, other: &RunParameters) -> Option<&'static str> {
     // Each generator may use another name for the server.
-    let RunParameters { target: _, protocol, clients, laws, workload, seed, plan, parts: _, of, began: _ } =
-        other;
+    let RunParameters {
+        target: _,
+        protocol,
+        clients,
+        distributions,
+        workload,
+        seed,
+        plan,
+        shards: _,
+        shard_count,
+        began: _,
+    } = other;
     let differences = [
-        ((laws, workload, seed, plan) != (&one.laws, &one.workload, &one.seed, &one.plan), "another plan"),
+        (
+            (distributions, workload, seed, plan)
+                != (&one.distributions, &one.workload, &one.seed, &one.plan),
+            "another plan",
+        ),
         (*protocol != one.protocol, "another protocol"),
         (*clients != one.clients, "other clients"),
-        (*of != one.of, "another number of shards"),
+        (*shard_count != one.shard_count, "another number of shards"),
     ];
     differences.into_iter().find_map(|(differs, difference)| differs.then_some(difference))
 }
@@ -100,18 +116,20 @@ fn differs(one: &RunParameters, other: &RunParameters) -> Option<&'static str> {
 const MAX_NAMED: usize = 20;
 
 /// Warning about missing shards; empty for a complete run.
-pub fn missing_shards(about: &RunParameters) -> String {
+pub fn missing_shards(parameters: &RunParameters) -> String {
     let mut text = String::new();
-    let mut missing = (1..=about.of).filter(|part| !about.parts.contains(part)).map(|part| part.to_string());
-    let some: Vec<String> = missing.by_ref().take(MAX_NAMED).collect();
-    if !some.is_empty() {
+    let mut missing = (1..=parameters.shard_count)
+        .filter(|part| !parameters.shards.contains(part))
+        .map(|part| part.to_string());
+    let listed: Vec<String> = missing.by_ref().take(MAX_NAMED).collect();
+    if !listed.is_empty() {
         let more = if missing.next().is_some() { ", and more" } else { "" };
-        text += &format!("\nMissing shards of {}: {}{more}.\n", about.of, some.join(", "));
+        text += &format!("\nMissing shards of {}: {}{more}.\n", parameters.shard_count, listed.join(", "));
     }
-    let apart = about.began.1 - about.began.0;
-    if apart > 1.0 {
+    let start_spread = parameters.began.1 - parameters.began.0;
+    if start_spread > 1.0 {
         text += &format!(
-            "\nThe parts began up to {apart:.1} s apart, by their machines' clocks: each second is the sum of the parts' own seconds. \
+            "\nThe parts began up to {start_spread:.1} s apart, by their hosts' clocks: each second is the sum of the parts' own seconds. \
              --at lets them begin together where these clocks agree.\n"
         );
     }
@@ -125,31 +143,31 @@ mod tests {
     use super::*;
 
     fn part(number: u32) -> Log {
-        let about = RunParameters {
+        let parameters = RunParameters {
             target: format!("http://10.0.0.{number}/"),
             protocol: "http11".to_owned(),
             clients: String::new(),
-            laws: "surge-1998".to_owned(),
+            distributions: "surge-1998".to_owned(),
             workload: String::new(),
             seed: 1,
             plan: "00ff".to_owned(),
-            parts: vec![number],
-            of: 3,
+            shards: vec![number],
+            shard_count: 3,
             began: (f64::from(number), f64::from(number)),
         };
         let mut record = Record::default();
         record.channels.insert(Channel::Udp, 7);
         record.intended.record(u64::from(number)).unwrap();
-        Log { about, record }
+        Log { parameters, record }
     }
 
     #[test]
     fn shards_are_added_and_missing_ones_are_reported() {
         let (path, other) = (Path::new("a.hlog"), Path::new("b.hlog"));
         let whole = merged::<MergeError>([Ok((path, part(3))), Ok((other, part(1)))]).unwrap();
-        assert_eq!((&whole.about.parts[..], whole.about.began), (&[1, 3][..], (1.0, 3.0)));
+        assert_eq!((&whole.parameters.shards[..], whole.parameters.began), (&[1, 3][..], (1.0, 3.0)));
         assert_eq!((whole.record.responses(), whole.record.intended.len()), (14, 2));
-        let reported = missing_shards(&whole.about);
+        let reported = missing_shards(&whole.parameters);
         assert!(
             reported.contains("Missing shards of 3: 2.") && reported.contains("up to 2.0 s apart"),
             "{reported}"
@@ -159,8 +177,8 @@ mod tests {
     #[test]
     fn regress_of_billions_of_missing_shards_a_few_are_listed() {
         let mut log = part(1);
-        log.about.of = u32::MAX;
-        let reported = missing_shards(&log.about);
+        log.parameters.shard_count = u32::MAX;
+        let reported = missing_shards(&log.parameters);
         assert!(
             reported.len() < 200 && reported.contains(": 2, 3,") && reported.contains("21, and more."),
             "{reported}"
@@ -173,8 +191,8 @@ mod tests {
         let refused =
             |log: Log| merged::<MergeError>([Ok((path, part(1))), Ok((other, log))]).unwrap_err().to_string();
         assert!(refused(part(1)).contains("b.hlog: shard 1 of 3 is given twice"), "{}", refused(part(1)));
-        let mut odd = part(2);
-        odd.about.plan = "0100".to_owned();
-        assert!(refused(odd).contains("another plan than a.hlog"));
+        let mut changed = part(2);
+        changed.parameters.plan = "0100".to_owned();
+        assert!(refused(changed).contains("another plan than a.hlog"));
     }
 }

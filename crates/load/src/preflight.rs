@@ -49,7 +49,7 @@ impl fmt::Display for Refusal {
             Self::NoResponse(why) => write!(f, "does not respond: {why}"),
             Self::Certificate(why) => write!(
                 f,
-                "has an untrusted certificate ({why}); name its authority with --ca FILE, or say --insecure if you know the \
+                "has an untrusted certificate ({why}); name its authority with --ca FILE, or give --insecure if you know the \
                  server"
             ),
             Self::Another(name) => write!(
@@ -58,7 +58,7 @@ impl fmt::Display for Refusal {
             ),
             Self::WrongProtocol(name) => write!(
                 f,
-                "does not speak {name} here; switch it on there (without TLS it must be display_name from the first byte: in nginx \
+                "does not speak {name} here; switch it on there (without TLS it must be {name} from the first byte: in nginx \
                  `listen ... http2`), or choose another --protocol"
             ),
             Self::NotHttp1(first) => write!(
@@ -92,17 +92,17 @@ pub struct PreflightResponse {
 /// The reason why there is no response, or why its sender cannot be trusted.
 pub fn send(job: &Job<'_>, target: &Target, config: &Config) -> Result<PreflightResponse, Refusal> {
     match StreamsConfig::new(target, config, UNCHANGED_SINCE, &job.requests).map_err(Refusal::Untrusted)? {
-        Some(means) => by_streams(&means, config.protocol),
+        Some(streams) => by_streams(&streams, config.protocol),
         None => by_http1(job, target, config),
     }
 }
 
-fn by_streams(means: &StreamsConfig, protocol: Protocol) -> Result<PreflightResponse, Refusal> {
+fn by_streams(streams: &StreamsConfig, protocol: Protocol) -> Result<PreflightResponse, Refusal> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(Refusal::System)?;
-    let request = means.first();
+    let request = streams.first();
     let response = runtime.block_on(async {
         let seen = async {
-            match means.own() {
+            match streams.own() {
                 UserStreamsConfig::Http2(address, tls) => {
                     let (sender, driver) = http2::open(address, tls).await.map_err(of_http2)?;
                     Ok(once(sender, driver, request).await)

@@ -27,7 +27,7 @@ pub struct Progress {
     /// Responses so far, by channel.
     pub channels: BTreeMap<Channel, u64>,
     /// Failures so far, by kind.
-    pub troubles: BTreeMap<FailureReason, u64>,
+    pub failure_counts: BTreeMap<FailureReason, u64>,
     /// Connections opened so far.
     pub connections: u64,
     /// Connections that are open.
@@ -56,12 +56,12 @@ impl Progress {
                 own.late += u64::from(is_late);
             }
         }
-        let CountsSinceReport { channels, troubles, connections } = counts;
+        let CountsSinceReport { channels, failure_counts, connections } = counts;
         for (channel, count) in channels {
             *self.channels.entry(channel).or_default() += count;
         }
-        for (trouble, count) in troubles {
-            *self.troubles.entry(trouble).or_default() += count;
+        for (reason, count) in failure_counts {
+            *self.failure_counts.entry(reason).or_default() += count;
         }
         self.connections += connections;
     }
@@ -114,7 +114,7 @@ struct LateRequest {
 #[derive(Debug, Default)]
 struct CountsSinceReport {
     channels: BTreeMap<Channel, u64>,
-    troubles: BTreeMap<FailureReason, u64>,
+    failure_counts: BTreeMap<FailureReason, u64>,
     connections: u64,
 }
 
@@ -171,12 +171,16 @@ impl ProgressSender {
     }
 
     fn counts_since_report(&mut self, record: &Record, connections: u64) -> CountsSinceReport {
-        let Record { channels, troubles, .. } = record;
-        let now = CountsSinceReport { channels: channels.clone(), troubles: troubles.clone(), connections };
+        let Record { channels, failure_counts, .. } = record;
+        let now = CountsSinceReport {
+            channels: channels.clone(),
+            failure_counts: failure_counts.clone(),
+            connections,
+        };
         let before = std::mem::replace(&mut self.before, now);
         CountsSinceReport {
             channels: more(channels, &before.channels),
-            troubles: more(troubles, &before.troubles),
+            failure_counts: more(failure_counts, &before.failure_counts),
             connections: connections - before.connections,
         }
     }
@@ -230,7 +234,7 @@ mod tests {
         other.report(Duration::from_millis(900), &record, 2);
         let mut progress = Progress::default();
         from.try_iter().for_each(|reported| progress.add(reported));
-        assert_eq!((progress.over, progress.seconds[0].answered, progress.connections), (1, 1, 2));
+        assert_eq!((progress.over, progress.seconds[0].responses, progress.connections), (1, 1, 2));
         assert_eq!(progress.experienced.as_ref().unwrap().len(), 1);
         // The other's first second had more requests, and they left two seconds late.
         other.report(Duration::from_millis(1_100), &record, 2);
@@ -239,7 +243,7 @@ mod tests {
         other.report(Duration::from_millis(3_200), &record, 3);
         from.try_iter().for_each(|reported| progress.add(reported));
         let first = &progress.seconds[0];
-        assert_eq!((first.due, first.late, first.answered), (3, 1, 2));
+        assert_eq!((first.due, first.late, first.responses), (3, 1, 2));
         assert_eq!((progress.over, progress.channels[&Channel::Udp], progress.connections), (3, 2, 5));
         assert_eq!(progress.experienced.as_ref().unwrap().len(), 0);
     }

@@ -94,7 +94,7 @@ pub struct Second {
     /// Requests of these that the generator sent more than a millisecond late.
     pub late: u64,
     /// Responses that were completed in it.
-    pub answered: u64,
+    pub responses: u64,
     /// Requests that failed in it.
     pub failed: u64,
     /// Bytes of bodies in responses.
@@ -102,14 +102,14 @@ pub struct Second {
     /// Response times from when requests were due, in nanoseconds.
     pub intended: Histogram<u32>,
     /// The maximum CPU share of a thread of the generator, from 0 to 1.
-    pub processor: f64,
+    pub cpu_share: f64,
     /// Connections that were opened in it.
     pub opened: u64,
     /// The maximum of open connections in it: of each thread, added up.
     pub open: u64,
     /// Datagrams that this host's kernel dropped in it.
     pub dropped: u64,
-    /// Bottleneck of the worst of the generators with this second.
+    /// The worst bottleneck that any generator reported for this second.
     pub worst: Bottleneck,
 }
 
@@ -118,11 +118,11 @@ impl Default for Second {
         Self {
             due: 0,
             late: 0,
-            answered: 0,
+            responses: 0,
             failed: 0,
             bytes: 0,
             intended: Histogram::new_with_bounds(1, MAX_NANOS, 2).expect("the bounds are in order"),
-            processor: 0.0,
+            cpu_share: 0.0,
             opened: 0,
             open: 0,
             dropped: 0,
@@ -134,15 +134,15 @@ impl Default for Second {
 impl Second {
     /// Adds the same second of another part of the run.
     pub(crate) fn add(&mut self, other: Self) {
-        let Self { due, late, answered, failed, bytes, intended, processor, opened, open, dropped, worst } =
+        let Self { due, late, responses, failed, bytes, intended, cpu_share, opened, open, dropped, worst } =
             other;
         self.due += due;
         self.late += late;
-        self.answered += answered;
+        self.responses += responses;
         self.failed += failed;
         self.bytes += bytes;
         self.intended.add(intended).expect("all of them have the same bounds");
-        self.processor = self.processor.max(processor);
+        self.cpu_share = self.cpu_share.max(cpu_share);
         self.opened += opened;
         self.open += open;
         self.dropped += dropped;
@@ -172,9 +172,9 @@ pub struct Record {
     /// Responses by channel.
     pub channels: BTreeMap<Channel, u64>,
     /// Failures by kind.
-    pub troubles: BTreeMap<FailureReason, u64>,
+    pub failure_counts: BTreeMap<FailureReason, u64>,
     /// Requests that were retried, because a kept-alive connection turned out to be closed.
-    pub again: u64,
+    pub retries: u64,
     /// Connections that users opened, and that servers opened to them.
     pub connections: u64,
     /// Time from the first request to the last response, and at least the time of the schedule.
@@ -198,8 +198,8 @@ impl Default for Record {
             intended: latencies(),
             lateness: latencies(),
             channels: BTreeMap::new(),
-            troubles: BTreeMap::new(),
-            again: 0,
+            failure_counts: BTreeMap::new(),
+            retries: 0,
             connections: 0,
             elapsed: Duration::ZERO,
             statuses: BTreeMap::new(),
@@ -213,7 +213,7 @@ impl Default for Record {
 #[derive(Clone, Debug)]
 pub struct RequestStats {
     /// Successes.
-    pub answered: u64,
+    pub responses: u64,
     /// Failures.
     pub failed: u64,
     /// Response times from when it was due, in nanoseconds.
@@ -222,7 +222,7 @@ pub struct RequestStats {
 
 impl Default for RequestStats {
     fn default() -> Self {
-        Self { answered: 0, failed: 0, intended: Second::default().intended }
+        Self { responses: 0, failed: 0, intended: Second::default().intended }
     }
 }
 
@@ -240,7 +240,7 @@ impl Record {
     /// Counts a success of one of the separate requests.
     pub(crate) fn count_separate_response(&mut self, number: u32, intended: Duration) {
         if let Some(request) = self.requests.get_mut(number as usize) {
-            request.answered += 1;
+            request.responses += 1;
             request.intended.saturating_record(intended.as_nanos());
         }
     }
@@ -293,14 +293,14 @@ impl Record {
         self.intended.saturating_record(intended.as_nanos());
         *self.channels.entry(channel).or_default() += 1;
         let second = self.second(when);
-        second.answered += 1;
+        second.responses += 1;
         second.bytes += bytes;
         second.intended.saturating_record(intended.as_nanos());
     }
 
     /// Counts a failed request.
-    pub(crate) fn failed(&mut self, when: Duration, trouble: FailureReason) {
-        *self.troubles.entry(trouble).or_default() += 1;
+    pub(crate) fn failed(&mut self, when: Duration, reason: FailureReason) {
+        *self.failure_counts.entry(reason).or_default() += 1;
         self.second(when).failed += 1;
     }
 
@@ -311,7 +311,7 @@ impl Record {
 
     /// Number of failures.
     pub fn failures(&self) -> u64 {
-        self.troubles.values().sum()
+        self.failure_counts.values().sum()
     }
 
     /// Adds the results of another generator with its shard of the plan. A second in which any of them was the
@@ -332,8 +332,8 @@ impl Record {
             intended,
             lateness,
             channels,
-            troubles,
-            again,
+            failure_counts,
+            retries,
             connections,
             elapsed,
             statuses,
@@ -361,8 +361,8 @@ impl Record {
         for (channel, count) in channels {
             *self.channels.entry(channel).or_default() += count;
         }
-        for (trouble, count) in troubles {
-            *self.troubles.entry(trouble).or_default() += count;
+        for (reason, count) in failure_counts {
+            *self.failure_counts.entry(reason).or_default() += count;
         }
         for (status, count) in statuses {
             *self.statuses.entry(status).or_default() += count;
@@ -371,12 +371,12 @@ impl Record {
             self.requests.resize_with(requests.len(), RequestStats::default);
         }
         for (own, added) in self.requests.iter_mut().zip(requests) {
-            let RequestStats { answered, failed, intended } = added;
-            own.answered += answered;
+            let RequestStats { responses, failed, intended } = added;
+            own.responses += responses;
             own.failed += failed;
             own.intended.add(intended).expect("all of them have the same bounds");
         }
-        self.again += again;
+        self.retries += retries;
         self.connections += connections;
         self.elapsed = self.elapsed.max(elapsed);
         self.cut = self.cut.into_iter().chain(cut).min();
@@ -393,7 +393,7 @@ mod tests {
     #[test]
     fn a_generator_that_was_the_bottleneck_is_not_averaged_away() {
         let part = |late| Record {
-            seconds: vec![Second { due: 1_000, late, answered: 1_000, ..Second::default() }],
+            seconds: vec![Second { due: 1_000, late, responses: 1_000, ..Second::default() }],
             ..Record::default()
         };
         let mut whole = part(20);
@@ -427,8 +427,8 @@ mod tests {
         let mut whole = part(500);
         whole.merge(part(2_500));
         assert_eq!((whole.responses(), whole.failures(), whole.seconds.len()), (2, 2, 3));
-        let answered: Vec<u64> = whole.seconds.iter().map(|second| second.answered).collect();
-        assert_eq!(answered, [1, 0, 1]);
+        let responses: Vec<u64> = whole.seconds.iter().map(|second| second.responses).collect();
+        assert_eq!(responses, [1, 0, 1]);
         assert_eq!(whole.seconds[2].late, 1);
         assert_eq!(whole.intended.len(), 2);
         assert!(whole.intended.max() >= 5_000_000_000 - 5_000_000);

@@ -46,7 +46,7 @@ pub enum MissingResource {
         /// Bytes needed.
         needed: u64,
         /// Bytes available.
-        there: u64,
+        available: u64,
     },
 }
 
@@ -64,12 +64,12 @@ impl fmt::Display for MissingResource {
                 "the run needs {needed} concurrent ports and this host has {available}; widen net.ipv4.ip_local_port_range, \
                  plan fewer users or connections, or run parts of it on several machines (--shard)"
             ),
-            Self::Memory { needed, there } => write!(
+            Self::Memory { needed, available } => write!(
                 f,
                 "the run needs about {} MB of memory and {} MB are free; plan fewer users or a shorter time, or run parts \
                  of it on several machines (--shard)",
                 needed.div_ceil(MEGA),
-                there / MEGA
+                available / MEGA
             ),
         }
     }
@@ -82,20 +82,20 @@ impl std::error::Error for MissingResource {}
 /// # Errors
 /// [`MissingResource`], with the needed and the available amount.
 pub fn check(job: &Job<'_>, config: &Config) -> Result<(), MissingResource> {
-    needs(job, config).fit(&of_this_host())
+    needs(job, config).check_available(&of_this_host())
 }
 
 impl Resources {
-    fn fit(&self, there: &Self) -> Result<(), MissingResource> {
+    fn check_available(&self, available: &Self) -> Result<(), MissingResource> {
         let Self { files, ports, bytes } = *self;
-        if files > there.files {
-            return Err(MissingResource::Files { needed: files, allowed: there.files });
+        if files > available.files {
+            return Err(MissingResource::Files { needed: files, allowed: available.files });
         }
-        if ports > there.ports {
-            return Err(MissingResource::Ports { needed: ports, available: there.ports });
+        if ports > available.ports {
+            return Err(MissingResource::Ports { needed: ports, available: available.ports });
         }
-        if bytes > there.bytes {
-            return Err(MissingResource::Memory { needed: bytes, there: there.bytes });
+        if bytes > available.bytes {
+            return Err(MissingResource::Memory { needed: bytes, available: available.bytes });
         }
         Ok(())
     }
@@ -149,7 +149,7 @@ const fn bytes_of_user(config: &Config) -> u64 {
 
 /// Resources of this host; an unknown one counts as sufficient.
 fn of_this_host() -> Resources {
-    Resources { files: allowed_files(), ports: given_ports(), bytes: free_memory() }
+    Resources { files: allowed_files(), ports: ephemeral_ports(), bytes: free_memory() }
 }
 
 /// Number of files that this process may have open; the soft limit is raised as far as permitted.
@@ -160,7 +160,7 @@ fn allowed_files() -> u64 {
 }
 
 /// Number of ephemeral ports (ip(7)), in this network namespace.
-fn given_ports() -> u64 {
+fn ephemeral_ports() -> u64 {
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
     let mut ends = range.split_whitespace().filter_map(|end| end.parse::<u64>().ok());
     match (ends.next(), ends.next()) {
@@ -172,15 +172,15 @@ fn given_ports() -> u64 {
 /// Bytes of available memory: of this host (proc(5)), of each cgroup of this process (cgroups(7)), and of this process; an
 /// unknown limit counts as sufficient.
 pub fn free_memory() -> u64 {
-    let machine = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let machine = kib(&machine, "MemAvailable:");
+    let client = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let client = kib(&client, "MemAvailable:");
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let groups = groups.lines().filter_map(MemoryCgroup::of).filter_map(|group| group.free()).min();
     let own = getrlimit(Resource::As).current.map(|max| {
         let used = fs::read_to_string("/proc/self/status").unwrap_or_default();
         max.saturating_sub(kib(&used, "VmSize:").unwrap_or(0))
     });
-    [machine, groups, own].into_iter().flatten().min().unwrap_or(u64::MAX)
+    [client, groups, own].into_iter().flatten().min().unwrap_or(u64::MAX)
 }
 
 /// A cgroup in a hierarchy that limits memory; a container sees its own as the root.
@@ -242,14 +242,14 @@ mod tests {
 
     #[test]
     fn an_oversized_plan_is_refused_with_needed_and_available_resources() {
-        let there = Resources { files: 100, ports: 50, bytes: 9_000_000 };
-        assert_eq!(there.fit(&there), Ok(()));
+        let available = Resources { files: 100, ports: 50, bytes: 9_000_000 };
+        assert_eq!(available.check_available(&available), Ok(()));
         for (needs, message) in [
-            (Resources { files: 101, ..there }, "about 101 concurrent sockets and may have 100"),
-            (Resources { ports: 51, ..there }, "needs 51 concurrent ports and this host has 50"),
-            (Resources { bytes: 9_000_001, ..there }, "about 10 MB of memory and 9 MB are free"),
+            (Resources { files: 101, ..available }, "about 101 concurrent sockets and may have 100"),
+            (Resources { ports: 51, ..available }, "needs 51 concurrent ports and this host has 50"),
+            (Resources { bytes: 9_000_001, ..available }, "about 10 MB of memory and 9 MB are free"),
         ] {
-            let short = needs.fit(&there).unwrap_err().to_string();
+            let short = needs.check_available(&available).unwrap_err().to_string();
             assert!(short.contains(message), "{short}");
         }
     }

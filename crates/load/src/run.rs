@@ -146,7 +146,7 @@ pub fn run_until<'a>(
             outcomes: Vec::new(),
             open,
             connections: 0,
-            again: 0,
+            retries: 0,
         };
         let ids = seed.stream("load-ids", thread);
         let control = (ProgressSender::new(sender.clone()), stop.clone());
@@ -160,13 +160,13 @@ pub fn run_until<'a>(
         let workers: Vec<_> = parts
             .into_iter()
             .map(|worker| {
-                let (all_there, are_all_there) = channel::<Time>();
+                let (start_sender, start_receiver) = channel::<Time>();
                 let handle = thread::Builder::new().spawn_scoped(scope, move || {
                     // The kernel may otherwise let a thread sleep 50 us longer than requested.
                     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-                    are_all_there.recv().ok().map(|begins| worker.run(begins))
+                    start_receiver.recv().ok().map(|begins| worker.run(begins))
                 })?;
-                Ok((all_there, handle))
+                Ok((start_sender, handle))
             })
             .collect::<io::Result<_>>()?;
         // The threads have clones: the run is over when the last one is dropped.
@@ -176,9 +176,9 @@ pub fn run_until<'a>(
         let wait = config.at.map_or(Duration::ZERO, |at| at.saturating_sub(now)).max(HEAD_START);
         let begins = clock.now() + wait;
         record.began = now + wait;
-        for (all_there, _) in &workers {
-            // Each of them waits for it.
-            let _ = all_there.send(begins);
+        for (start_sender, _) in &workers {
+            // Each thread waits for the start time.
+            let _ = start_sender.send(begins);
         }
         let mut progress = Progress::default();
         let (mut over, mut is_reported) = (1, true);
@@ -240,8 +240,8 @@ fn pages(job: &Job<'_>, config: &Config) -> Vec<Vec<Queue>> {
             of_users.into_iter().map(Queue::Once).collect()
         }
         Turns::Loop(_) => {
-            let of = job.pages.len();
-            (0..users).map(|user| Queue::Loop { next: user * of / users, of }).collect()
+            let count = job.pages.len();
+            (0..users).map(|user| Queue::Loop { next: user * count / users, count }).collect()
         }
     };
     let own_users = of_users.into_iter().enumerate().filter(|(user, _)| config.shard.has(*user));

@@ -37,10 +37,10 @@ pub(crate) struct Streams {
     number: u32,
     site: Arc<Site>,
     own: UserStreamsConfig,
-    connections: usize,
+    max_connections: usize,
     idle_timeout: Option<Duration>,
-    lines: BTreeMap<u64, StreamConnection>,
-    requested: BTreeMap<u64, PendingStream>,
+    connections: BTreeMap<u64, StreamConnection>,
+    pending_streams: BTreeMap<u64, PendingStream>,
     /// Next number of a connection or a request.
     next: u64,
 }
@@ -50,7 +50,7 @@ struct StreamConnection {
     /// Sender of orders; `None`: it takes no more requests.
     orders: Option<UnboundedSender<StreamRequest>>,
     in_flight: u64,
-    served: u64,
+    responses: u64,
     /// Time since which it is idle.
     idle: Option<Time>,
 }
@@ -58,7 +58,7 @@ struct StreamConnection {
 #[derive(Debug)]
 struct PendingStream {
     pending: Pending,
-    line: u64,
+    connection: u64,
 }
 
 /// Result of a report.
@@ -67,29 +67,38 @@ pub(crate) enum ReportOutcome {
     /// Nothing to report to the user.
     Nothing,
     /// A request is finished.
-    Over(Pending, Result<Response, FailureReason>, Channel),
+    Finished(Pending, Result<Response, FailureReason>, Channel),
     /// To be retried on another connection.
-    Again(Pending),
+    Retry(Pending),
 }
 
 impl Streams {
     /// A user without connections.
-    pub(crate) fn new(number: u32, means: &StreamsConfig) -> Self {
-        let StreamsConfig { connections, idle_timeout, .. } = *means;
-        let site = Arc::clone(&means.site);
-        let (lines, requested) = (BTreeMap::new(), BTreeMap::new());
-        Self { number, site, own: means.own(), connections, idle_timeout, lines, requested, next: 0 }
+    pub(crate) fn new(number: u32, config: &StreamsConfig) -> Self {
+        let StreamsConfig { connections: max_connections, idle_timeout, .. } = *config;
+        let site = Arc::clone(&config.site);
+        let (connections, pending_streams) = (BTreeMap::new(), BTreeMap::new());
+        Self {
+            number,
+            site,
+            own: config.own(),
+            max_connections,
+            idle_timeout,
+            connections,
+            pending_streams,
+            next: 0,
+        }
     }
 
     /// Sends a request; returns whether a connection was opened for it.
     pub(crate) fn send_request(&mut self, pending: Pending, reactor: &Reactor, open: &Gauge) -> bool {
         let free = self.free();
-        let line = free.unwrap_or_else(|| self.open(reactor, open, !pending.is_again));
+        let connection = free.unwrap_or_else(|| self.open(reactor, open, !pending.is_retry));
         let number = self.number();
         let Pending { number: request, is_conditional, .. } = pending;
-        self.requested.insert(number, PendingStream { pending, line });
+        self.pending_streams.insert(number, PendingStream { pending, connection });
         if let Some(StreamConnection { orders: Some(orders), in_flight, idle, .. }) =
-            self.lines.get_mut(&line)
+            self.connections.get_mut(&connection)
         {
             *in_flight += 1;
             *idle = None;
@@ -107,20 +116,22 @@ impl Streams {
     /// The connection for the next request: an idle one, or, at the maximum number of connections, the one with
     /// the fewest requests. `None`: a new one.
     fn free(&self) -> Option<u64> {
-        let open = self.lines.iter().filter(|(_, line)| line.orders.is_some());
+        let open = self.connections.iter().filter(|(_, connection)| connection.orders.is_some());
         let count = open.clone().count();
-        let (number, best) = open.min_by_key(|(_, line)| line.in_flight)?;
-        (best.in_flight == 0 || count >= self.connections).then_some(*number)
+        let (number, best) = open.min_by_key(|(_, connection)| connection.in_flight)?;
+        (best.in_flight == 0 || count >= self.max_connections).then_some(*number)
     }
 
     fn open(&mut self, reactor: &Reactor, open: &Gauge, may_early: bool) -> u64 {
         let number = self.number();
-        let (orders, taken) = unbounded_channel();
+        let (orders, order_receiver) = unbounded_channel();
         let (site, reporter, open) = (Arc::clone(&self.site), reactor.reporter(self.number), open.open());
-        let task = ConnectionTask { number, site, orders: taken, reporter, open };
+        let task = ConnectionTask { number, site, orders: order_receiver, reporter, open };
         self.own.begin(task, reactor.runtime(), may_early);
-        self.lines
-            .insert(number, StreamConnection { orders: Some(orders), in_flight: 0, served: 0, idle: None });
+        self.connections.insert(
+            number,
+            StreamConnection { orders: Some(orders), in_flight: 0, responses: 0, idle: None },
+        );
         number
     }
 
@@ -132,15 +143,17 @@ impl Streams {
     /// Handles a connection's report.
     pub(crate) fn reported(&mut self, now: Time, report: Report) -> ReportOutcome {
         match report {
-            Report::Over(line) => {
-                if let Some(over) = self.lines.get_mut(&line) {
+            Report::Closed(connection) => {
+                if let Some(over) = self.connections.get_mut(&connection) {
                     over.orders = None;
-                    self.forget(line);
+                    self.forget(connection);
                 }
                 ReportOutcome::Nothing
             }
-            Report::Finished(number, outcome) => match self.requested.remove(&number) {
-                Some(PendingStream { pending, line }) => self.finish_request(now, pending, line, outcome),
+            Report::Finished(number, outcome) => match self.pending_streams.remove(&number) {
+                Some(PendingStream { pending, connection }) => {
+                    self.finish_request(now, pending, connection, outcome)
+                }
                 // It has timed out before.
                 None => ReportOutcome::Nothing,
             },
@@ -154,38 +167,38 @@ impl Streams {
         number: u64,
         outcome: StreamOutcome,
     ) -> ReportOutcome {
-        let Some(line) = self.lines.get_mut(&number) else { return ReportOutcome::Nothing };
-        line.in_flight = line.in_flight.saturating_sub(1);
-        if line.in_flight == 0 {
-            line.idle = Some(now);
+        let Some(connection) = self.connections.get_mut(&number) else { return ReportOutcome::Nothing };
+        connection.in_flight = connection.in_flight.saturating_sub(1);
+        if connection.in_flight == 0 {
+            connection.idle = Some(now);
         }
         let turn = match outcome {
             StreamOutcome::Response(status, bytes, channel) => {
-                line.served += 1;
-                ReportOutcome::Over(pending, Ok(Response { status, bytes }), channel)
+                connection.responses += 1;
+                ReportOutcome::Finished(pending, Ok(Response { status, bytes }), channel)
             }
             StreamOutcome::Broken(has_begun) => {
-                line.orders = None;
+                connection.orders = None;
                 // On a connection without any response the close is the outcome; the same within a response.
-                if has_begun || line.served == 0 {
-                    ReportOutcome::Over(pending, Err(FailureReason::Closed), Channel::TcpClient)
+                if has_begun || connection.responses == 0 {
+                    ReportOutcome::Finished(pending, Err(FailureReason::Closed), Channel::TcpClient)
                 } else {
-                    again(pending)
+                    retry(pending)
                 }
             }
             StreamOutcome::Unseen => {
-                line.orders = None;
+                connection.orders = None;
                 // The server did not process it: it may be retried, whatever its method.
-                again(Pending { may_repeat: true, ..pending })
+                retry(Pending { may_repeat: true, ..pending })
             }
-            StreamOutcome::Failed(trouble) => {
+            StreamOutcome::Failed(reason) => {
                 // A response that is late or missing may mean a dead path.
-                line.orders = None;
-                ReportOutcome::Over(pending, Err(trouble), Channel::TcpClient)
+                connection.orders = None;
+                ReportOutcome::Finished(pending, Err(reason), Channel::TcpClient)
             }
         };
-        if self.idle_timeout == Some(Duration::ZERO) && line.in_flight == 0 {
-            line.orders = None;
+        if self.idle_timeout == Some(Duration::ZERO) && connection.in_flight == 0 {
+            connection.orders = None;
         }
         self.forget(number);
         turn
@@ -193,38 +206,43 @@ impl Streams {
 
     /// Removes a connection that takes no requests and has none in flight.
     fn forget(&mut self, number: u64) {
-        let is_over = |line: &StreamConnection| line.orders.is_none() && line.in_flight == 0;
-        if self.lines.get(&number).is_some_and(is_over) {
-            self.lines.remove(&number);
+        let is_over =
+            |connection: &StreamConnection| connection.orders.is_none() && connection.in_flight == 0;
+        if self.connections.get(&number).is_some_and(is_over) {
+            self.connections.remove(&number);
         }
     }
 
     /// Closes idle connections.
     pub(crate) fn close(&mut self) {
-        self.lines.retain(|_, line| line.in_flight > 0);
+        self.connections.retain(|_, connection| connection.in_flight > 0);
     }
 
     /// Closes connections that have been idle for `idle_timeout`.
     pub(crate) fn close_idle(&mut self, now: Time, idle_timeout: Duration) {
-        self.lines
-            .retain(|_, line| line.in_flight > 0 || line.idle.is_none_or(|since| since + idle_timeout > now));
+        self.connections.retain(|_, connection| {
+            connection.in_flight > 0 || connection.idle.is_none_or(|since| since + idle_timeout > now)
+        });
     }
 
-    /// Times out requests sent before `long_ago`: connections enforce the timeout themselves, except at the end of a run.
-    pub(crate) fn expire_requests(&mut self, long_ago: Time) -> Vec<Pending> {
-        if long_ago < Time::MAX {
+    /// Times out requests sent before `sent_before`: connections enforce the timeout themselves, except at the end of a run.
+    pub(crate) fn expire_requests(&mut self, sent_before: Time) -> Vec<Pending> {
+        if sent_before < Time::MAX {
             return Vec::new();
         }
-        self.lines.clear();
-        std::mem::take(&mut self.requested).into_values().map(|requested| requested.pending).collect()
+        self.connections.clear();
+        std::mem::take(&mut self.pending_streams)
+            .into_values()
+            .map(|pending_streams| pending_streams.pending)
+            .collect()
     }
 }
 
 /// A retry, once.
-fn again(pending: Pending) -> ReportOutcome {
-    if pending.is_again || !pending.may_repeat {
-        ReportOutcome::Over(pending, Err(FailureReason::Closed), Channel::TcpClient)
+fn retry(pending: Pending) -> ReportOutcome {
+    if pending.is_retry || !pending.may_repeat {
+        ReportOutcome::Finished(pending, Err(FailureReason::Closed), Channel::TcpClient)
     } else {
-        ReportOutcome::Again(Pending { is_again: true, ..pending })
+        ReportOutcome::Retry(Pending { is_retry: true, ..pending })
     }
 }

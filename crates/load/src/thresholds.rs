@@ -209,7 +209,7 @@ mod tests {
             record.intended.record(millis * 1_000_000).unwrap();
         }
         record.channels.insert(Channel::TcpClient, 98);
-        record.troubles.insert(FailureReason::Status, 2);
+        record.failure_counts.insert(FailureReason::Status, 2);
         record
     }
 

@@ -59,11 +59,11 @@ impl fmt::Display for TrustError {
             }
             Self::System => write!(
                 f,
-                "this system has no certificates to believe; install them (Debian: ca-certificates), or say --ca FILE or \
+                "this system has no CA certificates; install them (Debian: ca-certificates), or give --ca FILE or \
                  --insecure"
             ),
             Self::Name(name) => write!(f, "no certificate can be for `{name}`; give a name or an address"),
-            Self::Nothing => write!(f, "HTTP/3 is always encrypted; give an https:// address"),
+            Self::Nothing => write!(f, "HTTP/3 is always encrypted; give an https:// URL"),
             Self::Authority(why) => {
                 write!(f, "--ca: not a CA certificate: {why}; give the certificate of an authority")
             }

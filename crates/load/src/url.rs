@@ -1,6 +1,6 @@
 //! URL of a server: `http` or `https`, and an address that accepts connections.
 //!
-//! Not the requests: those of a list have targets of their own ([`crate::requests`]).
+//! Requests of a list have targets of their own ([`crate::requests`]).
 
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::str::FromStr;
@@ -92,9 +92,9 @@ fn listening(addresses: &[SocketAddr], protocol: Protocol) -> Option<SocketAddr>
         return first;
     }
     // Only loopback addresses are tried: others may take long to respond.
-    let is_near = |address: &&SocketAddr| address.ip().to_canonical().is_loopback();
+    let is_loopback = |address: &&SocketAddr| address.ip().to_canonical().is_loopback();
     let listens = |address: &&SocketAddr| TcpStream::connect_timeout(address, CONNECT_TIMEOUT).is_ok();
-    addresses.iter().filter(is_near).find(listens).copied().or(first)
+    addresses.iter().filter(is_loopback).find(listens).copied().or(first)
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ pub(crate) struct ThreadContext {
     /// Number of connections opened, by users and by the server.
     pub(crate) connections: u64,
     /// Number of retries.
-    pub(crate) again: u64,
+    pub(crate) retries: u64,
 }
 
 /// A finished request.
@@ -75,24 +75,24 @@ const DEPTH: usize = 64;
 pub(crate) struct User {
     number: u32,
     connector: Connector,
-    lines: Vec<Option<Http1Connection>>,
+    own_connections: Vec<Option<Http1Connection>>,
     waiting: VecDeque<Pending>,
-    pair: Option<DhttpUser>,
+    dhttp: Option<DhttpUser>,
     streams: Option<Streams>,
 }
 
 impl User {
     /// A user without requests; `secret` is for DHTTP's tables.
     pub(crate) fn new(number: u32, common: &ThreadContext, secret: [u8; 16]) -> io::Result<Self> {
-        let mut pair = None;
+        let mut dhttp = None;
         if common.config.protocol == Protocol::Dhttp {
             let port = DhttpUser::bind(number, common.target.address, common.config.dhttp, secret)?;
             epoll::add(&common.epoll, port.listener(), data(number, LISTENER), EventFlags::IN)?;
-            pair = Some(port);
+            dhttp = Some(port);
         }
-        let streams = common.streams.as_ref().map(|(means, _)| Streams::new(number, means));
+        let streams = common.streams.as_ref().map(|(config, _)| Streams::new(number, config));
         let connector = common.connector.with_own_tickets();
-        Ok(Self { number, connector, lines: Vec::new(), waiting: VecDeque::new(), pair, streams })
+        Ok(Self { number, connector, own_connections: Vec::new(), waiting: VecDeque::new(), dhttp, streams })
     }
 
     /// Sends a request by the configured protocol; the random number must be unpredictable. Returns the user's next timeout.
@@ -103,10 +103,10 @@ impl User {
         drawn: u64,
         common: &mut ThreadContext,
     ) -> Option<Time> {
-        if let Some(pair) = &mut self.pair {
+        if let Some(dhttp) = &mut self.dhttp {
             let id = ports::id(drawn, self.number);
-            let is_asked = pair.send_request(now, id, pending, common.head(&pending));
-            if is_asked {
+            let is_accepted = dhttp.send_request(now, id, pending, common.head(&pending));
+            if is_accepted {
                 return self.wake(now, common);
             }
         }
@@ -131,11 +131,11 @@ impl User {
         let Some(streams) = &mut self.streams else { return };
         match streams.reported(now, report) {
             streams::ReportOutcome::Nothing => {}
-            streams::ReportOutcome::Over(pending, outcome, channel) => {
+            streams::ReportOutcome::Finished(pending, outcome, channel) => {
                 common.done.push(FinishedRequest { pending, outcome, channel })
             }
-            streams::ReportOutcome::Again(pending) => {
-                common.again += 1;
+            streams::ReportOutcome::Retry(pending) => {
+                common.retries += 1;
                 self.stream(now, pending, common);
             }
         }
@@ -143,7 +143,7 @@ impl User {
 
     /// Runs DHTTP's state machine up to now.
     pub(crate) fn wake(&mut self, now: Time, common: &mut ThreadContext) -> Option<Time> {
-        self.turn(now, common, |pair, turn| pair.poll(now, turn))?
+        self.turn(now, common, |dhttp, turn| dhttp.poll(now, turn))?
     }
 
     /// Handles events of this slot.
@@ -151,13 +151,13 @@ impl User {
         let mut buffer = std::mem::take(&mut common.buffer);
         let wake = match slot {
             0..LISTENER => {
-                self.line(now, slot, &mut buffer, common);
+                self.connection_ready(now, slot, &mut buffer, common);
                 None
             }
             LISTENER => self.accept(now, common),
             slot => {
                 let number = u64::from(slot - OPENED);
-                self.turn(now, common, |pair, turn| pair.read(now, number, &mut buffer, turn))
+                self.turn(now, common, |dhttp, turn| dhttp.read(now, number, &mut buffer, turn))
             }
         };
         common.buffer = buffer;
@@ -172,18 +172,18 @@ impl User {
         datagram: &[u8],
         common: &mut ThreadContext,
     ) -> Option<Time> {
-        self.turn(now, common, |pair, turn| pair.datagram(now, from, datagram, turn))?
+        self.turn(now, common, |dhttp, turn| dhttp.datagram(now, from, datagram, turn))?
     }
 
     /// Handles ICMP's report that the server accepts no datagrams of this user.
     pub(crate) fn refused(&mut self, now: Time, common: &mut ThreadContext) -> Option<Time> {
-        self.turn(now, common, |pair, turn| pair.refused(now, turn))?
+        self.turn(now, common, |dhttp, turn| dhttp.refused(now, turn))?
     }
 
     /// Closes idle connections.
     pub(crate) fn close(&mut self) {
-        for line in &mut self.lines {
-            line.take_if(|line| line.requested() == 0);
+        for connection in &mut self.own_connections {
+            connection.take_if(|connection| connection.requested() == 0);
         }
         if let Some(streams) = &mut self.streams {
             streams.close();
@@ -192,34 +192,38 @@ impl User {
 
     /// Closes connections that have been idle for `idle_timeout`.
     pub(crate) fn close_idle(&mut self, now: Time, idle_timeout: Duration) {
-        for line in &mut self.lines {
-            line.take_if(|line| line.idle().is_some_and(|since| since + idle_timeout <= now));
+        for connection in &mut self.own_connections {
+            connection
+                .take_if(|connection| connection.idle().is_some_and(|since| since + idle_timeout <= now));
         }
         if let Some(streams) = &mut self.streams {
             streams.close_idle(now, idle_timeout);
         }
     }
 
-    /// Times out requests sent before `long_ago`, and checks for free sockets.
-    pub(crate) fn expire_requests(&mut self, now: Time, long_ago: Time, common: &mut ThreadContext) {
-        if let Some(pair) = self.pair.as_mut().filter(|pair| pair.is_short()) {
-            pair.try_again();
-            set_listener_events(pair, self.number, EventFlags::IN, common);
+    /// Times out requests sent before `sent_before`, and checks for free sockets.
+    pub(crate) fn expire_requests(&mut self, now: Time, sent_before: Time, common: &mut ThreadContext) {
+        if let Some(dhttp) = self.dhttp.as_mut().filter(|dhttp| dhttp.lacks_sockets()) {
+            dhttp.try_again();
+            set_listener_events(dhttp, self.number, EventFlags::IN, common);
         }
         let mut outcomes = Vec::new();
-        for line in &mut self.lines {
-            if let Some(mut late) = line.take_if(|line| line.oldest().is_some_and(|sent| sent < long_ago)) {
+        for connection in &mut self.own_connections {
+            if let Some(mut late) =
+                connection.take_if(|connection| connection.oldest().is_some_and(|sent| sent < sent_before))
+            {
                 late.fail(FailureReason::Timeout, &mut outcomes);
             }
         }
-        let late = self.waiting.iter().take_while(|pending| pending.intended < long_ago).count();
+        let late = self.waiting.iter().take_while(|pending| pending.intended < sent_before).count();
         outcomes.extend(
             self.waiting.drain(..late).map(|pending| Outcome::Done(pending, Err(FailureReason::Timeout))),
         );
-        let late = self.streams.as_mut().map(|streams| streams.expire_requests(long_ago)).unwrap_or_default();
+        let late =
+            self.streams.as_mut().map(|streams| streams.expire_requests(sent_before)).unwrap_or_default();
         outcomes.extend(late.into_iter().map(|pending| Outcome::Done(pending, Err(FailureReason::Timeout))));
         self.settle(outcomes, Channel::TcpClient, common);
-        self.turn(now, common, |pair, turn| pair.expire_requests(long_ago, turn));
+        self.turn(now, common, |dhttp, turn| dhttp.expire_requests(sent_before, turn));
         self.dispatch(now, common);
     }
 
@@ -229,10 +233,10 @@ impl User {
         common: &mut ThreadContext,
         act: impl FnOnce(&mut DhttpUser, &mut TurnResults<'_>) -> T,
     ) -> Option<T> {
-        let (pair, ports) = (self.pair.as_mut()?, common.ports.as_mut()?);
+        let (dhttp, ports) = (self.dhttp.as_mut()?, common.ports.as_mut()?);
         let mut turn =
             TurnResults { ports, outcomes: std::mem::take(&mut common.outcomes), plain: Vec::new() };
-        let acted = act(pair, &mut turn);
+        let result = act(dhttp, &mut turn);
         let TurnResults { ports: _, mut outcomes, plain } = turn;
         for (outcome, channel) in outcomes.drain(..) {
             self.settle([outcome], channel, common);
@@ -242,29 +246,29 @@ impl User {
             self.waiting.extend(plain);
             self.dispatch(now, common);
         }
-        Some(acted)
+        Some(result)
     }
 
     fn accept(&mut self, now: Time, common: &mut ThreadContext) -> Option<()> {
         loop {
             let (number, epoll, open) = (self.number, &common.epoll, &common.open);
-            let accepted = |pair: &mut DhttpUser, turn: &mut TurnResults<'_>| {
-                let (connection, fd) = pair.accept(now, open, turn)?;
+            let accepted = |dhttp: &mut DhttpUser, turn: &mut TurnResults<'_>| {
+                let (number_opened, fd) = dhttp.accept(now, open, turn)?;
                 // A user never has four thousand million connections.
-                let slot = OPENED.wrapping_add(u32::try_from(connection).unwrap_or(0));
+                let slot = OPENED.wrapping_add(u32::try_from(number_opened).unwrap_or(0));
                 epoll::add(epoll, fd, data(number, slot), EventFlags::IN).ok()
             };
             let mut turn =
                 TurnResults { ports: common.ports.as_mut()?, outcomes: Vec::new(), plain: Vec::new() };
-            let accepted = accepted(self.pair.as_mut()?, &mut turn);
+            let accepted = accepted(self.dhttp.as_mut()?, &mut turn);
             let TurnResults { ports: _, outcomes, plain } = turn;
             for (outcome, channel) in outcomes {
                 self.settle([outcome], channel, common);
             }
             self.waiting.extend(plain);
             if accepted.is_none() {
-                if let Some(pair) = self.pair.as_ref().filter(|pair| pair.is_short()) {
-                    set_listener_events(pair, number, EventFlags::empty(), common);
+                if let Some(dhttp) = self.dhttp.as_ref().filter(|dhttp| dhttp.lacks_sockets()) {
+                    set_listener_events(dhttp, number, EventFlags::empty(), common);
                 }
                 self.dispatch(now, common);
                 return Some(());
@@ -273,15 +277,15 @@ impl User {
         }
     }
 
-    fn line(&mut self, now: Time, slot: u32, buffer: &mut [u8], common: &mut ThreadContext) {
-        let Some(index) = self.lines.get_mut(slot as usize) else { return };
-        let Some(line) = index else { return };
+    fn connection_ready(&mut self, now: Time, slot: u32, buffer: &mut [u8], common: &mut ThreadContext) {
+        let Some(index) = self.own_connections.get_mut(slot as usize) else { return };
+        let Some(connection) = index else { return };
         let mut outcomes = Vec::new();
-        let is_there = line.ready(now, buffer, &mut outcomes);
-        if let (Some(pair), Some(token)) = (&mut self.pair, line.take_token()) {
-            pair.store_token(now, &token);
+        let is_open = connection.ready(now, buffer, &mut outcomes);
+        if let (Some(dhttp), Some(token)) = (&mut self.dhttp, connection.take_token()) {
+            dhttp.store_token(now, &token);
         }
-        if !is_there {
+        if !is_open {
             *index = None;
         }
         self.settle(outcomes, Channel::TcpClient, common);
@@ -301,8 +305,8 @@ impl User {
                 Outcome::Done(pending, outcome) => {
                     common.done.push(FinishedRequest { pending, outcome, channel })
                 }
-                Outcome::Again(pending) => {
-                    common.again += 1;
+                Outcome::Retry(pending) => {
+                    common.retries += 1;
                     self.waiting.push_front(pending);
                 }
             }
@@ -316,16 +320,16 @@ impl User {
             let Some(index) = self.choose_connection(depth, common.config.connections) else { return };
             self.waiting.pop_front();
             let pending = Pending { sent: now, ..pending };
-            if self.lines[index].is_none() {
-                let opened = Http1Connection::open(&self.connector, &common.open).and_then(|line| {
+            if self.own_connections[index].is_none() {
+                let opened = Http1Connection::open(&self.connector, &common.open).and_then(|connection| {
                     let data = data(self.number, index);
-                    epoll::add(&common.epoll, &line, data, line.interest())?;
-                    Ok(line)
+                    epoll::add(&common.epoll, &connection, data, connection.interest())?;
+                    Ok(connection)
                 });
                 match opened {
-                    Ok(line) => {
+                    Ok(connection) => {
                         common.connections += 1;
-                        self.lines[index] = Some(line);
+                        self.own_connections[index] = Some(connection);
                     }
                     Err(_) => {
                         let outcome = Err(FailureReason::Exhausted);
@@ -334,12 +338,12 @@ impl User {
                     }
                 }
             }
-            let Some(line) = self.lines[index].as_mut() else { continue };
-            let port = self.pair.as_ref().and_then(DhttpUser::named_port);
-            if !line.send_request(pending, |out| common.encode(&pending, port, out)) {
+            let Some(connection) = self.own_connections[index].as_mut() else { continue };
+            let port = self.dhttp.as_ref().and_then(DhttpUser::named_port);
+            if !connection.send_request(pending, |out| common.encode(&pending, port, out)) {
                 let mut outcomes = Vec::new();
-                line.broken(&mut outcomes);
-                self.lines[index] = None;
+                connection.broken(&mut outcomes);
+                self.own_connections[index] = None;
                 self.settle(outcomes, Channel::TcpClient, common);
             }
             self.listen(index, common);
@@ -347,10 +351,11 @@ impl User {
     }
 
     /// The connection for the next request: an idle one, a new one, or with pipelining the one with the fewest requests.
-    fn choose_connection(&mut self, depth: usize, connections: usize) -> Option<usize> {
-        let requested = |line: &Option<Http1Connection>| line.as_ref().map(Http1Connection::requested);
+    fn choose_connection(&mut self, depth: usize, max_connections: usize) -> Option<usize> {
+        let requested =
+            |connection: &Option<Http1Connection>| connection.as_ref().map(Http1Connection::requested);
         let best = self
-            .lines
+            .own_connections
             .iter()
             .map(requested)
             .enumerate()
@@ -359,30 +364,30 @@ impl User {
         if let Some((0, index)) = best {
             return Some(index);
         }
-        if let Some(index) = self.lines.iter().position(Option::is_none) {
+        if let Some(index) = self.own_connections.iter().position(Option::is_none) {
             return Some(index);
         }
-        if self.lines.len() < connections {
-            self.lines.push(None);
-            return Some(self.lines.len() - 1);
+        if self.own_connections.len() < max_connections {
+            self.own_connections.push(None);
+            return Some(self.own_connections.len() - 1);
         }
         best.filter(|(requested, _)| *requested < depth).map(|(_, index)| index)
     }
 
     fn listen(&mut self, index: usize, common: &ThreadContext) {
-        if let Some(Some(line)) = self.lines.get_mut(index)
-            && let Some(interest) = line.new_interest()
+        if let Some(Some(connection)) = self.own_connections.get_mut(index)
+            && let Some(interest) = connection.new_interest()
         {
             // It is registered: a closed one is no longer in the list.
-            let _ = epoll::modify(&common.epoll, line.as_fd(), data(self.number, index), interest);
+            let _ = epoll::modify(&common.epoll, connection.as_fd(), data(self.number, index), interest);
         }
     }
 }
 
 /// Enables or disables events of the port that the server connects to.
-fn set_listener_events(pair: &DhttpUser, user: u32, flags: EventFlags, common: &ThreadContext) {
+fn set_listener_events(dhttp: &DhttpUser, user: u32, flags: EventFlags, common: &ThreadContext) {
     // It is registered as long as its user exists.
-    let _ = epoll::modify(&common.epoll, pair.listener(), data(user, LISTENER), flags);
+    let _ = epoll::modify(&common.epoll, dhttp.listener(), data(user, LISTENER), flags);
 }
 
 /// epoll's data for this user's slot.

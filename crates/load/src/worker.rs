@@ -38,13 +38,13 @@ pub(crate) struct Worker<'a> {
     ids: Random,
     record: Record,
     /// Due times of requests that have not been sent yet.
-    held: Vec<Time>,
+    unsent: Vec<Time>,
     in_flight: u64,
     /// Time of the next check for timeouts, and the users to check then.
     sweeps: Time,
-    swept: usize,
+    next_swept: usize,
     /// Time spent busy-waiting since the last tick.
-    spun: Duration,
+    busy_waited: Duration,
     /// Connections that are already in the record.
     opened: u64,
     /// Start of this tick.
@@ -59,7 +59,7 @@ struct UserSlot {
     user: User,
     pages: Queue,
     /// Objects of the page without a response.
-    left: usize,
+    objects_left: usize,
     closes: bool,
     /// Next timeout of DHTTP's state machine.
     wakes: Option<Time>,
@@ -70,15 +70,15 @@ struct UserSlot {
 pub(crate) enum Queue {
     /// These, once.
     Once(VecDeque<usize>),
-    /// All of `of` pages, from `next` on, repeatedly.
-    Loop { next: usize, of: usize },
+    /// All of `count` pages, from `next` on, repeatedly.
+    Loop { next: usize, count: usize },
 }
 
 impl Queue {
     fn next(&self) -> Option<usize> {
         match self {
             Self::Once(pages) => pages.front().copied(),
-            Self::Loop { next, of } => (*of > 0).then_some(*next),
+            Self::Loop { next, count } => (*count > 0).then_some(*next),
         }
     }
 
@@ -88,7 +88,7 @@ impl Queue {
             Self::Once(pages) => {
                 pages.pop_front();
             }
-            Self::Loop { next, of } => *next = (*next + 1) % *of,
+            Self::Loop { next, count } => *next = (*next + 1) % *count,
         }
         Some(page)
     }
@@ -132,15 +132,15 @@ impl<'a> Worker<'a> {
         for (number, pages) in (0..).zip(pages) {
             let secret = (u128::from(ids.next_u64()) << 64 | u128::from(ids.next_u64())).to_be_bytes();
             let user = User::new(number, &common, secret)?;
-            users.push(UserSlot { user, pages, left: 0, closes: false, wakes: None });
+            users.push(UserSlot { user, pages, objects_left: 0, closes: false, wakes: None });
         }
         for (slot, socket) in (0_u64..).zip(common.ports.iter().flat_map(|ports| ports.sockets())) {
             let data = EventData::new_u64(u64::from(PORTS) << 32 | slot);
             epoll::add(&common.epoll, socket, data, EventFlags::IN)?;
         }
-        let (timers, record, held) =
+        let (timers, record, unsent) =
             (BinaryHeap::new(), Record::with_separate_results(job.requests.separate_requests()), Vec::new());
-        let (in_flight, opened, swept, spun) = (0, 0, 0, Duration::ZERO);
+        let (in_flight, opened, next_swept, busy_waited) = (0, 0, 0, Duration::ZERO);
         Ok(Self {
             job,
             clock,
@@ -151,11 +151,11 @@ impl<'a> Worker<'a> {
             timers,
             ids,
             record,
-            held,
+            unsent,
             in_flight,
             sweeps: Time::ZERO,
-            swept,
-            spun,
+            next_swept,
+            busy_waited,
             opened,
             ticked: Time::ZERO,
             progress,
@@ -232,11 +232,11 @@ impl<'a> Worker<'a> {
             }
         }
         self.tick(now, &mut busy);
-        let ThreadContext { connections, again, streams, .. } = self.common;
+        let ThreadContext { connections, retries, streams, .. } = self.common;
         if let Some((_, reactor)) = streams {
             reactor.finish();
         }
-        Record { connections, again, ..self.record }
+        Record { connections, retries, ..self.record }
     }
 
     fn next_due(&self) -> Option<Time> {
@@ -262,7 +262,7 @@ impl<'a> Worker<'a> {
                 epoll::wait(epoll, rustix::buffer::spare_capacity(events), Some(&timespec(Duration::ZERO)));
         }
         if sleep == Duration::ZERO && left > Duration::ZERO && events.is_empty() && reports.is_empty() {
-            self.spun += self.clock.now().since(began);
+            self.busy_waited += self.clock.now().since(began);
         }
     }
 
@@ -305,9 +305,9 @@ impl<'a> Worker<'a> {
     /// Sends the datagrams queued at ports.
     fn send(&mut self) {
         let Some(ports) = &mut self.common.ports else { return };
-        if !self.held.is_empty() {
+        if !self.unsent.is_empty() {
             let now = self.clock.now();
-            for due in self.held.drain(..) {
+            for due in self.unsent.drain(..) {
                 let (when, lateness) = (due.since(self.begins), now.since(due));
                 self.record.due(when, lateness);
                 self.progress.due(when, lateness);
@@ -345,7 +345,7 @@ impl<'a> Worker<'a> {
 
     fn begin(&mut self, now: Time, at: Time, number: usize, page: usize) {
         let objects = &self.job.pages[page].objects;
-        self.users[number].left = objects.len();
+        self.users[number].objects_left = objects.len();
         self.users[number].closes = self.common.config.closes_early || self.job.pages[page].ends_session;
         let mut due = at;
         for (object, object_request) in objects.iter().enumerate().skip(1) {
@@ -363,7 +363,7 @@ impl<'a> Worker<'a> {
     fn send_request(&mut self, now: Time, due: Time, number: usize, object_request: ObjectRequest) {
         let ObjectRequest { file: request, after: _, is_conditional } = object_request;
         let now = if self.common.ports.is_some() {
-            self.held.push(due);
+            self.unsent.push(due);
             now
         } else {
             // Earlier ones took time.
@@ -381,7 +381,7 @@ impl<'a> Worker<'a> {
             may_repeat,
             intended: due,
             sent: now,
-            is_again: false,
+            is_retry: false,
         };
         self.in_flight += 1;
         let drawn = self.ids.next_u64();
@@ -404,7 +404,7 @@ impl<'a> Worker<'a> {
                 self.record.status(status);
                 self.job.requests.judge(pending.number, pending.is_conditional, status, bytes)
             });
-            let there = match judged {
+            let received = match judged {
                 Ok(bytes) => {
                     let (experienced, intended) = (now.since(pending.sent), now.since(pending.intended));
                     self.record.count_response(when, bytes, channel, experienced, intended);
@@ -412,20 +412,20 @@ impl<'a> Worker<'a> {
                     self.progress.record_response(experienced);
                     now
                 }
-                Err(trouble) => {
-                    self.record.failed(when, trouble);
+                Err(reason) => {
+                    self.record.failed(when, reason);
                     self.record.failed_one(pending.number);
                     // In a closed loop without pauses a failed server would get requests as fast as the CPU allows.
                     if matches!(self.job.turns, Turns::Loop(_)) { now + AFTER_FAILURE } else { now }
                 }
             };
             let slot_of_user = &mut self.users[number];
-            slot_of_user.left = slot_of_user.left.saturating_sub(1);
-            if slot_of_user.left == 0 {
+            slot_of_user.objects_left = slot_of_user.objects_left.saturating_sub(1);
+            if slot_of_user.objects_left == 0 {
                 if slot_of_user.closes {
                     slot_of_user.user.close();
                 }
-                self.thinking(number, there);
+                self.schedule_after_pause(number, received);
             }
         }
         // Its buffer is reused.
@@ -433,10 +433,10 @@ impl<'a> Worker<'a> {
     }
 
     /// A page is complete: the next one follows after a pause, unless it has a time of its own.
-    fn thinking(&mut self, number: usize, there: Time) {
+    fn schedule_after_pause(&mut self, number: usize, received: Time) {
         let next = self.users[number].pages.next().map(|page| self.job.pages[page].begins);
         if let Some(PageStart::After(_)) = next {
-            self.schedule(number, there);
+            self.schedule(number, received);
         }
     }
 
@@ -456,16 +456,16 @@ impl<'a> Worker<'a> {
             return;
         }
         let (timeout, idle_timeout) = (self.common.config.timeout, self.common.config.idle_timeout);
-        let long_ago = Time::ZERO + now.since(Time::ZERO + timeout);
-        let until = (self.swept + USERS_PER_SWEEP).min(self.users.len());
-        for number in self.swept..until {
+        let sent_before = Time::ZERO + now.since(Time::ZERO + timeout);
+        let until = (self.next_swept + USERS_PER_SWEEP).min(self.users.len());
+        for number in self.next_swept..until {
             if let Some(idle_timeout) = idle_timeout {
                 self.users[number].user.close_idle(now, idle_timeout);
             }
-            self.users[number].user.expire_requests(now, long_ago, &mut self.common);
+            self.users[number].user.expire_requests(now, sent_before, &mut self.common);
             self.settle(now, number, None);
         }
-        self.swept = if until == self.users.len() { 0 } else { until };
+        self.next_swept = if until == self.users.len() { 0 } else { until };
         let rounds = self.users.len().div_ceil(USERS_PER_SWEEP).max(1) as u64;
         self.sweeps = now + Duration::from_nanos(TICK.as_nanos() / rounds);
     }
@@ -474,21 +474,22 @@ impl<'a> Worker<'a> {
     fn next_tick(&self, now: Time) -> Time {
         let since = now.since(self.begins).as_nanos();
         let left = Duration::from_nanos(SECOND.as_nanos() - since % SECOND.as_nanos());
-        let is_near = left.as_nanos() > TICK.as_nanos() / 2 && left.as_nanos() < TICK.as_nanos() * 3 / 2;
-        now + if is_near { left } else { TICK }
+        let ends_with_second =
+            left.as_nanos() > TICK.as_nanos() / 2 && left.as_nanos() < TICK.as_nanos() * 3 / 2;
+        now + if ends_with_second { left } else { TICK }
     }
 
     /// Records the time since the last tick.
     fn tick(&mut self, now: Time, busy: &mut Duration) {
         let before = std::mem::replace(busy, thread_cpu_time());
         let since = now.since(std::mem::replace(&mut self.ticked, now));
-        let worked = busy.saturating_sub(before).saturating_sub(std::mem::take(&mut self.spun));
+        let worked = busy.saturating_sub(before).saturating_sub(std::mem::take(&mut self.busy_waited));
         // The last one may be arbitrarily short, without a meaningful share.
         let share = worked.as_secs_f64() / since.max(TICK).as_secs_f64();
         // A tick that ends with a second belongs to that second.
         let half = Duration::from_nanos(since.as_nanos() / 2);
         let second = self.record.second(now.since(self.begins).saturating_sub(half));
-        second.processor = second.processor.max(share);
+        second.cpu_share = second.cpu_share.max(share);
         second.open = second.open.max(self.common.open.max());
         second.opened +=
             self.common.connections - std::mem::replace(&mut self.opened, self.common.connections);

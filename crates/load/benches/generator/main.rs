@@ -42,7 +42,7 @@ fn main() {
     }
     let is_wanted = |section: &str| arguments.is_empty() || arguments.iter().any(|wanted| wanted == section);
     if is_wanted("late") {
-        late();
+        measure_lateness();
     }
     if is_wanted("rate") {
         rate();
@@ -53,18 +53,18 @@ fn main() {
 }
 
 /// Lateness of requests at 50,000 a second.
-fn late() {
+fn measure_lateness() {
     const RATE: u64 = 50_000;
     servers::pin_to_cpus(servers::cpu_ranges().0);
     println!("late: {RATE} requests a second for {LATE_MILLIS} ms, {LATE_USERS} users, one thread or two");
-    for (kind, protocol) in [(ServerKind::Ours, Protocol::Dhttp), (ServerKind::Nginx, Protocol::KeepAlive)] {
+    for (kind, protocol) in [(ServerKind::Dhttp, Protocol::Dhttp), (ServerKind::Nginx, Protocol::KeepAlive)] {
         let Some(server) = Server::start(kind) else { continue };
-        let (mut lateness, mut floors) = ([Vec::new(), Vec::new()], Vec::new());
+        let (mut lateness, mut clock_latenesses) = ([Vec::new(), Vec::new()], Vec::new());
         for _ in 0..ROUNDS {
             for (threads, lateness) in (1..).zip(&mut lateness) {
                 // The kernel throttles a program that runs at real-time priority for longer.
-                servers::rest();
-                let plan = warmed(RATE, LATE_MILLIS, LATE_USERS.into());
+                servers::yield_cpus();
+                let plan = warmed_up(RATE, LATE_MILLIS, LATE_USERS.into());
                 let record = run(&plan, server.address, protocol, LATE_USERS, threads);
                 let at = |share| record.lateness.value_at_quantile(share) as f64 / 1e3;
                 println!(
@@ -74,28 +74,28 @@ fn late() {
                     at(0.99),
                     at(0.999),
                     record.responses(),
-                    record.troubles
+                    record.failure_counts
                 );
                 lateness.push(at(0.999));
             }
-            servers::rest();
-            floors.push(floor(RATE, LATE_MILLIS));
+            servers::yield_cpus();
+            clock_latenesses.push(clock_lateness(RATE, LATE_MILLIS));
         }
         for (threads, lateness) in (1..).zip(lateness) {
             println!("  {:<6} by {threads}: p99.9 {} us", protocol.name(), spread(lateness));
         }
-        println!("  a thread that only reads the clock: {} us", spread(floors));
+        println!("  a thread that only reads the clock: {} us", spread(clock_latenesses));
     }
 }
 
-/// Lateness of a thread that only watches the clock, for events at this rate: the 99.9th percentile in microseconds. It is the
+/// Lateness of a thread that only reads the clock, for events at this rate: the 99.9th percentile in microseconds. It is the
 /// host's, not the generator's.
 #[expect(clippy::disallowed_methods, reason = "it is about the clock")]
-fn floor(rate: u64, millis: u64) -> f64 {
+fn clock_lateness(rate: u64, millis: u64) -> f64 {
     let began = Instant::now();
     let due = (0..rate * millis / 1_000)
         .map(|number| std::time::Duration::from_nanos(number * 1_000_000_000 / rate));
-    let mut late: Vec<f64> = due
+    let mut lateness: Vec<f64> = due
         .map(|due| {
             loop {
                 let now = began.elapsed();
@@ -105,8 +105,8 @@ fn floor(rate: u64, millis: u64) -> f64 {
             }
         })
         .collect();
-    late.sort_by(f64::total_cmp);
-    late[late.len() * 999 / 1_000]
+    lateness.sort_by(f64::total_cmp);
+    lateness[lateness.len() * 999 / 1_000]
 }
 
 /// Requests per second of CPU time.
@@ -127,7 +127,7 @@ fn rate() {
             println!("  wrk    {}\n  http11 / wrk {}", spread(wrk_rates), spread(ratios));
         }
     }
-    if let Some(server) = Server::start(ServerKind::Ours) {
+    if let Some(server) = Server::start(ServerKind::Dhttp) {
         for (name, protocol) in [("http11, our own server", Protocol::KeepAlive), ("dhttp ", Protocol::Dhttp)]
         {
             let of = |_| responses_per_cpu(server.address, protocol);
@@ -138,11 +138,11 @@ fn rate() {
 
 fn responses_per_cpu(server: SocketAddr, protocol: Protocol) -> f64 {
     // More than any server responds to; a longer plan would take time to distribute.
-    let plan = hasty(5_000 * SECONDS);
+    let plan = closed_loop(5_000 * SECONDS);
     let before = servers::own_time();
     let record = run(&plan, server, protocol, USERS, 1);
     let spent = servers::own_time() - before;
-    assert!(record.failures() * 100 < record.responses(), "{:?}", record.troubles);
+    assert!(record.failures() * 100 < record.responses(), "{:?}", record.failure_counts);
     record.responses() as f64 / spent / 1e3
 }
 
@@ -158,8 +158,8 @@ fn spread(mut of: Vec<f64>) -> String {
 
 /// Each user's first request, which opens its connection, a millisecond after the previous user's; then requests at
 /// even intervals.
-fn warmed(rate: u64, millis: u64, users: u64) -> Plan {
-    let mut plan = even(rate, millis);
+fn warmed_up(rate: u64, millis: u64, users: u64) -> Plan {
+    let mut plan = constant_rate(rate, millis);
     let first = Duration::from_millis(users);
     for page in &mut plan.pages {
         if let PageStart::At(at) = &mut page.begins {
@@ -174,7 +174,7 @@ fn warmed(rate: u64, millis: u64, users: u64) -> Plan {
 }
 
 /// Requests at even intervals.
-fn even(rate: u64, millis: u64) -> Plan {
+fn constant_rate(rate: u64, millis: u64) -> Plan {
     let leg = Leg { lasts: Duration::from_millis(millis), from: rate as f64, to: rate as f64 };
     let at = |number: u64| PageStart::At(Time::from_nanos(number * 1_000_000_000 / rate));
     let pages = (0..rate * millis / 1_000).map(|number| page(number, at(number))).collect();
@@ -182,7 +182,7 @@ fn even(rate: u64, millis: u64) -> Plan {
 }
 
 /// Users who send a request as soon as they have the previous response.
-fn hasty(pages: u64) -> Plan {
+fn closed_loop(pages: u64) -> Plan {
     let pages =
         (0..pages * u64::from(USERS)).map(|number| page(number, PageStart::After(Duration::ZERO))).collect();
     plan(Schedule::Users(USERS), Duration::from_secs(SECONDS), pages)

@@ -1,6 +1,6 @@
 //! A server that pauses for a second: the results of this generator, and those of wrk.
 //!
-//! While a connection waits nothing is sent on it, and wrk records one latency for the whole pause on each. It adds
+//! While a connection waits, nothing is sent on it, and wrk records one latency for the whole pause on each. It adds
 //! those that requests at even intervals would have had (Gil Tene's correction, `stats_correct`), which wrk2 makes
 //! unnecessary; wrk2 is not in Debian.
 
@@ -8,7 +8,7 @@ use load::Protocol;
 use wire::Duration;
 
 use super::servers::{PAUSE, Server, ServerKind};
-use super::{USERS, even, run, wrk};
+use super::{USERS, constant_rate, run, wrk};
 
 /// Seconds of a run, including the pause.
 const SECONDS: u64 = 6;
@@ -24,7 +24,8 @@ pub(crate) fn compare() {
     let expected = LONGER.map(|longer| (PAUSE.1.as_secs_f64() - longer) / SECONDS as f64);
     print("expected", expected, PAUSE.1.as_secs_f64());
     if let Some(server) = Server::start(ServerKind::Pausing) {
-        let record = run(&even(RATE, SECONDS * 1_000), server.address, Protocol::KeepAlive, USERS, 1);
+        let record =
+            run(&constant_rate(RATE, SECONDS * 1_000), server.address, Protocol::KeepAlive, USERS, 1);
         for (name, of) in [("as intended", &record.intended), ("as sent", &record.experienced)] {
             let above = |longer: f64| {
                 let longer = Duration::from_secs_f64(longer).unwrap_or_default().as_nanos();
@@ -41,5 +42,5 @@ pub(crate) fn compare() {
 
 fn print(name: &str, shares: [f64; 3], max: f64) {
     let [tenth, half, nine] = shares.map(|share| 100.0 * share);
-    println!("  {name:<15} 0.1 s {tenth:>6.2}%, 0.5 s {half:>6.2}%, 0.9 s {nine:>6.2}%, most {max:.3} s");
+    println!("  {name:<15} 0.1 s {tenth:>6.2}%, 0.5 s {half:>6.2}%, 0.9 s {nine:>6.2}%, maximum {max:.3} s");
 }

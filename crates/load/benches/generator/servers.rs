@@ -24,8 +24,8 @@ pub(crate) const BODY_BYTES: u64 = 600;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ServerKind {
-    /// Our own server, as in `roundtrip serve`, with tokens.
-    Ours,
+    /// DHTTP server, as in `roundtrip serve`, with tokens.
+    Dhttp,
     /// nginx, with a worker for each of its CPUs.
     Nginx,
     /// A server that pauses for a second, counted from the first request.
@@ -72,10 +72,10 @@ pub(crate) fn cpu_ranges() -> (Range<usize>, Range<usize>) {
 }
 
 /// Pins the calling thread, and its children, to these CPUs.
-pub(crate) fn pin_to_cpus(processors: Range<usize>) {
+pub(crate) fn pin_to_cpus(cpus: Range<usize>) {
     let mut set = CpuSet::new();
-    for processor in processors {
-        set.set(processor).expect("there are not so many");
+    for cpu in cpus {
+        set.set(cpu).expect("there are not so many");
     }
     sched_setaffinity(Pid::from_raw(0), &set).expect("they are this machine's");
 }
@@ -86,11 +86,11 @@ fn start(kind: ServerKind) -> io::Result<Server> {
     fs::create_dir_all(&directory)?;
     let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
     let mut command = match kind {
-        ServerKind::Ours | ServerKind::Pausing => {
+        ServerKind::Dhttp | ServerKind::Pausing => {
             let mut command = Command::new(std::env::current_exe()?);
             command.args([
                 ROLE,
-                if kind == ServerKind::Pausing { "pausing" } else { "ours" },
+                if kind == ServerKind::Pausing { "pausing" } else { "dhttp" },
                 &address.to_string(),
             ]);
             command
@@ -138,17 +138,17 @@ fn respond() -> Vec<u8> {
 /// Serves until it is killed.
 pub(crate) fn run(kind: &str, address: SocketAddr) {
     match kind {
-        "ours" => serve_dhttp(address),
+        "dhttp" => serve_dhttp(address),
         "pausing" => pausing(address),
-        other => panic!("{other} is no server"),
+        other => panic!("unknown server {other}"),
     }
 }
 
 fn serve_dhttp(address: SocketAddr) {
-    let whole = Response::whole(200, "application/octet-stream", body());
+    let response = Response::whole(200, "application/octet-stream", body());
     let config =
         ServerConfig { threads: cpu_ranges().1.len(), ..ServerConfig::internet().reaching_anywhere() };
-    let serving = Serving::start(address, config, move |_: &Request<'_>| whole.clone(), None);
+    let serving = Serving::start(address, config, move |_: &Request<'_>| response.clone(), None);
     let _serving = serving.expect("the port is free");
     loop {
         thread::park();
@@ -185,9 +185,9 @@ fn serve(mut stream: TcpStream) -> io::Result<()> {
     }
 }
 
-/// Leaves the CPUs to others for a moment.
+/// Sleeps, so that other processes get the CPUs.
 #[expect(clippy::disallowed_methods, reason = "a measurement between others")]
-pub(crate) fn rest() {
+pub(crate) fn yield_cpus() {
     thread::sleep(Duration::from_millis(700));
 }
 

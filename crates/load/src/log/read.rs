@@ -33,10 +33,10 @@ const MAX_COUNT: u64 = 1 << 50;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogError {
     /// The comment with the parameters is missing.
-    NotOurs,
+    NotALog,
     /// The comment has an impossible value.
     Comment(String),
-    /// A line, counted from 1, is not a histogram with our bounds.
+    /// A line, counted from 1, is not a histogram with the expected bounds.
     Line(usize),
     /// A histogram is missing.
     Missing(&'static str),
@@ -45,8 +45,8 @@ pub enum LogError {
 impl fmt::Display for LogError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotOurs => {
-                f.write_str("no line says `#roundtrip-load 1`; give logs that `load --log` wrote")
+            Self::NotALog => {
+                f.write_str("no line with `#roundtrip-load 1`; give logs that `load --log` wrote")
             }
             Self::Comment(why) => {
                 write!(f, "the line `#roundtrip-load 1` is damaged: {why}; run the load again")
@@ -67,12 +67,12 @@ impl std::error::Error for LogError {}
 /// Reads a log.
 ///
 /// # Errors
-/// [`LogError`] if it is not one of ours, or incomplete.
+/// [`LogError`] if it is not a log of this program, or incomplete.
 pub fn read(text: &str) -> Result<Log, LogError> {
     let comment =
-        text.lines().find_map(|line| line.strip_prefix('#')?.strip_prefix(MAGIC)).ok_or(LogError::NotOurs)?;
+        text.lines().find_map(|line| line.strip_prefix('#')?.strip_prefix(MAGIC)).ok_or(LogError::NotALog)?;
     let comment = serde_json::from_str(comment).map_err(|error| LogError::Comment(error.to_string()))?;
-    let mut log = begun(comment)?;
+    let mut log = from_comment(comment)?;
     let record = &mut log.record;
     let (mut seconds, mut missing) = (record.seconds.iter_mut(), vec![INTENDED, EXPERIENCED, LATENESS]);
     for (line, number) in text.lines().zip(1..) {
@@ -120,25 +120,39 @@ fn columns(line: &str) -> Option<(Option<&str>, &str)> {
 }
 
 /// The contents of the comment, without the histograms.
-fn begun(comment: Comment) -> Result<Log, LogError> {
-    let Comment { about, channels, troubles, again, connections, elapsed_s, statuses, cut_after_s, seconds } =
-        comment;
+fn from_comment(comment: Comment) -> Result<Log, LogError> {
+    let Comment {
+        parameters,
+        channels,
+        failure_counts,
+        retries,
+        connections,
+        elapsed_s,
+        statuses,
+        cut_after_s,
+        seconds,
+    } = comment;
     let bad = |why: String| Err(LogError::Comment(why));
     if seconds.is_empty() || seconds.len() > MAX_SECONDS {
         return bad(format!("a run has 1 to {MAX_SECONDS} seconds"));
     }
-    if about.parts.is_empty() || about.parts.iter().any(|part| !(1..=about.of).contains(part)) {
-        return bad(format!("its shards are not among the {} of the run", about.of));
+    if parameters.shards.is_empty()
+        || parameters.shards.iter().any(|part| !(1..=parameters.shard_count).contains(part))
+    {
+        return bad(format!("its shards are not among the {} of the run", parameters.shard_count));
     }
-    if let Some(odd) = words(&about).into_iter().find(|word| word.contains(char::is_control)) {
-        return bad(format!("{} has a control character", Quoted(odd)));
+    if let Some(text) = printed_texts(&parameters).into_iter().find(|text| text.contains(char::is_control)) {
+        return bad(format!("{} has a control character", Quoted(text)));
     }
-    let all =
-        channels.values().chain(troubles.values()).chain(statuses.values()).chain([&again, &connections]);
+    let all = channels
+        .values()
+        .chain(failure_counts.values())
+        .chain(statuses.values())
+        .chain([&retries, &connections]);
     if all.chain(seconds.iter().flat_map(Counts::all)).any(|count| *count > MAX_COUNT) {
         return bad("a count is above the maximum of a run".to_owned());
     }
-    if seconds.iter().any(|second| !(0.0..=1e6).contains(&second.processor)) {
+    if seconds.iter().any(|second| !(0.0..=1e6).contains(&second.cpu_share)) {
         return bad("the CPU share of a thread is negative or above a million".to_owned());
     }
     let elapsed = elapsed_s.unwrap_or(seconds.len() as f64);
@@ -148,37 +162,48 @@ fn begun(comment: Comment) -> Result<Log, LogError> {
     if statuses.keys().any(|status| !(100..=999).contains(status)) {
         return bad("a status is not one of HTTP".to_owned());
     }
-    let began = wire::Duration::from_secs_f64(about.began.0).unwrap_or_default();
+    let began = wire::Duration::from_secs_f64(parameters.began.0).unwrap_or_default();
     let record = Record {
         began,
-        again,
+        retries,
         connections,
         elapsed: wire::Duration::from_secs_f64(elapsed).unwrap_or_default(),
         statuses,
         cut: cut_after_s.map(|cut| wire::Duration::from_secs_f64(cut).unwrap_or_default()),
-        channels: named(channels, &Channel::ALL, Channel::name)?,
-        troubles: named(troubles, &FailureReason::ALL, FailureReason::name)?,
+        channels: counts_by_name(channels, &Channel::ALL, Channel::name)?,
+        failure_counts: counts_by_name(failure_counts, &FailureReason::ALL, FailureReason::name)?,
         seconds: seconds.into_iter().map(second).collect::<Result<_, _>>()?,
         ..Record::default()
     };
-    Ok(Log { about, record })
+    Ok(Log { parameters, record })
 }
 
 /// Texts that are printed later.
-fn words(about: &RunParameters) -> [&str; 6] {
-    let RunParameters { target, protocol, clients, laws, workload, seed: _, plan, parts: _, of: _, began: _ } =
-        about;
-    [target, protocol, clients, laws, workload, plan]
+fn printed_texts(parameters: &RunParameters) -> [&str; 6] {
+    let RunParameters {
+        target,
+        protocol,
+        clients,
+        distributions,
+        workload,
+        seed: _,
+        plan,
+        shards: _,
+        shard_count: _,
+        began: _,
+    } = parameters;
+    [target, protocol, clients, distributions, workload, plan]
 }
 
 impl Counts {
     fn all(&self) -> [&u64; 8] {
-        let Self { due, late, answered, failed, bytes, processor: _, opened, open, dropped, worst: _ } = self;
-        [due, late, answered, failed, bytes, opened, open, dropped]
+        let Self { due, late, responses, failed, bytes, cpu_share: _, opened, open, dropped, worst: _ } =
+            self;
+        [due, late, responses, failed, bytes, opened, open, dropped]
     }
 }
 
-fn named<T: Copy + Ord>(
+fn counts_by_name<T: Copy + Ord>(
     counts: BTreeMap<String, u64>,
     all: &[T],
     name: fn(T) -> &'static str,
@@ -191,15 +216,15 @@ fn named<T: Copy + Ord>(
 }
 
 fn second(counts: Counts) -> Result<Second, LogError> {
-    let Counts { due, late, answered, failed, bytes, processor, opened, open, dropped, worst } = counts;
+    let Counts { due, late, responses, failed, bytes, cpu_share, opened, open, dropped, worst } = counts;
     let worst =
         Bottleneck::ALL.into_iter().find(|limit| limit.name() == worst).ok_or_else(|| unknown(&worst))?;
     let intended = Second::default().intended;
-    Ok(Second { due, late, answered, failed, bytes, intended, processor, opened, open, dropped, worst })
+    Ok(Second { due, late, responses, failed, bytes, intended, cpu_share, opened, open, dropped, worst })
 }
 
 fn unknown(name: &str) -> LogError {
-    LogError::Comment(format!("{} is not known", Quoted(name)))
+    LogError::Comment(format!("unknown name {}", Quoted(name)))
 }
 
 /// A histogram with the bounds of `like`.
@@ -214,11 +239,11 @@ fn decoded<T: Counter>(text: &str, like: &Histogram<T>) -> Option<Histogram<T>> 
     let mut bytes = Vec::new();
     let unpacked = ZlibDecoder::new(packed).take(max as u64 + 1).read_to_end(&mut bytes).ok()?;
     let (head, counts) = bytes.split_first_chunk::<HEAD>()?;
-    let is_ours = unpacked <= max
+    let is_bounded = unpacked <= max
         && *head == head_of(like, counts.len())?
         // The longest number, minus 2^63, is not a count, and cannot be a run of as many zeros either.
         && !counts.windows(9).any(|nine| nine == [u8::MAX; 9]);
-    if !is_ours {
+    if !is_bounded {
         return None;
     }
     let histogram: Histogram<T> = Deserializer::new().deserialize(&mut bytes.as_slice()).ok()?;
@@ -256,26 +281,26 @@ mod tests {
     use super::*;
 
     fn log() -> Log {
-        let about = RunParameters {
+        let parameters = RunParameters {
             target: "http://127.0.0.1:80/".to_owned(),
             protocol: "http11".to_owned(),
             clients: String::new(),
-            laws: "surge-1998".to_owned(),
+            distributions: "surge-1998".to_owned(),
             workload: String::new(),
             seed: 1,
             plan: "00ff".to_owned(),
-            parts: vec![2],
-            of: 3,
+            shards: vec![2],
+            shard_count: 3,
             began: (1_795_276_800.5, 1_795_276_800.5),
         };
         let cut = Some(wire::Duration::from_millis(1_500));
-        let mut record = Record { again: 3, connections: 4, cut, ..Record::default() };
+        let mut record = Record { retries: 3, connections: 4, cut, ..Record::default() };
         let mut second = Second {
             due: 9,
             late: 1,
-            answered: 7,
+            responses: 7,
             open: 3,
-            processor: 0.25,
+            cpu_share: 0.25,
             worst: Bottleneck::Network,
             ..Second::default()
         };
@@ -286,8 +311,8 @@ mod tests {
         }
         record.seconds = vec![Second::default(), second];
         record.channels.insert(Channel::Udp, 7);
-        record.troubles.insert(FailureReason::Closed, 2);
-        Log { about, record }
+        record.failure_counts.insert(FailureReason::Closed, 2);
+        Log { parameters, record }
     }
 
     fn written(log: &Log) -> String {
@@ -299,16 +324,16 @@ mod tests {
     #[test]
     fn a_log_is_read_back_as_written() {
         let text = written(&log());
-        let again = read(&text).unwrap();
-        assert_eq!(again.about, log().about);
-        assert_eq!(written(&again), text);
-        assert_eq!((again.record.intended, again.record.experienced.len()), (log().record.intended, 0));
+        let reread = read(&text).unwrap();
+        assert_eq!(reread.parameters, log().parameters);
+        assert_eq!(written(&reread), text);
+        assert_eq!((reread.record.intended, reread.record.experienced.len()), (log().record.intended, 0));
     }
 
     #[test]
     fn regress_a_log_with_a_time_beyond_the_calendar_is_written() {
         let mut log = log();
-        log.about.began = (1e19, 1e19);
+        log.parameters.began = (1e19, 1e19);
         assert!(read(&written(&log)).is_ok());
     }
 
@@ -316,11 +341,11 @@ mod tests {
     fn invalid_and_incomplete_logs_are_refused() {
         let text = written(&log());
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(read("1,2\n").unwrap_err(), LogError::NotOurs);
+        assert_eq!(read("1,2\n").unwrap_err(), LogError::NotALog);
         let cut = lines[..lines.len() - 1].join("\n") + "\n";
         assert_eq!(read(&cut).unwrap_err(), LogError::Missing(LATENESS));
-        let torn = text.replacen("HISTFAAA", "HISTXAAA", 1);
-        assert_eq!(read(&torn).unwrap_err(), LogError::Line(6));
+        let corrupt = text.replacen("HISTFAAA", "HISTXAAA", 1);
+        assert_eq!(read(&corrupt).unwrap_err(), LogError::Line(6));
         let twice = format!("{text}{}\n", lines[lines.len() - 1]);
         assert_eq!(read(&twice).unwrap_err(), LogError::Line(lines.len() + 1));
         for (from, to) in [
@@ -332,11 +357,11 @@ mod tests {
             ("\"due\":9", "\"due\":18446744073709551615"),
         ] {
             assert!(text.contains(from), "{text}");
-            let odd = read(&text.replacen(from, to, 1)).unwrap_err();
-            assert!(matches!(odd, LogError::Comment(_)), "{to}: {odd:?}");
+            let error = read(&text.replacen(from, to, 1)).unwrap_err();
+            assert!(matches!(error, LogError::Comment(_)), "{to}: {error:?}");
         }
-        let odd = text.replacen("\"network\"", "\"weather\"", 1);
-        assert_eq!(read(&odd).unwrap_err(), LogError::Comment("`weather` is not known".to_owned()));
+        let changed = text.replacen("\"network\"", "\"weather\"", 1);
+        assert_eq!(read(&changed).unwrap_err(), LogError::Comment("unknown name `weather`".to_owned()));
     }
 
     /// A histogram as a log has it, of these bytes.

@@ -106,7 +106,7 @@ const DATAGRAM: Bytes = Bytes::new(1_460);
 pub fn table(plan: &Plan, fits: &[Fit], path: Option<&Path>, terminal: Terminal) -> String {
     let PlanSpec { set, files: _, cap, schedule, lasts, conditional, seed } = &plan.wanted;
     let count = |count: usize| number::count(count as f64);
-    let who = match schedule {
+    let workload = match schedule {
         Schedule::Users(users) => format!("{} for {lasts}", counted(*users, "user")),
         Schedule::Replay(speed) => format!("an access log at {speed} times its speed, {lasts} long"),
         Schedule::Rates(_, Arrivals::Constant) => format!("requests at a constant rate for {lasts}"),
@@ -114,7 +114,7 @@ pub fn table(plan: &Plan, fits: &[Fit], path: Option<&Path>, terminal: Terminal)
     };
     let bytes: u64 = plan.files.iter().sum();
     let mut text = format!(
-        "{}, {who}, seed {}: {} pages, {} requests for {} files of {} bytes in all\n",
+        "{}, {workload}, seed {}: {} pages, {} requests for {} files of {} bytes in all\n",
         set.name(),
         seed.get(),
         count(plan.pages.len()),

@@ -28,7 +28,7 @@ pub struct NamedRun {
 /// The page.
 pub fn page(runs: &[NamedRun]) -> String {
     let title = match runs {
-        [only] => format!("Load by {}", only.log.about.protocol),
+        [only] => format!("Load by {}", only.log.parameters.protocol),
         several => format!("{} loads", several.len()),
     };
     let reported = |run: &NamedRun| {
@@ -76,7 +76,7 @@ fn tables(runs: &[NamedRun]) -> String {
         Column::number(["connections", "opened"], 2),
         Column::number(["open at", "once"], 2),
     ];
-    let row = |NamedRun { name, log: Log { about: _, record } }: &NamedRun| {
+    let row = |NamedRun { name, log: Log { parameters: _, record } }: &NamedRun| {
         let millis = |share: f64| number::significant(record.intended.value_at_quantile(share) as f64 / 1e6);
         let most_open = record.seconds.iter().map(|second| second.open).max().unwrap_or(0);
         vec![
@@ -105,7 +105,7 @@ fn tables(runs: &[NamedRun]) -> String {
     };
     let headings = used_channels.iter().map(|channel| Column::number(heading(channel), 2));
     let columns = [Column::name(["", "run"])].into_iter().chain(headings).collect();
-    let row = |NamedRun { name, log: Log { about: _, record } }: &NamedRun| {
+    let row = |NamedRun { name, log: Log { parameters: _, record } }: &NamedRun| {
         let share = |channel: &Channel| {
             let count = record.channels.get(channel).copied().unwrap_or(0);
             format!("{:.1}%", 100.0 * count as f64 / record.responses().max(1) as f64)
@@ -138,7 +138,7 @@ fn by_percentile(runs: &[NamedRun]) -> String {
         Series { name: name.to_owned(), points }
     };
     let lines = match runs {
-        [NamedRun { name: _, log: Log { about: _, record } }] => {
+        [NamedRun { name: _, log: Log { parameters: _, record } }] => {
             vec![line("service time", &record.experienced), line("response time", &record.intended)]
         }
         several => several.iter().map(|run| line(&run.name, &run.log.record.intended)).collect(),
@@ -161,7 +161,7 @@ fn latency_over_time(runs: &[NamedRun]) -> String {
         }
     };
     let lines = match runs {
-        [NamedRun { name: _, log: Log { about: _, record } }] => {
+        [NamedRun { name: _, log: Log { parameters: _, record } }] => {
             let shares = [("maximum", 1.0), ("99%", 0.99), ("50%", 0.5)];
             shares.iter().map(|(name, share)| over_time(name, record, at(*share))).collect()
         }
@@ -175,13 +175,13 @@ fn latency_over_time(runs: &[NamedRun]) -> String {
 }
 
 fn responses_over_time(runs: &[NamedRun]) -> String {
-    let answered = |second: &Second| Some(second.answered as f64);
+    let responses = |second: &Second| Some(second.responses as f64);
     let mut lines: Vec<Series> =
-        runs.iter().map(|run| over_time(&run.name, &run.log.record, answered)).collect();
-    if let [NamedRun { name: _, log: Log { about: _, record } }] = runs {
+        runs.iter().map(|run| over_time(&run.name, &run.log.record, responses)).collect();
+    if let [NamedRun { name: _, log: Log { parameters: _, record } }] = runs {
         lines = vec![
             over_time("due", record, |second| Some(second.due as f64)),
-            over_time("responses", record, answered),
+            over_time("responses", record, responses),
         ];
         if record.failures() > 0 {
             lines.push(over_time("failed", record, |second| Some(second.failed as f64)));
@@ -204,7 +204,7 @@ fn over_time(name: &str, record: &Record, value: impl Fn(&Second) -> Option<f64>
 
 /// The seconds, without those at the end that have neither requests due nor responses: the last begins with the plan's end.
 pub(super) fn shown(record: &Record) -> &[Second] {
-    let is_empty = |second: &Second| second.due + second.answered + second.failed == 0;
+    let is_empty = |second: &Second| second.due + second.responses + second.failed == 0;
     let last = record.seconds.iter().rposition(|second| !is_empty(second)).map_or(0, |last| last + 1);
     &record.seconds[..last]
 }
@@ -222,18 +222,28 @@ fn bottom(runs: &[NamedRun]) -> Axis<'static> {
 }
 
 fn provenance(runs: &[NamedRun]) -> Provenance {
-    let known = |NamedRun { name, log: Log { about, record: _ } }: &NamedRun| {
-        let RunParameters { target, protocol, clients, laws, workload, seed, plan, parts: _, of, began } =
-            about;
+    let known = |NamedRun { name, log: Log { parameters, record: _ } }: &NamedRun| {
+        let RunParameters {
+            target,
+            protocol,
+            clients,
+            distributions,
+            workload,
+            seed,
+            plan,
+            shards: _,
+            shard_count,
+            began,
+        } = parameters;
         let began = calendar::http(Duration::from_secs_f64(began.0).unwrap_or_default());
         let fact = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let circumstances = vec![fact("Server", target), fact("Began", &began)];
         let mut settings = vec![
             fact("Protocol", protocol),
-            if workload.is_empty() { fact("Laws", laws) } else { fact("Workload", workload) },
+            if workload.is_empty() { fact("Laws", distributions) } else { fact("Workload", workload) },
             fact("Seed", &seed.to_string()),
             fact("Plan", plan),
-            fact("Generators", &of.to_string()),
+            fact("Generators", &shard_count.to_string()),
         ];
         if !clients.is_empty() {
             settings.push(fact("Users", clients));
@@ -248,26 +258,26 @@ mod tests {
     use super::*;
 
     fn run(name: &str) -> NamedRun {
-        let about = RunParameters {
+        let parameters = RunParameters {
             target: "http://127.0.0.1/".to_owned(),
             protocol: "http11".to_owned(),
             clients: String::new(),
-            laws: "surge-1998".to_owned(),
+            distributions: "surge-1998".to_owned(),
             workload: String::new(),
             seed: 1,
             plan: "00ff".to_owned(),
-            parts: vec![1],
-            of: 1,
+            shards: vec![1],
+            shard_count: 1,
             began: (1_795_276_800.0, 1_795_276_800.0),
         };
         let record = Record { seconds: vec![Second::default(); 3], ..Record::default() };
-        NamedRun { name: name.to_owned(), log: Log { about, record } }
+        NamedRun { name: name.to_owned(), log: Log { parameters, record } }
     }
 
     #[test]
     fn every_second_until_the_end_has_a_bottleneck() {
         let mut run = run("a");
-        let due = |late| Second { due: 100, late, answered: 100, ..Second::default() };
+        let due = |late| Second { due: 100, late, responses: 100, ..Second::default() };
         run.log.record.seconds = vec![due(0), due(50), due(50), Second::default()];
         let page = page(&[run]);
         assert!(page.contains("nothing, 0 to 1 s") && page.contains("generator, 1 to 3 s"), "{page}");

@@ -18,7 +18,7 @@ use crate::thresholds::{self, CheckedThreshold};
 #[derive(Serialize)]
 pub struct Run<'a> {
     #[serde(flatten)]
-    about: &'a RunParameters,
+    parameters: &'a RunParameters,
     /// Failures, or the bottleneck, in a sentence.
     verdict: String,
     /// Seconds after which the run was interrupted; absent if it was not.
@@ -27,7 +27,8 @@ pub struct Run<'a> {
     #[serde(skip)]
     cut: Option<String>,
     /// Number of responses.
-    answered: u64,
+    #[serde(rename = "answered")]
+    responses: u64,
     /// Number of failed requests.
     failed: u64,
     /// Bytes of the responses' bodies.
@@ -61,7 +62,7 @@ pub struct Run<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     requests: Vec<RequestRow>,
     #[serde(skip)]
-    apart: Vec<RequestStats>,
+    stats: Vec<RequestStats>,
     /// Latency from sending.
     experienced_ms: Latency,
     /// Latency from the scheduled time.
@@ -78,7 +79,8 @@ struct RequestRow {
     /// Method and path.
     request: String,
     /// Number of responses.
-    answered: u64,
+    #[serde(rename = "answered")]
+    responses: u64,
     /// Number of failed requests.
     failed: u64,
     /// Median latency from the scheduled time.
@@ -114,7 +116,8 @@ struct SecondRow {
     /// Requests sent more than 1 ms late.
     late: u64,
     /// Number of responses.
-    answered: u64,
+    #[serde(rename = "answered")]
+    responses: u64,
     /// Number of failed requests.
     failed: u64,
     /// Bytes of the responses' bodies.
@@ -138,13 +141,13 @@ struct SecondRow {
 }
 
 /// The statistics of the run.
-pub fn run<'a>(about: &'a RunParameters, record: &Record) -> Run<'a> {
+pub fn run<'a>(parameters: &'a RunParameters, record: &Record) -> Run<'a> {
     Run {
-        about,
+        parameters,
         verdict: verdict(record),
         cut_after_s: record.cut.map(|cut| cut.as_secs_f64()),
         cut: interruption(record),
-        answered: record.responses(),
+        responses: record.responses(),
         failed: record.failures(),
         bytes: record.seconds.iter().map(|second| second.bytes).sum(),
         elapsed_s: record.elapsed.as_secs_f64(),
@@ -152,14 +155,14 @@ pub fn run<'a>(about: &'a RunParameters, record: &Record) -> Run<'a> {
         failed_share: record.failure_share(),
         connections: record.connections,
         most_open: record.seconds.iter().map(|second| second.open).max().unwrap_or(0),
-        asked_again: record.again,
+        asked_again: record.retries,
         channels: record.channels.iter().map(|(channel, count)| (channel.name(), *count)).collect(),
-        failures: record.troubles.iter().map(|(trouble, count)| (trouble.name(), *count)).collect(),
+        failures: record.failure_counts.iter().map(|(reason, count)| (reason.name(), *count)).collect(),
         statuses: record.statuses.clone(),
         thresholds: Vec::new(),
         notes: Vec::new(),
         requests: Vec::new(),
-        apart: record.requests.clone(),
+        stats: record.requests.clone(),
         experienced_ms: latency(&record.experienced),
         intended_ms: latency(&record.intended),
         generator_late_ms: latency(&record.lateness),
@@ -171,37 +174,44 @@ impl Run<'_> {
     /// The same with judged thresholds, sentences on what is left out, and the names of its requests.
     #[must_use]
     pub fn with(self, thresholds: Vec<CheckedThreshold>, notes: Vec<String>, names: &[String]) -> Self {
-        let one = |(name, of): (&String, &RequestStats)| {
-            let at = |share: f64| of.intended.value_at_quantile(share) as f64 / 1e6;
+        let one = |(name, stats): (&String, &RequestStats)| {
+            let at = |share: f64| stats.intended.value_at_quantile(share) as f64 / 1e6;
             RequestRow {
                 request: name.clone(),
-                answered: of.answered,
-                failed: of.failed,
+                responses: stats.responses,
+                failed: stats.failed,
                 p50_ms: at(0.5),
                 p99_ms: at(0.99),
-                max_ms: of.intended.max() as f64 / 1e6,
+                max_ms: stats.intended.max() as f64 / 1e6,
             }
         };
-        let requests = names.iter().zip(&self.apart).map(one).collect();
+        let requests = names.iter().zip(&self.stats).map(one).collect();
         Self { thresholds, notes, requests, ..self }
     }
 }
 
-fn latency(of: &Latencies) -> Latency {
-    let at = |share: f64| of.value_at_quantile(share) as f64 / 1e6;
+fn latency(histogram: &Latencies) -> Latency {
+    let at = |share: f64| histogram.value_at_quantile(share) as f64 / 1e6;
     // An empty histogram has zeros.
-    let mean = if of.is_empty() { 0.0 } else { of.mean() / 1e6 };
-    Latency { mean, p50: at(0.5), p90: at(0.9), p99: at(0.99), p999: at(0.999), max: of.max() as f64 / 1e6 }
+    let mean = if histogram.is_empty() { 0.0 } else { histogram.mean() / 1e6 };
+    Latency {
+        mean,
+        p50: at(0.5),
+        p90: at(0.9),
+        p99: at(0.99),
+        p999: at(0.999),
+        max: histogram.max() as f64 / 1e6,
+    }
 }
 
 fn line(second: &Second) -> SecondRow {
-    let Second { due, late, answered, failed, bytes, intended, processor, opened, open, dropped, worst: _ } =
+    let Second { due, late, responses, failed, bytes, intended, cpu_share, opened, open, dropped, worst: _ } =
         second;
     let at = |share: f64| intended.value_at_quantile(share) as f64 / 1e6;
     SecondRow {
         due: *due,
         late: *late,
-        answered: *answered,
+        responses: *responses,
         failed: *failed,
         bytes: *bytes,
         intended_p50_ms: at(0.5),
@@ -209,7 +219,7 @@ fn line(second: &Second) -> SecondRow {
         intended_max_ms: intended.max() as f64 / 1e6,
         opened: *opened,
         open: *open,
-        generator_share: *processor,
+        generator_share: *cpu_share,
         dropped: *dropped,
         limit: limit(second).name(),
     }
@@ -237,7 +247,7 @@ pub fn lines(run: &Run<'_>) -> String {
         let SecondRow {
             due,
             late,
-            answered,
+            responses,
             failed,
             bytes,
             intended_p50_ms,
@@ -253,7 +263,7 @@ pub fn lines(run: &Run<'_>) -> String {
             second.to_string(),
             due.to_string(),
             late.to_string(),
-            answered.to_string(),
+            responses.to_string(),
             failed.to_string(),
             bytes.to_string(),
             intended_p50_ms.to_string(),
@@ -270,7 +280,7 @@ pub fn lines(run: &Run<'_>) -> String {
 }
 
 /// The run's first line, for formats that do not contain it, and the note on an interrupted run.
-pub fn first_of(run: &Run<'_>) -> String {
+pub fn first_lines(run: &Run<'_>) -> String {
     let cut = run.cut.as_ref().map(|cut| format!("{cut}\n")).unwrap_or_default();
     let notes: String = run.notes.iter().map(|note| format!("{note}\n")).collect();
     format!("{}\n{cut}{notes}{}", run.verdict, thresholds::lines(&run.thresholds).trim_start_matches('\n'))
@@ -279,7 +289,7 @@ pub fn first_of(run: &Run<'_>) -> String {
 /// A sentence if the run was interrupted.
 pub fn interruption(record: &Record) -> Option<String> {
     let cut = record.cut?;
-    let sum = |of: fn(&Second) -> u64| record.seconds.iter().map(of).sum::<u64>();
+    let sum = |count: fn(&Second) -> u64| record.seconds.iter().map(count).sum::<u64>();
     let done = record.responses() + record.failures();
     let left = match sum(|second| second.due).saturating_sub(done) {
         0 => String::new(),
@@ -291,19 +301,29 @@ pub fn interruption(record: &Record) -> Option<String> {
 }
 
 /// The run in one line.
-pub fn named(about: &RunParameters) -> String {
-    let RunParameters { target, protocol, clients, laws, workload, seed, plan: _, parts, of, began: _ } =
-        about;
+pub fn description(parameters: &RunParameters) -> String {
+    let RunParameters {
+        target,
+        protocol,
+        clients,
+        distributions,
+        workload,
+        seed,
+        plan: _,
+        shards,
+        shard_count,
+        began: _,
+    } = parameters;
     let mut text = match workload.as_str() {
-        "" => format!("{target} by {protocol}, {laws}, seed {seed}"),
+        "" => format!("{target} by {protocol}, {distributions}, seed {seed}"),
         workload => format!("{target} by {protocol}, {workload}"),
     };
     if !clients.is_empty() {
         text += &format!(", {clients}");
     }
-    if parts.len() < *of as usize {
-        let parts: Vec<String> = parts.iter().map(u32::to_string).collect();
-        text += &format!(", part {} of {of}", parts.join(", "));
+    if shards.len() < *shard_count as usize {
+        let shards: Vec<String> = shards.iter().map(u32::to_string).collect();
+        text += &format!(", part {} of {shard_count}", shards.join(", "));
     }
     text
 }
@@ -311,19 +331,19 @@ pub fn named(about: &RunParameters) -> String {
 /// The run as a table.
 pub fn table(run: &Run<'_>, terminal: Terminal) -> String {
     let count = |count: u64| number::count(count as f64);
-    let list = |of: &BTreeMap<&str, u64>| {
-        let words = of.iter().map(|(name, number)| format!("{} {name}", count(*number)));
+    let list = |counts: &BTreeMap<&str, u64>| {
+        let words = counts.iter().map(|(name, number)| format!("{} {name}", count(*number)));
         words.collect::<Vec<_>>().join(", ")
     };
     let mut text = format!("{}\n", terminal.bold(&run.verdict));
     if let Some(cut) = &run.cut {
         text += &format!("{cut}\n");
     }
-    text += &format!("\n{}\n", named(run.about));
+    text += &format!("\n{}\n", description(run.parameters));
     text += &format!(
         "{} responses with {} bytes in {} ({} a second)\n\
          over {} connections, at most {} at once",
-        count(run.answered),
+        count(run.responses),
         count(run.bytes),
         format_args!("{:.2} s", run.elapsed_s),
         number::significant(run.responses_per_second),
@@ -343,8 +363,8 @@ pub fn table(run: &Run<'_>, terminal: Terminal) -> String {
         text += &format!("{} failed: {}\n", count(run.failed), list(&run.failures));
     }
     if run.asked_again > 0 {
-        let again = count(run.asked_again);
-        text += &format!("{again} retried: the server had closed their connection\n");
+        let retries = count(run.asked_again);
+        text += &format!("{retries} retried: the server had closed their connection\n");
     }
     let columns = vec![
         Column::name(["", "ms"]),
@@ -366,7 +386,7 @@ pub fn table(run: &Run<'_>, terminal: Terminal) -> String {
     ];
     text += "\n";
     text += &Grid { columns, rows }.render(terminal);
-    text += &apart(run, terminal);
+    text += &requests_table(run, terminal);
     text += &thresholds::lines(&run.thresholds);
     let notes: String = run.notes.iter().map(|note| format!("{note}\n")).collect();
     if notes.is_empty() { text } else { format!("{text}\n{notes}") }
@@ -376,7 +396,7 @@ pub fn table(run: &Run<'_>, terminal: Terminal) -> String {
 const SHOWN: usize = 10;
 
 /// The requests of a list, those with failures first, then the slowest.
-fn apart(run: &Run<'_>, terminal: Terminal) -> String {
+fn requests_table(run: &Run<'_>, terminal: Terminal) -> String {
     let mut requests: Vec<&RequestRow> = run.requests.iter().collect();
     if requests.is_empty() {
         return String::new();
@@ -393,14 +413,14 @@ fn apart(run: &Run<'_>, terminal: Terminal) -> String {
     // Width that the other columns and the spaces leave.
     let buffer = terminal.width.unwrap_or(100).saturating_sub(48).max(20);
     let row = |one: &&RequestRow| {
-        let RequestRow { request, answered, failed, p50_ms, p99_ms, max_ms } = one;
+        let RequestRow { request, responses, failed, p50_ms, p99_ms, max_ms } = one;
         let name: String = match request.chars().count() > buffer {
             true => request.chars().take(buffer.saturating_sub(3)).chain("...".chars()).collect(),
             false => request.clone(),
         };
-        let [answered, failed] = [*answered, *failed].map(|number| number::count(number as f64));
+        let [responses, failed] = [*responses, *failed].map(|number| number::count(number as f64));
         let [p50, p99, max] = [*p50_ms, *p99_ms, *max_ms].map(number::significant);
-        vec![answered, failed, p50, p99, max, name]
+        vec![responses, failed, p50, p99, max, name]
     };
     let rows = requests.iter().take(SHOWN).map(row).collect();
     let more = match requests.len().saturating_sub(SHOWN) {

@@ -17,14 +17,14 @@ use crate::record::Second;
 pub fn lines(progress: &Progress, title: &str, lasts: Duration, terminal: Terminal) -> Vec<String> {
     let width = terminal.width.unwrap_or(WIDTH).min(WIDTH);
     let sheet = TextLayout { width, terminal };
-    let Progress { over, seconds, experienced, channels, troubles, connections, open } = progress;
+    let Progress { over, seconds, experienced, channels, failure_counts, connections, open } = progress;
     let none = Second::default();
     let last = seconds.back().unwrap_or(&none);
     let title: String = title.replace(char::is_control, "?").chars().take(width).collect();
     let mut lines = vec![terminal.bold(&title), sheet.time(*over, lasts)];
-    let now = [last.answered, last.due].map(count);
+    let now = [last.responses, last.due].map(count);
     lines.push(sheet.line("responses", &format!("{} a second, {} due", now[0], now[1])));
-    lines.push(sheet.graph("", seconds, |second| Some(second.answered as f64)));
+    lines.push(sheet.graph("", seconds, |second| Some(second.responses as f64)));
     lines.push(sheet.line("latency, ms", &row(["50%", "99%", "99.9%"].map(str::to_owned))));
     for (name, of) in [("  service", experienced.as_ref()), ("  response", Some(&last.intended))] {
         let at = |share: f64| match of {
@@ -38,14 +38,14 @@ pub fn lines(progress: &Progress, title: &str, lasts: Duration, terminal: Termin
     };
     lines.push(sheet.graph("    99%", seconds, slow));
     lines.push(sheet.line("connections", &format!("{} open, {} opened", count(*open), count(*connections))));
-    let answered: u64 = channels.values().sum();
+    let total: u64 = channels.values().sum();
     let shares = channels.iter().filter(|(_, responses)| **responses > 0);
-    let share = |responses: u64| format!("{:.1}%", 100.0 * responses as f64 / answered as f64);
-    let shares = shares.map(|(way, responses)| format!("{} {}", way.name(), share(*responses)));
-    lines.extend(sheet.list("channels", &format!("{}:", count(answered)), shares));
-    let failed: u64 = troubles.values().sum();
+    let share = |responses: u64| format!("{:.1}%", 100.0 * responses as f64 / total as f64);
+    let shares = shares.map(|(channel, responses)| format!("{} {}", channel.name(), share(*responses)));
+    lines.extend(sheet.list("channels", &format!("{}:", count(total)), shares));
+    let failed: u64 = failure_counts.values().sum();
     if failed > 0 {
-        let kinds = troubles.iter().filter(|(_, failures)| **failures > 0);
+        let kinds = failure_counts.iter().filter(|(_, failures)| **failures > 0);
         let kinds = kinds.map(|(kind, failures)| format!("{} {}", count(*failures), kind.name()));
         lines.extend(sheet.list("failed", &format!("{}:", count(failed)), kinds));
     }
@@ -205,11 +205,11 @@ mod tests {
 
     fn progress(seconds: u64) -> Progress {
         let second = |number: u64| {
-            let (answered, millis) = (900 + number * 7 % 300, 1 + number * number % 23);
-            let due = if number % 9 == 7 { 2 * answered } else { answered };
-            let late = if number % 11 == 5 { answered / 2 } else { 0 };
+            let (responses, millis) = (900 + number * 7 % 300, 1 + number * number % 23);
+            let due = if number % 9 == 7 { 2 * responses } else { responses };
+            let late = if number % 11 == 5 { responses / 2 } else { 0 };
             let dropped = u64::from(number % 13 == 8);
-            let mut second = Second { due, late, answered, dropped, ..Second::default() };
+            let mut second = Second { due, late, responses, dropped, ..Second::default() };
             second.intended.record(millis * 1_000_000).unwrap();
             second
         };
@@ -219,7 +219,7 @@ mod tests {
             experienced: seconds.back().map(|second| second.intended.clone()),
             seconds,
             channels: BTreeMap::from([(Channel::Udp, 9_123), (Channel::TcpOpened, 877)]),
-            troubles: FailureReason::ALL.into_iter().zip(1_000..).collect(),
+            failure_counts: FailureReason::ALL.into_iter().zip(1_000..).collect(),
             connections: 104,
             open: 100,
         }

@@ -111,11 +111,11 @@ impl LoggedRequests {
         let number = match self.known.get(&key) {
             Some((number, _)) => *number,
             None => {
-                let made = std::str::from_utf8(&key.1)
+                let parsed = std::str::from_utf8(&key.1)
                     .ok()
                     .and_then(split)
                     .and_then(|(_, target)| Request::new(&String::from_utf8_lossy(&key.0), &target).ok());
-                let Some(request) = made else {
+                let Some(request) = parsed else {
                     self.unsendable += 1;
                     return;
                 };
@@ -148,13 +148,13 @@ impl LoggedRequests {
         // The sort is stable: requests at equal times stay in the order of the log.
         lines.sort_by_key(|line| line.time);
         let times: Vec<Time> = lines.iter().map(|line| line.time).collect();
-        let (dues, lasts) = due_times(&times, speed).map_err(|error| match error {
+        let (due_times, lasts) = due_times(&times, speed).map_err(|error| match error {
             PlanError::Nothing => ReplayError::Nothing(notes.clone()),
             error => ReplayError::Plan(error),
         })?;
         let mut users = BTreeMap::new();
         let mut pages = Vec::with_capacity(lines.len());
-        for (line, due) in lines.iter().zip(dues) {
+        for (line, due) in lines.iter().zip(due_times) {
             let next = u32::try_from(users.len()).unwrap_or(u32::MAX);
             let user = *users.entry(line.client).or_insert(next);
             pages.push(page(line.request, user, PageStart::At(due)));
@@ -174,22 +174,22 @@ impl LoggedRequests {
     fn notes(&self) -> Vec<String> {
         let count = |count: u64| number::count(count as f64);
         let methods = self.unsafe_methods.iter().map(|(name, times)| format!("{} {name}", count(*times)));
-        let mut left: Vec<String> = methods.collect();
-        let out: u64 = self.unsafe_methods.values().sum::<u64>() + self.unnamed + self.unsendable;
+        let mut counts: Vec<String> = methods.collect();
+        let left_out: u64 = self.unsafe_methods.values().sum::<u64>() + self.unnamed + self.unsendable;
         if self.unnamed > 0 {
-            left.push(format!("{} without a path", count(self.unnamed)));
+            counts.push(format!("{} without a path", count(self.unnamed)));
         }
         if self.unsendable > 0 {
-            left.push(format!("{} with a path that cannot be sent", count(self.unsendable)));
+            counts.push(format!("{} with a path that cannot be sent", count(self.unsendable)));
         }
         let mut notes = Vec::new();
-        if out > 0 {
-            let all = out + self.lines.len() as u64;
+        if left_out > 0 {
+            let all = left_out + self.lines.len() as u64;
             notes.push(format!(
                 "{} of {} logged requests are left out ({}); only GET and HEAD are replayed",
-                count(out),
+                count(left_out),
                 count(all),
-                left.join(", ")
+                counts.join(", ")
             ));
         }
         if self.without_method > 0 {
@@ -212,8 +212,8 @@ mod tests {
         let text = lines
             .iter()
             .fold(String::new(), |text, line| text + &format!("192.0.2.1 - - [21/Nov/2026:08:00:0{line}\n"));
-        let who = ClientDefinition::default();
-        let mut reader = Reader::new(recognise(text.as_bytes(), &who).expect("a log"), who);
+        let client = ClientDefinition::default();
+        let mut reader = Reader::new(recognise(text.as_bytes(), &client).expect("a log"), client);
         let mut logged = LoggedRequests::default();
         reader.read_requests(text.as_bytes(), |record, request| logged.push(&record, request));
         logged

@@ -59,7 +59,7 @@ pub(crate) enum Report {
     /// Outcome of the request with this number.
     Finished(u64, StreamOutcome),
     /// The connection with this number takes no more requests.
-    Over(u64),
+    Closed(u64),
 }
 
 /// Sender of reports for a user's connections.
@@ -112,17 +112,17 @@ impl ConnectionTask {
         let opened = timeout(site.timeout, opened).await.unwrap_or(Err(FailureReason::Timeout));
         let (fetch, mut driver) = match opened {
             Ok(opened) => opened,
-            Err(trouble) => return reject(number, orders, &reporter, StreamOutcome::Failed(trouble)),
+            Err(reason) => return reject(number, orders, &reporter, StreamOutcome::Failed(reason)),
         };
         loop {
             let next = poll_fn(|context| match driver.as_mut().poll(context) {
-                Poll::Ready(()) => Poll::Ready(NextOrder::Over),
+                Poll::Ready(()) => Poll::Ready(NextOrder::End),
                 Poll::Pending => {
                     orders.poll_recv(context).map(|order| order.map_or(NextOrder::NoMore, NextOrder::Order))
                 }
             });
             match next.await {
-                NextOrder::Over => return reject(number, orders, &reporter, StreamOutcome::Broken(false)),
+                NextOrder::End => return reject(number, orders, &reporter, StreamOutcome::Broken(false)),
                 NextOrder::NoMore => break,
                 NextOrder::Order(order) => {
                     let (fetch, site, reporter) = (fetch.clone(), Arc::clone(&site), reporter.clone());
@@ -145,7 +145,7 @@ impl ConnectionTask {
 enum NextOrder {
     Order(StreamRequest),
     NoMore,
-    Over,
+    End,
 }
 
 /// Rejects waiting and later requests with this outcome.
@@ -156,7 +156,7 @@ fn reject(
     outcome: StreamOutcome,
 ) {
     orders.close();
-    reporter.send_report(Report::Over(line));
+    reporter.send_report(Report::Closed(line));
     while let Ok(order) = orders.try_recv() {
         reporter.send_report(Report::Finished(order.number, outcome));
     }

@@ -27,12 +27,12 @@ fn an_interrupted_run_does_not_wait_for_a_silent_server() {
 
 fn ends(protocol: Protocol) {
     let name = protocol.name();
-    let served = hostile_datagrams::serve(|_, _, _| Ok(()), hostile_streams::silent);
+    let server = hostile_datagrams::serve(|_, _, _| Ok(()), hostile_streams::silent);
     let trust = (protocol == Protocol::Http3).then_some(Trust::Unverified);
     let (plan, stop) = (plan_for(100.0, Duration::from_secs(60)), Stop::default());
     let long_timeout = Config { timeout: Duration::from_secs(30), users: 3, ..config(protocol) };
     let clock = dhttp::clock::Clock::start();
-    let record = run_until(&plan, &target(served, trust), &long_timeout, &stop, &mut |progress| {
+    let record = run_until(&plan, &target(server, trust), &long_timeout, &stop, &mut |progress| {
         // On a busy host the first second may be reported late.
         if progress.seconds.iter().any(|second| second.due > 0) {
             stop.stop();
@@ -40,7 +40,7 @@ fn ends(protocol: Protocol) {
     });
     let (took, record) = (clock.now().since(Time::ZERO), record.unwrap());
     assert!(took < Duration::from_secs(1) + GRACE + LATE, "{name} took {took}");
-    assert_eq!((record.responses(), record.failures()), (0, 0), "{name}: {:?}", record.troubles);
+    assert_eq!((record.responses(), record.failures()), (0, 0), "{name}: {:?}", record.failure_counts);
     let cut = record.cut.unwrap();
     assert!((Duration::from_secs(1)..Duration::from_secs(1) + LATE).contains(&cut), "{name}: {cut}");
 }

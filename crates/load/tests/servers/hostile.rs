@@ -26,14 +26,14 @@ const GRACE: Duration = Duration::from_millis(2_500);
 /// Runs against this address, and checks that every request is recorded in time.
 fn account(case: &str, protocol: Protocol, address: SocketAddr, trust: Option<Trust>) -> Record {
     let plan = plan_for(REQUESTS as f64 * 1e9 / LASTS.as_nanos() as f64, LASTS);
-    let hasty = Config { timeout: REQUEST_TIMEOUT, users: 3, ..config(protocol) };
+    let short_timeout = Config { timeout: REQUEST_TIMEOUT, users: 3, ..config(protocol) };
     let clock = dhttp::clock::Clock::start();
-    let record = run(&plan, &target(address, trust), &hasty);
+    let record = run(&plan, &target(address, trust), &short_timeout);
     let took = clock.now().since(wire::Time::ZERO);
     let case = format!("{case} by {}", protocol.name());
     assert_eq!(record.responses() + record.failures(), REQUESTS, "{case}: {record:?}");
     let due = record.seconds.iter().map(|second| second.due).sum::<u64>();
-    let over = record.seconds.iter().map(|second| second.answered + second.failed).sum::<u64>();
+    let over = record.seconds.iter().map(|second| second.responses + second.failed).sum::<u64>();
     assert_eq!((due, over), (REQUESTS, REQUESTS), "{case}: {record:?}");
     assert!(took < LASTS + REQUEST_TIMEOUT + GRACE, "{case} took {took}: {record:?}");
     record
@@ -43,16 +43,16 @@ fn account(case: &str, protocol: Protocol, address: SocketAddr, trust: Option<Tr
 fn run_concurrently<T: Sync>(cases: &[(&'static str, T)], run: impl Fn(&'static str, &T) + Sync) {
     let run = &run;
     thread::scope(|scope| {
-        for (case, does) in cases {
-            scope.spawn(move || run(case, does));
+        for (case, behaviour) in cases {
+            scope.spawn(move || run(case, behaviour));
         }
     });
 }
 
 fn of_streams(protocol: Protocol) {
-    run_concurrently(hostile_streams::ALL, |case, does: &ConnectionHandler| {
-        let served = hostile_streams::serve(*does);
-        account(case, protocol, served, None);
+    run_concurrently(hostile_streams::ALL, |case, behaviour: &ConnectionHandler| {
+        let server = hostile_streams::serve(*behaviour);
+        account(case, protocol, server, None);
     });
 }
 
@@ -60,12 +60,12 @@ fn of_streams(protocol: Protocol) {
 fn waiting_for_a_missing_response_uses_no_cpu_time() {
     let protocols = Protocol::ALL.map(|protocol| (protocol.name(), protocol));
     run_concurrently(&protocols, |name, protocol| {
-        let served = hostile_datagrams::serve(|_, _, _| Ok(()), hostile_streams::silent);
+        let server = hostile_datagrams::serve(|_, _, _| Ok(()), hostile_streams::silent);
         let trust = (*protocol == Protocol::Http3).then_some(Trust::Unverified);
-        let record = account("silence", *protocol, served, trust);
-        let busiest = record.seconds.iter().map(|second| second.processor).fold(0.0, f64::max);
-        assert!(busiest < 0.5, "{name}: {busiest} of a processor");
-        assert_eq!(record.troubles.keys().collect::<Vec<_>>(), [&FailureReason::Timeout], "{name}");
+        let record = account("silence", *protocol, server, trust);
+        let busiest = record.seconds.iter().map(|second| second.cpu_share).fold(0.0, f64::max);
+        assert!(busiest < 0.5, "{name}: {busiest} of a CPU");
+        assert_eq!(record.failure_counts.keys().collect::<Vec<_>>(), [&FailureReason::Timeout], "{name}");
     });
 }
 
@@ -91,32 +91,32 @@ fn every_request_is_recorded_over_http2() {
 
 #[test]
 fn every_request_is_recorded_over_http2_with_tls() {
-    run_concurrently(hostile_streams::ALL, |case, does: &ConnectionHandler| {
-        let served = hostile_streams::serve(*does);
-        account(case, Protocol::Http2, served, Some(Trust::Unverified));
+    run_concurrently(hostile_streams::ALL, |case, behaviour: &ConnectionHandler| {
+        let server = hostile_streams::serve(*behaviour);
+        account(case, Protocol::Http2, server, Some(Trust::Unverified));
     });
 }
 
 #[test]
 fn every_request_is_recorded_over_http3() {
-    run_concurrently(hostile_datagrams::ALL, |case, doing: &DatagramHandler| {
-        let served = hostile_datagrams::serve(*doing, hostile_streams::silent);
-        account(case, Protocol::Http3, served, Some(Trust::Unverified));
+    run_concurrently(hostile_datagrams::ALL, |case, handler: &DatagramHandler| {
+        let server = hostile_datagrams::serve(*handler, hostile_streams::silent);
+        account(case, Protocol::Http3, server, Some(Trust::Unverified));
     });
 }
 
 #[test]
 fn every_request_is_recorded_over_dhttp() {
-    run_concurrently(hostile_datagrams::ALL, |case, doing: &DatagramHandler| {
-        let served = hostile_datagrams::serve(*doing, hostile_streams::silent);
-        account(case, Protocol::Dhttp, served, None);
+    run_concurrently(hostile_datagrams::ALL, |case, handler: &DatagramHandler| {
+        let server = hostile_datagrams::serve(*handler, hostile_streams::silent);
+        account(case, Protocol::Dhttp, server, None);
     });
 }
 
 #[test]
 fn every_request_is_recorded_when_dhttp_falls_back_to_plain_http() {
-    run_concurrently(hostile_streams::ALL, |case, does: &ConnectionHandler| {
-        let served = hostile_datagrams::serve(hostile_datagrams::refers, *does);
-        account(case, Protocol::Dhttp, served, None);
+    run_concurrently(hostile_streams::ALL, |case, behaviour: &ConnectionHandler| {
+        let server = hostile_datagrams::serve(hostile_datagrams::refers, *behaviour);
+        account(case, Protocol::Dhttp, server, None);
     });
 }

@@ -20,13 +20,13 @@ pub(crate) const ALL: &[(&str, DatagramHandler)] = &[
     ("an empty datagram", |port, from, _| sends(port, from, b"")),
     ("the id alone", refers),
     ("half an id", |port, from, requested| sends(port, from, part(requested, 4))),
-    ("what was asked, sent back", |port, from, requested| sends(port, from, requested)),
+    ("the request, echoed", |port, from, requested| sends(port, from, requested)),
     ("random bytes", |port, from, _| sends(port, from, &random(900))),
     ("random bytes after the id", |port, from, requested| responses(port, from, requested, &random(900))),
     ("a truncated header section", |port, from, requested| {
         responses(port, from, requested, b"HTTP/1.1 200 OK\r\nContent-L")
     }),
-    ("a cut body", |port, from, requested| {
+    ("a truncated body", |port, from, requested| {
         responses(port, from, requested, b"HTTP/1.1 200 OK\r\nContent-Length: 900\r\n\r\nab")
     }),
     ("too long a body", |port, from, requested| {
@@ -36,29 +36,29 @@ pub(crate) const ALL: &[(&str, DatagramHandler)] = &[
         responses(port, from, requested, b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na")
     }),
     ("the largest datagram", |port, from, requested| responses(port, from, requested, &[b'x'; 65_499])),
-    ("the largest answer", largest),
-    ("another's id", |port, from, requested| {
+    ("the largest response", largest),
+    ("another client's id", |port, from, requested| {
         let mut other = requested.to_vec();
         other.iter_mut().take(8).for_each(|byte| *byte ^= 0x55);
         responses(port, from, &other, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
     }),
-    ("a neighbour's id", |port, from, requested| {
+    ("another user's id", |port, from, requested| {
         let mut other = requested.to_vec();
         // The last bits identify the user.
         other.iter_mut().skip(7).take(1).for_each(|byte| *byte ^= 1);
         responses(port, from, &other, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
     }),
-    ("a user who is not there", |port, from, requested| {
+    ("an unknown user's id", |port, from, requested| {
         let mut other = requested.to_vec();
         other.iter_mut().skip(5).take(3).for_each(|byte| *byte = 0xff);
         responses(port, from, &other, b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
     }),
-    ("an answer a thousand times", |port, from, requested| {
+    ("a response a thousand times", |port, from, requested| {
         (0..1_000).try_for_each(|_| {
             responses(port, from, requested, b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n")
         })
     }),
-    ("an answer from elsewhere", |_, from, requested| {
+    ("a response from another address", |_, from, requested| {
         responses(
             &UdpSocket::bind("127.0.0.1:0")?,
             from,
@@ -66,7 +66,7 @@ pub(crate) const ALL: &[(&str, DatagramHandler)] = &[
             b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
         )
     }),
-    ("a part of an answer", |port, from, requested| {
+    ("a part of a response", |port, from, requested| {
         responses(
             port,
             from,
@@ -93,29 +93,29 @@ pub(crate) const ALL: &[(&str, DatagramHandler)] = &[
         opens(from, requested, &[part(requested, 8), &response[..]].concat(), Elapsed::from_secs(2))
     }),
     ("hundreds of connections", |_, from, requested| {
-        let held: Vec<_> = (0..100).filter_map(|_| connection(from, requested).ok()).collect();
+        let unsent: Vec<_> = (0..100).filter_map(|_| connection(from, requested).ok()).collect();
         thread::spawn(move || {
             thread::park_timeout(Elapsed::from_secs(2));
-            drop(held);
+            drop(unsent);
         });
         Ok(())
     }),
 ];
 
 /// A server with these handlers for datagrams and for connections.
-pub(crate) fn serve(doing: DatagramHandler, does: ConnectionHandler) -> SocketAddr {
+pub(crate) fn serve(handler: DatagramHandler, behaviour: ConnectionHandler) -> SocketAddr {
     // A port that is free for one protocol may be in use for the other.
     let (port, listener) = std::iter::repeat_with(|| TcpListener::bind("127.0.0.1:0").unwrap())
         .find_map(|listener| Some((UdpSocket::bind(listener.local_addr().unwrap()).ok()?, listener)))
         .unwrap();
     let address = port.local_addr().unwrap();
-    hostile_streams::listen(listener, does);
+    hostile_streams::listen(listener, behaviour);
     thread::spawn(move || {
         let mut buffer = vec![0; 65_536];
         loop {
             // An ICMP error is reported here: the datagram counts as lost.
             if let Ok((length, from)) = port.recv_from(&mut buffer) {
-                let _ = doing(&port, from, part(&buffer, length));
+                let _ = handler(&port, from, part(&buffer, length));
             }
         }
     });

@@ -14,11 +14,11 @@ pub(crate) type ConnectionHandler = fn(TcpStream) -> io::Result<()>;
 
 /// Every behaviour, with its name.
 pub(crate) const ALL: &[(&str, ConnectionHandler)] = &[
-    ("a close at once", |_| Ok(())),
+    ("an immediate close", |_| Ok(())),
     ("a close after the request", |stream| send_and_close(stream, b"")),
     ("a reset", reset),
     ("silence", silent),
-    ("a stream that nobody reads", unread),
+    ("an unread stream", unread),
     ("random bytes", random),
     ("another protocol", |stream| send_and_close(stream, b"220 mail.example ESMTP\r\n")),
     ("a truncated header section", |stream| send_and_close(stream, b"HTTP/1.1 200 OK\r\nContent-Le")),
@@ -36,10 +36,10 @@ pub(crate) const ALL: &[(&str, ConnectionHandler)] = &[
     ("a larger length", |stream| {
         holds(stream, b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551616\r\n\r\nab")
     }),
-    ("a chunk larger than anything", |stream| {
+    ("a chunk of the maximum size", |stream| {
         holds(stream, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\nab")
     }),
-    ("a chunk larger than that", |stream| {
+    ("a chunk size of 17 digits", |stream| {
         holds(stream, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\nab")
     }),
     ("a chunk of another size", |stream| {
@@ -63,7 +63,7 @@ pub(crate) const ALL: &[(&str, ConnectionHandler)] = &[
     ("an upgrade to another protocol", |stream| {
         holds(stream, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: odd\r\n\r\nodd")
     }),
-    ("a byte now and then", slow),
+    ("a byte at a time", slow),
     ("HTTP/2 SETTINGS alone", |stream| holds(stream, SETTINGS)),
     ("HTTP/2 SETTINGS and GOAWAY", |stream| send_and_close(stream, &[SETTINGS, GOAWAY].concat())),
     ("endless pings", |stream| endless(stream, SETTINGS, b"\0\0\x08\x06\0\0\0\0\0abcdefgh")),
@@ -74,7 +74,7 @@ pub(crate) const ALL: &[(&str, ConnectionHandler)] = &[
     }),
     ("data on unopened streams", |stream| endless(stream, SETTINGS, b"\0\0\x01\0\0\0\0\x01\x01x")),
     ("a truncated TLS record", |stream| send_and_close(stream, b"\x16\x03\x03\x40\0\x02\0\0")),
-    ("a record of TLS that waits", |stream| holds(stream, b"\x16\x03\x03\x40\0\x02\0\0")),
+    ("an incomplete TLS record on an open connection", |stream| holds(stream, b"\x16\x03\x03\x40\0\x02\0\0")),
     ("a TLS alert", |stream| send_and_close(stream, b"\x15\x03\x03\0\x02\x02\x28")),
 ];
 
@@ -83,19 +83,19 @@ const SETTINGS: &[u8] = b"\0\0\0\x04\0\0\0\0\0";
 const GOAWAY: &[u8] = b"\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\0";
 
 /// A server with this handler for each of its connections.
-pub(crate) fn serve(does: ConnectionHandler) -> SocketAddr {
+pub(crate) fn serve(behaviour: ConnectionHandler) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    listen(listener, does);
+    listen(listener, behaviour);
     address
 }
 
 /// The same for an existing listener.
-pub(crate) fn listen(listener: TcpListener, does: ConnectionHandler) {
+pub(crate) fn listen(listener: TcpListener, behaviour: ConnectionHandler) {
     thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             // Either end may break it first.
-            thread::spawn(move || drop(does(stream)));
+            thread::spawn(move || drop(behaviour(stream)));
         }
     });
 }

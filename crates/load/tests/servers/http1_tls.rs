@@ -72,8 +72,8 @@ async fn connection<T: AsyncRead + AsyncWrite + Unpin>(stream: T, bytes: usize, 
 fn requests_share_kept_connections_and_pipelines_over_tls() {
     let (tls, trust) = certified(b"http/1.1");
     for (protocol, trust) in [(Protocol::KeepAlive, trust), (Protocol::Pipelined, Trust::Unverified)] {
-        let served = serve(3, usize::MAX, Arc::clone(&tls));
-        let record = run_list(&target(served.address, Some(trust)), protocol);
+        let server = serve(3, usize::MAX, Arc::clone(&tls));
+        let record = run_list(&target(server.address, Some(trust)), protocol);
         assert_eq!((record.failures(), record.connections), (0, 2), "{protocol:?}");
         assert!(record.responses() > 20, "{protocol:?}: {}", record.responses());
     }
@@ -82,8 +82,8 @@ fn requests_share_kept_connections_and_pipelines_over_tls() {
 #[test]
 fn bodies_of_many_records_are_whole() {
     let (tls, trust) = certified(b"http/1.1");
-    let served = serve(1_000_003, usize::MAX, tls);
-    let record = run_list(&target(served.address, Some(trust)), Protocol::KeepAlive);
+    let server = serve(1_000_003, usize::MAX, tls);
+    let record = run_list(&target(server.address, Some(trust)), Protocol::KeepAlive);
     assert_eq!((record.failures(), record.connections), (0, 2));
     assert!(record.responses() >= 2);
     let bytes: u64 = record.seconds.iter().map(|second| second.bytes).sum();
@@ -93,10 +93,10 @@ fn bodies_of_many_records_are_whole() {
 #[test]
 fn users_resume_sessions_of_connections_that_the_server_closed() {
     let (tls, trust) = certified(b"http/1.1");
-    let served = serve(3, 5, tls);
-    let record = run_list(&target(served.address, Some(trust)), Protocol::KeepAlive);
+    let server = serve(3, 5, tls);
+    let record = run_list(&target(server.address, Some(trust)), Protocol::KeepAlive);
     assert_eq!(record.failures(), 0);
-    let resumed = served.resumed.load(Ordering::Relaxed) as u64;
+    let resumed = server.resumed.load(Ordering::Relaxed) as u64;
     assert!(resumed > 0 && resumed + 2 >= record.connections - 1, "{resumed} of {}", record.connections);
 }
 
@@ -109,14 +109,14 @@ fn a_server_that_cannot_be_trusted_or_offers_no_http1_is_refused_beforehand() {
         let target = target(address, Some(trust));
         preflight::send(&(&plan).into(), &target, &config(Protocol::KeepAlive)).unwrap_err().to_string()
     };
-    let served = serve(3, usize::MAX, tls);
-    let distrusted = reported(served.address, other_trust.clone());
+    let server = serve(3, usize::MAX, tls);
+    let distrusted = reported(server.address, other_trust.clone());
     assert!(distrusted.contains("has an untrusted certificate"), "{distrusted}");
     let only_http2 = serve(3, usize::MAX, other);
     let refused = reported(only_http2.address, other_trust);
     assert!(refused.contains("does not offer HTTP/1.1"), "{refused}");
     // Without a preflight request it fails, and does not hang.
-    let hasty = Config { timeout: wire::Duration::from_millis(300), ..config(Protocol::KeepAlive) };
-    let record = run(&plan, &target(only_http2.address, Some(trust)), &hasty);
+    let short_timeout = Config { timeout: wire::Duration::from_millis(300), ..config(Protocol::KeepAlive) };
+    let record = run(&plan, &target(only_http2.address, Some(trust)), &short_timeout);
     assert_eq!((record.responses(), record.failures()), (0, 10));
 }

@@ -74,14 +74,14 @@ pub(crate) fn run_list(target: &Target, protocol: Protocol) -> Record {
 }
 
 /// Runs users with a timeout of 300 ms, against a server that dies after half a second.
-pub(crate) fn run_until_death(plan: &Plan, target: &Target, protocol: Protocol, served: impl Send) -> Record {
-    let hasty = Config { timeout: Duration::from_millis(300), ..config(protocol) };
+pub(crate) fn run_until_death(plan: &Plan, target: &Target, protocol: Protocol, server: impl Send) -> Record {
+    let short_timeout = Config { timeout: Duration::from_millis(300), ..config(protocol) };
     thread::scope(|scope| {
         scope.spawn(move || {
             thread::park_timeout(Elapsed::from_millis(500));
-            drop(served);
+            drop(server);
         });
-        run(plan, target, &hasty)
+        run(plan, target, &short_timeout)
     })
 }
 

@@ -289,7 +289,7 @@ const OWN_SHARE: f64 = 0.1;
 fn outcome(record: &Record, extent: Preset, users: u32, spent_s: f64) -> Outcome {
     let Preset { lasts, timeout, fills: _, users: _ } = extent;
     let seconds = usize::try_from(lasts.as_nanos() / 1_000_000_000).unwrap_or(usize::MAX);
-    let in_time: u64 = record.seconds.iter().take(seconds).map(|second| second.answered).sum();
+    let in_time: u64 = record.seconds.iter().take(seconds).map(|second| second.responses).sum();
     let (responses, failed) = (record.responses().max(1) as f64, record.failures() as f64);
     let waited_ms = record.intended.mean() / 1e6 * responses + timeout.as_millis_f64() * failed;
     let per_second = in_time as f64 / lasts.as_secs_f64();

@@ -163,7 +163,7 @@ fn outcome(records: Vec<Record>, lasts: Duration, carried: LinkStats) -> Outcome
     let (responses, failed) = (whole.responses() as f64, whole.failures());
     let waited_ms = whole.intended.mean() / 1e6 * responses + TIMEOUT.as_millis_f64() * failed as f64;
     Outcome {
-        per_second: in_time().map(|second| second.answered).sum::<u64>() as f64 / lasts.as_secs_f64(),
+        per_second: in_time().map(|second| second.responses).sum::<u64>() as f64 / lasts.as_secs_f64(),
         mean_ms: waited_ms / (responses + failed as f64).max(1.0),
         median_ms: whole.intended.value_at_quantile(0.5) as f64 / 1e6,
         failed,

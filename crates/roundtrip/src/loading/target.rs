@@ -49,7 +49,7 @@ pub fn resolve(text: &str, flags: &TargetFlags, protocol: Protocol) -> Result<(T
     let directory = if url.target.ends_with('/') { url.target.clone() } else { format!("{}/", url.target) };
     let security = is_secure.then(|| Security { name: url.host.clone(), trust });
     let target = Target { address, host: url.authority(), directory, security };
-    if target.is_many() {
+    if target.is_multicast_or_broadcast() {
         return refused("a multicast or broadcast address; name one server");
     }
     if let SocketAddr::V6(address) = address
@@ -58,7 +58,7 @@ pub fn resolve(text: &str, flags: &TargetFlags, protocol: Protocol) -> Result<(T
     {
         return refused("a link-local address without a link; name it, as in [fe80::1%eth0]");
     }
-    if !target.is_near() && !i_own_this {
+    if !target.is_local_or_private() && !i_own_this {
         return Err(Failure::Value(format!(
             "{} is neither this host nor in a private network; if you may load this server, pass --i-own-this",
             target.address.ip()

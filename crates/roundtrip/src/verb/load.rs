@@ -74,14 +74,14 @@ fn merge_results(flags: &LoadMerge) -> Result<(), Failure> {
     if let Some(path) = output {
         crate::file::write_with(path, |out| log::write(&merged, out))?;
     }
-    let run = result::run(&merged.about, &merged.record);
+    let run = result::run(&merged.parameters, &merged.record);
     crate::output::to_stdout(&match format {
         Format::Table => {
-            result::table(&run, crate::terminal::of_stdout()) + &merge::missing_shards(&merged.about)
+            result::table(&run, crate::terminal::of_stdout()) + &merge::missing_shards(&merged.parameters)
         }
         Format::Json => render::output::json(&[run]),
         Format::Csv => {
-            eprint!("{}{}", result::first_of(&run), merge::missing_shards(&merged.about));
+            eprint!("{}{}", result::first_lines(&run), merge::missing_shards(&merged.parameters));
             result::lines(&run)
         }
     })
@@ -207,7 +207,7 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
     // From here on a signal ends the program.
     stop.stop();
     let record = record.map_err(|error| Failure::Network(error.to_string()))?;
-    let log = Log { about: run_parameters(&traffic, server, &config, &record), record };
+    let log = Log { parameters: run_parameters(&traffic, server, &config, &record), record };
     // Results are printed even if the disk is full by now.
     let logged =
         log_file.as_ref().map_or(Ok(()), |path| crate::file::write_with(path, |out| log::write(&log, out)));
@@ -217,13 +217,13 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
         Traffic::Plan(_) => Vec::new(),
         Traffic::List(list) => list.notes.clone(),
     };
-    let run = result::run(&log.about, &log.record).with(judged, notes, &traffic.names());
+    let run = result::run(&log.parameters, &log.record).with(judged, notes, &traffic.names());
     crate::output::to_stdout(&match format {
         Format::Table => result::table(&run, crate::terminal::of_stdout()),
         Format::Json => render::output::json(&[run]),
         Format::Csv => {
             // The summary line does not fit CSV.
-            eprint!("{}", result::first_of(&run));
+            eprint!("{}", result::first_lines(&run));
             result::lines(&run)
         }
     })?;
@@ -337,7 +337,7 @@ fn run_parameters(traffic: &Traffic, target: String, config: &Config, record: &R
         clients.push(format!("keep-alive {idle_timeout}"));
     }
     let began = record.began.as_secs_f64();
-    let (laws, workload, seed) = match traffic {
+    let (distributions, workload, seed) = match traffic {
         Traffic::Plan(plan) => (plan.wanted.set.name().to_owned(), String::new(), plan.wanted.seed.get()),
         Traffic::List(list) => (String::new(), list.words.clone(), list.seed),
     };
@@ -345,12 +345,12 @@ fn run_parameters(traffic: &Traffic, target: String, config: &Config, record: &R
         target,
         protocol: protocol.name().to_owned(),
         clients: clients.join(", "),
-        laws,
+        distributions,
         workload,
         seed,
         plan: traffic.mark(),
-        parts: vec![shard.number()],
-        of: shard.of(),
+        shards: vec![shard.number()],
+        shard_count: shard.count(),
         began: (began, began),
     }
 }
@@ -420,8 +420,9 @@ fn config(flags: &LoadRun) -> Result<Config, Failure> {
 
 /// Parses a shard such as `2/8`, the second of eight.
 fn parse_shard(text: &str) -> Result<Shard, Failure> {
-    let shard =
-        text.split_once('/').and_then(|(number, of)| Shard::new(number.parse().ok()?, of.parse().ok()?));
+    let shard = text
+        .split_once('/')
+        .and_then(|(number, count)| Shard::new(number.parse().ok()?, count.parse().ok()?));
     shard.ok_or_else(|| {
         Failure::Value(format!("--shard: `{text}` is not a shard; give I/N, such as 2/8, I from 1 to N"))
     })
