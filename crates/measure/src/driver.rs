@@ -11,7 +11,7 @@
 //! | [`dhttp_endpoint`] | its DHTTP part |
 //! | `wait` | waits for a socket or a deadline, to the microsecond |
 //!
-//! It implements neither HTTP nor TCP: the state machines decide when to send, the kernel how.
+//! The state machines decide when to send, the kernel how.
 
 pub mod client;
 pub mod dhttp_endpoint;

@@ -60,9 +60,9 @@ impl From<Unreproducible> for Error {
 }
 
 impl From<ServingError> for Error {
-    fn from(unserved: ServingError) -> Self {
-        let ServingError { what, remedy } = unserved;
-        Self::Unsuited { part: what, remedy: remedy.to_owned() }
+    fn from(error: ServingError) -> Self {
+        let ServingError { what: part, remedy } = error;
+        Self::Unsuited { part, remedy: remedy.to_owned() }
     }
 }
 

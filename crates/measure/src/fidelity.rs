@@ -212,7 +212,7 @@ fn missing_anywhere(stack: &Stack) -> Option<StackPart> {
         (is_shimmed || *cwnd_validation, StackPart::UnusedGrowth),
         (initial_threshold.is_none_or(|threshold| threshold.get() >= largest), StackPart::Threshold),
         (has_idle, StackPart::Idle),
-        (fixed.is_none_or(|size| size <= UNSCALED && !window_scaling), StackPart::ReceiveBuffer),
+        (fixed.is_none_or(|size| size <= MAX_UNSCALED_WINDOW && !window_scaling), StackPart::ReceiveBuffer),
         (*sharing == Sharing::None, StackPart::Sharing),
     ];
     rules.into_iter().find(|(is_reproduced, _)| !is_reproduced).map(|(_, part)| part)
@@ -244,9 +244,9 @@ fn missing_here(stack: &Stack, scenario: &Scenario, never_holds: bool) -> Option
 fn never_holds_short_segments(stack: &Stack, scenario: &Scenario) -> bool {
     let Programs { server_head, server_buffer, .. } = &scenario.programs;
     let buffer = stack.packets.send_buffer.get();
-    let fits = scenario.page.objects.iter().all(|object| object.size.get() + HEAD <= buffer);
+    let fits = scenario.page.objects.iter().all(|object| object.size.get() + MAX_HEADER_BYTES <= buffer);
     let writes_once = *server_head != Some(HeadWrite::Apart) && server_buffer.is_none() && fits;
-    let options = if stack.timestamps { TIMESTAMPS } else { 0 };
+    let options = if stack.timestamps { TIMESTAMPS_OPTION_BYTES } else { 0 };
     let segment = scenario.network.mss.get().saturating_sub(options);
     scenario.protocol == Protocol::Http10 && writes_once && scenario.client.request.get() <= segment
 }
@@ -283,8 +283,8 @@ fn closes_naively(programs: &Programs) -> bool {
 /// Period of the shim's clock ([`testbed::ack_heartbeat`]).
 const HEARTBEAT: Duration = Duration::from_millis(200);
 /// Upper bound of our server's response headers, bytes.
-const HEAD: u64 = 1_024;
+const MAX_HEADER_BYTES: u64 = 1_024;
 /// The largest window without scaling, bytes.
-const UNSCALED: u64 = 65_535;
+const MAX_UNSCALED_WINDOW: u64 = 65_535;
 /// Size of the option in each segment (RFC 7323), padding included.
-const TIMESTAMPS: u64 = 12;
+const TIMESTAMPS_OPTION_BYTES: u64 = 12;

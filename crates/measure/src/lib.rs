@@ -11,11 +11,11 @@
 //! | [`profile`] | a stack profile in the kernel's settings, set and read back |
 //! | `laboratory` | the two hosts and the link between them, made of [`testbed`]'s parts |
 //! | [`driver`] | robot and server on kernel sockets |
-//! | [`peers`] | third-party programs in place of ours |
+//! | [`peers`] | third-party programs in place of our own |
 //! | [`error`] | errors and their remedies |
 //!
-//! It predicts nothing, and a measurement is never repeatable to the byte. Only this crate,
-//! [`testbed`] and `dhttp` touch the operating system on behalf of an engine.
+//! A measurement is never repeatable to the byte. Only this crate, [`testbed`] and `dhttp` touch the operating
+//! system on behalf of an engine.
 //!
 //! ```no_run
 //! use roundtrip_measure::{Options, measure};

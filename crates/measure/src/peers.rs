@@ -1,4 +1,4 @@
-//! Third-party programs in place of ours: current servers and clients on the same two hosts.
+//! Third-party programs in place of our own: current servers and clients on the same two hosts.
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -6,7 +6,7 @@
 //! | [`client`] | the command of each client |
 //! | `process` | a program and its directory, both removed after the run |
 //!
-//! Not containers: the programs are this system's, run as this user, and see only the laboratory's network.
+//! The programs are this system's, run as this user, and see only the laboratory's network.
 //! Settings that they do not support (when a header section leaves, how a connection is closed) are refused,
 //! never assumed.
 
@@ -142,20 +142,21 @@ impl ProgramNames {
     /// Searches the path, and Debian's directories of programs for root.
     fn find(&self) -> Result<InstalledProgram, Error> {
         let paths = std::env::var_os("PATH").unwrap_or_default();
-        let folders = || std::env::split_paths(&paths).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
+        let directories =
+            || std::env::split_paths(&paths).chain(["/usr/sbin".into(), "/usr/local/sbin".into()]);
         let path = self
             .programs
             .iter()
             .find_map(|program| {
-                folders().map(|directory| directory.join(program)).find(|path| path.is_file())
+                directories().map(|directory| directory.join(program)).find(|path| path.is_file())
             })
             .ok_or_else(|| Error::Unsuited {
                 part: format!("with {}, which is not installed", self.name),
                 remedy: format!("install it (Debian's package is {}), or name another", self.package),
             })?;
-        let reported = Command::new(&path).arg(self.version).output();
-        let reported = reported.map_err(Error::io(format!("read the version of {}", self.name)))?;
-        let text = [reported.stdout, reported.stderr].concat();
+        let output = Command::new(&path).arg(self.version).output();
+        let output = output.map_err(Error::io(format!("read the version of {}", self.name)))?;
+        let text = [output.stdout, output.stderr].concat();
         let version = String::from_utf8_lossy(&text).lines().next().unwrap_or_default().trim().to_owned();
         Ok(InstalledProgram { path, version })
     }
@@ -179,13 +180,13 @@ mod tests {
 
     #[test]
     fn missing_program_is_named_with_its_package() {
-        let nobody = ProgramNames {
+        let missing = ProgramNames {
             name: "nobody",
             programs: &["no-such-program"],
             version: "",
             package: "nobody-bin",
         };
-        let sentence = nobody.find().unwrap_err().to_string();
+        let sentence = missing.find().unwrap_err().to_string();
         assert!(
             sentence.contains("nobody, which is not installed") && sentence.contains("nobody-bin"),
             "{sentence}"

@@ -4,8 +4,8 @@
 //! back, so that nothing is measured on a kernel that silently differs. Names are those of ip-sysctl.rst,
 //! ip-route(8) and tcp(7).
 //!
-//! Not an implementation of TCP. The link in front of Linux imitates what Linux cannot do as in
-//! 1996: 4.4BSD's 200 ms heartbeat of ACKs, and a window that counts acknowledgements.
+//! The link in front of Linux imitates two behaviours of 1996 that Linux lacks: 4.4BSD's 200 ms heartbeat of
+//! ACKs, and a window that counts acknowledgements.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -96,9 +96,9 @@ impl Profile {
         let mss = as_u32(mss, "a segment")?;
         // With this setting, the ACK of a server's SYN opens its window by one segment: the client begins with
         // one less.
-        let by_handshake = u16::from(packets.handshake_opens);
+        let handshake_segments = u16::from(packets.handshake_opens);
         let initial = PerEnd::of(|end| match end == opener {
-            true => initial_window.saturating_sub(by_handshake).max(1),
+            true => initial_window.saturating_sub(handshake_segments).max(1),
             false => *initial_window,
         });
         let slow_start = PerEnd::of(|end| match growth {
@@ -155,23 +155,23 @@ impl Profile {
         let Metrics { window, advertised_mss, initial_window, rto_min_ms, quick_acks, congestion: _ } =
             &metrics.server;
         let Shims { ack_heartbeat, largest_window, slow_start } = shims;
-        let some =
+        let optional =
             |name: &str, value: Option<String>| value.map(|value| Setting { name: name.to_owned(), value });
         let text = |number: &Option<u32>| number.map(|number| number.to_string());
         [
-            some("route congctl lock", Some((*congestion).to_owned())),
-            some("route initcwnd (server)", text(initial_window)),
-            some("route initcwnd (client)", text(&metrics.client.initial_window)),
-            some("route advmss", text(advertised_mss)),
-            some("route window", text(window)),
-            some("route rto_min lock (ms)", text(rto_min_ms)),
-            some("route quickack", quick_acks.map(|quick| u8::from(quick).to_string())),
-            some("TCP_MAXSEG", Some(segment.to_string())),
-            some("TCP_NODELAY", Some(u8::from(*nodelay).to_string())),
-            some("SO_SNDBUF", send_buffer.map(|size| size.get().to_string())),
-            some("link: ACKs wait for a 200 ms heartbeat", ack_heartbeat.then(|| "yes".to_owned())),
-            some("link: window at most", largest_window.map(|bytes| bytes.to_string())),
-            some(
+            optional("route congctl lock", Some((*congestion).to_owned())),
+            optional("route initcwnd (server)", text(initial_window)),
+            optional("route initcwnd (client)", text(&metrics.client.initial_window)),
+            optional("route advmss", text(advertised_mss)),
+            optional("route window", text(window)),
+            optional("route rto_min lock (ms)", text(rto_min_ms)),
+            optional("route quickack", quick_acks.map(|quick| u8::from(quick).to_string())),
+            optional("TCP_MAXSEG", Some(segment.to_string())),
+            optional("TCP_NODELAY", Some(u8::from(*nodelay).to_string())),
+            optional("SO_SNDBUF", send_buffer.map(|size| size.get().to_string())),
+            optional("link: ACKs wait for a 200 ms heartbeat", ack_heartbeat.then(|| "yes".to_owned())),
+            optional("link: window at most", largest_window.map(|bytes| bytes.to_string())),
+            optional(
                 "link: window opens by one segment per ACK, from",
                 slow_start.server.map(|SlowStart { mss: _, initial }| initial.to_string()),
             ),
@@ -227,9 +227,9 @@ const fn on_or_off(name: &'static str, on: bool) -> Sysctl {
     Sysctl { name, value: if on { "1" } else { "0" } }
 }
 
-fn as_u32(size: Bytes, what: &str) -> Result<u32, Error> {
+fn as_u32(size: Bytes, quantity: &str) -> Result<u32, Error> {
     u32::try_from(size.get()).map_err(|_| Error::Unsuited {
-        part: format!("{what} of {size} on a Linux kernel"),
+        part: format!("{quantity} of {size} on a Linux kernel"),
         remedy: "use a smaller --mss, or another engine".to_owned(),
     })
 }

@@ -1,7 +1,6 @@
-//! One run: a laboratory is built, a page fetched, and all observations are summarised.
+//! One run: builds a laboratory, fetches a page, and summarises the observations.
 //!
-//! Not a result: one run is a single sample, and a void one does not count ([`crate::series`]). The programs' settings are
-//! in `plan`.
+//! A void run does not count ([`crate::series`]). The programs' settings are in `plan`.
 
 mod plan;
 
@@ -32,7 +31,7 @@ use crate::peers::server::{RunningServer, ServerSettings};
 use crate::peers::{self, ClientProgram, InstalledProgram, RunDirectory, ServerProgram};
 use crate::profile::{Profile, Setting};
 use crate::{Error, Peers, driver, fidelity};
-use plan::{config, deadline, honoured, plan, require_own_client, shape, validate};
+use plan::{config, deadline, plan, refuse_unsupported, require_own_client, shape, validate};
 
 /// Observations of one run.
 #[derive(Debug)]
@@ -76,7 +75,7 @@ pub struct ClientRecord {
 #[derive(Debug)]
 pub(crate) struct Outcome {
     /// Reason why it is void, if it is.
-    pub(crate) void: Option<String>,
+    pub(crate) void_reason: Option<String>,
     pub(crate) run: Run,
     pub(crate) settings: Vec<Setting>,
     pub(crate) scheduling: Scheduling,
@@ -116,8 +115,8 @@ impl Experiment {
             runs: _,
             seed,
         } = scenario;
-        honoured(programs)?;
-        let (server, client) = found(scenario, peers)?;
+        refuse_unsupported(programs)?;
+        let (server, client) = find_programs(scenario, peers)?;
         require_own_client(programs, peers.client)?;
         fidelity::check(scenario, peers)?;
         let opener = if *protocol == Protocol::Dhttp { End::Server } else { End::Client };
@@ -128,7 +127,7 @@ impl Experiment {
         serving.validate(scenario, shape.version(), programs.client_validation);
         let (mut plan, mut notes) = plan(shape, &serving, requested, programs)?;
         notes.extend(fidelity::send_buffer_note(scenario));
-        notes.extend(programs.described().map(|reported| format!("programs: {reported}")));
+        notes.extend(programs.described().map(|text| format!("programs: {text}")));
         (plan.deadline, plan.first_bytes) = (deadline(scenario), programs.client_first_bytes);
         if peers.server != ServerProgram::Ours {
             if !serving.accepted.is_empty() {
@@ -136,15 +135,15 @@ impl Experiment {
             }
             validate(&mut plan, peers.server, *visit, programs.client_validation)?;
         }
-        let is_made = page.contents.is_none() && peers.client == ClientProgram::Chromium;
-        let site = match (is_made, visit) {
+        let needs_document = page.contents.is_none() && peers.client == ClientProgram::Chromium;
+        let site = match (needs_document, visit) {
             (false, _) => serving.site,
             (true, Visit::First) => with_document(serving.site)?,
             (true, Visit::Revalidate) => with_document(serving.site)?.with_validators(*seed),
         };
         let is_busy = serving.is_busy;
-        for (program, found) in [(peers.server.name(), &server), (peers.client.name(), &client)] {
-            notes.extend(found.as_ref().map(|found| format!("{program}: {}", found.version)));
+        for (program, installed) in [(peers.server.name(), &server), (peers.client.name(), &client)] {
+            notes.extend(installed.as_ref().map(|installed| format!("{program}: {}", installed.version)));
         }
         let ends = programs.dhttp.map_or_else(Dhttp::paper, DhttpProfile::ends);
         let dhttp = (*protocol == Protocol::Dhttp).then(|| ends.on(network));
@@ -166,26 +165,27 @@ impl Experiment {
             plan,
             dhttp: _,
             is_busy,
-            server: serves,
-            client: asks,
+            server: server_program,
+            client: client_program,
             notes: _,
         } = self;
         // The duration of a third-party client follows from its packets only.
-        let capture = capture.or(asks.1.as_ref().map(|_| WATCHED));
+        let capture = capture.or(client_program.1.as_ref().map(|_| CAPTURE_BYTES));
         let seed = Seed::new(scenario.seed.stream("run", u64::from(number)).next_u64());
-        let retained = asks.1.as_ref().map(|_| RunDirectory::new().map(Arc::new)).transpose()?;
+        let cache_directory =
+            client_program.1.as_ref().map(|_| RunDirectory::new().map(Arc::new)).transpose()?;
         if self.is_revalidated() {
-            self.visit_before(seed, retained.as_ref())?;
+            self.fill_cache(seed, cache_directory.as_ref())?;
         }
         let laboratory = Laboratory::build(&scenario.network, profile, seed, capture)?;
         let Laboratory { client, server, link, settings } = laboratory;
         let clock = link.clock();
         // The last FIN and its ACK are still in flight, and belong to the run.
-        let settling = scenario.network.rtt + SETTLING;
-        let (fetched, served) = self.fetch(&client, &server, clock, settling, retained.as_ref())?;
+        let settling = scenario.network.rtt + SETTLING_TIME;
+        let (fetched, served) = self.fetch(&client, &server, clock, settling, cache_directory.as_ref())?;
         let mut report = link.stop()?;
-        let watched = || report.capture.as_ref().map(peers::client::fetched).unwrap_or_default();
-        let fetched = fetched.unwrap_or_else(watched);
+        let from_capture = || report.capture.as_ref().map(peers::client::fetched).unwrap_or_default();
+        let fetched = fetched.unwrap_or_else(from_capture);
         match (plan.shape, fetched.ended) {
             (Shape::Http11Pipelined(_) | Shape::Dhttp, _) => report.reactions.retain_first(),
             (
@@ -200,19 +200,19 @@ impl Experiment {
                 }
             }
         }
-        let are_ours = serves.1.is_none() && asks.1.is_none();
+        let is_own_pair = server_program.1.is_none() && client_program.1.is_none();
         // The reaction times of third-party programs are what is measured.
-        let void = if are_ours {
+        let void_reason = if is_own_pair {
             let due = (!is_busy).then_some(scenario.server.processing);
-            void(&report, due, waits(plan.shape))
+            void_reason(&report, due, flush_delay(plan.shape))
         } else {
             report.void().map(|void| void.to_string())
         };
         let (scheduling, began) = (report.scheduling, clock.zero_since_1970());
-        let may_lose = scenario.programs.server_close == Some(Closing::Naive);
-        let (run, capture) = account(number, fetched, served, report, may_lose)?;
+        let allows_losses = scenario.programs.server_close == Some(Closing::Naive);
+        let (run, capture) = summarise(number, fetched, served, report, allows_losses)?;
         self.check_openings(&run)?;
-        Ok(Outcome { void, run, settings, scheduling, capture, began })
+        Ok(Outcome { void_reason, run, settings, scheduling, capture, began })
     }
 
     /// Refuses a run in which both ends opened connections, where the initial window depends on the opener.
@@ -227,11 +227,11 @@ impl Experiment {
     }
 
     /// Lets a third-party client fetch the page over a fast link, so that it has something to validate.
-    fn visit_before(&self, seed: Seed, retained: Option<&Arc<RunDirectory>>) -> Result<(), Error> {
-        let network = Network::new("quick".to_owned(), QUICK_RTT, QUICK_RATE, self.scenario.network.mss);
+    fn fill_cache(&self, seed: Seed, cache_directory: Option<&Arc<RunDirectory>>) -> Result<(), Error> {
+        let network = Network::new("quick".to_owned(), FILL_RTT, FILL_RATE, self.scenario.network.mss);
         let Laboratory { client, server, link, settings: _ } =
             Laboratory::build(&network, &self.profile, seed, None)?;
-        self.fetch(&client, &server, link.clock(), QUICK_RTT, retained)?;
+        self.fetch(&client, &server, link.clock(), FILL_RTT, cache_directory)?;
         link.stop()?;
         Ok(())
     }
@@ -243,37 +243,47 @@ impl Experiment {
         server: &Namespace,
         clock: Clock,
         settling: Duration,
-        retained: Option<&Arc<RunDirectory>>,
+        cache_directory: Option<&Arc<RunDirectory>>,
     ) -> Result<(Option<FetchedPage>, ServerResult), Error> {
-        let Self { scenario, profile, site, plan, dhttp, is_busy: _, server: serves, client: asks, notes: _ } =
-            self;
+        let Self {
+            scenario,
+            profile,
+            site,
+            plan,
+            dhttp,
+            is_busy: _,
+            server: server_program,
+            client: client_program,
+            notes: _,
+        } = self;
         let page = peers::client::Page {
             server: SERVER,
-            served_by: serves.0,
+            served_by: server_program.0,
             paths: site.files().map(|(path, _)| path.to_owned()).collect(),
             protocol: scenario.protocol,
             parallel: scenario.client.parallel,
             deadline: plan.deadline,
         };
-        let (plan, retained, (program, found)) = (plan.clone(), retained.cloned(), asks.clone());
-        let (patient, pinned) = (plan.deadline, profile.clone());
+        let (plan, cache_directory, (program, installed)) =
+            (plan.clone(), cache_directory.cloned(), client_program.clone());
+        let (timeout_all, pinned) = (plan.deadline, profile.clone());
         let seed = scenario.seed;
         let dhttp_client = dhttp.map(|dhttp| DhttpClient { config: dhttp.client, seed });
-        let asking = move || match found.zip(retained) {
+        let fetch_page = move || match installed.zip(cache_directory) {
             None => match dhttp_client {
                 None => driver::client::fetch(plan, SERVER, &pinned, clock).map(Some),
                 Some(dhttp) => driver::page_loader::fetch(plan, SERVER, &pinned, clock, dhttp).map(Some),
             },
-            Some((found, retained)) => {
-                peers::client::fetch(program, &found, &page, &retained, clock).map(|()| None)
+            Some((installed, cache_directory)) => {
+                peers::client::fetch(program, &installed, &page, &cache_directory, clock).map(|()| None)
             }
         };
-        match serves {
+        match server_program {
             (_, None) => {
                 let timeout = ConnectionTimeouts {
-                    idle: patient,
-                    request: patient,
-                    linger: patient,
+                    idle: timeout_all,
+                    request: timeout_all,
+                    linger: timeout_all,
                     ..ConnectionTimeouts::default()
                 };
                 let service = Service {
@@ -289,21 +299,21 @@ impl Experiment {
                 let stop = EventFd::from_value_and_flags(0, flags)
                     .map_err(Error::kernel("make an event descriptor"))?;
                 let stop = Arc::new(stop);
-                let reported = Arc::clone(&stop);
-                let mut serving = server.start(move || open.serve(&reported));
-                let fetched = client.run(asking);
+                let stopped = Arc::clone(&stop);
+                let mut serving = server.start(move || open.serve(&stopped));
+                let fetched = client.run(fetch_page);
                 serving.give(settling);
                 stop.write(1).map_err(Error::kernel("stop the server"))?;
                 let served = serving.wait()??;
                 Ok((fetched?, served))
             }
-            (program, Some(found)) => {
-                let (program, found, site) = (*program, found.clone(), site.clone());
-                let reported =
+            (program, Some(installed)) => {
+                let (program, installed, site) = (*program, installed.clone(), site.clone());
+                let settings =
                     ServerSettings { programs: scenario.programs, is_revalidated: self.is_revalidated() };
                 let serving = server
-                    .run(move || RunningServer::start(program, &found, SERVER, &site, reported, clock))?;
-                let fetched = client.run(asking);
+                    .run(move || RunningServer::start(program, &installed, SERVER, &site, settings, clock))?;
+                let fetched = client.run(fetch_page);
                 server.run(move || serving.stop(settling, clock))?;
                 Ok((fetched?, ServerResult::default()))
             }
@@ -317,11 +327,11 @@ impl Experiment {
 }
 
 /// Round trip and rate of a link that is not a bottleneck.
-const QUICK_RTT: Duration = Duration::from_millis(1);
-const QUICK_RATE: Rate = Rate::from_bits_per_second(100_000_000).expect("above zero");
+const FILL_RTT: Duration = Duration::from_millis(1);
+const FILL_RATE: Rate = Rate::from_bits_per_second(100_000_000).expect("above zero");
 
 /// Finds the third-party programs, if any are used.
-fn found(
+fn find_programs(
     scenario: &Scenario,
     peers: Peers,
 ) -> Result<(Option<InstalledProgram>, Option<InstalledProgram>), Error> {
@@ -335,17 +345,20 @@ fn found(
             "use http11-pipelined, or use our own server",
         ));
     }
-    if client != ClientProgram::Ours && scenario.visit == Visit::Revalidate && !server.tells_to_ask() {
+    if client != ClientProgram::Ours
+        && scenario.visit == Visit::Revalidate
+        && !server.can_require_validation()
+    {
         return Err(unsuited(
             &format!("a page that {client} has seen before with {server}, whose files it takes for fresh"),
             "use nginx, apache or our own server",
         ));
     }
     let server = (server != ServerProgram::Ours)
-        .then(|| server.found(&scenario.programs, scenario.server.processing))
+        .then(|| server.find_program(&scenario.programs, scenario.server.processing))
         .transpose()?;
     let client = (client != ClientProgram::Ours)
-        .then(|| client.found(scenario.protocol, scenario.visit, &scenario.client))
+        .then(|| client.find_program(scenario.protocol, scenario.visit, &scenario.client))
         .transpose()?;
     Ok((server, client))
 }
@@ -371,19 +384,19 @@ fn with_document(site: Site) -> Result<Site, Error> {
 }
 
 /// Memory for the packets of a page fetched by a third-party client.
-const WATCHED: Bytes = Bytes::new(64 << 20);
+const CAPTURE_BYTES: Bytes = Bytes::new(64 << 20);
 
 /// Longer than two hosts take to wake up and reply.
-const SETTLING: Duration = Duration::from_millis(20);
+const SETTLING_TIME: Duration = Duration::from_millis(20);
 
 /// Reason why a run is void: the emulator was late, or a host was.
-fn void(report: &Report, processing: Option<Duration>, waits: Duration) -> Option<String> {
+fn void_reason(report: &Report, processing: Option<Duration>, flush_delay: Duration) -> Option<String> {
     let limit = report.late_limit;
     let slowest =
         |times: &[Duration], due: Duration| times.iter().map(|time| *time - due).max().unwrap_or_default();
     let (server, client) = (
-        processing.map(|due| slowest(&report.reactions.responses, due)),
-        slowest(&report.reactions.thoughts, waits),
+        processing.map(|due| slowest(&report.reactions.response_times, due)),
+        slowest(&report.reactions.think_times, flush_delay),
     );
     let late = |host: &str, late: Duration| {
         (late > limit).then(|| {
@@ -399,7 +412,7 @@ fn void(report: &Report, processing: Option<Duration>, waits: Duration) -> Optio
 }
 
 /// Time for which the first request waits for others that may follow.
-const fn waits(shape: Shape) -> Duration {
+const fn flush_delay(shape: Shape) -> Duration {
     match shape {
         Shape::Http11Pipelined(Pipelining { buffer: _, flush_after, flush: Flush::Never }) => flush_after,
         Shape::Http11Pipelined(Pipelining {
@@ -416,18 +429,18 @@ const fn waits(shape: Shape) -> Duration {
 }
 
 /// Observations of a run, or the reason why it failed.
-fn account(
+fn summarise(
     number: u32,
     fetched: FetchedPage,
     served: ServerResult,
     report: Report,
-    may_lose: bool,
+    allows_losses: bool,
 ) -> Result<(Run, Option<Capture>), Error> {
     let FetchedPage { began, ended, connections, opened, reports, channels, failures } = fetched;
     let visit = began.filter(|_| !reports.is_empty()).map(|began| ClientRecord { began, opened, reports });
     let ServerResult { connections: _, faults } = served;
-    let failed = |what: String| Error::Run { number, what };
-    let (destroyed, failures) = if may_lose { (failures, Vec::new()) } else { (Vec::new(), failures) };
+    let failed = |message: String| Error::Run { number, what: message };
+    let (destroyed, failures) = if allows_losses { (failures, Vec::new()) } else { (Vec::new(), failures) };
     if let Some(first) = failures.into_iter().chain(faults).next() {
         return Err(failed(first));
     }

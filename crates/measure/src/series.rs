@@ -2,8 +2,6 @@
 //!
 //! A run in which the emulator or a host was late is void: it is repeated, a bounded number of times. Runs
 //! that remain void are reported as such, never averaged in.
-//!
-//! Expected values are for `model`.
 
 use pageload::robot::VisitStats;
 use scenario::Scenario;
@@ -80,13 +78,13 @@ pub struct HostTimes {
 }
 
 /// Maximum number of repetitions of a void run.
-const REPEATS: u32 = 5;
+const MAX_REPETITIONS: u32 = 5;
 
 /// Pause before the first repetition; each further one doubles it, because other programs are often busy for a second.
-const PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
+const FIRST_PAUSE: std::time::Duration = std::time::Duration::from_millis(50);
 
-/// Number of runs that remain void, before any counts, after which the series is aborted.
-const HOPELESS: u32 = 3;
+/// Maximum number of void runs before the first valid one; then the series is aborted.
+const MAX_VOID_RUNS: u32 = 3;
 
 /// Measures a scenario: its number of runs, each in a laboratory of its own.
 ///
@@ -99,9 +97,9 @@ pub fn measure(
     mut progress: impl FnMut(Progress),
 ) -> Result<Measurement, Error> {
     let experiment = Experiment::of(scenario, options.peers)?;
-    let mut series = Series { of: scenario.runs, void: 0, why: None, given_up: 0, outcomes: Vec::new() };
+    let mut series = Series { of: scenario.runs, void: 0, reason: None, void_runs: 0, outcomes: Vec::new() };
     for number in 1..=scenario.runs {
-        let outcome = series.one(&experiment, number, options)?;
+        let outcome = series.run_until_valid(&experiment, number, options)?;
         let elapsed = outcome.as_ref().map(|outcome| outcome.run.elapsed);
         series.outcomes.extend(outcome);
         progress(series.progress(elapsed));
@@ -121,36 +119,36 @@ struct Series {
     of: u32,
     void: u32,
     /// Reason of the first void run.
-    why: Option<String>,
-    given_up: u32,
+    reason: Option<String>,
+    void_runs: u32,
     outcomes: Vec<Outcome>,
 }
 
 impl Series {
     /// One run that counts, or `None` if it remains void after all repetitions.
-    fn one(
+    fn run_until_valid(
         &mut self,
         experiment: &Experiment,
         number: u32,
         options: &Options,
     ) -> Result<Option<Outcome>, Error> {
         let capture = options.capture.filter(|_| self.outcomes.is_empty());
-        for repetition in 0..=REPEATS {
+        for repetition in 0..=MAX_REPETITIONS {
             if repetition > 0 {
-                pause(PAUSE * (1 << (repetition - 1)));
+                pause(FIRST_PAUSE * (1 << (repetition - 1)));
             }
             let outcome = experiment.run(number, capture)?;
-            let Some(why) = &outcome.void else { return Ok(Some(outcome)) };
+            let Some(reason) = &outcome.void_reason else { return Ok(Some(outcome)) };
             self.void += 1;
-            self.why.get_or_insert_with(|| why.clone());
+            self.reason.get_or_insert_with(|| reason.clone());
         }
-        self.given_up += 1;
+        self.void_runs += 1;
         Ok(None)
     }
 
     /// Whether this host is too busy to continue.
     fn is_too_busy(&self) -> bool {
-        self.outcomes.is_empty() && self.given_up >= HOPELESS
+        self.outcomes.is_empty() && self.void_runs >= MAX_VOID_RUNS
     }
 
     fn progress(&self, elapsed: Option<Duration>) -> Progress {
@@ -159,37 +157,38 @@ impl Series {
     }
 
     fn conclude(self, scenario: &Scenario, mut notes: Vec<String>) -> Result<Measurement, Error> {
-        let Self { of, void, why, given_up, outcomes } = self;
-        let why = why.unwrap_or_default();
+        let Self { of, void, reason, void_runs, outcomes } = self;
+        let reason = reason.unwrap_or_default();
         let mut lateness = Lateness::new();
         let mut runs = Vec::new();
         let mut environment = None;
-        for Outcome { void: _, run, settings, scheduling, capture, began } in outcomes {
+        for Outcome { void_reason: _, run, settings, scheduling, capture, began } in outcomes {
             lateness.merge(&run.lateness);
             runs.push(run);
             environment.get_or_insert((settings, scheduling, capture, began));
         }
-        let milliseconds = |spans: &mut dyn Iterator<Item = Duration>| {
-            Summary::of(&spans.map(Duration::as_millis_f64).collect::<Vec<_>>())
+        let milliseconds = |durations: &mut dyn Iterator<Item = Duration>| {
+            Summary::of(&durations.map(Duration::as_millis_f64).collect::<Vec<_>>())
         };
         let elapsed_ms = milliseconds(&mut runs.iter().map(|run| run.elapsed));
         let processing_ms =
-            milliseconds(&mut runs.iter().flat_map(|run| run.reactions.responses.iter().copied()));
+            milliseconds(&mut runs.iter().flat_map(|run| run.reactions.response_times.iter().copied()));
         let (Some(elapsed_ms), Some((settings, scheduling, capture, began))) = (elapsed_ms, environment)
         else {
-            let what = format!("it was void, and so was every repetition; of the first, {why}");
-            return Err(Error::Run { number: 1, what });
+            let message = format!("it was void, and so was every repetition; of the first, {reason}");
+            return Err(Error::Run { number: 1, what: message });
         };
         if void > 0 {
             let attempts =
                 if void == 1 { "1 attempt was".to_owned() } else { format!("{void} attempts were") };
-            notes.push(format!("{attempts} void and repeated; of the first, {why}"));
+            notes.push(format!("{attempts} void and repeated; of the first, {reason}"));
         }
-        if given_up > 0 {
-            notes
-                .push(format!("{given_up} of {of} runs stayed void after all repetitions, and are left out"));
+        if void_runs > 0 {
+            notes.push(format!(
+                "{void_runs} of {of} runs stayed void after all repetitions, and are left out"
+            ));
         }
-        notes.extend(destroyed(&runs));
+        notes.extend(destroyed_note(&runs));
         let channels: Vec<_> = runs.iter().filter_map(|run| run.channels).collect();
         notes.extend(scenario::dhttp::reported(&channels));
         let visits = runs.iter().filter_map(|run| run.visit.as_ref());
@@ -211,8 +210,8 @@ impl Series {
     }
 }
 
-/// Note on the cost of naive closes in addition to retried requests, if there were any.
-fn destroyed(runs: &[Run]) -> Option<String> {
+/// Note on responses that naive closes destroyed, if any.
+fn destroyed_note(runs: &[Run]) -> Option<String> {
     scenario::robot::destroyed(&runs.iter().map(|run| run.destroyed.clone()).collect::<Vec<_>>())
 }
 
@@ -270,31 +269,32 @@ impl Measurement {
         };
         let due = self.scenario.server.processing;
         let reactions = || self.runs.iter().map(|run| &run.reactions);
-        let client = mean(&mut reactions().flat_map(|reactions| reactions.thoughts.iter().copied()));
-        let server =
-            mean(&mut reactions().flat_map(|reactions| reactions.responses.iter().map(|time| *time - due)));
+        let client = mean(&mut reactions().flat_map(|reactions| reactions.think_times.iter().copied()));
+        let server = mean(
+            &mut reactions().flat_map(|reactions| reactions.response_times.iter().map(|time| *time - due)),
+        );
         HostTimes { client, server }
     }
 
     /// Provenance of these numbers: version, date, kernel, lateness, and every setting.
     pub fn provenance(&self) -> Vec<Setting> {
         let pair = |name: &str, value: String| Setting { name: name.to_owned(), value };
-        let late = |per_mille| self.lateness.per_mille(per_mille);
+        let lateness_at = |per_mille| self.lateness.per_mille(per_mille);
         let mut pairs = vec![
             pair("roundtrip", env!("CARGO_PKG_VERSION").to_owned()),
             pair("date", iso_8601(self.began)),
-            pair("kernel", kernel()),
+            pair("kernel", kernel_version()),
             pair("emulator", self.scheduling.to_string()),
             pair(
                 "emulator's lateness (median, 99%, 99.9%)",
-                format!("{}, {}, {}", late(500), late(990), late(999)),
+                format!("{}, {}, {}", lateness_at(500), lateness_at(990), lateness_at(999)),
             ),
             pair("void attempts", self.void.to_string()),
         ];
-        let thoughts = self.runs.iter().flat_map(|run| &run.reactions.thoughts);
-        let thoughts: Vec<_> = thoughts.map(|thought| thought.as_millis_f64()).collect();
+        let think_times = self.runs.iter().flat_map(|run| &run.reactions.think_times);
+        let think_times: Vec<_> = think_times.map(|time| time.as_millis_f64()).collect();
         let hosts =
-            [("server's processing", self.processing_ms), ("client's reaction", Summary::of(&thoughts))];
+            [("server's processing", self.processing_ms), ("client's reaction", Summary::of(&think_times))];
         for (name, times) in hosts {
             pairs.extend(times.map(|ms| {
                 pair(&format!("{name} (mean, median)"), format!("{:.3} ms, {:.3} ms", ms.mean, ms.median))
@@ -305,7 +305,7 @@ impl Measurement {
     }
 }
 
-fn kernel() -> String {
+fn kernel_version() -> String {
     nix::sys::utsname::uname().map_or_else(
         |errno| format!("unknown ({})", errno.desc()),
         |name| format!("{} {}", name.sysname().to_string_lossy(), name.release().to_string_lossy()),

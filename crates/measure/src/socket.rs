@@ -23,10 +23,10 @@ pub(crate) struct Connection {
     /// Requested writes that the kernel has not accepted completely.
     writes: VecDeque<Vec<u8>>,
     /// Bytes of the first one that it has accepted.
-    taken: usize,
+    accepted_bytes: usize,
     /// Whether the rest of a message follows as soon as the kernel has accepted these.
-    goes_on: bool,
-    ends_after_writes: bool,
+    more_follows: bool,
+    half_closes_after_writes: bool,
 }
 
 /// Result of a read.
@@ -71,7 +71,14 @@ impl Connection {
     }
 
     fn from_socket(socket: Socket, is_open: bool) -> Self {
-        Self { socket, is_open, writes: VecDeque::new(), taken: 0, goes_on: false, ends_after_writes: false }
+        Self {
+            socket,
+            is_open,
+            writes: VecDeque::new(),
+            accepted_bytes: 0,
+            more_follows: false,
+            half_closes_after_writes: false,
+        }
     }
 
     /// Whether the handshake is complete.
@@ -81,8 +88,8 @@ impl Connection {
 
     /// To be called when a socket being opened turned writable: open now, or the error.
     pub(crate) fn conclude_opening(&mut self) -> io::Result<()> {
-        if let Some(refusal) = self.socket.take_error()? {
-            return Err(refusal);
+        if let Some(error) = self.socket.take_error()? {
+            return Err(error);
         }
         self.is_open = true;
         Ok(())
@@ -106,26 +113,26 @@ impl Connection {
 
     /// Sets whether further writes follow immediately: then the kernel holds back a last segment that is not
     /// full, as if both were one write.
-    pub(crate) const fn hold_last_segment(&mut self, goes_on: bool) {
-        self.goes_on = goes_on;
+    pub(crate) const fn hold_last_segment(&mut self, more_follows: bool) {
+        self.more_follows = more_follows;
     }
 
     /// Passes queued writes to TCP, as far as it accepts them.
     pub(crate) fn write_pending(&mut self) -> io::Result<()> {
         while let Some(first) = self.writes.front() {
-            let flags = libc::MSG_NOSIGNAL | if self.goes_on { libc::MSG_MORE } else { 0 };
-            match self.socket.send_with_flags(first.get(self.taken..).unwrap_or_default(), flags) {
-                Ok(taken) => self.taken += taken,
+            let flags = libc::MSG_NOSIGNAL | if self.more_follows { libc::MSG_MORE } else { 0 };
+            match self.socket.send_with_flags(first.get(self.accepted_bytes..).unwrap_or_default(), flags) {
+                Ok(accepted_bytes) => self.accepted_bytes += accepted_bytes,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             }
-            if self.taken >= first.len() {
+            if self.accepted_bytes >= first.len() {
                 self.writes.pop_front();
-                self.taken = 0;
+                self.accepted_bytes = 0;
             }
         }
-        if self.ends_after_writes { self.shut_down() } else { Ok(()) }
+        if self.half_closes_after_writes { self.shut_down() } else { Ok(()) }
     }
 
     /// Whether the kernel has not accepted all writes yet.
@@ -153,7 +160,7 @@ impl Connection {
 
     /// Sends a FIN after queued writes; reading continues.
     pub(crate) fn half_close(&mut self) -> io::Result<()> {
-        self.ends_after_writes = true;
+        self.half_closes_after_writes = true;
         if self.writes.is_empty() { self.shut_down() } else { Ok(()) }
     }
 

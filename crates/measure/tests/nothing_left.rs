@@ -28,7 +28,7 @@ fn main() {
     if !rights::granted() {
         return;
     }
-    let before = world();
+    let before = kernel_state();
     interrupted_runs_leave_nothing(&before);
     a_run_that_succeeds_leaves_nothing(&before);
     if Uid::effective().is_root() {
@@ -54,15 +54,15 @@ fn page(runs: u32) {
             Stack::named("period").expect("a stack's name"),
         )
     };
-    let done = testbed::prepare().and_then(|()| testbed::available()).map_err(Error::from).and_then(|()| {
-        let mut over = 0;
+    let result = testbed::prepare().and_then(|()| testbed::available()).map_err(Error::from).and_then(|()| {
+        let mut completed = 0;
         let count = |_| {
-            over += 1;
-            println!("{over}");
+            completed += 1;
+            println!("{completed}");
         };
         measure(&scenario, &Options::default(), count).map(drop)
     });
-    if let Err(missing) = done {
+    if let Err(missing) = result {
         println!("{missing}");
         std::process::exit(2);
     }
@@ -100,9 +100,9 @@ fn other_user_measures_or_gets_the_reason(before: &KernelState) {
         Some(0) => assert_eq!(printed, ["1", "2"]),
         // Without real-time priority on a busy host every run may remain void; that is reported, too.
         Some(2) => {
-            let is_told =
+            let is_reported =
                 printed.iter().any(|line| line.starts_with("cannot measure") || line.contains("void"));
-            assert!(is_told, "{printed:?}");
+            assert!(is_reported, "{printed:?}");
         }
         Some(_) | None => panic!("{status}: {printed:?}"),
     }
@@ -113,7 +113,7 @@ fn other_user_measures_or_gets_the_reason(before: &KernelState) {
 /// The names of network devices here, and of named namespaces.
 type KernelState = BTreeSet<String>;
 
-fn world() -> KernelState {
+fn kernel_state() -> KernelState {
     let devices = fs::read_to_string("/proc/net/dev").expect("proc is mounted");
     let devices =
         devices.lines().skip(2).filter_map(|line| line.split(':').next()).map(|name| name.trim().to_owned());
@@ -130,7 +130,7 @@ fn networks_of(process: u32) -> usize {
 
 /// Asserts that all new devices vanish: other programs may create some, which must be gone a moment later.
 fn assert_gone(before: &KernelState, after: &str) {
-    let new = || world().difference(before).cloned().collect::<Vec<_>>();
+    let new = || kernel_state().difference(before).cloned().collect::<Vec<_>>();
     assert!(holds_soon(|| new().is_empty()), "after {after} there is more than before: {:?}", new());
 }
 
@@ -167,7 +167,7 @@ struct ProgramCopy(PathBuf);
 impl ProgramCopy {
     fn of(program: &Path) -> Self {
         let copy = std::env::temp_dir().join(format!("roundtrip-nothing-left-{}", std::process::id()));
-        fs::copy(program, &copy).expect("the temporary folder can be written");
+        fs::copy(program, &copy).expect("the temporary directory can be written");
         fs::set_permissions(&copy, fs::Permissions::from_mode(0o755)).expect("it is our file");
         Self(copy)
     }

@@ -65,8 +65,8 @@ fn http10_opens_a_connection_for_each_object_and_takes_two_round_trips_for_it() 
         assert_eq!(run.lost, 0);
         // Every byte crossed the link: requests, headers and bodies.
         assert!(run.payload > Bytes::new(3 * 256 + OBJECTS.iter().sum::<u64>()));
-        assert!(run.reactions.responses.iter().all(|response| *response >= Duration::from_millis(1)));
-        assert_eq!(run.reactions.responses.len(), 3);
+        assert!(run.reactions.response_times.iter().all(|response| *response >= Duration::from_millis(1)));
+        assert_eq!(run.reactions.response_times.len(), 3);
     }
     let pinned =
         |name: &str| measured.provenance().into_iter().find(|pair| pair.name == name).map(|pair| pair.value);
@@ -145,8 +145,8 @@ fn revalidation_fetches_responses_without_bodies() {
         return;
     }
     for protocol in [Protocol::Http10, Protocol::Http11, Protocol::Http11Pipelined] {
-        let again = Scenario { visit: Visit::Revalidate, ..scenario(protocol, "linux") };
-        let measured = measured(&again);
+        let repeated = Scenario { visit: Visit::Revalidate, ..scenario(protocol, "linux") };
+        let measured = measured(&repeated);
         for run in &measured.runs {
             assert!(
                 run.payload > Bytes::new(3 * 256) && run.payload < Bytes::new(3 * 512),
@@ -163,9 +163,9 @@ fn paper_http10_robot_revalidates_by_head_and_fetches_the_document_again() {
         return;
     }
     let responses = |validation| {
-        let mut again = Scenario { visit: Visit::Revalidate, ..scenario(Protocol::Http10, "linux") };
-        again.programs.client_validation = Some(validation);
-        let run = measured_once(&again).runs.remove(0);
+        let mut repeated = Scenario { visit: Visit::Revalidate, ..scenario(Protocol::Http10, "linux") };
+        repeated.programs.client_validation = Some(validation);
+        let run = measured_once(&repeated).runs.remove(0);
         let statuses: Vec<u16> = run.visit.unwrap().reports.iter().filter_map(status).collect();
         (statuses, run.payload)
     };
@@ -228,8 +228,11 @@ fn real_page_is_discovered_in_its_document_and_transferred_coded() {
     };
     let plain = fetched(None, None);
     for coding in ["deflate", "gzip", "br", "zstd"] {
-        let ways = [None, Some("on-the-fly")].map(|compression| fetched(Some(coding), compression));
-        assert!(ways[0] == ways[1] && ways[0] + Bytes::new(8_000) < plain, "{coding}: {ways:?} {plain}");
+        let payloads = [None, Some("on-the-fly")].map(|compression| fetched(Some(coding), compression));
+        assert!(
+            payloads[0] == payloads[1] && payloads[0] + Bytes::new(8_000) < plain,
+            "{coding}: {payloads:?} {plain}"
+        );
     }
 }
 
@@ -241,8 +244,9 @@ fn parallel_connections_fetch_independent_objects_sooner() {
     let dependent = scenario(Protocol::Http10, "linux");
     let client = Client { requests: Requests::Independent, parallel: 3, ..dependent.client };
     let parallel = Scenario { client, ..dependent.clone() };
-    let [one_by_one, at_once] = [dependent, parallel].map(|scenario| measured(&scenario).elapsed_ms.median);
-    assert!(at_once < 0.7 * one_by_one, "{at_once} {one_by_one}");
+    let [sequential, concurrent] =
+        [dependent, parallel].map(|scenario| measured(&scenario).elapsed_ms.median);
+    assert!(concurrent < 0.7 * sequential, "{concurrent} {sequential}");
 }
 
 #[test]
@@ -257,10 +261,10 @@ fn six_persistent_connections_fetch_embedded_objects_sooner() {
         let measured = measured(&scenario);
         (measured.elapsed_ms.median, measured.row().connections)
     };
-    let (one_by_one, one) = fetched(Protocol::Http11);
-    let (at_once, six) = fetched(Protocol::Http11Parallel);
+    let (sequential, one) = fetched(Protocol::Http11);
+    let (concurrent, six) = fetched(Protocol::Http11Parallel);
     assert_eq!((one, six), (Some(1.0), Some(6.0)));
-    assert!(at_once < 0.7 * one_by_one, "{at_once} {one_by_one}");
+    assert!(concurrent < 0.7 * sequential, "{concurrent} {sequential}");
 }
 
 #[test]
@@ -299,16 +303,16 @@ fn flights(scenario: &Scenario) -> Vec<u32> {
             .unwrap();
     let capture = measured.capture.unwrap();
     let (mut flights, mut last, mut requests) = (Vec::new(), Time::ZERO, 0);
-    for (at, way, seen, bytes) in capture.iter() {
+    for (time, direction, observation, bytes) in capture.iter() {
         let has_data = Packet::read(bytes).is_ok_and(|packet| packet.payload_length() > Bytes::ZERO);
-        match (way, seen) {
+        match (direction, observation) {
             (PacketDirection::Up, Observation::Sent) if has_data => requests += 1,
             (PacketDirection::Down, Observation::Sent) if has_data && requests == 1 => {
                 match flights.last_mut() {
-                    Some(flight) if at.since(last) < RTT / 2 => *flight += 1,
+                    Some(flight) if time.since(last) < RTT / 2 => *flight += 1,
                     Some(_) | None => flights.push(1),
                 }
-                last = at;
+                last = time;
             }
             (
                 PacketDirection::Up | PacketDirection::Down,
@@ -327,10 +331,10 @@ fn lost_packet_is_retransmitted_and_counted() {
     let mut lossy = Scenario { runs: 1, ..scenario(Protocol::Http11, "linux") };
     // Packets of the server: the SYN-ACK is the first, then perhaps an ACK of the request, then data.
     lossy.network.down.loss = Loss::Exactly(BTreeSet::from([4]));
-    let [whole, mended] =
+    let [whole, lossy_run] =
         [scenario(Protocol::Http11, "linux"), lossy].map(|scenario| measured_once(&scenario));
-    assert_eq!((whole.runs[0].lost, mended.runs[0].lost), (0, 1));
-    assert!(mended.elapsed_ms.mean > whole.elapsed_ms.mean);
+    assert_eq!((whole.runs[0].lost, lossy_run.runs[0].lost), (0, 1));
+    assert!(lossy_run.elapsed_ms.mean > whole.elapsed_ms.mean);
 }
 
 #[test]
@@ -343,8 +347,8 @@ fn careful_close_costs_only_new_connections() {
     let row = measured.row();
     // Two requests per connection: a document, and then eight of which two at a time are served.
     assert!(row.connections.is_some_and(|connections| connections >= 4.0), "{row:?}");
-    let again = "requests retried after their connection closed without a response";
-    assert!(row.notes.iter().any(|note| note.starts_with(again)), "{:?}", row.notes);
+    let repeated = "requests retried after their connection closed without a response";
+    assert!(row.notes.iter().any(|note| note.starts_with(repeated)), "{:?}", row.notes);
 }
 
 #[test]
@@ -355,7 +359,7 @@ fn naive_close_destroys_responses_in_flight() {
     let scenario = closing(Closing::Naive);
     let measured = measure(&Scenario { runs: 5, ..scenario }, &Options::default(), |_| ()).unwrap();
     let lost = measured.runs.iter().filter(|run| !run.destroyed.is_empty()).count();
-    assert!(lost >= 4, "a reset met answers that the client had not read, and none was lost in {lost} runs");
+    assert!(lost >= 4, "naive closes destroyed responses in {lost} of 5 runs only");
     let mut destroyed = measured.runs.iter().flat_map(|run| &run.destroyed);
     assert!(destroyed.all(|printed| printed.contains("the connection was reset")));
     let printed = "naive closes destroyed";

@@ -21,16 +21,16 @@ fn main() {
     {
         for protocol in [Protocol::Http10, Protocol::Http11, Protocol::Http11Pipelined] {
             let scenario = scenario(protocol);
-            let Some(measured) = with(&scenario, server(program)) else { continue };
+            let Some(measured) = measure_with(&scenario, server(program)) else { continue };
             let connections = if protocol == Protocol::Http10 { 3 } else { 1 };
             assert!(measured.runs.iter().all(|run| run.connections == connections), "{program} {protocol:?}");
-            is_possible(&measured);
+            assert_plausible(&measured);
         }
     }
     // Python supports HEAD and dates; the body is not transferred again.
     for program in [ServerProgram::Nginx, ServerProgram::Apache, ServerProgram::Python] {
-        let again = Scenario { visit: Visit::Revalidate, ..scenario(Protocol::Http11) };
-        if let Some(measured) = with(&again, server(program)) {
+        let repeated = Scenario { visit: Visit::Revalidate, ..scenario(Protocol::Http11) };
+        if let Some(measured) = measure_with(&repeated, server(program)) {
             assert!(
                 measured.runs.iter().all(|run| run.payload.get() < 3_000),
                 "{program} sent the page again"
@@ -39,8 +39,8 @@ fn main() {
     }
     for client in [ClientProgram::Curl, ClientProgram::Wget, ClientProgram::Chromium] {
         let peers = Peers { client, ..Peers::default() };
-        if let Some(measured) = with(&scenario(Protocol::Http11), peers) {
-            is_possible(&measured);
+        if let Some(measured) = measure_with(&scenario(Protocol::Http11), peers) {
+            assert_plausible(&measured);
         }
     }
     browser_revalidates_its_cache();
@@ -49,10 +49,10 @@ fn main() {
 }
 
 fn browser_revalidates_its_cache() {
-    let again = Scenario { visit: Visit::Revalidate, ..scenario(Protocol::Http11) };
+    let repeated = Scenario { visit: Visit::Revalidate, ..scenario(Protocol::Http11) };
     for server in [ServerProgram::Ours, ServerProgram::Nginx, ServerProgram::Apache] {
         let peers = Peers { server, client: ClientProgram::Chromium };
-        let Some(measured) = with(&again, peers) else { continue };
+        let Some(measured) = measure_with(&repeated, peers) else { continue };
         // Three requests and three responses without bodies: Chromium's requests have about 350 bytes.
         assert!(measured.runs.iter().all(|run| (1_000..4_000).contains(&run.payload.get())), "{server}");
     }
@@ -61,13 +61,13 @@ fn browser_revalidates_its_cache() {
 fn real_page_is_served_by_every_server_and_loaded_by_a_browser() {
     let real = Scenario { page: Page::named("microscape").unwrap(), ..scenario(Protocol::Http11) };
     for server in [ServerProgram::Nginx, ServerProgram::Apache, ServerProgram::Caddy, ServerProgram::Python] {
-        let Some(measured) = with(&real, Peers { server, ..Peers::default() }) else { continue };
+        let Some(measured) = measure_with(&real, Peers { server, ..Peers::default() }) else { continue };
         assert!(measured.runs.iter().all(|run| run.payload > real.page.size()), "{server}");
         assert!(!measured.notes.iter().any(|note| note.contains("does not have")), "{:?}", measured.notes);
     }
     for server in [ServerProgram::Ours, ServerProgram::Nginx] {
         let peers = Peers { server, client: ClientProgram::Chromium };
-        let Some(measured) = with(&real, peers) else { continue };
+        let Some(measured) = measure_with(&real, peers) else { continue };
         assert!(
             measured.runs.iter().all(|run| run.payload > real.page.size()),
             "{server}: {:?}",
@@ -84,7 +84,7 @@ fn scenario(protocol: Protocol) -> Scenario {
 
 /// `None`, and a message, where a program is not installed. If the link was late in every run, it is
 /// repeated: lateness is not the program's fault.
-fn with(scenario: &Scenario, peers: Peers) -> Option<Measurement> {
+fn measure_with(scenario: &Scenario, peers: Peers) -> Option<Measurement> {
     let options = Options { peers, ..Options::default() };
     let is_void = |measured: &Result<Measurement, Error>| {
         measured
@@ -92,7 +92,7 @@ fn with(scenario: &Scenario, peers: Peers) -> Option<Measurement> {
             .is_err_and(|error| error.to_string().contains("was void, and so was every repetition"))
     };
     let mut measured = measure(scenario, &options, |_| ());
-    for _ in 0..CHANCES {
+    for _ in 0..MAX_RETRIES {
         if is_void(&measured) {
             measured = measure(scenario, &options, |_| ());
         }
@@ -113,13 +113,13 @@ fn with(scenario: &Scenario, peers: Peers) -> Option<Measurement> {
     }
 }
 
-const CHANCES: usize = 4;
+const MAX_RETRIES: usize = 4;
 
 /// Asserts that the page is no faster than its round trips, and complete.
-fn is_possible(measured: &Measurement) {
-    let least = measured.scenario.network.rtt * 2;
+fn assert_plausible(measured: &Measurement) {
+    let min_duration = measured.scenario.network.rtt * 2;
     for run in &measured.runs {
-        assert!(run.elapsed >= least, "{} {:?}", run.elapsed, measured.notes);
+        assert!(run.elapsed >= min_duration, "{} {:?}", run.elapsed, measured.notes);
         assert!(run.payload.get() >= 12_400, "{} {:?}", run.payload, measured.notes);
     }
 }

@@ -23,15 +23,15 @@ use crate::emulator::PacketDirection;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reactions {
     /// Response times of the server, one for each response.
-    pub responses: Vec<Duration>,
+    pub response_times: Vec<Duration>,
     /// Think times of the client, one for each request or SYN except the first, and one for the end of the page.
-    pub thoughts: Vec<Duration>,
+    pub think_times: Vec<Duration>,
     /// Time at which the last packet of a request arrived, by client's and server's end.
     requested: BTreeMap<(SocketAddr, SocketAddr), Time>,
     /// Connections that the server opens, by client's and server's end: the time until the SYN, and the arrival of the SYN-ACK.
     opening: BTreeMap<(SocketAddr, SocketAddr), (Duration, Option<Time>)>,
     /// Time at which the last SYN-ACK or packet of a response arrived, if nothing from the client followed.
-    answered: Option<Time>,
+    last_response: Option<Time>,
 }
 
 /// Maximum number of times; a download without end must not fill the memory.
@@ -40,57 +40,57 @@ const MAX_REACTIONS: usize = 1 << 20;
 impl Reactions {
     /// Notes a packet that has just been delivered to its receiver.
     pub(crate) fn delivered(&mut self, now: Time, direction: PacketDirection, packet: &[u8]) {
-        let Some(seen) = PacketFields::of(packet) else { return };
+        let Some(fields) = PacketFields::of(packet) else { return };
         match direction {
-            PacketDirection::Up if seen.has_data => {
-                self.requested.insert(seen.ends, now);
+            PacketDirection::Up if fields.has_data => {
+                self.requested.insert(fields.ends, now);
             }
-            PacketDirection::Up if seen.is_syn => {
-                if let Some((_, accepted)) = self.opening.get_mut(&seen.ends) {
+            PacketDirection::Up if fields.is_syn => {
+                if let Some((_, accepted)) = self.opening.get_mut(&fields.ends) {
                     *accepted = Some(now);
                 }
             }
-            PacketDirection::Down if seen.has_data || seen.is_syn_ack => self.answered = Some(now),
+            PacketDirection::Down if fields.has_data || fields.is_syn_ack => self.last_response = Some(now),
             PacketDirection::Up | PacketDirection::Down => {}
         }
     }
 
     /// Notes that the client has read the end of the page: its last reaction, which no packet shows.
     pub fn conclude(&mut self, read: Time) {
-        note(&mut self.thoughts, self.answered.take(), read);
+        note(&mut self.think_times, self.last_response.take(), read);
     }
 
     /// Drops all but the first of each. Where requests do not wait for responses the others are ambiguous
     /// from outside: a late packet may have waited for its window, or to share a segment with others.
     pub fn retain_first(&mut self) {
-        self.responses.truncate(1);
-        self.thoughts.truncate(1);
+        self.response_times.truncate(1);
+        self.think_times.truncate(1);
     }
 
     /// Notes a packet that has just left its sender.
     pub(crate) fn sent(&mut self, now: Time, direction: PacketDirection, packet: &[u8]) {
-        let Some(seen) = PacketFields::of(packet) else { return };
+        let Some(fields) = PacketFields::of(packet) else { return };
         match direction {
-            PacketDirection::Up if seen.has_data || (seen.is_syn && !seen.is_syn_ack) => {
-                note(&mut self.thoughts, self.answered.take(), now);
+            PacketDirection::Up if fields.has_data || (fields.is_syn && !fields.is_syn_ack) => {
+                note(&mut self.think_times, self.last_response.take(), now);
             }
-            PacketDirection::Down if seen.has_data => {
-                let (server, client) = seen.ends;
+            PacketDirection::Down if fields.has_data => {
+                let (server, client) = fields.ends;
                 if let Some(requested) = self.requested.remove(&(client, server)).or_else(|| {
                     // On a connection that is open already.
-                    if seen.is_datagram || self.opening.contains_key(&(client, server)) {
+                    if fields.is_datagram || self.opening.contains_key(&(client, server)) {
                         return None;
                     }
                     self.take_request_of(client)
                 }) {
-                    note(&mut self.responses, Some(requested), now);
+                    note(&mut self.response_times, Some(requested), now);
                 } else if let Some((first, Some(accepted))) = self.opening.remove(&(client, server)) {
                     // Two parts, as one span that ends now.
-                    note(&mut self.responses, Some(accepted), now + first);
+                    note(&mut self.response_times, Some(accepted), now + first);
                 }
             }
-            PacketDirection::Down if seen.is_syn && !seen.is_syn_ack => {
-                let (server, client) = seen.ends;
+            PacketDirection::Down if fields.is_syn && !fields.is_syn_ack => {
+                let (server, client) = fields.ends;
                 if self.opening.len() < MAX_REACTIONS
                     && let Some(requested) = self.take_request_of(client)
                 {
@@ -172,8 +172,8 @@ mod tests {
         reactions.sent(at(21), PacketDirection::Down, &ack);
         reactions.sent(at(3_720), PacketDirection::Down, &response);
         reactions.sent(at(3_730), PacketDirection::Down, &response);
-        assert_eq!(reactions.responses, [Duration::from_micros(3_700)]);
-        assert_eq!(reactions.thoughts, []);
+        assert_eq!(reactions.response_times, [Duration::from_micros(3_700)]);
+        assert_eq!(reactions.think_times, []);
     }
 
     #[test]
@@ -193,7 +193,7 @@ mod tests {
         reactions.sent(at(210), PacketDirection::Up, &packet(PacketDirection::Up, Flags::ACK, b""));
         reactions.sent(at(250), PacketDirection::Up, &packet(PacketDirection::Up, Flags::SYN, b""));
         reactions.sent(at(950), PacketDirection::Up, &packet(PacketDirection::Up, Flags::ACK, b"GET"));
-        assert_eq!(reactions.thoughts, [10, 50].map(Duration::from_micros));
+        assert_eq!(reactions.think_times, [10, 50].map(Duration::from_micros));
     }
     #[test]
     fn a_response_on_a_connection_of_the_server_s_is_timed_in_two_parts() {
@@ -231,7 +231,7 @@ mod tests {
             reactions.sent(at(request + 200 + extra), PacketDirection::Down, &data);
             reactions.sent(at(request + 300), PacketDirection::Down, &data);
         }
-        assert_eq!(reactions.responses, [50, 207].map(Duration::from_micros));
-        assert_eq!(reactions.thoughts, []);
+        assert_eq!(reactions.response_times, [50, 207].map(Duration::from_micros));
+        assert_eq!(reactions.think_times, []);
     }
 }

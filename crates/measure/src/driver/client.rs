@@ -1,10 +1,8 @@
-//! The client: the robot on its connections.
+//! HTTP client on kernel sockets: the robot on its connections.
 //!
 //! The time of a page begins just before the `connect` that sends the first SYN. It ends just after the `read`
 //! that returned the last byte of the last response. Both are read from CLOCK_MONOTONIC on the client's thread.
 //! Later packets (the FINs) do not count.
-//!
-//! Not a load generator: one page, once.
 
 use std::collections::BTreeMap;
 use std::io;

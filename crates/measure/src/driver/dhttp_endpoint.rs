@@ -141,8 +141,8 @@ impl DhttpEndpoint {
             };
             let mut transmits: Vec<Transmit> = Vec::new();
             if let Reply::Stream(stream) = self.machine.respond(now, ticket, &response, &mut transmits) {
-                let (id, opens) = (stream.connection, stream.opens);
-                match opens.map(|client| Connection::open(client, profile)).transpose() {
+                let (id, client_address) = (stream.connection, stream.opens);
+                match client_address.map(|client| Connection::open(client, profile)).transpose() {
                     Ok(opened) => {
                         let client_connection =
                             opened.map(|connection| ClientConnection { connection, responses: 0 });
@@ -253,16 +253,16 @@ impl DhttpEndpoint {
     /// Reports the responses that the kernel has accepted completely.
     fn settle(&mut self, now: Time, id: ConnectionId) {
         let Some(client_connection) = self.open_connections.get_mut(&id) else { return };
-        let left = client_connection.connection.writes();
-        for _ in left..client_connection.responses {
+        let pending_writes = client_connection.connection.writes();
+        for _ in pending_writes..client_connection.responses {
             self.machine.handle(now, Input::Written(id));
         }
-        client_connection.responses = left;
+        client_connection.responses = pending_writes;
     }
 
-    fn end(&mut self, now: Time, id: ConnectionId, reported: Input) {
+    fn end(&mut self, now: Time, id: ConnectionId, input: Input) {
         self.open_connections.remove(&id);
-        self.machine.handle(now, reported);
+        self.machine.handle(now, input);
     }
 
     /// Sends a datagram. A send failure counts as loss: the client will resend.

@@ -37,7 +37,7 @@ pub struct DhttpClient {
 }
 
 /// The client's port, UDP and TCP; below the kernel's ephemeral ports.
-const PORT: u16 = 20_000;
+const CLIENT_PORT: u16 = 20_000;
 
 /// Fetches a page from `server`, in the calling thread's namespace, as [`super::client::fetch`] does.
 pub fn fetch(
@@ -47,21 +47,22 @@ pub fn fetch(
     clock: Clock,
     dhttp: DhttpClient,
 ) -> Result<FetchedPage, Error> {
-    let here = SocketAddr::from((Ipv4Addr::UNSPECIFIED, PORT));
-    let datagrams = UdpSocket::bind(here).map_err(Error::io(format!("receive datagrams at {here}")))?;
+    let local_address = SocketAddr::from((Ipv4Addr::UNSPECIFIED, CLIENT_PORT));
+    let datagrams =
+        UdpSocket::bind(local_address).map_err(Error::io(format!("receive datagrams at {local_address}")))?;
     // A connected socket reports ICMP's port unreachable.
     datagrams.connect(server).map_err(Error::io("find a route to the server"))?;
     datagrams.set_nonblocking(true).map_err(Error::io("read datagrams without waiting"))?;
     let ids = dhttp.seed.stream("dhttp-client", 0);
-    let visitor = PageLoader::new(clock.now(), plan, dhttp.config, server, PORT, ids)
+    let loader = PageLoader::new(clock.now(), plan, dhttp.config, server, CLIENT_PORT, ids)
         .map_err(|error| Error::Unsuited { part: "this page".to_owned(), remedy: error.to_string() })?;
     let client = Client {
         server,
         profile,
         clock,
-        visitor,
+        loader,
         datagrams,
-        listener: listen(here)?,
+        listener: listen(local_address)?,
         connections: BTreeMap::new(),
         accepted: 0,
         lost: Vec::new(),
@@ -76,13 +77,13 @@ struct Client<'a> {
     server: SocketAddr,
     profile: &'a Profile,
     clock: Clock,
-    visitor: PageLoader,
+    loader: PageLoader,
     datagrams: UdpSocket,
     listener: Socket,
-    connections: BTreeMap<Name, Connection>,
+    connections: BTreeMap<ConnectionName, Connection>,
     accepted: u64,
     /// Connections that broke while the state machine was being polled; it is notified afterwards.
-    lost: Vec<(Name, Break)>,
+    lost: Vec<(ConnectionName, Break)>,
     /// ICMP reported that the port is unreachable; the state machine is notified afterwards.
     is_refused: bool,
     waiting: WaitStrategy,
@@ -91,7 +92,7 @@ struct Client<'a> {
 
 /// Identifier of a connection, by the part of the state machine that uses it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Name {
+enum ConnectionName {
     /// Opened by this client, for plain HTTP.
     Plain(robot::ConnectionId),
     /// Opened by the server.
@@ -102,14 +103,14 @@ enum Name {
 struct Ready {
     has_datagrams: bool,
     has_connections: bool,
-    connections: Vec<(Name, PollFlags)>,
+    connections: Vec<(ConnectionName, PollFlags)>,
 }
 
 impl Client<'_> {
     fn run(mut self) -> Result<FetchedPage, Error> {
         let mut buffer = Box::new([0; 65_536]);
         let mut wakes = self.execute_outputs()?;
-        while !self.visitor.is_done() {
+        while !self.loader.is_done() {
             let Ready { has_datagrams, has_connections, connections } = self.wait(wakes)?;
             if has_datagrams {
                 self.receive(buffer.as_mut_slice())?;
@@ -123,7 +124,7 @@ impl Client<'_> {
             }
             wakes = self.execute_outputs()?;
         }
-        self.fetched.channels = Some(self.visitor.counts());
+        self.fetched.channels = Some(self.loader.counts());
         Ok(self.fetched)
     }
 
@@ -131,14 +132,14 @@ impl Client<'_> {
     fn execute_outputs(&mut self) -> Result<Option<Time>, Error> {
         loop {
             let now = self.clock.now();
-            let output = match self.visitor.poll(now) {
+            let output = match self.loader.poll(now) {
                 Output::Send(_, datagram) => {
                     self.fetched.began.get_or_insert(now);
                     self.send(&datagram)?;
                     continue;
                 }
                 Output::Dismiss(id) => {
-                    self.connections.remove(&Name::Opened(id));
+                    self.connections.remove(&ConnectionName::Opened(id));
                     continue;
                 }
                 Output::Robot(output) => output,
@@ -150,32 +151,32 @@ impl Client<'_> {
                     self.fetched.opened.push(now);
                     match Connection::open(self.server, self.profile) {
                         Ok(connection) => {
-                            self.connections.insert(Name::Plain(id), connection);
+                            self.connections.insert(ConnectionName::Plain(id), connection);
                         }
-                        Err(error) => self.lost.push((Name::Plain(id), reason(&error))),
+                        Err(error) => self.lost.push((ConnectionName::Plain(id), reason(&error))),
                     }
                 }
                 robot::Output::Send(id, bytes) => {
-                    if let Some(connection) = self.connections.get_mut(&Name::Plain(id))
+                    if let Some(connection) = self.connections.get_mut(&ConnectionName::Plain(id))
                         && let Err(error) = connection.write(bytes)
                     {
-                        self.lose(Name::Plain(id), &error);
+                        self.lose(ConnectionName::Plain(id), &error);
                     }
                 }
                 robot::Output::Close(id) => {
-                    self.connections.remove(&Name::Plain(id));
+                    self.connections.remove(&ConnectionName::Plain(id));
                 }
                 robot::Output::Abort(id) => {
-                    if let Some(connection) = self.connections.remove(&Name::Plain(id)) {
+                    if let Some(connection) = self.connections.remove(&ConnectionName::Plain(id)) {
                         connection.abort().map_err(Error::io("reset a connection"))?;
                     }
                 }
                 robot::Output::Report(report) => self.fetched.note(report),
                 robot::Output::Timeout(wakes) => match self.lost.pop() {
-                    Some((name, why)) => self.report_end(now, name, why),
+                    Some((name, reason)) => self.report_end(now, name, reason),
                     None if std::mem::take(&mut self.is_refused) => {
                         let input = client::Input::Unreachable(self.server);
-                        self.visitor.handle(now, Input::Dhttp(input));
+                        self.loader.handle(now, Input::Dhttp(input));
                     }
                     None => return Ok(wakes),
                 },
@@ -198,7 +199,7 @@ impl Client<'_> {
                 Ok(length) => {
                     let now = self.clock.now();
                     let datagram = buffer.get(..length).unwrap_or_default();
-                    self.visitor.handle(now, Input::Dhttp(client::Input::Datagram(self.server, datagram)));
+                    self.loader.handle(now, Input::Dhttp(client::Input::Datagram(self.server, datagram)));
                     self.execute_outputs()?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
@@ -228,9 +229,9 @@ impl Client<'_> {
                     let id = client::ConnectionId(self.accepted);
                     self.accepted += 1;
                     self.fetched.connections += 1;
-                    self.connections.insert(Name::Opened(id), connection);
+                    self.connections.insert(ConnectionName::Opened(id), connection);
                     let now = self.clock.now();
-                    self.visitor.handle(now, Input::Dhttp(client::Input::Accepted(id, self.server)));
+                    self.loader.handle(now, Input::Dhttp(client::Input::Accepted(id, self.server)));
                     self.execute_outputs()?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
@@ -249,23 +250,28 @@ impl Client<'_> {
         sockets.extend(connections.map(|connection| PollFd::new(connection.as_fd(), connection.interest())));
         self.waiting.wait(&mut sockets, wakes.map_or(WaitUntil::Ready, WaitUntil::About))?;
         let mut flags = sockets.iter().map(|socket| socket.revents().unwrap_or(PollFlags::empty()));
-        let mut has_any = || flags.next().is_some_and(|flags| !flags.is_empty());
-        let (has_datagrams, has_connections) = (has_any(), has_any());
+        let mut is_next_ready = || flags.next().is_some_and(|flags| !flags.is_empty());
+        let (has_datagrams, has_connections) = (is_next_ready(), is_next_ready());
         let ready = self.connections.keys().copied().zip(flags);
         let connections = ready.filter(|(_, flags)| !flags.is_empty()).collect();
         Ok(Ready { has_datagrams, has_connections, connections })
     }
 
     /// Passes a connection's data to the state machine.
-    fn handle_readiness(&mut self, name: Name, flags: PollFlags, buffer: &mut [u8]) -> Result<(), Error> {
+    fn handle_readiness(
+        &mut self,
+        name: ConnectionName,
+        flags: PollFlags,
+        buffer: &mut [u8],
+    ) -> Result<(), Error> {
         let Some(connection) = self.connections.get_mut(&name) else { return Ok(()) };
         if !connection.is_open() {
             match (connection.conclude_opening(), name) {
-                (Ok(()), Name::Plain(id)) => {
+                (Ok(()), ConnectionName::Plain(id)) => {
                     connection.check(self.profile)?;
-                    self.visitor.handle(self.clock.now(), Input::Plain(robot::Input::Connected(id)));
+                    self.loader.handle(self.clock.now(), Input::Plain(robot::Input::Connected(id)));
                 }
-                (Ok(()), Name::Opened(_)) => {}
+                (Ok(()), ConnectionName::Opened(_)) => {}
                 (Err(error), name) => self.lose(name, &error),
             }
             return Ok(());
@@ -283,16 +289,16 @@ impl Client<'_> {
             Ok(ReadResult::Bytes(length)) => {
                 let bytes = buffer.get(..length).unwrap_or_default();
                 let input = match name {
-                    Name::Plain(id) => Input::Plain(robot::Input::Received(id, bytes)),
-                    Name::Opened(id) => Input::Dhttp(client::Input::Received(id, bytes)),
+                    ConnectionName::Plain(id) => Input::Plain(robot::Input::Received(id, bytes)),
+                    ConnectionName::Opened(id) => Input::Dhttp(client::Input::Received(id, bytes)),
                 };
-                self.visitor.handle(now, input);
+                self.loader.handle(now, input);
             }
             Ok(ReadResult::End) => match name {
-                Name::Plain(id) => {
-                    self.visitor.handle(now, Input::Plain(robot::Input::EndOfStream(id)));
+                ConnectionName::Plain(id) => {
+                    self.loader.handle(now, Input::Plain(robot::Input::EndOfStream(id)));
                 }
-                Name::Opened(_) => {
+                ConnectionName::Opened(_) => {
                     self.connections.remove(&name);
                     self.report_end(now, name, Break::Reset);
                 }
@@ -302,16 +308,16 @@ impl Client<'_> {
         Ok(())
     }
 
-    fn lose(&mut self, name: Name, error: &io::Error) {
+    fn lose(&mut self, name: ConnectionName, error: &io::Error) {
         self.connections.remove(&name);
         self.lost.push((name, reason(error)));
     }
 
-    fn report_end(&mut self, now: Time, name: Name, why: Break) {
+    fn report_end(&mut self, now: Time, name: ConnectionName, reason: Break) {
         let input = match name {
-            Name::Plain(id) => Input::Plain(robot::Input::Broken(id, why)),
-            Name::Opened(id) => Input::Dhttp(client::Input::Ended(id)),
+            ConnectionName::Plain(id) => Input::Plain(robot::Input::Broken(id, reason)),
+            ConnectionName::Opened(id) => Input::Dhttp(client::Input::Ended(id)),
         };
-        self.visitor.handle(now, input);
+        self.loader.handle(now, input);
     }
 }

@@ -1,10 +1,8 @@
-//! The server: a listener, its connections, and a site with a processing time.
+//! HTTP server on kernel sockets: a listener, its connections, and a site with a processing time.
 //!
 //! Each request is served when the scenario's processing time has passed since its last byte was read. The
 //! actual time belongs in any comparison with a model, and is best measured from outside
 //! ([`testbed::reactions`]).
-//!
-//! Not a web server: one thread, one site, and it runs until it is stopped.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -63,11 +61,11 @@ pub struct Server {
     /// Responses that wait for their processing time, by its end.
     due: BTreeMap<(Time, u64), RequestId>,
     endpoint: Option<DhttpEndpoint>,
-    served: ServerResult,
-    buffer: Box<[u8; BUFFER]>,
+    result: ServerResult,
+    buffer: Box<[u8; BUFFER_BYTES]>,
 }
 
-const BUFFER: usize = 65_536;
+const BUFFER_BYTES: usize = 65_536;
 /// Listen backlog, more than any of our clients opens concurrently.
 const BACKLOG: i32 = 1_024;
 
@@ -97,25 +95,25 @@ struct ServedConnection {
     client: Option<IpAddr>,
     machine: ServerConnection,
     wakes: Option<Time>,
-    wanted: Option<RequestHead>,
-    /// Part of a response that the state machine has not been given yet.
-    rest: Option<RemainingBody>,
+    pending_request: Option<RequestHead>,
+    /// Part of a response that has not been passed to the state machine yet.
+    remaining_body: Option<RemainingBody>,
     /// The state machine is done with it; the kernel has not accepted the last writes yet.
-    is_leaving: bool,
+    is_closing: bool,
     /// Whether it broke while the state machine was being polled, which is notified afterwards.
-    is_lost: bool,
+    is_broken: bool,
 }
 
-/// The rest of a large body: copying it whole would delay its first byte.
+/// Unsent part of a large body, passed on in pieces: copying it whole would delay its first byte.
 #[derive(Debug)]
 struct RemainingBody {
     request: RequestId,
     body: Arc<[u8]>,
-    given: usize,
+    sent: usize,
 }
 
-/// Bytes of it that are passed to the state machine at a time.
-const PIECE: usize = 1 << 18;
+/// Bytes of a body that are passed to the state machine at a time.
+const PIECE_BYTES: usize = 1 << 18;
 
 impl ServedConnection {
     /// Responds; a large body in pieces, as the kernel accepts them.
@@ -123,19 +121,19 @@ impl ServedConnection {
         &mut self,
         now: Time,
         request: RequestId,
-        wanted: &RequestHead,
+        pending_request: &RequestHead,
         (service, endpoint): (&Service, Option<&DhttpEndpoint>),
     ) -> Result<(), Misuse> {
-        let mut response = service.site.respond(wanted);
+        let mut response = service.site.respond(pending_request);
         if let Some(endpoint) = endpoint {
-            endpoint.add_token(now, self.client, wanted, &mut response);
+            endpoint.add_token(now, self.client, pending_request, &mut response);
         }
         // A configured division into writes is honoured: then the body is passed whole.
         let WritePolicy { head_apart, buffer, gather: _ } = service.config.writes;
-        let is_one_write = !head_apart && buffer.is_none() && wanted.method == Method::Get;
+        let is_one_write = !head_apart && buffer.is_none() && pending_request.method == Method::Get;
         match &response.body {
-            ResponseBody::Whole(body) if is_one_write && body.len() > PIECE => {
-                self.rest = Some(RemainingBody { request, body: Arc::clone(body), given: 0 });
+            ResponseBody::Whole(body) if is_one_write && body.len() > PIECE_BYTES => {
+                self.remaining_body = Some(RemainingBody { request, body: Arc::clone(body), sent: 0 });
                 response.body = ResponseBody::Length(body.len() as u64);
             }
             ResponseBody::Whole(_) | ResponseBody::Length(_) | ResponseBody::Unknown => {}
@@ -146,17 +144,17 @@ impl ServedConnection {
 
     /// Passes the next piece of a body to the state machine, if the kernel has accepted the previous one.
     fn send_next_piece(&mut self, now: Time) -> Result<(), Misuse> {
-        let Some(RemainingBody { request, body, given }) = &mut self.rest else { return Ok(()) };
+        let Some(RemainingBody { request, body, sent }) = &mut self.remaining_body else { return Ok(()) };
         if self.connection.has_writes() {
             return Ok(());
         }
-        let (request, last) = (*request, body.len().min(*given + PIECE));
-        self.machine.send_part(request, body.get(*given..last).unwrap_or_default())?;
-        *given = last;
+        let (request, last) = (*request, body.len().min(*sent + PIECE_BYTES));
+        self.machine.send_part(request, body.get(*sent..last).unwrap_or_default())?;
+        *sent = last;
         let is_whole = last == body.len();
         self.connection.hold_last_segment(!is_whole);
         if is_whole {
-            self.rest = None;
+            self.remaining_body = None;
             self.machine.finish(now, request)?;
         }
         Ok(())
@@ -176,8 +174,8 @@ impl Server {
             connections,
             due,
             endpoint,
-            served: ServerResult::default(),
-            buffer: Box::new([0; BUFFER]),
+            result: ServerResult::default(),
+            buffer: Box::new([0; BUFFER_BYTES]),
         })
     }
 
@@ -189,7 +187,7 @@ impl Server {
             let Ready { is_stopped, connections, has_datagrams, dhttp_ready } =
                 self.wait(&mut waiting, stop)?;
             if is_stopped {
-                return Ok(self.served);
+                return Ok(self.result);
             }
             for (id, flags) in connections {
                 self.handle_readiness(id, flags)?;
@@ -206,16 +204,16 @@ impl Server {
             PollFd::new(stop.as_fd(), PollFlags::POLLIN),
             PollFd::new(self.listener.as_fd(), PollFlags::POLLIN),
         ];
-        sockets.extend(self.connections.values().map(|visitor| {
-            let mut interest = visitor.connection.interest();
-            interest.set(PollFlags::POLLIN, visitor.machine.is_reading());
-            PollFd::new(visitor.connection.as_fd(), interest)
+        sockets.extend(self.connections.values().map(|served| {
+            let mut interest = served.connection.interest();
+            interest.set(PollFlags::POLLIN, served.machine.is_reading());
+            PollFd::new(served.connection.as_fd(), interest)
         }));
         sockets.extend(self.endpoint.iter().flat_map(DhttpEndpoint::sockets));
         let response = self.due.keys().next().map(|(due, _)| *due);
         let response =
             response.into_iter().chain(self.endpoint.as_ref().and_then(DhttpEndpoint::next_response)).min();
-        let timeout = self.connections.values().filter_map(|visitor| visitor.wakes);
+        let timeout = self.connections.values().filter_map(|served| served.wakes);
         let timeout = timeout.chain(self.endpoint.as_ref().and_then(DhttpEndpoint::wakes)).min();
         let until = match (response, timeout) {
             (None, None) => WaitUntil::Ready,
@@ -226,9 +224,9 @@ impl Server {
         };
         waiting.wait(&mut sockets, until)?;
         let mut flags = sockets.iter().map(|socket| socket.revents().unwrap_or(PollFlags::empty()));
-        let mut is_any = || flags.next().is_some_and(|flags| !flags.is_empty());
+        let mut is_next_ready = || flags.next().is_some_and(|flags| !flags.is_empty());
         // The listener is polled in any case.
-        let (is_stopped, _) = (is_any(), is_any());
+        let (is_stopped, _) = (is_next_ready(), is_next_ready());
         let connections = self.connections.keys().copied().zip(&mut flags);
         let connections = connections.filter(|(_, flags)| !flags.is_empty()).collect();
         let has_datagrams = flags.next().is_some_and(|flags| !flags.is_empty());
@@ -260,23 +258,23 @@ impl Server {
                     let client = from.as_socket().map(|from| from.ip());
                     let connection = Connection::accepted(socket, &self.service.profile)
                         .map_err(Error::io("accept a connection"))?;
-                    if self.served.connections == 0 {
+                    if self.result.connections == 0 {
                         connection.check(&self.service.profile)?;
                     }
                     let machine = ServerConnection::new(self.clock.now(), self.service.config);
-                    let id = self.served.connections;
-                    self.served.connections += 1;
-                    let visitor = ServedConnection {
+                    let id = self.result.connections;
+                    self.result.connections += 1;
+                    let served = ServedConnection {
                         connection,
                         client,
                         machine,
                         wakes: None,
-                        wanted: None,
-                        rest: None,
-                        is_leaving: false,
-                        is_lost: false,
+                        pending_request: None,
+                        remaining_body: None,
+                        is_closing: false,
+                        is_broken: false,
                     };
-                    self.connections.insert(id, visitor);
+                    self.connections.insert(id, served);
                     self.execute_outputs(id)?;
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(()),
@@ -289,19 +287,19 @@ impl Server {
 
     /// Passes a socket's data to its connection's state machine, and executes its outputs.
     fn handle_readiness(&mut self, id: u64, flags: PollFlags) -> Result<(), Error> {
-        let Some(visitor) = self.connections.get_mut(&id) else { return Ok(()) };
-        if flags.contains(PollFlags::POLLOUT) && visitor.connection.write_pending().is_err() {
-            visitor.machine.handle(self.clock.now(), Input::Reset);
+        let Some(served) = self.connections.get_mut(&id) else { return Ok(()) };
+        if flags.contains(PollFlags::POLLOUT) && served.connection.write_pending().is_err() {
+            served.machine.handle(self.clock.now(), Input::Reset);
             return self.execute_outputs(id);
         }
-        if flags.contains(PollFlags::POLLOUT) && visitor.rest.is_some() {
-            // An aborted response has no rest.
-            let _ = visitor.send_next_piece(self.clock.now());
+        if flags.contains(PollFlags::POLLOUT) && served.remaining_body.is_some() {
+            // It fails if the response has been aborted.
+            let _ = served.send_next_piece(self.clock.now());
             self.execute_outputs(id)?;
         }
-        let Some(visitor) = self.connections.get_mut(&id) else { return Ok(()) };
-        if visitor.is_leaving {
-            if !visitor.connection.has_writes() || flags.contains(PollFlags::POLLERR) {
+        let Some(served) = self.connections.get_mut(&id) else { return Ok(()) };
+        if served.is_closing {
+            if !served.connection.has_writes() || flags.contains(PollFlags::POLLERR) {
                 self.connections.remove(&id);
             }
             return Ok(());
@@ -309,15 +307,15 @@ impl Server {
         if !flags.intersects(PollFlags::POLLIN | PollFlags::POLLHUP | PollFlags::POLLERR) {
             return Ok(());
         }
-        let arrived = visitor.connection.read(self.buffer.as_mut_slice());
+        let arrived = served.connection.read(self.buffer.as_mut_slice());
         let now = self.clock.now();
         match arrived {
             Ok(ReadResult::Nothing) => return Ok(()),
             Ok(ReadResult::Bytes(length)) => {
-                visitor.machine.handle(now, Input::Received(self.buffer.get(..length).unwrap_or_default()));
+                served.machine.handle(now, Input::Received(self.buffer.get(..length).unwrap_or_default()));
             }
-            Ok(ReadResult::End) => visitor.machine.handle(now, Input::EndOfStream),
-            Err(_) => visitor.machine.handle(now, Input::Reset),
+            Ok(ReadResult::End) => served.machine.handle(now, Input::EndOfStream),
+            Err(_) => served.machine.handle(now, Input::Reset),
         }
         self.execute_outputs(id)
     }
@@ -325,13 +323,13 @@ impl Server {
     /// Handles expired deadlines of the state machines.
     fn wake(&mut self) -> Result<(), Error> {
         let now = self.clock.now();
-        let late: Vec<u64> = self
+        let expired: Vec<u64> = self
             .connections
             .iter()
-            .filter(|(_, visitor)| visitor.wakes.is_some_and(|moment| moment <= now))
+            .filter(|(_, served)| served.wakes.is_some_and(|moment| moment <= now))
             .map(|(id, _)| *id)
             .collect();
-        late.into_iter().try_for_each(|id| self.execute_outputs(id))
+        expired.into_iter().try_for_each(|id| self.execute_outputs(id))
     }
 
     fn send_due_responses(&mut self) -> Result<(), Error> {
@@ -346,10 +344,11 @@ impl Server {
                 return Ok(());
             }
             let request = entry.remove();
-            let Some(visitor) = self.connections.get_mut(&id) else { continue };
-            let Some(wanted) = visitor.wanted.take() else { continue };
+            let Some(served) = self.connections.get_mut(&id) else { continue };
+            let Some(pending_request) = served.pending_request.take() else { continue };
             // It fails if the client has disconnected: then no response is needed.
-            if visitor.respond(now, request, &wanted, (&self.service, self.endpoint.as_ref())).is_ok() {
+            if served.respond(now, request, &pending_request, (&self.service, self.endpoint.as_ref())).is_ok()
+            {
                 self.execute_outputs(id)?;
             }
         }
@@ -359,45 +358,46 @@ impl Server {
     /// Executes the outputs of a connection's state machine until there are none.
     fn execute_outputs(&mut self, id: u64) -> Result<(), Error> {
         loop {
-            let Some(visitor) = self.connections.get_mut(&id) else { return Ok(()) };
+            let Some(served) = self.connections.get_mut(&id) else { return Ok(()) };
             let now = self.clock.now();
-            match visitor.machine.poll(now) {
-                Output::Request(_, head) => visitor.wanted = Some(head),
+            match served.machine.poll(now) {
+                Output::Request(_, head) => served.pending_request = Some(head),
                 Output::RequestBody(_, _) => {}
                 Output::RequestEnd(request) => {
                     self.due.insert((now + self.service.processing, id), request);
                 }
                 Output::RequestAborted(request) => {
-                    visitor.rest = None;
-                    self.due.retain(|(_, owner), waiting| (*owner, *waiting) != (id, request));
+                    served.remaining_body = None;
+                    self.due
+                        .retain(|(_, connection_id), waiting| (*connection_id, *waiting) != (id, request));
                 }
                 Output::Send(bytes) => {
-                    visitor.is_lost |= visitor.connection.write(bytes).is_err();
+                    served.is_broken |= served.connection.write(bytes).is_err();
                     // If the client has disconnected, the state machine is notified afterwards.
-                    let _ = visitor.send_next_piece(now);
+                    let _ = served.send_next_piece(now);
                 }
                 Output::HalfClose => {
-                    visitor.is_lost |= visitor.connection.half_close().is_err();
+                    served.is_broken |= served.connection.half_close().is_err();
                 }
-                Output::Close if visitor.connection.has_writes() => {
-                    (visitor.is_leaving, visitor.wakes) = (true, None);
+                Output::Close if served.connection.has_writes() => {
+                    (served.is_closing, served.wakes) = (true, None);
                     return Ok(());
                 }
                 Output::Close => {
                     self.connections.remove(&id);
                 }
                 Output::Abort => {
-                    if let Some(visitor) = self.connections.remove(&id) {
-                        visitor.connection.abort().map_err(Error::io("reset a connection"))?;
+                    if let Some(served) = self.connections.remove(&id) {
+                        served.connection.abort().map_err(Error::io("reset a connection"))?;
                     }
                 }
-                Output::Fault(fault) => self.served.faults.push(fault.to_string()),
-                Output::Timeout(_) if visitor.is_lost => {
-                    visitor.is_lost = false;
-                    visitor.machine.handle(now, Input::Reset);
+                Output::Fault(fault) => self.result.faults.push(fault.to_string()),
+                Output::Timeout(_) if served.is_broken => {
+                    served.is_broken = false;
+                    served.machine.handle(now, Input::Reset);
                 }
                 Output::Timeout(wakes) => {
-                    visitor.wakes = wakes;
+                    served.wakes = wakes;
                     return Ok(());
                 }
             }

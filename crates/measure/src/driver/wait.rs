@@ -33,17 +33,17 @@ pub(super) struct WaitStrategy {
     clock: Clock,
     priority: Priority,
     /// Time for which it polls its sockets before it sleeps.
-    attention: Duration,
+    poll_time: Duration,
 }
 
 /// Two round trips of a local network, and the packets of a flight on a slow one.
-const ATTENTION: Duration = Duration::from_millis(2);
+const POLL_TIME: Duration = Duration::from_millis(2);
 
 /// Client, server and link poll at the same time: with fewer CPUs, one would delay another.
-const PROCESSORS: usize = 3;
+const MIN_CPUS: usize = 3;
 
 /// Longer than a thread takes to wake up, 99 times out of 100 (as in `emulator::Options::spin`).
-const WAKE_UP: Duration = Duration::from_micros(60);
+const MAX_WAKE_UP: Duration = Duration::from_micros(60);
 
 impl WaitStrategy {
     /// Strategy for the calling thread, which is a host of its own from now on.
@@ -53,34 +53,34 @@ impl WaitStrategy {
         // An ordinary thread that never sleeps has used up its time slice when an event comes. On a busy host
         // a page over Ethernet took 22 ms instead of 18.
         let is_first = priority.scheduling() == Scheduling::RealTime;
-        let can_spare = available_parallelism().is_ok_and(|processors| processors.get() >= PROCESSORS);
-        let attention = if is_first && can_spare { ATTENTION } else { Duration::ZERO };
-        Self { clock, priority, attention }
+        let has_spare_cpus = available_parallelism().is_ok_and(|cpus| cpus.get() >= MIN_CPUS);
+        let poll_time = if is_first && has_spare_cpus { POLL_TIME } else { Duration::ZERO };
+        Self { clock, priority, poll_time }
     }
 
     /// Waits until one of `sockets` is ready, or the deadline has come.
     pub(super) fn wait(&mut self, sockets: &mut [PollFd<'_>], until: WaitUntil) -> Result<(), Error> {
         let began = self.clock.now();
         self.priority.stay_within_budget(began);
-        let moment = match until {
+        let deadline = match until {
             WaitUntil::Ready => None,
-            WaitUntil::About(moment) | WaitUntil::Exactly(moment) => Some(moment),
+            WaitUntil::About(deadline) | WaitUntil::Exactly(deadline) => Some(deadline),
         };
-        let attentive_until = began + self.attention;
-        let sleeps_from = moment.map_or(attentive_until, |moment| moment.min(attentive_until));
+        let poll_until = began + self.poll_time;
+        let sleeps_from = deadline.map_or(poll_until, |deadline| deadline.min(poll_until));
         if self.poll_once(sockets, sleeps_from)? {
             return Ok(());
         }
         let now = self.clock.now();
-        let nap = match until {
+        let timeout = match until {
             WaitUntil::Ready => None,
-            WaitUntil::About(moment) => Some(moment.since(now)),
-            WaitUntil::Exactly(moment) => Some(moment.since(now).saturating_sub(WAKE_UP)),
+            WaitUntil::About(deadline) => Some(deadline.since(now)),
+            WaitUntil::Exactly(deadline) => Some(deadline.since(now).saturating_sub(MAX_WAKE_UP)),
         };
-        let is_ready = poll(sockets, nap)?;
+        let is_ready = poll(sockets, timeout)?;
         self.priority.sleep(self.clock.now().since(now));
         match until {
-            WaitUntil::Exactly(moment) if !is_ready => self.poll_once(sockets, moment).map(drop),
+            WaitUntil::Exactly(deadline) if !is_ready => self.poll_once(sockets, deadline).map(drop),
             WaitUntil::Exactly(_) | WaitUntil::About(_) | WaitUntil::Ready => Ok(()),
         }
     }
@@ -97,9 +97,10 @@ impl WaitStrategy {
 }
 
 /// Whether one of them is ready within `nap`; `None` waits without limit.
-fn poll(sockets: &mut [PollFd<'_>], nap: Option<Duration>) -> Result<bool, Error> {
-    let nap = nap.map(|span| TimeSpec::from_duration(std::time::Duration::from_nanos(span.as_nanos())));
-    match ppoll(sockets, nap, None) {
+fn poll(sockets: &mut [PollFd<'_>], timeout: Option<Duration>) -> Result<bool, Error> {
+    let timeout =
+        timeout.map(|span| TimeSpec::from_duration(std::time::Duration::from_nanos(span.as_nanos())));
+    match ppoll(sockets, timeout, None) {
         Ok(ready) => Ok(ready > 0),
         Err(Errno::EINTR) => Ok(false),
         Err(errno) => Err(Error::kernel("wait for a socket")(errno)),

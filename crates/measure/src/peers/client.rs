@@ -22,7 +22,7 @@ use crate::driver::client::FetchedPage;
 
 impl ClientProgram {
     /// Finds the program, and checks that it supports the scenario.
-    pub(crate) fn found(
+    pub(crate) fn find_program(
         self,
         protocol: Protocol,
         visit: Visit,
@@ -46,8 +46,9 @@ impl ClientProgram {
         if visit == Visit::Revalidate && self != Self::Chromium {
             return Err(unsuited("a repeated visit".to_owned()));
         }
-        let is_its_own = self == Self::Chromium && *parallel == Protocol::Http11Parallel.connections();
-        if *parallel > 1 && self != Self::Curl && self != Self::Ours && !is_its_own {
+        let is_browser_default =
+            self == Self::Chromium && *parallel == Protocol::Http11Parallel.connections();
+        if *parallel > 1 && self != Self::Curl && self != Self::Ours && !is_browser_default {
             return Err(unsuited(format!("{parallel} concurrent connections")));
         }
         match connection {
@@ -60,16 +61,16 @@ impl ClientProgram {
 /// Fetches the page, in the calling thread's network namespace; its cache is in `directory`.
 pub(crate) fn fetch(
     program: ClientProgram,
-    found: &InstalledProgram,
+    installed: &InstalledProgram,
     page: &Page,
     directory: &RunDirectory,
     clock: Clock,
 ) -> Result<(), Error> {
-    let command = command(program, found, page, directory)?;
+    let command = command(program, installed, page, directory)?;
     let mut process = Process::start(program.name(), command, directory)?;
-    process.wait_until(page.deadline, clock, |process| Ok(process.ended()?.is_some()))?;
-    let failed = |what: String| Err(Error::Run { number: 1, what });
-    match process.ended()? {
+    process.wait_until(page.deadline, clock, |process| Ok(process.exit_status()?.is_some()))?;
+    let failed = |message: String| Err(Error::Run { number: 1, what: message });
+    match process.exit_status()? {
         Some(status) if status.success() => Ok(()),
         Some(status) => failed(format!("{program} failed ({status}): {}", process.last_output_line())),
         None => failed(format!("{program} did not exit within {}", page.deadline)),
@@ -90,11 +91,11 @@ pub(crate) struct Page {
 
 fn command(
     program: ClientProgram,
-    found: &InstalledProgram,
+    installed: &InstalledProgram,
     page: &Page,
     directory: &RunDirectory,
 ) -> Result<Command, Error> {
-    let mut command = Command::new(&found.path);
+    let mut command = Command::new(&installed.path);
     let urls = || page.paths.iter().map(|path| format!("http://{}{path}", page.server));
     let is_http10 = page.protocol == Protocol::Http10;
     match program {
@@ -160,15 +161,15 @@ fn command(
 /// A page fetched by a third-party client, from its packets.
 pub(crate) fn fetched(capture: &Capture) -> FetchedPage {
     let (mut fetched, mut ports) = (FetchedPage::default(), BTreeSet::new());
-    for (at, way, seen, bytes) in capture.iter() {
+    for (time, direction, observation, bytes) in capture.iter() {
         let Ok(Packet { transport: Transport::Tcp(segment), .. }) = Packet::read(bytes) else { continue };
-        match (way, seen) {
+        match (direction, observation) {
             (PacketDirection::Up, Observation::Sent) if segment.flags.contains(Flags::SYN) => {
-                fetched.began.get_or_insert(at);
+                fetched.began.get_or_insert(time);
                 ports.insert(segment.source_port);
             }
             (PacketDirection::Down, Observation::Delivered) if segment.payload_length > Bytes::ZERO => {
-                fetched.ended = Some(at)
+                fetched.ended = Some(time)
             }
             (_, _) => {}
         }
@@ -191,10 +192,10 @@ pub(crate) fn document(size: usize, objects: usize) -> Option<Vec<u8>> {
 pub(crate) fn image(size: usize) -> Option<Vec<u8>> {
     const HEAD: &[u8] = b"GIF89a\x01\0\x01\0\x80\0\0\xff\xff\xff\0\0\0";
     const DOT: &[u8] = b",\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;";
-    let rest = size.checked_sub(HEAD.len() + DOT.len())?;
+    let padding = size.checked_sub(HEAD.len() + DOT.len())?;
     let mut image = HEAD.to_vec();
     // A comment fills the rest: two bytes, blocks of up to 255 with their lengths before them, and an end.
-    let mut remark = match rest {
+    let mut comment_bytes = match padding {
         0 => 0,
         1..5 => return None,
         more => {
@@ -202,14 +203,14 @@ pub(crate) fn image(size: usize) -> Option<Vec<u8>> {
             more - 3
         }
     };
-    while remark > 0 {
+    while comment_bytes > 0 {
         // The last block must not consist of a length only.
-        let block = if remark == 257 { 100 } else { remark.min(256) };
+        let block = if comment_bytes == 257 { 100 } else { comment_bytes.min(256) };
         image.push(u8::try_from(block - 1).ok()?);
         image.resize(image.len() + block - 1, b'.');
-        remark -= block;
+        comment_bytes -= block;
     }
-    if rest > 0 {
+    if padding > 0 {
         image.push(0);
     }
     image.extend(DOT);
@@ -225,15 +226,15 @@ mod tests {
         for size in (39..1_100).chain([40_960]) {
             let Some(image) = image(size) else { continue };
             assert_eq!(image.len(), size);
-            let mut at = 19;
-            if image[at] == b'!' {
-                at += 2;
-                while image[at] != 0 {
-                    at += 1 + usize::from(image[at]);
+            let mut time = 19;
+            if image[time] == b'!' {
+                time += 2;
+                while image[time] != 0 {
+                    time += 1 + usize::from(image[time]);
                 }
-                at += 1;
+                time += 1;
             }
-            assert_eq!((image[at], size - at), (b',', 16), "{size}");
+            assert_eq!((image[time], size - time), (b',', 16), "{size}");
         }
         assert_eq!(image(10), None);
     }

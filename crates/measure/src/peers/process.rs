@@ -1,6 +1,4 @@
 //! A program and its directory, both removed after the run.
-//!
-//! Not a supervisor: the program is started once, watched, and killed.
 
 use std::fs::{self, DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
@@ -65,13 +63,13 @@ impl Process {
         mut command: Command,
         directory: &RunDirectory,
     ) -> Result<Self, Error> {
-        let log = directory.path().join("said");
-        let reported = File::create(&log).map_err(Error::io(format!("store the output of {name}")))?;
-        let again = reported.try_clone().map_err(Error::io(format!("store the output of {name}")))?;
+        let log = directory.path().join("log");
+        let output = File::create(&log).map_err(Error::io(format!("store the output of {name}")))?;
+        let stderr = output.try_clone().map_err(Error::io(format!("store the output of {name}")))?;
         command
             .stdin(Stdio::null())
-            .stdout(reported)
-            .stderr(again)
+            .stdout(output)
+            .stderr(stderr)
             .process_group(0)
             .env("HOME", directory.path());
         // SAFETY: between fork and exec only prctl is called, which is safe there and takes no pointer.
@@ -89,24 +87,24 @@ impl Process {
     }
 
     /// Returns its exit status, if it has exited.
-    pub(super) fn ended(&mut self) -> Result<Option<ExitStatus>, Error> {
+    pub(super) fn exit_status(&mut self) -> Result<Option<ExitStatus>, Error> {
         self.child.try_wait().map_err(Error::io(format!("watch {}", self.name)))
     }
 
-    /// Waits until `is_so`, at most `timeout`.
+    /// Waits until `condition` holds, at most `timeout`; returns whether it holds.
     #[expect(clippy::disallowed_methods, reason = "others' programs have no descriptor that could be polled")]
     pub(super) fn wait_until(
         &mut self,
         timeout: Duration,
         clock: Clock,
-        mut is_so: impl FnMut(&mut Self) -> Result<bool, Error>,
+        mut condition: impl FnMut(&mut Self) -> Result<bool, Error>,
     ) -> Result<bool, Error> {
-        let begin = clock.now();
+        let began = clock.now();
         loop {
-            if is_so(self)? {
+            if condition(self)? {
                 return Ok(true);
             }
-            if clock.now().since(begin) > timeout {
+            if clock.now().since(began) > timeout {
                 return Ok(false);
             }
             thread::sleep(std::time::Duration::from_millis(1));
@@ -115,13 +113,13 @@ impl Process {
 
     /// Last line of its output, for users.
     pub(super) fn last_output_line(&self) -> String {
-        let reported = fs::read(&self.log).unwrap_or_default();
-        let reported = String::from_utf8_lossy(&reported).into_owned();
-        reported
+        let output = fs::read(&self.log).unwrap_or_default();
+        let output = String::from_utf8_lossy(&output).into_owned();
+        output
             .lines()
             .rev()
             .find(|line| !line.trim().is_empty())
-            .unwrap_or("it said nothing")
+            .unwrap_or("it printed nothing")
             .trim()
             .to_owned()
     }

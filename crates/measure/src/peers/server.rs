@@ -1,7 +1,6 @@
-//! Third-party servers, each with the configuration that makes it serve a page as ours does: files, no log,
-//! persistent connections.
+//! Third-party servers, and their configurations: files, no log, persistent connections.
 //!
-//! They serve real files of the page's sizes, as old as the note (`papers/w3c`), so that conditional requests
+//! They serve real files of the page's sizes, dated like the note (`papers/w3c`), so that conditional requests
 //! by date work.
 
 use std::fmt::Write;
@@ -23,8 +22,8 @@ use super::{InstalledProgram, ServerProgram};
 use crate::Error;
 
 /// Modification time of the files: 24 June 1997, in seconds since 1970.
-const WRITTEN: u64 = 867_110_400;
-const WRITTEN_TEXT: &str = "Tue, 24 Jun 1997 00:00:00 GMT";
+const MODIFIED: u64 = 867_110_400;
+const LAST_MODIFIED: &str = "Tue, 24 Jun 1997 00:00:00 GMT";
 /// Maximum time for a server to start listening.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -47,7 +46,11 @@ pub(crate) struct RunningServer {
 
 impl ServerProgram {
     /// Finds the program, and checks that it supports the scenario's settings.
-    pub(crate) fn found(self, programs: &Programs, processing: Duration) -> Result<InstalledProgram, Error> {
+    pub(crate) fn find_program(
+        self,
+        programs: &Programs,
+        processing: Duration,
+    ) -> Result<InstalledProgram, Error> {
         let Programs {
             server_head,
             server_buffer,
@@ -60,11 +63,11 @@ impl ServerProgram {
             receive_buffer,
             ..
         } = programs;
-        let unsuited = |key: &str| Error::Unsuited {
+        let unsupported = |key: &str| Error::Unsuited {
             part: format!("{key} with {self}"),
             remedy: "leave it out, or use our own server".to_owned(),
         };
-        let unknown = [
+        let unsupported_settings = [
             ("processing", processing > Duration::ZERO),
             ("server-head", server_head.is_some()),
             ("server-buffer", server_buffer.is_some()),
@@ -76,8 +79,8 @@ impl ServerProgram {
             ("server-requests", server_requests.is_some() && !self.limits_requests()),
             ("nagle", *nagle == Some(true) && self != Self::Nginx),
         ];
-        match unknown.iter().find(|(_, is_said)| *is_said) {
-            Some((key, _)) => Err(unsuited(key)),
+        match unsupported_settings.iter().find(|(_, is_set)| *is_set) {
+            Some((key, _)) => Err(unsupported(key)),
             None => self.names().find(),
         }
     }
@@ -90,7 +93,7 @@ impl ServerProgram {
     }
 
     /// Whether it can require validation of its files.
-    pub(crate) const fn tells_to_ask(self) -> bool {
+    pub(crate) const fn can_require_validation(self) -> bool {
         match self {
             Self::Ours | Self::Nginx | Self::Apache => true,
             Self::Caddy | Self::Python => false,
@@ -99,7 +102,7 @@ impl ServerProgram {
 
     /// Validator of every file.
     pub(crate) fn validator() -> Validator {
-        Validator::LastModified(WRITTEN_TEXT.to_owned())
+        Validator::LastModified(LAST_MODIFIED.to_owned())
     }
 }
 
@@ -107,7 +110,7 @@ impl RunningServer {
     /// Starts `program` in the calling thread's network namespace; returns when it listens.
     pub(crate) fn start(
         program: ServerProgram,
-        found: &InstalledProgram,
+        installed: &InstalledProgram,
         address: SocketAddr,
         site: &Site,
         settings: ServerSettings,
@@ -115,14 +118,14 @@ impl RunningServer {
     ) -> Result<Self, Error> {
         let directory = RunDirectory::new()?;
         write_page(&directory, site)?;
-        let command = command(program, found, address, &directory, settings)?;
+        let command = command(program, installed, address, &directory, settings)?;
         let mut process = Process::start(program.name(), command, &directory)?;
-        let listens = process.wait_until(START_TIMEOUT, clock, |process| {
-            Ok(process.ended()?.is_some() || listens(address.port()))
+        let has_started = process.wait_until(START_TIMEOUT, clock, |process| {
+            Ok(process.exit_status()?.is_some() || is_listening(address.port()))
         })?;
-        if !listens || process.ended()?.is_some() {
-            let what = format!("{program} did not begin to listen: {}", process.last_output_line());
-            return Err(Error::Run { number: 1, what });
+        if !has_started || process.exit_status()?.is_some() {
+            let message = format!("{program} did not begin to listen: {}", process.last_output_line());
+            return Err(Error::Run { number: 1, what: message });
         }
         Ok(Self { process, directory })
     }
@@ -130,14 +133,14 @@ impl RunningServer {
     /// Waits for `settling`, then ends it; an error if it had ended by itself.
     pub(crate) fn stop(self, settling: Duration, clock: Clock) -> Result<(), Error> {
         let Self { mut process, directory } = self;
-        process.wait_until(settling, clock, |process| Ok(process.ended()?.is_some()))?;
-        let ended = process.ended()?;
-        let words = process.last_output_line();
+        process.wait_until(settling, clock, |process| Ok(process.exit_status()?.is_some()))?;
+        let exit_status = process.exit_status()?;
+        let last_line = process.last_output_line();
         drop((process, directory));
-        match ended {
+        match exit_status {
             None => Ok(()),
             Some(status) => {
-                Err(Error::Run { number: 1, what: format!("the server ended ({status}): {words}") })
+                Err(Error::Run { number: 1, what: format!("the server ended ({status}): {last_line}") })
             }
         }
     }
@@ -147,23 +150,24 @@ impl RunningServer {
 /// is also written under an HTML name.
 fn write_page(directory: &RunDirectory, site: &Site) -> Result<(), Error> {
     let root = directory.path().join("page");
-    let written = SystemTime::UNIX_EPOCH + Elapsed::from_secs(WRITTEN);
+    let modified = SystemTime::UNIX_EPOCH + Elapsed::from_secs(MODIFIED);
     let files = site.files().map(|(path, object)| (site_path(path), object));
     let document = site.objects().next().map(|document| (Some(DOCUMENT.to_owned()), document));
     let is_sized = site.files().next().is_some_and(|(path, _)| path == Site::path(0));
-    for (place, object) in files.chain(document.filter(|_| is_sized)) {
-        let place = place
-            .filter(|place| Path::new(place).components().all(|part| matches!(part, Component::Normal(_))));
-        let place = place.ok_or_else(|| Error::Unsuited {
+    for (path_in_root, object) in files.chain(document.filter(|_| is_sized)) {
+        let path_in_root = path_in_root.filter(|path_in_root| {
+            Path::new(path_in_root).components().all(|part| matches!(part, Component::Normal(_)))
+        });
+        let path_in_root = path_in_root.ok_or_else(|| Error::Unsuited {
             part: "a page with a path that is not a file's".to_owned(),
             remedy: "use our own server".to_owned(),
         })?;
-        let path = root.join(place);
+        let path = root.join(path_in_root);
         let doing = format!("write {}", path.display());
         fs::create_dir_all(path.parent().unwrap_or(&root))
             .and_then(|()| fs::write(&path, object))
             .and_then(|()| File::options().write(true).open(&path))
-            .and_then(|file| file.set_modified(written))
+            .and_then(|file| file.set_modified(modified))
             .map_err(Error::io(doing))?;
     }
     Ok(())
@@ -174,13 +178,13 @@ pub(super) const DOCUMENT: &str = "0.html";
 
 fn command(
     program: ServerProgram,
-    found: &InstalledProgram,
+    installed: &InstalledProgram,
     address: SocketAddr,
     directory: &RunDirectory,
     settings: ServerSettings,
 ) -> Result<Command, Error> {
     let root = directory.path().join("page");
-    let mut command = Command::new(&found.path);
+    let mut command = Command::new(&installed.path);
     match program {
         ServerProgram::Ours => {}
         ServerProgram::Nginx => {
@@ -222,7 +226,7 @@ fn nginx(directory: &Path, address: SocketAddr, settings: ServerSettings) -> Str
     let nodelay = if programs.nagle == Some(true) { "off" } else { "on" };
     let requests = programs.server_requests.map_or(1_000_000, |requests| requests.get());
     let mut text = format!(
-        "daemon off; master_process off; worker_processes 1; pid {directory}/pid; error_log {directory}/said warn;\n\
+        "daemon off; master_process off; worker_processes 1; pid {directory}/pid; error_log {directory}/log warn;\n\
          events {{ worker_connections 1024; }}\n\
          http {{\n  access_log off; sendfile on; tcp_nodelay {nodelay};\n  keepalive_timeout 600s; keepalive_requests \
          {requests};\n  types {{ text/html html htm; text/css css; text/javascript js mjs; image/svg+xml svg; \
@@ -249,7 +253,7 @@ fn apache(directory: &Path, address: SocketAddr, settings: ServerSettings) -> St
         String::new()
     };
     format!(
-        "ServerRoot {directory}\nServerName server\nListen {address}\nPidFile {directory}/pid\nErrorLog {directory}/said\n\
+        "ServerRoot {directory}\nServerName server\nListen {address}\nPidFile {directory}/pid\nErrorLog {directory}/log\n\
          LoadModule mpm_event_module {modules}/mod_mpm_event.so\n\
          LoadModule authz_core_module {modules}/mod_authz_core.so\n\
          Mutex file:{directory}\nDefaultRuntimeDir {directory}\n\
@@ -262,14 +266,14 @@ fn apache(directory: &Path, address: SocketAddr, settings: ServerSettings) -> St
 }
 
 /// Whether a socket listens at a port of the calling thread's network namespace: state 0A in its table.
-fn listens(port: u16) -> bool {
+fn is_listening(port: u16) -> bool {
     ["tcp", "tcp6"].iter().any(|table| {
         let table = fs::read_to_string(format!("/proc/thread-self/net/{table}")).unwrap_or_default();
         table.lines().skip(1).any(|line| {
-            let mut words = line.split_whitespace().skip(1);
-            let local = words.next().and_then(|address| address.rsplit(':').next());
+            let mut last_line = line.split_whitespace().skip(1);
+            let local = last_line.next().and_then(|address| address.rsplit(':').next());
             let is_port = local.is_some_and(|hex| u16::from_str_radix(hex, 16) == Ok(port));
-            is_port && words.nth(1) == Some("0A")
+            is_port && last_line.nth(1) == Some("0A")
         })
     })
 }

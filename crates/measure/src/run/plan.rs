@@ -71,7 +71,7 @@ pub(super) fn plan(
 }
 
 /// Refuses settings that real programs do not support: their CPU times are their own.
-pub(super) fn honoured(programs: &Programs) -> Result<(), Error> {
+pub(super) fn refuse_unsupported(programs: &Programs) -> Result<(), Error> {
     let Programs {
         client_pages,
         client_pause,
@@ -123,9 +123,9 @@ pub(super) fn honoured(programs: &Programs) -> Result<(), Error> {
     }
     let times = [client_setup, client_think, client_reading, client_file, server_setup, server_write];
     if times.iter().any(|time| time.is_some_and(|time| time > Duration::ZERO)) {
-        let reported = programs.described().unwrap_or_default();
+        let description = programs.described().unwrap_or_default();
         return Err(unsuited(
-            &format!("a time that its programs are to take ({reported})"),
+            &format!("a time that its programs are to take ({description})"),
             "use --processing, which it honours, or --engine simulate",
         ));
     }
@@ -134,15 +134,15 @@ pub(super) fn honoured(programs: &Programs) -> Result<(), Error> {
 
 /// Refuses settings that only our own client supports.
 pub(super) fn require_own_client(programs: &Programs, client: ClientProgram) -> Result<(), Error> {
-    let reported = [
+    let settings = [
         ("first bytes", programs.client_first_bytes.is_some()),
         ("a validation method", programs.client_validation.is_some()),
         ("codings", programs.client_codings.is_some()),
         ("a defect", programs.client_defect.is_some()),
     ];
-    match reported.iter().find(|(_, is_said)| *is_said) {
-        Some((what, _)) if client != ClientProgram::Ours => {
-            Err(unsuited(&format!("{what} set for {}", client.name()), "use --client ours"))
+    match settings.iter().find(|(_, is_set)| *is_set) {
+        Some((setting, _)) if client != ClientProgram::Ours => {
+            Err(unsuited(&format!("{setting} set for {}", client.name()), "use --client ours"))
         }
         Some(_) | None => Ok(()),
     }
@@ -198,8 +198,8 @@ pub(super) fn deadline(scenario: &Scenario) -> Duration {
     let requests = Bytes::new(scenario.client.request.get().saturating_mul(objects));
     let slowest = network.rate_up.map_or(network.rate, |up| up.min(network.rate));
     let sending = slowest.time_for(page.size() + requests);
-    let each = network.rtt * 20 + processing;
-    Duration::from_secs(30) + sending * 4 + each * objects
+    let per_object = network.rtt * 20 + processing;
+    Duration::from_secs(30) + sending * 4 + per_object * objects
 }
 
 #[cfg(test)]
@@ -212,7 +212,7 @@ mod tests {
         let refusal = |key, value| {
             let mut programs = Programs::default();
             programs.set(key, value).unwrap();
-            honoured(&programs).map_err(|error| error.to_string())
+            refuse_unsupported(&programs).map_err(|error| error.to_string())
         };
         for (key, value, part) in [
             (ProgramKey::ClientPages, "2", "a session of several pages"),

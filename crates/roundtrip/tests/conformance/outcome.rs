@@ -65,8 +65,8 @@ pub(crate) fn compare(case: &Case, runs: u32) -> Result<Outcome, String> {
 
 /// Time of both hosts beyond that of the scenario.
 fn hosts(run: &Run, processing: Duration) -> Duration {
-    let responses = run.reactions.responses.iter().map(|response| *response - processing);
-    responses.chain(run.reactions.thoughts.iter().copied()).fold(Duration::ZERO, |sum, time| sum + time)
+    let responses = run.reactions.response_times.iter().map(|response| *response - processing);
+    responses.chain(run.reactions.think_times.iter().copied()).fold(Duration::ZERO, |sum, time| sum + time)
 }
 
 /// Index of the first different segment.
