@@ -47,8 +47,8 @@ pub enum Requests<'a> {
 
 impl<'a> From<&'a Plan> for Job<'a> {
     fn from(plan: &'a Plan) -> Self {
-        let Plan { wanted, files, pages } = plan;
-        Self { lasts: wanted.lasts, pages, turns: Turns::Once, requests: Requests::Site(files) }
+        let Plan { spec, files, pages } = plan;
+        Self { lasts: spec.lasts, pages, turns: Turns::Once, requests: Requests::Site(files) }
     }
 }
 

@@ -64,14 +64,14 @@ fn a_plan_follows_the_distributions_of_its_log() {
     fs::write(directory.join("access.log"), log(&first)).unwrap();
     let of_log = ["--laws-of", "access.log", "--users", "20", "--for", "30s"];
     let second = plan(&directory, &of_log);
-    let PlanDistributions::Site(set) = &second.wanted.set else { panic!("{:?}", second.wanted.set) };
+    let PlanDistributions::Site(set) = &second.spec.set else { panic!("{:?}", second.spec.set) };
     assert!((set.popularity - 1.0).abs() < 0.1, "{}", set.popularity);
-    assert!((second.wanted.conditional.get() - 0.1).abs() < 0.01);
-    assert_eq!(second.wanted.files, 500);
+    assert!((second.spec.conditional.get() - 0.1).abs() < 0.01);
+    assert_eq!(second.spec.files, 500);
     assert_eq!(plan(&directory, &of_log), second, "the same log and seed give another plan");
     let flags = ["--laws-of", "access.log", "--files", "99", "--conditional", "0%", "--for", "1s"];
     assert_eq!(
-        (plan(&directory, &flags).files.len(), plan(&directory, &flags).wanted.conditional.get()),
+        (plan(&directory, &flags).files.len(), plan(&directory, &flags).spec.conditional.get()),
         (99, 0.0)
     );
 
@@ -143,8 +143,8 @@ fn distributions_fit_real_logs() {
         let row = |what: &str| of_log.iter().find(|row| row["what"] == what).unwrap();
         assert_eq!(row("objects of a page")["values"], pages, "{name}");
         let drawn = plan(&directory, &["--laws-of", &log, "--for", "5s"]);
-        assert_eq!(drawn.wanted.files, files, "{name}");
-        assert!((drawn.wanted.set.set().popularity - exponent).abs() < 1e-3, "{name}");
+        assert_eq!(drawn.spec.files, files, "{name}");
+        assert!((drawn.spec.set.set().popularity - exponent).abs() < 1e-3, "{name}");
     }
     let log = logs.join("hackers-access.log").display().to_string();
     let printed = roundtrip(&directory, &["load", "plan", "--laws-of", &log]);

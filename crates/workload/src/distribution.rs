@@ -1,6 +1,6 @@
-//! The distributions of SURGE: their cumulative functions, quantiles and samples.
+//! SURGE's distributions: cumulative functions, quantiles and samples.
 //!
-//! Statistics of samples are in [`crate::fit`]. Every value is sampled by inverting the distribution at one
+//! Every value is sampled by inverting the distribution at one
 //! uniform number, and computed by `libm` in Rust, so that a seed gives the same bytes on every host.
 
 use std::fmt;
@@ -20,7 +20,7 @@ pub enum Distribution {
     /// Pareto: 1 - (least / x)^shape, from `least` on.
     Pareto {
         /// Minimum value.
-        least: f64,
+        min: f64,
         /// Tail exponent; at 1 and below there is no mean.
         shape: f64,
     },
@@ -54,90 +54,90 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// Cumulative distribution: the share of values of at most `x`.
-    pub fn below(&self, x: f64) -> f64 {
+    /// Returns the cumulative distribution function at `x`: the share of values of at most `x`.
+    pub fn cdf(&self, x: f64) -> f64 {
         if x <= 0.0 {
             return 0.0;
         }
         match *self {
-            Self::Lognormal { mu, sigma } => normal_below((libm::log(x) - mu) / sigma),
-            Self::Pareto { least, shape: _ } if x <= least => 0.0,
-            Self::Pareto { least, shape } => 1.0 - libm::pow(least / x, shape),
+            Self::Lognormal { mu, sigma } => normal_cdf((libm::log(x) - mu) / sigma),
+            Self::Pareto { min, shape: _ } if x <= min => 0.0,
+            Self::Pareto { min, shape } => 1.0 - libm::pow(min / x, shape),
             Self::Weibull { scale, shape } => -libm::expm1(-libm::pow(x / scale, shape)),
             Self::InverseGaussian { mean, shape } => {
                 // Schrödinger's first passage; the second term is a product of something huge and something tiny.
                 let root = libm::sqrt(shape / x);
-                let late = normal_below(-root * (x / mean + 1.0));
-                normal_below(root * (x / mean - 1.0)) + libm::exp(2.0 * shape / mean) * late
+                let late = normal_cdf(-root * (x / mean + 1.0));
+                normal_cdf(root * (x / mean - 1.0)) + libm::exp(2.0 * shape / mean) * late
             }
             Self::Hybrid { mu, sigma, cut, body, shape: _ } if x < cut => {
-                let of = Self::Lognormal { mu, sigma };
-                body * of.below(x) / of.below(cut)
+                let lognormal = Self::Lognormal { mu, sigma };
+                body * lognormal.cdf(x) / lognormal.cdf(cut)
             }
             Self::Hybrid { mu: _, sigma: _, cut, body, shape } => {
-                body + (1.0 - body) * Self::Pareto { least: cut, shape }.below(x)
+                body + (1.0 - body) * Self::Pareto { min: cut, shape }.cdf(x)
             }
         }
     }
 
-    /// Logarithm of the density at `x`, which is positive; minus infinity where the density is 0.
+    /// Returns the logarithm of the density at `x`, which is positive; minus infinity where the density is 0.
     pub(super) fn ln_density(&self, x: f64) -> f64 {
         match *self {
             Self::Lognormal { mu, sigma } => {
                 let z = (libm::log(x) - mu) / sigma;
                 -libm::log(x * sigma) - ROOT_TAU_LN - z * z / 2.0
             }
-            Self::Pareto { least, shape: _ } if x < least => f64::NEG_INFINITY,
-            Self::Pareto { least, shape } => libm::log(shape / x) - shape * libm::log(x / least),
+            Self::Pareto { min, shape: _ } if x < min => f64::NEG_INFINITY,
+            Self::Pareto { min, shape } => libm::log(shape / x) - shape * libm::log(x / min),
             Self::Weibull { scale, shape } => {
                 libm::log(shape / x) + shape * libm::log(x / scale) - libm::pow(x / scale, shape)
             }
             Self::InverseGaussian { mean, shape } => {
-                let away = (x - mean) / mean;
-                libm::log(shape / (x * x * x)) / 2.0 - ROOT_TAU_LN - shape * away * away / (2.0 * x)
+                let deviation = (x - mean) / mean;
+                libm::log(shape / (x * x * x)) / 2.0 - ROOT_TAU_LN - shape * deviation * deviation / (2.0 * x)
             }
             Self::Hybrid { mu, sigma, cut, body, shape: _ } if x < cut => {
-                let of = Self::Lognormal { mu, sigma };
-                libm::log(body / of.below(cut)) + of.ln_density(x)
+                let lognormal = Self::Lognormal { mu, sigma };
+                libm::log(body / lognormal.cdf(cut)) + lognormal.ln_density(x)
             }
             Self::Hybrid { mu: _, sigma: _, cut, body, shape } => {
-                libm::log(1.0 - body) + Self::Pareto { least: cut, shape }.ln_density(x)
+                libm::log(1.0 - body) + Self::Pareto { min: cut, shape }.ln_density(x)
             }
         }
     }
 
-    /// Quantile: the value below which a share of `p` lies, from 0 to below 1.
+    /// Returns the quantile: the value below which a share of `p` lies, from 0 to below 1.
     pub fn quantile(&self, p: f64) -> f64 {
         match *self {
             Self::Lognormal { mu, sigma } => libm::exp(mu + sigma * normal_quantile(p)),
-            Self::Pareto { least, shape } => least / libm::pow(1.0 - p, 1.0 / shape),
+            Self::Pareto { min, shape } => min / libm::pow(1.0 - p, 1.0 / shape),
             Self::Weibull { scale, shape } => scale * libm::pow(-libm::log1p(-p), 1.0 / shape),
             Self::InverseGaussian { mean, shape: _ } => self.bisect(p, mean),
             Self::Hybrid { mu, sigma, cut, body, shape: _ } if p < body => {
-                let of = Self::Lognormal { mu, sigma };
-                of.quantile(p / body * of.below(cut))
+                let lognormal = Self::Lognormal { mu, sigma };
+                lognormal.quantile(p / body * lognormal.cdf(cut))
             }
             Self::Hybrid { mu: _, sigma: _, cut, body, shape } => {
-                Self::Pareto { least: cut, shape }.quantile((p - body) / (1.0 - body))
+                Self::Pareto { min: cut, shape }.quantile((p - body) / (1.0 - body))
             }
         }
     }
 
-    /// A sample; takes one random number.
-    pub fn draw(&self, random: &mut Random) -> f64 {
+    /// Samples a value; takes one random number.
+    pub fn sample(&self, random: &mut Random) -> f64 {
         // From the middle of a step of 2^-53: neither 0 nor 1.
         self.quantile(random.unit() + HALF_A_STEP)
     }
 
-    /// Quantile by bisection, where there is no formula, to a billionth.
-    fn bisect(&self, p: f64, near: f64) -> f64 {
-        let (mut low, mut high) = (0.0, near);
-        while self.below(high) < p {
+    /// Computes the quantile by bisection, to a billionth, where there is no formula.
+    fn bisect(&self, p: f64, guess: f64) -> f64 {
+        let (mut low, mut high) = (0.0, guess);
+        while self.cdf(high) < p {
             (low, high) = (high, 2.0 * high);
         }
         while high - low > 1e-9 * high {
             let middle = f64::midpoint(low, high);
-            if self.below(middle) < p { low = middle } else { high = middle }
+            if self.cdf(middle) < p { low = middle } else { high = middle }
         }
         high
     }
@@ -151,7 +151,7 @@ impl fmt::Display for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Lognormal { mu, sigma } => write!(f, "lognormal({mu}, {sigma})"),
-            Self::Pareto { least, shape } => write!(f, "Pareto({least}, {shape})"),
+            Self::Pareto { min, shape } => write!(f, "Pareto({min}, {shape})"),
             Self::Weibull { scale, shape } => write!(f, "Weibull(shape {shape}, scale {scale})"),
             Self::InverseGaussian { mean, shape } => write!(f, "inverse Gaussian({mean}, {shape})"),
             Self::Hybrid { mu, sigma, cut, body, shape } => {
@@ -162,12 +162,12 @@ impl fmt::Display for Distribution {
     }
 }
 
-/// The standard normal distribution.
-pub(super) fn normal_below(x: f64) -> f64 {
+/// Returns the cumulative distribution function of the standard normal distribution.
+pub(super) fn normal_cdf(x: f64) -> f64 {
     0.5 * libm::erfc(-x / std::f64::consts::SQRT_2)
 }
 
-/// Its inverse: a rational approximation (Abramowitz and Stegun 26.2.23, to 4.5e-4), then three steps of
+/// Returns the quantile of the standard normal distribution: a rational approximation (Abramowitz and Stegun 26.2.23, to 4.5e-4), then three steps of
 /// Halley's method, each of which triples the number of correct digits.
 fn normal_quantile(p: f64) -> f64 {
     if p > 0.5 {
@@ -179,7 +179,7 @@ fn normal_quantile(p: f64) -> f64 {
     let mut x = over / under - t;
     for _ in 0..3 {
         let density = libm::exp(-x * x / 2.0) / libm::sqrt(std::f64::consts::TAU);
-        let step = (normal_below(x) - p) / density;
+        let step = (normal_cdf(x) - p) / density;
         x -= step / (1.0 + x * step / 2.0);
     }
     x
@@ -193,14 +193,14 @@ mod tests {
 
     const ALL: [Distribution; 5] = [
         Distribution::Lognormal { mu: 1.5, sigma: 0.8 },
-        Distribution::Pareto { least: 1.0, shape: 2.43 },
+        Distribution::Pareto { min: 1.0, shape: 2.43 },
         Distribution::Weibull { scale: 0.382, shape: 1.46 },
         Distribution::InverseGaussian { mean: 3.86, shape: 9.46 },
         Distribution::Hybrid { mu: 9.357, sigma: 1.318, cut: 133_000.0, body: 0.93, shape: 1.1 },
     ];
 
     #[test]
-    fn paper_the_normal_quantiles_are_those_of_the_tables() {
+    fn paper_normal_quantiles_are_those_of_the_tables() {
         for (p, x) in [
             (0.5, 0.0),
             (0.975, 1.959_963_984_540_054),
@@ -215,7 +215,7 @@ mod tests {
     fn quantile_inverts_the_cumulative_distribution() {
         for distribution in ALL {
             for p in [1e-6, 0.01, 0.3, 0.5, 0.92, 0.95, 0.999, 0.999_999] {
-                let back = distribution.below(distribution.quantile(p));
+                let back = distribution.cdf(distribution.quantile(p));
                 assert!((back - p).abs() < 1e-8, "{distribution}: {p} came back as {back}");
             }
         }
@@ -227,7 +227,7 @@ mod tests {
             for p in [0.05, 0.3, 0.6, 0.97] {
                 let x = distribution.quantile(p);
                 let step = x * 1e-5;
-                let slope = (distribution.below(x + step) - distribution.below(x - step)) / (2.0 * step);
+                let slope = (distribution.cdf(x + step) - distribution.cdf(x - step)) / (2.0 * step);
                 let density = libm::exp(distribution.ln_density(x));
                 assert!((slope / density - 1.0).abs() < 1e-4, "{distribution} at {x}: {slope} and {density}");
             }
@@ -239,22 +239,23 @@ mod tests {
     fn sample_means_are_those_of_the_distributions() {
         let mean = |distribution: Distribution| {
             let mut random = Seed::default().stream("law", 0);
-            (0..20_000).map(|_| distribution.draw(&mut random)).sum::<f64>() / 20_000.0
+            (0..20_000).map(|_| distribution.sample(&mut random)).sum::<f64>() / 20_000.0
         };
         // exp(mu + sigma^2 / 2); shape * least / (shape - 1); scale * gamma(1 + 1 / shape); the mean itself.
         for (distribution, expected) in ALL.into_iter().zip([6.172, 1.699, 0.346, 3.86]) {
-            let got = mean(distribution);
-            assert!((got / expected - 1.0).abs() < 0.03, "{distribution}: {got} for {expected}");
+            let mean_of_samples = mean(distribution);
+            assert!(
+                (mean_of_samples / expected - 1.0).abs() < 0.03,
+                "{distribution}: {mean_of_samples} for {expected}"
+            );
         }
     }
 
     #[test]
     fn no_value_is_below_zero_and_a_pareto_begins_at_its_minimum() {
-        assert!(
-            ALL.iter().all(|distribution| distribution.below(0.0) == 0.0 && distribution.below(-1.0) == 0.0)
-        );
-        assert_eq!(Distribution::Pareto { least: 1.0, shape: 2.43 }.below(1.0), 0.0);
+        assert!(ALL.iter().all(|distribution| distribution.cdf(0.0) == 0.0 && distribution.cdf(-1.0) == 0.0));
+        assert_eq!(Distribution::Pareto { min: 1.0, shape: 2.43 }.cdf(1.0), 0.0);
         let hybrid = ALL[4];
-        assert!((hybrid.below(133_000.0) - 0.93).abs() < 1e-12);
+        assert!((hybrid.cdf(133_000.0) - 0.93).abs() < 1e-12);
     }
 }

@@ -1,6 +1,6 @@
-//! Estimation of distributions from values: the most likely member of a family, and the choice of the family.
+//! Estimation of distributions from values, by maximum likelihood: parameters within a family, and choice of the family.
 //!
-//! Goodness of fit is in [`crate::fit`]. By maximum likelihood throughout. The lognormal, the Pareto (Hill)
+//! The lognormal, the Pareto (Hill)
 //! and the inverse Gaussian have a closed form. The Weibull's shape and the truncated normal (Cohen 1959) are
 //! roots of monotone functions, found by bisection. The cut between a lognormal body and a Pareto tail is the
 //! most likely of two hundred. Between families the Bayesian information criterion (Schwarz 1978) decides:
@@ -9,13 +9,13 @@
 
 use std::f64::consts::TAU;
 
-use crate::distribution::{Distribution, normal_below};
+use crate::distribution::{Distribution, normal_cdf};
 
 /// Minimum number of values for an estimate.
 pub(super) const MIN_VALUES: usize = 50;
 
-/// The distribution with the best criterion among those given; `None` if there are too few values.
-pub(super) fn likeliest(
+/// Returns the distribution with the best criterion; `None` if there are too few values.
+pub(super) fn most_likely(
     values: &[f64],
     distributions: impl IntoIterator<Item = Option<Distribution>>,
 ) -> Option<Distribution> {
@@ -27,17 +27,17 @@ pub(super) fn likeliest(
     })
 }
 
-/// The distribution with the best criterion, by the logarithm of its likelihood.
+/// Returns the distribution with the best criterion, by the logarithm of its likelihood.
 fn best(
     distributions: impl Iterator<Item = Distribution>,
     count: usize,
     ln_likelihood: impl Fn(&Distribution) -> f64,
 ) -> Option<Distribution> {
     let cost = libm::log(count as f64) / 2.0;
-    let judged = distributions
+    let scored = distributions
         .map(|distribution| (ln_likelihood(&distribution) - cost * parameters(&distribution), distribution));
-    let finite = judged.filter(|(criterion, _)| criterion.is_finite());
-    finite.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, distribution)| rounded(distribution))
+    let finite = scored.filter(|(criterion, _)| criterion.is_finite());
+    finite.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, distribution)| round_parameters(distribution))
 }
 
 const fn parameters(distribution: &Distribution) -> f64 {
@@ -45,12 +45,12 @@ const fn parameters(distribution: &Distribution) -> f64 {
         Distribution::Lognormal { mu: _, sigma: _ } | Distribution::Weibull { scale: _, shape: _ } => 2.0,
         Distribution::InverseGaussian { mean: _, shape: _ } => 2.0,
         // Its minimum is given.
-        Distribution::Pareto { least: _, shape: _ } => 1.0,
+        Distribution::Pareto { min: _, shape: _ } => 1.0,
         Distribution::Hybrid { mu: _, sigma: _, cut: _, body: _, shape: _ } => 5.0,
     }
 }
 
-/// Lognormal by the mean and the deviation of the logarithms.
+/// Estimates a lognormal by the mean and the deviation of the logarithms.
 pub(super) fn lognormal(values: &[f64]) -> Option<Distribution> {
     let count = values.len() as f64;
     let mu = values.iter().map(|value| libm::log(*value)).sum::<f64>() / count;
@@ -59,17 +59,17 @@ pub(super) fn lognormal(values: &[f64]) -> Option<Distribution> {
     (sigma > 1e-9).then_some(Distribution::Lognormal { mu, sigma })
 }
 
-/// Pareto by Hill's estimate, for values of at least `least`.
-pub(super) fn pareto(values: &[f64], least: f64) -> Option<Distribution> {
-    let logarithms: f64 = values.iter().map(|value| libm::log(value / least)).sum();
+/// Estimates a Pareto by Hill's formula, for values of at least `least`.
+pub(super) fn pareto(values: &[f64], min: f64) -> Option<Distribution> {
+    let logarithms: f64 = values.iter().map(|value| libm::log(value / min)).sum();
     let shape = values.len() as f64 / logarithms;
-    (SHAPES.0..SHAPES.1).contains(&shape).then_some(Distribution::Pareto { least, shape })
+    (SHAPES.0..SHAPES.1).contains(&shape).then_some(Distribution::Pareto { min, shape })
 }
 
 /// Range of tail exponents: an estimate outside it comes from too few values, or from one value many times.
 const SHAPES: (f64, f64) = (0.1, 20.0);
 
-/// Weibull by the root of its likelihood's derivative.
+/// Estimates a Weibull by the root of its likelihood's derivative.
 pub(super) fn weibull(values: &[f64]) -> Option<Distribution> {
     let count = values.len() as f64;
     let logarithms: Vec<f64> = values.iter().map(|value| libm::log(*value)).collect();
@@ -82,16 +82,16 @@ pub(super) fn weibull(values: &[f64]) -> Option<Distribution> {
             (sum + power, weighted + power * log)
         })
     };
-    let slope = |shape: f64| {
+    let derivative = |shape: f64| {
         let (sum, weighted) = powers(shape);
         weighted / sum - 1.0 / shape - mean
     };
-    let shape = root(slope, (0.02, 50.0))?;
+    let shape = root(derivative, (0.02, 50.0))?;
     let scale = libm::exp(largest + libm::log(powers(shape).0 / count) / shape);
     Some(Distribution::Weibull { scale, shape })
 }
 
-/// Inverse Gaussian by the mean, and by the distance of the mean inverse from the inverse mean.
+/// Estimates an inverse Gaussian by the mean, and by the distance of the mean inverse from the inverse mean.
 pub(super) fn inverse_gaussian(values: &[f64]) -> Option<Distribution> {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -100,30 +100,30 @@ pub(super) fn inverse_gaussian(values: &[f64]) -> Option<Distribution> {
         .then_some(Distribution::InverseGaussian { mean, shape })
 }
 
-/// The same for values that were rounded to the nearest whole number, at least 1: the likelihood is that of
-/// the interval that is rounded to each number.
-pub(super) fn likeliest_rounded(
+/// Returns the distribution with the best criterion for values that were rounded to the nearest whole number, at least
+/// 1: the likelihood is that of the interval rounded to each number.
+pub(super) fn most_likely_rounded(
     values: &[f64],
     distributions: impl IntoIterator<Item = Option<Distribution>>,
 ) -> Option<Distribution> {
     if values.len() < MIN_VALUES {
         return None;
     }
-    let counts = tallied(values);
+    let counts = count_distinct(values);
     best(distributions.into_iter().flatten(), values.len(), |distribution| {
         rounded_likelihood(&counts, distribution)
     })
 }
 
-/// The most likely Pareto from 1 on for values that were rounded to the nearest whole number, at least 1.
+/// Estimates a Pareto from 1 on, for values that were rounded to the nearest whole number, at least 1.
 pub(super) fn rounded_pareto(values: &[f64]) -> Option<Distribution> {
-    let counts = tallied(values);
-    let of = |shape: f64| Distribution::Pareto { least: 1.0, shape };
-    Some(of(highest(|shape| rounded_likelihood(&counts, &of(shape)), SHAPES)))
+    let counts = count_distinct(values);
+    let pareto_of = |shape: f64| Distribution::Pareto { min: 1.0, shape };
+    Some(pareto_of(maximize(|shape| rounded_likelihood(&counts, &pareto_of(shape)), SHAPES)))
 }
 
-/// Each distinct value, and its count.
-fn tallied(values: &[f64]) -> Vec<(f64, f64)> {
+/// Returns each distinct value, and its count.
+fn count_distinct(values: &[f64]) -> Vec<(f64, f64)> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as f64)).collect()
@@ -131,13 +131,13 @@ fn tallied(values: &[f64]) -> Vec<(f64, f64)> {
 
 fn rounded_likelihood(counts: &[(f64, f64)], distribution: &Distribution) -> f64 {
     let share = |value: f64| {
-        let from = if value <= 1.0 { 0.0 } else { distribution.below(value - 0.5) };
-        libm::log((distribution.below(value + 0.5) - from).max(f64::MIN_POSITIVE))
+        let from = if value <= 1.0 { 0.0 } else { distribution.cdf(value - 0.5) };
+        libm::log((distribution.cdf(value + 0.5) - from).max(f64::MIN_POSITIVE))
     };
     counts.iter().map(|(value, count)| count * share(*value)).sum()
 }
 
-/// Lognormal below the most likely cut, Pareto above.
+/// Estimates a lognormal below the most likely cut, and a Pareto above.
 pub(super) fn hybrid(sorted: &[f64]) -> Option<Distribution> {
     // With prefix sums, the likelihood of a cut takes few steps.
     let sums: Vec<(f64, f64)> = std::iter::once((0.0, 0.0))
@@ -148,45 +148,44 @@ pub(super) fn hybrid(sorted: &[f64]) -> Option<Distribution> {
         }))
         .collect();
     let (first, last) = (sorted.len() / 2, sorted.len().checked_sub(MIN_TAIL)?);
-    let at = |places: (usize, usize)| {
-        let step = (places.1.saturating_sub(places.0) / CUTS).max(1);
-        let cuts = (places.0..=places.1).step_by(step).filter_map(|place| cut_at(sorted, &sums, place));
-        cuts.max_by(|one, other| one.0.total_cmp(&other.0))
-            .map(|(_, place, distribution)| (step, place, distribution))
+    let at = |range: (usize, usize)| {
+        let step = (range.1.saturating_sub(range.0) / CUTS).max(1);
+        let cuts = (range.0..=range.1).step_by(step).filter_map(|index| cut_at(sorted, &sums, index));
+        cuts.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, index, distribution)| (step, index, distribution))
     };
-    let (step, place, _) = at((first, last))?;
-    at((place.saturating_sub(step).max(first), (place + step).min(last)))
+    let (step, index, _) = at((first, last))?;
+    at((index.saturating_sub(step).max(first), (index + step).min(last)))
         .map(|(_, _, distribution)| distribution)
 }
 
 /// Minimum number of values in a tail.
 const MIN_TAIL: usize = 20;
-/// Number of cuts that are tried, and then again around the most likely of them.
+/// Number of cuts tried over the whole range, and again around the most likely one.
 const CUTS: usize = 100;
 
-/// The most likely distribution with its cut at this index of the sorted values, and the logarithm of its
+/// Returns the most likely distribution with its cut at this index of the sorted values, and the logarithm of its
 /// likelihood.
-fn cut_at(sorted: &[f64], sums: &[(f64, f64)], place: usize) -> Option<(f64, usize, Distribution)> {
-    let cut = *sorted.get(place)?;
-    let place = sorted.partition_point(|value| *value < cut);
-    let ((below, squares), (all, _)) = (*sums.get(place)?, *sums.last()?);
-    let (count, tail) = (place as f64, (sorted.len() - place) as f64);
+fn cut_at(sorted: &[f64], sums: &[(f64, f64)], index: usize) -> Option<(f64, usize, Distribution)> {
+    let cut = *sorted.get(index)?;
+    let index = sorted.partition_point(|value| *value < cut);
+    let ((below, squares), (all, _)) = (*sums.get(index)?, *sums.last()?);
+    let (count, tail) = (index as f64, (sorted.len() - index) as f64);
     let body = count / (count + tail);
     let log_cut = libm::log(cut);
     let (mu, sigma) = truncated(below / count, squares / count - (below / count).powi(2), log_cut)?;
     let beyond = all - below - tail * log_cut;
     let shape = Some(tail / beyond).filter(|shape| (SHAPES.0..SHAPES.1).contains(shape))?;
     let within = (squares - 2.0 * mu * below + count * mu * mu) / (2.0 * sigma * sigma);
-    let scale = libm::log(sigma * libm::sqrt(TAU) * normal_below((log_cut - mu) / sigma));
+    let scale = libm::log(sigma * libm::sqrt(TAU) * normal_cdf((log_cut - mu) / sigma));
     let of_body = count * (libm::log(body) - scale) - below - within;
     let of_tail = tail * (libm::log(1.0 - body) + libm::log(shape)) - (all - below) - shape * beyond;
-    Some((of_body + of_tail, place, Distribution::Hybrid { mu, sigma, cut, body, shape }))
+    Some((of_body + of_tail, index, Distribution::Hybrid { mu, sigma, cut, body, shape }))
 }
 
-/// Mean and deviation of a normal truncated above `end`, from those of the remaining values (Cohen 1959).
+/// Estimates mean and deviation of a normal truncated above `end`, from those of the remaining values (Cohen 1959).
 fn truncated(mean: f64, variance: f64, end: f64) -> Option<(f64, f64)> {
     let distance = end - mean;
-    let hazard = |a: f64| libm::exp(-a * a / 2.0) / libm::sqrt(TAU) / normal_below(a);
+    let hazard = |a: f64| libm::exp(-a * a / 2.0) / libm::sqrt(TAU) / normal_cdf(a);
     // Falls from nearly 1, where only the steep side is left, to 0.
     let ratio = |a: f64| (1.0 - a * hazard(a) - hazard(a).powi(2)) / (a + hazard(a)).powi(2);
     // A body with its mean far above the cut is a power law; still further, its parameters are undetermined.
@@ -195,7 +194,7 @@ fn truncated(mean: f64, variance: f64, end: f64) -> Option<(f64, f64)> {
     (sigma > 0.0 && sigma.is_finite()).then_some((end - a * sigma, sigma))
 }
 
-/// Zipf's exponent, from the number of requests for each rank, the most popular first.
+/// Estimates Zipf's exponent from the number of requests for each rank, the most popular first.
 pub(super) fn zipf(counts: &[u64]) -> f64 {
     let total: f64 = counts.iter().map(|count| *count as f64).sum();
     let logarithm = |(rank, count): (u32, &u64)| *count as f64 * libm::log(f64::from(rank));
@@ -213,14 +212,14 @@ pub(super) fn zipf(counts: &[u64]) -> f64 {
         weighted / weight
     };
     let beyond = if mean < expected(1.0) { EXPONENT } else { 0.0 };
-    let found = root(|exponent| mean - expected(exponent), (0.0, EXPONENT)).unwrap_or(beyond);
-    (found * 1e4).round() / 1e4
+    let estimate = root(|exponent| mean - expected(exponent), (0.0, EXPONENT)).unwrap_or(beyond);
+    (estimate * 1e4).round() / 1e4
 }
 
-/// Maximum exponent; no real popularity is steeper.
+/// Maximum exponent of Zipf's law.
 const EXPONENT: f64 = 5.0;
 
-/// Root of an increasing function; `None` if it is not within the bounds.
+/// Finds the root of an increasing function by bisection; `None` if it is not within the bounds.
 fn root(function: impl Fn(f64) -> f64, (mut low, mut high): (f64, f64)) -> Option<f64> {
     if function(low) > 0.0 || function(high) < 0.0 {
         return None;
@@ -229,12 +228,12 @@ fn root(function: impl Fn(f64) -> f64, (mut low, mut high): (f64, f64)) -> Optio
         let middle = f64::midpoint(low, high);
         if function(middle) < 0.0 { low = middle } else { high = middle }
     }
-    let found = f64::midpoint(low, high);
-    found.is_finite().then_some(found)
+    let estimate = f64::midpoint(low, high);
+    estimate.is_finite().then_some(estimate)
 }
 
-/// Maximum of a unimodal function, by ternary search.
-fn highest(function: impl Fn(f64) -> f64, (mut low, mut high): (f64, f64)) -> f64 {
+/// Finds the maximum of a unimodal function by ternary search.
+fn maximize(function: impl Fn(f64) -> f64, (mut low, mut high): (f64, f64)) -> f64 {
     for _ in 0..60 {
         let third = (high - low) / 3.0;
         if function(low + third) < function(high - third) { low += third } else { high -= third }
@@ -242,33 +241,33 @@ fn highest(function: impl Fn(f64) -> f64, (mut low, mut high): (f64, f64)) -> f6
     f64::midpoint(low, high)
 }
 
-fn rounded(distribution: Distribution) -> Distribution {
+fn round_parameters(distribution: Distribution) -> Distribution {
     match distribution {
         Distribution::Lognormal { mu, sigma } => {
-            Distribution::Lognormal { mu: digits(mu), sigma: digits(sigma) }
+            Distribution::Lognormal { mu: round_digits(mu), sigma: round_digits(sigma) }
         }
-        Distribution::Pareto { least, shape } => {
-            Distribution::Pareto { least: digits(least), shape: digits(shape) }
+        Distribution::Pareto { min, shape } => {
+            Distribution::Pareto { min: round_digits(min), shape: round_digits(shape) }
         }
         Distribution::Weibull { scale, shape } => {
-            Distribution::Weibull { scale: digits(scale), shape: digits(shape) }
+            Distribution::Weibull { scale: round_digits(scale), shape: round_digits(shape) }
         }
         Distribution::InverseGaussian { mean, shape } => {
-            Distribution::InverseGaussian { mean: digits(mean), shape: digits(shape) }
+            Distribution::InverseGaussian { mean: round_digits(mean), shape: round_digits(shape) }
         }
         Distribution::Hybrid { mu, sigma, cut, body, shape } => Distribution::Hybrid {
-            mu: digits(mu),
-            sigma: digits(sigma),
+            mu: round_digits(mu),
+            sigma: round_digits(sigma),
             // An existing size.
             cut,
-            body: digits(body),
-            shape: digits(shape),
+            body: round_digits(body),
+            shape: round_digits(shape),
         },
     }
 }
 
 /// Rounds to five significant digits.
-fn digits(value: f64) -> f64 {
+fn round_digits(value: f64) -> f64 {
     format!("{value:.4e}").parse().unwrap_or(value)
 }
 
@@ -278,9 +277,9 @@ mod tests {
 
     use super::*;
 
-    fn drawn(distribution: Distribution, count: usize) -> Vec<f64> {
+    fn samples(distribution: Distribution, count: usize) -> Vec<f64> {
         let mut random = Seed::default().stream("estimate", 0);
-        let mut values: Vec<f64> = (0..count).map(|_| distribution.draw(&mut random)).collect();
+        let mut values: Vec<f64> = (0..count).map(|_| distribution.sample(&mut random)).collect();
         values.sort_by(f64::total_cmp);
         values
     }
@@ -292,25 +291,25 @@ mod tests {
     #[test]
     fn estimates_recover_the_sampled_distribution() {
         let count = 20_000;
-        match lognormal(&drawn(Distribution::Lognormal { mu: 1.5, sigma: 0.8 }, count)) {
+        match lognormal(&samples(Distribution::Lognormal { mu: 1.5, sigma: 0.8 }, count)) {
             Some(Distribution::Lognormal { mu, sigma }) => {
                 near(mu, 1.5, 0.02);
                 near(sigma, 0.8, 0.02);
             }
             other => panic!("{other:?}"),
         }
-        match pareto(&drawn(Distribution::Pareto { least: 1.0, shape: 1.5 }, count), 1.0) {
-            Some(Distribution::Pareto { least: _, shape }) => near(shape, 1.5, 0.03),
+        match pareto(&samples(Distribution::Pareto { min: 1.0, shape: 1.5 }, count), 1.0) {
+            Some(Distribution::Pareto { min: _, shape }) => near(shape, 1.5, 0.03),
             other => panic!("{other:?}"),
         }
-        match weibull(&drawn(Distribution::Weibull { scale: 0.382, shape: 1.46 }, count)) {
+        match weibull(&samples(Distribution::Weibull { scale: 0.382, shape: 1.46 }, count)) {
             Some(Distribution::Weibull { scale, shape }) => {
                 near(scale, 0.382, 0.02);
                 near(shape, 1.46, 0.02);
             }
             other => panic!("{other:?}"),
         }
-        match inverse_gaussian(&drawn(Distribution::InverseGaussian { mean: 3.86, shape: 9.46 }, count)) {
+        match inverse_gaussian(&samples(Distribution::InverseGaussian { mean: 3.86, shape: 9.46 }, count)) {
             Some(Distribution::InverseGaussian { mean, shape }) => {
                 near(mean, 3.86, 0.02);
                 near(shape, 9.46, 0.03);
@@ -323,39 +322,43 @@ mod tests {
     fn body_with_a_tail_is_distinguished_from_a_body_alone() {
         let distribution =
             Distribution::Hybrid { mu: 9.357, sigma: 1.318, cut: 133_000.0, body: 0.93, shape: 1.1 };
-        let values = drawn(distribution, 20_000);
-        let found = likeliest(&values, [lognormal(&values), hybrid(&values)]).unwrap();
-        let Distribution::Hybrid { mu, sigma, cut, body, shape } = found else { panic!("{found:?}") };
+        let values = samples(distribution, 20_000);
+        let estimate = most_likely(&values, [lognormal(&values), hybrid(&values)]).unwrap();
+        let Distribution::Hybrid { mu, sigma, cut, body, shape } = estimate else { panic!("{estimate:?}") };
         near(mu, 9.357, 0.02);
         near(sigma, 1.318, 0.05);
         near(cut, 133_000.0, 0.1);
         near(body, 0.93, 0.02);
         near(shape, 1.1, 0.1);
-        let values = drawn(Distribution::Lognormal { mu: 9.0, sigma: 1.0 }, 5_000);
-        let found = likeliest(&values, [lognormal(&values), hybrid(&values)]);
-        assert!(matches!(found, Some(Distribution::Lognormal { .. })), "{found:?}");
+        let values = samples(Distribution::Lognormal { mu: 9.0, sigma: 1.0 }, 5_000);
+        let estimate = most_likely(&values, [lognormal(&values), hybrid(&values)]);
+        assert!(matches!(estimate, Some(Distribution::Lognormal { .. })), "{estimate:?}");
     }
 
     #[test]
     fn families_are_distinguished() {
         for distribution in [
-            Distribution::Pareto { least: 1.0, shape: 1.5 },
+            Distribution::Pareto { min: 1.0, shape: 1.5 },
             Distribution::Lognormal { mu: 2.0, sigma: 1.0 },
             Distribution::Weibull { scale: 3.0, shape: 1.46 },
         ] {
-            let values = drawn(distribution, 3_000);
-            let found =
-                likeliest(&values, [pareto(&values, 1.0), lognormal(&values), weibull(&values)]).unwrap();
-            assert_eq!(std::mem::discriminant(&found), std::mem::discriminant(&distribution), "{found:?}");
+            let values = samples(distribution, 3_000);
+            let estimate =
+                most_likely(&values, [pareto(&values, 1.0), lognormal(&values), weibull(&values)]).unwrap();
+            assert_eq!(
+                std::mem::discriminant(&estimate),
+                std::mem::discriminant(&distribution),
+                "{estimate:?}"
+            );
         }
     }
 
     #[test]
     fn estimates_recover_the_distribution_of_rounded_values() {
-        let distribution = Distribution::Pareto { least: 1.0, shape: 2.43 };
-        let values: Vec<f64> = drawn(distribution, 20_000).into_iter().map(f64::round).collect();
-        match likeliest_rounded(&values, [rounded_pareto(&values), lognormal(&values)]) {
-            Some(Distribution::Pareto { least: 1.0, shape }) => near(shape, 2.43, 0.03),
+        let distribution = Distribution::Pareto { min: 1.0, shape: 2.43 };
+        let values: Vec<f64> = samples(distribution, 20_000).into_iter().map(f64::round).collect();
+        match most_likely_rounded(&values, [rounded_pareto(&values), lognormal(&values)]) {
+            Some(Distribution::Pareto { min: 1.0, shape }) => near(shape, 2.43, 0.03),
             other => panic!("{other:?}"),
         }
     }
@@ -377,9 +380,9 @@ mod tests {
 
     #[test]
     fn too_few_or_degenerate_values_give_no_estimate() {
-        assert_eq!(likeliest(&[1.0; 49], [lognormal(&[1.0, 2.0])]), None, "too few");
+        assert_eq!(most_likely(&[1.0; 49], [lognormal(&[1.0, 2.0])]), None, "too few");
         assert_eq!(
-            likeliest(&[3.0; 60], [lognormal(&[3.0; 60]), weibull(&[3.0; 60]), hybrid(&[3.0; 60])]),
+            most_likely(&[3.0; 60], [lognormal(&[3.0; 60]), weibull(&[3.0; 60]), hybrid(&[3.0; 60])]),
             None
         );
         assert_eq!(inverse_gaussian(&[2.0; 60]), None);

@@ -1,24 +1,23 @@
-//! Fingerprint of a workload: distinguishes shards of one run from those of another.
+//! Fingerprint of a workload, which distinguishes shards of one run from those of another.
 //!
-//! Neither a checksum of a file nor resistant to malicious changes.
+//! It does not resist malicious changes.
 
 use std::fmt::{self, Write as _};
 
 use crate::plan::Plan;
 use crate::text;
 
-/// Fingerprint of a plan, in 16 hexadecimal digits: FNV-1a of 64 bits, which detects accidental differences, not malicious
-/// ones.
+/// Returns the fingerprint of a plan: 64-bit FNV-1a, in 16 hexadecimal digits.
 pub fn of_plan(plan: &Plan) -> String {
     let mut hash = Fnv::default();
-    text::write(plan, &mut hash).expect("a number accepts all text");
+    text::write(plan, &mut hash).expect("hashing does not fail");
     hash.hex()
 }
 
-/// The same of a text.
+/// Returns the fingerprint of a text.
 pub fn of(text: fmt::Arguments<'_>) -> String {
     let mut hash = Fnv::default();
-    hash.write_fmt(text).expect("a number accepts all text");
+    hash.write_fmt(text).expect("hashing does not fail");
     hash.hex()
 }
 

@@ -1,7 +1,6 @@
-//! Goodness of fit of sampled values: the test of Kolmogorov and Smirnov.
+//! Goodness of fit of sampled values: the Kolmogorov-Smirnov test.
 //!
-//! The distribution is given, not chosen here. Values that are whole numbers are compared at whole numbers;
-//! the test is then conservative (it rejects less often than it could).
+//! Whole numbers are compared at whole numbers; the test is then conservative.
 
 /// Comparison of values with their distribution.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,8 +17,7 @@ pub struct Fit {
     pub high: (f64, f64),
     /// Kolmogorov's D: the maximum difference between the cumulative distributions, from 0 to 1.
     pub distance: f64,
-    /// Probability of a difference of this size by chance; `None` where values depend on one another, so that
-    /// it is unknown.
+    /// P-value: probability of a difference of at least this size by chance; `None` where values depend on one another.
     pub likelihood: Option<f64>,
 }
 
@@ -30,12 +28,12 @@ pub fn fit(
     expected: String,
     mut values: Vec<f64>,
     step: f64,
-    below: impl Fn(f64) -> f64,
+    cdf: impl Fn(f64) -> f64,
     quantile: impl Fn(f64) -> f64,
 ) -> Fit {
     values.sort_by(f64::total_cmp);
     let count = values.len();
-    let distance = distance(&values, step, below);
+    let distance = distance(&values, step, cdf);
     let at = |share: f64| {
         // An index from a share between 0 and 1 of the count.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -53,8 +51,8 @@ pub fn fit(
     }
 }
 
-/// Maximum difference, at both sides of every value.
-fn distance(sorted: &[f64], step: f64, below: impl Fn(f64) -> f64) -> f64 {
+/// Returns the maximum difference, at both sides of every value.
+fn distance(sorted: &[f64], step: f64, cdf: impl Fn(f64) -> f64) -> f64 {
     let count = sorted.len() as f64;
     let (mut largest, mut seen) = (0.0_f64, 0_usize);
     for same in sorted.chunk_by(|a, b| a == b) {
@@ -62,12 +60,12 @@ fn distance(sorted: &[f64], step: f64, below: impl Fn(f64) -> f64) -> f64 {
         let before = seen as f64 / count;
         seen += same.len();
         let after = seen as f64 / count;
-        largest = largest.max((below(value - step) - before).abs()).max((below(value) - after).abs());
+        largest = largest.max((cdf(value - step) - before).abs()).max((cdf(value) - after).abs());
     }
     largest
 }
 
-/// Kolmogorov's limit, with the correction of Stephens (1970) for few values.
+/// Returns the p-value: Kolmogorov's limit, with the correction of Stephens (1970) for few values.
 fn likelihood(distance: f64, count: usize) -> f64 {
     if count == 0 {
         return 1.0;
@@ -91,7 +89,7 @@ mod tests {
     use crate::distribution::Distribution;
 
     #[test]
-    fn paper_the_limit_is_that_of_the_tables() {
+    fn paper_limit_is_that_of_the_tables() {
         // Smirnov (1948): 5% at 1.3581, 1% at 1.6276.
         for (x, p) in [(1.358_1, 0.05), (1.627_6, 0.01), (0.827_6, 0.5)] {
             let count = 1_000_000;
@@ -101,45 +99,45 @@ mod tests {
 
     #[test]
     fn samples_fit_their_own_distribution_only() {
-        let distribution = Distribution::Pareto { least: 1.0, shape: 1.5 };
+        let distribution = Distribution::Pareto { min: 1.0, shape: 1.5 };
         let mut random = Seed::default().stream("fit", 0);
-        let values: Vec<f64> = (0..5_000).map(|_| distribution.draw(&mut random)).collect();
-        let of = |distribution: Distribution| {
+        let values: Vec<f64> = (0..5_000).map(|_| distribution.sample(&mut random)).collect();
+        let fit_of = |distribution: Distribution| {
             fit(
                 "",
                 distribution.to_string(),
                 values.clone(),
                 0.0,
-                |x| distribution.below(x),
+                |x| distribution.cdf(x),
                 |p| distribution.quantile(p),
             )
         };
-        assert!(of(distribution).likelihood > Some(0.01), "{:?}", of(distribution));
-        assert!(of(Distribution::Pareto { least: 1.0, shape: 1.4 }).likelihood < Some(1e-3));
+        assert!(fit_of(distribution).likelihood > Some(0.01), "{:?}", fit_of(distribution));
+        assert!(fit_of(Distribution::Pareto { min: 1.0, shape: 1.4 }).likelihood < Some(1e-3));
     }
 
     #[test]
     fn whole_numbers_are_compared_at_whole_numbers() {
-        let distribution = Distribution::Pareto { least: 1.0, shape: 2.43 };
+        let distribution = Distribution::Pareto { min: 1.0, shape: 2.43 };
         let mut random = Seed::default().stream("fit", 1);
-        let values: Vec<f64> = (0..5_000).map(|_| distribution.draw(&mut random).ceil()).collect();
-        let of = |step| {
+        let values: Vec<f64> = (0..5_000).map(|_| distribution.sample(&mut random).ceil()).collect();
+        let fit_of = |step| {
             fit(
                 "",
                 String::new(),
                 values.clone(),
                 step,
-                |x| distribution.below(x),
+                |x| distribution.cdf(x),
                 |p| distribution.quantile(p),
             )
         };
-        assert!(of(1.0).likelihood > Some(0.01), "{:?}", of(1.0));
-        assert!(of(0.0).likelihood < Some(1e-9), "{:?}", of(0.0));
+        assert!(fit_of(1.0).likelihood > Some(0.01), "{:?}", fit_of(1.0));
+        assert!(fit_of(0.0).likelihood < Some(1e-9), "{:?}", fit_of(0.0));
     }
 
     #[test]
     fn no_values_give_no_fit() {
-        let none = fit("", String::new(), Vec::new(), 0.0, |_| 0.5, |_| 1.0);
-        assert_eq!((none.count, none.likelihood, none.distance), (0, Some(1.0), 0.0));
+        let empty = fit("", String::new(), Vec::new(), 0.0, |_| 0.5, |_| 1.0);
+        assert_eq!((empty.count, empty.likelihood, empty.distance), (0, Some(1.0), 0.0));
     }
 }

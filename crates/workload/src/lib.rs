@@ -1,15 +1,15 @@
 //! Load for a server: SURGE's users, the requests of a log, and synthetic access logs.
 //!
 //! SURGE (Barford and Crovella, SIGMETRICS 1998) describes users' requests and their times; `papers/dhttp#section-vi-b`
-//! used it. In flow a set of distributions, a number of files and of users, a schedule, a seed. Out flows a
-//! [`plan::Plan`]: every page, every object, every intended time. Read in this order:
+//! used it. Input: a set of distributions, a number of files and of users, a schedule, a seed. Output: a
+//! [`plan::Plan`] with every page, every object and every intended time. In reading order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`distribution`] | the distributions, and values sampled from them |
 //! | [`set`] | sets of distributions: those of 1998, those of 1999, a site's own |
 //! | [`popularity`] | the number of requests per file, their order, and the size of each file |
-//! | [`schedule`] | start times: one page after another (closed), or at a rate independent of the server (open) |
+//! | [`schedule`] | start times: after the previous page (closed), or at a rate independent of the server (open) |
 //! | [`plan`], `draft` | a complete plan: files and pages |
 //! | [`log_sample`] | requests of an access log, as a plan uses them |
 //! | [`replay`] | replay of an access log |
@@ -29,7 +29,7 @@
 //! assert!(plan.requests() > 20);
 //! ```
 //!
-//! It sends nothing, does not wait, and opens no file.
+//! The crate does no input or output: it sends nothing and opens no file.
 
 pub mod distribution;
 mod draft;

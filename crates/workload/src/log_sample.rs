@@ -1,5 +1,4 @@
-//! Requests of an access log, as a plan uses them: client, file, time and response of each, and the sizes of
-//! the files.
+//! Requests of an access log: client, file, time and response of each, and the sizes of the files.
 //!
 //! Lines are parsed by [`accesslog`]. A target is a file; where a log does not record targets,
 //! responses of one size are one file. The responses of a file may differ in size, because it changed, was
@@ -17,9 +16,9 @@ use accesslog::{Client, Record, Target};
 pub struct LogSample {
     lines: Vec<SampledRequest>,
     /// Records that were skipped: neither whole nor partial responses nor 304, or of unknown size.
-    pub left_out: u64,
+    pub skipped: u64,
     /// Number of requests with a target.
-    pub named: usize,
+    pub with_target: usize,
 }
 
 /// A request with its response.
@@ -41,7 +40,7 @@ pub(super) enum ResponseKind {
 }
 
 impl ResponseKind {
-    /// Bytes sent.
+    /// Returns the bytes sent.
     pub(super) const fn size(self) -> Option<u64> {
         match self {
             Self::Whole(size) | Self::Part(size) => Some(size),
@@ -50,7 +49,7 @@ impl ResponseKind {
     }
 }
 
-/// A file as a log shows it.
+/// Requests for a file, and its sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct FileUse {
     /// Number of requests.
@@ -74,56 +73,56 @@ impl LogSample {
             (0 | 200, Some(size)) => ResponseKind::Whole(size.get()),
             (206, Some(size)) => ResponseKind::Part(size.get()),
             _ => {
-                self.left_out += 1;
+                self.skipped += 1;
                 return;
             }
         };
-        self.named += usize::from(target.is_some());
+        self.with_target += usize::from(target.is_some());
         let file = target.or(response.size().map(Target::of_size));
         self.lines.push(SampledRequest { time, client, file, response });
     }
 
-    /// Truncates it to the first `most` requests.
-    pub fn cut(&mut self, most: usize) {
-        self.lines.truncate(most);
+    /// Truncates it to the first `max` requests.
+    pub fn truncate(&mut self, max: usize) {
+        self.lines.truncate(max);
     }
 
-    /// Number of requests.
+    /// Returns the number of requests.
     pub fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no requests.
     pub fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// All requests in order of time; simultaneous ones in the order of the log.
+    /// Returns the requests in order of time; simultaneous ones in the order of the log.
     pub(super) fn sorted(mut self) -> Vec<SampledRequest> {
         self.lines.sort_by_key(|line| line.time);
         self.lines
     }
 }
 
-/// Files of the requests, by descending number of requests.
+/// Returns the files, by descending number of requests.
 pub(super) fn files(lines: &[SampledRequest]) -> Vec<(Target, FileUse)> {
     let mut files: BTreeMap<Target, FileUse> = BTreeMap::new();
     for SampledRequest { time: _, client: _, file, response } in lines {
         let Some(file) = file else { continue };
-        let seen = files.entry(*file).or_default();
-        seen.count += 1;
+        let usage = files.entry(*file).or_default();
+        usage.count += 1;
         match *response {
-            ResponseKind::Whole(size) => seen.whole = seen.whole.max(Some(size)),
-            ResponseKind::Part(size) => seen.part = seen.part.max(Some(size)),
+            ResponseKind::Whole(size) => usage.whole = usage.whole.max(Some(size)),
+            ResponseKind::Part(size) => usage.part = usage.part.max(Some(size)),
             ResponseKind::Unchanged => {}
         }
     }
     let mut files: Vec<(Target, FileUse)> = files.into_iter().collect();
-    files.sort_by_key(|(_, seen)| std::cmp::Reverse(seen.count));
+    files.sort_by_key(|(_, usage)| std::cmp::Reverse(usage.count));
     files
 }
 
-/// Whether all times are whole seconds, which hide the order of events within one.
+/// Returns whether all times are whole seconds, which hide the order of events within one.
 pub(super) fn has_whole_seconds(mut times: impl Iterator<Item = Time>) -> bool {
     times.all(|time| time.since(Time::ZERO).as_nanos().is_multiple_of(1_000_000_000))
 }

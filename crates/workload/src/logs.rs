@@ -1,7 +1,6 @@
 //! Synthetic access logs: request rate by a curve, clients of unequal popularity, sizes by a distribution.
 //!
-//! In flow a curve and a seed; out flow lines in Common Log Format. The same seed gives the same lines. Read in this
-//! order:
+//! Input: a curve and a seed. Output: lines in Common Log Format. The same seed gives the same lines. In reading order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -10,7 +9,7 @@
 //! | [`responses`] | statuses and sizes |
 //! | [`synthesize`] | the lines |
 //!
-//! They are not logs of a site: the requested paths mean nothing, and no client waits for a response.
+//! The requested paths are random, and no client waits for a response.
 
 pub mod curve;
 pub mod responses;

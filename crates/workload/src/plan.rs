@@ -1,7 +1,7 @@
-//! A plan: every file, every page, every object, and the intended time of each request.
+//! Plan of a load test: every file, every page, every object, and the intended time of each request.
 //!
-//! The duration of responses is unknown here. In a closed schedule a page therefore begins some time
-//! *after* the one before it is complete; in an open one it begins *at* a time, regardless of the server.
+//! The duration of responses is unknown here. In a closed schedule a page therefore starts some time *after* the
+//! previous one is complete; in an open one it starts *at* a time, regardless of the server.
 
 use std::fmt;
 
@@ -34,7 +34,7 @@ pub struct PlanSpec {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Its specification.
-    pub wanted: PlanSpec,
+    pub spec: PlanSpec,
     /// Size of each file, in bytes.
     pub files: Vec<u64>,
     /// Pages, in the order of their intended times if responses took no time.
@@ -57,7 +57,7 @@ pub struct Page {
 /// Start of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageStart {
-    /// This long after the user's previous page is complete.
+    /// This time after the user's previous page is complete.
     After(Duration),
     /// At this time of the plan.
     At(Time),
@@ -74,13 +74,13 @@ pub struct ObjectRequest {
     pub is_conditional: bool,
 }
 
-/// Reason why there is no such plan.
+/// Reason why a plan cannot be generated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PlanError {
     /// Fewer than the minimum number of files.
     TooFewFiles,
-    /// A log without a whole response.
-    Nothing,
+    /// A log without a complete response.
+    EmptyLog,
     /// A log that takes longer than the maximum.
     TooLong(Duration),
     /// More files than fit the memory limit.
@@ -89,18 +89,18 @@ pub enum PlanError {
     TooManyRequests(f64),
 }
 
-/// Maximum number of files: more need more than a gigabyte to order.
+/// Maximum number of files: ordering more takes over a gigabyte of memory.
 pub const MAX_FILES: u32 = 1_000_000;
-/// Maximum number of requests: more need several gigabytes.
+/// Maximum number of requests: more take several gigabytes of memory.
 pub const MAX_REQUESTS: f64 = 50_000_000.0;
-/// Maximum number of objects per page, whatever the distribution gives.
+/// Maximum number of objects per page.
 pub const MAX_OBJECTS: u64 = 1_000;
 
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooFewFiles => f.write_str("a plan needs at least 2 files"),
-            Self::Nothing => f.write_str("the log has no complete response of known size; give another log"),
+            Self::EmptyLog => f.write_str("the log has no complete response of known size; give another log"),
             Self::TooLong(lasts) => write!(
                 f,
                 "the plan would last {lasts}, and can last {}; replay the log at a higher speed, or a part of it",
@@ -142,46 +142,47 @@ impl PlanSpec {
     /// [`PlanError`] if it would have no files, or more than fits into memory.
     pub fn plan(self) -> Result<Plan, PlanError> {
         self.memory()?;
-        let (files, pages) = Draft::new(&self).drawn();
-        Ok(Plan { wanted: self, files, pages })
+        let (files, pages) = Draft::new(&self).generate();
+        Ok(Plan { spec: self, files, pages })
     }
 
-    /// Upper bound of the memory in bytes that generating it takes: a million requests took 100 to 120 MB and
-    /// 100,000 files 25 MB, on 2026-11-21.
+    /// Returns an upper bound of the memory that generating it takes. A million requests took 100 to 120 MB, and
+    /// 100,000 files 25 MB.
     ///
     /// # Errors
-    /// [`PlanError`] if there is no such plan, whatever the memory.
+    /// [`PlanError`] if the plan cannot be generated.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "there are not more requests than were looked at before, nor less than none"
+        reason = "the number of requests is checked above"
     )]
     pub fn memory(&self) -> Result<Bytes, PlanError> {
-        const OF_REQUEST: u64 = 128;
-        const OF_FILE: u64 = 256;
+        const BYTES_PER_REQUEST: u64 = 128;
+        const BYTES_PER_FILE: u64 = 256;
         const BASE_BYTES: u64 = 16 << 20;
         match self.files {
             0 | 1 => return Err(PlanError::TooFewFiles),
             files if files > MAX_FILES => return Err(PlanError::TooManyFiles(files)),
             _ => {}
         }
-        let requests = self.expected();
+        let requests = self.expected_requests();
         if requests > MAX_REQUESTS {
             return Err(PlanError::TooManyRequests(requests));
         }
-        Ok(Bytes::new(BASE_BYTES + requests as u64 * OF_REQUEST + u64::from(self.files) * OF_FILE))
+        Ok(Bytes::new(
+            BASE_BYTES + requests as u64 * BYTES_PER_REQUEST + u64::from(self.files) * BYTES_PER_FILE,
+        ))
     }
 
-    /// Approximate number of requests.
-    fn expected(&self) -> f64 {
+    /// Returns the approximate number of requests.
+    fn expected_requests(&self) -> f64 {
         match &self.schedule {
             Schedule::Rates(legs, _) => legs.iter().map(Leg::due).sum(),
             // A log's requests are counted when it is read.
             Schedule::Replay(_) => 0.0,
             Schedule::Users(users) => {
                 let set = self.set.set();
-                // Half of the pauses are longer than this, and the mean of both distributions is about three
-                // times it.
+                // The median pause; the mean of both distributions is about three times that.
                 let cycle = set.inactive_off.quantile(0.5) + 0.1;
                 f64::from(*users) * self.lasts.as_secs_f64() / cycle
                     * set.objects.quantile(0.7).min(MAX_OBJECTS as f64)
@@ -189,19 +190,19 @@ impl PlanSpec {
         }
     }
 
-    /// Number of files that are documents, where these are a kind of their own: a quarter, for want of a
-    /// source.
+    /// Returns the number of documents: a quarter of the files where documents have separate distributions (an
+    /// assumption).
     pub(super) fn documents(&self) -> u32 {
         if self.set.set().embedded.is_some() { self.files.div_ceil(4) } else { self.files }
     }
 }
 
-/// Path of a file, below the site's directory and in its URLs.
+/// Returns the path of a file, below the site's directory and in its URLs.
 pub fn path(file: u32) -> String {
     format!("{file}.bin")
 }
 
-/// Contents of a file: incompressible bytes, the same from the same seed.
+/// Returns the contents of a file: incompressible bytes, determined by the seed.
 pub fn contents(seed: Seed, file: u32, size: u64) -> Vec<u8> {
     let mut random = seed.stream("surge-contents", u64::from(file));
     let size = usize::try_from(size).unwrap_or(usize::MAX);
@@ -210,24 +211,25 @@ pub fn contents(seed: Seed, file: u32, size: u64) -> Vec<u8> {
 }
 
 impl Plan {
-    /// Number of requests.
+    /// Returns the number of requests.
     pub fn requests(&self) -> usize {
         self.pages.iter().map(|page| page.objects.len()).sum()
     }
 
-    /// Share of responses with a body of at most `limit`, or without one because the file is unchanged.
-    pub fn small(&self, limit: Bytes) -> f64 {
-        let is_small = |ask: &&ObjectRequest| ask.is_conditional || self.size(ask.file) <= limit.get();
-        let small = self.object_requests().filter(is_small).count();
-        small as f64 / self.requests().max(1) as f64
+    /// Returns the share of responses whose body has at most `limit` bytes, or is missing because the file is unchanged.
+    pub fn share_of_small(&self, limit: Bytes) -> f64 {
+        let is_small =
+            |request: &&ObjectRequest| request.is_conditional || self.size(request.file) <= limit.get();
+        let share_of_small = self.object_requests().filter(is_small).count();
+        share_of_small as f64 / self.requests().max(1) as f64
     }
 
-    /// Number of files that the cap has truncated.
-    pub fn capped(&self) -> usize {
-        self.files.iter().filter(|size| **size == self.wanted.cap.get()).count()
+    /// Returns the number of files that the cap has truncated.
+    pub fn capped_files(&self) -> usize {
+        self.files.iter().filter(|size| **size == self.spec.cap.get()).count()
     }
 
-    /// Size of a file.
+    /// Returns the size of a file.
     pub fn size(&self, file: u32) -> u64 {
         usize::try_from(file).ok().and_then(|file| self.files.get(file)).copied().unwrap_or(0)
     }
@@ -243,7 +245,7 @@ mod tests {
     use crate::goodness_of_fit::fits;
     use crate::schedule::Arrivals;
 
-    fn wanted(set: SetName, schedule: Schedule) -> PlanSpec {
+    fn spec(set: SetName, schedule: Schedule) -> PlanSpec {
         let conditional = Probability::new(0.26).unwrap();
         PlanSpec {
             set: PlanDistributions::Named(set),
@@ -257,20 +259,19 @@ mod tests {
     #[test]
     fn plan_fits_all_its_distributions() {
         for set in SetName::ALL {
-            let plan = wanted(set, Schedule::Users(400)).plan().unwrap();
+            let plan = spec(set, Schedule::Users(400)).plan().unwrap();
             for fit in fits(&plan) {
                 assert!(fit.distance < 0.11, "{fit:?}");
                 assert!(fit.likelihood.is_none_or(|likelihood| likelihood > 0.001), "{fit:?}");
             }
-            assert!((0.4..0.55).contains(&plan.small(Bytes::new(1_460))));
+            assert!((0.4..0.55).contains(&plan.share_of_small(Bytes::new(1_460))));
         }
     }
 
     #[test]
-    fn the_seed_determines_the_plan() {
-        let make = |seed| {
-            PlanSpec { seed: Seed::new(seed), ..wanted(SetName::Surge1998, Schedule::Users(5)) }.plan()
-        };
+    fn seed_determines_the_plan() {
+        let make =
+            |seed| PlanSpec { seed: Seed::new(seed), ..spec(SetName::Surge1998, Schedule::Users(5)) }.plan();
         assert_eq!(make(1), make(1));
         assert_ne!(make(1).unwrap().pages, make(2).unwrap().pages);
     }
@@ -278,7 +279,7 @@ mod tests {
     #[test]
     fn open_schedule_times_are_independent_of_users() {
         let leg = Leg { lasts: Duration::from_secs(10), from: 50.0, to: 50.0 };
-        let plan = wanted(SetName::Surge1998, Schedule::Rates(vec![leg], Arrivals::Constant)).plan().unwrap();
+        let plan = spec(SetName::Surge1998, Schedule::Rates(vec![leg], Arrivals::Constant)).plan().unwrap();
         assert_eq!(plan.pages.len(), 500);
         assert_eq!(plan.pages[0].begins, PageStart::At(Time::from_nanos(20_000_000)));
         assert!(plan.pages.iter().all(|page| page.objects.len() == 1));
@@ -286,11 +287,11 @@ mod tests {
 
     #[test]
     fn rejects_plans_beyond_the_limits_with_the_figure() {
-        let refused = |wanted: PlanSpec| wanted.plan().unwrap_err().to_string();
-        let sentence = refused(wanted(SetName::Surge1998, Schedule::Users(100_000_000)));
+        let error = |wanted: PlanSpec| wanted.plan().unwrap_err().to_string();
+        let sentence = error(spec(SetName::Surge1998, Schedule::Users(100_000_000)));
         assert!(sentence.starts_with("the plan would have about "), "{sentence}");
         assert_eq!(
-            refused(PlanSpec { files: 1, ..wanted(SetName::Surge1998, Schedule::Users(1)) }),
+            error(PlanSpec { files: 1, ..spec(SetName::Surge1998, Schedule::Users(1)) }),
             "a plan needs at least 2 files"
         );
     }

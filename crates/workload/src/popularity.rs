@@ -1,15 +1,14 @@
-//! Number of requests for each file, their order, and the size that each file therefore has.
+//! Number of requests for each file, their order, and the size of each file.
 //!
-//! Times belong to the plan. Three distributions are combined here. *Popularity*: the file of rank r is
-//! requested floor(C / r) times. *Temporal locality*: the number of other files requested since the last
-//! time, which is the depth in a stack that keeps the latest on top. *Sizes of requests*: files are few and
-//! requests many, so the sizes of the popular files determine it.
+//! Three distributions are combined here. *Popularity*: the file of rank r is requested floor(C / r) times. *Temporal
+//! locality*: the number of other files requested since a file's last request, which is its depth in an LRU stack.
+//! *Sizes of requests*: files are few and requests many, so the sizes of the popular files determine them.
 
 use wire::seed::Random;
 
 use crate::distribution::Distribution;
 
-/// Number of requests for each of `files`, the most popular first: floor(C / rank^exponent), with the
+/// Returns the number of requests for each of `files`, the most popular first: floor(C / rank^exponent), with the
 /// smallest C by which they add up to `requests`. Where requests are few, the least popular files are not
 /// requested.
 pub fn counts(files: u32, requests: usize, exponent: f64) -> Vec<u32> {
@@ -19,40 +18,41 @@ pub fn counts(files: u32, requests: usize, exponent: f64) -> Vec<u32> {
     // For whole numbers of 32 bits the quotient is never rounded up to the next. Positive, and no larger than
     // C.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let of = |c: u32| powers.iter().map(move |power| (f64::from(c) / power) as u32);
-    let enough = |c: u32| of(c).map(u64::from).sum::<u64>() >= u64::try_from(requests).unwrap_or(u64::MAX);
+    let counts_for = |c: u32| powers.iter().map(move |power| (f64::from(c) / power) as u32);
+    let is_enough =
+        |c: u32| counts_for(c).map(u64::from).sum::<u64>() >= u64::try_from(requests).unwrap_or(u64::MAX);
     let (mut low, mut high) = (1, 1);
-    while !enough(high) && high < u32::MAX / 2 {
+    while !is_enough(high) && high < u32::MAX / 2 {
         (low, high) = (high, 2 * high);
     }
     while low < high {
         let middle = low.midpoint(high);
-        if enough(middle) { high = middle } else { low = middle + 1 }
+        if is_enough(middle) { high = middle } else { low = middle + 1 }
     }
-    of(high).collect()
+    counts_for(high).collect()
 }
 
-/// Order of requests in which each file occurs `counts` times, and the depths in the stack of recent files
-/// follow `depth` as nearly as that allows.
+/// Returns an order of requests in which each file occurs `counts` times, and stack depths follow `depth` as nearly as
+/// that allows.
 ///
 /// New files come in the order in which independent requests would first meet them, as evenly as the whole
 /// allows. For every other request a depth is sampled; of the files near it, one is chosen at random, more
 /// likely the further it is behind its due count.
 pub fn order(counts: &[u32], depth: Distribution, random: &mut Random) -> Vec<u32> {
     let total: u64 = counts.iter().map(|count| u64::from(*count)).sum();
-    let mut fresh = arrivals(counts, random);
+    let mut unrequested = first_requests(counts, random);
     let mut stack = Stack { counts, used: vec![0; counts.len()], files: Vec::new(), total };
     let mut order = Vec::with_capacity(usize::try_from(total).unwrap_or(0));
     for at in 0..total {
-        let left = total - at;
+        let remaining = total - at;
         // The probability of a new file is the share of unrequested files among the remaining requests.
-        let is_new = random.unit() * (left as f64) < fresh.len() as f64;
-        let taken = if is_new { None } else { stack.about(depth.draw(random), at, random) };
-        let file = match taken {
-            Some(place) => stack.lift(place),
-            None => match fresh.pop() {
+        let is_new = random.unit() * (remaining as f64) < unrequested.len() as f64;
+        let position = if is_new { None } else { stack.find_near(depth.sample(random), at, random) };
+        let file = match position {
+            Some(index) => stack.move_to_top(index),
+            None => match unrequested.pop() {
                 Some(file) => stack.push(file),
-                // Only if all is used up; the loop would have ended.
+                // Unreachable: all requests are used up, and the loop has ended.
                 None => break,
             },
         };
@@ -61,8 +61,8 @@ pub fn order(counts: &[u32], depth: Distribution, random: &mut Random) -> Vec<u3
     order
 }
 
-/// Order, reversed, in which independent requests would meet each file for the first time.
-fn arrivals(counts: &[u32], random: &mut Random) -> Vec<u32> {
+/// Samples the order, reversed, of the first requests for each file among independent requests.
+fn first_requests(counts: &[u32], random: &mut Random) -> Vec<u32> {
     let clock = |count: u32, random: &mut Random| -libm::log1p(-random.unit()) / f64::from(count);
     let expected = (0..).zip(counts).filter(|(_, count)| **count > 0);
     let mut clocks: Vec<(f64, u32)> = expected.map(|(file, count)| (clock(*count, random), file)).collect();
@@ -70,7 +70,7 @@ fn arrivals(counts: &[u32], random: &mut Random) -> Vec<u32> {
     clocks.into_iter().map(|(_, file)| file).collect()
 }
 
-/// The files requested so far, the latest last.
+/// LRU stack: the files requested so far, the latest last.
 struct Stack<'a> {
     counts: &'a [u32],
     used: Vec<u32>,
@@ -85,13 +85,13 @@ impl Stack<'_> {
         file
     }
 
-    fn lift(&mut self, place: usize) -> u32 {
-        let file = self.files.remove(place);
+    fn move_to_top(&mut self, index: usize) -> u32 {
+        let file = self.files.remove(index);
         self.push(file)
     }
 
-    /// Index of a file near this depth with requests left; `None` if there is none at all.
-    fn about(&self, depth: f64, at: u64, random: &mut Random) -> Option<usize> {
+    /// Returns the index of a file near this depth with requests left; `None` if no file has any.
+    fn find_near(&self, depth: f64, at: u64, random: &mut Random) -> Option<usize> {
         // From 1 to the depth of the stack.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let depth = (depth.ceil() as usize).clamp(1, self.files.len().max(1));
@@ -102,22 +102,23 @@ impl Stack<'_> {
             let weights = || self.files[from..to].iter().map(|file| self.weight(*file, at));
             let sum: f64 = weights().sum();
             if sum > 0.0 {
-                let mut rest = random.unit() * sum;
-                let place = weights().position(|weight| {
-                    rest -= weight;
-                    rest < 0.0
+                let mut remainder = random.unit() * sum;
+                let index = weights().position(|weight| {
+                    remainder -= weight;
+                    remainder < 0.0
                 });
-                return place.map(|place| from + place);
+                return index.map(|index| from + index);
             }
             if from == 0 {
-                return (to..self.files.len()).find(|place| self.weight(self.files[*place], at) > 0.0);
+                return (to..self.files.len()).find(|index| self.weight(self.files[*index], at) > 0.0);
             }
             // No file in this range has requests left: look deeper.
             from = from.saturating_sub(to - from);
         }
     }
 
-    /// Weight of a file: its deficit against an even course, and a minimum while it has requests left.
+    /// Returns the weight of a file: its deficit against an even distribution over time, and at least 0.01 while it has
+    /// requests left.
     fn weight(&self, file: u32, at: u64) -> f64 {
         let (count, used) = (self.counts[file as usize], self.used[file as usize]);
         if used == count {
@@ -134,17 +135,17 @@ impl Stack<'_> {
 /// Sizes are bisected repeatedly. Each half gets as many files as it has sizes, such that the share of
 /// requests for them is that of `requests` there. The most popular files are assigned first, to the half with
 /// the larger deficit.
-pub fn matched(counts: &[u32], mut sizes: Vec<u64>, requests: Distribution) -> Vec<u64> {
+pub fn match_sizes(counts: &[u32], mut sizes: Vec<u64>, requests: Distribution) -> Vec<u64> {
     sizes.sort_unstable();
-    let mut of = vec![0; counts.len()];
+    let mut assigned = vec![0; counts.len()];
     let files: Vec<usize> = (0..counts.len().min(sizes.len())).collect();
-    assign_files(&mut of, counts, &sizes, files, requests, (0.0, f64::INFINITY));
-    of
+    assign_files(&mut assigned, counts, &sizes, files, requests, (0.0, f64::INFINITY));
+    assigned
 }
 
 /// Assigns `files`, the most popular first, to the same number of `sizes`, which lie between `bounds`.
 fn assign_files(
-    of: &mut [u64],
+    assigned: &mut [u64],
     counts: &[u32],
     sizes: &[u64],
     files: Vec<usize>,
@@ -152,7 +153,7 @@ fn assign_files(
     bounds: (f64, f64),
 ) {
     if let ([size], [file]) = (sizes, files.as_slice()) {
-        of[*file] = *size;
+        assigned[*file] = *size;
         return;
     }
     if sizes.is_empty() {
@@ -161,27 +162,27 @@ fn assign_files(
     let (small, large) = sizes.split_at(sizes.len() / 2);
     let between = match (small.last(), large.first()) {
         (Some(below), Some(above)) => f64::midpoint(*below as f64, *above as f64),
-        _one_is_empty => bounds.0,
+        _either_is_empty => bounds.0,
     };
     let share =
-        |from: f64, to: f64| (if to.is_finite() { requests.below(to) } else { 1.0 }) - requests.below(from);
-    let (whole, lower) = (share(bounds.0, bounds.1), share(bounds.0, between));
+        |from: f64, to: f64| (if to.is_finite() { requests.cdf(to) } else { 1.0 }) - requests.cdf(from);
+    let (both, lower) = (share(bounds.0, bounds.1), share(bounds.0, between));
     let total: f64 = files.iter().map(|file| f64::from(counts[*file])).sum();
-    let wanted = if whole > 0.0 { total * lower / whole } else { total / 2.0 };
-    let (mut lacks, mut rooms) = ([wanted, total - wanted], [small.len(), large.len()]);
+    let expected = if both > 0.0 { total * lower / both } else { total / 2.0 };
+    let (mut deficits, mut capacities) = ([expected, total - expected], [small.len(), large.len()]);
     let mut halves = [Vec::with_capacity(small.len()), Vec::with_capacity(large.len())];
     for file in files {
-        let half = usize::from(rooms[0] == 0 || rooms[1] > 0 && lacks[1] > lacks[0]);
-        lacks[half] -= f64::from(counts[file]);
-        rooms[half] -= 1;
+        let half = usize::from(capacities[0] == 0 || capacities[1] > 0 && deficits[1] > deficits[0]);
+        deficits[half] -= f64::from(counts[file]);
+        capacities[half] -= 1;
         halves[half].push(file);
     }
     let [low, high] = halves;
-    assign_files(of, counts, small, low, requests, (bounds.0, between));
-    assign_files(of, counts, large, high, requests, (between, bounds.1));
+    assign_files(assigned, counts, small, low, requests, (bounds.0, between));
+    assign_files(assigned, counts, large, high, requests, (between, bounds.1));
 }
 
-/// Depth in the stack at which each request found its file, from 1; first requests have no depth.
+/// Returns the stack depth of each request's file, from 1; first requests have none.
 pub fn depths(order: &[u32], files: usize) -> Vec<f64> {
     let mut last = vec![None; files];
     // Marks whether a position of the order is its file's latest: a Fenwick tree counts those behind a
@@ -202,17 +203,17 @@ pub fn depths(order: &[u32], files: usize) -> Vec<f64> {
 struct Fenwick(Vec<i32>);
 
 impl Fenwick {
-    fn add(&mut self, place: usize, value: i32) {
-        let mut at = place + 1;
+    fn add(&mut self, index: usize, value: i32) {
+        let mut at = index + 1;
         while let Some(sum) = self.0.get_mut(at) {
             *sum += value;
             at += at & at.wrapping_neg();
         }
     }
 
-    /// The sum before `place`.
-    fn to(&self, place: usize) -> i32 {
-        let (mut at, mut sum) = (place, 0);
+    /// Returns the sum before `index`.
+    fn to(&self, index: usize) -> i32 {
+        let (mut at, mut sum) = (index, 0);
         while at > 0 {
             sum += self.0[at];
             at &= at - 1;
@@ -258,7 +259,7 @@ mod tests {
         let counts = counts(2_000, 15_000, 1.0);
         let order = order(&counts, DEPTH, &mut Seed::default().stream("order", 0));
         let depths = depths(&order, counts.len());
-        let fit = fit("", String::new(), depths, 1.0, |x| DEPTH.below(x), |p| DEPTH.quantile(p));
+        let fit = fit("", String::new(), depths, 1.0, |x| DEPTH.cdf(x), |p| DEPTH.quantile(p));
         assert!(fit.distance < 0.06, "{fit:?}");
         for tenth in order.chunks_exact(order.len() / 10) {
             let first = tenth.iter().filter(|file| **file == 0).count();
@@ -269,20 +270,21 @@ mod tests {
     #[test]
     fn sizes_are_matched_so_that_requests_follow_their_distribution() {
         let sizes = Distribution::Hybrid { mu: 9.357, sigma: 1.318, cut: 133_000.0, body: 0.93, shape: 1.1 };
-        let requests = Distribution::Pareto { least: 1_000.0, shape: 1.0 };
+        let requests = Distribution::Pareto { min: 1_000.0, shape: 1.0 };
         let (counts, mut random) = (counts(2_000, 15_000, 1.0), Seed::default().stream("sizes", 0));
         // From 1 to the maximum sampled here.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let drawn: Vec<u64> = counts.iter().map(|_| sizes.draw(&mut random).ceil() as u64).collect();
-        let of = matched(&counts, drawn.clone(), requests);
+        let sampled: Vec<u64> = counts.iter().map(|_| sizes.sample(&mut random).ceil() as u64).collect();
+        let assigned = match_sizes(&counts, sampled.clone(), requests);
         let sorted = |mut sizes: Vec<u64>| {
             sizes.sort_unstable();
             sizes
         };
-        assert_eq!(sorted(of.clone()), sorted(drawn), "each size is given once");
-        let expected = of.iter().zip(&counts).flat_map(|(size, count)| vec![*size as f64; *count as usize]);
+        assert_eq!(sorted(assigned.clone()), sorted(sampled), "each size is assigned once");
+        let expected =
+            assigned.iter().zip(&counts).flat_map(|(size, count)| vec![*size as f64; *count as usize]);
         let fit =
-            fit("", String::new(), expected.collect(), 1.0, |x| requests.below(x), |p| requests.quantile(p));
+            fit("", String::new(), expected.collect(), 1.0, |x| requests.cdf(x), |p| requests.quantile(p));
         // The most popular file alone is an eighth of the requests: no fit is closer than half of that.
         assert!(fit.distance < 0.10, "{fit:?}");
     }

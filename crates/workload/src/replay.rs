@@ -1,8 +1,7 @@
-//! A plan from an access log: the same requests, of the same users, for the same number of files, at the same
-//! times.
+//! Plan of an access log's replay: the same requests, by the same users, for the same number of files, at the same times.
 //!
-//! Names are not retained: each target of the log is a file of its own, by the rules of [`crate::log_sample`]. Where
-//! a log has whole seconds, the requests of a second are spread over it evenly, in order.
+//! Names are not retained: each target of the log is a separate file, by the rules of [`crate::log_sample`]. Where a log
+//! has whole seconds, the requests of a second are spread over it evenly, in order.
 
 use std::collections::BTreeMap;
 
@@ -15,53 +14,53 @@ use crate::schedule::Schedule;
 /// Maximum duration of a plan.
 pub const MAX_DURATION: Duration = Duration::from_secs(3 * 3_600);
 
-/// The plan of these requests, `speed` times as fast as logged.
+/// Returns the plan that replays these requests, `speed` times as fast as logged.
 ///
 /// # Errors
 /// [`PlanError`] if there are no requests, or more than a plan can have.
-pub fn replayed(lines: LogSample, speed: f64) -> Result<Plan, PlanError> {
+pub fn replay_plan(lines: LogSample, speed: f64) -> Result<Plan, PlanError> {
     if lines.len() as f64 > MAX_REQUESTS {
         return Err(PlanError::TooManyRequests(lines.len() as f64));
     }
     let lines = lines.sorted();
     let times: Vec<Time> = lines.iter().map(|line| line.time).collect();
-    let (dues, lasts) = due_times(&times, speed)?;
-    let seen = files(&lines);
-    let count = u32::try_from(seen.len()).unwrap_or(u32::MAX);
+    let (due, lasts) = due_times(&times, speed)?;
+    let logged_files = files(&lines);
+    let count = u32::try_from(logged_files.len()).unwrap_or(u32::MAX);
     if count > MAX_FILES {
         return Err(PlanError::TooManyFiles(count));
     }
-    let numbers: BTreeMap<_, u32> = seen.iter().map(|(target, _)| *target).zip(0..).collect();
+    let numbers: BTreeMap<_, u32> = logged_files.iter().map(|(target, _)| *target).zip(0..).collect();
     // The size of a file that was never sent is unknown.
-    let mut sizes: Vec<u64> = seen.iter().map(|(_, seen)| seen.size().unwrap_or(0)).collect();
+    let mut sizes: Vec<u64> = logged_files.iter().map(|(_, usage)| usage.size().unwrap_or(0)).collect();
     // A site has at least two files.
     sizes.resize(sizes.len().max(2), sizes.first().copied().unwrap_or(0));
     let mut users = BTreeMap::new();
     let mut pages = Vec::with_capacity(lines.len());
-    for (SampledRequest { time: _, client, file, response }, at) in lines.iter().zip(dues) {
+    for (SampledRequest { time: _, client, file, response }, at) in lines.iter().zip(due) {
         // The number of users fits 32 bits, as the number of requests does.
         let next = u32::try_from(users.len()).unwrap_or(u32::MAX);
         let user = *users.entry(*client).or_insert(next);
         let file = file.and_then(|file| numbers.get(&file).copied()).unwrap_or(0);
-        let ask = ObjectRequest {
+        let request = ObjectRequest {
             file,
             after: Duration::ZERO,
             is_conditional: *response == ResponseKind::Unchanged,
         };
-        pages.push(Page { user, begins: PageStart::At(at), objects: vec![ask], ends_session: false });
+        pages.push(Page { user, begins: PageStart::At(at), objects: vec![request], ends_session: false });
     }
     let count = u32::try_from(sizes.len()).unwrap_or(u32::MAX);
-    let wanted = PlanSpec { files: count, schedule: Schedule::Replay(speed), lasts, ..PlanSpec::default() };
-    Ok(Plan { wanted, files: sizes, pages })
+    let spec = PlanSpec { files: count, schedule: Schedule::Replay(speed), lasts, ..PlanSpec::default() };
+    Ok(Plan { spec, files: sizes, pages })
 }
 
-/// Times at which requests logged at these times, in order, are due, `speed` times as fast; and the total
-/// duration.
+/// Returns the times at which requests are due, given the times at which they were logged, in order, and a speed; and
+/// the total duration.
 ///
 /// # Errors
-/// [`PlanError`] if there are none, or they take longer than [`MAX_DURATION`].
+/// [`PlanError`] if there are no requests, or they take longer than [`MAX_DURATION`].
 pub fn due_times(times: &[Time], speed: f64) -> Result<(Vec<Time>, Duration), PlanError> {
-    let (Some(first), Some(last)) = (times.first(), times.last()) else { return Err(PlanError::Nothing) };
+    let (Some(first), Some(last)) = (times.first(), times.last()) else { return Err(PlanError::EmptyLog) };
     let scaled = |since: f64| in_micros(Duration::from_secs_f64(since / speed).unwrap_or(Duration::MAX));
     let lasts = scaled(last.since(*first).as_secs_f64() + 1.0);
     if lasts > MAX_DURATION {
@@ -71,17 +70,17 @@ pub fn due_times(times: &[Time], speed: f64) -> Result<(Vec<Time>, Duration), Pl
     Ok((times.iter().zip(spread(times)).map(due).collect(), lasts))
 }
 
-/// For each request, the part of a second by which it is later than logged.
+/// Returns, for each request, the part of a second by which it is later than logged.
 fn spread(times: &[Time]) -> impl Iterator<Item = f64> {
     let is_whole = has_whole_seconds(times.iter().copied());
-    let seconds = times.chunk_by(|one, other| one == other);
+    let seconds = times.chunk_by(|a, b| a == b);
     seconds.flat_map(move |second| {
         let count = second.len() as f64;
-        (0..second.len()).map(move |place| if is_whole { place as f64 / count } else { 0.0 })
+        (0..second.len()).map(move |index| if is_whole { index as f64 / count } else { 0.0 })
     })
 }
 
-/// Rounds to microseconds: times in a plan are whole microseconds, so that its file states them exactly.
+/// Rounds down to microseconds, the resolution of a plan's text.
 fn in_micros(span: Duration) -> Duration {
     Duration::from_micros(span.as_nanos() / 1_000)
 }
@@ -115,7 +114,7 @@ mod tests {
 
     #[test]
     fn each_target_is_a_file_of_the_size_of_its_largest_whole_response() {
-        let plan = replayed(
+        let plan = replay_plan(
             lines(&[
                 (record(0, "a", 200, Some(70)), Some("/a")),
                 (record(1, "a", 206, Some(90)), Some("/a")),
@@ -132,13 +131,14 @@ mod tests {
         assert_eq!(sizes[..2], [70, 70], "the same size, and yet two files");
         sizes.sort_unstable();
         assert_eq!(sizes, [0, 20, 70, 70]);
-        let asks: Vec<_> = plan.object_requests().map(|ask| (ask.file, ask.is_conditional)).collect();
-        assert_eq!(asks[..5], [(0, false), (0, false), (0, false), (1, false), (1, true)]);
-        assert_eq!(plan.size(asks[6].0), 0, "never sent");
+        let requests: Vec<_> =
+            plan.object_requests().map(|request| (request.file, request.is_conditional)).collect();
+        assert_eq!(requests[..5], [(0, false), (0, false), (0, false), (1, false), (1, true)]);
+        assert_eq!(plan.size(requests[6].0), 0, "never sent");
     }
 
     #[test]
-    fn replay_without_targets_keeps_users_and_sizes_and_scales_times() {
+    fn replay_without_targets_preserves_users_and_sizes_and_scales_times() {
         let records = [
             record(4, "b", 200, Some(70)),
             record(0, "a", 200, Some(500)),
@@ -148,16 +148,16 @@ mod tests {
             record(2, "c", 200, None),
         ];
         let lines = lines(&records.map(|record| (record, None)));
-        assert_eq!((lines.left_out, lines.named), (2, 0));
-        let plan = replayed(lines, 2.0).unwrap();
+        assert_eq!((lines.skipped, lines.with_target), (2, 0));
+        let plan = replay_plan(lines, 2.0).unwrap();
         assert_eq!(plan.files, [70, 500]);
         let at = |page: &Page| match page.begins {
             PageStart::At(at) => at.since(Time::ZERO).as_secs_f64(),
             PageStart::After(_) => f64::NAN,
         };
-        let seen: Vec<_> =
+        let logged_files: Vec<_> =
             plan.pages.iter().map(|page| (at(page), page.user, page.objects[0].file)).collect();
-        assert_eq!(seen, [(0.0, 0, 1), (0.25, 1, 0), (0.5, 0, 0), (2.0, 1, 0)]);
+        assert_eq!(logged_files, [(0.0, 0, 1), (0.25, 1, 0), (0.5, 0, 0), (2.0, 1, 0)]);
         assert!(plan.pages[2].objects[0].is_conditional);
         let mut written = String::new();
         text::write(&plan, &mut written).unwrap();
@@ -166,11 +166,14 @@ mod tests {
 
     #[test]
     fn rejects_an_empty_log_and_one_of_a_month() {
-        assert_eq!(replayed(lines(&[(record(0, "a", 404, Some(1)), None)]), 1.0), Err(PlanError::Nothing));
+        assert_eq!(
+            replay_plan(lines(&[(record(0, "a", 404, Some(1)), None)]), 1.0),
+            Err(PlanError::EmptyLog)
+        );
         let month =
             lines(&[(record(0, "a", 200, Some(1)), None), (record(2_600_000, "a", 200, Some(1)), None)]);
-        let reported = replayed(month.clone(), 1.0).unwrap_err().to_string();
-        assert!(reported.contains("can last 10800 s") || reported.contains("can last"), "{reported}");
-        assert!(replayed(month, 1_000.0).is_ok());
+        let message = replay_plan(month.clone(), 1.0).unwrap_err().to_string();
+        assert!(message.contains("can last 10800 s") || message.contains("can last"), "{message}");
+        assert!(replay_plan(month, 1_000.0).is_ok());
     }
 }

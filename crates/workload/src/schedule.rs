@@ -1,6 +1,6 @@
-//! Start times of requests, independent of the server.
+//! Start times of requests that are independent of the server (open schedules).
 //!
-//! Users who wait for a response and think are not scheduled here: the plan has their pauses.
+//! The pauses of users who wait for responses (closed schedules) are in the plan.
 
 use wire::seed::Random;
 use wire::{Duration, Time};
@@ -10,11 +10,11 @@ use quantity::ValueError;
 /// Schedule of a plan's requests.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Schedule {
-    /// This number of users, each of whom fetches a page, looks at it, and fetches the next (closed).
+    /// Closed: this number of users, each of whom fetches a page, pauses, and fetches the next.
     Users(u32),
-    /// Single objects at these rates, at regular or random intervals (open).
+    /// Open: single objects at these rates, at regular or random intervals.
     Rates(Vec<Leg>, Arrivals),
-    /// At the times of an access log, this many times as fast (open).
+    /// Open: the times of an access log, at this multiple of its speed.
     Replay(f64),
 }
 
@@ -23,11 +23,11 @@ pub enum Schedule {
 pub enum Arrivals {
     /// At regular intervals.
     Constant,
-    /// Independently of one another.
+    /// At exponentially distributed intervals.
     Poisson,
 }
 
-/// A part of a schedule: linear from one rate to another.
+/// Leg of a schedule: linear from one rate to another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Leg {
     /// Duration.
@@ -39,12 +39,12 @@ pub struct Leg {
 }
 
 impl Leg {
-    /// Number of requests due in it.
+    /// Returns the number of requests due in it.
     pub fn due(&self) -> f64 {
         f64::midpoint(self.from, self.to) * self.lasts.as_secs_f64()
     }
 
-    /// Time at which `due` requests are due, counted from its beginning.
+    /// Returns the time from its beginning at which `due` requests are due, in seconds.
     fn at(&self, due: f64) -> f64 {
         let slope = (self.to - self.from) / self.lasts.as_secs_f64();
         // The smaller root of from * t + slope * t^2 / 2 = due, in the form that is stable where the slope is
@@ -63,7 +63,7 @@ pub fn legs(text: &str, lasts: Duration) -> Result<Vec<Leg>, ValueError> {
 }
 
 fn leg(part: &str, lasts: Duration) -> Result<Leg, ValueError> {
-    let not_a = || ValueError::NotA {
+    let invalid = || ValueError::NotA {
         what: "a rate",
         given: part.to_owned(),
         give: "requests a second, such as 100, 100:30s or 0..100:60s",
@@ -75,7 +75,7 @@ fn leg(part: &str, lasts: Duration) -> Result<Leg, ValueError> {
     let (from, to) = rates.split_once("..").unwrap_or((rates, rates));
     let rate = |text: &str| {
         let rate: f64 =
-            text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate >= 0.0).ok_or_else(not_a)?;
+            text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate >= 0.0).ok_or_else(invalid)?;
         let (least, most) = ("0", "10000000");
         let out_of_range = || ValueError::OutOfRange { what: "a rate", given: part.to_owned(), least, most };
         Some(rate).filter(|rate| *rate <= 1e7).ok_or_else(out_of_range)
@@ -90,14 +90,14 @@ pub struct Times<'a> {
     arrivals: Arrivals,
     /// Requests due so far in this leg.
     due: f64,
-    began: Time,
+    leg_start: Time,
     random: Random,
 }
 
 impl<'a> Times<'a> {
-    /// Times from zero on.
+    /// Creates the start times, from zero on.
     pub fn new(legs: &'a [Leg], arrivals: Arrivals, random: Random) -> Self {
-        Self { legs, arrivals, due: 0.0, began: Time::ZERO, random }
+        Self { legs, arrivals, due: 0.0, leg_start: Time::ZERO, random }
     }
 }
 
@@ -109,14 +109,14 @@ impl Iterator for Times<'_> {
             Arrivals::Constant => 1.0,
             Arrivals::Poisson => -libm::log1p(-self.random.unit()),
         };
-        while let [leg, rest @ ..] = self.legs {
+        while let [leg, remaining @ ..] = self.legs {
             if self.due <= leg.due() {
                 let since = Duration::from_secs_f64(leg.at(self.due)).unwrap_or_default();
-                return Some(self.began + since.min(leg.lasts));
+                return Some(self.leg_start + since.min(leg.lasts));
             }
             self.due -= leg.due();
-            self.began += leg.lasts;
-            self.legs = rest;
+            self.leg_start += leg.lasts;
+            self.legs = remaining;
         }
         None
     }
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_constant_rate_is_even() {
+    fn constant_rate_has_equal_intervals() {
         assert_eq!(times(&[leg(2, 2.0, 2.0)], Arrivals::Constant), [0.5, 1.0, 1.5, 2.0]);
     }
 
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ramp_gets_denser() {
+    fn ramp_gets_denser() {
         let times = times(&[leg(10, 0.0, 10.0)], Arrivals::Constant);
         assert_eq!(times.len(), 50);
         // Due after t seconds: t^2 / 2.
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn poisson_arrivals_keep_the_rate_with_exponential_gaps() {
+    fn poisson_arrivals_have_the_rate_and_exponential_gaps() {
         let times = times(&[leg(100, 100.0, 100.0)], Arrivals::Poisson);
         assert!((9_700..10_300).contains(&times.len()), "{}", times.len());
         assert!(times.is_sorted());

@@ -30,7 +30,7 @@ pub struct DistributionSet {
     pub depth: Distribution,
 }
 
-/// A kind of files.
+/// Distributions of one kind of files.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Files {
     /// Sizes of the files.
@@ -42,7 +42,7 @@ pub struct Files {
 /// Distributions of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PlanDistributions {
-    /// Distributions of a publication.
+    /// Published distributions.
     Named(SetName),
     /// Distributions fitted to a site's own log.
     Site(Box<DistributionSet>),
@@ -52,7 +52,7 @@ pub enum PlanDistributions {
 pub const SITE: &str = "site";
 
 impl PlanDistributions {
-    /// Name of the set.
+    /// Returns the name of the set.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Named(name) => name.name(),
@@ -60,7 +60,7 @@ impl PlanDistributions {
         }
     }
 
-    /// The distributions.
+    /// Returns the distributions.
     pub fn set(&self) -> DistributionSet {
         match self {
             Self::Named(name) => name.set(),
@@ -72,9 +72,9 @@ impl PlanDistributions {
 /// A set with a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetName {
-    /// SURGE's paper.
+    /// SURGE's paper (1998).
     Surge1998,
-    /// The study of a year later.
+    /// The study of changes in the Web (1999).
     Surge1999,
 }
 
@@ -82,20 +82,20 @@ impl SetName {
     /// Every set.
     pub const ALL: [Self; 2] = [Self::Surge1998, Self::Surge1999];
 
-    /// The set of that name.
+    /// Returns the set of that name.
     ///
     /// # Errors
     /// [`UnknownName`] for any other name.
     pub fn named(name: &str) -> Result<Self, UnknownName> {
-        names::find("set of laws", name, &Self::ALL, Self::name)
+        names::find("set of distributions", name, &Self::ALL, Self::name)
     }
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub const fn name(self) -> &'static str {
         self.listing().name
     }
 
-    /// Description of the name.
+    /// Returns the description of the name.
     pub const fn listing(self) -> Listing {
         match self {
             Self::Surge1998 => Listing {
@@ -111,7 +111,7 @@ impl SetName {
         }
     }
 
-    /// Its distributions.
+    /// Returns its distributions.
     pub const fn set(self) -> DistributionSet {
         match self {
             Self::Surge1998 => DistributionSet {
@@ -123,13 +123,13 @@ impl SetName {
                         body: 0.93,
                         shape: 1.1,
                     },
-                    requests: Some(Distribution::Pareto { least: 1_000.0, shape: 1.0 }),
+                    requests: Some(Distribution::Pareto { min: 1_000.0, shape: 1.0 }),
                 },
                 embedded: None,
                 popularity: ZIPF,
-                objects: Distribution::Pareto { least: 1.0, shape: 2.43 },
+                objects: Distribution::Pareto { min: 1.0, shape: 2.43 },
                 active_off: ACTIVE_OFF,
-                inactive_off: Distribution::Pareto { least: 1.0, shape: 1.5 },
+                inactive_off: Distribution::Pareto { min: 1.0, shape: 1.5 },
                 session: None,
                 depth: DEPTH,
             },
@@ -150,9 +150,9 @@ impl SetName {
                     requests: None,
                 }),
                 popularity: ZIPF,
-                objects: Distribution::Pareto { least: 2.0, shape: 1.33 },
+                objects: Distribution::Pareto { min: 2.0, shape: 1.33 },
                 active_off: ACTIVE_OFF,
-                inactive_off: Distribution::Pareto { least: 1.0, shape: 1.4 },
+                inactive_off: Distribution::Pareto { min: 1.0, shape: 1.4 },
                 session: Some(Distribution::InverseGaussian { mean: 3.86, shape: 9.46 }),
                 depth: DEPTH,
             },
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_found_again() {
+    fn every_set_is_found_by_name() {
         for named in SetName::ALL {
             assert_eq!(SetName::named(named.name()), Ok(named));
         }
@@ -181,12 +181,12 @@ mod tests {
     fn paper_a_seventeenth_of_the_body_fits_one_datagram() {
         // notes: "Only 5.8% of its body fits one datagram."
         let body = Distribution::Lognormal { mu: 9.357, sigma: 1.318 };
-        assert!((body.below(1_460.0) - 0.058).abs() < 0.001, "{}", body.below(1_460.0));
+        assert!((body.cdf(1_460.0) - 0.058).abs() < 0.001, "{}", body.cdf(1_460.0));
     }
 
     #[test]
-    fn the_tail_of_1999_begins_where_its_body_ends() {
+    fn tail_of_1999_begins_where_its_body_ends() {
         let body = Distribution::Lognormal { mu: 7.630, sigma: 1.001 };
-        assert!((body.below(10_240.0) - 0.945_5).abs() < 1e-4, "{}", body.below(10_240.0));
+        assert!((body.cdf(10_240.0) - 0.945_5).abs() < 1e-4, "{}", body.cdf(10_240.0));
     }
 }

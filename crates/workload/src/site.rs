@@ -1,10 +1,10 @@
 //! Distributions of a site, estimated from its own access log.
 //!
-//! Estimates of single distributions are in `estimate`. Here a log is split as SURGE's authors split
-//! theirs, into files, and into users who fetch a page, look at it, and fetch the next.
+//! Estimates of single distributions are in `estimate`. Here a log is split as SURGE's authors split theirs, into files
+//! and users, and each user's requests into pages and sessions.
 //!
 //! - A *user* is a client of the log. A proxy with a thousand people behind it is one busy user.
-//! - A *page* is a user's requests with at most a second between one and the next ([`IDLE`]): the threshold
+//! - A *page* is a user's requests with at most a second between one and the next ([`MAX_ACTIVE_OFF`]): the threshold
 //!   by which Barford and Crovella (1998) distinguish active OFF times from inactive ones. Where a log has
 //!   whole seconds, two requests in neighbouring seconds are one page, and the order within a second is
 //!   unknown: pauses between objects are then those of 1998.
@@ -13,7 +13,7 @@
 //!   measure, are counted.
 //!
 //! Times are those of the log: when a request was read, or its response sent, as the server logs it. The
-//! whole log is held in memory: 48 bytes for each request of at most [`MAX_READ`], and as much again while
+//! whole log is held in memory: 48 bytes for each request of at most [`MAX_LOGGED_REQUESTS`], and as much again while
 //! it is sorted.
 
 use std::fmt;
@@ -22,12 +22,13 @@ use wire::{Duration, Probability, Time};
 
 use crate::distribution::Distribution;
 use crate::estimate::{
-    MIN_VALUES, hybrid, inverse_gaussian, likeliest, likeliest_rounded, lognormal, pareto, rounded_pareto,
-    weibull, zipf,
+    MIN_VALUES, hybrid, inverse_gaussian, lognormal, most_likely, most_likely_rounded, pareto,
+    rounded_pareto, weibull, zipf,
 };
 use crate::fit::Fit;
 use crate::goodness_of_fit::{
-    ACTIVE, DEPTH, INACTIVE, OBJECTS, REQUESTED_SIZE, SIZE, depending, popularity, rounded, seconds, whole,
+    ACTIVE, DEPTH, INACTIVE, OBJECTS, REQUESTED_SIZE, SIZE, fit_rounded, fit_seconds, fit_whole, popularity,
+    without_p_value,
 };
 use crate::log_sample::{LogSample, ResponseKind, SampledRequest, files, has_whole_seconds};
 use crate::plan::{MAX_FILES, MAX_OBJECTS};
@@ -35,15 +36,15 @@ use crate::popularity::depths;
 use crate::set::{DistributionSet, Files, SetName};
 
 /// Maximum number of requests read from a log; the distributions are those of the first ones.
-pub const MAX_READ: usize = 1 << 22;
-/// Minimum number of requests: a shorter log says little about popularity.
+pub const MAX_LOGGED_REQUESTS: usize = 1 << 22;
+/// Minimum number of requests; a shorter log does not determine popularity.
 pub const MIN_REQUESTS: usize = 1_000;
-/// Maximum pause within a page.
-pub const IDLE: Duration = Duration::from_secs(1);
+/// Maximum pause within a page (active OFF time).
+pub const MAX_ACTIVE_OFF: Duration = Duration::from_secs(1);
 /// Pause that ends a session.
 pub const SESSION_PAUSE: Duration = Duration::from_secs(1_800);
 
-/// Estimates from a log.
+/// Distributions and figures estimated from a log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Site {
     /// The distributions.
@@ -64,7 +65,7 @@ pub struct Site {
     pub notes: Vec<String>,
 }
 
-/// Reason why a log gives no distributions.
+/// Reason why a log gives no estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EstimateError {
     /// Too few requests.
@@ -75,13 +76,13 @@ pub enum EstimateError {
 
 impl fmt::Display for EstimateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (there, what, least) = match self {
-            Self::Requests(there) => (there, "complete or unchanged responses", MIN_REQUESTS),
-            Self::Files(there) => (there, "files with different sizes", MIN_VALUES),
+        let (count, what, min) = match self {
+            Self::Requests(count) => (count, "complete or unchanged responses", MIN_REQUESTS),
+            Self::Files(count) => (count, "files with different sizes", MIN_VALUES),
         };
         write!(
             f,
-            "the log has {there} {what}, and distributions need at least {least}; give a longer log, or name a set with --laws"
+            "the log has {count} {what}, and distributions need at least {min}; give a longer log, or name a set with --laws"
         )
     }
 }
@@ -96,27 +97,28 @@ pub fn site(lines: LogSample) -> Result<Site, EstimateError> {
     if lines.len() < MIN_REQUESTS {
         return Err(EstimateError::Requests(lines.len()));
     }
-    let is_named = lines.named > 0;
+    let is_named = lines.with_target > 0;
     let lines = lines.sorted();
-    let mut found = FitResults { fits: Vec::new(), notes: Vec::new() };
+    let mut results = FitResults { fits: Vec::new(), notes: Vec::new() };
     if !is_named {
-        found.notes.push("the log has no paths: responses of one size are one file".to_owned());
+        results.notes.push("the log has no paths: responses of one size are one file".to_owned());
     }
-    let usual = SetName::Surge1998.set();
-    let seen = files(&lines);
-    let (documents, depth) = (found.documents(&lines, &seen, usual.documents)?, found.depth(&lines, &seen));
-    let counts: Vec<u64> = seen.iter().map(|(_, seen)| seen.count).collect();
+    let default = SetName::Surge1998.set();
+    let logged_files = files(&lines);
+    let (documents, depth) =
+        (results.documents(&lines, &logged_files, default.documents)?, results.depth(&lines, &logged_files));
+    let counts: Vec<u64> = logged_files.iter().map(|(_, usage)| usage.count).collect();
     let exponent = zipf(&counts);
     let users = Users::new(&lines);
     let set = DistributionSet {
         documents,
         embedded: None,
         popularity: exponent,
-        objects: found.objects(users.objects, usual.objects),
-        active_off: found.active(users.active, users.is_whole, usual.active_off),
-        inactive_off: found.inactive(users.inactive, users.is_whole, usual.inactive_off),
-        session: found.session(users.sessions),
-        depth: depth.unwrap_or(usual.depth),
+        objects: results.objects(users.objects, default.objects),
+        active_off: results.active(users.active, users.is_whole, default.active_off),
+        inactive_off: results.inactive(users.inactive, users.is_whole, default.inactive_off),
+        session: results.session(users.sessions),
+        depth: depth.unwrap_or(default.depth),
     };
     // Rounded to a hundredth of a percent.
     let share = |count: usize| (1e4 * count as f64 / lines.len() as f64).round() / 1e4;
@@ -125,12 +127,12 @@ pub fn site(lines: LogSample) -> Result<Site, EstimateError> {
     Ok(Site {
         set,
         conditional: Probability::new(share(unchanged)).unwrap_or(Probability::NEVER),
-        files: u32::try_from(seen.len()).unwrap_or(u32::MAX).min(MAX_FILES),
+        files: u32::try_from(logged_files.len()).unwrap_or(u32::MAX).min(MAX_FILES),
         requests: lines.len(),
         users: users.count,
         lasts: lasts.unwrap_or_default(),
-        fits: found.fits,
-        notes: found.notes,
+        fits: results.fits,
+        notes: results.notes,
     })
 }
 
@@ -143,108 +145,108 @@ struct FitResults {
 type LoggedFile = (accesslog::Target, crate::log_sample::FileUse);
 
 impl FitResults {
-    /// Distributions of sizes, and the fit of popularity.
+    /// Estimates the distributions of sizes, and compares popularity with Zipf's law.
     fn documents(
         &mut self,
         lines: &[SampledRequest],
-        seen: &[LoggedFile],
-        usual: Files,
+        logged_files: &[LoggedFile],
+        default: Files,
     ) -> Result<Files, EstimateError> {
-        // Empty files are left out: their size has no logarithm.
+        // Empty files are skipped: their size has no logarithm.
         let mut sizes: Vec<f64> =
-            seen.iter().filter_map(|(_, seen)| seen.size()).map(|size| size as f64).collect();
+            logged_files.iter().filter_map(|(_, usage)| usage.size()).map(|size| size as f64).collect();
         sizes.retain(|size| *size > 0.0);
         sizes.sort_by(f64::total_cmp);
-        let distribution = likeliest(&sizes, [lognormal(&sizes), hybrid(&sizes)])
+        let distribution = most_likely(&sizes, [lognormal(&sizes), hybrid(&sizes)])
             .ok_or(EstimateError::Files(sizes.len()))?;
-        self.fits.push(whole(SIZE, distribution, sizes, f64::INFINITY));
+        self.fits.push(fit_whole(SIZE, distribution, sizes, f64::INFINITY));
         let numbers: std::collections::BTreeMap<_, u64> =
-            seen.iter().map(|(target, seen)| (*target, seen.size().unwrap_or(0))).collect();
-        // Sizes as if every response were whole: a plan's are.
+            logged_files.iter().map(|(target, usage)| (*target, usage.size().unwrap_or(0))).collect();
+        // Every response counts as complete, as in a plan.
         let expected = lines.iter().filter_map(|line| numbers.get(&line.file?)).map(|size| *size as f64);
-        let mut expected = thinned(expected.filter(|size| *size > 0.0).collect());
+        let mut expected = thin_out(expected.filter(|size| *size > 0.0).collect());
         expected.sort_by(f64::total_cmp);
-        let least = expected.first().copied().unwrap_or(1.0);
+        let min = expected.first().copied().unwrap_or(1.0);
         let requests =
-            likeliest(&expected, [lognormal(&expected), hybrid(&expected), pareto(&expected, least)]);
+            most_likely(&expected, [lognormal(&expected), hybrid(&expected), pareto(&expected, min)]);
         if let Some(distribution) = requests {
-            self.fits.push(depending(whole(REQUESTED_SIZE, distribution, expected, f64::INFINITY)));
+            self.fits.push(without_p_value(fit_whole(REQUESTED_SIZE, distribution, expected, f64::INFINITY)));
         }
-        let counts: Vec<u64> = seen.iter().map(|(_, seen)| seen.count).collect();
+        let counts: Vec<u64> = logged_files.iter().map(|(_, usage)| usage.count).collect();
         let ranks = counts.iter().zip(1_u32..).flat_map(|(count, rank)| {
             std::iter::repeat_n(f64::from(rank), usize::try_from(*count).unwrap_or(usize::MAX))
         });
         let files = u32::try_from(counts.len()).unwrap_or(u32::MAX);
-        self.fits.push(depending(popularity(files, zipf(&counts), ranks.collect())));
-        Ok(Files { sizes: distribution, requests: requests.or(usual.requests) })
+        self.fits.push(without_p_value(popularity(files, zipf(&counts), ranks.collect())));
+        Ok(Files { sizes: distribution, requests: requests.or(default.requests) })
     }
 
-    /// Distribution of the depth at which files were requested again.
-    fn depth(&mut self, lines: &[SampledRequest], seen: &[LoggedFile]) -> Option<Distribution> {
+    /// Estimates the distribution of stack depths of repeated requests.
+    fn depth(&mut self, lines: &[SampledRequest], logged_files: &[LoggedFile]) -> Option<Distribution> {
         let numbers: std::collections::BTreeMap<_, u32> =
-            seen.iter().map(|(target, _)| *target).zip(0..).collect();
+            logged_files.iter().map(|(target, _)| *target).zip(0..).collect();
         let order: Vec<u32> = lines.iter().filter_map(|line| numbers.get(&line.file?)).copied().collect();
-        let depths = thinned(depths(&order, seen.len()));
-        // They were rounded upwards: by a half on average.
+        let depths = thin_out(depths(&order, logged_files.len()));
+        // Depths were rounded upwards, by a half on average.
         let middles: Vec<f64> = depths.iter().map(|depth| depth - 0.5).collect();
-        let Some(distribution) = likeliest(&middles, [lognormal(&middles)]) else {
-            self.too_few("repeated requests for a file", depths.len());
+        let Some(distribution) = most_likely(&middles, [lognormal(&middles)]) else {
+            self.note_too_few("repeated requests for a file", depths.len());
             return None;
         };
-        self.fits.push(depending(whole(DEPTH, distribution, depths, f64::INFINITY)));
+        self.fits.push(without_p_value(fit_whole(DEPTH, distribution, depths, f64::INFINITY)));
         Some(distribution)
     }
 
-    fn objects(&mut self, values: Vec<f64>, usual: Distribution) -> Distribution {
-        let values = thinned(values);
-        let Some(distribution) = likeliest_rounded(&values, [rounded_pareto(&values), lognormal(&values)])
+    fn objects(&mut self, values: Vec<f64>, default: Distribution) -> Distribution {
+        let values = thin_out(values);
+        let Some(distribution) = most_likely_rounded(&values, [rounded_pareto(&values), lognormal(&values)])
         else {
-            self.too_few("pages", values.len());
-            return usual;
+            self.note_too_few("pages", values.len());
+            return default;
         };
-        self.fits.push(rounded(OBJECTS, distribution, values));
+        self.fits.push(fit_rounded(OBJECTS, distribution, values));
         distribution
     }
 
-    fn active(&mut self, values: Vec<f64>, is_whole: bool, usual: Distribution) -> Distribution {
+    fn active(&mut self, values: Vec<f64>, is_whole: bool, default: Distribution) -> Distribution {
         if is_whole {
             self.notes.push(
                 "the log has whole seconds, which hide pauses from object to object: they are those of surge-1998"
                     .to_owned(),
             );
-            return usual;
+            return default;
         }
-        let values = thinned(values);
-        let Some(distribution) = likeliest(&values, [weibull(&values), lognormal(&values)]) else {
-            self.too_few("pauses from object to object", values.len());
-            return usual;
+        let values = thin_out(values);
+        let Some(distribution) = most_likely(&values, [weibull(&values), lognormal(&values)]) else {
+            self.note_too_few("pauses from object to object", values.len());
+            return default;
         };
-        self.fits.push(seconds(ACTIVE, distribution, values));
+        self.fits.push(fit_seconds(ACTIVE, distribution, values));
         distribution
     }
 
-    fn inactive(&mut self, values: Vec<f64>, is_whole: bool, usual: Distribution) -> Distribution {
-        let values = thinned(values);
+    fn inactive(&mut self, values: Vec<f64>, is_whole: bool, default: Distribution) -> Distribution {
+        let values = thin_out(values);
         // With whole seconds, a difference of two seconds is the first that is certainly more than one: a second and a half or
         // more, rounded.
-        let least = if is_whole { 1.5 } else { IDLE.as_secs_f64() };
-        let distributions = [pareto(&values, least), lognormal(&values), weibull(&values)];
+        let min = if is_whole { 1.5 } else { MAX_ACTIVE_OFF.as_secs_f64() };
+        let distributions = [pareto(&values, min), lognormal(&values), weibull(&values)];
         let (distribution, fit): (_, fn(_, _, _) -> Fit) = match is_whole {
-            true => (likeliest_rounded(&values, distributions), rounded),
-            false => (likeliest(&values, distributions), seconds),
+            true => (most_likely_rounded(&values, distributions), fit_rounded),
+            false => (most_likely(&values, distributions), fit_seconds),
         };
         let Some(distribution) = distribution else {
-            self.too_few("pauses from page to page", values.len());
-            return usual;
+            self.note_too_few("pauses from page to page", values.len());
+            return default;
         };
-        self.fits.push(depending(fit(INACTIVE, distribution, values)));
+        self.fits.push(without_p_value(fit(INACTIVE, distribution, values)));
         distribution
     }
 
     fn session(&mut self, values: Vec<f64>) -> Option<Distribution> {
-        let distribution = likeliest_rounded(&values, [inverse_gaussian(&values)]);
+        let distribution = most_likely_rounded(&values, [inverse_gaussian(&values)]);
         match distribution {
-            Some(distribution) => self.fits.push(rounded("pages of a session", distribution, values)),
+            Some(distribution) => self.fits.push(fit_rounded("pages of a session", distribution, values)),
             None => self.notes.push(format!(
                 "the log has {} sessions that both begin and end in it, by half an hour without a request, and a distribution \
                  needs {MIN_VALUES}: users stay for as many pages as come",
@@ -254,9 +256,9 @@ impl FitResults {
         distribution
     }
 
-    fn too_few(&mut self, what: &str, there: usize) {
+    fn note_too_few(&mut self, what: &str, count: usize) {
         self.notes.push(format!(
-            "the log has {there} {what}, and a distribution needs {MIN_VALUES} that are not all the same; that of surge-1998 is used"
+            "the log has {count} {what}, and a distribution needs {MIN_VALUES} that are not all the same; that of surge-1998 is used"
         ));
     }
 }
@@ -284,9 +286,9 @@ impl Users {
         let mut by_user: Vec<&SampledRequest> = lines.iter().collect();
         // Stable: each user's lines stay in order.
         by_user.sort_by_key(|line| line.client);
-        for user in by_user.chunk_by(|one, other| one.client == other.client) {
+        for user in by_user.chunk_by(|a, b| a.client == b.client) {
             users.count += 1;
-            for session in user.chunk_by(|one, other| other.time.since(one.time) <= SESSION_PAUSE) {
+            for session in user.chunk_by(|a, b| b.time.since(a.time) <= SESSION_PAUSE) {
                 users.session(session, first.time, last.time);
             }
         }
@@ -298,15 +300,15 @@ impl Users {
 
     fn session(&mut self, session: &[&SampledRequest], first: Time, last: Time) {
         let mut pages = 0;
-        let mut before: Option<Time> = None;
-        for page in session.chunk_by(|one, other| other.time.since(one.time) <= IDLE) {
+        let mut previous: Option<Time> = None;
+        for page in session.chunk_by(|a, b| b.time.since(a.time) <= MAX_ACTIVE_OFF) {
             let (Some(begins), Some(ends)) = (page.first(), page.last()) else { continue };
             pages += 1;
             let count = u64::try_from(page.len()).unwrap_or(u64::MAX).min(MAX_OBJECTS);
             self.objects.push(count as f64);
             self.active.extend(page.windows(2).map(|two| two[1].time.since(two[0].time).as_secs_f64()));
-            self.inactive.extend(before.map(|before| begins.time.since(before).as_secs_f64()));
-            before = Some(ends.time);
+            self.inactive.extend(previous.map(|previous| begins.time.since(previous).as_secs_f64()));
+            previous = Some(ends.time);
         }
         let (Some(begins), Some(ends)) = (session.first(), session.last()) else { return };
         if begins.time.since(first) > SESSION_PAUSE && last.since(ends.time) > SESSION_PAUSE {
@@ -315,8 +317,8 @@ impl Users {
     }
 }
 
-/// Every n-th value, if there are more than estimates use.
-fn thinned(values: Vec<f64>) -> Vec<f64> {
+/// Returns every n-th value, if there are more than estimates use.
+fn thin_out(values: Vec<f64>) -> Vec<f64> {
     let step = values.len().div_ceil(MAX_VALUES).max(1);
     if step == 1 { values } else { values.into_iter().step_by(step).collect() }
 }
@@ -344,25 +346,25 @@ mod tests {
                 PageStart::After(after) => *clock + after,
                 PageStart::At(at) => at,
             };
-            for ask in &page.objects {
-                *clock += ask.after;
+            for request in &page.objects {
+                *clock += request.after;
                 let ticks = clock.since(Time::ZERO).as_nanos() / tick.as_nanos();
                 let record = Record {
                     time: Time::from_nanos(ticks * tick.as_nanos()),
                     client: Client::from_bits(u64::from(page.user)),
-                    status: if ask.is_conditional { 304 } else { 200 },
-                    size: Some(Bytes::new(plan.size(ask.file))),
+                    status: if request.is_conditional { 304 } else { 200 },
+                    size: Some(Bytes::new(plan.size(request.file))),
                     covers: SizeScope::Body,
                     taken: None,
                 };
-                lines.push(&record, Target::of(ask.file.to_string().as_bytes()));
+                lines.push(&record, Target::of(request.file.to_string().as_bytes()));
             }
         }
         lines
     }
 
     fn plan(name: SetName, users: u32, lasts: u64, seed: u64) -> Plan {
-        let wanted = PlanSpec {
+        let spec = PlanSpec {
             set: PlanDistributions::Named(name),
             files: 3_000,
             cap: Bytes::new(1_000_000_000),
@@ -371,15 +373,15 @@ mod tests {
             conditional: Probability::new(0.2).unwrap(),
             seed: Seed::new(seed),
         };
-        wanted.plan().unwrap()
+        spec.plan().unwrap()
     }
 
-    fn near(what: &str, got: f64, expected: f64, within: f64) {
-        assert!((got - expected).abs() <= within, "{what}: {got} for {expected}");
+    fn near(what: &str, value: f64, expected: f64, within: f64) {
+        assert!((value - expected).abs() <= within, "{what}: {value} for {expected}");
     }
 
     #[test]
-    fn estimates_from_a_plan_s_log_recover_its_distributions() {
+    fn estimates_recover_the_distributions_of_a_plan() {
         for seed in 1..=2 {
             let plan = plan(SetName::Surge1998, 300, 400, seed);
             let site = site(log(&plan, Duration::from_micros(1))).unwrap();
@@ -397,22 +399,22 @@ mod tests {
             near("popularity", popularity, 1.0, 0.1);
             // Of 3,000 files, 210 are in the tail, which leaves its beginning undetermined; the distribution of all together is
             // determined.
-            let sizes = plan.wanted.set.set().documents.sizes;
+            let sizes = plan.spec.set.set().documents.sizes;
             for share in [0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999] {
-                near("sizes", documents.sizes.below(sizes.quantile(share)), share, 0.03);
+                near("sizes", documents.sizes.cdf(sizes.quantile(share)), share, 0.03);
             }
             let far = documents.sizes.quantile(0.999).ln() - documents.sizes.quantile(0.99).ln();
             near("tail", 10.0_f64.ln() / far, 1.1, 0.3);
             // A Pareto(1000, 1) has half of it below 2,000, three quarters below 4,000; but an eighth of all
             // requests is for one file of one size.
             let requests = documents.requests.unwrap();
-            near("half of what is asked for", requests.below(2_000.0), 0.5, 0.15);
-            near("three quarters of it", requests.below(4_000.0), 0.75, 0.15);
+            near("half of the requested sizes", requests.cdf(2_000.0), 0.5, 0.15);
+            near("three quarters of the requested sizes", requests.cdf(4_000.0), 0.75, 0.15);
             match (objects, active_off, inactive_off, depth) {
                 (
-                    Distribution::Pareto { least: 1.0, shape: objects },
+                    Distribution::Pareto { min: 1.0, shape: objects },
                     Distribution::Weibull { scale, shape: active },
-                    Distribution::Pareto { least: 1.0, shape: inactive },
+                    Distribution::Pareto { min: 1.0, shape: inactive },
                     Distribution::Lognormal { mu, sigma },
                 ) => {
                     near("objects", objects, 2.43, 0.15);
@@ -443,7 +445,7 @@ mod tests {
             site.notes
         );
         match site.set.inactive_off {
-            Distribution::Pareto { least: 1.5, shape } => near("inactive", shape, 1.5, 0.25),
+            Distribution::Pareto { min: 1.5, shape } => near("inactive", shape, 1.5, 0.25),
             other => panic!("{other}"),
         }
         let again = super::site(log(&plan, Duration::from_secs(1))).unwrap();
@@ -484,10 +486,10 @@ mod tests {
 
     #[test]
     fn rejects_a_short_log_with_the_minimum() {
-        let reported = site(log(&plan(SetName::Surge1998, 1, 5, 1), IDLE)).unwrap_err().to_string();
+        let message = site(log(&plan(SetName::Surge1998, 1, 5, 1), MAX_ACTIVE_OFF)).unwrap_err().to_string();
         assert!(
-            reported.contains("complete or unchanged responses, and distributions need at least 1000"),
-            "{reported}"
+            message.contains("complete or unchanged responses, and distributions need at least 1000"),
+            "{message}"
         );
         let mut lines = LogSample::default();
         for second in 0..2_000 {

@@ -1,4 +1,4 @@
-//! A plan as a file: lines of text that people can read, count and cut, and that state the plan exactly.
+//! Text format of a plan: lines that people can read, and that represent the plan exactly.
 //!
 //! ```text
 //! roundtrip-plan 1
@@ -22,8 +22,8 @@
 //! 60.000000:100..100 ...`, with the seconds and rates of each leg. For a replayed log it is `replay 10 for
 //! 60.000000`, with its speed. Distributions of a site's own log follow `set site`, one per line (`distributions`).
 //!
-//! Not JSON: a plan of a million pages would be ten times as long. The input is untrusted: nothing here
-//! panics, and every number is checked against its range.
+//! JSON would be ten times as long. The input is untrusted: nothing here panics, and every number is checked against its
+//! range.
 
 mod distributions;
 
@@ -44,13 +44,13 @@ pub struct PlanTextError {
     /// The line, from 1.
     pub line: usize,
     /// Description of the expected text.
-    pub wanted: String,
+    pub expected: String,
 }
 
 impl fmt::Display for PlanTextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { line, wanted } = self;
-        write!(f, "line {line} of the plan is not {wanted}; generate the plan again")
+        let Self { line, expected } = self;
+        write!(f, "line {line} of the plan is not {expected}; generate the plan again")
     }
 }
 
@@ -61,8 +61,8 @@ impl std::error::Error for PlanTextError {}
 /// # Errors
 /// Those of `out`.
 pub fn write(plan: &Plan, out: &mut dyn Write) -> fmt::Result {
-    let Plan { wanted, files, pages } = plan;
-    let PlanSpec { set, files: _, cap, schedule, lasts, conditional, seed } = wanted;
+    let Plan { spec, files, pages } = plan;
+    let PlanSpec { set, files: _, cap, schedule, lasts, conditional, seed } = spec;
     writeln!(out, "{MAGIC}")?;
     distributions::write(set, out)?;
     writeln!(out, "seed {}\ncap {}", seed.get(), cap.get())?;
@@ -124,23 +124,23 @@ pub fn read(text: &str) -> Result<Plan, PlanTextError> {
     let mut reader = Reader { lines: text.lines(), at: 0 };
     reader.line(&format!("`{MAGIC}`"), |line| (line == MAGIC).then_some(()))?;
     let set = distributions::read(&mut reader)?;
-    let seed = Seed::new(reader.head("seed ", |rest| rest.parse().ok())?);
-    let cap = Bytes::new(reader.head("cap ", |rest| rest.parse().ok())?);
-    let conditional = reader.head("conditional ", |rest| Probability::new(rest.parse().ok()?))?;
+    let seed = Seed::new(reader.header("seed ", |value| value.parse().ok())?);
+    let cap = Bytes::new(reader.header("cap ", |value| value.parse().ok())?);
+    let conditional = reader.header("conditional ", |value| Probability::new(value.parse().ok()?))?;
     let (schedule, lasts) = reader.line("`users N for SECONDS`, `rates ...` or `replay ...`", schedule)?;
-    let count =
-        reader.head("files ", |rest| rest.parse().ok().filter(|count| (2..=MAX_FILES).contains(count)))?;
+    let count = reader
+        .header("files ", |value| value.parse().ok().filter(|count| (2..=MAX_FILES).contains(count)))?;
     let files = (0..count)
         .map(|_| reader.line("the size of a file", |line| line.parse().ok()))
         .collect::<Result<_, _>>()?;
-    let most = MAX_REQUESTS;
-    let pages =
-        reader.head("pages ", |rest| rest.parse::<u64>().ok().filter(|pages| *pages as f64 <= most))?;
+    let max_requests = MAX_REQUESTS;
+    let pages = reader
+        .header("pages ", |value| value.parse::<u64>().ok().filter(|pages| *pages as f64 <= max_requests))?;
     let pages =
         (0..pages).map(|_| reader.line("a page", |line| page(line, count))).collect::<Result<_, _>>()?;
     reader.end()?;
-    let wanted = PlanSpec { set, files: count, cap, schedule, lasts, conditional, seed };
-    Ok(Plan { wanted, files, pages })
+    let spec = PlanSpec { set, files: count, cap, schedule, lasts, conditional, seed };
+    Ok(Plan { spec, files, pages })
 }
 
 struct Reader<'a> {
@@ -149,44 +149,46 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn line<T>(&mut self, wanted: &str, read: impl Fn(&'a str) -> Option<T>) -> Result<T, PlanTextError> {
+    fn line<T>(&mut self, expected: &str, read: impl Fn(&'a str) -> Option<T>) -> Result<T, PlanTextError> {
         self.at += 1;
         let read = self.lines.next().and_then(read);
-        read.ok_or_else(|| PlanTextError { line: self.at, wanted: wanted.to_owned() })
+        read.ok_or_else(|| PlanTextError { line: self.at, expected: expected.to_owned() })
     }
 
-    fn head<T>(&mut self, word: &str, read: impl Fn(&'a str) -> Option<T>) -> Result<T, PlanTextError> {
-        self.line(&format!("`{}` with its value", word.trim_end()), |line| read(line.strip_prefix(word)?))
+    fn header<T>(&mut self, token: &str, read: impl Fn(&'a str) -> Option<T>) -> Result<T, PlanTextError> {
+        self.line(&format!("`{}` with its value", token.trim_end()), |line| read(line.strip_prefix(token)?))
     }
 
     fn end(&mut self) -> Result<(), PlanTextError> {
         match self.lines.next() {
             None => Ok(()),
-            Some(_) => Err(PlanTextError { line: self.at + 1, wanted: "the end".to_owned() }),
+            Some(_) => Err(PlanTextError { line: self.at + 1, expected: "the end".to_owned() }),
         }
     }
 }
 
 fn schedule(line: &str) -> Option<(Schedule, Duration)> {
-    if let Some(rest) = line.strip_prefix("users ") {
-        let (users, lasts) = rest.split_once(" for ")?;
+    if let Some(value) = line.strip_prefix("users ") {
+        let (users, lasts) = value.split_once(" for ")?;
         return Some((Schedule::Users(users.parse().ok()?), seconds(lasts)?));
     }
-    if let Some(rest) = line.strip_prefix("replay ") {
-        let (speed, lasts) = rest.split_once(" for ")?;
+    if let Some(value) = line.strip_prefix("replay ") {
+        let (speed, lasts) = value.split_once(" for ")?;
         let speed = speed.parse().ok().filter(|speed: &f64| speed.is_finite() && *speed > 0.0)?;
         return Some((Schedule::Replay(speed), seconds(lasts)?));
     }
     let mut words = line.strip_prefix("rates ")?.split(' ');
     let arrivals = words.next()?;
-    let arrivals = [Arrivals::Constant, Arrivals::Poisson].into_iter().find(|one| name(*one) == arrivals)?;
+    let arrivals = [Arrivals::Constant, Arrivals::Poisson]
+        .into_iter()
+        .find(|arrivals_kind| name(*arrivals_kind) == arrivals)?;
     let legs = words.map(leg).collect::<Option<Vec<Leg>>>()?;
     let lasts = legs.iter().map(|leg| leg.lasts).sum();
     Some((Schedule::Rates(legs, arrivals), lasts))
 }
 
-fn leg(word: &str) -> Option<Leg> {
-    let (lasts, rates) = word.split_once(':')?;
+fn leg(token: &str) -> Option<Leg> {
+    let (lasts, rates) = token.split_once(':')?;
     let (from, to) = rates.split_once("..")?;
     let rate = |text: &str| text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate >= 0.0);
     Some(Leg { lasts: seconds(lasts)?, from: rate(from)?, to: rate(to)? })
@@ -201,22 +203,22 @@ fn page(line: &str, files: u32) -> Option<Page> {
         _ => return None,
     };
     let (mut objects, mut ends_session) = (Vec::new(), false);
-    for word in words {
+    for token in words {
         if ends_session || u64::try_from(objects.len()).ok()? >= MAX_OBJECTS {
             return None;
         }
-        match word {
+        match token {
             "!" => ends_session = true,
-            word => objects.push(parse_request(word, objects.is_empty(), files)?),
+            token => objects.push(parse_request(token, objects.is_empty(), files)?),
         }
     }
     (!objects.is_empty()).then_some(Page { user, begins, objects, ends_session })
 }
 
-fn parse_request(word: &str, is_first: bool, files: u32) -> Option<ObjectRequest> {
-    let (file, after) = match word.split_once('+') {
+fn parse_request(token: &str, is_first: bool, files: u32) -> Option<ObjectRequest> {
+    let (file, after) = match token.split_once('+') {
         Some((file, after)) if !is_first => (file, seconds(after)?),
-        None if is_first => (word, Duration::default()),
+        None if is_first => (token, Duration::default()),
         _ => return None,
     };
     let (file, is_conditional) = file.strip_suffix('*').map_or((file, false), |file| (file, true));
@@ -232,7 +234,7 @@ fn seconds(text: &str) -> Option<Duration> {
     Some(Duration::from_nanos((whole * 1_000_000 + micros).checked_mul(1_000)?))
 }
 
-/// A number without a sign.
+/// Parses a number without a sign.
 fn digits<T: FromStr>(text: &str) -> Option<T> {
     text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
 }
@@ -250,7 +252,7 @@ mod tests {
             Schedule::Rates(legs, _) => legs.iter().map(|leg| leg.lasts).sum(),
             Schedule::Replay(_) => Duration::ZERO,
         };
-        let wanted = PlanSpec {
+        let spec = PlanSpec {
             set: PlanDistributions::Named(SetName::Surge1999),
             files: 40,
             cap: Bytes::new(1_000_000),
@@ -259,10 +261,10 @@ mod tests {
             conditional: Probability::new(0.26).unwrap(),
             seed: Seed::new(7),
         };
-        wanted.plan().unwrap()
+        spec.plan().unwrap()
     }
 
-    fn written(plan: &Plan) -> String {
+    fn to_text(plan: &Plan) -> String {
         let mut text = String::new();
         write(plan, &mut text).unwrap();
         text
@@ -280,7 +282,7 @@ mod tests {
             Schedule::Rates(legs, Arrivals::Constant),
         ] {
             let plan = plan(schedule);
-            assert_eq!(read(&written(&plan)), Ok(plan));
+            assert_eq!(read(&to_text(&plan)), Ok(plan));
         }
     }
 
@@ -289,24 +291,26 @@ mod tests {
         for name in SetName::ALL {
             let set = PlanDistributions::Site(Box::new(name.set()));
             let plan = PlanSpec { set, files: 40, ..PlanSpec::default() }.plan().unwrap();
-            assert_eq!(read(&written(&plan)), Ok(plan));
+            assert_eq!(read(&to_text(&plan)), Ok(plan));
         }
     }
 
     #[test]
     fn rejects_truncated_and_continued_plans() {
-        let text = written(&plan(Schedule::Users(3)));
-        let cut = &text[..text.trim_end().rfind('\n').unwrap() + 1];
-        assert!(read(cut).unwrap_err().to_string().ends_with("is not a page; generate the plan again"));
-        let more = format!("{text}1 +0.000000 1\n");
-        assert!(read(&more).unwrap_err().to_string().ends_with("is not the end; generate the plan again"));
+        let text = to_text(&plan(Schedule::Users(3)));
+        let truncated = &text[..text.trim_end().rfind('\n').unwrap() + 1];
+        assert!(read(truncated).unwrap_err().to_string().ends_with("is not a page; generate the plan again"));
+        let continued = format!("{text}1 +0.000000 1\n");
+        assert!(
+            read(&continued).unwrap_err().to_string().ends_with("is not the end; generate the plan again")
+        );
         assert_eq!(read("GET / HTTP/1.1").unwrap_err().line, 1);
         assert_eq!(read("").unwrap_err().line, 1);
     }
 
     #[test]
     fn rejects_malformed_pages() {
-        for bad in [
+        for malformed in [
             "",
             "1",
             "1 +1.000000",
@@ -321,7 +325,7 @@ mod tests {
             "1 +-1.000000 2",
             "1 +1.000000 2 3+99999999999.000000",
         ] {
-            assert_eq!(page(bad, 9), None, "{bad}");
+            assert_eq!(page(malformed, 9), None, "{malformed}");
         }
         assert!(page("1 +1.000000 2 3*+0.000001 !", 9).unwrap().ends_session);
     }

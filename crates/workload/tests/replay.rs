@@ -1,5 +1,4 @@
-//! Replays the fuzzers' corpus of plans through the same check as the fuzz target, without a fuzzer. Not a
-//! substitute for fuzzing: that finds the inputs, this retains them.
+//! Replays the fuzzer's corpus of plans through the fuzz target's check, without a fuzzer.
 
 extern crate roundtrip_workload as workload;
 
@@ -11,6 +10,6 @@ mod replay;
 use replay::replay;
 
 #[test]
-fn every_stored_plan_holds() {
+fn stored_plans_pass_the_check() {
     replay("plan", plan::check);
 }

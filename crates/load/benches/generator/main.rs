@@ -169,7 +169,7 @@ fn warmed_up(rate: u64, millis: u64, users: u64) -> Plan {
     let firsts =
         (0..users).map(|number| page(number, PageStart::At(Time::ZERO + Duration::from_millis(number))));
     plan.pages.splice(..0, firsts);
-    plan.wanted.lasts += first;
+    plan.spec.lasts += first;
     plan
 }
 
@@ -196,7 +196,7 @@ fn page(number: u64, begins: PageStart) -> Page {
 
 fn plan(schedule: Schedule, lasts: Duration, pages: Vec<Page>) -> Plan {
     Plan {
-        wanted: PlanSpec { schedule, lasts, ..PlanSpec::default() },
+        spec: PlanSpec { schedule, lasts, ..PlanSpec::default() },
         files: vec![servers::BODY_BYTES],
         pages,
     }

@@ -104,7 +104,7 @@ const DATAGRAM: Bytes = Bytes::new(1_460);
 
 /// A plan's summary and its goodness of fit; `path` is that of its file.
 pub fn table(plan: &Plan, fits: &[Fit], path: Option<&Path>, terminal: Terminal) -> String {
-    let PlanSpec { set, files: _, cap, schedule, lasts, conditional, seed } = &plan.wanted;
+    let PlanSpec { set, files: _, cap, schedule, lasts, conditional, seed } = &plan.spec;
     let count = |count: usize| number::count(count as f64);
     let workload = match schedule {
         Schedule::Users(users) => format!("{} for {lasts}", counted(*users, "user")),
@@ -123,13 +123,13 @@ pub fn table(plan: &Plan, fits: &[Fit], path: Option<&Path>, terminal: Terminal)
         number::count(bytes as f64),
     );
     let max = format!("{} bytes", number::count(cap.get() as f64));
-    text += &match plan.capped() {
+    text += &match plan.capped_files() {
         0 => format!("no file reaches the cap of {max}"),
         capped => format!("{} cut to {max}", counted(u32::try_from(capped).unwrap_or(u32::MAX), "file")),
     };
     text += &format!(
         "; {:.1}% of the responses fit one datagram of {} bytes or are 304 ({conditional})\n\n",
-        100.0 * plan.small(DATAGRAM),
+        100.0 * plan.share_of_small(DATAGRAM),
         number::count(DATAGRAM.get() as f64)
     );
     text += &grid("distribution", "expected", fits, terminal);

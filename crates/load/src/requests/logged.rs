@@ -149,7 +149,7 @@ impl LoggedRequests {
         lines.sort_by_key(|line| line.time);
         let times: Vec<Time> = lines.iter().map(|line| line.time).collect();
         let (due_times, lasts) = due_times(&times, speed).map_err(|error| match error {
-            PlanError::Nothing => ReplayError::Nothing(notes.clone()),
+            PlanError::EmptyLog => ReplayError::Nothing(notes.clone()),
             error => ReplayError::Plan(error),
         })?;
         let mut users = BTreeMap::new();

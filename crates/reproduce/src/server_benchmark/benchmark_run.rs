@@ -230,7 +230,7 @@ impl Site {
         let doing = "write a site's files";
         let directory = program::directory().map_err(Error::system(doing))?;
         for (file, size) in (0..).zip(&plan.files) {
-            let contents = contents(plan.wanted.seed, file, *size);
+            let contents = contents(plan.spec.seed, file, *size);
             fs::write(directory.path().join(path(file)), contents).map_err(Error::system(doing))?;
         }
         Ok(Self { plan, directory })

@@ -66,10 +66,10 @@ pub fn read(logs: &[PathBuf], limit: RequestLimit) -> Result<LogSample, Failure>
     if !is_all {
         eprintln!("only the first {} requests of the log are read", number::count(lines.len() as f64));
     }
-    if lines.left_out > 0 {
+    if lines.skipped > 0 {
         eprintln!(
             "{} requests of the log are left out: their status is not 200, 206 or 304, or their size is missing",
-            lines.left_out
+            lines.skipped
         );
     }
     Ok(lines)
@@ -128,7 +128,7 @@ fn is_full(lines: &mut LogSample, limit: RequestLimit) -> Result<bool, Failure> 
             Err(Failure::Value(PlanError::TooManyRequests(lines.len() as f64).to_string()))
         }
         RequestLimit::FirstOf(limit) if lines.len() >= limit => {
-            lines.cut(limit);
+            lines.truncate(limit);
             Ok(true)
         }
         RequestLimit::AllOf(_) | RequestLimit::FirstOf(_) => Ok(false),

@@ -19,7 +19,6 @@ use quantity::names;
 use wire::Bytes;
 use workload::goodness_of_fit::fits;
 use workload::plan::{MAX_REQUESTS, Plan, PlanSpec};
-use workload::replay::replayed;
 use workload::schedule::{Arrivals, Schedule, legs};
 use workload::set::{PlanDistributions, SetName};
 use workload::site::{self, Site};
@@ -101,7 +100,7 @@ fn write_page(flags: &LoadPage) -> Result<(), Failure> {
 fn replay_plan(logs: &[PathBuf], speed: &str) -> Result<Plan, Failure> {
     let speed = replay::speed(speed)?;
     let lines = replay::read(logs, RequestLimit::AllOf(MAX_REQUESTS))?;
-    replayed(lines, speed).map_err(|error| Failure::Value(error.to_string()))
+    workload::replay::replay_plan(lines, speed).map_err(|error| Failure::Value(error.to_string()))
 }
 
 /// Reads the statistics of the log whose distributions a plan uses, if any.
@@ -109,7 +108,7 @@ fn site(flags: &PlanFlags) -> Result<Option<Site>, Failure> {
     if flags.laws_of.is_empty() {
         return Ok(None);
     }
-    let lines = replay::read(&flags.laws_of, RequestLimit::FirstOf(site::MAX_READ))?;
+    let lines = replay::read(&flags.laws_of, RequestLimit::FirstOf(site::MAX_LOGGED_REQUESTS))?;
     let site = site::site(lines).map_err(|error| Failure::Value(format!("--laws-of: {error}")))?;
     site.notes.iter().for_each(|note| eprintln!("{note}"));
     Ok(Some(site))
@@ -338,7 +337,7 @@ fn run_parameters(traffic: &Traffic, target: String, config: &Config, record: &R
     }
     let began = record.began.as_secs_f64();
     let (distributions, workload, seed) = match traffic {
-        Traffic::Plan(plan) => (plan.wanted.set.name().to_owned(), String::new(), plan.wanted.seed.get()),
+        Traffic::Plan(plan) => (plan.spec.set.name().to_owned(), String::new(), plan.spec.seed.get()),
         Traffic::List(list) => (String::new(), list.words.clone(), list.seed),
     };
     RunParameters {

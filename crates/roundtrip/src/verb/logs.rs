@@ -38,7 +38,7 @@ fn read_curve(path: &Path) -> Result<Curve, Failure> {
     let unreadable = |error| Failure::Read { path: path.to_owned(), error };
     let bytes = Input::File(path.to_owned()).open().map_err(unreadable)?;
     Curve::read(bytes).map_err(|error| match error {
-        CurveError::Unreadable(error) => unreadable(error),
+        CurveError::Io(error) => unreadable(error),
         CurveError::Line(_) => Failure::Value(format!("{}, {error}", path.display())),
         CurveError::Empty => Failure::Value(format!("{}: {error}", path.display())),
     })

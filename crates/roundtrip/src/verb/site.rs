@@ -30,9 +30,9 @@ pub fn run(arguments: &cli::Site) -> Result<(), Failure> {
         };
         let bytes: u64 = plan.files.iter().sum();
         crate::file::check_space(directory, bytes, "the site", "plan fewer files, or a smaller --cap")?;
-        let seed = plan.wanted.seed;
+        let seed = plan.spec.seed;
         let file = |(file, size): (u32, u64)| File { path: path(file), contents: contents(seed, file, size) };
-        let paths: Vec<String> = (0..plan.wanted.files).map(path).collect();
+        let paths: Vec<String> = (0..plan.spec.files).map(path).collect();
         let written = write(directory, (0..).zip(plan.files).map(file));
         return finish(name, directory, is_new, &paths, bytes, written);
     }

@@ -19,20 +19,20 @@ pub struct Curve {
 const SYNTHETIC_DAY: u64 = 10_408 * 1_440;
 
 impl Curve {
-    /// A day, four times as busy in its middle as at its ends: not a measured one.
+    /// Returns a synthetic day, with four times the rate in its middle as at its ends.
     pub fn day() -> Self {
-        let busy = |minute: u64| 1_000 + 3_000 * minute.min(1_439 - minute) / 720;
-        Self { minutes: (0..1_440).map(|minute| (SYNTHETIC_DAY + minute, busy(minute))).collect() }
+        let rate = |minute: u64| 1_000 + 3_000 * minute.min(1_439 - minute) / 720;
+        Self { minutes: (0..1_440).map(|minute| (SYNTHETIC_DAY + minute, rate(minute))).collect() }
     }
 
-    /// The curve in a file's text.
+    /// Parses the curve in a file's text.
     ///
     /// # Errors
-    /// When it cannot be read, or a line of it (the first may be a heading) is not a time and a number.
+    /// [`CurveError`] if reading fails, or a line (except a heading) is not a time and a number.
     pub fn read(bytes: impl Read) -> Result<Self, CurveError> {
         let mut minutes = Vec::new();
         for (number, line) in (1..).zip(BufReader::new(bytes.take(MAX_CURVE_BYTES)).lines()) {
-            match minute(&line.map_err(CurveError::Unreadable)?) {
+            match minute(&line.map_err(CurveError::Io)?) {
                 Some(minute) => minutes.push(minute),
                 None if number == 1 => {}
                 None => return Err(CurveError::Line(number)),
@@ -46,15 +46,15 @@ impl Curve {
     }
 
     /// Distributes `requests` over the minutes: each minute's beginning, in seconds since 1970, with its number of requests.
-    pub fn of(&self, requests: u64) -> impl Iterator<Item = (u64, u64)> {
-        let all: u128 = self.minutes.iter().map(|(_, busy)| u128::from(*busy)).sum();
+    pub fn distribute(&self, requests: u64) -> impl Iterator<Item = (u64, u64)> {
+        let total: u128 = self.minutes.iter().map(|(_, rate)| u128::from(*rate)).sum();
         // The remainder of one minute is carried to the next.
-        let mut before = 0_u128;
-        let share = move |busy: u128| u64::try_from(busy * u128::from(requests) / all).unwrap_or(u64::MAX);
-        self.minutes.iter().map(move |(minute, busy)| {
-            let first = share(before);
-            before += u128::from(*busy);
-            (minute * 60, share(before) - first)
+        let mut sum = 0_u128;
+        let share = move |rate: u128| u64::try_from(rate * u128::from(requests) / total).unwrap_or(u64::MAX);
+        self.minutes.iter().map(move |(minute, rate)| {
+            let first = share(sum);
+            sum += u128::from(*rate);
+            (minute * 60, share(sum) - first)
         })
     }
 }
@@ -63,7 +63,7 @@ impl Curve {
 #[derive(Debug)]
 pub enum CurveError {
     /// The reader failed.
-    Unreadable(io::Error),
+    Io(io::Error),
     /// The line of this number, from 1, is not a time and a number.
     Line(usize),
     /// No minute has a request.
@@ -73,9 +73,9 @@ pub enum CurveError {
 impl fmt::Display for CurveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unreadable(error) => error.fmt(f),
+            Self::Io(error) => error.fmt(f),
             Self::Line(number) => {
-                write!(f, "line {number}: give a time and a number, such as 1998-04-30 21:30,2")
+                write!(f, "line {number}: not a time and a number; give lines such as 1998-04-30 21:30,2")
             }
             Self::Empty => f.write_str("no requests in it; give another curve"),
         }
@@ -84,7 +84,7 @@ impl fmt::Display for CurveError {
 
 impl std::error::Error for CurveError {}
 
-/// Maximum size of a file in bytes; `/dev/zero` would not end.
+/// Maximum size of a file in bytes, in case it is endless.
 const MAX_CURVE_BYTES: u64 = 1 << 28;
 
 fn minute(line: &str) -> Option<(u64, u64)> {
@@ -102,9 +102,9 @@ mod tests {
     #[test]
     fn every_request_is_assigned_to_a_minute() {
         for requests in [0, 1, 7, 1_000_003] {
-            assert_eq!(Curve::day().of(requests).map(|(_, count)| count).sum::<u64>(), requests);
+            assert_eq!(Curve::day().distribute(requests).map(|(_, count)| count).sum::<u64>(), requests);
         }
-        let busiest = Curve::day().of(1_000_000).max_by_key(|(_, count)| *count).unwrap();
+        let busiest = Curve::day().distribute(1_000_000).max_by_key(|(_, count)| *count).unwrap();
         assert!((busiest.0 / 60 - SYNTHETIC_DAY).abs_diff(720) < 3, "{busiest:?}");
     }
 
@@ -113,7 +113,7 @@ mod tests {
         let read = |text: &'static str| Curve::read(text.as_bytes()).map_err(|error| error.to_string());
         assert!(read("time,requests\n1998-04-30 21:30,2\n").is_ok());
         let line = read("time,requests\n1998-04-30 21:30,2\nzebra\n").unwrap_err();
-        assert_eq!(line, "line 3: give a time and a number, such as 1998-04-30 21:30,2");
+        assert_eq!(line, "line 3: not a time and a number; give lines such as 1998-04-30 21:30,2");
         assert_eq!(read("").unwrap_err(), "no requests in it; give another curve");
     }
 

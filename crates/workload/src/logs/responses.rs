@@ -2,7 +2,7 @@
 //!
 //! 26% of responses are "not modified" (its section I). The others have a median of 3,450 bytes (the same section);
 //! with a deviation of 1.8 (of the logarithm) the mean of all responses comes to the 13 kB of its log
-//! (`papers/dhttp#section-vi-a`). So the share of small responses in a synthetic log is an assumption, not a finding.
+//! (`papers/dhttp#section-vi-a`). The share of small responses in a synthetic log is therefore an assumption.
 
 use wire::Seed;
 use wire::seed::Random;
@@ -19,18 +19,18 @@ const MAX_SIZE: f64 = 1e9;
 /// Generator of responses.
 pub struct ResponseGenerator {
     random: Random,
-    /// The second of a pair: normal numbers are generated in pairs.
+    /// Second number of a pair: normal numbers are generated in pairs.
     second: Option<f64>,
 }
 
 impl ResponseGenerator {
-    /// A generator with this seed.
+    /// Creates a generator.
     pub fn new(seed: Seed) -> Self {
         Self { random: seed.stream("answers", 0), second: None }
     }
 
-    /// Status and size of the next response.
-    pub fn draw(&mut self) -> (u16, u64) {
+    /// Samples status and size of the next response.
+    pub fn sample(&mut self) -> (u16, u64) {
         if self.random.unit() < NOT_MODIFIED {
             return (304, 0);
         }
@@ -41,7 +41,7 @@ impl ResponseGenerator {
         (200, size)
     }
 
-    /// A number from the standard normal distribution (Box and Muller 1958).
+    /// Samples the standard normal distribution (Box and Muller 1958).
     fn normal(&mut self) -> f64 {
         if let Some(second) = self.second.take() {
             return second;
@@ -60,15 +60,15 @@ mod tests {
     #[test]
     fn paper_responses_have_the_paper_s_median_and_mean() {
         let mut responses = ResponseGenerator::new(Seed::default());
-        let drawn: Vec<(u16, u64)> = (0..400_000).map(|_| responses.draw()).collect();
+        let sampled: Vec<(u16, u64)> = (0..400_000).map(|_| responses.sample()).collect();
         let mut sizes: Vec<u64> =
-            drawn.iter().filter(|(status, _)| *status == 200).map(|(_, size)| *size).collect();
+            sampled.iter().filter(|(status, _)| *status == 200).map(|(_, size)| *size).collect();
         sizes.sort_unstable();
         let median = sizes[sizes.len() / 2] as f64;
         assert!((median / MEDIAN - 1.0).abs() < 0.03, "{median}");
-        let mean = sizes.iter().sum::<u64>() as f64 / drawn.len() as f64;
+        let mean = sizes.iter().sum::<u64>() as f64 / sampled.len() as f64;
         assert!((11_500.0..14_500.0).contains(&mean), "{mean}");
-        let without = 1.0 - sizes.len() as f64 / drawn.len() as f64;
-        assert!((without - NOT_MODIFIED).abs() < 0.01, "{without}");
+        let not_modified = 1.0 - sizes.len() as f64 / sampled.len() as f64;
+        assert!((not_modified - NOT_MODIFIED).abs() < 0.01, "{not_modified}");
     }
 }

@@ -1,4 +1,4 @@
-//! The lines of a synthetic log, sorted by time.
+//! Lines of a synthetic log, sorted by time.
 //!
 //! Within a minute, requests fall on random seconds. Clients have addresses below 10.0.0.0/8.
 
@@ -40,21 +40,21 @@ pub struct LogLine {
 ///
 /// # Errors
 /// Those of `sink`.
-pub fn each<E>(wanted: &SynthesisOptions, mut sink: impl FnMut(LogLine) -> Result<(), E>) -> Result<(), E> {
-    let SynthesisOptions { curve, requests, clients, seed } = wanted;
+pub fn each<E>(options: &SynthesisOptions, mut sink: impl FnMut(LogLine) -> Result<(), E>) -> Result<(), E> {
+    let SynthesisOptions { curve, requests, clients, seed } = options;
     let mut visitors = Visitors::new(*clients, *seed);
     let mut responses = ResponseGenerator::new(*seed);
     let mut seconds = seed.stream("seconds", 0);
-    for (minute, count) in curve.of(*requests) {
-        let mut at = [0_u64; 60];
+    for (minute, count) in curve.distribute(*requests) {
+        let mut per_second = [0_u64; 60];
         for _ in 0..count {
             let second = usize::try_from(seconds.up_to(59)).unwrap_or(0);
-            at[second] += 1;
+            per_second[second] += 1;
         }
-        for (second, count) in (minute..).zip(at) {
+        for (second, count) in (minute..).zip(per_second) {
             for _ in 0..count {
                 let client = visitors.next(second);
-                let (status, size) = responses.draw();
+                let (status, size) = responses.sample();
                 sink(LogLine { second, client, status, size })?;
             }
         }
@@ -69,16 +69,16 @@ const BUFFER: usize = 1 << 20;
 ///
 /// # Errors
 /// Those of `out`.
-pub fn write(wanted: &SynthesisOptions, out: &mut dyn Write) -> io::Result<()> {
-    let mut pages = wanted.seed.stream("pages", 0);
+pub fn write(options: &SynthesisOptions, out: &mut dyn Write) -> io::Result<()> {
+    let mut pages = options.seed.stream("pages", 0);
     let mut text = Vec::with_capacity(BUFFER + 1_024);
-    let mut stamped = (u64::MAX, String::new());
-    each(wanted, |LogLine { second, client, status, size }| {
-        if stamped.0 != second {
-            stamped = (second, calendar::common_log(Duration::from_secs(second)));
+    let mut timestamp = (u64::MAX, String::new());
+    each(options, |LogLine { second, client, status, size }| {
+        if timestamp.0 != second {
+            timestamp = (second, calendar::common_log(Duration::from_secs(second)));
         }
         let [_, a, b, c] = client.to_be_bytes();
-        let (stamp, page) = (&stamped.1, pages.up_to(9_999));
+        let (stamp, page) = (&timestamp.1, pages.up_to(9_999));
         writeln!(text, "10.{a}.{b}.{c} - - [{stamp}] \"GET /page/{page}.html HTTP/1.0\" {status} {size}")?;
         if text.len() >= BUFFER {
             out.write_all(&text)?;
@@ -98,11 +98,11 @@ mod tests {
 
     #[test]
     fn every_line_can_be_parsed_and_times_ascend() {
-        let wanted =
+        let options =
             SynthesisOptions { curve: Curve::day(), requests: 20_000, clients: 500, seed: Seed::default() };
         let write = || {
             let mut text = Vec::new();
-            write(&wanted, &mut text).unwrap();
+            write(&options, &mut text).unwrap();
             text
         };
         let text = write();

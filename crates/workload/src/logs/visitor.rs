@@ -1,7 +1,7 @@
-//! Clients of the requests: visits of a few requests, which overlap, by clients of very unequal frequency.
+//! Clients of the requests: overlapping visits of a few requests, by clients of unequal frequency.
 //!
-//! A request belongs to a new visit with a probability of one in `REQUESTS`, else to one of those that began within
-//! `LASTS_S` seconds. Clients are sampled from a power law, the usual shape of popularity.
+//! A request belongs to a new visit with a probability of one in `REQUESTS_PER_VISIT`, else to one of those that began within
+//! `VISIT_SECONDS`. Clients are sampled from a power law, the usual shape of popularity.
 
 use std::collections::VecDeque;
 
@@ -9,9 +9,9 @@ use wire::Seed;
 use wire::seed::Random;
 
 /// Mean number of requests of a visit: a page with its images.
-const REQUESTS: f64 = 8.0;
+const REQUESTS_PER_VISIT: f64 = 8.0;
 /// Duration of a visit, in seconds.
-const LASTS_S: u64 = 20;
+const VISIT_SECONDS: u64 = 20;
 /// Exponent of the power law: the frequency of the k-th most frequent client is proportional to k to the power of minus this.
 const POWER: f64 = 0.8;
 
@@ -24,7 +24,7 @@ pub struct Visitors {
 }
 
 impl Visitors {
-    /// A state of `clients` clients without visits.
+    /// Creates `clients` clients without visits.
     pub fn new(clients: u32, seed: Seed) -> Self {
         Self {
             clients: f64::from(clients.max(1)),
@@ -33,30 +33,30 @@ impl Visitors {
         }
     }
 
-    /// The client of a request at this second, from 0.
+    /// Returns the index of the client that sends a request at this second, from 0.
     pub fn next(&mut self, second: u64) -> u32 {
-        while self.visits.front().is_some_and(|(began, _)| began + LASTS_S < second) {
+        while self.visits.front().is_some_and(|(began, _)| began + VISIT_SECONDS < second) {
             self.visits.pop_front();
         }
-        let draw = self.random.unit() * REQUESTS;
-        let last = self.visits.len().checked_sub(1).filter(|_| draw >= 1.0);
+        let position = self.random.unit() * REQUESTS_PER_VISIT;
+        let last = self.visits.len().checked_sub(1).filter(|_| position >= 1.0);
         match last {
             Some(last) => {
-                let place = usize::try_from(self.random.up_to(last as u64)).unwrap_or(last);
-                self.visits[place].1
+                let index = usize::try_from(self.random.up_to(last as u64)).unwrap_or(last);
+                self.visits[index].1
             }
             None => {
-                let client = self.newcomer();
+                let client = self.sample_client();
                 self.visits.push_back((second, client));
                 client
             }
         }
     }
 
-    /// A sample from the power law, by the inverse of its cumulative sum, taken as an integral.
-    fn newcomer(&mut self) -> u32 {
-        let rest = 1.0 - POWER;
-        let rank = (self.random.unit() * (self.clients.powf(rest) - 1.0) + 1.0).powf(1.0 / rest);
+    /// Samples a client from the power law, by inverting the integral of its density.
+    fn sample_client(&mut self) -> u32 {
+        let complement = 1.0 - POWER;
+        let rank = (self.random.unit() * (self.clients.powf(complement) - 1.0) + 1.0).powf(1.0 / complement);
         // From 1 to the number of clients.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let client = rank as u32 - 1;
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_clients_come_often_and_every_index_is_valid() {
+    fn few_clients_send_most_requests_and_every_index_is_valid() {
         let mut visitors = Visitors::new(1_000, Seed::default());
         let mut visits: BTreeMap<u32, u32> = BTreeMap::new();
         for request in 0..200_000 {

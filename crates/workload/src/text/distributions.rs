@@ -1,4 +1,4 @@
-//! The distributions of a site's own log in a plan's file, in full, so that further samples need no log.
+//! Distributions of a site's own log in the text of a plan.
 //!
 //! ```text
 //! set site
@@ -14,7 +14,7 @@
 //! law depth lognormal 3.1 1.7
 //! ```
 //!
-//! Not for named sets: those have their name after `set`, and no such lines.
+//! Named sets have only their name after `set`.
 
 use std::fmt::{self, Write};
 
@@ -51,30 +51,30 @@ pub(super) fn write(distributions: &PlanDistributions, out: &mut dyn Write) -> f
 }
 
 pub(super) fn read(reader: &mut Reader<'_>) -> Result<PlanDistributions, PlanTextError> {
-    let named = reader.head("set ", |rest| match rest {
+    let named = reader.header("set ", |value| match value {
         SITE => Some(None),
         name => SetName::named(name).ok().map(Some),
     })?;
     if let Some(name) = named {
         return Ok(PlanDistributions::Named(name));
     }
-    let sizes = reader.head("law sizes ", distribution)?;
-    let requests = reader.head("law requests ", optional)?;
-    let embedded = reader.head("law embedded-sizes ", optional)?;
-    let embedded_requests = reader.head("law embedded-requests ", |rest| {
-        optional(rest).filter(|requests| embedded.is_some() || requests.is_none())
+    let sizes = reader.header("law sizes ", distribution)?;
+    let requests = reader.header("law requests ", optional)?;
+    let embedded = reader.header("law embedded-sizes ", optional)?;
+    let embedded_requests = reader.header("law embedded-requests ", |value| {
+        optional(value).filter(|requests| embedded.is_some() || requests.is_none())
     })?;
     Ok(PlanDistributions::Site(Box::new(DistributionSet {
         documents: Files { sizes, requests },
         embedded: embedded.map(|sizes| Files { sizes, requests: embedded_requests }),
-        popularity: reader.head("law popularity ", |rest| {
-            rest.parse().ok().filter(|exponent| (0.0..=100.0).contains(exponent))
+        popularity: reader.header("law popularity ", |value| {
+            value.parse().ok().filter(|exponent| (0.0..=100.0).contains(exponent))
         })?,
-        objects: reader.head("law objects ", distribution)?,
-        active_off: reader.head("law active-off ", distribution)?,
-        inactive_off: reader.head("law inactive-off ", distribution)?,
-        session: reader.head("law session ", optional)?,
-        depth: reader.head("law depth ", distribution)?,
+        objects: reader.header("law objects ", distribution)?,
+        active_off: reader.header("law active-off ", distribution)?,
+        inactive_off: reader.header("law inactive-off ", distribution)?,
+        session: reader.header("law session ", optional)?,
+        depth: reader.header("law depth ", distribution)?,
     })))
 }
 
@@ -86,7 +86,7 @@ impl fmt::Display for DistributionText {
         match self.0 {
             None => f.write_str("none"),
             Some(Distribution::Lognormal { mu, sigma }) => write!(f, "lognormal {mu} {sigma}"),
-            Some(Distribution::Pareto { least, shape }) => write!(f, "pareto {least} {shape}"),
+            Some(Distribution::Pareto { min, shape }) => write!(f, "pareto {min} {shape}"),
             Some(Distribution::Weibull { scale, shape }) => write!(f, "weibull {scale} {shape}"),
             Some(Distribution::InverseGaussian { mean, shape }) => {
                 write!(f, "inverse-gaussian {mean} {shape}")
@@ -111,22 +111,24 @@ fn distribution(text: &str) -> Option<Distribution> {
     let is_positive = |number: f64| (1e-6..=1e15).contains(&number);
     let distribution = match (name, numbers.as_slice()) {
         ("lognormal", &[mu, sigma]) => Distribution::Lognormal { mu, sigma },
-        ("pareto", &[least, shape]) => Distribution::Pareto { least, shape },
+        ("pareto", &[min, shape]) => Distribution::Pareto { min, shape },
         ("weibull", &[scale, shape]) => Distribution::Weibull { scale, shape },
         ("inverse-gaussian", &[mean, shape]) => Distribution::InverseGaussian { mean, shape },
         ("hybrid", &[mu, sigma, cut, body, shape]) => Distribution::Hybrid { mu, sigma, cut, body, shape },
         _ => return None,
     };
-    let is_possible = match distribution {
+    let is_valid = match distribution {
         Distribution::Lognormal { mu, sigma } => mu.abs() <= 100.0 && is_positive(sigma),
-        Distribution::Pareto { least: one, shape: other }
-        | Distribution::Weibull { scale: one, shape: other }
-        | Distribution::InverseGaussian { mean: one, shape: other } => is_positive(one) && is_positive(other),
+        Distribution::Pareto { min: first, shape: second }
+        | Distribution::Weibull { scale: first, shape: second }
+        | Distribution::InverseGaussian { mean: first, shape: second } => {
+            is_positive(first) && is_positive(second)
+        }
         Distribution::Hybrid { mu, sigma, cut, body, shape } => {
             mu.abs() <= 100.0 && [sigma, cut, shape].into_iter().all(is_positive) && body > 0.0 && body < 1.0
         }
     };
-    is_possible.then_some(distribution)
+    is_valid.then_some(distribution)
 }
 
 #[cfg(test)]
@@ -144,7 +146,7 @@ mod tests {
         ] {
             assert_eq!(DistributionText(distribution(text)).to_string(), text);
         }
-        for bad in [
+        for malformed in [
             "",
             "pareto",
             "pareto 1",
@@ -157,7 +159,7 @@ mod tests {
             "hybrid 1 1 1 1 1",
             "normal 1 1",
         ] {
-            assert_eq!(distribution(bad), None, "{bad}");
+            assert_eq!(distribution(malformed), None, "{malformed}");
         }
     }
 }
