@@ -1,16 +1,16 @@
-"""Speed of counting an access log, compared with DuckDB and Polars. Not a test: slowness is not a failure.
+"""Speed of counting an access log, compared with DuckDB and Polars.
 
     pip install ./python duckdb polars
     cargo build --profile dist --features full
     python python/benches/side_by_side.py target/dist/roundtrip [REQUESTS] [ROUNDS]
 
 A synthetic log in Common Log Format, from the page cache; one core, one thread, each engine in its own process;
-alternating runs, and medians. CPU seconds are compared, so that other load matters less.
+alternating runs, and medians of CPU seconds, which depend less on other load.
 
-parse: time, client, status and size of every line as numbers; their count and sum. Ours rejects lines of another
-    format; theirs splits at blanks and quotes.
-grid: connections opened, for 20 timeouts, 2 limits and 3 thresholds. Ours also finds the maximum of simultaneous connections. Theirs
-    is `count(*) FILTER (gap > T)` over `lag(t, K)`; the numbers must be the same.
+parse: time, client, status and size of every line as numbers; their count and sum. Roundtrip rejects lines of another
+    format; DuckDB and Polars split at blanks and quotes.
+grid: connections opened, for 20 timeouts, 2 limits and 3 thresholds. Roundtrip also finds the maximum of simultaneous
+    connections. The others compute `count(*) FILTER (gap > T)` over `lag(t, K)`; the numbers must be the same.
 """
 
 from __future__ import annotations
@@ -42,28 +42,28 @@ def main(program: str, requests: int = 2_000_000, rounds: int = 5) -> None:
         for number in range(rounds):
             outcomes: dict[str, Any] = {}
             for task, engine in ENGINES:
-                took, outcome = _once(task, engine, program, log)
+                cpu_s, outcome = _once(task, engine, program, log)
                 if outcomes.setdefault(task, outcome) != outcome:
                     raise SystemExit(f"{engine} reports other numbers for {task}: {outcome} and {outcomes[task]}")
-                seconds.setdefault((task, engine), []).append(took)
+                seconds.setdefault((task, engine), []).append(cpu_s)
             print(f"round {number + 1} of {rounds}: the same numbers", file=sys.stderr)
     print(f"{requests} records, medians of {rounds}; load of the host {os.getloadavg()[0]:.1f}\n")
-    print("| | engine | M records per CPU second | ours is faster |\n| --- | --- | --- | --- |")
+    print("| | engine | M records per CPU second | Roundtrip is faster |\n| --- | --- | --- | --- |")
     for (task, engine), all_seconds in seconds.items():
-        median, ours = statistics.median(all_seconds), statistics.median(seconds[task, "roundtrip"])
-        print(f"| {task} | {engine} | {requests / median / 1e6:.2f} | {median / ours:.1f} times |")
+        median, roundtrip_median = statistics.median(all_seconds), statistics.median(seconds[task, "roundtrip"])
+        print(f"| {task} | {engine} | {requests / median / 1e6:.2f} | {median / roundtrip_median:.1f} times |")
 
 
 def _once(task: str, engine: str, program: str, log: str) -> tuple[float, Any]:
-    """One run on one core: the CPU seconds, and the numbers."""
-    itself = [sys.executable, __file__, "--once", task, engine, program, log]
+    """Runs once on one core; returns the CPU seconds and the numbers."""
+    command = [sys.executable, __file__, "--once", task, engine, program, log]
     environment = {**os.environ, "POLARS_MAX_THREADS": "1"}
     core = max(os.sched_getaffinity(0))
-    run = subprocess.run(itself, check=True, stdout=subprocess.PIPE, env=environment, preexec_fn=lambda: os.sched_setaffinity(0, {core}))
+    run = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=environment, preexec_fn=lambda: os.sched_setaffinity(0, {core}))
     return tuple(json.loads(run.stdout))
 
 
-def _parse_ours(_: str, log: str) -> Callable[[], Any]:
+def _parse_roundtrip(_: str, log: str) -> Callable[[], Any]:
     import pyarrow.compute as pc
     from roundtrip import Query, files
     from roundtrip._kernel import Lines
@@ -76,7 +76,7 @@ def _parse_ours(_: str, log: str) -> Callable[[], Any]:
     return parse
 
 
-def _grid_ours(program: str, log: str) -> Callable[[], Any]:
+def _grid_roundtrip(program: str, log: str) -> Callable[[], Any]:
     def grid() -> Any:
         flags = ["--threads", "1", "--header-bytes", "0", "--format", "json"]
         run = subprocess.run([program, "connections", *flags, log], check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -151,17 +151,17 @@ def _grid_polars(_: str, log: str) -> Callable[[], Any]:
 
 
 ENGINES = {
-    ("parse", "roundtrip"): _parse_ours,
+    ("parse", "roundtrip"): _parse_roundtrip,
     ("parse", "DuckDB"): _parse_duckdb,
     ("parse", "Polars"): _parse_polars,
-    ("grid", "roundtrip"): _grid_ours,
+    ("grid", "roundtrip"): _grid_roundtrip,
     ("grid", "DuckDB"): _grid_duckdb,
     ("grid", "Polars"): _grid_polars,
 }
 
 
-def _timed(task: str, engine: str, program: str, log: str) -> None:
-    """Body of a child process: imports are not counted, the CPU time of its children is."""
+def _run_timed(task: str, engine: str, program: str, log: str) -> None:
+    """Runs in a child process; excludes imports, and includes the CPU time of its children."""
     work = ENGINES[task, engine](program, log)
     before = _cpu_s()
     outcome = work()
@@ -175,6 +175,6 @@ def _cpu_s() -> float:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--once"]:
-        _timed(*sys.argv[2:])
+        _run_timed(*sys.argv[2:])
     else:
         main(sys.argv[1], *map(int, sys.argv[2:]))

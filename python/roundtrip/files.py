@@ -13,7 +13,7 @@ from typing import Callable, Iterator
 import pyarrow as pa
 import pyarrow.parquet
 
-# Bytes of one call of the kernel: enough that the cost of a call is negligible.
+# Bytes of one call of the kernel, which make the cost of a call negligible.
 BLOCK = 4 << 20
 # Compressed bytes of one decompression: the output is seldom more than sixteen times as long.
 COMPRESSED_BLOCK = 256 << 10
@@ -23,13 +23,13 @@ BEGINNING = 64 << 10
 MAX_LINE_BYTES = 1 << 20
 
 
-def named(path: str | os.PathLike[str]) -> list[Path]:
+def find(path: str | os.PathLike[str]) -> list[Path]:
     """Returns the files of a path: itself, all below a directory, or those that match a pattern; sorted by name."""
-    there = Path(path)
-    if there.is_dir():
-        found = [file for file in there.rglob("*") if file.is_file()]
-    elif there.exists() or not glob.has_magic(str(path)):
-        return [there]
+    target = Path(path)
+    if target.is_dir():
+        found = [file for file in target.rglob("*") if file.is_file()]
+    elif target.exists() or not glob.has_magic(str(path)):
+        return [target]
     else:
         found = [Path(file) for file in glob.glob(str(path)) if os.path.isfile(file)]
     if not found:
@@ -80,24 +80,24 @@ Table = Parquet | Arrow
 
 def blocks(path: Path) -> Iterator[bytes]:
     """Reads a log as blocks of whole lines, decompressed. A damaged file is read up to the damage, with a warning."""
-    begun, is_skipping = b"", False
-    for some in _up_to_damage(path):
+    pending, is_skipping = b"", False
+    for chunk in _up_to_damage(path):
         if is_skipping:
             # The rest of the line that was too long.
-            end = some.find(b"\n")
+            end = chunk.find(b"\n")
             if end < 0:
                 continue
-            some, is_skipping = some[end:], False
-        end = some.rfind(b"\n") + 1
+            chunk, is_skipping = chunk[end:], False
+        end = chunk.rfind(b"\n") + 1
         if end > 0:
-            yield begun + some[:end]
-            begun = some[end:]
+            yield pending + chunk[:end]
+            pending = chunk[end:]
         else:
-            begun += some
-        if len(begun) > MAX_LINE_BYTES:
-            begun, is_skipping = begun[: MAX_LINE_BYTES + 1], True
-    if begun:
-        yield begun
+            pending += chunk
+        if len(pending) > MAX_LINE_BYTES:
+            pending, is_skipping = pending[: MAX_LINE_BYTES + 1], True
+    if pending:
+        yield pending
 
 
 def _up_to_damage(path: Path) -> Iterator[bytes]:
@@ -119,8 +119,8 @@ def _decompressed(path: Path) -> Iterator[bytes]:
     else:
         compression = "zstd" if magic == b"\x28\xb5" else None
         with pa.input_stream(str(path), compression=compression) as stream:
-            while some := stream.read(COMPRESSED_BLOCK if compression else BLOCK):
-                yield some
+            while chunk := stream.read(COMPRESSED_BLOCK if compression else BLOCK):
+                yield chunk
 
 
 def _members(path: Path, decompressor: Callable[[], zlib._Decompress | bz2.BZ2Decompressor]) -> Iterator[bytes]:

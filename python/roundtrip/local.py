@@ -63,7 +63,7 @@ def _read(kernel: KernelQuery, query: Query, data: Any) -> Iterator[Read]:
     if isinstance(data, (str, os.PathLike)):
         data = [data]
     if isinstance(data, (list, tuple)) and all(isinstance(path, (str, os.PathLike)) for path in data):
-        yield from _of_files(kernel, query, [file for path in data for file in files.named(path)])
+        yield from _of_files(kernel, query, [file for path in data for file in files.find(path)])
         return
     batches = iter(_batches(data))
     for batch in batches:

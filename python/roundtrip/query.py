@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 TIMEOUTS_S = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 18, 20, 25, 30, 40, 50, 60)
-# Bits of an IPv6 address that identify a site, where only those of IPv4 are given: RFC 4291, section 2.5.4.
+# Default bits of an IPv6 address that identify a site (RFC 4291, section 2.5.4).
 SITE_BITS = 64
 
 
@@ -85,9 +85,9 @@ class Query:
     def kernel(self) -> KernelQuery:
         """Returns the kernel's query. Raises ValueError for an invalid value."""
         return KernelQuery(
-            timeouts_ms=[_milliseconds(timeout) for timeout in _several(self.timeouts)],
-            per_client=[_whole("per_client", limit) for limit in _several(self.per_client)],
-            thresholds=[_whole("thresholds", size) for size in _several(self.thresholds)],
+            timeouts_ms=[_milliseconds(timeout) for timeout in _as_iterable(self.timeouts)],
+            per_client=[_whole("per_client", limit) for limit in _as_iterable(self.per_client)],
+            thresholds=[_whole("thresholds", size) for size in _as_iterable(self.thresholds)],
             rule=self.rule,
             durations=bool(self.durations),
             header_bytes=None if self.header_bytes == "by-status" else _whole("header_bytes", self.header_bytes),
@@ -100,19 +100,19 @@ class Query:
     def _prefix(self) -> tuple[int, int] | None:
         if self.client_prefix is None:
             return None
-        bits = [_whole("client_prefix", some) for some in _several(self.client_prefix)]
+        bits = [_whole("client_prefix", bit_count) for bit_count in _as_iterable(self.client_prefix)]
         if len(bits) > 2 or not bits or max(bits) > 128:
             raise ValueError(f"client_prefix: {self.client_prefix!r} is not a prefix; give bits such as 24, or (24, 64)")
         return (bits[0], bits[1] if len(bits) == 2 else SITE_BITS)
 
 
-def _several(values: Any) -> Iterable[Any]:
+def _as_iterable(values: Any) -> Iterable[Any]:
     return [values] if isinstance(values, (Real, timedelta, str)) else values
 
 
 def _milliseconds(timeout: Any) -> int:
-    given = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
-    seconds = float(given) if isinstance(given, Real) else math.nan
+    value = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+    seconds = float(value) if isinstance(value, Real) else math.nan
     if not math.isfinite(seconds) or seconds < 0:
         raise ValueError(f"timeouts: {timeout!r} is not a timeout; give seconds such as 15 or 0.5")
     milliseconds = round(seconds * 1000)

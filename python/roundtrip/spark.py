@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from roundtrip.query import Flags
 
 SLICE_S = 3600
-# Not a slice: rows with the number of unreadable lines, by reason.
+# Slice number of rows with the number of unreadable lines, by reason.
 TALLY = -1
 WITHOUT_SIZE = len(REASONS)
 NOT_INSTALLED = (
@@ -124,13 +124,13 @@ def _assign_to_slices(
         requests, bad, without_size = read(batch)
         tally.add(bad, without_size)
         time_ms = requests.column("time_ms")
-        own = pc.divide(time_ms, length_ms)
-        yield _with_slice(requests, own)
+        slices_of_rows = pc.divide(time_ms, length_ms)
+        yield _with_slice(requests, slices_of_rows)
         # Warm-up of the next slice.
-        following = pc.add(own, 1)
-        matters_from = pc.subtract(pc.multiply(following, length_ms), kernel.longest_ms)
-        matters = pc.greater_equal(time_ms, matters_from)
-        yield _with_slice(requests.filter(matters), following.filter(matters))
+        following = pc.add(slices_of_rows, 1)
+        warm_up_from_ms = pc.subtract(pc.multiply(following, length_ms), kernel.longest_ms)
+        is_warm_up = pc.greater_equal(time_ms, warm_up_from_ms)
+        yield _with_slice(requests.filter(is_warm_up), following.filter(is_warm_up))
     counts = [*tally.bad, tally.without_size]
     nothing = [0] * len(counts)
     columns = {"slice": [TALLY] * len(counts), "time_ms": range(len(counts)), "client": counts, "bytes": nothing}
@@ -156,7 +156,7 @@ def _count_slices(query: Query, length_ms: int, batches: Iterator[pa.RecordBatch
     for batch in batches:
         for slice_number, rows in _by_slice(batch):
             if slice_number == TALLY:
-                yield from map(_tallied, rows.column("time_ms").to_pylist(), rows.column("client").to_pylist())
+                yield from map(_tally_row, rows.column("time_ms").to_pylist(), rows.column("client").to_pylist())
                 continue
             if counting is None or slice_number != number:
                 if counting is not None:
@@ -176,7 +176,7 @@ def _by_slice(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         begin = end
 
 
-def _tallied(reason: int, count: int) -> pa.RecordBatch:
+def _tally_row(reason: int, count: int) -> pa.RecordBatch:
     return _row(TALLY, b"", reason, count)
 
 
@@ -192,10 +192,10 @@ def _result(query: Query, counted: DataFrame) -> Result:
         if "No module named 'roundtrip'" in str(error):
             raise RuntimeError(NOT_INSTALLED) from error
         # The worker's error, without the stack trace.
-        refused = re.search(r"^\s*(?:\w+\.)*ValueError: (.+)$", str(error), re.MULTILINE)
-        if refused is None:
+        value_error = re.search(r"^\s*(?:\w+\.)*ValueError: (.+)$", str(error), re.MULTILINE)
+        if value_error is None:
             raise
-        raise ValueError(refused[1]) from error
+        raise ValueError(value_error[1]) from error
     tally = Tally()
     for row in rows:
         if row["slice"] == TALLY and row["reason"] == WITHOUT_SIZE:

@@ -1,15 +1,14 @@
 //! The kernel of `roundtrip connections` for Python: Arrow record batches in, whole numbers out.
 //!
-//! The package's Python code finds the data and distributes the work; this is the part that must be fast, with the
-//! program's own code. The counts of a slice are serialised as bytes, so that other processes can count slices. Read in
-//! this order:
+//! The package's Python code finds the data and distributes the work; the kernel parses and counts with the program's
+//! code. Counts of a slice are serialised as bytes, so that other processes can count slices. Reading order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`query`] | a validated query; rows of a table converted to requests |
-//! | [`lines`] | lines of a log converted to requests |
+//! | [`query`] | a validated query; requests from the rows of a table |
+//! | [`lines`] | requests from the lines of a log |
 //! | [`requests`] | requests as record batches, between reading and counting |
-//! | [`slice`](mod@slice) | a slice of time, counted |
+//! | [`slice`](mod@slice) | counting of a slice of time |
 //! | [`partial`] | counts as bytes |
 //! | [`results`] | rows of results |
 

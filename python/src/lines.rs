@@ -1,7 +1,7 @@
-//! Lines of a log, converted to requests.
+//! Parses lines of a log into requests.
 //!
-//! Not files: the caller passes blocks of whole lines, as they are in the file or as a column of texts. The beginning of a
-//! log identifies its format, and has the names of W3C's fields. So any part of a log can be read with its beginning.
+//! The caller passes blocks of whole lines, as bytes or as a column of texts. The beginning of a log identifies its format,
+//! and has the names of W3C's fields. So any part of a log can be read with its beginning.
 
 use accesslog::columns::row::texts;
 use accesslog::{Format, Reader, recognise};
@@ -24,7 +24,7 @@ const SHORT_LINE: usize = 64;
 
 #[pymethods]
 impl Lines {
-    /// A reader of the named format, or of the format that the log's beginning identifies.
+    /// Creates a reader of the named format, or of the format that the log's beginning identifies.
     #[new]
     fn new(query: Py<KernelQuery>, log_format: Option<&str>, beginning: &[u8]) -> PyResult<Self> {
         let who = query.get().who.clone();
@@ -38,14 +38,14 @@ impl Lines {
         Ok(Self { query, reader })
     }
 
-    /// A block of whole lines as requests.
+    /// Parses a block of whole lines.
     fn block(&mut self, py: Python<'_>, block: &[u8]) -> PyResult<Read> {
         let Self { query, reader } = self;
         let query = query.get();
         py.detach(|| query.requests(block.len() / SHORT_LINE, |sink| Ok(reader.read(block, sink))))
     }
 
-    /// The lines in a batch's only column as requests.
+    /// Parses the lines in a batch's only column.
     fn column(&mut self, py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<Read> {
         let block = py.detach(|| joined(&batch.0))?;
         self.block(py, &block)

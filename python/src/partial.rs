@@ -1,7 +1,6 @@
-//! Counts of a part of a log, as bytes: passed between processes, and merged in order of time.
+//! Counts of a part of a log as bytes, passed between processes and merged in order of time.
 //!
-//! Integers of 64 bits in little-endian order, in the order of the query. Not a storage format: only the same version
-//! reads it.
+//! Integers of 64 bits in little-endian order, in the order of the query. Only the same version reads them.
 
 use accesslog::connections::{Counts, LimitCounts, Peak, Stream, TimeoutCounts};
 use pyo3::exceptions::PyValueError;
@@ -25,7 +24,7 @@ pub fn merge<'py>(
     Ok(PyBytes::new(py, &to_bytes(&counts)))
 }
 
-/// Counts as bytes.
+/// Serialises counts.
 pub fn to_bytes(counts: &Counts) -> Vec<u8> {
     let Counts { requests, bytes, span, streams } = counts;
     let (first, last) = span.unwrap_or((Time::MAX, Time::ZERO));
@@ -43,7 +42,7 @@ pub fn to_bytes(counts: &Counts) -> Vec<u8> {
     numbers.into_iter().flat_map(u64::to_le_bytes).collect()
 }
 
-/// Counts from bytes.
+/// Deserialises counts.
 ///
 /// # Errors
 /// Bytes of another query's counts.

@@ -1,6 +1,6 @@
-//! A query, and the rows of a table converted to requests: times, clients and bytes as integers.
+//! A query, and the conversion of table rows to requests: times, clients and bytes as integers.
 //!
-//! Not lines of text ([`crate::lines`]), and not the counting ([`crate::slice`]).
+//! [`crate::lines`] parses lines of text; [`crate::slice`] counts.
 
 use accesslog::columns::{ColumnNames, Columns};
 use accesslog::connections as counting;
@@ -64,7 +64,7 @@ impl KernelQuery {
         })
     }
 
-    /// The longest timeout, in milliseconds: earlier requests have no effect.
+    /// Returns the longest timeout, in milliseconds: earlier requests have no effect.
     #[getter]
     fn longest_ms(&self) -> u64 {
         self.query.longest().as_nanos() / requests::MILLI
@@ -76,13 +76,13 @@ impl KernelQuery {
         self.query.one_pass()
     }
 
-    /// The names of a table's columns that are read.
+    /// Returns the names of a table's columns that are read.
     fn columns(&self, schema: PyArrowType<Schema>) -> PyResult<Vec<String>> {
-        let places = self.find(&schema.0)?.indices();
-        Ok(places.into_iter().map(|place| schema.0.field(place).name().clone()).collect())
+        let indices = self.find(&schema.0)?.indices();
+        Ok(indices.into_iter().map(|index| schema.0.field(index).name().clone()).collect())
     }
 
-    /// A table's rows as requests.
+    /// Converts a table's rows to requests.
     fn rows(&self, py: Python<'_>, batch: PyArrowType<RecordBatch>) -> PyResult<Read> {
         py.detach(|| {
             let columns = self.find(&batch.0.schema())?;
@@ -92,7 +92,7 @@ impl KernelQuery {
 }
 
 impl KernelQuery {
-    /// Requests from a reader of about this many records.
+    /// Collects requests from a reader of about `about` records.
     pub fn requests(
         &self,
         about: usize,
@@ -112,12 +112,12 @@ impl KernelQuery {
     }
 }
 
-/// A message as a Python `ValueError`.
+/// Makes a Python `ValueError` of a message.
 pub fn refused(sentence: impl ToString) -> PyErr {
     PyValueError::new_err(sentence.to_string())
 }
 
-/// Saturates; the query then rejects the timeout.
+/// Converts milliseconds, saturating; the query then rejects the timeout.
 fn millis(number: u64) -> Duration {
     Duration::from_nanos(number.saturating_mul(requests::MILLI))
 }

@@ -1,4 +1,4 @@
-//! Requests as record batches, between reading and counting: integers only, so that any engine can sort and pass them.
+//! Requests as record batches of integers between parsing and counting, which any engine can sort and pass.
 
 use std::sync::Arc;
 
@@ -19,13 +19,13 @@ pub type Read = (PyArrowType<RecordBatch>, Vec<u64>, u64);
 /// A millisecond, in nanoseconds.
 pub const MILLI: u64 = Duration::from_millis(1).as_nanos();
 
-/// Reasons why a row or a line has no request.
+/// Returns the reasons why a row or a line has no request.
 #[pyfunction]
 pub fn reasons() -> Vec<String> {
     Reason::ALL.iter().map(ToString::to_string).collect()
 }
 
-/// Parsed requests for Python. `taken_ms` is present only on request.
+/// Converts requests for Python. `taken_ms` is present only if `durations` is set.
 pub fn read(requests: &[Request], durations: bool, tally: &Tally, without_size: u64) -> PyResult<Read> {
     let bad = |reason: &Reason| {
         tally.reasons().find_map(|(found, count, _)| (found == *reason).then_some(count)).unwrap_or(0)
@@ -50,7 +50,7 @@ fn batch(requests: &[Request], durations: bool) -> PyResult<RecordBatch> {
     RecordBatch::try_from_iter_with_nullable(columns).map_err(refused)
 }
 
-/// Requests of a batch from [`read`].
+/// Converts a batch from [`read`] to requests.
 ///
 /// # Errors
 /// A missing column, or one of another type.

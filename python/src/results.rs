@@ -14,7 +14,7 @@ use wire::Bytes;
 use crate::partial;
 use crate::query::KernelQuery;
 
-/// One row for each limit, timeout and threshold.
+/// Returns a row for each limit, timeout and threshold.
 #[pyfunction]
 pub fn rows(query: &KernelQuery, partial: Vec<u8>) -> PyResult<PyArrowType<RecordBatch>> {
     let counts = partial::from_bytes(query, &partial)?;
@@ -52,7 +52,7 @@ pub fn rows(query: &KernelQuery, partial: Vec<u8>) -> PyResult<PyArrowType<Recor
     batch(columns)
 }
 
-/// Maximum number of connections in each minute with a request, with the timeout nearest to 15 s.
+/// Returns the maximum number of connections in each minute with a request, with the timeout nearest to 15 s.
 #[pyfunction]
 pub fn curve(query: &KernelQuery, partial: Vec<u8>) -> PyResult<PyArrowType<RecordBatch>> {
     let counts = partial::from_bytes(query, &partial)?;
@@ -60,22 +60,22 @@ pub fn curve(query: &KernelQuery, partial: Vec<u8>) -> PyResult<PyArrowType<Reco
     let all: Vec<[u64; 4]> = lines
         .flat_map(|(stream, line)| {
             let minutes = line.curve.minutes.iter();
-            minutes.map(|(minute, most)| [stream.threshold.get(), line.limit as u64, minute * 60, *most])
+            minutes.map(|(minute, max)| [stream.threshold.get(), line.limit as u64, minute * 60, *max])
         })
         .collect();
     let names = ["threshold_bytes", "connections_per_client", "minute_s", "max_simultaneous"];
-    batch([0, 1, 2, 3].map(|place| {
-        let values: UInt64Array = all.iter().map(|row| Some(row[place])).collect();
-        (names[place], Arc::new(values) as Arc<dyn Array>)
+    batch([0, 1, 2, 3].map(|column| {
+        let values: UInt64Array = all.iter().map(|row| Some(row[column])).collect();
+        (names[column], Arc::new(values) as Arc<dyn Array>)
     }))
 }
 
 type Cell<'a> = (&'a Stream, &'a LimitCounts, &'a TimeoutCounts);
 
-/// By limit, then by timeout, then by threshold.
+/// Returns all counts by limit, then by timeout, then by threshold.
 fn cells(counts: &Counts) -> Vec<Cell<'_>> {
     let Some(first) = counts.streams.first() else { return Vec::new() };
-    let places = (0..first.lines.len())
+    let indices = (0..first.lines.len())
         .flat_map(|line| (0..first.lines[line].opened.len()).map(move |timeout| (line, timeout)));
     let cell = |(line, timeout): (usize, usize)| {
         counts.streams.iter().map(move |stream| {
@@ -83,7 +83,7 @@ fn cells(counts: &Counts) -> Vec<Cell<'_>> {
             (stream, line, &line.opened[timeout])
         })
     };
-    places.flat_map(cell).collect()
+    indices.flat_map(cell).collect()
 }
 
 fn batch<const N: usize>(columns: [(&str, Arc<dyn Array>); N]) -> PyResult<PyArrowType<RecordBatch>> {

@@ -1,7 +1,6 @@
-//! A slice of time, counted after a warm-up on the requests before it; or the whole log, under a rule for which it cannot
-//! be divided.
+//! Counts a slice of time after a warm-up on the requests before it; or the whole log, under a rule that cannot divide it.
 //!
-//! Not the sorting: requests come in order of time.
+//! Requests must be in order of time.
 
 use accesslog::Request;
 use accesslog::connections::{Counter, Counts, RuleCounter};
@@ -31,7 +30,7 @@ enum Counting {
 
 #[pymethods]
 impl Slice {
-    /// A slice from this time on; earlier requests only determine the open connections.
+    /// Starts a slice at this time; earlier requests only determine the open connections.
     #[new]
     fn new(query: &KernelQuery, from_ms: u64) -> PyResult<Self> {
         let query = &query.query;
@@ -49,7 +48,7 @@ impl Slice {
         py.detach(|| self.take(&requests::of_batch(&batch.0, self.durations)?))
     }
 
-    /// Counts, for `merge`.
+    /// Returns the counts, for `merge`.
     fn finish<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let counts: Counts = match self.counting.take().ok_or_else(finished)? {
             Counting::OnePass(counter) => counter.finish(),
@@ -70,8 +69,8 @@ impl Slice {
         self.last = last.time;
         match counting {
             Counting::OnePass(counter) => {
-                let begins = requests.partition_point(|request| request.time < self.from);
-                let (before, from) = requests.split_at(begins);
+                let start = requests.partition_point(|request| request.time < self.from);
+                let (before, from) = requests.split_at(start);
                 if !before.is_empty() {
                     counter.warm_up(before);
                 }

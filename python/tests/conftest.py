@@ -23,18 +23,18 @@ LINE = re.compile(r'(\S+) - - \[(.*?)\] ".*?" (\d+) (\S+)')
 def _program() -> str:
     checkout = Path(__file__).resolve().parents[2]
     builds = [checkout / "target" / kind / "roundtrip" for kind in ("release", "debug")]
-    named = os.environ.get("ROUNDTRIP")
-    found = [named] if named else [str(build) for build in builds if build.exists()]
-    if not found:
+    from_environment = os.environ.get("ROUNDTRIP")
+    candidates = [from_environment] if from_environment else [str(build) for build in builds if build.exists()]
+    if not candidates:
         pytest.fail("no program to compare with: run `cargo build`, or set ROUNDTRIP")
-    return found[0]
+    return candidates[0]
 
 
 @pytest.fixture(scope="session")
 def log(tmp_path_factory):
     path = tmp_path_factory.mktemp("log") / "access.log"
-    wanted = ["--requests", str(REQUESTS), "--clients", "2000", "-o", str(path)]
-    subprocess.run([_program(), "logs", "synthesize", *wanted], check=True)
+    flags = ["--requests", str(REQUESTS), "--clients", "2000", "-o", str(path)]
+    subprocess.run([_program(), "logs", "synthesize", *flags], check=True)
     return path
 
 
@@ -54,11 +54,11 @@ def program(log):
 
 @pytest.fixture(scope="session")
 def table(log):
-    found = [LINE.match(line).groups() for line in log.read_text().splitlines()]
-    times = [datetime.strptime(time, "%d/%b/%Y:%H:%M:%S %z").astimezone(timezone.utc) for _, time, _, _ in found]
+    fields = [LINE.match(line).groups() for line in log.read_text().splitlines()]
+    times = [datetime.strptime(time, "%d/%b/%Y:%H:%M:%S %z").astimezone(timezone.utc) for _, time, _, _ in fields]
     return pa.table({
         "time": pa.array(times, pa.timestamp("ms", "UTC")),
-        "client": [client for client, _, _, _ in found],
-        "status": pa.array([int(status) for _, _, status, _ in found], pa.int32()),
-        "bytes": pa.array([None if size == "-" else int(size) for _, _, _, size in found], pa.int64()),
+        "client": [client for client, _, _, _ in fields],
+        "status": pa.array([int(status) for _, _, status, _ in fields], pa.int32()),
+        "bytes": pa.array([None if size == "-" else int(size) for _, _, _, size in fields], pa.int64()),
     })

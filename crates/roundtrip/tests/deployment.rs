@@ -2,8 +2,8 @@
 //! emulated link (`papers/dhttp#section-iv-e`).
 //!
 //! The right bytes in each cell, and the number of round trips without earlier state. None needs more than HTTP, except
-//! where the client wrongly believes that the server speaks DHTTP, or has no token for a large response. Not a timing: a
-//! cell's time is counted in whole round trips of 200 ms.
+//! where the client wrongly believes that the server speaks DHTTP, or has no token for a large response. Times are
+//! counted in whole round trips of 200 ms.
 
 mod hosts;
 
@@ -76,15 +76,20 @@ fn paper_section_iv_e_every_client_gets_the_right_bytes_from_every_server_in_as_
     if !hosts::available() || !skip::has("nft") {
         return;
     }
-    let heads = COLUMNS.map(|(_, name)| name).join(" | ");
-    let mut table = format!("| client | {heads} |\n| --- | --- | --- | --- | --- | --- |\n");
+    let headings = COLUMNS.map(|(_, name)| name).join(" | ");
+    let mut table = format!("| client | {headings} |\n| --- | --- | --- | --- | --- | --- |\n");
     let document = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/gateway.md")).unwrap();
-    let rows = ROWS.map(|(asks, name)| {
+    let rows = ROWS.map(|(client_kind, name)| {
         let row = document.lines().find_map(|line| line.strip_prefix(&format!("| {name} |")));
         let documented: Vec<String> = row.unwrap_or_default().split('|').map(str::to_owned).collect();
         std::thread::spawn(move || {
             let cells = COLUMNS.iter().zip(documented.into_iter().chain(std::iter::repeat(String::new())));
-            (name, Vec::from_iter(cells.map(|((responses, _), cell)| round_trips(asks, *responses, &cell))))
+            (
+                name,
+                Vec::from_iter(
+                    cells.map(|((responses, _), cell)| round_trips(client_kind, *responses, &cell)),
+                ),
+            )
         })
     });
     for row in rows {
@@ -97,13 +102,13 @@ fn paper_section_iv_e_every_client_gets_the_right_bytes_from_every_server_in_as_
 /// Maximum number of measurements of a response that takes longer than documented.
 const MAX_TRIES: usize = 10;
 
-/// Round trips of a small and of a large response, beside the documented ones.
-fn round_trips(asks: ClientKind, responses: ServerSideKind, documented: &str) -> String {
+/// Measures the round trips of a small and of a large response, and prefers the documented counts.
+fn round_trips(client_kind: ClientKind, responses: ServerSideKind, documented: &str) -> String {
     let documented = documented.split('/').map(|count| count.trim().parse().unwrap_or(u64::MAX));
     let mut documented = documented.chain([u64::MAX; 2]);
-    if matches!((asks, responses), (ClientKind::ReturningClient, ServerSideKind::OtherProgram)) {
+    if matches!((client_kind, responses), (ClientKind::ReturningClient, ServerSideKind::OtherProgram)) {
         for size in SIZES {
-            fetch(asks, responses, size);
+            fetch(client_kind, responses, size);
         }
         return "after the last resend".to_owned();
     }
@@ -112,23 +117,23 @@ fn round_trips(asks: ClientKind, responses: ServerSideKind, documented: &str) ->
             let documented = documented.next().unwrap_or(u64::MAX);
             // Load on the host adds to a time, sometimes more than a round trip, and never reduces it. Two equal times are the
             // result, unless both are longer than documented.
-            let mut least = u64::MAX;
+            let mut min_count = u64::MAX;
             for _ in 0..MAX_TRIES {
-                let count = fetch(asks, responses, size);
-                if count == least && least <= documented {
+                let count = fetch(client_kind, responses, size);
+                if count == min_count && min_count <= documented {
                     break;
                 }
-                least = least.min(count);
+                min_count = min_count.min(count);
             }
-            least.to_string()
+            min_count.to_string()
         })
         .join(" / ")
 }
 
 /// Whole round trips of one response.
-fn fetch(asks: ClientKind, responses: ServerSideKind, size: usize) -> u64 {
+fn fetch(client_kind: ClientKind, responses: ServerSideKind, size: usize) -> u64 {
     let (Hosts { client, server, link }, router) = hosts(responses);
-    let takes = match responses {
+    let responders = match responses {
         ServerSideKind::BehindCache => Responders::Anybody,
         ServerSideKind::OldServer
         | ServerSideKind::DhttpServer
@@ -137,34 +142,34 @@ fn fetch(asks: ClientKind, responses: ServerSideKind, size: usize) -> u64 {
     };
     let _serving = server.start(move || serve(responses)).wait().unwrap();
     let cache = router.as_ref().map(|(router, _)| router.start(cache).wait().unwrap());
-    let (body, took) = client.start(move || ask(asks, takes, size)).wait().unwrap();
+    let (body, took) = client.start(move || fetch_body(client_kind, responders, size)).wait().unwrap();
     if let (Some((router, next)), Some(cache)) = (router, cache) {
         // Its rules are removed in the namespace where they are.
         router.start(move || drop(cache)).wait().unwrap();
         next.stop().unwrap();
     }
     link.stop().unwrap();
-    assert!(body == vec![b'x'; size], "{asks:?} of {responses:?}: {} bytes", body.len());
+    assert!(body == vec![b'x'; size], "{client_kind:?} of {responses:?}: {} bytes", body.len());
     took.as_nanos() / ROUND_TRIP.as_nanos()
 }
 
-fn ask(asks: ClientKind, takes: Responders, size: usize) -> (Vec<u8>, Duration) {
+fn fetch_body(client_kind: ClientKind, responders: Responders, size: usize) -> (Vec<u8>, Duration) {
     let clock = Clock::start();
     let timed = |fetch: &dyn Fn() -> Vec<u8>| {
         let begun = clock.now();
         let body = fetch();
         (body, clock.now().since(begun))
     };
-    match asks {
+    match client_kind {
         ClientKind::OldClient => timed(&|| plain((SERVER, 80), "", size)),
         ClientKind::Gateway | ClientKind::ReturningGateway | ClientKind::GatewayBehindCache => {
-            let config = GatewayConfig::new(client_config(takes));
+            let config = GatewayConfig::new(client_config(responders));
             let gateway =
                 Gateway::start("127.0.0.1:0".parse().unwrap(), config, KnownServers::default(), None, None)
                     .unwrap();
             let address = gateway.address();
             let through = |size| plain((Ipv4Addr::LOCALHOST, address.port()), "http://10.9.0.2", size);
-            let before = match asks {
+            let earlier_requests = match client_kind {
                 ClientKind::ReturningGateway => 1,
                 ClientKind::GatewayBehindCache => 2,
                 ClientKind::OldClient
@@ -172,12 +177,12 @@ fn ask(asks: ClientKind, takes: Responders, size: usize) -> (Vec<u8>, Duration) 
                 | ClientKind::Client
                 | ClientKind::ReturningClient => 0,
             };
-            (0..before).for_each(|_| drop(through(1)));
+            (0..earlier_requests).for_each(|_| drop(through(1)));
             timed(&|| through(size))
         }
         ClientKind::Client | ClientKind::ReturningClient => {
-            let client = Client::start(client_config(takes), KnownServers::default(), None).unwrap();
-            let path = if matches!(asks, ClientKind::Client) { "" } else { "/_dhttp_" };
+            let client = Client::start(client_config(responders), KnownServers::default(), None).unwrap();
+            let path = if matches!(client_kind, ClientKind::Client) { "" } else { "/_dhttp_" };
             let url = format!("http://{SERVER}{path}/{size}").parse().unwrap();
             timed(&|| client.get(&url).unwrap().whole().unwrap().2)
         }
@@ -185,10 +190,10 @@ fn ask(asks: ClientKind, takes: Responders, size: usize) -> (Vec<u8>, Duration) 
 }
 
 /// Three attempts, each after two and a half round trips: enough wherever a reply arrives at all.
-fn client_config(takes: Responders) -> ClientConfig {
+fn client_config(responders: Responders) -> ClientConfig {
     // The race hides what DHTTP itself costs; contacts.rs measures it.
     let mut config = ClientConfig { races: false, ..ClientConfig::internet() };
-    config.dhttp.answerers = takes;
+    config.dhttp.answerers = responders;
     config.dhttp.resend = Resend::Fixed { waits: [Duration::from_millis(500); 2] };
     config
 }
@@ -277,25 +282,25 @@ type CacheGuard = (Server<Cache<ForwardUpstream>>, InstalledRules, Runtime);
 fn cache() -> CacheGuard {
     fs::write("/proc/sys/net/ipv4/ip_forward", "1").unwrap();
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let onward = ForwardUpstream::start(ClientConfig::internet(), KnownServers::default(), None).unwrap();
-    let cache = Cache::new(onward, CacheConfig::default(), runtime.handle().clone()).unwrap();
+    let upstream = ForwardUpstream::start(ClientConfig::internet(), KnownServers::default(), None).unwrap();
+    let cache = Cache::new(upstream, CacheConfig::default(), runtime.handle().clone()).unwrap();
     let config =
         ServerConfig { threads: 1, intercepts: true, ..ServerConfig::internet().reaching_anywhere() };
     let listen = (Ipv4Addr::UNSPECIFIED, 3_129).into();
     let server = Server::start(listen, config, cache, None).unwrap();
     let inside = ["link0".to_owned()];
-    let taken = Interception { listen, ports: &[80], inside: &inside, reaches_private: true };
-    (server, rules(Family::Ip, taken).install().unwrap(), runtime)
+    let interception = Interception { listen, ports: &[80], inside: &inside, reaches_private: true };
+    (server, rules(Family::Ip, interception).install().unwrap(), runtime)
 }
 
 /// A client and a server one round trip apart; and the router between them, if there is one, with its very fast link to
 /// the server.
 fn hosts(responses: ServerSideKind) -> (Hosts, Option<(Namespace, Running)>) {
-    let way = Config { delay: Duration::from_nanos(ROUND_TRIP.as_nanos() / 2), ..Config::default() };
+    let link_config = Config { delay: Duration::from_nanos(ROUND_TRIP.as_nanos() / 2), ..Config::default() };
     let options = Options::default();
     match responses {
         ServerSideKind::OldServer | ServerSideKind::DhttpServer | ServerSideKind::OtherProgram => {
-            (Hosts::new(&way, &way, 1_500, &options), None)
+            (Hosts::new(&link_config, &link_config, 1_500, &options), None)
         }
         ServerSideKind::BehindCache | ServerSideKind::BehindUnwantedCache => {
             let router = |device| Interface::of("router", device).address(ROUTER).gso_max_segments(64);
@@ -305,7 +310,7 @@ fn hosts(responses: ServerSideKind) -> (Hosts, Option<(Namespace, Running)>) {
                 .host("router")
                 .emulated(
                     [hosts::interface("client", CLIENT).reaches(Subnet::IPV4), router("link0")],
-                    [&way; 2],
+                    [&link_config; 2],
                     &options,
                 )
                 .emulated(

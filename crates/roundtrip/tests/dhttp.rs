@@ -1,6 +1,6 @@
 //! `roundtrip serve`, `get` and `gateway` as users run them, over the loopback interface.
 //!
-//! The crate's own tests hold the protocol; these cover flags, signals, files and exit statuses.
+//! The crate `dhttp` tests the protocol; these tests cover flags, signals, files and exit statuses.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -19,7 +19,7 @@ struct TestServer {
     child: Child,
     address: String,
     directory: PathBuf,
-    rest: BufReader<std::process::ChildStderr>,
+    stderr_lines: BufReader<std::process::ChildStderr>,
 }
 
 impl TestServer {
@@ -36,13 +36,13 @@ impl TestServer {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        let mut rest = BufReader::new(child.stderr.take().unwrap());
+        let mut stderr_lines = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         // Before that, with --trace, it may have logged other events.
-        while !line.contains("dhttp://") && rest.read_line(&mut line).unwrap() > 0 {}
+        while !line.contains("dhttp://") && stderr_lines.read_line(&mut line).unwrap() > 0 {}
         let address = line.split("dhttp://").nth(1).unwrap_or_else(|| panic!("{line}"));
         let address = address.split('/').next().unwrap().to_owned();
-        Self { child, address, directory, rest }
+        Self { child, address, directory, stderr_lines }
     }
 
     fn signal(&self, name: &str) {
@@ -138,18 +138,18 @@ fn extensions_of_the_paper_are_chosen_by_name() {
     assert!(printed.ends_with(end), "{printed}{}", stderr(&chosen));
     let both = serve(&["--with", "loss-by-prefix", "--without", "loss-by-prefix"]);
     assert!(stderr(&both).contains("choose one"), "{}", stderr(&both));
-    let none = serve(&["--with", "loss"]);
-    assert_eq!(none.status.code(), Some(2));
-    assert!(stderr(&none).contains("loss-by-prefix"), "{}", stderr(&none));
+    let unknown = serve(&["--with", "loss"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(stderr(&unknown).contains("loss-by-prefix"), "{}", stderr(&unknown));
 }
 
 #[test]
 fn parts_are_shown_one_by_one() {
     let served = TestServer::start("parts", &["--with", "parts"]);
     std::fs::write(served.directory.join("middle.txt"), vec![b'm'; 5_000]).unwrap();
-    let got = served.get(&["-v", "--with", "parts", "dhttp://HERE/", "dhttp://HERE/middle.txt"]);
-    assert!(got.stdout.ends_with(&[b'm'; 5_000]));
-    let reported = stderr(&got);
+    let fetched = served.get(&["-v", "--with", "parts", "dhttp://HERE/", "dhttp://HERE/middle.txt"]);
+    assert!(fetched.stdout.ends_with(&[b'm'; 5_000]));
+    let reported = stderr(&fetched);
     assert_eq!(reported.matches(": part of a response, ").count(), 5, "{reported}");
     assert!(reported.contains("* 200 by udp"), "{reported}");
 }
@@ -180,7 +180,7 @@ fn sigterm_stops_it_and_sighup_reopens_the_log() {
     std::fs::rename(&log, directory.join("access.log.1")).unwrap();
     served.signal("HUP");
     let mut line = String::new();
-    served.rest.read_line(&mut line).unwrap();
+    served.stderr_lines.read_line(&mut line).unwrap();
     assert!(line.contains("reloaded the configuration"), "{line}");
     served.get(&["dhttp://HERE/", "dhttp://HERE/large.bin"]);
     served.signal("TERM");
@@ -191,10 +191,10 @@ fn sigterm_stops_it_and_sighup_reopens_the_log() {
     std::fs::remove_dir_all(&directory).unwrap();
 }
 
-/// A program that does not outlive its test.
-struct Killed(Child);
+/// Program that is killed when dropped.
+struct KilledOnDrop(Child);
 
-impl Drop for Killed {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -218,7 +218,7 @@ fn a_server_reads_only_the_directories_that_it_was_started_with() {
     write("www");
     let mut command = Command::new(PROGRAM);
     command.args(["serve", "--config"]).arg(&config).stderr(Stdio::piped());
-    let mut server = Killed(command.spawn().unwrap());
+    let mut server = KilledOnDrop(command.spawn().unwrap());
     let mut reported = BufReader::new(server.0.stderr.take().unwrap()).lines();
     let first = reported.next().unwrap().unwrap();
     if first.contains("Landlock") {
@@ -244,8 +244,8 @@ fn a_server_reads_only_the_directories_that_it_was_started_with() {
         let line = reported.next().unwrap().unwrap();
         assert!(line.contains(printed), "{served}: {line}");
         // Each thread takes the new directory when it wakes next, which may be after the message; requests wake it.
-        let takes = (0..10_000).any(|_| page() == body);
-        assert!(takes, "{served} does not lead to {body}");
+        let is_applied = (0..10_000).any(|_| page() == body);
+        assert!(is_applied, "{served} does not lead to {body}");
     }
     drop(server);
     std::fs::remove_dir_all(&directory).unwrap();
@@ -260,7 +260,7 @@ fn events_are_logged_if_requested() {
     plain.read_to_end(&mut Vec::new()).unwrap();
     served.signal("TERM");
     let mut reported = String::new();
-    served.rest.read_to_string(&mut reported).unwrap();
+    served.stderr_lines.read_to_string(&mut reported).unwrap();
     for line in ["connecting to a client", "a client's fault", "shutting down after pending requests"] {
         assert!(reported.contains(line), "{line} is not in: {reported}");
     }
@@ -329,8 +329,8 @@ fn a_gateway_logs_the_channel_of_responses_and_remembers_dhttp_servers() {
     let id = Pid::from_raw(gateway.id().cast_signed());
     let signal = |signal| kill(id, signal).unwrap();
     let old = log.with_extension("old");
-    for turn in 0..2 {
-        if turn == 1 {
+    for round in 0..2 {
+        if round == 1 {
             std::fs::rename(&log, &old).unwrap();
             signal(Signal::SIGHUP);
             reported.read_line(&mut String::new()).unwrap();
@@ -360,24 +360,24 @@ fn tokens_are_stored_for_the_next_run_and_damaged_files_set_aside() {
     let large = "x".repeat(20_000);
     std::fs::write(served.directory.join("large.txt"), &large).unwrap();
     let stored = served.directory.with_extension("cache").join("roundtrip").join("dhttp-servers");
-    let by = |output: &Output| {
+    let channel_of = |output: &Output| {
         let reported = stderr(output);
         let line = reported.lines().find_map(|line| line.strip_prefix("* 200 by "));
         line.unwrap_or_else(|| panic!("{reported}")).to_owned()
     };
     // A client without a token gets no large response by DHTTP; its first response brings one.
-    assert_eq!(by(&served.get(&["-v", "dhttp://HERE/large.txt"])), "tcp-client");
+    assert_eq!(channel_of(&served.get(&["-v", "dhttp://HERE/large.txt"])), "tcp-client");
     let text = std::fs::read_to_string(&stored).unwrap();
     let token = format!("@token {} ", served.address);
     assert!(text.lines().any(|line| line.starts_with(&token)), "{text}");
     let mode = std::fs::metadata(&stored).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let second = served.get(&["-v", "dhttp://HERE/large.txt"]);
-    assert_eq!((by(&second), second.stdout), ("tcp-opened".to_owned(), large.into_bytes()));
+    assert_eq!((channel_of(&second), second.stdout), ("tcp-opened".to_owned(), large.into_bytes()));
     // An expired token is not shown, nor one for a port that another client has taken.
     let port = text.lines().find_map(|line| line.strip_prefix(&token)?.split(' ').nth(1)).unwrap();
     let taken = TcpListener::bind(("0.0.0.0", port.parse::<u16>().unwrap())).unwrap();
-    assert_eq!(by(&served.get(&["-v", "dhttp://HERE/large.txt"])), "tcp-client");
+    assert_eq!(channel_of(&served.get(&["-v", "dhttp://HERE/large.txt"])), "tcp-client");
     drop(taken);
     let text = std::fs::read_to_string(&stored).unwrap();
     let expired = text.lines().map(|line| match line.rsplit_once(' ') {
@@ -385,10 +385,14 @@ fn tokens_are_stored_for_the_next_run_and_damaged_files_set_aside() {
         _ => format!("{line}\n"),
     });
     std::fs::write(&stored, expired.collect::<String>()).unwrap();
-    assert_eq!(by(&served.get(&["-v", "dhttp://HERE/large.txt"])), "tcp-client");
+    assert_eq!(channel_of(&served.get(&["-v", "dhttp://HERE/large.txt"])), "tcp-client");
     std::fs::write(&stored, "damaged\n").unwrap();
     let output = served.get(&["-v", "dhttp://HERE/large.txt"]);
-    assert!(by(&output) == "tcp-client" && stderr(&output).contains("set aside"), "{}", stderr(&output));
+    assert!(
+        channel_of(&output) == "tcp-client" && stderr(&output).contains("set aside"),
+        "{}",
+        stderr(&output)
+    );
     assert_eq!(std::fs::read_to_string(stored.with_extension("damaged")).unwrap(), "damaged\n");
     assert!(std::fs::read_to_string(&stored).unwrap().contains(&token));
 }
@@ -416,8 +420,8 @@ fn a_gateway_reloads_its_configuration_without_interrupting_responses() {
     };
     let at = line().split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned();
     let origin = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut begun = TcpStream::connect(&at).unwrap();
-    write!(begun, "GET http://{}/ HTTP/1.0\r\n\r\n", origin.local_addr().unwrap()).unwrap();
+    let mut pending_client = TcpStream::connect(&at).unwrap();
+    write!(pending_client, "GET http://{}/ HTTP/1.0\r\n\r\n", origin.local_addr().unwrap()).unwrap();
     let (mut requested, _) = origin.accept().unwrap();
     let id = Pid::from_raw(gateway.id().cast_signed());
     for (profile, printed) in [
@@ -433,7 +437,7 @@ fn a_gateway_reloads_its_configuration_without_interrupting_responses() {
     let _ = requested.read(&mut [0; 1_024]).unwrap();
     requested.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nlate").unwrap();
     let mut response = String::new();
-    begun.read_to_string(&mut response).unwrap();
+    pending_client.read_to_string(&mut response).unwrap();
     assert!(response.ends_with("late"), "{response}");
     gateway.kill().unwrap();
     gateway.wait().unwrap();
@@ -527,7 +531,7 @@ fn small_fresh_responses_of_an_origin_are_cached() {
             let mut command = Command::new(PROGRAM);
             command.args(["get", &format!("dhttp://{at}/")]);
             command
-                .env("XDG_CACHE_HOME", std::env::temp_dir().join("nobody-is-remembered-here"))
+                .env("XDG_CACHE_HOME", std::env::temp_dir().join("no-known-servers"))
                 .output()
                 .unwrap()
                 .stdout
@@ -563,12 +567,14 @@ fn responses_of_an_origin_are_served_instead_of_files() {
     let at = line.split("dhttp://").nth(1).unwrap().split('/').next().unwrap();
     // A datagram without a token causes no request to the origin; plain HTTP brings the token.
     let url = format!("dhttp://{at}/");
-    let got = origin.get(&["-v", &url, &url]);
+    let fetched = origin.get(&["-v", &url, &url]);
     child.kill().unwrap();
     child.wait().unwrap();
     let twice = b"<p>small</p>".repeat(2);
-    assert_eq!((got.status.code(), &*got.stdout), (Some(0), &*twice), "{}", stderr(&got));
-    let ways: Vec<_> =
-        stderr(&got).lines().filter_map(|line| line.strip_prefix("* 200 by ").map(str::to_owned)).collect();
-    assert_eq!(ways, ["tcp-client", "udp"]);
+    assert_eq!((fetched.status.code(), &*fetched.stdout), (Some(0), &*twice), "{}", stderr(&fetched));
+    let channels: Vec<_> = stderr(&fetched)
+        .lines()
+        .filter_map(|line| line.strip_prefix("* 200 by ").map(str::to_owned))
+        .collect();
+    assert_eq!(channels, ["tcp-client", "udp"]);
 }

@@ -1,7 +1,7 @@
 //! Stacks that `measure` accepts although the kernel has a part of them in another form: the packets are the same.
 //!
 //! The kernel's form of each part replaces the stack's, and both are simulated: a substitution that `measure::fidelity`
-//! accepts must not change a segment. Not the kernel itself: that is `conformance`.
+//! accepts must not change a segment. `conformance` tests the kernel itself.
 
 use measure::{Peers, fidelity};
 use scenario::{Network, Page, Protocol, Scenario, Stack};
@@ -49,8 +49,8 @@ fn packets(scenario: &Scenario) -> Vec<String> {
 }
 
 /// Every combination of network, page, protocol and stack that `measure` accepts, and the number that it refuses.
-fn honoured() -> (Vec<Scenario>, usize) {
-    let (mut honoured, mut refused) = (Vec::new(), 0);
+fn accepted_scenarios() -> (Vec<Scenario>, usize) {
+    let (mut accepted, mut refused) = (Vec::new(), 0);
     for network in Network::all() {
         for page in ["small-cluster", "microscape"].map(|name| Page::named(name).unwrap()) {
             for (protocol, stack) in
@@ -58,13 +58,13 @@ fn honoured() -> (Vec<Scenario>, usize) {
             {
                 let scenario = Scenario::new(network.clone(), page.clone(), protocol, stack.clone());
                 match fidelity::check(&scenario, Peers::default()) {
-                    Ok(()) => honoured.push(scenario),
+                    Ok(()) => accepted.push(scenario),
                     Err(_) => refused += 1,
                 }
             }
         }
     }
-    (honoured, refused)
+    (accepted, refused)
 }
 
 fn name(scenario: &Scenario) -> String {
@@ -74,17 +74,17 @@ fn name(scenario: &Scenario) -> String {
 
 #[test]
 fn accepted_substitutions_by_the_kernels_form_change_no_packet() {
-    let (honoured, refused) = honoured();
+    let (accepted_scenarios, refused) = accepted_scenarios();
     let changes = |scenario: &&Scenario| {
         let kernel = Scenario { stack: as_the_kernel_has_it(&scenario.stack), ..(*scenario).clone() };
         packets(scenario) != packets(&kernel)
     };
-    let changed: Vec<String> = honoured.iter().filter(changes).map(name).collect();
-    assert!(changed.is_empty(), "{} of {}: {changed:#?}", changed.len(), honoured.len());
+    let changed: Vec<String> = accepted_scenarios.iter().filter(changes).map(name).collect();
+    assert!(changed.is_empty(), "{} of {}: {changed:#?}", changed.len(), accepted_scenarios.len());
     assert!(
-        honoured.len() > 200 && refused > honoured.len(),
+        accepted_scenarios.len() > 200 && refused > accepted_scenarios.len(),
         "{} honoured, {refused} refused",
-        honoured.len()
+        accepted_scenarios.len()
     );
 }
 
@@ -94,7 +94,7 @@ fn the_kernels_send_buffer_changes_no_page_by_more_than_a_fiftieth() {
         let fetched = Experiment::new(scenario, Hosts::default()).unwrap().run(0, false).unwrap();
         fetched.elapsed.unwrap().as_millis_f64()
     };
-    for scenario in honoured().0 {
+    for scenario in accepted_scenarios().0 {
         let kernel = Scenario { stack: with_its_send_buffer(&scenario.stack), ..scenario.clone() };
         let ratio = elapsed(&kernel) / elapsed(&scenario);
         assert!((0.98..=1.02).contains(&ratio), "{}: {ratio}", name(&scenario));

@@ -20,7 +20,7 @@ enum FieldType {
     Address,
     /// Milliseconds or bytes.
     Amount,
-    /// The same, or -1 where it is unknown.
+    /// Milliseconds or bytes, or -1 if unknown.
     AmountOrNone,
     Is(&'static [Field]),
     ListOf(&'static [Field]),
@@ -100,35 +100,37 @@ const TIMINGS: &[Field] = &[
 ];
 
 /// Type errors in a value, each with its position.
-fn wrong(place: &str, value: &Value, holds: FieldType) -> Vec<String> {
-    let is_right = match holds {
+fn type_errors(path: &str, value: &Value, expected_type: FieldType) -> Vec<String> {
+    let is_right = match expected_type {
         Text => value.is_string(),
         Date => value.as_str().is_some_and(is_date),
         Address => value.as_str().is_some_and(|address| address.starts_with("http://server/")),
         Amount => value.as_f64().is_some_and(|amount| amount >= 0.0),
         AmountOrNone => value.as_f64().is_some_and(|amount| amount >= 0.0 || amount == -1.0),
         Is(fields) => {
-            let Some(object) = value.as_object() else { return vec![format!("{place} is no object")] };
+            let Some(object) = value.as_object() else { return vec![format!("{path} is not an object")] };
             let missing = fields.iter().filter(|(name, _, must)| *must && !object.contains_key(*name));
-            let mut found: Vec<String> =
-                missing.map(|(name, ..)| format!("{place}.{name} is missing")).collect();
+            let mut errors: Vec<String> =
+                missing.map(|(name, ..)| format!("{path}.{name} is missing")).collect();
             for (name, value) in object {
-                let place = format!("{place}.{name}");
+                let path = format!("{path}.{name}");
                 match fields.iter().find(|(known, ..)| known == name) {
-                    Some((_, holds, _)) => found.extend(wrong(&place, value, *holds)),
+                    Some((_, expected_type, _)) => errors.extend(type_errors(&path, value, *expected_type)),
                     None if name.starts_with('_') => {}
-                    None => found.push(format!("{place} is not in the format")),
+                    None => errors.push(format!("{path} is not in the format")),
                 }
             }
-            return found;
+            return errors;
         }
         ListOf(fields) => {
-            let Some(list) = value.as_array() else { return vec![format!("{place} is no list")] };
+            let Some(list) = value.as_array() else { return vec![format!("{path} is not a list")] };
             let each = list.iter().enumerate();
-            return each.flat_map(|(n, value)| wrong(&format!("{place}[{n}]"), value, Is(fields))).collect();
+            return each
+                .flat_map(|(n, value)| type_errors(&format!("{path}[{n}]"), value, Is(fields)))
+                .collect();
         }
     };
-    if is_right { Vec::new() } else { vec![format!("{place} is {value}, and holds {holds:?}")] }
+    if is_right { Vec::new() } else { vec![format!("{path} is {value}, not {expected_type:?}")] }
 }
 
 /// `1997-06-24T00:00:00.000Z`
@@ -142,23 +144,23 @@ fn is_date(text: &str) -> bool {
 fn contradictions(file: &Value) -> Vec<String> {
     let list = |name: &str| file["log"][name].as_array().cloned().unwrap_or_default();
     let pages: Vec<Value> = list("pages").into_iter().map(|page| page["id"].clone()).collect();
-    let mut found = Vec::new();
+    let mut errors = Vec::new();
     for (number, entry) in list("entries").iter().enumerate() {
         if !pages.contains(&entry["pageref"]) {
-            found.push(format!("entry {number} is of no page"));
+            errors.push(format!("entry {number} has no page"));
         }
         let parts = ["blocked", "dns", "connect", "send", "wait", "receive"];
         let sum: f64 =
             parts.iter().filter_map(|part| entry["timings"][part].as_f64()).filter(|ms| *ms > 0.0).sum();
         let time = entry["time"].as_f64().unwrap_or(f64::NAN);
         if (sum - time).abs() > 1e-6 {
-            found.push(format!("entry {number} took {time}, and its parts {sum}"));
+            errors.push(format!("entry {number} took {time}, and its parts {sum}"));
         }
     }
-    found
+    errors
 }
 
-/// A directory of this test's own, removed at its end.
+/// Temporary directory, removed when dropped.
 struct TestDirectory(PathBuf);
 
 impl TestDirectory {
@@ -222,8 +224,8 @@ fn a_simulated_run_is_a_valid_archive_with_every_protocol() {
         let scenario =
             ["simulate", "--network", "modem", "--runs", "1", "--protocol", protocol, "--visit", visit];
         let file = directory.recorded(&[&scenario[..], &PAGE_SIZES].concat()).unwrap();
-        let found = [wrong("file", &file, Is(FILE)), contradictions(&file)].concat();
-        assert!(found.is_empty(), "{protocol}, {visit}: {found:?}");
+        let errors = [type_errors("file", &file, Is(FILE)), contradictions(&file)].concat();
+        assert!(errors.is_empty(), "{protocol}, {visit}: {errors:?}");
         let (rows, printed) = directory.read_again();
         if visit == "first" {
             let mut sizes = sizes(&file);
@@ -241,8 +243,8 @@ fn a_measured_run_is_a_valid_archive_and_the_same_page_again() {
     let directory = TestDirectory::new("har-measured");
     let scenario = ["measure", "--network", "fast-ethernet", "--runs", "1", "--protocol", "http11"];
     let Some(file) = directory.recorded(&[&scenario[..], &PAGE_SIZES].concat()) else { return };
-    let found = [wrong("file", &file, Is(FILE)), contradictions(&file)].concat();
-    assert!(found.is_empty(), "{found:?}");
+    let errors = [type_errors("file", &file, Is(FILE)), contradictions(&file)].concat();
+    assert!(errors.is_empty(), "{errors:?}");
     assert_eq!(sizes(&file), [6_651, 3_883, 1_866]);
     let (rows, printed) = directory.read_again();
     let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
@@ -266,7 +268,7 @@ fn violations_of_the_format_are_found() {
     ] {
         let mut file = good.clone();
         *file.pointer_mut(pointer).unwrap() = value;
-        let found = [wrong("file", &file, Is(FILE)), contradictions(&file)].concat();
-        assert!(!found.is_empty(), "{pointer}");
+        let errors = [type_errors("file", &file, Is(FILE)), contradictions(&file)].concat();
+        assert!(!errors.is_empty(), "{pointer}");
     }
 }

@@ -19,7 +19,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// Result of `roundtrip get` from a server that sends these bytes on every connection and closes.
-fn got(response: &[u8]) -> (Option<i32>, String, String) {
+fn get_from(response: &[u8]) -> (Option<i32>, String, String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let response = response.to_vec();
@@ -47,7 +47,7 @@ fn a_server_that_breaks_the_rules_is_reported_in_a_sentence() {
     let conflict = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd";
     let both =
         "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n";
-    for (response, says) in [
+    for (response, expected) in [
         ("", "the server closed the connection without a response"),
         ("HTTP/1.1 200 OK\r\n", "the peer's stream ended inside a message"),
         ("SSH-2.0-server\r\n\r\n", "is it speaking HTTP?"),
@@ -64,9 +64,9 @@ fn a_server_that_breaks_the_rules_is_reported_in_a_sentence() {
         (&endless_head, "a longer header section than the limit allows"),
         (&endless_interim, "too many interim responses"),
     ] {
-        let (status, stdout, stderr) = got(response.as_bytes());
+        let (status, stdout, stderr) = get_from(response.as_bytes());
         assert_eq!((status, stdout.as_str()), (Some(2), ""), "{stderr}");
-        assert!(stderr.contains(says) && stderr.lines().count() == 1, "{stderr}");
+        assert!(stderr.contains(expected) && stderr.lines().count() == 1, "{stderr}");
     }
 }
 
@@ -81,18 +81,18 @@ fn received_bytes_of_an_inconsistent_response_are_not_lost() {
         (format!("{head} 3\r\n\r\nabcdefg"), 0, "abc"),
         (format!("{head} 3\r\n\r\nabc{head} 3\r\n\r\ndef"), 0, "abc"),
     ] {
-        let (code, stdout, stderr) = got(response.as_bytes());
+        let (code, stdout, stderr) = get_from(response.as_bytes());
         assert_eq!((code, stdout.as_str()), (Some(status), arrived), "{stderr}");
         assert_eq!(stderr.contains("stream ended inside a message"), status == 2, "{stderr}");
     }
 }
 
 /// Result of `roundtrip simulate` on a directory of these files: its row, and its warnings.
-fn simulated(name: &str, files: &[(&str, &[u8])]) -> (Output, Vec<serde_json::Value>) {
+fn simulate(name: &str, files: &[(&str, &[u8])]) -> (Output, Vec<serde_json::Value>) {
     let directory: PathBuf =
         std::env::temp_dir().join(format!("roundtrip-hostile-{name}-{}", std::process::id()));
-    for (place, bytes) in files {
-        let path = directory.join(place);
+    for (name_in_page, bytes) in files {
+        let path = directory.join(name_in_page);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();
     }
@@ -112,7 +112,7 @@ fn a_page_with_an_unclosed_tag_is_fetched_with_the_objects_before_it() {
     let endless = [b"<img src=a.gif><img src=\"", "x".repeat(100_000).as_bytes()].concat();
     let noise: Vec<u8> = (0..=255_u8).cycle().take(50_000).collect();
     for (name, html, objects) in [("open", open, 2), ("endless", endless, 2), ("noise", noise, 1)] {
-        let (output, rows) = simulated(name, &[("index.html", &html), ("a.gif", b"GIF89a, says it")]);
+        let (output, rows) = simulate(name, &[("index.html", &html), ("a.gif", b"GIF89a, says it")]);
         assert_eq!(output.status.code(), Some(0), "{name}: {}", text(&output.stderr));
         assert!(rows[0]["elapsed_ms"].is_number(), "{name}: {}", rows[0]);
         let is_left_out = text(&output.stderr).contains("left out: 1 that index.html does not reference");
@@ -123,7 +123,7 @@ fn a_page_with_an_unclosed_tag_is_fetched_with_the_objects_before_it() {
 #[test]
 fn too_many_and_missing_objects_are_reported_and_the_page_is_fetched() {
     let html: String = (0..10_500).map(|index| format!("<img src=i/{index}>")).collect();
-    let (output, rows) = simulated("many", &[("index.html", html.as_bytes())]);
+    let (output, rows) = simulate("many", &[("index.html", html.as_bytes())]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let printed = text(&output.stderr);
     assert!(
@@ -141,7 +141,7 @@ fn too_many_and_missing_objects_are_reported_and_the_page_is_fetched() {
 }
 
 /// Result of `roundtrip diagnose` on a file of these bytes.
-fn diagnosed(name: &str, bytes: &[u8]) -> (Option<i32>, String, String) {
+fn diagnose(name: &str, bytes: &[u8]) -> (Option<i32>, String, String) {
     let path = std::env::temp_dir().join(format!("roundtrip-hostile-{}-{name}", std::process::id()));
     std::fs::write(&path, bytes).unwrap();
     let output = Command::new(PROGRAM).arg("diagnose").arg(&path).output().unwrap();
@@ -188,7 +188,7 @@ fn a_file_that_is_not_a_capture_is_refused_in_a_sentence() {
     damaged[12] ^= 0xff;
     let mut endless = whole.clone();
     endless[32] = 0xff;
-    for (name, bytes, says) in [
+    for (name, bytes, expected) in [
         ("empty", &[][..], "it is empty, or too short to be a capture: give a pcap or pcapng file"),
         (
             "text",
@@ -207,9 +207,9 @@ fn a_file_that_is_not_a_capture_is_refused_in_a_sentence() {
         ("cut.zst", &zstd[..12], "its zstd data ends too early; copy or compress it again"),
         ("damaged.gz", &damaged, "its gzip data is damaged; copy or compress it again"),
     ] {
-        let (status, stdout, stderr) = diagnosed(name, bytes);
+        let (status, stdout, stderr) = diagnose(name, bytes);
         assert_eq!((status, stdout.as_str()), (Some(2), ""), "{name}: {stderr}");
-        assert!(stderr.contains(says) && stderr.lines().count() == 1, "{name}: {stderr}");
+        assert!(stderr.contains(expected) && stderr.lines().count() == 1, "{name}: {stderr}");
     }
 }
 
@@ -219,7 +219,7 @@ fn a_damaged_capture_is_read_as_far_as_possible_and_the_damage_reported() {
     let jumps = |seconds| capture(seconds);
     let other_link = [&whole[..20], &147_u32.to_be_bytes(), &whole[24..]].concat();
     let cut = whole.len() - 3;
-    for (name, bytes, says) in [
+    for (name, bytes, expected) in [
         (
             "cut",
             &whole[..cut],
@@ -239,14 +239,14 @@ fn a_damaged_capture_is_read_as_far_as_possible_and_the_damage_reported() {
         ("back", &jumps([u32::MAX, 1, 1, 1, 1]), "packets with an earlier time than those before them: 4"),
         ("zero", &jumps([0; 5]), ""),
     ] {
-        let (status, stdout, stderr) = diagnosed(name, bytes);
+        let (status, stdout, stderr) = diagnose(name, bytes);
         // No finding is worth fixing, least of all a response that took 136 years.
         assert_eq!(status, Some(0), "{name}: {stdout}{stderr}");
         // The output wraps long lines, but breaks no word (the file's name).
         let is_narrow = |line: &str| line.chars().count() <= 80 || line.split_whitespace().count() <= 2;
         assert!(stderr.lines().all(is_narrow), "{name}: {stderr}");
         let printed = format!("{stdout}{stderr}").split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(printed.contains(says), "{name}: {printed}");
+        assert!(printed.contains(expected), "{name}: {printed}");
     }
 }
 

@@ -14,7 +14,7 @@ use serde_json::Value;
 const FIGURES: [(&str, &str); 2] =
     [("short-initial-segment", "short-initial-segment"), ("short-final-segment", "nagle-delayed-ack")];
 /// Minimum delay of an acknowledgement that counts as delayed, in milliseconds.
-const HELD_MS: f64 = 20.0;
+const MIN_DELAY_MS: f64 = 20.0;
 
 #[test]
 fn paper_the_traces_of_figures_2_and_4_are_named_and_drawn_as_they_are_simulated() {
@@ -23,12 +23,12 @@ fn paper_the_traces_of_figures_2_and_4_are_named_and_drawn_as_they_are_simulated
         let capture = directory.join(format!("{scenario}.pcapng"));
         let output = roundtrip(&["simulate", &file(scenario), "--pcap", text(&capture), "--pcap-at", "both"]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let drawn = directory.join(scenario);
-        assert!(costs(&capture, cause, &["--svg", text(&drawn)]) > 90.0, "{scenario}");
-        let mut pictures = fs::read_dir(&drawn).unwrap();
+        let plots = directory.join(scenario);
+        assert!(costs(&capture, cause, &["--svg", text(&plots)]) > 90.0, "{scenario}");
+        let mut pictures = fs::read_dir(&plots).unwrap();
         let picture = fs::read_to_string(pictures.next().unwrap().unwrap().path()).unwrap();
         assert!(pictures.next().is_none(), "{scenario} is one connection");
-        shown(&format!("{scenario}.svg"), &picture);
+        compare_with_golden(&format!("{scenario}.svg"), &picture);
     }
     let _ = fs::remove_dir_all(directory);
 }
@@ -43,7 +43,7 @@ fn paper_the_traces_of_figures_2_and_4_are_named_as_the_kernel_sends_them() {
         if costs.peek().is_none() {
             skip::report_skip(&format!("{scenario} over the kernel"));
         } else {
-            assert!(costs.any(|cost| cost >= HELD_MS), "{scenario} over the kernel");
+            assert!(costs.any(|cost| cost >= MIN_DELAY_MS), "{scenario} over the kernel");
         }
     }
     let _ = fs::remove_dir_all(directory);
@@ -52,8 +52,8 @@ fn paper_the_traces_of_figures_2_and_4_are_named_as_the_kernel_sends_them() {
 /// A capture of one run over the kernel, if possible.
 fn measured(directory: &Path, scenario: &str, seed: u32) -> Option<PathBuf> {
     let capture = directory.join(format!("{scenario}-{seed}.pcapng"));
-    let words = ["measure", &file(scenario), "--seed", &seed.to_string(), "--pcap", text(&capture)];
-    let output = roundtrip(&words);
+    let arguments = ["measure", &file(scenario), "--seed", &seed.to_string(), "--pcap", text(&capture)];
+    let output = roundtrip(&arguments);
     if output.status.success() {
         return Some(capture);
     }
@@ -66,21 +66,21 @@ fn measured(directory: &Path, scenario: &str, seed: u32) -> Option<PathBuf> {
 
 /// Cost of a cause by `diagnose`, in milliseconds.
 fn costs(capture: &Path, cause: &str, more: &[&str]) -> f64 {
-    let words = [&["diagnose", text(capture), "--format", "json"], more].concat();
-    let reported: Value = serde_json::from_slice(&roundtrip(&words).stdout).unwrap();
+    let arguments = [&["diagnose", text(capture), "--format", "json"], more].concat();
+    let reported: Value = serde_json::from_slice(&roundtrip(&arguments).stdout).unwrap();
     let causes = reported["flows"][0]["causes"].as_array().unwrap();
     let found = causes.iter().find(|found| found["cause"] == cause);
     found.map_or(0.0, |found| found["lost_ms"].as_f64().unwrap())
 }
 
 /// Compares the picture in `docs/` with the current one.
-fn shown(name: &str, picture: &str) {
-    let retained = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+fn compare_with_golden(name: &str, picture: &str) {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
     if std::env::var_os("ROUNDTRIP_BLESS").is_some() {
-        fs::write(&retained, picture).unwrap();
+        fs::write(&golden, picture).unwrap();
     }
-    let is_same = fs::read_to_string(&retained).is_ok_and(|retained| retained == picture);
-    assert!(is_same, "docs/{name} is not what is drawn: look at it, then ROUNDTRIP_BLESS=1 keeps it");
+    let is_same = fs::read_to_string(&golden).is_ok_and(|golden| golden == picture);
+    assert!(is_same, "docs/{name} differs from the plot: review it, then store it with ROUNDTRIP_BLESS=1");
 }
 
 fn directory(name: &str) -> PathBuf {
@@ -97,6 +97,6 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-fn roundtrip(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_roundtrip")).args(words).output().unwrap()
+fn roundtrip(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_roundtrip")).args(arguments).output().unwrap()
 }

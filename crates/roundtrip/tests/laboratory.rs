@@ -1,6 +1,6 @@
 //! The verbs that measure, on real hosts and a link of their own, and this host's kernel.
 //!
-//! Not the speed: no time is asserted. Where the system has no laboratory the tests report that they were skipped; with
+//! No time is asserted. Where the system has no laboratory the tests report that they were skipped; with
 //! `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, that is a failure.
 
 use std::process::{Command, Output};
@@ -39,7 +39,7 @@ fn a_comparison_has_a_row_of_each_engine_for_each_protocol() {
     let arguments = ["compare", "--network", "ethernet", "--runs", "2", "--format", "json"];
     let Some(output) = measured(&arguments) else { return };
     let rows = rows(&output);
-    let who: Vec<(&str, &str)> =
+    let engines_by_protocol: Vec<(&str, &str)> =
         rows.iter().map(|row| (row["protocol"].as_str().unwrap(), row["engine"].as_str().unwrap())).collect();
     let expected = [
         ("http10", "model"),
@@ -49,7 +49,7 @@ fn a_comparison_has_a_row_of_each_engine_for_each_protocol() {
         ("http10-keepalive", "simulate"),
         ("http10-keepalive", "measure"),
     ];
-    assert_eq!(who, expected);
+    assert_eq!(engines_by_protocol, expected);
     for row in rows.iter().filter(|row| row["engine"] == "measure") {
         assert_eq!(row["runs"], 2);
         for known in
@@ -72,12 +72,12 @@ fn a_measurement_writes_packets_and_a_page_and_reports_refused_scenarios() {
     std::fs::create_dir_all(&directory).unwrap();
     let [pcap, page] =
         ["run.pcapng", "page.html"].map(|name| directory.join(name).to_str().unwrap().to_owned());
-    let ask = |protocols| {
+    let measure_protocols = |protocols| {
         let scenario = ["measure", "--network", "fast-ethernet", "--page", "small-page", "--runs", "1"];
         let output = ["--protocol", protocols, "--pcap", &pcap, "--report", &page, "--format", "json"];
         measured(&[scenario.as_slice(), &output].concat())
     };
-    let (one, two) = (ask("http11"), ask("http10,http11,ttcp"));
+    let (single, several) = (measure_protocols("http11"), measure_protocols("http10,http11,ttcp"));
     let mut names: Vec<String> = std::fs::read_dir(&directory)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -86,13 +86,13 @@ fn a_measurement_writes_packets_and_a_page_and_reports_refused_scenarios() {
     let packets = std::fs::read(&pcap).unwrap_or_default();
     let provenance = std::fs::read_to_string(&page).unwrap_or_default();
     std::fs::remove_dir_all(&directory).unwrap();
-    let (Some(_), Some(two)) = (one, two) else { return };
+    let (Some(_), Some(several)) = (single, several) else { return };
     assert_eq!(names, ["page.html", "run.pcapng"]);
     // A section for each scenario that could be measured, in the one file.
     let sections = packets.windows(4).filter(|bytes| *bytes == SECTION_HEADER).count();
     assert_eq!(sections, 2);
     assert!(provenance.contains("Linux ") && provenance.contains("tcp_sack"));
-    let rows = rows(&two);
+    let rows = rows(&several);
     assert!(rows[0]["elapsed_ms"].is_number() && rows[2]["elapsed_ms"].is_null());
     assert!(rows[2]["notes"][0].as_str().unwrap().starts_with("cannot measure ttcp"));
 }

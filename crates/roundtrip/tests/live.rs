@@ -26,12 +26,12 @@ sys.exit(7)
 #[test]
 fn pythons_server_is_found_delaying_responses_on_a_kept_alive_connection() {
     let Some(server) = Server::start() else { return };
-    let retained = server.directory.join("kept.pcapng");
+    let capture = server.directory.join("kept.pcapng");
     let port = server.port.to_string();
-    let kept_at = retained.to_str().unwrap();
-    let ask = ["diagnose", "--format", "json", "--write", kept_at, "--port", &port, "--run", "--"];
+    let capture_path = capture.to_str().unwrap();
+    let flags = ["diagnose", "--format", "json", "--write", capture_path, "--port", &port, "--run", "--"];
     let client = ["python3", "-c", CLIENT, &port];
-    let Some(output) = captured(&[ask.as_slice(), &client].concat()) else { return };
+    let Some(output) = captured(&[flags.as_slice(), &client].concat()) else { return };
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let live: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&live["connections"], &live["command_status"]), (&1.into(), &7.into()), "{live}");
@@ -48,12 +48,12 @@ fn pythons_server_is_found_delaying_responses_on_a_kept_alive_connection() {
     // The client's output does not disturb the diagnosis.
     assert_eq!(text(&output.stderr).matches("5 bytes").count(), 5, "{}", text(&output.stderr));
 
-    let again = Command::new(PROGRAM).args(["diagnose", "--format", "json", kept_at]).output().unwrap();
+    let again = Command::new(PROGRAM).args(["diagnose", "--format", "json", capture_path]).output().unwrap();
     let again: Value = serde_json::from_slice(&again.stdout).unwrap();
     // The kernel has already removed the sockets.
     let mut flows = live["flows"].clone();
     flows[0]["kernel"] = Value::Array(Vec::new());
-    assert_eq!(again["flows"], flows, "the file says something else than the live capture");
+    assert_eq!(again["flows"], flows, "the file and the live capture differ");
 }
 
 /// Ten pipelined requests on each of twenty connections, to the given port. It reads the responses slowly.
@@ -82,9 +82,9 @@ fn nginx_resets_a_client_with_a_sixth_request_unless_it_lingers() {
     for (lingering, is_lost) in [("", true), ("lingering_close always;", false)] {
         let Some(server) = Server::nginx(lingering) else { return };
         let port = server.port.to_string();
-        let ask = ["diagnose", "--format", "json", "--port", &port, "--run", "--"];
+        let flags = ["diagnose", "--format", "json", "--port", &port, "--run", "--"];
         let client = ["python3", "-c", PIPELINING_CLIENT, &port];
-        let Some(output) = captured(&[ask.as_slice(), &client].concat()) else { return };
+        let Some(output) = captured(&[flags.as_slice(), &client].concat()) else { return };
         let live: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(live["connections"], 20, "{lingering}: {live}");
         let found =
@@ -152,15 +152,17 @@ fn datagrams_and_the_connection_that_the_server_opens_are_one_dialogue_of_dhttp(
     let address = line.split("dhttp://").nth(1).and_then(|rest| rest.split('/').next()).unwrap();
     let port = address.rsplit(':').next().unwrap();
     let [small, large] = ["small.txt", "large.bin"].map(|name| format!("dhttp://{address}/{name}"));
-    let ask = ["diagnose", "--format", "json", "--port", port, "--run", "--", PROGRAM, "get", &small, &large];
+    let flags =
+        ["diagnose", "--format", "json", "--port", port, "--run", "--", PROGRAM, "get", &small, &large];
     // The client stores known servers in a directory of its own.
-    let output = Command::new(PROGRAM).args(ask).env("XDG_CACHE_HOME", &server.directory).output().unwrap();
+    let output = Command::new(PROGRAM).args(flags).env("XDG_CACHE_HOME", &server.directory).output().unwrap();
     let Some(output) = allowed(output) else { return };
     let live: Value = serde_json::from_slice(&output.stdout).unwrap();
     let flows = live["flows"].as_array().unwrap();
     let dialogue = flows.iter().find(|flow| flow["protocol"] == "dhttp").unwrap();
     let seen = dialogue["exchanges"].as_array().unwrap();
-    let seen: Vec<_> = seen.iter().map(|one| (one["request"].as_str().unwrap(), &one["status"])).collect();
+    let seen: Vec<_> =
+        seen.iter().map(|exchange| (exchange["request"].as_str().unwrap(), &exchange["status"])).collect();
     assert_eq!(seen, [("GET /small.txt", &200.into()), ("GET /large.bin", &200.into())], "{live}");
     assert!(dialogue["account_ms"]["connection-setup"].as_f64() > Some(0.0), "{live}");
 }
@@ -224,7 +226,7 @@ impl Server {
         let port = line.split_whitespace().skip_while(|word| *word != "port").nth(1);
         let port = port.and_then(|port| port.parse().ok());
         let mut server = Self { process, port: 0, directory };
-        server.port = port.unwrap_or_else(|| panic!("python3 -m http.server says: {line}"));
+        server.port = port.unwrap_or_else(|| panic!("python3 -m http.server printed: {line}"));
         Some(server)
     }
 
@@ -234,16 +236,16 @@ impl Server {
             return None;
         }
         let directory = directory();
-        let place = directory.display();
+        let location = directory.display();
         fs::write(directory.join("large.bin"), vec![7; 10_000]).unwrap();
         // Bound and released: nginx cannot report a port that the kernel chose.
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
-        let temporary = temporary.map(|kind| format!("{kind}_temp_path {place}/{kind}; ")).concat();
+        let temporary = temporary.map(|kind| format!("{kind}_temp_path {location}/{kind}; ")).concat();
         let reported = format!(
-            "daemon off; master_process off; pid {place}/pid; error_log {place}/error.log; events {{}}\n\
+            "daemon off; master_process off; pid {location}/pid; error_log {location}/error.log; events {{}}\n\
              http {{ access_log off; {temporary} keepalive_requests 5; {more}\n\
-             server {{ listen 127.0.0.1:{port}; root {place}; }} }}\n"
+             server {{ listen 127.0.0.1:{port}; root {location}; }} }}\n"
         );
         let file = directory.join("nginx.conf");
         fs::write(&file, reported).unwrap();

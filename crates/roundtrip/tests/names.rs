@@ -2,7 +2,7 @@
 //!
 //! The simulator's endpoints report what prevented them from sending; the diagnosis sees a capture, as of any other host.
 //! Where they differ, one of them is wrong, or packets cannot show it. The second kind is listed here with its reason,
-//! and nothing else may differ. Not a corpus for tuning rules: that is larger, and includes measurements.
+//! and nothing else may differ. The corpus for tuning rules is larger, and includes measurements.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +19,11 @@ const PROTOCOLS: [Protocol; 4] =
     [Protocol::Http10, Protocol::Http10KeepAlive, Protocol::Http11, Protocol::Http11Pipelined];
 
 /// Permitted differences: the endpoints' cause, the finding, and the reason why packets cannot show more.
-const KNOWN: [(&str, &str, &str); 4] = [
+const PERMITTED: [(&str, &str, &str); 4] = [
     (
         "delayed-ack",
         "slow-start",
-        "over a modem a segment takes as long as an acknowledgement is delayed, and a few samples of a satellite's path leave as much open: it could as well have been on its way",
+        "over a modem a segment takes as long as an acknowledgement is delayed, and a few samples of a satellite's path leave as much open: it could have been in flight",
     ),
     (
         "delayed-ack",
@@ -33,7 +33,7 @@ const KNOWN: [(&str, &str, &str); 4] = [
     (
         "connection-setup",
         "retransmission-timeout",
-        "Solaris 2.5 asks again after half a second, by a satellite that takes as long: it counts as lost until its answer comes",
+        "Solaris 2.5 retransmits a SYN after half a second, the round trip of a satellite: it counts as lost until the SYN/ACK arrives",
     ),
     (
         "send-buffer-limited",
@@ -42,31 +42,31 @@ const KNOWN: [(&str, &str, &str); 4] = [
     ),
 ];
 /// Maximum percentage of other differences: two causes within one round trip.
-const OTHERWISE: usize = 2;
+const MAX_OTHER_PERCENT: usize = 2;
 
 #[test]
 fn diagnosed_causes_agree_with_the_endpoints() {
     let mut pairs: BTreeMap<(String, String), (usize, String)> = BTreeMap::new();
     for scenario in scenarios() {
         for (known, found) in names(&scenario) {
-            let words = || {
+            let description = || {
                 let Scenario { network, page, protocol, stack, .. } = &scenario;
                 format!("{} over {}, {}, {}", page.name, network.name, protocol.name(), stack.name)
             };
-            pairs.entry((known, found)).or_insert_with(|| (0, words())).0 += 1;
+            pairs.entry((known, found)).or_insert_with(|| (0, description())).0 += 1;
         }
     }
     let all: usize = pairs.values().map(|(count, _)| count).sum();
-    assert!(all > 1_000, "{all} stalls are too few to say anything");
+    assert!(all > 1_000, "{all} stalls are too few");
     let is_known = |known: &str, found: &str| {
-        known == found || KNOWN.iter().any(|(one, other, _)| (*one, *other) == (known, found))
+        known == found || PERMITTED.iter().any(|(one, other, _)| (*one, *other) == (known, found))
     };
-    let strange: Vec<_> = pairs.iter().filter(|((known, found), _)| !is_known(known, found)).collect();
-    let count: usize = strange.iter().map(|(_, (count, _))| count).sum();
-    assert!(count * 100 <= all * OTHERWISE, "{count} of {all} differ: {strange:#?}");
-    for (known, found, why) in KNOWN {
-        let is_there = pairs.contains_key(&(known.to_owned(), found.to_owned()));
-        assert!(is_there, "{known} is never found as {found} any more ({why}): take it off the list");
+    let unexpected: Vec<_> = pairs.iter().filter(|((known, found), _)| !is_known(known, found)).collect();
+    let count: usize = unexpected.iter().map(|(_, (count, _))| count).sum();
+    assert!(count * 100 <= all * MAX_OTHER_PERCENT, "{count} of {all} differ: {unexpected:#?}");
+    for (known, found, reason) in PERMITTED {
+        let occurs = pairs.contains_key(&(known.to_owned(), found.to_owned()));
+        assert!(occurs, "{known} is never found as {found} any more ({reason}): take it off the list");
     }
 }
 
@@ -95,8 +95,8 @@ fn names(scenario: &Scenario) -> Vec<(String, String)> {
     simulate::capture::write(&fetched.records, simulate::capture::CapturePoint::Both, &mut capture, "")
         .unwrap();
     let found = diagnosed(&capture);
-    let least = (elapsed.as_millis_f64() / 50.0).max(5.0);
-    let stalls = experiment.spent(&fetched).stalls.into_iter().filter(|stall| stall.lost_ms >= least);
+    let min_ms = (elapsed.as_millis_f64() / 50.0).max(5.0);
+    let stalls = experiment.spent(&fetched).stalls.into_iter().filter(|stall| stall.lost_ms >= min_ms);
     stalls.map(|stall| (stall.cause.name().to_owned(), name_at(&found, &stall))).collect()
 }
 

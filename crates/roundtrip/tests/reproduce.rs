@@ -1,7 +1,7 @@
 //! `roundtrip reproduce` as programs see it: its JSON, its exit status, the files it writes.
 //!
-//! Not the verdicts themselves: a unit test compares those with the record. The commands of `papers/coverage.md` are run here.
-//! Not the layout: that is in `transcripts.rs`.
+//! A unit test compares the verdicts with the record; `transcripts.rs` tests the layout. The commands of
+//! `papers/coverage.md` are run here.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// A directory of one test's own, the current one of the command, removed at its end.
+/// Working directory of a command, removed when dropped.
 struct TestDirectory(PathBuf);
 
 impl TestDirectory {

@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 
 use wire::packet::{Packet, Transport};
 
-/// A directory of this test's own, removed at its end.
+/// Temporary directory, removed when dropped.
 struct TestDirectory(PathBuf);
 
 impl TestDirectory {
@@ -79,7 +79,7 @@ fn a_plot_equals_the_last_reviewed_one() {
     }
     let before = fs::read_to_string(&golden).unwrap();
     let first = before.lines().zip(now.lines()).find(|(before, now)| before != now);
-    assert_eq!(first, None, "{} is no longer what is drawn", golden.display());
+    assert_eq!(first, None, "{} differs from the plot", golden.display());
     assert_eq!(before.len(), now.len());
 }
 
@@ -97,7 +97,7 @@ fn a_probe_has_every_change_of_both_ends_in_order_of_time() {
     for side in ["client", "server"] {
         let states: Vec<&str> =
             lines[1..].iter().filter(|line| line[end] == side).map(|line| line[state]).collect();
-        assert!(states.contains(&"established"), "{side} was never there");
+        assert!(states.contains(&"established"), "{side} is never established");
     }
 }
 

@@ -12,7 +12,7 @@ fn root() -> PathBuf {
 }
 
 /// The file that the documentation shows under this name.
-fn shown(verb: &str) -> String {
+fn documented_file(verb: &str) -> String {
     let document = std::fs::read_to_string(root().join("docs/operation.md")).unwrap();
     let begin = format!("```toml\n# /etc/roundtrip/{verb}.toml\n");
     let text = document.split(&begin).nth(1).unwrap_or_else(|| panic!("no file for {verb}"));
@@ -20,11 +20,11 @@ fn shown(verb: &str) -> String {
 }
 
 /// The text with missing paths and devices replaced by those of this host.
-fn here(text: &str) -> String {
+fn adapted_to_host(text: &str) -> String {
     ["/srv/www", "lan0", "wan0", "192.0.2.1:80"]
         .iter()
         .zip(["/tmp", "lo", "lo", "127.0.0.1:8099"])
-        .fold(text.to_owned(), |text, (there, here)| text.replace(there, here))
+        .fold(text.to_owned(), |text, (documented, local)| text.replace(documented, local))
         .lines()
         .filter(|line| !line.starts_with("access-log"))
         .map(|line| format!("{line}\n"))
@@ -46,7 +46,7 @@ fn each_unit_runs_a_verb_with_a_file_that_it_accepts() {
             assert!(unit.contains(limit), "{name}: {limit}");
         }
         let config = directory.join(format!("{name}.toml"));
-        std::fs::write(&config, here(&shown(name))).unwrap();
+        std::fs::write(&config, adapted_to_host(&documented_file(name))).unwrap();
         // The kernel must judge what `nat` would install; the file is parsed before.
         let last = if verb == "nat" { "--print-rules" } else { "--check" };
         let output = Command::new(PROGRAM).args([verb, "--config"]).arg(&config).arg(last).output().unwrap();

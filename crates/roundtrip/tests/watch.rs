@@ -13,12 +13,12 @@ const EXCHANGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/gate/exchange
 
 /// Watches a process that serves itself this number of responses, as the user `nobody`; `None`, with a message, where that is
 /// not possible.
-fn watch(way: &str, requests: u32, flags: &str) -> Option<Output> {
+fn watch(write_mode: &str, requests: u32, flags: &str) -> Option<Output> {
     if !skip::has("python3") || !skip::has("setpriv") {
         return None;
     }
     let script = format!(
-        "python3 {EXCHANGE} {way} {requests} 0 & exec {PROGRAM} watch --pid $! --duration 1500ms {flags}"
+        "python3 {EXCHANGE} {write_mode} {requests} 0 & exec {PROGRAM} watch --pid $! --duration 1500ms {flags}"
     );
     let mut command = Command::new("setpriv");
     command.args([
@@ -85,9 +85,20 @@ fn a_command_is_watched_until_it_ends() {
     if !skip::has("python3") {
         return;
     }
-    for (way, expected) in [("apart", 1), ("whole", 0)] {
-        let flags =
-            ["watch", "--interval", "1ms", "--format", "json", "--", "python3", EXCHANGE, way, "20", "7"];
+    for (write_mode, expected) in [("apart", 1), ("whole", 0)] {
+        let flags = [
+            "watch",
+            "--interval",
+            "1ms",
+            "--format",
+            "json",
+            "--",
+            "python3",
+            EXCHANGE,
+            write_mode,
+            "20",
+            "7",
+        ];
         let output = Command::new(PROGRAM).args(flags).output().unwrap();
         let reported = text(&output.stdout);
         assert_eq!(output.status.code(), Some(expected), "{reported}");
@@ -124,7 +135,7 @@ fn metrics_are_served_while_it_watches() {
 
 #[test]
 fn misuse_is_one_sentence_and_status_2() {
-    for (flags, says) in [
+    for (flags, expected) in [
         (&["--pid", "4194304000"][..], "--pid"),
         (&["--pid", "4194303"], "no such process"),
         (&["--interval", "1us"], "not between 1ms and 1s"),
@@ -136,6 +147,6 @@ fn misuse_is_one_sentence_and_status_2() {
         let output = Command::new(PROGRAM).arg("watch").args(flags).output().unwrap();
         let reported = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{flags:?}: {reported}");
-        assert!(reported.contains(says) && reported.lines().count() == 1, "{flags:?}: {reported}");
+        assert!(reported.contains(expected) && reported.lines().count() == 1, "{flags:?}: {reported}");
     }
 }

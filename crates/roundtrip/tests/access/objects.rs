@@ -50,9 +50,7 @@ fn long_objects_are_fetched_in_pieces() {
     assert_eq!(rows(&output), expected);
     let first = "GET whole.log bytes=0-262143";
     assert_eq!(store.request_log()[..2], ["HEAD whole.log", first], "its beginning identifies its format");
-    assert!(
-        store.request_log().iter().any(|request_log| request_log == "GET whole.log bytes=262144-4456447")
-    );
+    assert!(store.request_log().iter().any(|request| request == "GET whole.log bytes=262144-4456447"));
 }
 
 #[cfg(feature = "parquet")]
@@ -64,14 +62,14 @@ fn only_the_needed_columns_of_a_parquet_object_are_fetched() {
     let store = Store::new(&[("table.parquet", &table)], &[]);
     let output = store.roundtrip(key(), &json(&["s3://bucket/table.parquet"], &[]));
     assert_eq!(rows(&output), expected);
-    let fetched: usize = store.request_log().iter().filter_map(|request_log| length(request_log)).sum();
+    let fetched: usize = store.request_log().iter().filter_map(|request| length(request)).sum();
     assert!(fetched * 2 < table.len(), "{fetched} of {} bytes: {:?}", table.len(), store.request_log());
 }
 
 #[cfg(feature = "parquet")]
 /// Length of the range in `GET name bytes=0-9`.
-fn length(request_log: &str) -> Option<usize> {
-    let (from, to) = request_log.rsplit_once("bytes=")?.1.split_once('-')?;
+fn length(request: &str) -> Option<usize> {
+    let (from, to) = request.rsplit_once("bytes=")?.1.split_once('-')?;
     Some(to.parse::<usize>().ok()? + 1 - from.parse::<usize>().ok()?)
 }
 

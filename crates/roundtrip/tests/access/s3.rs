@@ -94,8 +94,8 @@ impl Objects {
             let (path, query) = target.split_once('?').unwrap_or((target, ""));
             let name = path.strip_prefix("/bucket").or_else(|| path.strip_prefix("/public/"));
             let name = name.unwrap_or_default().trim_start_matches('/');
-            let request_log = [method, name, range.as_deref().unwrap_or_default()].join(" ");
-            self.request_log.lock().unwrap().push(request_log.trim_end().to_owned());
+            let entry = [method, name, range.as_deref().unwrap_or_default()].join(" ");
+            self.request_log.lock().unwrap().push(entry.trim_end().to_owned());
             if !signed && !path.starts_with("/public/") {
                 respond(stream, "403 Forbidden", "", b"<Error><Code>AccessDenied</Code></Error>")?;
             } else if query.contains("list-type=2") {

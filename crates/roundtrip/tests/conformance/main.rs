@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         skip::refused(&missing.to_string());
         return ExitCode::SUCCESS;
     }
-    let outcome_status = match words.as_slice() {
+    let result = match words.as_slice() {
         ["all"] => run_all(None),
         ["all", file] => run_all(Some(file)),
         ["trace", number] => trace(number),
@@ -35,7 +35,7 @@ fn main() -> ExitCode {
         // Arguments of the test harness (filters, `--nocapture`) are ignored.
         _ => run_sample(),
     };
-    outcome_status.unwrap_or_else(|sentence| {
+    result.unwrap_or_else(|sentence| {
         eprintln!("conformance: {sentence}");
         ExitCode::FAILURE
     })
@@ -64,7 +64,7 @@ fn run_all(file: Option<&str>) -> Result<ExitCode, String> {
         |predicate: fn(&Outcome) -> bool| outcomes.iter().filter(|outcome| predicate(outcome)).count();
     let (total, same, in_time) = (outcomes.len(), count(Outcome::same_segments), count(Outcome::is_in_time));
     println!("{total} scenarios: {same} with the same segments, {in_time} in time");
-    let suffices = |count_of: usize| count_of * 100 >= total * MIN_PERCENT;
+    let suffices = |matching: usize| matching * 100 >= total * MIN_PERCENT;
     Ok(if suffices(same) && suffices(in_time) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -46,10 +46,10 @@ pub(crate) fn of_kernel(capture: &Capture) -> Vec<SentPacket> {
         let port = if is_up { tcp.source_port } else { tcp.destination_port };
         let opened = connections.len();
         let connection = connections.entry(port).or_insert(Connection { number: opened, first: [None; 2] });
-        let [sender_start, others] = connection.first(is_up);
-        let sender_start = *sender_start.get_or_insert(tcp.seq);
-        let acknowledgement = others.map_or(0, |first| tcp.ack.wrapping_sub(first));
-        let start = u64::from(tcp.seq.wrapping_sub(sender_start));
+        let [own_isn, peer_isn] = connection.first(is_up);
+        let own_isn = *own_isn.get_or_insert(tcp.seq);
+        let acknowledgement = peer_isn.map_or(0, |first| tcp.ack.wrapping_sub(first));
+        let start = u64::from(tcp.seq.wrapping_sub(own_isn));
         let end = start + tcp.payload_length.get();
         packets.push(SentPacket {
             at,

@@ -6,12 +6,12 @@ use std::net::SocketAddr;
 
 use wire::packet::Flags;
 
-use super::host::{Host, SentPacket, allowed};
+use super::host::{Host, SentPacket, available};
 use super::{MAX_WAIT_MS, PORT, SERVER, SOON, address, fill, request, serve, token};
 
 /// Sends a request with a forged source for a response that only fits a connection, and for that connection to this port.
 fn aim(host: &Host, victim: SocketAddr, id: u64, port: u16, more: &str) {
-    host.receives_datagram(victim, PORT, &request(id, port, 100_000, more));
+    host.deliver_datagram(victim, PORT, &request(id, port, 100_000, more));
 }
 
 fn is_syn(sent: &SentPacket) -> bool {
@@ -20,7 +20,7 @@ fn is_syn(sent: &SentPacket) -> bool {
 
 #[test]
 fn no_connection_to_services_that_sent_no_request() {
-    if !allowed() {
+    if !available() {
         return;
     }
     let host = Host::new("services", SERVER);
@@ -61,7 +61,7 @@ fn no_connection_to_services_that_sent_no_request() {
 
 #[test]
 fn no_connection_to_networks_behind_the_server() {
-    if !allowed() {
+    if !available() {
         return;
     }
     let host = Host::new("inside", SERVER);
@@ -91,7 +91,7 @@ fn no_connection_to_networks_behind_the_server() {
 
 #[test]
 fn no_syn_to_addresses_without_a_token() {
-    if !allowed() {
+    if !available() {
         return;
     }
     let host = Host::new("tries", SERVER);
@@ -132,7 +132,7 @@ fn no_syn_to_addresses_without_a_token() {
 
 #[test]
 fn a_client_that_refuses_is_told_to_use_plain_http() {
-    if !allowed() {
+    if !available() {
         return;
     }
     let host = Host::new("refusing", SERVER);
@@ -145,7 +145,7 @@ fn a_client_that_refuses_is_told_to_use_plain_http() {
     let (packet, reset) = (syn.packet(), Flags::RST | Flags::ACK);
     let segment = packet.tcp().unwrap();
     let from = SocketAddr::new(client.ip(), 40_001);
-    host.receives_segment((from, segment.source_port), (0, segment.seq + 1), reset, b"");
+    host.deliver_segment((from, segment.source_port), (0, segment.seq + 1), reset, b"");
     let sent = host.until_silent(SOON);
     let reported: Vec<_> = sent.iter().map(|sent| (sent.to(), sent.bytes())).collect();
     assert_eq!(reported, [(client, 20 + 8 + 8)]);

@@ -7,56 +7,59 @@ use std::process::{Command, Stdio};
 use testbed::clock::Clock;
 use wire::Time;
 
-use super::deaths::KilledOnDrop;
-use super::host::{Host, SentPacket, allowed};
+use super::host::{Host, SentPacket, available};
+use super::killed_programs::KilledOnDrop;
 use super::{PORT, SERVER, SOON, address, fill, request, serve, token};
 
 /// Full responses, and fallback messages of eight bytes.
 fn count(sent: &[SentPacket]) -> (usize, usize) {
-    let eight =
+    let fallbacks =
         sent.iter().filter(|sent| sent.datagram().is_some_and(|datagram| datagram.len() == 8)).count();
-    (sent.len() - eight, eight)
+    (sent.len() - fallbacks, fallbacks)
 }
 
 #[test]
 fn responses_without_tokens_are_limited_by_network_and_half_of_the_rest_fall_back() {
-    if !allowed() {
+    if !available() {
         return;
     }
     let host = Host::new("shares", SERVER);
     let server = serve(&host);
     let own = address([23, 0, 0, 1], 40_000);
-    let proved = token(&host, own, 0);
+    let token_field = token(&host, own, 0);
     // (number of addresses, number of requests, the share: docs/dhttp.md)
     for (network, addresses, share) in [(1, 1, 100_u16), (2, 200, 500), (3, 50_000, 2_000)] {
-        let (clock, mut responses, mut referred) = (Clock::start(), 0, 0);
+        let (clock, mut responses, mut fallback_count) = (Clock::start(), 0, 0);
         for id in 0..6_000_u32 {
             let [_, _, high, low] = (id % addresses).to_be_bytes();
             let source = address([60, network, high, low], 40_000);
-            host.receives_datagram(source, PORT, &request(id.into(), 0, 10, &fill(200)));
+            host.deliver_datagram(source, PORT, &request(id.into(), 0, 10, &fill(200)));
             if id % 16 == 15 {
-                let (more, eight) = count(&host.until_silent(1));
-                (responses, referred) = (responses + more, referred + eight);
+                let (more, fallbacks) = count(&host.until_silent(1));
+                (responses, fallback_count) = (responses + more, fallback_count + fallbacks);
             }
         }
-        let (more, eight) = count(&host.until_silent(SOON));
-        (responses, referred) = (responses + more, referred + eight);
+        let (more, fallbacks) = count(&host.until_silent(SOON));
+        (responses, fallback_count) = (responses + more, fallback_count + fallbacks);
         // The limit decays while requests arrive, by half of it in a second, which adds to the share.
-        let took = clock.now().since(Time::ZERO).as_secs_f64();
-        let most = f64::from(share) * (1.0 + took);
+        let elapsed = clock.now().since(Time::ZERO).as_secs_f64();
+        let limit = f64::from(share) * (1.0 + elapsed);
         assert!(
-            responses >= usize::from(share) && responses as f64 <= most,
-            "{responses} answers in {took} seconds"
+            responses >= usize::from(share) && responses as f64 <= limit,
+            "{responses} responses in {elapsed} seconds"
         );
         let limited = 6_000 - responses;
-        assert!(referred.abs_diff(limited / 2) <= 100, "{referred} of {limited} were told");
+        assert!(
+            fallback_count.abs_diff(limited / 2) <= 100,
+            "{fallback_count} of {limited} got the fallback message"
+        );
     }
     // Clients with a validated address and clients elsewhere are not affected.
     for id in 0..300 {
-        host.receives_datagram(own, PORT, &request(id, 0, 10, &proved));
+        host.deliver_datagram(own, PORT, &request(id, 0, 10, &token_field));
     }
     assert_eq!(count(&host.until_silent(SOON)), (300, 0));
-    host.receives_datagram(address([77, 0, 0, 1], 40_000), PORT, &request(1, 0, 10, &fill(200)));
+    host.deliver_datagram(address([77, 0, 0, 1], 40_000), PORT, &request(1, 0, 10, &fill(200)));
     assert_eq!(count(&host.until_silent(SOON)), (1, 0));
     drop(server);
 }
@@ -74,20 +77,20 @@ fn ten_million_spoofed_sources_leave_nothing_behind() {
 }
 
 fn spoofed(number: u32) {
-    if !allowed() {
+    if !available() {
         return;
     }
     let host = Host::new("sources", SERVER);
     let directory = std::env::temp_dir().join(format!("roundtrip-sources-{}-{number}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     std::fs::write(directory.join("index.html"), "<p>small</p>").unwrap();
-    let server = started(&host, &directory);
+    let server = start_server(&host, &directory);
     // Memory of the first use is allocated already: every counter of the limiter's table, capacity for many requests.
     let mut responses = flood(&host, 0..20_000);
     let before = resident_kib(&server);
     responses += flood(&host, 20_000..20_000 + number);
     let after = resident_kib(&server);
-    println!("{number} spoofed sources, {responses} answers: {before} KiB before, {after} KiB after");
+    println!("{number} spoofed sources, {responses} responses: {before} KiB before, {after} KiB after");
     drop(server);
     std::fs::remove_dir_all(&directory).unwrap();
     assert!(responses > number as usize / 10 * 9, "{responses}");
@@ -104,7 +107,7 @@ fn flood(host: &Host, numbers: std::ops::Range<u32>) -> usize {
         let mixed = number.wrapping_mul(0x9e37_79b1);
         let [a, b, c, d] = mixed.to_be_bytes();
         let source = address([20 + a % 70, b, c, d], 40_000);
-        host.receives_datagram(source, PORT, &datagram);
+        host.deliver_datagram(source, PORT, &datagram);
         // No more packets in flight than the socket buffers hold.
         if number % 32 == 31 {
             responses += (0..32).map_while(|_| host.next(SOON)).count();
@@ -114,12 +117,12 @@ fn flood(host: &Host, numbers: std::ops::Range<u32>) -> usize {
 }
 
 /// `roundtrip serve`, in a process of its own, so that its memory is measurable.
-pub(crate) fn started(host: &Host, directory: &std::path::Path) -> KilledOnDrop {
+pub(crate) fn start_server(host: &Host, directory: &std::path::Path) -> KilledOnDrop {
     let address = host.socket(PORT).to_string();
     let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
     command.args(["serve", "--threads", "1", "--listen", &address]).arg(directory);
     command.stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = host.does(move || command.spawn()).unwrap();
+    let mut child = host.run(move || command.spawn()).unwrap();
     let mut line = String::new();
     let mut reported = std::io::BufReader::new(child.stderr.take().unwrap());
     std::io::BufRead::read_line(&mut reported, &mut line).unwrap();

@@ -6,20 +6,20 @@ use std::process::{Child, Command, Stdio};
 
 use wire::packet::Flags;
 
-use super::deaths::KilledOnDrop;
-use super::host::{Host, SentPacket, allowed};
+use super::host::{Host, SentPacket, available};
+use super::killed_programs::KilledOnDrop;
 use super::{MAX_WAIT_MS, PORT, SERVER, SOON, address, serve};
 
 const CLIENT: [u8; 4] = [23, 0, 0, 7];
 
 /// `roundtrip get`, and its first request.
-fn asking(host: &Host, paths: &[&str]) -> (Child, SentPacket) {
+fn start_get(host: &Host, paths: &[&str]) -> (Child, SentPacket) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
     command.args(["get", "-v", "--no-race"]);
     command.args(paths.iter().map(|path| format!("dhttp://{}{path}", address(SERVER, PORT))));
     command.env("XDG_CACHE_HOME", std::env::temp_dir().join("roundtrip-forged"));
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = host.does(move || command.spawn()).unwrap();
+    let child = host.run(move || command.spawn()).unwrap();
     let sent = host.next(MAX_WAIT_MS).expect("a request");
     (child, sent)
 }
@@ -32,26 +32,26 @@ fn forged(id: u64) -> Vec<u8> {
 
 #[test]
 fn off_path_forgeries_are_ignored() {
-    if !allowed() {
+    if !available() {
         return;
     }
     let [client, far] = [Host::new("client", CLIENT), Host::new("far", SERVER)];
     let server = serve(&far);
-    let (child, first) = asking(&client, &["/10", "/5000"]);
+    let (child, first) = start_get(&client, &["/10", "/5000"]);
     // The first response brings the token without which the server does not connect.
-    far.receives(&first.0);
-    client.receives(&far.next(MAX_WAIT_MS).expect("a response").0);
+    far.deliver(&first.0);
+    client.deliver(&far.next(MAX_WAIT_MS).expect("a response").0);
     let requested = client.next(MAX_WAIT_MS).expect("the second request");
     let port = requested.packet().sockets().unwrap().0.port();
     let listens = u16::from_be_bytes(requested.datagram().unwrap()[8..10].try_into().unwrap());
     for id in 0..20_000 {
-        client.receives_datagram(address(SERVER, PORT), port, &forged(id));
+        client.deliver_datagram(address(SERVER, PORT), port, &forged(id));
     }
     // The attacker may connect from its own address, and from the server's only if it sees the client's replies.
     let own = address([66, 0, 0, 1], 50_000);
-    client.receives_segment((own, listens), (1_000, 0), Flags::SYN, b"");
-    client.receives_segment((address(SERVER, 50_001), listens), (1_000, 0), Flags::SYN, b"");
-    client.receives_segment((address(SERVER, PORT), listens), (5, 5), Flags::RST, b"");
+    client.deliver_segment((own, listens), (1_000, 0), Flags::SYN, b"");
+    client.deliver_segment((address(SERVER, 50_001), listens), (1_000, 0), Flags::SYN, b"");
+    client.deliver_segment((address(SERVER, PORT), listens), (5, 5), Flags::RST, b"");
     for response in client.until_silent(SOON) {
         let packet = response.packet();
         let Some(segment) = packet.tcp().filter(|segment| segment.flags.contains(Flags::SYN)) else {
@@ -59,10 +59,10 @@ fn off_path_forgeries_are_ignored() {
         };
         let next = (1_001, segment.seq.wrapping_add(1));
         if response.to() == own {
-            client.receives_segment((own, listens), next, Flags::ACK | Flags::PSH, &forged(3));
+            client.deliver_segment((own, listens), next, Flags::ACK | Flags::PSH, &forged(3));
         }
         let blind = (1_001, segment.seq.wrapping_add(77));
-        client.receives_segment(
+        client.deliver_segment(
             (address(SERVER, 50_001), listens),
             blind,
             Flags::ACK | Flags::PSH,
@@ -70,8 +70,8 @@ fn off_path_forgeries_are_ignored() {
         );
     }
     // Finally the request reaches the server, and the real response the client.
-    far.receives(&requested.0);
-    carry(&client, &far);
+    far.deliver(&requested.0);
+    exchange_packets(&client, &far);
     let output = child.wait_with_output().unwrap();
     let reported = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 5_010), "{reported}");
@@ -82,18 +82,18 @@ fn off_path_forgeries_are_ignored() {
 
 #[test]
 fn clients_send_no_replies() {
-    if !allowed() {
+    if !available() {
         return;
     }
     let client = Host::new("quiet", CLIENT);
-    let (child, requested) = asking(&client, &["/10"]);
+    let (child, requested) = start_get(&client, &["/10"]);
     let port = requested.packet().sockets().unwrap().0.port();
     let id = requested.datagram().unwrap()[..8].to_vec();
     let mut wrong = id;
     wrong.extend(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nlies");
     for datagram in [&b""[..], b"x", &forged(1), requested.datagram().unwrap(), &wrong] {
-        client.receives_datagram(address(SERVER, PORT), port, datagram);
-        client.receives_datagram(address([66, 0, 0, 1], 53), port, datagram);
+        client.deliver_datagram(address(SERVER, PORT), port, datagram);
+        client.deliver_datagram(address([66, 0, 0, 1], 53), port, datagram);
     }
     // It may retry, also past a supposed cache; it sends nothing else.
     let head =
@@ -112,14 +112,14 @@ fn clients_send_no_replies() {
 }
 
 /// Carries packets both ways until neither end has more.
-fn carry(left: &Host, right: &Host) {
+fn exchange_packets(left: &Host, right: &Host) {
     loop {
         let (from_left, from_right) = (left.until_silent(SOON), right.until_silent(SOON));
         from_left
             .iter()
             .filter(|sent| sent.to().ip() == right.socket(0).ip())
-            .for_each(|sent| right.receives(&sent.0));
-        from_right.iter().for_each(|sent| left.receives(&sent.0));
+            .for_each(|sent| right.deliver(&sent.0));
+        from_right.iter().for_each(|sent| left.deliver(&sent.0));
         if from_left.is_empty() && from_right.is_empty() {
             return;
         }

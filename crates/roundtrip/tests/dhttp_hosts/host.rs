@@ -1,7 +1,7 @@
-//! A host whose only link ends in the test: the test is the attacker, the victims and the network between.
+//! A host whose only link ends in the test, which is the attacker, the victims and the network between them.
 //!
-//! Not an emulated link: nothing takes time and nothing is lost. The test sees every packet that the host sends, as an
-//! interface at each destination would, and can send packets with any source address.
+//! The link has no delay and no loss. The test sees every packet that the host sends, and can send packets with any
+//! source address.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::AsFd;
@@ -23,8 +23,8 @@ pub(crate) struct Host {
 /// A packet that the host sent.
 pub(crate) struct SentPacket(pub(crate) Vec<u8>);
 
-/// Whether such hosts are possible here. Where `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, they must be.
-pub(crate) fn allowed() -> bool {
+/// Whether such hosts can be created here; with `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, fails if not.
+pub(crate) fn available() -> bool {
     let Err(missing) = testbed::available() else { return true };
     skip::refused(&missing.to_string());
     false
@@ -35,7 +35,7 @@ impl Host {
         Self::of(address, Interface::of(name, name))
     }
 
-    /// The same, with an address of IPv6, too.
+    /// Creates a host with an IPv6 address, too.
     pub(crate) fn dual_stack(name: &'static str, address: [u8; 4], other: Ipv6Addr) -> Self {
         Self::of(address, Interface::of(name, name).address(other).reaches(Subnet::IPV6))
     }
@@ -59,30 +59,30 @@ impl Host {
     }
 
     /// Runs a job on the host; its child threads run there, too.
-    pub(crate) fn does<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
+    pub(crate) fn run<T: Send + 'static>(&self, job: impl FnOnce() -> T + Send + 'static) -> T {
         self.namespace.start(job).wait().unwrap()
     }
 
     /// Delivers a packet to the host.
-    pub(crate) fn receives(&self, packet: &[u8]) {
+    pub(crate) fn deliver(&self, packet: &[u8]) {
         self.tun.write(packet).unwrap();
     }
 
     /// Delivers a datagram with this source address; returns its bytes on the network.
-    pub(crate) fn receives_datagram(&self, from: SocketAddr, port: u16, payload: &[u8]) -> u64 {
-        self.receives_datagram_at(self.socket(port), from, payload)
+    pub(crate) fn deliver_datagram(&self, from: SocketAddr, port: u16, payload: &[u8]) -> u64 {
+        self.deliver_datagram_at(self.socket(port), from, payload)
     }
 
     /// The same, at one of its addresses.
-    pub(crate) fn receives_datagram_at(&self, at: SocketAddr, from: SocketAddr, payload: &[u8]) -> u64 {
+    pub(crate) fn deliver_datagram_at(&self, at: SocketAddr, from: SocketAddr, payload: &[u8]) -> u64 {
         let mut packet = Vec::with_capacity(1_500);
         UdpBuilder { source: from, destination: at }.write(payload, &mut packet).unwrap();
-        self.receives(&packet);
+        self.deliver(&packet);
         packet.len() as u64
     }
 
     /// Delivers a segment with this source address.
-    pub(crate) fn receives_segment(
+    pub(crate) fn deliver_segment(
         &self,
         (source, port): (SocketAddr, u16),
         (seq, ack): (u32, u32),
@@ -93,7 +93,7 @@ impl Host {
         let segment = TcpBuilder { source, destination, seq, ack, flags, window: 65_535, options: &[] };
         let mut packet = Vec::new();
         segment.write(payload, &mut packet).unwrap();
-        self.receives(&packet);
+        self.deliver(&packet);
     }
 
     /// Returns the next packet that the host sends within this time, if any.
@@ -103,8 +103,8 @@ impl Host {
             if let Some(length) = self.tun.read(&mut buffer).unwrap() {
                 return Some(SentPacket(buffer[..length].to_vec()));
             }
-            let mut wanted = [PollFd::new(self.tun.as_fd(), PollFlags::POLLIN)];
-            if poll(&mut wanted, PollTimeout::from(within_ms)).unwrap() == 0 {
+            let mut events = [PollFd::new(self.tun.as_fd(), PollFlags::POLLIN)];
+            if poll(&mut events, PollTimeout::from(within_ms)).unwrap() == 0 {
                 return None;
             }
         }

@@ -3,34 +3,34 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | `host` | a host whose only link ends in the test |
-//! | `network` | a bad network between two of them |
+//! | `network` | a faulty network between two of them |
 //! | `reflection`, `bounce`, `flood`, `forged`, `unvalidated` | attacks with spoofed source addresses |
 //! | `contacts` | round trips of first and later contacts |
 //! | `fast_open` | data in the SYNs of the server |
-//! | `weather` | bad networks: every request gets its outcome |
+//! | `faulty_network` | every request over a faulty network gets its outcome |
 //! | `gateway` | the same for programs behind a gateway |
 //! | `flaps` | the same with links and routes that fail and return |
-//! | `deaths`, `shortage` | the same with killed programs, and with exhausted descriptors and ports |
+//! | `killed_programs`, `exhaustion` | the same with killed programs, and with exhausted descriptors and ports |
 //!
-//! Not tests that need no spoofed addresses: those are in `crates/dhttp/tests` and `crates/dhttp-proxy/tests`. The
+//! Tests without spoofed addresses are in `crates/dhttp/tests` and `crates/dhttp-proxy/tests`. The
 //! tables in docs/security.md list the test of each rule. Where the system allows no such hosts, the tests report
 //! that they were skipped; with `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, that is a failure.
 
 mod bounce;
 mod contacts;
-mod deaths;
+mod exhaustion;
 mod fast_open;
+mod faulty_network;
 mod flaps;
 mod flood;
 mod forged;
 mod gateway;
 mod host;
+mod killed_programs;
 mod network;
 mod origins;
 mod reflection;
-mod shortage;
 mod unvalidated;
-mod weather;
 
 use std::net::SocketAddr;
 
@@ -59,7 +59,7 @@ fn serve_at(host: &Host, port: u16) -> Server<Handler> {
 }
 
 fn serve_at_address(host: &Host, address: SocketAddr) -> Server<Handler> {
-    host.does(move || {
+    host.run(move || {
         let handler: Handler = |request| {
             let length = request.target.trim_start_matches('/').parse().unwrap_or(10);
             Response::whole(200, "text/plain", vec![b'x'; length])
@@ -91,8 +91,8 @@ fn fill(length: usize) -> String {
 
 /// Token for this address and TCP port, as a field, fetched from the server.
 fn token(host: &Host, of: SocketAddr, port: u16) -> String {
-    host.receives_datagram(of, PORT, &request(1, port, 10, &fill(200)));
-    let response = host.next(MAX_WAIT_MS).expect("an answer with a token");
+    host.deliver_datagram(of, PORT, &request(1, port, 10, &fill(200)));
+    let response = host.next(MAX_WAIT_MS).expect("a response with a token");
     let text = String::from_utf8_lossy(response.datagram().unwrap()).into_owned();
     let line = text.lines().find(|line| line.starts_with("DHTTP-Token: "));
     format!("{}\r\n", line.unwrap_or_else(|| panic!("no token in {text}")))

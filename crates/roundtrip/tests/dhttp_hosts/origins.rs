@@ -7,8 +7,8 @@ use std::net::{Ipv6Addr, SocketAddr, TcpListener};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use super::deaths::KilledOnDrop;
-use super::host::{Host, allowed};
+use super::host::{Host, available};
+use super::killed_programs::KilledOnDrop;
 use super::{PORT, SERVER, address, fill, request};
 
 const SERVER6: Ipv6Addr = Ipv6Addr::new(0x2600, 0, 0, 0, 0, 0, 0, 1);
@@ -16,7 +16,7 @@ const SERVER6: Ipv6Addr = Ipv6Addr::new(0x2600, 0, 0, 0, 0, 0, 0, 1);
 /// Starts an origin of a large object on the host's loopback interface; returns its address, and the request lines that
 /// it receives.
 fn origin(host: &Host) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
-    let listener = host.does(|| TcpListener::bind("127.0.0.1:0").unwrap());
+    let listener = host.run(|| TcpListener::bind("127.0.0.1:0").unwrap());
     let (at, lines) = (listener.local_addr().unwrap(), Arc::new(Mutex::new(Vec::new())));
     let received = Arc::clone(&lines);
     std::thread::spawn(move || {
@@ -38,7 +38,7 @@ fn origin(host: &Host) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
 
 #[test]
 fn spoofed_requests_bring_no_request_to_an_origin() {
-    if !allowed() {
+    if !available() {
         return;
     }
     for (verb, is_six) in [("cache", false), ("cache", true), ("serve", false), ("serve", true)] {
@@ -48,7 +48,7 @@ fn spoofed_requests_bring_no_request_to_an_origin() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
         command.args([verb, "--threads", "1", "--listen", &at.to_string()]);
         command.args(["--origin", &format!("http://{origin}")]).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = host.does(move || command.spawn()).unwrap();
+        let mut child = host.run(move || command.spawn()).unwrap();
         let (mut line, mut reported) = (String::new(), BufReader::new(child.stderr.take().unwrap()));
         reported.read_line(&mut line).unwrap();
         assert!(line.contains("http://"), "{line}");
@@ -59,7 +59,7 @@ fn spoofed_requests_bring_no_request_to_an_origin() {
                 true => SocketAddr::from(([0x2600, 61 + id, 0, 0, 0, 0, 0, 7], 40_000)),
                 false => address([60, 1, u8::try_from(id).unwrap(), 1], 40_000),
             };
-            spent += host.receives_datagram_at(at, victim, &request(id.into(), 20_000, 20, &fill(300)));
+            spent += host.deliver_datagram_at(at, victim, &request(id.into(), 20_000, 20, &fill(300)));
             if let Some(sent) = host.next(1_000) {
                 assert!(!sent.is_tcp() && sent.to() == victim);
                 (got, responses) = (got + sent.bytes(), responses + 1);

@@ -7,15 +7,15 @@ use std::net::IpAddr;
 
 use wire::Seed;
 
-use super::host::{Host, SentPacket, allowed};
+use super::host::{Host, SentPacket, available};
 use super::{PORT, SERVER, SOON, address, fill, request, resend, serve, serve_at, token};
 
 /// A SYN, if there were one, would be retransmitted after a second.
-const SYNS_ARE_OVER: u16 = 1_500;
+const SYN_TIMEOUT_MS: u16 = 1_500;
 
 #[test]
 fn victims_get_at_most_three_bytes_per_spoofed_byte() {
-    if !allowed() {
+    if !available() {
         return;
     }
     let host = Host::new("mirror", SERVER);
@@ -24,15 +24,15 @@ fn victims_get_at_most_three_bytes_per_spoofed_byte() {
     let stolen = token(&host, attacker, 40_001);
     let kinds = [
         ("fresh", request(0, 0, 100, ""), false),
-        ("asking for much", request(0, 40_001, 100_000, ""), false),
+        ("a large response", request(0, 40_001, 100_000, ""), false),
         ("filled up", request(0, 0, 900, &fill(300)), false),
-        ("filled up and asking for much", request(0, 40_001, 100_000, &fill(1_000)), false),
-        ("sent again", request(0, 40_001, 100, ""), true),
-        ("filled up and sent again", request(0, 40_001, 900, &fill(300)), true),
+        ("filled up, for a large response", request(0, 40_001, 100_000, &fill(1_000)), false),
+        ("resent", request(0, 40_001, 100, ""), true),
+        ("filled up and resent", request(0, 40_001, 900, &fill(300)), true),
         ("requesting a token", request(0, 40_001, 100_000, "DHTTP-Token:?\r\n"), false),
         ("with another's token", request(0, 40_001, 100_000, &stolen), false),
-        ("with another's token, sent again", request(0, 40_001, 1_000, &stolen), true),
-        ("what only plain HTTP does", request(0, 40_001, 10, "Cookie: a=b\r\n"), false),
+        ("with another's token, resent", request(0, 40_001, 1_000, &stolen), true),
+        ("unsupported by DHTTP", request(0, 40_001, 10, "Cookie: a=b\r\n"), false),
     ];
     let mut spent: BTreeMap<IpAddr, u64> = BTreeMap::new();
     for (number, (_, datagram, is_resend)) in (0_u8..).zip(&kinds) {
@@ -40,16 +40,16 @@ fn victims_get_at_most_three_bytes_per_spoofed_byte() {
         for id in 0..20_u64 {
             let mut datagram = if *is_resend { resend(datagram.clone()) } else { datagram.clone() };
             datagram[..8].copy_from_slice(&id.to_be_bytes());
-            *spent.entry(victim.ip()).or_default() += host.receives_datagram(victim, PORT, &datagram);
+            *spent.entry(victim.ip()).or_default() += host.deliver_datagram(victim, PORT, &datagram);
         }
     }
-    let got = by_victim(&host.until_silent(SYNS_ARE_OVER));
+    let got = by_victim(&host.until_silent(SYN_TIMEOUT_MS));
     for (number, (kind, ..)) in (0_u8..).zip(&kinds) {
         let victim = address([number + 60, 1, 1, 1], 0).ip();
         let [got, spent] = [&got, &spent].map(|bytes| bytes.get(&victim).copied().unwrap_or(0));
         assert!(got <= 3 * spent, "{kind}: {got} bytes for {spent}");
     }
-    assert!(got.len() >= kinds.len(), "an honest client would have had some answer each time");
+    assert!(got.len() >= kinds.len(), "each kind of request gets a response");
     drop(server);
 }
 
@@ -66,7 +66,7 @@ fn a_million_mutated_requests_in_a_victims_name_come_back_within_the_budget() {
 }
 
 fn mutated(number: u32) {
-    if !allowed() {
+    if !available() {
         return;
     }
     let host = Host::new("mutations", SERVER);
@@ -79,28 +79,28 @@ fn mutated(number: u32) {
         request(7, 0, 900, &fill(300)),
     ];
     let mut random = Seed::new(5).stream("mutations", 0);
-    let mut draw = |below: usize| usize::try_from(random.up_to(below as u64 - 1)).unwrap();
+    let mut sample = |below: usize| usize::try_from(random.up_to(below as u64 - 1)).unwrap();
     let (mut spent, mut got) = (BTreeMap::<IpAddr, u64>::new(), BTreeMap::<IpAddr, u64>::new());
     for turn in 0..number {
-        let mut datagram = seeds[draw(seeds.len())].clone();
-        for _ in 0..draw(3) {
-            let place = draw(datagram.len());
-            match draw(4) {
-                0 => datagram[place] ^= 1 << draw(8),
-                1 => datagram.truncate(place.max(1)),
-                2 => datagram.insert(place, u8::try_from(draw(256)).unwrap()),
-                _ => datagram[place] = b"\r\n: \0/"[draw(6)],
+        let mut datagram = seeds[sample(seeds.len())].clone();
+        for _ in 0..sample(3) {
+            let index = sample(datagram.len());
+            match sample(4) {
+                0 => datagram[index] ^= 1 << sample(8),
+                1 => datagram.truncate(index.max(1)),
+                2 => datagram.insert(index, u8::try_from(sample(256)).unwrap()),
+                _ => datagram[index] = b"\r\n: \0/"[sample(6)],
             }
         }
         // A new victim for every hundred, so that the limiter does not hide excesses of the budget.
         let [_, a, b, c] = (turn / 100).to_be_bytes();
         let victim = address([60 + a, b, c, 1], 40_000);
-        *spent.entry(victim.ip()).or_default() += host.receives_datagram(victim, PORT, &datagram);
+        *spent.entry(victim.ip()).or_default() += host.deliver_datagram(victim, PORT, &datagram);
         if turn % 64 == 63 {
-            add(&mut got, host.until_silent(0));
+            add_bytes(&mut got, host.until_silent(0));
         }
     }
-    add(&mut got, host.until_silent(SYNS_ARE_OVER));
+    add_bytes(&mut got, host.until_silent(SYN_TIMEOUT_MS));
     for (victim, got) in &got {
         let spent = spent[victim];
         assert!(*got <= 3 * spent, "{victim}: {got} bytes for {spent}");
@@ -113,7 +113,7 @@ fn mutated(number: u32) {
 
 #[test]
 fn two_servers_aimed_at_each_other_do_not_loop() {
-    if !allowed() {
+    if !available() {
         return;
     }
     // A port to which a connection is permitted: each may open one to the other.
@@ -124,7 +124,7 @@ fn two_servers_aimed_at_each_other_do_not_loop() {
         for is_resend in [false, true] {
             let datagram = request(id, port, size, &fill(1_000));
             let datagram = if is_resend { resend(datagram) } else { datagram };
-            left.receives_datagram(right.socket(port), port, &datagram);
+            left.deliver_datagram(right.socket(port), port, &datagram);
         }
     }
     let mut passed = 0;
@@ -134,9 +134,9 @@ fn two_servers_aimed_at_each_other_do_not_loop() {
             break;
         }
         passed += from_left.len() + from_right.len();
-        assert!(passed < 1_000, "they talk on and on");
-        from_left.iter().for_each(|sent| right.receives(&sent.0));
-        from_right.iter().for_each(|sent| left.receives(&sent.0));
+        assert!(passed < 1_000, "the servers loop");
+        from_left.iter().for_each(|sent| right.deliver(&sent.0));
+        from_right.iter().for_each(|sent| left.deliver(&sent.0));
     }
     let text = servers.map(|server| server.metrics());
     assert!(
@@ -154,7 +154,7 @@ fn by_victim(sent: &[SentPacket]) -> BTreeMap<IpAddr, u64> {
     bytes
 }
 
-fn add(to: &mut BTreeMap<IpAddr, u64>, sent: Vec<SentPacket>) {
+fn add_bytes(to: &mut BTreeMap<IpAddr, u64>, sent: Vec<SentPacket>) {
     for (victim, bytes) in by_victim(&sent) {
         *to.entry(victim).or_default() += bytes;
     }

@@ -1,6 +1,5 @@
-//! Addresses without a token: packets that reach a victim at its interface, and state that a server has open for it, by IPv4
-//! and
-//! IPv6.
+//! Addresses without a token: packets that reach a victim at its interface, and state that a server has open for it, over IPv4
+//! and IPv6.
 //!
 //! The figures are those of studies/attacks.
 
@@ -10,9 +9,9 @@ use std::net::{Ipv6Addr, SocketAddr};
 use testbed::clock::Clock;
 use wire::Time;
 
-use super::deaths::KilledOnDrop;
-use super::flood::started;
-use super::host::{Host, SentPacket, allowed};
+use super::flood::start_server;
+use super::host::{Host, SentPacket, available};
+use super::killed_programs::KilledOnDrop;
 use super::{PORT, SERVER, SOON, address, fill, request, resend, serve_at_address, token};
 
 /// Addresses of the whole Internet.
@@ -27,7 +26,7 @@ fn victim(number: u8, is_six: bool) -> SocketAddr {
 
 #[test]
 fn victims_get_at_most_three_bytes_per_byte_and_no_tcp_by_ipv4_and_ipv6() {
-    if !allowed() {
+    if !available() {
         return;
     }
     let host = Host::dual_stack("victims", SERVER, SERVER6);
@@ -36,7 +35,7 @@ fn victims_get_at_most_three_bytes_per_byte_and_no_tcp_by_ipv4_and_ipv6() {
         let server = serve_at_address(&host, at);
         let kinds = [
             ("10 MB", request(0, 20_000, 10_000_000, "")),
-            ("10 MB, sent again", resend(request(0, 20_000, 10_000_000, ""))),
+            ("10 MB, resent", resend(request(0, 20_000, 10_000_000, ""))),
             ("10 MB, filled up", request(0, 20_000, 10_000_000, &fill(1_000))),
             ("10 MB, requesting a token", request(0, 20_000, 10_000_000, "DHTTP-Token:?\r\n")),
             ("100 bytes", request(0, 20_000, 100, "")),
@@ -49,7 +48,7 @@ fn victims_get_at_most_three_bytes_per_byte_and_no_tcp_by_ipv4_and_ipv6() {
             for id in 0..40_u64 {
                 let mut datagram = datagram.clone();
                 datagram[..8].copy_from_slice(&id.to_be_bytes());
-                spent += host.receives_datagram_at(at, victim, &datagram);
+                spent += host.deliver_datagram_at(at, victim, &datagram);
             }
             // A SYN, if there were one, would be retransmitted after a second.
             let sent = host.until_silent(1_200);
@@ -65,40 +64,40 @@ fn victims_get_at_most_three_bytes_per_byte_and_no_tcp_by_ipv4_and_ipv6() {
 
 #[test]
 fn spoofed_requests_take_no_descriptor() {
-    if !allowed() {
+    if !available() {
         return;
     }
     let host = Host::new("descriptors", SERVER);
     let directory = std::env::temp_dir().join(format!("roundtrip-no-descriptor-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     std::fs::write(directory.join("large.bin"), vec![7; 20_000]).unwrap();
-    let server = started(&host, &directory);
+    let server = start_server(&host, &directory);
     let datagram =
         String::from_utf8(request(1, 40_001, 0, "")[11..].to_vec()).unwrap().replace("/0 ", "/large.bin ");
     let datagram = [&request(1, 40_001, 0, "")[..11], datagram.as_bytes()].concat();
     // The first request opens what is opened once: the served file itself.
-    host.receives_datagram(address([23, 0, 0, 1], 40_000), PORT, &datagram);
+    host.deliver_datagram(address([23, 0, 0, 1], 40_000), PORT, &datagram);
     host.until_silent(SOON);
     let before = descriptors(&server);
-    let (mut most, mut responses) = (before, 0);
+    let (mut max_descriptors, mut responses) = (before, 0);
     for number in 0..30_000_u32 {
         let [_, a, b, c] = number.wrapping_mul(0x9e37_79b1).to_be_bytes();
-        host.receives_datagram(address([60 + a % 70, b, c, 1], 40_000), PORT, &datagram);
+        host.deliver_datagram(address([60 + a % 70, b, c, 1], 40_000), PORT, &datagram);
         // No more packets in flight than the socket buffer holds: responses missing from a batch were rate-limited, or the host
         // is slow.
         if number % 32 == 31 {
             let sent: Vec<_> = (0..32).map_while(|_| host.next(20)).collect();
             assert!(sent.iter().all(|sent| sent.datagram().is_some_and(|datagram| datagram.len() == 8)));
             responses += sent.len();
-            most = most.max(descriptors(&server));
+            max_descriptors = max_descriptors.max(descriptors(&server));
         }
     }
     println!(
-        "30,000 spoofed requests, {responses} of eight bytes: {before} descriptors before, at most {most}"
+        "30,000 spoofed requests, {responses} of eight bytes: {before} descriptors before, at most {max_descriptors}"
     );
     drop(server);
     std::fs::remove_dir_all(&directory).unwrap();
-    assert!(responses > 25_000 && most <= before, "{responses} {before} {most}");
+    assert!(responses > 25_000 && max_descriptors <= before, "{responses} {before} {max_descriptors}");
 }
 
 fn descriptors(KilledOnDrop(child): &KilledOnDrop) -> usize {
@@ -107,7 +106,7 @@ fn descriptors(KilledOnDrop(child): &KilledOnDrop) -> usize {
 
 #[test]
 fn a_token_from_the_same_nat_brings_a_victim_one_mebibyte_then_fallback_messages() {
-    if !allowed() {
+    if !available() {
         return;
     }
     let host = Host::new("translator", SERVER);
@@ -117,7 +116,7 @@ fn a_token_from_the_same_nat_brings_a_victim_one_mebibyte_then_fallback_messages
     let (clock, mut spent, mut got, mut whole) = (Clock::start(), 0, 0, 0);
     let (mut ids, mut limited) = (BTreeSet::new(), 0);
     for id in 0..40_000_u64 {
-        spent += host.receives_datagram(shared, PORT, &request(id, 40_001, 1_050, &stolen));
+        spent += host.deliver_datagram(shared, PORT, &request(id, 40_001, 1_050, &stolen));
         if id % 32 == 31 {
             for sent in (0..32).map_while(|_| host.next(SOON)) {
                 got += sent.bytes();
@@ -128,10 +127,10 @@ fn a_token_from_the_same_nat_brings_a_victim_one_mebibyte_then_fallback_messages
             }
         }
     }
-    let took = clock.now().since(Time::ZERO).as_secs_f64();
-    println!("with a token: {got} bytes for {spent} in {took:.1} s, {whole} of them whole responses");
-    let most = 1_100_000.0 * (1.0 + 0.75 * took);
-    assert!((whole as f64) < most, "{whole} bytes in {took} s");
+    let elapsed = clock.now().since(Time::ZERO).as_secs_f64();
+    println!("with a token: {got} bytes for {spent} in {elapsed:.1} s, {whole} of them whole responses");
+    let max_descriptors = 1_100_000.0 * (1.0 + 0.75 * elapsed);
+    assert!((whole as f64) < max_descriptors, "{whole} bytes in {elapsed} s");
     assert_eq!(ids.len(), 40_000, "each has some response");
     host.until_silent(SOON);
     let metrics = server.metrics();

@@ -1,17 +1,16 @@
 //! Command lines of `roundtrip` in Markdown, split into words as a shell does.
 //!
 //! In a fenced or indented block, a line with the prompt `$ ` or `# ` is typed; in a block without prompts, every line
-//! that begins with `roundtrip`. In prose, inline code that begins with `roundtrip ` is a command, too. Not a shell:
-//! quotes, `\` at the end of a line, pipes and redirections are understood, substitutions stay text.
+//! that begins with `roundtrip`. In prose, inline code that begins with `roundtrip ` is a command, too. Quotes, `\` at the end of a line, pipes and redirections are understood, substitutions stay text.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A command in a document.
 #[derive(Clone, Debug)]
-pub(crate) struct Documented {
+pub(crate) struct DocumentedCommand {
     /// The document, relative to the root, and the line.
-    pub(crate) place: String,
+    pub(crate) location: String,
     /// The words, without environment and `sudo`; the first is `roundtrip`.
     pub(crate) words: Vec<String>,
     /// Whether it is a whole command (in a block), not a mention in prose.
@@ -19,7 +18,7 @@ pub(crate) struct Documented {
 }
 
 /// Every command of `README.md` and `docs/**/*.md`, by document; not of `docs/reference`, which is generated.
-pub(crate) fn all() -> Vec<Documented> {
+pub(crate) fn all() -> Vec<DocumentedCommand> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut files = vec![root.join("README.md")];
     collect(&root.join("docs"), &mut files);
@@ -43,37 +42,37 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
 }
 
 /// The commands of one document, in order.
-pub(crate) fn commands(name: &str, text: &str) -> Vec<Documented> {
-    let mut found = Vec::new();
+pub(crate) fn commands(name: &str, text: &str) -> Vec<DocumentedCommand> {
+    let mut commands_found = Vec::new();
     let (mut block, mut prose) = (Vec::new(), String::new());
     let (mut is_fenced, mut start) = (false, 0);
     for (number, line) in text.lines().enumerate() {
         let is_fence = line.trim_start().starts_with("```");
         if is_fence {
             if is_fenced {
-                whole(&block, &format!("{name}:{start}"), &mut found);
+                parse_block(&block, &format!("{name}:{start}"), &mut commands_found);
             }
             (is_fenced, start) = (!is_fenced, number + 1);
             block.clear();
         } else if is_fenced {
             block.push(line);
         } else if let Some(indented) = line.strip_prefix("    ") {
-            whole(&[indented], &format!("{name}:{}", number + 1), &mut found);
+            parse_block(&[indented], &format!("{name}:{}", number + 1), &mut commands_found);
         }
         // A paragraph ends with an empty line; inline code may be wrapped within it.
         if is_fence || is_fenced || line.trim().is_empty() {
-            mentioned(&prose, &format!("{name}:{number}"), &mut found);
+            parse_prose(&prose, &format!("{name}:{number}"), &mut commands_found);
             prose.clear();
         } else {
             prose += line;
             prose += "\n";
         }
     }
-    mentioned(&prose, name, &mut found);
-    found
+    parse_prose(&prose, name, &mut commands_found);
+    commands_found
 }
 
-fn whole(block: &[&str], place: &str, found: &mut Vec<Documented>) {
+fn parse_block(block: &[&str], location: &str, commands_found: &mut Vec<DocumentedCommand>) {
     let prompted = block.iter().any(|line| prompt(line).is_some());
     let mut lines = block.iter();
     while let Some(line) = lines.next() {
@@ -84,8 +83,8 @@ fn whole(block: &[&str], place: &str, found: &mut Vec<Documented>) {
             typed.pop();
             typed += lines.next().unwrap_or(&"").trim_start();
         }
-        for words in pieces(&typed) {
-            found.extend(documented(words, place, true));
+        for words in split_line(&typed) {
+            commands_found.extend(parse_command(words, location, true));
         }
     }
 }
@@ -98,19 +97,19 @@ fn prompt(line: &str) -> Option<&str> {
     typed.strip_prefix(' ').filter(|_| is_host).filter(is_command)
 }
 
-fn mentioned(prose: &str, place: &str, found: &mut Vec<Documented>) {
+fn parse_prose(prose: &str, location: &str, commands_found: &mut Vec<DocumentedCommand>) {
     for code in prose.split('`').skip(1).step_by(2) {
         if code.starts_with("roundtrip ") {
-            for words in pieces(&code.replace('\n', " ")).into_iter().take(1) {
-                found.extend(documented(words, place, false));
+            for words in split_line(&code.replace('\n', " ")).into_iter().take(1) {
+                commands_found.extend(parse_command(words, location, false));
             }
         }
     }
 }
 
-/// The command without what precedes `roundtrip`, if it is one.
-fn documented(words: Vec<String>, place: &str, is_whole: bool) -> Option<Documented> {
-    let words = cargo(words);
+/// Returns the command without what precedes `roundtrip`, if it is one.
+fn parse_command(words: Vec<String>, location: &str, is_whole: bool) -> Option<DocumentedCommand> {
+    let words = normalise_cargo_run(words);
     // Environment, sudo, and programs that run another.
     let mut before = words.iter().take_while(|word| *word != "roundtrip");
     let prefix = |word: &String| {
@@ -120,22 +119,22 @@ fn documented(words: Vec<String>, place: &str, is_whole: bool) -> Option<Documen
     };
     let count = before.by_ref().filter(|word| prefix(word)).count();
     let at = words.iter().position(|word| word == "roundtrip")?;
-    (at == count && words.len() > at + 1).then(|| Documented {
-        place: place.to_owned(),
+    (at == count && words.len() > at + 1).then(|| DocumentedCommand {
+        location: location.to_owned(),
         words: words[at..].to_vec(),
         is_whole,
     })
 }
 
 /// `cargo run --release -- VERB` as `roundtrip VERB`.
-fn cargo(words: Vec<String>) -> Vec<String> {
+fn normalise_cargo_run(words: Vec<String>) -> Vec<String> {
     let is_run = words.len() > 4 && words[..4] == ["cargo", "run", "--release", "--"];
     if is_run { [vec!["roundtrip".to_owned()], words[4..].to_vec()].concat() } else { words }
 }
 
 /// The commands of a line, in words: split at pipes, `&`, `;`, without comments and redirections.
-fn pieces(line: &str) -> Vec<Vec<String>> {
-    let (mut pieces, mut words) = (Vec::new(), Vec::new());
+fn split_line(line: &str) -> Vec<Vec<String>> {
+    let (mut commands, mut words) = (Vec::new(), Vec::new());
     let mut word: Option<String> = None;
     let (mut quote, mut depth, mut is_redirected) = (None, 0_u32, false);
     let mut letters = line.chars().peekable();
@@ -165,7 +164,7 @@ fn pieces(line: &str) -> Vec<Vec<String>> {
             '#' if word.is_none() => break,
             '|' | ';' | '&' => {
                 finish(&mut word, &mut words, &mut is_redirected);
-                pieces.push(std::mem::take(&mut words));
+                commands.push(std::mem::take(&mut words));
             }
             '>' => {
                 finish(&mut word, &mut words, &mut is_redirected);
@@ -181,17 +180,17 @@ fn pieces(line: &str) -> Vec<Vec<String>> {
         }
     }
     finish(&mut word, &mut words, &mut is_redirected);
-    pieces.push(words);
-    pieces.retain(|words| !words.is_empty());
-    pieces
+    commands.push(words);
+    commands.retain(|words| !words.is_empty());
+    commands
 }
 
 #[test]
 fn commands_are_found_in_blocks_and_in_prose() {
     let text = "Use `roundtrip list\nnetworks`, or `curl`.\n\n```\n$ A=1 sudo roundtrip get -v 'a b' > out &\nroundtrip: \
                 output\n$ cat x | roundtrip diagnose - --format json\n```\n\n    roundtrip predict   # all\n";
-    let found = commands("t.md", text);
-    let lines: Vec<String> = found.iter().map(|one| one.words.join("+")).collect();
+    let commands_found = commands("t.md", text);
+    let lines: Vec<String> = commands_found.iter().map(|one| one.words.join("+")).collect();
     let expected = [
         "roundtrip+list+networks",
         "roundtrip+get+-v+a b",
@@ -199,5 +198,5 @@ fn commands_are_found_in_blocks_and_in_prose() {
         "roundtrip+predict",
     ];
     assert_eq!(lines, expected);
-    assert_eq!(found.iter().map(|one| one.is_whole).collect::<Vec<_>>(), [false, true, true, true]);
+    assert_eq!(commands_found.iter().map(|one| one.is_whole).collect::<Vec<_>>(), [false, true, true, true]);
 }

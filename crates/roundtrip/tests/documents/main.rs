@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use commands::Documented;
+use commands::DocumentedCommand;
 
 /// Time limit of one command in a debug build, on a busy host.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -20,8 +20,8 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 /// - it is a whole command, in a block;
 /// - its verb computes, and writes files in its own directory only (`site surge` is large, and does not count);
 /// - each file that it reads was written by an earlier command of the document, or is in `scenarios/`.
-fn may_run(documented: &Documented, directory: &Path) -> bool {
-    let Documented { place: _, words, is_whole } = documented;
+fn may_run(documented: &DocumentedCommand, directory: &Path) -> bool {
+    let DocumentedCommand { location: _, words, is_whole } = documented;
     let has = |word: &str| words.iter().any(|one| one == word);
     let engine = words.iter().position(|word| word == "--engine").and_then(|at| words.get(at + 1));
     let verb = match words[1].as_str() {
@@ -57,9 +57,9 @@ fn inputs(words: &[String]) -> impl Iterator<Item = &String> {
 
 #[test]
 fn documented_commands_run() {
-    let mut documents: BTreeMap<String, Vec<Documented>> = BTreeMap::new();
+    let mut documents: BTreeMap<String, Vec<DocumentedCommand>> = BTreeMap::new();
     for command in commands::all() {
-        let document = command.place.split(':').next().unwrap_or_default().to_owned();
+        let document = command.location.split(':').next().unwrap_or_default().to_owned();
         documents.entry(document).or_default().push(command);
     }
     let (mut count, mut complaints) = (0, Vec::new());
@@ -88,8 +88,8 @@ fn scenarios(directory: &Path) {
 
 /// The error of a command: a status other than 0, or for `diagnose`, which reports findings by 1, other than these.
 #[expect(clippy::disallowed_methods, reason = "another process has a time limit")]
-fn complaint(documented: &Documented, directory: &Path) -> Option<String> {
-    let Documented { place, words, .. } = documented;
+fn complaint(documented: &DocumentedCommand, directory: &Path) -> Option<String> {
+    let DocumentedCommand { location, words, .. } = documented;
     let printed = directory.join("stderr");
     let mut child = Command::new(env!("CARGO_BIN_EXE_roundtrip"))
         .args(&words[1..])
@@ -106,12 +106,12 @@ fn complaint(documented: &Documented, directory: &Path) -> Option<String> {
             None if start.elapsed() > TIMEOUT => {
                 child.kill().unwrap();
                 child.wait().unwrap();
-                return Some(format!("{place}: {}: took over {TIMEOUT:?}", words.join(" ")));
+                return Some(format!("{location}: {}: took over {TIMEOUT:?}", words.join(" ")));
             }
             None => thread::sleep(Duration::from_millis(5)),
         }
     };
     let is_good = status == Some(0) || (status == Some(1) && words[1] == "diagnose");
     let printed = fs::read_to_string(printed).unwrap();
-    (!is_good).then(|| format!("{place}: {}: status {status:?}\n{printed}", words.join(" ")))
+    (!is_good).then(|| format!("{location}: {}: status {status:?}\n{printed}", words.join(" ")))
 }

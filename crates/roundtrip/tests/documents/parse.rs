@@ -1,4 +1,4 @@
-//! Every command line of the documentation parses. Not whether it runs: `main.rs` runs those that may.
+//! Every command line of the documentation parses; `main.rs` runs those that need nothing else.
 
 mod commands;
 
@@ -6,7 +6,7 @@ use std::ffi::OsString;
 
 use clap::error::ErrorKind;
 
-use commands::Documented;
+use commands::DocumentedCommand;
 
 #[test]
 fn every_documented_command_line_parses() {
@@ -18,8 +18,8 @@ fn every_documented_command_line_parses() {
 
 /// The error of a command line. `VERB` stands for any verb; prose may name a verb or a flag without the arguments that
 /// are required.
-fn complaint(documented: &Documented) -> Option<String> {
-    let Documented { place, words, is_whole } = documented;
+fn complaint(documented: &DocumentedCommand) -> Option<String> {
+    let DocumentedCommand { location, words, is_whole } = documented;
     let typed = words.iter().map(|word| if word == "VERB" { "predict" } else { word });
     let error = super::command().try_get_matches_from(typed.map(OsString::from)).err()?;
     let is_accepted = match error.kind() {
@@ -28,12 +28,12 @@ fn complaint(documented: &Documented) -> Option<String> {
         ErrorKind::UnknownArgument => words[1..] == ["--version", "--verbose"],
         _ => false,
     };
-    (!is_accepted).then(|| format!("{place}: {}: {}", words.join(" "), super::misuse::sentence(&error)))
+    (!is_accepted).then(|| format!("{location}: {}: {}", words.join(" "), super::misuse::sentence(&error)))
 }
 
 #[test]
 fn an_unknown_flag_is_reported_with_its_place() {
     let words = ["roundtrip", "predict", "--netwrok", "modem"].map(str::to_owned).to_vec();
-    let documented = Documented { place: "a.md:1".to_owned(), words, is_whole: true };
+    let documented = DocumentedCommand { location: "a.md:1".to_owned(), words, is_whole: true };
     assert!(complaint(&documented).is_some_and(|text| text.contains("a.md:1") && text.contains("--netwrok")));
 }

@@ -79,32 +79,32 @@ fn the_exit_status_follows_thresholds_and_allowed_causes() {
 #[test]
 fn misuse_is_one_sentence_and_status_2() {
     let nagle = capture("nagle");
-    let wrong = file("misuse", "wrong.json");
-    fs::write(&wrong, "{}").unwrap();
-    for (flags, says) in [
+    let invalid_file = file("misuse", "wrong.json");
+    fs::write(&invalid_file, "{}").unwrap();
+    for (flags, expected) in [
         (["--fail-on", "nagel"], "did you mean `nagle`"),
         (["--fail-on", "slow-start"], "never a fault"),
         (["--allow", "nagel"], "--allow: unknown cause"),
         (["--baseline", "/nonexistent"], "--baseline /nonexistent"),
-        (["--baseline", wrong.to_str().unwrap()], "not a baseline"),
+        (["--baseline", invalid_file.to_str().unwrap()], "not a baseline"),
         (["--runs", "3"], "--run"),
     ] {
         let output = diagnose(&[&[nagle.as_str()][..], &flags].concat());
         let reported = text(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{flags:?}: {reported}");
-        assert!(reported.contains(says) && reported.lines().count() == 1, "{flags:?}: {reported}");
+        assert!(reported.contains(expected) && reported.lines().count() == 1, "{flags:?}: {reported}");
     }
-    fs::remove_dir_all(wrong.parent().unwrap()).unwrap();
+    fs::remove_dir_all(invalid_file.parent().unwrap()).unwrap();
 }
 
 #[test]
 fn only_findings_that_are_not_in_the_baseline_fail() {
     let known = file("baseline", "known.json");
-    let known_at = known.to_str().unwrap();
-    assert_eq!(status(&[&capture("nagle"), "--write-baseline", known_at]), 0);
-    assert_eq!(status(&[&capture("nagle"), "--baseline", known_at]), 0);
-    assert_eq!(status(&[&capture("timeouts"), "--baseline", known_at]), 1);
-    let output = diagnose(&[&capture("nagle"), "--baseline", known_at]);
+    let known_path = known.to_str().unwrap();
+    assert_eq!(status(&[&capture("nagle"), "--write-baseline", known_path]), 0);
+    assert_eq!(status(&[&capture("nagle"), "--baseline", known_path]), 0);
+    assert_eq!(status(&[&capture("timeouts"), "--baseline", known_path]), 1);
+    let output = diagnose(&[&capture("nagle"), "--baseline", known_path]);
     let reported = text(&output.stdout);
     assert!(
         reported.ends_with(
@@ -163,8 +163,8 @@ fn the_status_of_the_command_is_reported_and_returned_on_request() {
     let Some(output) = run(&["--format", "json"], ["whole", "2", "7"]) else { return };
     let reported: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((output.status.code(), &reported["command_status"]), (Some(0), &7.into()));
-    for (way, status) in [("whole", 7), ("apart", 0), ("apart", 3)] {
-        let exchange = [way, "8", &status.to_string()];
+    for (write_mode, status) in [("whole", 7), ("apart", 0), ("apart", 3)] {
+        let exchange = [write_mode, "8", &status.to_string()];
         let Some(output) = run(&["--status-of-command"], exchange) else { return };
         assert_eq!(output.status.code(), Some(status), "{}", text(&output.stdout));
     }
@@ -200,11 +200,11 @@ fn an_ordinary_user_diagnoses_a_command_in_a_private_network() {
     if !skip::has("python3") {
         return;
     }
-    for (way, expected) in [("apart", 1), ("whole", 0)] {
+    for (write_mode, expected) in [("apart", 1), ("whole", 0)] {
         let run = [PROGRAM, "diagnose", "--format", "json", "--run", "--isolated", "--", "python3", EXCHANGE];
-        let Some(output) = run_unprivileged(&[&run[..], &[way, "8", "0"]].concat()) else { return };
+        let Some(output) = run_unprivileged(&[&run[..], &[write_mode, "8", "0"]].concat()) else { return };
         let Some(output) = permitted(output) else { return };
-        assert_eq!(output.status.code(), Some(expected), "{way}: {}", text(&output.stderr));
+        assert_eq!(output.status.code(), Some(expected), "{write_mode}: {}", text(&output.stderr));
         let reported: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(
             (&reported["connections"], &reported["command_status"]),
@@ -249,13 +249,13 @@ fn where_namespaces_are_forbidden_a_sentence_names_the_setting_and_sockets_are_w
     if !skip::has("python3") {
         return;
     }
-    for (way, expected) in [("apart", 1), ("whole", 0)] {
-        let command = format!("python3 {EXCHANGE} {way} 8 7");
+    for (write_mode, expected) in [("apart", 1), ("whole", 0)] {
+        let command = format!("python3 {EXCHANGE} {write_mode} 8 7");
         let Some(output) = without_namespaces("--isolated", "--format json", &command) else { return };
         let (reported, warned) = (text(&output.stdout), text(&output.stderr));
         assert!(warned.lines().all(|line| line.chars().count() <= 80), "{warned}");
         let warned = warned.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert_eq!(output.status.code(), Some(expected), "{way}: {reported} {warned}");
+        assert_eq!(output.status.code(), Some(expected), "{write_mode}: {reported} {warned}");
         assert!(warned.contains("user.max_user_namespaces is 0") && warned.contains("sysctl"), "{warned}");
         assert!(warned.contains("watched instead") && warned.matches("roundtrip:").count() == 1, "{warned}");
         let reported: Value = serde_json::from_str(&reported).unwrap();
@@ -288,18 +288,24 @@ fn options_that_need_packets_are_refused_where_namespaces_are_forbidden() {
 
 #[test]
 fn a_commands_connections_cross_the_network_that_is_named() {
-    for (way, expected) in [("apart", 1), ("whole", 0)] {
+    for (write_mode, expected) in [("apart", 1), ("whole", 0)] {
         if !skip::has("python3") {
             return;
         }
-        let run = ["--format", "json", "--run", "--isolated=dsl", "--", "python3", EXCHANGE, way, "8", "0"];
+        let run =
+            ["--format", "json", "--run", "--isolated=dsl", "--", "python3", EXCHANGE, write_mode, "8", "0"];
         let output = diagnose(&run);
         if text(&output.stderr).contains("cannot measure here") {
             return skip::refused(&text(&output.stderr));
         }
         let Some(output) = permitted(output) else { return };
         let reported: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(output.status.code(), Some(expected), "{way}: {reported:#} {}", text(&output.stderr));
+        assert_eq!(
+            output.status.code(),
+            Some(expected),
+            "{write_mode}: {reported:#} {}",
+            text(&output.stderr)
+        );
         assert_eq!(reported["connections"], 1, "{reported:#}");
         // 8 requests over a round trip of 50 ms.
         let flow = &reported["flows"][0];
@@ -321,7 +327,7 @@ fn the_actions_script_annotates_summarises_and_fails() {
         return;
     }
     let summary = file("action", "summary.md");
-    for (way, level, expected) in
+    for (write_mode, level, expected) in
         [("apart", "::error file=.github/workflows/ci.yml,", 1), ("whole", "::notice ", 0)]
     {
         let mut command = Command::new("bash");
@@ -330,10 +336,13 @@ fn the_actions_script_annotates_summarises_and_fails() {
             .env("ROUNDTRIP", PROGRAM)
             .env("GITHUB_STEP_SUMMARY", &summary);
         command.env("GITHUB_WORKFLOW_REF", "owner/project/.github/workflows/ci.yml@refs/heads/main");
-        command.env("ROUNDTRIP_RUN", format!("python3 '{EXCHANGE}' {way} 12 0"));
+        command.env("ROUNDTRIP_RUN", format!("python3 '{EXCHANGE}' {write_mode} 12 0"));
         let Some(output) = permitted(command.output().unwrap()) else { return };
         let reported = text(&output.stdout);
-        assert!(output.status.code() == Some(expected) && reported.starts_with(level), "{way}: {reported}");
+        assert!(
+            output.status.code() == Some(expected) && reported.starts_with(level),
+            "{write_mode}: {reported}"
+        );
     }
     let written = fs::read_to_string(&summary).unwrap();
     assert!(written.contains("1 stall fails") && written.contains("no stall fails"), "{written}");

@@ -1,4 +1,4 @@
-//! A load over an emulated link, with a server of our own behind it. Not the link: `measure` tests that.
+//! A load over an emulated link, with Roundtrip's server behind it; `measure` tests the link.
 
 use std::process::Command;
 

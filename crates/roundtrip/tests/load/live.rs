@@ -1,5 +1,5 @@
-//! A load in progress: its terminal display, and its output when it is interrupted. Not the lines: `load::report::view` tests
-//! those.
+//! A load in progress: its terminal display, and its output when it is interrupted. `load::report::view` tests
+//! the lines.
 
 use std::process::{Command, Stdio};
 use std::thread;

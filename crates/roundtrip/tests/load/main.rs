@@ -1,4 +1,4 @@
-//! `load` and its plans, by the command line. Not the distributions: `workload` tests those.
+//! `load` and its plans, by the command line; `workload` tests the distributions.
 
 mod emulated;
 mod live;
@@ -47,7 +47,7 @@ fn an_invalid_plan_is_refused_with_its_line() {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("load-refused");
     fs::create_dir_all(&directory).unwrap();
     fs::write(directory.join("cut.txt"), "roundtrip-plan 1\nset surge-1998\n").unwrap();
-    for (arguments, says) in [
+    for (arguments, expected) in [
         (
             &["site", "surge", "www", "--plan", "cut.txt"][..],
             "cut.txt: line 3 of the plan is not `seed` with its value",
@@ -59,7 +59,7 @@ fn an_invalid_plan_is_refused_with_its_line() {
     ] {
         let refused = roundtrip(&directory, arguments);
         let printed = String::from_utf8_lossy(&refused.stderr);
-        assert!(refused.status.code() == Some(2) && printed.contains(says), "{arguments:?}: {printed}");
+        assert!(refused.status.code() == Some(2) && printed.contains(expected), "{arguments:?}: {printed}");
     }
     assert!(!directory.join("www").exists(), "something was left behind");
 }
@@ -105,14 +105,14 @@ fn planned(name: &str) -> PathBuf {
 }
 
 /// A directory with a plan of this rate and duration, and its files.
-fn planned_at(name: &str, rate: &str, lasts: &str) -> PathBuf {
+fn planned_at(name: &str, rate: &str, duration: &str) -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&directory);
     fs::create_dir_all(&directory).unwrap();
     let plan = ["load", "plan", "--files", "50", "--cap", "20000", "--conditional", "20%", "--even"];
-    let drawn =
-        roundtrip(&directory, &[&plan[..], &["--rate", rate, "--for", lasts, "-o", "plan.txt"]].concat());
-    assert!(drawn.status.success(), "{drawn:?}");
+    let planned_output =
+        roundtrip(&directory, &[&plan[..], &["--rate", rate, "--for", duration, "-o", "plan.txt"]].concat());
+    assert!(planned_output.status.success(), "{planned_output:?}");
     assert!(roundtrip(&directory, &["site", "surge", "www", "--plan", "plan.txt"]).status.success());
     directory
 }
@@ -152,16 +152,16 @@ fn nginx_responds_to_every_request_by_http2() {
         return;
     }
     let directory = planned("load-http2");
-    let place = directory.display();
+    let location = directory.display();
     // Bound and released: nginx cannot report ports that the kernel chose.
     let port = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let (port, old) = (port(), port());
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
-    let temporary = temporary.map(|kind| format!("{kind}_temp_path {place}/{kind}; ")).concat();
+    let temporary = temporary.map(|kind| format!("{kind}_temp_path {location}/{kind}; ")).concat();
     let reported = format!(
-        "daemon off; master_process off; pid {place}/pid; error_log {place}/error.log; events {{}}\n\
-         http {{ access_log off; {temporary} server {{ listen 127.0.0.1:{port} http2; root {place}/www; }}\n\
-         server {{ listen 127.0.0.1:{old}; root {place}/www; }} }}\n"
+        "daemon off; master_process off; pid {location}/pid; error_log {location}/error.log; events {{}}\n\
+         http {{ access_log off; {temporary} server {{ listen 127.0.0.1:{port} http2; root {location}/www; }}\n\
+         server {{ listen 127.0.0.1:{old}; root {location}/www; }} }}\n"
     );
     fs::write(directory.join("nginx.conf"), reported).unwrap();
     let mut command = Command::new("nginx");
@@ -186,7 +186,7 @@ fn nginx_responds_to_every_request_by_http2() {
 }
 
 /// A faulty server that handles each of its connections with this function.
-fn odd_server(does: fn(TcpStream)) -> String {
+fn faulty_server(handler: fn(TcpStream)) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     thread::spawn(move || {
@@ -194,7 +194,7 @@ fn odd_server(does: fn(TcpStream)) -> String {
             thread::spawn(move || match number {
                 // The preflight connection.
                 0 => drop(reply(stream, b"HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n")),
-                _ => does(stream),
+                _ => handler(stream),
             });
         }
     });
@@ -235,8 +235,8 @@ fn faults_of_a_server_are_counted_by_kind() {
             "timeout",
         ),
     ];
-    for (does, kind) in cases {
-        let run = load(&directory, &odd_server(does), &["--timeout", "300ms"]);
+    for (handler, kind) in cases {
+        let run = load(&directory, &faulty_server(handler), &["--timeout", "300ms"]);
         assert_eq!((&run["answered"], &run["failed"]), (&json!(0), &json!(60)), "{kind}: {run}");
         assert_eq!(run["failures"][kind], json!(60), "{run}");
     }
@@ -279,7 +279,7 @@ fn regress_a_server_that_exhausts_sockets_does_not_cause_busy_waiting() {
 #[test]
 fn an_unreachable_or_remote_server_is_refused_before_the_run() {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    for (target, says) in [
+    for (target, expected) in [
         ("http://127.0.0.1:1/", "127.0.0.1:1 does not respond"),
         ("http://192.0.2.1/", "neither this host nor in a private network"),
         ("http://[::ffff:192.0.2.1]/", "neither this host nor in a private network"),
@@ -289,7 +289,7 @@ fn an_unreachable_or_remote_server_is_refused_before_the_run() {
     ] {
         let refused = roundtrip(directory, &["load", target]);
         let printed = String::from_utf8_lossy(&refused.stderr);
-        assert!(refused.status.code() == Some(2) && printed.contains(says), "{target}: {printed}");
+        assert!(refused.status.code() == Some(2) && printed.contains(expected), "{target}: {printed}");
     }
 }
 
@@ -342,7 +342,7 @@ fn a_log_that_cannot_be_written_is_refused_before_the_run() {
 #[test]
 fn a_mismatch_of_encryption_is_refused_before_the_run() {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    for (arguments, says) in [
+    for (arguments, expected) in [
         (&["https://127.0.0.1/", "--protocol", "dhttp"][..], "DHTTP is not encrypted"),
         (&["http://127.0.0.1/", "--protocol", "http3"], "HTTP/3 is always encrypted; give an https:// URL"),
         (&["http://127.0.0.1/", "--insecure"], "--ca and --insecure are for https:// URLs"),
@@ -356,7 +356,7 @@ fn a_mismatch_of_encryption_is_refused_before_the_run() {
     ] {
         let refused = roundtrip(directory, &[&["load"], arguments].concat());
         let printed = String::from_utf8_lossy(&refused.stderr);
-        assert!(refused.status.code() == Some(2) && printed.contains(says), "{arguments:?}: {printed}");
+        assert!(refused.status.code() == Some(2) && printed.contains(expected), "{arguments:?}: {printed}");
     }
 }
 
@@ -396,8 +396,8 @@ fn shards_of_a_plan_run_independently_and_are_merged() {
     let served = TestServer::directory(&directory);
     let mut answered = 0;
     for number in 1..=3 {
-        let (part, log) = (format!("{number}/3"), format!("{number}.hlog"));
-        let run = load(&directory, &served.address, &["--shard", &part, "--log", &log]);
+        let (shard, log) = (format!("{number}/3"), format!("{number}.hlog"));
+        let run = load(&directory, &served.address, &["--shard", &shard, "--log", &log]);
         answered += run["answered"].as_u64().unwrap();
         assert_eq!(run["parts"], json!([number]), "{run}");
     }

@@ -1,4 +1,4 @@
-//! Loads of a URL, of a file of requests, and of an access log; thresholds and exit statuses. Not SURGE.
+//! Loads of a URL, of a file of requests, and of an access log; thresholds and exit statuses.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -79,7 +79,7 @@ fn serve(mut stream: TcpStream, seen: &Mutex<Vec<String>>) {
     }
 }
 
-fn place(name: &str) -> PathBuf {
+fn empty_directory(name: &str) -> PathBuf {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&directory);
     fs::create_dir_all(&directory).unwrap();
@@ -93,7 +93,7 @@ fn json_of(printed: &Output) -> Value {
 
 #[test]
 fn regress_a_url_is_requested_over_and_over_whatever_it_responds_below_400() {
-    let (api, directory) = (Api::start(), place("load-url"));
+    let (api, directory) = (Api::start(), empty_directory("load-url"));
     let words = ["--users", "3", "--for", "500ms", "--format", "json"];
     let printed = roundtrip(&directory, &[&["load", &api.url("/api?a=b")][..], &words].concat());
     let run = json_of(&printed);
@@ -109,7 +109,7 @@ fn regress_a_url_is_requested_over_and_over_whatever_it_responds_below_400() {
 
 #[test]
 fn an_open_schedule_sends_a_method_fields_and_a_body() {
-    let (api, directory) = (Api::start(), place("load-post"));
+    let (api, directory) = (Api::start(), empty_directory("load-post"));
     fs::write(directory.join("body.json"), "{}").unwrap();
     for (flags, line) in [
         (&["--body", "@body.json", "-H", "X-Mark: m"][..], "POST /made|m|{}"),
@@ -128,7 +128,7 @@ fn an_open_schedule_sends_a_method_fields_and_a_body() {
 
 #[test]
 fn a_file_of_requests_is_sent_in_turn_with_separate_results() {
-    let (api, directory) = (Api::start(), place("load-file"));
+    let (api, directory) = (Api::start(), empty_directory("load-file"));
     fs::write(directory.join("order.txt"), "12 apples").unwrap();
     let text = format!("GET {}\nX-Mark: a\n\nPOST /made\n@order.txt\n\nGET /missing\n", api.url("/api"));
     fs::write(directory.join("requests.txt"), text).unwrap();
@@ -142,8 +142,10 @@ fn a_file_of_requests_is_sent_in_turn_with_separate_results() {
         "{run}"
     );
     let requests = run["requests"].as_array().unwrap();
-    let reported: Vec<_> =
-        requests.iter().map(|one| (&one["request"], &one["answered"], &one["failed"])).collect();
+    let reported: Vec<_> = requests
+        .iter()
+        .map(|request| (&request["request"], &request["answered"], &request["failed"]))
+        .collect();
     assert_eq!(
         reported,
         [
@@ -157,7 +159,7 @@ fn a_file_of_requests_is_sent_in_turn_with_separate_results() {
         run["verdict"].as_str().unwrap().starts_with("REQUESTS FAILED: 10 of 30, 33.33% (10 status)"),
         "{run}"
     );
-    for (text, says) in [
+    for (text, expected) in [
         (
             "GET http://127.0.0.1:1/\n\nGET http://127.0.0.2/\n",
             "bad.txt:3: http://127.0.0.2 is another server",
@@ -169,14 +171,14 @@ fn a_file_of_requests_is_sent_in_turn_with_separate_results() {
         fs::write(directory.join("bad.txt"), text).unwrap();
         let refused = roundtrip(&directory, &["load", "--requests", "bad.txt"]);
         let printed = String::from_utf8_lossy(&refused.stderr);
-        assert!(refused.status.code() == Some(2) && printed.contains(says), "{says}: {printed}");
+        assert!(refused.status.code() == Some(2) && printed.contains(expected), "{expected}: {printed}");
     }
 }
 
 #[test]
 fn errors_of_the_preflight_request_come_with_a_remedy() {
-    let (api, directory) = (Api::start(), place("load-preflight"));
-    for (path, says) in [
+    let (api, directory) = (Api::start(), empty_directory("load-preflight"));
+    for (path, expected) in [
         ("/missing", "/missing responds with 404; check the path, or pass --expect-status 404"),
         (
             "/old",
@@ -185,7 +187,7 @@ fn errors_of_the_preflight_request_come_with_a_remedy() {
     ] {
         let refused = roundtrip(&directory, &["load", &api.url(path), "--for", "1s"]);
         let printed = String::from_utf8_lossy(&refused.stderr);
-        assert!(refused.status.code() == Some(2) && printed.contains(says), "{path}: {printed}");
+        assert!(refused.status.code() == Some(2) && printed.contains(expected), "{path}: {printed}");
     }
     let words = ["--expect-status", "404", "--for", "200ms", "--users", "1"];
     let printed = roundtrip(&directory, &[&["load", &api.url("/missing")][..], &words].concat());
@@ -199,7 +201,7 @@ fn errors_of_the_preflight_request_come_with_a_remedy() {
 
 #[test]
 fn thresholds_are_judged_and_decide_the_exit_status() {
-    let (api, directory) = (Api::start(), place("load-thresholds"));
+    let (api, directory) = (Api::start(), empty_directory("load-thresholds"));
     let url = api.url("/");
     let load = |flags: &[&str]| {
         let words = ["load", &url, "--users", "1", "--for", "300ms", "--format", "json"];
@@ -218,7 +220,7 @@ fn thresholds_are_judged_and_decide_the_exit_status() {
 
 #[test]
 fn regress_a_replayed_log_requests_the_logged_paths() {
-    let (api, directory) = (Api::start(), place("load-replay-paths"));
+    let (api, directory) = (Api::start(), empty_directory("load-replay-paths"));
     let line = |second: u32, request: &str, status: u32| {
         format!(
             "10.0.0.{second} - - [01/Aug/1995:00:00:0{second} -0400] \"{request} HTTP/1.0\" {status} 300\n"
@@ -255,7 +257,7 @@ fn regress_a_replayed_log_requests_the_logged_paths() {
 
 #[test]
 fn regress_a_site_s_sizes_do_not_depend_on_the_flags_of_the_load() {
-    let directory = place("load-surge");
+    let directory = empty_directory("load-surge");
     let files = ["site", "surge", "www", "--plan", "plan.txt"];
     let plan = ["load", "plan", "--files", "50", "--cap", "20000", "-o", "plan.txt"];
     assert!(roundtrip(&directory, &plan).status.success() && roundtrip(&directory, &files).status.success());
@@ -279,7 +281,7 @@ fn regress_a_site_s_sizes_do_not_depend_on_the_flags_of_the_load() {
 
 #[test]
 fn a_url_is_loaded_by_every_protocol_of_our_own_server() {
-    let directory = place("load-protocols");
+    let directory = empty_directory("load-protocols");
     fs::create_dir_all(directory.join("www")).unwrap();
     fs::write(directory.join("www/page.html"), "hello").unwrap();
     let served = TestServer::directory(&directory);

@@ -1,7 +1,7 @@
 //! Cost of loss: every network and page of the model paper under 0.1%, 1% and 5%, over many runs of the simulator.
 //!
 //! As a test it computes a sample again and compares it with the one in `studies/loss`, byte by byte; `cargo test
-//! --release -p roundtrip --test loss -- all FILE.csv` computes and summarises everything. Not a comparison: no paper
+//! --release -p roundtrip --test loss -- all FILE.csv` computes and summarises everything. No paper
 //! here has such figures.
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     let reported = match words.as_slice() {
         ["all", file] => compute_all(file),
         // Arguments of the test harness (filters, `--nocapture`) are ignored.
-        _ => the_sample_is_as_kept(),
+        _ => check_sample(),
     };
     match reported {
         Ok(()) => ExitCode::SUCCESS,
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
 }
 
 fn compute_all(file: &str) -> Result<(), String> {
-    let text = everything();
+    let text = compute_lines();
     std::fs::write(file, &text).map_err(|error| format!("cannot write {file}: {error}"))?;
     print!("{}", summary(&text));
     Ok(())
@@ -74,13 +74,13 @@ fn cases() -> Vec<Case> {
 }
 
 /// Every line, independent of the number of CPUs.
-fn everything() -> String {
+fn compute_lines() -> String {
     let cases = cases();
     let workers = thread::available_parallelism().map_or(1, usize::from);
     let share = |worker: usize| cases.iter().enumerate().skip(worker).step_by(workers);
     let lines: BTreeMap<usize, String> = thread::scope(|scope| {
         let compute =
-            |worker| move || share(worker).map(|(place, case)| (place, case.lines())).collect::<Vec<_>>();
+            |worker| move || share(worker).map(|(index, case)| (index, case.lines())).collect::<Vec<_>>();
         let working: Vec<_> = (0..workers).map(|worker| scope.spawn(compute(worker))).collect();
         working.into_iter().flat_map(|worker| worker.join().expect("no case panics")).collect()
     });
@@ -94,7 +94,7 @@ fn summary(text: &str) -> String {
     let mut without = f64::NAN;
     for line in text.lines().skip(1) {
         let cells: Vec<&str> = line.split(',').collect();
-        let number = |place: usize| cells[place].parse().unwrap_or(f64::NAN);
+        let number = |index: usize| cells[index].parse().unwrap_or(f64::NAN);
         if cells[4] == "0" {
             without = number(7);
         }
@@ -104,14 +104,14 @@ fn summary(text: &str) -> String {
     let mut lines = "stack,protocol,loss_percent,median,mean,p99\n".to_owned();
     for ([stack, protocol, loss], cases) in logarithms {
         let mean =
-            |place: usize| (cases.iter().map(|case| case[place]).sum::<f64>() / cases.len() as f64).exp();
+            |index: usize| (cases.iter().map(|case| case[index]).sum::<f64>() / cases.len() as f64).exp();
         lines += &format!("{stack},{protocol},{loss},{:.2},{:.2},{:.2}\n", mean(0), mean(1), mean(2));
     }
     lines
 }
 
 /// Computes a few small cases of each stack again.
-fn the_sample_is_as_kept() -> Result<(), String> {
+fn check_sample() -> Result<(), String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/loss/pages.csv");
     let retained =
         std::fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
@@ -121,7 +121,7 @@ fn the_sample_is_as_kept() -> Result<(), String> {
     for line in cases().iter().filter(is_in_sample).map(Case::lines).collect::<String>().lines() {
         if !retained.lines().any(|known| known == line) {
             return Err(format!(
-                "{} has no line {line}; run everything again, and say in CHANGELOG.md why",
+                "{} has no line {line}; run everything again, and state the reason in CHANGELOG.md",
                 path.display()
             ));
         }
@@ -136,23 +136,23 @@ impl Case {
         let mut without = None;
         let mut lines = String::new();
         for per_mille in PER_MILLE {
-            let found = self.run(per_mille);
-            let median = found.at(500);
-            let over = median / *without.get_or_insert(median);
+            let times = self.run(per_mille);
+            let median = times.at(500);
+            let ratio = median / *without.get_or_insert(median);
             lines += &format!(
-                "{},{},{},{},{},{:.1},{:.1},{median:.1},{:.1},{:.1},{:.1},{over:.2},{:.2},{}\n",
+                "{},{},{},{},{},{:.1},{:.1},{median:.1},{:.1},{:.1},{:.1},{ratio:.2},{:.2},{}\n",
                 network.name,
                 page.name,
                 protocol.name(),
                 stack.name,
                 f64::from(per_mille) / 10.0,
-                found.at(0),
-                found.at(100),
-                found.mean(),
-                found.at(900),
-                found.at(990),
-                found.lost as f64 / f64::from(RUNS),
-                found.gave_up,
+                times.at(0),
+                times.at(100),
+                times.mean(),
+                times.at(900),
+                times.at(990),
+                times.lost as f64 / f64::from(RUNS),
+                times.timed_out,
             );
         }
         lines
@@ -162,13 +162,13 @@ impl Case {
         let scenario = self.scenario(per_mille);
         let experiment =
             Experiment::new(&scenario, Hosts::default()).expect("a page of the paper can be simulated");
-        let mut found = RunTimes::default();
+        let mut times = RunTimes::default();
         for number in 0..RUNS {
             let run = experiment.run(number, false).expect("a link that loses is possible");
-            found.note(&run);
+            times.note(&run);
         }
-        found.elapsed_ms.sort_by(f64::total_cmp);
-        found
+        times.elapsed_ms.sort_by(f64::total_cmp);
+        times
     }
 
     fn scenario(&self, per_mille: u32) -> Scenario {
@@ -188,7 +188,7 @@ struct RunTimes {
     /// Times of the successful runs; sorted.
     elapsed_ms: Vec<f64>,
     lost: u64,
-    gave_up: u32,
+    timed_out: u32,
 }
 
 impl RunTimes {
@@ -196,14 +196,14 @@ impl RunTimes {
         self.lost += run.lost;
         match run.elapsed {
             Some(elapsed) => self.elapsed_ms.push(elapsed.as_millis_f64()),
-            None => self.gave_up += 1,
+            None => self.timed_out += 1,
         }
     }
 
     /// The time below which this many runs in a thousand are; not a number if none was successful.
     fn at(&self, per_mille: usize) -> f64 {
-        let place = (self.elapsed_ms.len() * per_mille / 1_000).min(self.elapsed_ms.len().saturating_sub(1));
-        self.elapsed_ms.get(place).copied().unwrap_or(f64::NAN)
+        let index = (self.elapsed_ms.len() * per_mille / 1_000).min(self.elapsed_ms.len().saturating_sub(1));
+        self.elapsed_ms.get(index).copied().unwrap_or(f64::NAN)
     }
 
     fn mean(&self) -> f64 {

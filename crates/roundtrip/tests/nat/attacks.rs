@@ -8,10 +8,10 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, poll};
 use testbed::Namespace;
 
-use crate::lab::{CLIENT, Lab, OTHER, ROUTER, RunningProgram, SERVER, granted, inside, sh};
+use crate::lab::{CLIENT, Lab, OTHER, ROUTER, RunningProgram, SERVER, available, inside, sh};
 use crate::translation;
 
-const PATIENCE: Duration = Duration::from_millis(300);
+const TIMEOUT: Duration = Duration::from_millis(300);
 
 /// The client's end, controlled by the test: its request socket and its listener.
 struct Victim {
@@ -36,8 +36,8 @@ fn setting(flags: &[&str]) -> (Lab, RunningProgram, Victim, Attacker) {
         Victim { udp: UdpSocket::bind((CLIENT, 40_000)).unwrap(), listener, neighbour }
     });
     let attacker = inside(&lab.world, || UdpSocket::bind((SERVER, 80)).unwrap());
-    attacker.set_read_timeout(Some(PATIENCE)).unwrap();
-    victim.udp.set_read_timeout(Some(PATIENCE)).unwrap();
+    attacker.set_read_timeout(Some(TIMEOUT)).unwrap();
+    victim.udp.set_read_timeout(Some(TIMEOUT)).unwrap();
     (lab, nat, victim, Attacker(attacker))
 }
 
@@ -47,24 +47,24 @@ fn request(id: u64, port: u16) -> Vec<u8> {
 }
 
 impl Victim {
-    fn asks(&self, id: u64, port: u16) {
+    fn send_request(&self, id: u64, port: u16) {
         self.udp.send_to(&request(id, port), (SERVER, 80)).unwrap();
     }
 
     /// The accepted connection, if there is one.
-    fn accepts(&self) -> Option<TcpStream> {
+    fn accept_connection(&self) -> Option<TcpStream> {
         let mut events = [PollFd::new(self.listener.as_fd(), PollFlags::POLLIN)];
         poll(&mut events, 300_u16).unwrap();
         let (stream, _) = self.listener.accept().ok()?;
         stream.set_nonblocking(false).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         Some(stream)
     }
 }
 
 impl Attacker {
     /// Source address of a request, and the port that it names.
-    fn hears(&self) -> Option<(SocketAddr, u16)> {
+    fn receive_request(&self) -> Option<(SocketAddr, u16)> {
         let mut buffer = [0; 2_048];
         let (length, from) = self.0.recv_from(&mut buffer).ok()?;
         assert!(length > 11);
@@ -81,14 +81,14 @@ fn connect_to(world: &Namespace, from: &'static str, to: SocketAddr) -> std::io:
     inside(world, move || {
         let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None)?;
         socket.bind(&SocketAddr::new(from.parse().unwrap(), 0).into())?;
-        socket.connect_timeout(&to.into(), PATIENCE)?;
+        socket.connect_timeout(&to.into(), TIMEOUT)?;
         Ok(socket.into())
     })
 }
 
 #[test]
 fn web_pages_open_no_pinhole_to_service_ports() {
-    if !granted() {
+    if !available() {
         return;
     }
     let (lab, nat, victim, attacker) = setting(&["--access-log", "-"]);
@@ -100,8 +100,8 @@ fn web_pages_open_no_pinhole_to_service_ports() {
         })
     });
     for port in [23, 6_000] {
-        victim.asks(1, port);
-        assert_eq!(attacker.hears(), None, "the request does not even leave");
+        victim.send_request(1, port);
+        assert_eq!(attacker.receive_request(), None, "the request does not even leave");
         assert!(connect(&lab.world, SERVER, port).is_err());
     }
     for listener in telnet {
@@ -113,7 +113,7 @@ fn web_pages_open_no_pinhole_to_service_ports() {
 
 #[test]
 fn only_requests_from_inside_to_the_server_port_open_pinholes() {
-    if !granted() {
+    if !available() {
         return;
     }
     let (lab, _nat, victim, attacker) = setting(&[]);
@@ -124,7 +124,7 @@ fn only_requests_from_inside_to_the_server_port_open_pinholes() {
     }
     // To another port, or invalid: it passes unchanged.
     let other = inside(&lab.world, || UdpSocket::bind((SERVER, 8_080)).unwrap());
-    other.set_read_timeout(Some(PATIENCE)).unwrap();
+    other.set_read_timeout(Some(TIMEOUT)).unwrap();
     victim.udp.send_to(&request(2, 50_000), (SERVER, 8_080)).unwrap();
     let mut buffer = [0; 2_048];
     let length = other.recv(&mut buffer).unwrap();
@@ -139,13 +139,13 @@ fn only_requests_from_inside_to_the_server_port_open_pinholes() {
 
 #[test]
 fn a_pinhole_admits_one_connection_of_one_server_to_one_host_for_thirty_seconds() {
-    if !granted() {
+    if !available() {
         return;
     }
     let (lab, _nat, victim, attacker) = setting(&[]);
-    assert!(connect(&lab.world, SERVER, 61_000).is_err(), "nothing is open before anybody asked");
-    victim.asks(1, 50_000);
-    let (from, port) = attacker.hears().unwrap();
+    assert!(connect(&lab.world, SERVER, 61_000).is_err(), "no pinhole is open before a request");
+    victim.send_request(1, 50_000);
+    let (from, port) = attacker.receive_request().unwrap();
     assert_eq!(from, SocketAddr::new(ROUTER.parse().unwrap(), port), "both channels appear at one port");
     let listed = sh(&lab.router, "nft list table ip roundtrip_nat");
     let expires = listed.split("expires ").nth(1).unwrap().split(['s', 'm']).next().unwrap().to_owned();
@@ -153,27 +153,27 @@ fn a_pinhole_admits_one_connection_of_one_server_to_one_host_for_thirty_seconds(
     assert!(connect(&lab.world, OTHER, port).is_err(), "not from another address");
     let mut first = connect(&lab.world, SERVER, port).unwrap();
     first.write_all(b"hello").unwrap();
-    assert!(victim.accepts().is_some());
+    assert!(victim.accept_connection().is_some());
     assert!(connect(&lab.world, SERVER, port).is_err(), "not a second time");
-    assert!(victim.accepts().is_none());
+    assert!(victim.accept_connection().is_none());
     assert_eq!(victim.neighbour.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
     // A response in a datagram closes the hole.
-    victim.asks(2, 50_000);
-    let (from, port) = attacker.hears().unwrap();
+    victim.send_request(2, 50_000);
+    let (from, port) = attacker.receive_request().unwrap();
     attacker.0.send_to(&[&2_u64.to_be_bytes()[..], b"HTTP/1.1 200 OK\r\n\r\n"].concat(), from).unwrap();
-    let (length, answered_by) = victim.udp.recv_from(&mut [0; 100]).unwrap();
-    assert_eq!((length, answered_by), (27, SocketAddr::new(SERVER.parse().unwrap(), 80)));
-    assert!(connect(&lab.world, SERVER, port).is_err(), "the answer is there already");
+    let (length, responder) = victim.udp.recv_from(&mut [0; 100]).unwrap();
+    assert_eq!((length, responder), (27, SocketAddr::new(SERVER.parse().unwrap(), 80)));
+    assert!(connect(&lab.world, SERVER, port).is_err(), "the response has arrived");
 }
 
 #[test]
 fn forged_datagrams_are_not_forwarded() {
-    if !granted() {
+    if !available() {
         return;
     }
     let (lab, _nat, victim, attacker) = setting(&[]);
-    victim.asks(1, 50_000);
-    let (outside, _) = attacker.hears().unwrap();
+    victim.send_request(1, 50_000);
+    let (outside, _) = attacker.receive_request().unwrap();
     let other = inside(&lab.world, || UdpSocket::bind((OTHER, 80)).unwrap());
     other.send_to(&1_u64.to_be_bytes(), outside).unwrap();
     attacker.0.send_to(&9_u64.to_be_bytes(), outside).unwrap();
@@ -184,21 +184,21 @@ fn forged_datagrams_are_not_forwarded() {
 
 #[test]
 fn any_cache_is_admitted_only_by_flag_and_with_a_warning() {
-    if !granted() {
+    if !available() {
         return;
     }
     let (lab, nat, victim, attacker) = setting(&["--any-cache"]);
-    assert!(nat.first.contains("WARNING") && nat.first.contains("anybody"), "{}", nat.first);
-    victim.asks(1, 50_000);
-    let (_, port) = attacker.hears().unwrap();
+    assert!(nat.first.contains("WARNING") && nat.first.contains("any host"), "{}", nat.first);
+    victim.send_request(1, 50_000);
+    let (_, port) = attacker.receive_request().unwrap();
     let _cache = connect(&lab.world, OTHER, port).unwrap();
-    assert!(victim.accepts().is_some());
+    assert!(victim.accept_connection().is_some());
     assert!(connect(&lab.world, OTHER, port).is_err(), "once, from anywhere");
 }
 
 #[test]
 fn only_caches_of_allowed_networks_are_admitted() {
-    if !granted() {
+    if !available() {
         return;
     }
     let allowed = format!("{OTHER}/32");
@@ -214,15 +214,15 @@ fn only_caches_of_allowed_networks_are_admitted() {
         }
         assert!(!nat.first.contains("WARNING"), "{}", nat.first);
         for (id, from, passes) in [(1, OTHER, true), (2, SERVER, true), (3, "11.0.100.4", false)] {
-            victim.asks(id, 50_000);
-            let (outside, port) = attacker.hears().unwrap();
+            victim.send_request(id, 50_000);
+            let (outside, port) = attacker.receive_request().unwrap();
             let to = SocketAddr::new(outside.ip(), port);
             assert_eq!(connect_to(&lab.world, from, to).is_ok(), passes, "{flags:?} {from}");
-            assert_eq!(victim.accepts().is_some(), passes, "{flags:?} {from}");
+            assert_eq!(victim.accept_connection().is_some(), passes, "{flags:?} {from}");
         }
         for (id, from, passes) in [(4, OTHER, true), (5, "11.0.100.4", false)] {
-            victim.asks(id, 50_000);
-            let (outside, _) = attacker.hears().unwrap();
+            victim.send_request(id, 50_000);
+            let (outside, _) = attacker.receive_request().unwrap();
             let cache = inside(&lab.world, move || UdpSocket::bind((from, 80)).unwrap());
             cache.send_to(&id.to_be_bytes(), outside).unwrap();
             assert_eq!(victim.udp.recv_from(&mut [0; 100]).is_ok(), passes, "{flags:?} {from}");
@@ -232,15 +232,15 @@ fn only_caches_of_allowed_networks_are_admitted() {
 
 #[test]
 fn paper_section_iv_c_no_data_passes_before_the_id() {
-    if !granted() {
+    if !available() {
         return;
     }
     let (lab, _nat, victim, attacker) = setting(&["--by-id"]);
     for (id, first, passes) in [(1, 9_u64, false), (2, 2, true)] {
-        victim.asks(id, 50_000);
-        let (_, port) = attacker.hears().unwrap();
+        victim.send_request(id, 50_000);
+        let (_, port) = attacker.receive_request().unwrap();
         let mut stream = connect(&lab.world, SERVER, port).unwrap();
-        let mut accepted = victim.accepts().unwrap();
+        let mut accepted = victim.accept_connection().unwrap();
         // Sending byte by byte does not help either.
         if !passes {
             stream.write_all(&[0]).unwrap();
@@ -248,22 +248,22 @@ fn paper_section_iv_c_no_data_passes_before_the_id() {
         }
         stream.write_all(&first.to_be_bytes()).unwrap();
         stream.write_all(b"HTTP/1.1 200 OK\r\n").unwrap();
-        let mut heard = [0; 8];
-        assert_eq!(accepted.read_exact(&mut heard).is_ok(), passes, "id {id}");
+        let mut received = [0; 8];
+        assert_eq!(accepted.read_exact(&mut received).is_ok(), passes, "id {id}");
         if passes {
-            assert_eq!(heard, id.to_be_bytes());
+            assert_eq!(received, id.to_be_bytes());
         }
     }
 }
 
 #[test]
 fn paper_figure_4_induced_connections_reach_no_inside_host() {
-    if !granted() {
+    if !available() {
         return;
     }
     let (lab, _nat, victim, attacker) = setting(&[]);
-    victim.asks(1, 50_000);
-    let (_, port) = attacker.hears().unwrap();
+    victim.send_request(1, 50_000);
+    let (_, port) = attacker.receive_request().unwrap();
     // A server that trusts every address gets a request for something large in the router's name, with a port that
     // leads inside for another server.
     drop(attacker);
@@ -287,7 +287,7 @@ fn paper_figure_4_induced_connections_reach_no_inside_host() {
             forger.send_to(&forged, &SocketAddr::new(OTHER.parse().unwrap(), 80).into()).unwrap();
         }
     });
-    assert!(victim.accepts().is_none());
+    assert!(victim.accept_connection().is_none());
     let seen = sh(&lab.router, "nft list table ip seen");
     assert!(!seen.contains("packets 0 "), "the deceived server did try: {seen}");
 }

@@ -3,11 +3,11 @@
 //! No wrong bytes, and nothing hangs: a response is complete, or its failure is reported. The long variants count the
 //! failures; studies/proxies has the figures.
 
-use crate::lab::{Fetch, Lab, granted, sh};
+use crate::lab::{Fetch, Lab, available, sh};
 use crate::translation;
 
 /// Number of complete responses.
-fn whole(fetches: Vec<Fetch>) -> usize {
+fn count_complete(fetches: Vec<Fetch>) -> usize {
     fetches.into_iter().filter_map(|fetch| fetch.completes().then_some(())).count()
 }
 
@@ -21,11 +21,11 @@ fn lossy(percent: u32) -> String {
 
 /// Removes and restores the route to the server, `times` times for 0.3 seconds.
 fn flap(lab: &Lab, times: u32) {
-    let way = "blackhole 11.0.100.2/32";
+    let route = "blackhole 11.0.100.2/32";
     sh(
         &lab.router,
         &format!(
-            "( for i in $(seq {times}); do ip route add {way}; sleep 0.15; ip route del {way}; sleep 0.15; done ) \
+            "( for i in $(seq {times}); do ip route add {route}; sleep 0.15; ip route del {route}; sleep 0.15; done ) \
              > /dev/null 2>&1 &"
         ),
     );
@@ -41,31 +41,31 @@ fn with_loss(flags: &[&str], count: usize) -> usize {
     lab.rules(&lossy(30));
     let _server = lab.serve(&[]);
     let nat = lab.nat(flags);
-    let came = whole(lab.begin(count));
+    let completed = count_complete(lab.begin(count));
     assert!(nat.stop().0);
-    came
+    completed
 }
 
 #[test]
 fn with_thirty_percent_lost_nothing_is_wrong_and_nothing_hangs() {
-    if !granted() {
+    if !available() {
         return;
     }
-    let came = with_loss(&[], 8);
-    assert!(came > 4, "{came} of 8");
+    let completed = with_loss(&[], 8);
+    assert!(completed > 4, "{completed} of 8");
 }
 
 #[test]
 #[ignore = "minutes of waiting; studies/proxies has what it counted"]
 fn with_thirty_percent_lost_in_every_mode() {
-    if !granted() {
+    if !available() {
         return;
     }
     for flags in
         [&[][..], &["--by-id"], &["--firewall", "--closed"], &["--firewall", "--closed", "--any-cache"]]
     {
-        let came = with_loss(flags, 100);
-        println!("{flags:?}: {came} of 100 whole");
+        let completed = with_loss(flags, 100);
+        println!("{flags:?}: {completed} of 100 whole");
     }
 }
 
@@ -75,12 +75,12 @@ fn with_flapping(count: usize, times: u32) -> usize {
     let _server = lab.serve(&[]);
     let _nat = lab.nat(&[]);
     flap(&lab, times);
-    whole(lab.begin(count))
+    count_complete(lab.begin(count))
 }
 
 #[test]
 fn a_route_that_fails_and_returns_costs_no_response() {
-    if !granted() {
+    if !available() {
         return;
     }
     assert_eq!(with_flapping(8, 6), 8);
@@ -89,7 +89,7 @@ fn a_route_that_fails_and_returns_costs_no_response() {
 #[test]
 #[ignore = "the same for longer; studies/proxies has what it counted"]
 fn a_route_that_fails_and_returns_for_thirty_seconds() {
-    if !granted() {
+    if !available() {
         return;
     }
     println!("{} of 200 whole", with_flapping(200, 100));
@@ -101,24 +101,24 @@ fn with_killing(count: usize, times: usize) -> usize {
     let before = lab.router_state();
     let _server = lab.serve(&[]);
     let mut nat = lab.nat(&[]);
-    let mut came = 0;
+    let mut completed = 0;
     for _ in 0..times {
         let fetches = lab.begin(count);
         nat.signal("KILL");
         drop(nat);
         sh(&lab.router, &format!("{} nat --inside lan --outside wan --clean", crate::lab::PROGRAM));
         nat = lab.nat(&[]);
-        came += whole(fetches);
+        completed += count_complete(fetches);
     }
     // The last helper removes the state of its predecessors, too.
     assert!(nat.stop().0);
     assert_eq!(lab.router_state(), before);
-    came
+    completed
 }
 
 #[test]
 fn a_helper_that_is_killed_and_restarted_costs_no_response() {
-    if !granted() {
+    if !available() {
         return;
     }
     assert_eq!(with_killing(8, 1), 8);
@@ -127,7 +127,7 @@ fn a_helper_that_is_killed_and_restarted_costs_no_response() {
 #[test]
 #[ignore = "the same ten times; studies/proxies has what it counted"]
 fn a_helper_that_is_killed_ten_times() {
-    if !granted() {
+    if !available() {
         return;
     }
     println!("{} of 300 whole", with_killing(30, 10));

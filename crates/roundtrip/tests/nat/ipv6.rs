@@ -1,12 +1,12 @@
-//! The same over IPv6: firewalls, which are as common as with IPv4, translation, which is rare, and the relay.
+//! `roundtrip nat` over IPv6: firewalls, translation, and the relay.
 //!
-//! Not tests that are independent of addresses: those are in `main` and `attacks`.
+//! Tests that are independent of addresses are in `main` and `attacks`.
 
 use std::io::ErrorKind;
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-use crate::lab::{Lab, OTHER6, SERVER6, granted, inside};
+use crate::lab::{Lab, OTHER6, SERVER6, available, inside};
 
 /// A router that only filters, with rules for the mark.
 const FIREWALL: &str = "table ip6 filter {
@@ -32,7 +32,7 @@ table ip6 filter {
 
 #[test]
 fn an_ipv6_firewall_admits_the_response_and_nothing_else() {
-    if !granted() {
+    if !available() {
         return;
     }
     let networks = ["--firewall", "--ipv6", "--caches", "2600:db8:1::3/128,192.0.2.0/24"];
@@ -62,7 +62,7 @@ fn an_ipv6_firewall_admits_the_response_and_nothing_else() {
 
 #[test]
 fn helpers_for_both_families_work_side_by_side() {
-    if !granted() {
+    if !available() {
         return;
     }
     let lab = Lab::dual_stack();
@@ -86,7 +86,7 @@ fn helpers_for_both_families_work_side_by_side() {
 
 #[test]
 fn a_closed_port_is_reported_immediately_over_ipv6_too() {
-    if !granted() {
+    if !available() {
         return;
     }
     let lab = Lab::dual_stack();
@@ -102,7 +102,7 @@ fn a_closed_port_is_reported_immediately_over_ipv6_too() {
 
 #[test]
 fn a_relay_serves_ipv6_networks() {
-    if !granted() {
+    if !available() {
         return;
     }
     let lab = Lab::dual_stack();

@@ -27,7 +27,7 @@ pub(crate) const SERVER6: &str = "[2600:db8:1::2]";
 pub(crate) const OTHER6: &str = "[2600:db8:1::3]";
 
 /// Whether the tests may run here; a message if they may not.
-pub(crate) fn granted() -> bool {
+pub(crate) fn available() -> bool {
     if let Err(missing) = testbed::available() {
         skip::refused(&missing.to_string());
         return false;
@@ -46,12 +46,12 @@ pub(crate) struct Lab {
 static LABS: AtomicU32 = AtomicU32::new(0);
 
 impl Lab {
-    /// Connected by IPv4, without translation: the world has no route to the client.
+    /// Connects the namespaces by IPv4, without translation: the world has no route to the client.
     pub(crate) fn new() -> Self {
         Self::connected(false)
     }
 
-    /// The same with IPv6 addresses, too, to which the world has a route.
+    /// Connects the namespaces by IPv4 and IPv6; the world has a route to the client's IPv6 address.
     pub(crate) fn dual_stack() -> Self {
         Self::connected(true)
     }
@@ -206,7 +206,7 @@ impl Lab {
                     .stderr(Stdio::null())
                     .spawn()
                     .unwrap();
-                Fetch { child, file, wanted: www.join(path) }
+                Fetch { child, file, expected: www.join(path) }
             };
             files.into_iter().enumerate().map(begin).collect()
         })
@@ -241,7 +241,7 @@ pub(crate) struct FetchResult {
 pub(crate) struct Fetch {
     child: Child,
     file: PathBuf,
-    wanted: PathBuf,
+    expected: PathBuf,
 }
 
 impl Fetch {
@@ -250,7 +250,7 @@ impl Fetch {
         let status = self.child.wait().unwrap();
         assert_ne!(status.code(), Some(124), "it hangs");
         let got = std::fs::read(&self.file).ok();
-        assert!(got.is_none() || got == std::fs::read(&self.wanted).ok(), "wrong bytes");
+        assert!(got.is_none() || got == std::fs::read(&self.expected).ok(), "wrong bytes");
         assert_eq!(got.is_some(), status.success());
         status.success()
     }
@@ -262,7 +262,7 @@ impl Drop for Lab {
     }
 }
 
-/// A program of ours in a namespace, killed when this is dropped.
+/// Roundtrip in a namespace, killed when this is dropped.
 pub(crate) struct RunningProgram {
     child: Child,
     reported: BufReader<ChildStderr>,
@@ -281,7 +281,7 @@ impl RunningProgram {
         arguments: &[&str],
         environment: &[(&'static str, PathBuf)],
     ) -> Self {
-        let arguments: Vec<String> = arguments.iter().map(|one| (*one).to_owned()).collect();
+        let arguments: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
         let environment = environment.to_vec();
         let mut child = inside(namespace, move || {
             Command::new(PROGRAM)
@@ -304,7 +304,7 @@ impl RunningProgram {
     }
 
     /// The next line of its output.
-    pub(crate) fn says(&mut self) -> String {
+    pub(crate) fn next_line(&mut self) -> String {
         let mut line = String::new();
         self.reported.read_line(&mut line).unwrap();
         line

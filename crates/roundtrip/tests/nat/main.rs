@@ -1,6 +1,6 @@
 //! `roundtrip nat` on a router with this kernel: traffic that it admits, leaves unchanged, and blocks.
 //!
-//! Not the decisions, which are tested in `dhttp_proto::translator`.
+//! `dhttp_proto::translator` tests the decisions.
 
 mod attacks;
 mod faults;
@@ -9,11 +9,11 @@ mod lab;
 mod operation;
 mod outside;
 
-use lab::{Lab, granted};
+use lab::{Lab, available};
 
 /// A typical translation on a router, with a filter that admits only responses.
 fn translation(kind: &str) -> String {
-    let (how, more) = match kind {
+    let (masquerade_flags, other_chains) = match kind {
         // Full cone: any host that sends to the mapped port reaches the client.
         "full-cone" => (
             "persistent",
@@ -34,9 +34,9 @@ fn translation(kind: &str) -> String {
     };
     format!(
         "table ip nat {{
-           chain post {{ type nat hook postrouting priority srcnat; oifname \"wan\" masquerade {how}
+           chain post {{ type nat hook postrouting priority srcnat; oifname \"wan\" masquerade {masquerade_flags}
            }}
-           {more}
+           {other_chains}
          }}
          table inet filter {{
            chain forward {{ type filter hook forward priority filter; policy drop
@@ -55,7 +55,7 @@ fn translation(kind: &str) -> String {
 
 #[test]
 fn paper_section_iv_d_with_the_helper_both_channels_pass_every_kind_of_translation() {
-    if !granted() {
+    if !available() {
         return;
     }
     for kind in ["full-cone", "address-restricted", "port-restricted", "symmetric"] {
@@ -69,7 +69,7 @@ fn paper_section_iv_d_with_the_helper_both_channels_pass_every_kind_of_translati
 
 #[test]
 fn without_the_helper_small_responses_pass_and_large_ones_fall_back_immediately() {
-    if !granted() {
+    if !available() {
         return;
     }
     for kind in ["full-cone", "address-restricted", "port-restricted", "symmetric"] {
@@ -87,7 +87,7 @@ fn without_the_helper_small_responses_pass_and_large_ones_fall_back_immediately(
 
 #[test]
 fn through_a_relay_outside_every_kind_of_translation_has_dhttp_beyond_it() {
-    if !granted() {
+    if !available() {
         return;
     }
     for kind in ["full-cone", "address-restricted", "port-restricted", "symmetric"] {
@@ -106,7 +106,7 @@ fn through_a_relay_outside_every_kind_of_translation_has_dhttp_beyond_it() {
 
 #[test]
 fn a_relay_serves_only_allowed_clients() {
-    if !granted() {
+    if !available() {
         return;
     }
     let lab = Lab::new();
@@ -117,7 +117,7 @@ fn a_relay_serves_only_allowed_clients() {
 
 #[test]
 fn a_reload_revokes_clients_of_a_relay_and_an_invalid_list_opens_nothing() {
-    if !granted() {
+    if !available() {
         return;
     }
     let lab = Lab::new();
@@ -129,7 +129,7 @@ fn a_reload_revokes_clients_of_a_relay_and_an_invalid_list_opens_nothing() {
     let mut relay =
         lab::RunningProgram::start(&lab.world, &["gateway", "--force", "--config", file.to_str().unwrap()]);
     assert!(lab.get_via_relay("/small").ends_with(b"small"));
-    for (text, wanted) in [
+    for (text, expected) in [
         ("listen = \"11.0.100.3:3128\"\nallow = [\"192.0.2.0/24\"]\n", "reloaded the configuration"),
         // The new address would be judged as a loopback one, and the gateway would keep listening for other hosts.
         ("listen = \"127.0.0.1:3128\"\n", "takes a restart"),
@@ -137,15 +137,15 @@ fn a_reload_revokes_clients_of_a_relay_and_an_invalid_list_opens_nothing() {
     ] {
         write(text);
         relay.signal("HUP");
-        let printed = relay.says();
-        assert!(printed.contains(wanted), "{printed}");
+        let printed = relay.next_line();
+        assert!(printed.contains(expected), "{printed}");
         assert!(lab.get_via_relay("/small").is_empty(), "{text}");
     }
 }
 
 #[test]
 fn a_relay_does_not_reach_its_own_host_or_private_addresses() {
-    if !granted() {
+    if !available() {
         return;
     }
     let lab = Lab::new();
@@ -199,7 +199,7 @@ fn a_relay_does_not_reach_its_own_host_or_private_addresses() {
 
 #[test]
 fn a_connection_that_begins_with_the_id_is_admitted() {
-    if !granted() {
+    if !available() {
         return;
     }
     let lab = Lab::new();
@@ -220,7 +220,7 @@ const FIREWALL: &str = "table inet filter {
 
 #[test]
 fn paper_section_iv_c_a_firewall_admits_the_response_and_nothing_else() {
-    if !granted() {
+    if !available() {
         return;
     }
     for (rules, flags) in [
@@ -259,7 +259,7 @@ fn respond_plainly(listener: std::net::TcpListener) {
 
 #[test]
 fn a_closed_port_is_reported_immediately_behind_the_helper_too() {
-    if !granted() {
+    if !available() {
         return;
     }
     let lab = Lab::new();

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::process::Command;
 
-use crate::lab::{Lab, PROGRAM, RunningProgram, granted, inside, sh};
+use crate::lab::{Lab, PROGRAM, RunningProgram, available, inside, sh};
 use crate::translation;
 
 fn refusal(lab: &Lab, flags: &'static [&'static str]) -> String {
@@ -14,7 +14,7 @@ fn refusal(lab: &Lab, flags: &'static [&'static str]) -> String {
 
 #[test]
 fn rules_of_others_are_unchanged_after_it_stops() {
-    if !granted() {
+    if !available() {
         return;
     }
     let lab = Lab::new();
@@ -34,7 +34,7 @@ fn rules_of_others_are_unchanged_after_it_stops() {
 
 #[test]
 fn rules_of_a_killed_helper_are_reported_and_removed() {
-    if !granted() {
+    if !available() {
         return;
     }
     let lab = Lab::new();
@@ -59,7 +59,7 @@ fn rules_of_a_killed_helper_are_reported_and_removed() {
 
 #[test]
 fn a_refusal_during_installation_leaves_nothing_half_installed() {
-    if !granted() {
+    if !available() {
         return;
     }
     let lab = Lab::new();
@@ -73,7 +73,7 @@ fn a_refusal_during_installation_leaves_nothing_half_installed() {
 
 #[test]
 fn a_kernel_without_the_module_is_one_sentence_and_no_rule_is_left() {
-    if !granted() {
+    if !available() {
         return;
     }
     let lab = Lab::new();
@@ -100,7 +100,7 @@ fn a_kernel_without_the_module_is_one_sentence_and_no_rule_is_left() {
 
 #[test]
 fn a_file_is_equivalent_to_flags_and_counters_report_the_work() {
-    if !granted() {
+    if !available() {
         return;
     }
     let lab = Lab::new();
@@ -135,7 +135,7 @@ fn a_file_is_equivalent_to_flags_and_counters_report_the_work() {
 
 #[test]
 fn a_changed_file_is_in_force_after_a_signal_without_a_gap_in_the_rules() {
-    if !granted() {
+    if !available() {
         return;
     }
     let lab = Lab::new();
@@ -149,23 +149,23 @@ fn a_changed_file_is_in_force_after_a_signal_without_a_gap_in_the_rules() {
     let mut nat = RunningProgram::start(&lab.router, &["nat", "--config", &file]);
     assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-opened".to_owned()));
     let before = lab.router_state();
-    for (slip, wanted) in [
+    for (invalid_line, expected) in [
         ("by-ids = true\n", "line 3"),
         ("ports = \"80\"\n", "--ports"),
         ("address = \"127.0.0.300\"\n", "is not an IPv4 address"),
     ] {
-        write(slip);
+        write(invalid_line);
         nat.signal("HUP");
-        let reported = nat.says();
+        let reported = nat.next_line();
         assert!(
-            reported.contains(wanted) && reported.contains("the configuration is unchanged"),
+            reported.contains(expected) && reported.contains("the configuration is unchanged"),
             "{reported}"
         );
         assert_eq!(lab.router_state(), before);
     }
     write("by-id = true\nports = \"62000-62010\"\n");
     nat.signal("HUP");
-    assert!(nat.says().contains("reloaded the configuration"));
+    assert!(nat.next_line().contains("reloaded the configuration"));
     assert!(lab.router_state().contains("set ids"), "{}", lab.router_state());
     assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-opened".to_owned()));
     // Flushing all rules removes ours too; the same signal restores them, and only them.
@@ -173,11 +173,11 @@ fn a_changed_file_is_in_force_after_a_signal_without_a_gap_in_the_rules() {
     lab.rules(&translation("port-restricted"));
     assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-client".to_owned()), "as without a helper");
     nat.signal("HUP");
-    assert!(nat.says().contains("reloaded the configuration"));
+    assert!(nat.next_line().contains("reloaded the configuration"));
     assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-opened".to_owned()));
     write("");
     nat.signal("HUP");
-    assert!(nat.says().contains("reloaded the configuration"));
+    assert!(nat.next_line().contains("reloaded the configuration"));
     assert_eq!(lab.channels(), ("udp".to_owned(), "tcp-opened".to_owned()));
     assert!(nat.stop().0);
     assert!(!lab.router_state().contains("roundtrip_nat"));
@@ -185,11 +185,11 @@ fn a_changed_file_is_in_force_after_a_signal_without_a_gap_in_the_rules() {
 
 #[test]
 fn invalid_settings_are_one_sentence() {
-    if !granted() {
+    if !available() {
         return;
     }
     let lab = Lab::new();
-    for (flags, wanted) in [
+    for (flags, expected) in [
         (&["--outside", "wan"][..], "--inside: name the network interface"),
         (&["--inside", "lan", "--outside", "w\"an"], "is not a network interface"),
         (&["--inside", "lan", "--outside", "eth7"], "eth7 has no IPv4 address here"),
@@ -197,6 +197,6 @@ fn invalid_settings_are_one_sentence() {
         (&["--inside", "lan", "--outside", "wan", "--address", "fe80::1"], "is not an IPv4 address"),
     ] {
         let reported = refusal(&lab, flags);
-        assert!(reported.contains(wanted) && reported.lines().count() == 1, "{reported}");
+        assert!(reported.contains(expected) && reported.lines().count() == 1, "{reported}");
     }
 }

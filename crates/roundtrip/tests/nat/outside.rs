@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::lab::{Lab, ROUTER, RunningProgram, SERVER, SERVER6, granted, inside, sh};
+use crate::lab::{Lab, ROUTER, RunningProgram, SERVER, SERVER6, available, inside, sh};
 use crate::translation;
 
 /// A DHTTP request for `/`, as the specification defines it.
@@ -78,7 +78,7 @@ const FORWARD: &str = "table inet filter {
 
 #[test]
 fn a_cache_on_the_path_fetches_nothing_from_inside_for_clients_outside() {
-    if !granted() {
+    if !available() {
         return;
     }
     let lab = Lab::dual_stack();
@@ -116,7 +116,7 @@ fn a_cache_on_the_path_fetches_nothing_from_inside_for_clients_outside() {
 
 #[test]
 fn floods_from_outside_take_no_mapping() {
-    if !granted() {
+    if !available() {
         return;
     }
     let lab = Lab::new();
@@ -130,7 +130,7 @@ fn floods_from_outside_take_no_mapping() {
 
 #[test]
 fn a_flood_from_outside_over_ipv6_takes_no_mapping_of_the_helper() {
-    if !granted() {
+    if !available() {
         return;
     }
     let lab = Lab::dual_stack();

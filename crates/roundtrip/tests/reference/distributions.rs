@@ -40,22 +40,28 @@ fn column(name: SetName) -> [(&'static str, String); 10] {
         session,
         depth,
     } = name.set();
-    let law = |law: workload::distribution::Distribution| cell(&law.to_string());
-    let or = |text: Option<String>, absent: &str| text.unwrap_or_else(|| absent.to_owned());
+    let distribution = |distribution: workload::distribution::Distribution| cell(&distribution.to_string());
+    let or_else = |text: Option<String>, absent: &str| text.unwrap_or_else(|| absent.to_owned());
     [
-        ("sizes of documents", law(documents.sizes)),
-        ("sizes of requested documents", or(documents.requests.map(law), "as the files, at random")),
-        ("sizes of embedded files", or(embedded.map(|files| law(files.sizes)), "as documents")),
+        ("sizes of documents", distribution(documents.sizes)),
+        (
+            "sizes of requested documents",
+            or_else(documents.requests.map(distribution), "as the files, at random"),
+        ),
+        ("sizes of embedded files", or_else(embedded.map(|files| distribution(files.sizes)), "as documents")),
         (
             "sizes of requested embedded files",
-            or(embedded.map(|files| or(files.requests.map(law), "as the files, at random")), "as documents"),
+            or_else(
+                embedded.map(|files| or_else(files.requests.map(distribution), "as the files, at random")),
+                "as documents",
+            ),
         ),
         ("requests for the file of rank r", format!("floor(C / r^{popularity})")),
-        ("depth in the LRU stack", law(depth)),
-        ("objects of a page, rounded", law(objects)),
-        ("pause between objects", law(active_off)),
-        ("pause between pages", law(inactive_off)),
-        ("pages until a user's connections close", or(session.map(law), "unlimited")),
+        ("depth in the LRU stack", distribution(depth)),
+        ("objects of a page, rounded", distribution(objects)),
+        ("pause between objects", distribution(active_off)),
+        ("pause between pages", distribution(inactive_off)),
+        ("pages until a user's connections close", or_else(session.map(distribution), "unlimited")),
     ]
 }
 

@@ -47,7 +47,7 @@ const TYPES: [(&str, &[(&str, &str)]); 6] = [
         "predict, simulate, measure, compare",
         &[("overhead_percent", "A row for each scenario and engine"), ("lost_ms", "A stall")],
     ),
-    ("content", &[("saved_bytes", "A row for each form and network")]),
+    ("content", &[("saved_bytes", "A row for each format and network")]),
     ("reproduce", &[("published", "A row for each published number")]),
     (
         "connections",
@@ -103,12 +103,12 @@ fn collect(directory: &Path, sources: &mut Vec<String>) {
 
 /// The fields of the serialised struct that has this one.
 fn with_field(sources: &[String], field: &str) -> Vec<Vec<String>> {
-    let wanted = format!("`{field}`");
+    let quoted_field = format!("`{field}`");
     let structs = sources.iter().flat_map(|source| serialised(source));
-    let with: Vec<Vec<Vec<String>>> =
-        structs.filter(|rows| rows.iter().any(|row| row[0] == wanted)).collect();
-    assert_eq!(with.len(), 1, "serialised structs with the field {field}");
-    with.into_iter().flatten().collect()
+    let matching: Vec<Vec<Vec<String>>> =
+        structs.filter(|rows| rows.iter().any(|row| row[0] == quoted_field)).collect();
+    assert_eq!(matching.len(), 1, "serialised structs with the field {field}");
+    matching.into_iter().flatten().collect()
 }
 
 /// The fields of each struct of a file that derives `Serialize`.
@@ -171,8 +171,8 @@ fn keys(source: &str, function: &str) -> String {
         body.rsplit_once("\n    json!({\n").unwrap_or_else(|| panic!("{function}: no object"));
     let mut keys: Vec<(String, String)> = Vec::new();
     for line in object.lines() {
-        let own = line.strip_prefix("        \"").and_then(|rest| rest.split_once("\": "));
-        match (own, keys.last_mut()) {
+        let top_level = line.strip_prefix("        \"").and_then(|rest| rest.split_once("\": "));
+        match (top_level, keys.last_mut()) {
             (Some((key, value)), _) => keys.push((key.to_owned(), value.to_owned())),
             (None, Some((_, value))) => *value += line,
             (None, None) => {}

@@ -15,8 +15,8 @@ pub fn page() -> String {
     let nat = dhttp_proxy::nat::counters::Counters::text(&[nat]);
     let mut text = "# Metrics\n\nGenerated from the counters of the services. `--metrics ADDR:PORT` serves them in \
                     Prometheus' text format, version 0.0.4, at any path. Names that end in `_total` are counters, the \
-                    others gauges. The names of the version before, without the prefix, with `answers` and `why`, are \
-                    aliases.\n"
+                    others gauges. The names of the previous version, without the prefix, with `answers` and `why`, \
+                    are aliases.\n"
         .to_owned();
     for (title, metrics) in [
         ("Server: `serve` and `cache`", server),

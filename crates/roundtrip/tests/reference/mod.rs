@@ -1,8 +1,7 @@
 //! The pages of `docs/reference`, generated from the definitions that the program uses.
 //!
 //! A test compares each with its file. After an intended change, `ROUNDTRIP_BLESS=1 cargo test --workspace --bin
-//! roundtrip reference` writes them. A module of the
-//! program's unit tests, since it reads private definitions.
+//! roundtrip reference` writes them. It is a module of the program's unit tests, since it reads private definitions.
 
 mod causes;
 mod distributions;

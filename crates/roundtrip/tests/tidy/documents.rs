@@ -12,12 +12,14 @@ fn every_link_in_a_document_has_a_target() {
         let directory = Path::new(&document).parent().unwrap_or(Path::new("")).to_owned();
         for target in links(&tree::text(&document)) {
             let (path, anchor) = target.split_once('#').unwrap_or((&target, ""));
-            let place = if path.is_empty() { Path::new(&document).to_owned() } else { directory.join(path) };
-            if !tree::root().join(&place).exists() {
+            let target_path =
+                if path.is_empty() { Path::new(&document).to_owned() } else { directory.join(path) };
+            if !tree::root().join(&target_path).exists() {
                 complaints.push(format!("{document}: {target}"));
-            } else if !anchor.is_empty() && !headings(&tree::text(&place.to_string_lossy())).contains(anchor)
+            } else if !anchor.is_empty()
+                && !headings(&tree::text(&target_path.to_string_lossy())).contains(anchor)
             {
-                complaints.push(format!("{document}: no heading #{anchor} in {}", place.display()));
+                complaints.push(format!("{document}: no heading #{anchor} in {}", target_path.display()));
             }
         }
     }

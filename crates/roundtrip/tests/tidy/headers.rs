@@ -9,5 +9,5 @@ fn every_source_file_begins_with_a_description() {
         .filter(|file| !tree::text(file).starts_with("//! "))
         .map(|file| format!("{file}: the first line is not `//! ...`"))
         .collect();
-    tree::expect_none("Every .rs file opens with a //! sentence that says what it is.", &complaints);
+    tree::expect_none("Every .rs file begins with a //! sentence that describes it.", &complaints);
 }

@@ -12,7 +12,7 @@ fn the_architecture_table_names_every_crate() {
     assert_eq!(
         written.keys().collect::<Vec<_>>(),
         built.keys().collect::<Vec<_>>(),
-        "left: ARCHITECTURE.md's table; right: the folders below crates/"
+        "left: ARCHITECTURE.md's table; right: the directories below crates/"
     );
 }
 

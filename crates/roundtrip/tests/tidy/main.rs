@@ -3,7 +3,7 @@
 //! Each module has one: the beginning of a file ([`headers`]), its permitted imports ([`imports`]), its maximum length
 //! ([`sizes`]). The permitted entries of the root ([`root`]), valid references in documents ([`documents`],
 //! [`test_names`]), the words of help, errors and documents ([`words`]). Pure crates without an operating system
-//! ([`purity`]). Not a formatter and not a linter: rustfmt and clippy have their own jobs in `ci.sh`.
+//! ([`purity`]). rustfmt and clippy have their own jobs in `ci.sh`.
 
 mod documents;
 mod headers;

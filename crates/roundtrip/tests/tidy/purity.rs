@@ -1,6 +1,5 @@
 //! The pure crates touch no operating system. Clippy bans clocks (clippy.toml) and the wasm job proves the build;
-//! this test names the line. Unit tests may
-//! read files: they are not shipped.
+//! this test names the line. Unit tests may read files, because they are not shipped.
 
 use crate::tree;
 

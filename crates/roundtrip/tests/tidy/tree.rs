@@ -1,5 +1,4 @@
-//! The tree as the tests see it: tracked paths only, sorted. Not a copy of git: `target` and hidden directories are
-//! skipped by name.
+//! Files of the checkout, sorted, without `target` and hidden directories.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,9 +37,8 @@ fn walk(directory: &Path, found: &mut dyn FnMut(&Path)) {
     for entry in entries {
         let path = entry.expect("a readable entry").path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let passed_over =
-            name == "target" || name.starts_with('.') || name == "corpus" || name == "artifacts";
-        match (passed_over, path.is_dir()) {
+        let is_skipped = name == "target" || name.starts_with('.') || name == "corpus" || name == "artifacts";
+        match (is_skipped, path.is_dir()) {
             (true, _) => {}
             (false, true) => walk(&path, found),
             (false, false) => found(&path),

@@ -39,15 +39,15 @@ fn log(plan: &Plan) -> String {
             PageStart::After(after) => *clock + after,
             PageStart::At(at) => at,
         };
-        for ask in &page.objects {
-            *clock += ask.after;
-            let (status, size) = if ask.is_conditional { (304, 0) } else { (200, plan.size(ask.file)) };
+        for object in &page.objects {
+            *clock += object.after;
+            let (status, size) = if object.is_conditional { (304, 0) } else { (200, plan.size(object.file)) };
             let seconds = 1_700_000_000.0 + clock.since(Time::ZERO).as_secs_f64();
             lines.push((
                 *clock,
                 format!(
                     r#"{{"remote_addr":"10.0.0.{}","msec":"{seconds:.3}","request_uri":"/{}","status":{status},"body_bytes_sent":{size}}}"#,
-                    page.user, ask.file
+                    page.user, object.file
                 ),
             ));
         }
@@ -90,7 +90,7 @@ fn a_plan_follows_the_distributions_of_its_log() {
     assert_eq!(again.requests(), first.requests());
     let mut sizes: Vec<u64> = again.files.clone();
     let mut requested: Vec<u32> =
-        first.pages.iter().flat_map(|page| page.objects.iter().map(|ask| ask.file)).collect();
+        first.pages.iter().flat_map(|page| page.objects.iter().map(|object| object.file)).collect();
     requested.sort_unstable();
     requested.dedup();
     assert_eq!(sizes.len(), requested.len(), "each path is a file");
@@ -122,7 +122,7 @@ fn too_short_logs_and_conflicting_flags_are_refused() {
 #[test]
 fn distributions_fit_real_logs() {
     let Some(logs) = std::env::var_os("ROUNDTRIP_LOGS").map(PathBuf::from) else {
-        skip::report_skip("ROUNDTRIP_LOGS names no folder of real logs");
+        skip::report_skip("ROUNDTRIP_LOGS names no directory of real logs");
         return;
     };
     let directory = directory("laws-of-real-logs");
@@ -142,9 +142,9 @@ fn distributions_fit_real_logs() {
         assert!(of_log.iter().all(|row| row["distance"].as_f64() < Some(0.16)), "{of_log:?}");
         let row = |what: &str| of_log.iter().find(|row| row["what"] == what).unwrap();
         assert_eq!(row("objects of a page")["values"], pages, "{name}");
-        let drawn = plan(&directory, &["--laws-of", &log, "--for", "5s"]);
-        assert_eq!(drawn.spec.files, files, "{name}");
-        assert!((drawn.spec.set.set().popularity - exponent).abs() < 1e-3, "{name}");
+        let plan_of_log = plan(&directory, &["--laws-of", &log, "--for", "5s"]);
+        assert_eq!(plan_of_log.spec.files, files, "{name}");
+        assert!((plan_of_log.spec.set.set().popularity - exponent).abs() < 1e-3, "{name}");
     }
     let log = logs.join("hackers-access.log").display().to_string();
     let printed = roundtrip(&directory, &["load", "plan", "--laws-of", &log]);

@@ -1,6 +1,6 @@
 //! Programs that are killed while others depend on them.
 //!
-//! Not a graceful stop, which is tested elsewhere. No time is judged; everything must end.
+//! No time is judged; everything must end.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -9,9 +9,9 @@ use std::time::Duration as Wait;
 
 use http1::message::Method;
 
-use super::host::{Host, allowed};
+use super::faulty_network::{CLIENT, PerformedRequests, SHORT, client, counting_server, send_requests};
+use super::host::{Host, available};
 use super::network::{Network, NetworkFaults};
-use super::weather::{CLIENT, PerformedRequests, SHORT, ask, client, counting};
 use super::{PORT, SERVER, address};
 
 /// A directory with a file of each size, by the names that [`ask`] knows; removed when dropped.
@@ -24,7 +24,7 @@ impl TestDirectory {
             std::fs::create_dir_all(directory.join(size.to_string())).unwrap();
             for number in 0..20 {
                 let path = format!("/{size}/{number}");
-                std::fs::write(directory.join(&path[1..]), super::weather::expected(&path)).unwrap();
+                std::fs::write(directory.join(&path[1..]), super::faulty_network::expected(&path)).unwrap();
             }
         }
         Self(directory)
@@ -47,7 +47,7 @@ pub(crate) fn serve(host: &Host, directory: &TestDirectory, descriptors: u32) ->
         directory.0.display()
     ));
     command.stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = host.does(move || command.spawn()).unwrap();
+    let mut child = host.run(move || command.spawn()).unwrap();
     let mut line = String::new();
     let mut reported = std::io::BufReader::new(child.stderr.take().unwrap());
     std::io::BufRead::read_line(&mut reported, &mut line).unwrap();
@@ -67,7 +67,7 @@ impl Drop for KilledOnDrop {
 }
 
 /// Requests for every file of the directory.
-pub(crate) fn everything(sizes: &[usize]) -> Vec<(Method, String)> {
+pub(crate) fn every_file(sizes: &[usize]) -> Vec<(Method, String)> {
     sizes
         .iter()
         .flat_map(|size| (0..20).map(move |number| (Method::Get, format!("/{size}/{number}"))))
@@ -82,25 +82,25 @@ fn pause() {
 
 #[test]
 fn killed_or_disconnected_clients_leave_no_state() {
-    if !allowed() {
+    if !available() {
         return;
     }
-    let [here, there] = [Host::new("client", CLIENT), Host::new("server", SERVER)];
+    let [client_host, server_host] = [Host::new("client", CLIENT), Host::new("server", SERVER)];
     let done = PerformedRequests::default();
-    let server = counting(&there, &done, Some(SHORT));
+    let server = counting_server(&server_host, &done, Some(SHORT));
     let is_open = |number: usize| {
         let line = format!("roundtrip_dhttp_connections_open{{side=\"server\"}} {number}\n");
         server.metrics().contains(&line)
     };
     for is_cut_off in [false, true] {
-        let network = Network::between(&here, &there, NetworkFaults::FINE);
+        let network = Network::between(&client_host, &server_host, NetworkFaults::FAULTLESS);
         // The first response brings the token without which the server does not connect.
         let urls = ["10", "60000000"].map(|size| format!("dhttp://{}/{size}/1", address(SERVER, PORT)));
         let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
         command.arg("get").args(&urls).env("XDG_CACHE_HOME", std::env::temp_dir().join("roundtrip-killed"));
         // Its output is not read, so that it blocks within a transfer until it is killed.
         command.stdout(Stdio::piped()).stderr(Stdio::null());
-        let client = KilledOnDrop(here.does(move || command.spawn()).unwrap());
+        let client = KilledOnDrop(client_host.run(move || command.spawn()).unwrap());
         while !is_open(1) {
             pause();
         }
@@ -112,36 +112,41 @@ fn killed_or_disconnected_clients_leave_no_state() {
         }
         drop(network);
     }
-    let network = Network::between(&here, &there, NetworkFaults::FINE);
-    let fates = ask(&client(&here), &[(Method::Get, "/3000/1".to_owned())]);
-    assert!(fates.iter().all(|(_, outcome)| outcome.is_ok()), "{fates:?}");
+    let network = Network::between(&client_host, &server_host, NetworkFaults::FAULTLESS);
+    let outcomes = send_requests(&client(&client_host), &[(Method::Get, "/3000/1".to_owned())]);
+    assert!(outcomes.iter().all(|(_, outcome)| outcome.is_ok()), "{outcomes:?}");
     drop(network);
 }
 
 #[test]
 fn clients_recover_after_a_server_restart_under_load() {
-    if !allowed() {
+    if !available() {
         return;
     }
     let sizes = [10, 3_000, 60_000];
     let directory = TestDirectory::of("killed", &sizes);
-    let [here, there] = [Host::new("client", CLIENT), Host::new("server", SERVER)];
-    let network = Network::between(&here, &there, NetworkFaults { loss: 2, ..NetworkFaults::FINE });
-    let client = client(&here);
-    let mut server = serve(&there, &directory, 1_000);
+    let [client_host, server_host] = [Host::new("client", CLIENT), Host::new("server", SERVER)];
+    let network =
+        Network::between(&client_host, &server_host, NetworkFaults { loss: 2, ..NetworkFaults::FAULTLESS });
+    let client = client(&client_host);
+    let mut server = serve(&server_host, &directory, 1_000);
     // Each round kills it a little later during the load; each request must be resolved.
     for round in 0..4 {
-        let fates = std::thread::scope(|scope| {
-            let asking = scope.spawn(|| ask(&client, &everything(&sizes)));
+        let outcomes = std::thread::scope(|scope| {
+            let requests = scope.spawn(|| send_requests(&client, &every_file(&sizes)));
             (0..round).for_each(|_| pause());
             drop(server);
-            asking.join().unwrap()
+            requests.join().unwrap()
         });
-        server = serve(&there, &directory, 1_000);
-        assert!(fates.iter().all(|(_, outcome)| outcome.as_ref().err().is_none_or(|why| !why.is_empty())));
+        server = serve(&server_host, &directory, 1_000);
+        assert!(
+            outcomes
+                .iter()
+                .all(|(_, outcome)| outcome.as_ref().err().is_none_or(|reason| !reason.is_empty()))
+        );
     }
-    let fates = ask(&client, &everything(&[10, 3_000]));
-    let failed: Vec<_> = fates.iter().filter(|(_, outcome)| outcome.is_err()).collect();
-    assert!(failed.len() <= 2, "it is there again: {failed:?}");
+    let outcomes = send_requests(&client, &every_file(&[10, 3_000]));
+    let failed: Vec<_> = outcomes.iter().filter(|(_, outcome)| outcome.is_err()).collect();
+    assert!(failed.len() <= 2, "after the restart: {failed:?}");
     drop((server, network));
 }
