@@ -21,6 +21,8 @@ pub enum Doubt {
     NotCaptured,
     /// Data before it is missing.
     DataMissing,
+    /// IP IDs show packets of the sender that were not captured.
+    PacketsMissing,
     /// One direction was not captured.
     OneDirection,
     /// The request was not acknowledged in full when the response began.
@@ -49,6 +51,7 @@ impl Doubt {
             Self::CoarseClock => "coarse-clock",
             Self::NotCaptured => "not-captured",
             Self::DataMissing => "data-missing",
+            Self::PacketsMissing => "packets-missing",
             Self::OneDirection => "one-direction",
             Self::RequestIncomplete => "request-incomplete",
             Self::PathVaries => "path-varies",
@@ -69,6 +72,7 @@ impl Doubt {
             Self::CoarseClock => "the capture's clock ticks too slowly",
             Self::NotCaptured => "data was acknowledged that is not in the capture",
             Self::DataMissing => "data before it is missing",
+            Self::PacketsMissing => "IP IDs show packets of the sender that were not captured",
             Self::OneDirection => "one direction was not captured",
             Self::RequestIncomplete => "the request had not been acknowledged in full",
             Self::PathVaries => "the path alone varies by as much",
@@ -91,6 +95,7 @@ impl Doubt {
             GapEnd::Repair(_) => Self::LossUnseen,
             _ if is_of_server && !gap.is_peer_seen => Self::OneDirection,
             _ if gap.is_behind_hole => Self::DataMissing,
+            _ if gap.skipped > 0 => Self::PacketsMissing,
             _ if matches!(gap.before, GapStart::Unseen(_)) => Self::NotCaptured,
             _ if gap.echoes_unseen || gap.awaited().is_some_and(|ack| ack.is_of_unseen) => Self::NotCaptured,
             _ if gap.acks_were_late => Self::PathVaries,

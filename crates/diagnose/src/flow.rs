@@ -253,10 +253,13 @@ impl Flow {
         (self.last_at, self.last_frame) = (segment.at, segment.frame);
         self.packets += 1;
         self.bytes += Bytes::new(segment.length());
-        if self.ends.of_mut(segment.from).recent.has(&segment) {
+        let end = self.ends.of_mut(segment.from);
+        if end.recent.has(&segment, end.sender.mss.get()) {
             self.oddities.captured_twice += 1;
             return;
         }
+        let skipped = end.recent.skipped();
+        self.reference.of_mut(segment.from).skipped += u32::from(skipped);
         self.path.passed(segment.from, segment.hop_limit);
         if let Some(stamp) = segment.options.stamp {
             let end = self.ends.of_mut(segment.from);

@@ -88,6 +88,8 @@ pub(crate) struct Gap {
     pub(crate) is_clock_unlike: bool,
     /// Whether data is missing before the segment, or in its peer's stream.
     pub(crate) is_behind_hole: bool,
+    /// Number of its packets in the gap that were not captured, as their IP IDs show.
+    pub(crate) skipped: u32,
     /// Whether its peer's data was captured at all.
     pub(crate) is_peer_seen: bool,
     /// Whether the segment is as small as a TLS alert or a frame that closes a connection.

@@ -1,4 +1,4 @@
-//! The last packets of one side, to recognize a second capture of one.
+//! The last packets of one side, to recognize a second capture of one, and packets that were not captured.
 
 use crate::Segment;
 
@@ -11,12 +11,25 @@ pub struct RecentPackets {
     /// Number of consecutive different packets with the same IP ID, and whether any two had different ones.
     alike: u32,
     differs: bool,
+    /// Whether a packet had an IP ID of 0, as Linux's SYN/ACKs have.
+    has_zero: bool,
+    /// IP IDs that the last packet used: one for each segment that a network card merged or will split.
+    used: u16,
+    /// Number of packets that followed their predecessor's IP ID, and that skipped some.
+    consecutive: u16,
+    skips: u16,
+    /// IP IDs skipped before the last packet.
+    skipped: u16,
 }
 
 impl RecentPackets {
-    /// Returns whether this very packet was captured before.
-    pub fn has(&mut self, segment: &Segment<'_>) -> bool {
-        let Some(fingerprint) = segment.fingerprint() else { return false };
+    /// Returns whether this very packet was captured before. `mss` is the sender's.
+    pub fn has(&mut self, segment: &Segment<'_>, mss: u64) -> bool {
+        self.skipped = 0;
+        let Some(fingerprint) = segment.fingerprint() else {
+            self.has_zero = true;
+            return false;
+        };
         // A sender whose IP IDs are all equal does not set them.
         if self.fingerprints.contains(&fingerprint) && (self.alike == 0 || self.differs) {
             return true;
@@ -26,10 +39,83 @@ impl RecentPackets {
             Some(_) => self.differs = true,
             None => {}
         }
+        self.count(segment, mss);
         self.identification = Some(segment.identification);
         let next_slot = usize::from(self.next_slot) % self.fingerprints.len();
         self.fingerprints[next_slot] = fingerprint;
         self.next_slot = self.next_slot.wrapping_add(1);
         false
+    }
+
+    /// Returns the number of its packets between the last two that were not captured, as their IP IDs show. Linux numbers
+    /// the packets of each connection. Zero where IP IDs are not consecutive.
+    pub const fn skipped(&self) -> u16 {
+        let evidence = self.consecutive.saturating_add(self.has_zero as u16);
+        if evidence > self.skips.saturating_sub(1).saturating_mul(3) { self.skipped } else { 0 }
+    }
+
+    /// Compares the IP ID with that of the packet before.
+    fn count(&mut self, segment: &Segment<'_>, mss: u64) {
+        /// Maximum number of packets that one loss episode hides.
+        const MAX_SKIPPED: u16 = 64;
+        /// Weight of an IP ID that no count of one connection explains.
+        const ERRATIC: u16 = 100;
+        if let Some(before) = self.identification {
+            match segment.identification.wrapping_sub(before).wrapping_sub(self.used) {
+                0 => self.consecutive = self.consecutive.saturating_add(1),
+                skipped @ 1..=MAX_SKIPPED => {
+                    self.skips = self.skips.saturating_add(1);
+                    self.skipped = skipped;
+                }
+                _ => self.skips = self.skips.saturating_add(ERRATIC),
+            }
+        }
+        self.used = u16::try_from(segment.length().div_ceil(mss).max(1)).unwrap_or(u16::MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::packet::{Flags, Packet, TcpBuilder};
+    use wire::Time;
+
+    use super::*;
+    use crate::Side;
+
+    /// Returns the number of skipped packets before each packet with these IP IDs and lengths; the MSS is 100.
+    fn skipped(packets: &[(u16, usize)]) -> Vec<u16> {
+        let mut recent = RecentPackets::default();
+        let mut seq = 0;
+        let mut skipped = Vec::new();
+        for (number, length) in packets {
+            let (source, destination) = ("10.0.0.1:1".parse().unwrap(), "10.0.0.2:2".parse().unwrap());
+            let (ack, flags, window, options) = (0, Flags::ACK, 9, [].as_slice());
+            let mut bytes = Vec::new();
+            TcpBuilder { source, destination, seq, ack, flags, window, options }
+                .write(&vec![0; *length], &mut bytes)
+                .unwrap();
+            bytes[4..6].copy_from_slice(&number.to_be_bytes());
+            let packet = Packet::read(&bytes).unwrap();
+            let tcp = packet.tcp().unwrap();
+            seq += u32::try_from(*length).unwrap();
+            assert!(!recent.has(&Segment::new(1, Time::ZERO, Side::Client, &packet, tcp), 100));
+            skipped.push(recent.skipped());
+        }
+        skipped
+    }
+
+    #[test]
+    fn skipped_numbers_are_packets_that_were_not_captured() {
+        assert_eq!(skipped(&[(7, 0), (8, 50), (9, 50), (12, 50), (13, 50)]), [0, 0, 0, 2, 0]);
+        // Linux's SYN/ACK has no number.
+        assert_eq!(skipped(&[(0, 0), (8, 50), (10, 50)]), [0, 0, 1]);
+        // A network card merged or will split a segment of 250 bytes.
+        assert_eq!(skipped(&[(7, 0), (8, 250), (11, 50)]), [0, 0, 0]);
+    }
+
+    #[test]
+    fn numbers_that_count_other_packets_too_show_nothing() {
+        assert_eq!(skipped(&[(7, 0), (9, 50), (12, 50), (14, 50)]), [0, 0, 0, 0]);
+        assert_eq!(skipped(&[(7, 0), (8, 0), (900, 50), (903, 50)]), [0, 0, 0, 0]);
     }
 }

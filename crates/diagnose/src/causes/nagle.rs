@@ -61,7 +61,11 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     // Nagle's algorithm does not hold the data that is missing before it.
     let is_held = gap.is_short() && gap.length > 0 && !gap.has_fin && !gap.is_behind_hole;
     let all_arrived = gap.in_flight == 0;
-    let short_arrived = flight.short_segments > 0 && ack.to >= flight.last_short_end;
+    // The first acknowledgement of the last short segment releases the next.
+    let newly = ack.to.saturating_sub(ack.bytes.into())..ack.to;
+    let short_arrived = flight.short_segments > 0
+        && newly.start < flight.last_short_end
+        && newly.end >= flight.last_short_end;
     // During or after a repair, other acknowledgements than that of the last short segment release data, too.
     let is_clear = !gap.has_lost || all_arrived;
     if !is_held || !is_clear || !(all_arrived || short_arrived) || !gap.is_prompt() {
@@ -332,5 +336,20 @@ mod tests {
             found.iter().any(|(cause, _)| *cause == Cause::Nagle)
         };
         assert_eq!((found(""), found(" lost")), (true, false));
+    }
+
+    #[test]
+    fn paced_segment_after_a_later_acknowledgement_was_not_held() {
+        // The short segment was acknowledged by the acknowledgement before the one that seems to trigger the next.
+        let found = |first: u32| {
+            let lines = format!(
+                "30 C send=100\n45 S send=974\n45.1 S send=1460\n45.2 S send=1460\n60.2 C ack={first}\n60.3 C ack=2434\n\
+                 75.4 S send=545\n91 C"
+            );
+            let lines = opened(15.0, &lines);
+            let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Server);
+            found.iter().any(|(cause, _)| *cause == Cause::Nagle)
+        };
+        assert_eq!((found(974), found(500)), (false, true));
     }
 }

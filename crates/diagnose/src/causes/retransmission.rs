@@ -1,6 +1,7 @@
 //! Losses, by how the sender detected them: its timer, duplicate ACKs or SACK, or a probe for the end of a flight.
 //!
-//! **Rule**: data is sent a second time, or arrives long after the data that follows it. Three duplicate ACKs, or one
+//! **Rule**: data is sent a second time, or arrives long after the data that follows it; or its sender's IP IDs show packets
+//! that did not pass before it, and it comes after a pause as long as a timer (`low`). Three duplicate ACKs, or one
 //! SACK of later data, make it a `fast-retransmit`. Without them, and after at least the timer's duration, it is a
 //! `retransmission-timeout` (each further one takes twice as long). If it is the last segment of a flight and less time
 //! has passed, it was a probe (RFC 8985, `tail-loss-probe`). A retransmitted SYN is the timer's. **Refuted by**: a
@@ -149,8 +150,13 @@ pub(crate) fn needless(gap: &Gap) -> Option<Ruling> {
 }
 
 /// Data lost before the point of capture, together with all that followed: the retransmission is the first copy
-/// captured. The middle of a message and Linux's timer show it.
+/// captured. The middle of a message and Linux's timer show it; or the sender's IP IDs, and a pause as long as its timer.
 pub(crate) fn before_the_capture(gap: &Gap) -> Option<Ruling> {
+    let is_as_long = gap.duration() + TICK >= gap.usual_timeout && gap.trigger.is_none();
+    if gap.skipped > 0 && is_as_long && matches!(gap.end, GapEnd::Data) && !gap.is_behind_hole {
+        let ruling = Ruling::all(gap, Cause::RetransmissionTimeout, of_skipped);
+        return Some(Ruling { confidence: Confidence::Low, ..ruling });
+    }
     (may_be_a_lost_tail(gap) && gap.messages.is_within == Some(true)).then(|| Ruling {
         confidence: Confidence::Low,
         ..Ruling::all(gap, Cause::RetransmissionTimeout, of_span)
@@ -209,7 +215,8 @@ pub(crate) fn cause(gap: &Gap, repair: &Repair) -> Option<Cause> {
     // a timer of at least two ticks that may be one late.
     let limit =
         if is_sacked { (round_trip / 2).max(round_trip / 4 + TICK * 3) } else { TICK.max(round_trip / 2) };
-    let is_late = !is_on_time && quiet >= limit;
+    // A sender whose timer expires was silent before; in a queue other data passes ahead of the repair.
+    let is_late = !is_on_time && quiet >= limit && !gap.is_flowing();
     if is_on_time && in_recovery.is_some() {
         return in_recovery;
     }
@@ -276,6 +283,18 @@ fn of_needless_probe(gap: &Gap) -> String {
         gap.to.frame,
         millis(gap.duration()),
         gap.from.frame,
+    )
+}
+
+fn of_skipped(gap: &Gap) -> String {
+    format!(
+        "before packet {}, {} after packet {}, the {} sent {} that did not pass here, as IP IDs show: the first copy was lost, \
+         and its timer retransmitted it",
+        gap.to.frame,
+        millis(gap.duration()),
+        gap.from.frame,
+        gap.side,
+        counted(gap.skipped.into(), "packet"),
     )
 }
 
@@ -370,6 +389,7 @@ fn of_fast(gap: &Gap) -> String {
 mod tests {
     use crate::cause::Describe as _;
     use crate::report::VantagePoint;
+    use crate::ruling::Confidence;
     use crate::script::{Script, opened};
     use crate::{Cause, Share};
 
@@ -623,13 +643,51 @@ mod tests {
         415 S send=100";
 
     #[test]
-    fn a_tail_that_was_lost_before_the_capture_is_unknown_there() {
+    fn tail_lost_before_the_capture_is_of_low_confidence_there() {
         let lines = opened(15.0, TAIL_LOST);
         let script = Script { one_way_ms: 15.0, lines: &lines };
         assert_eq!(script.faults(VantagePoint::Server), [(Cause::RetransmissionTimeout, 261)]);
         let report = script.diagnose(VantagePoint::Client);
         assert!(!report.is_worth_fixing(), "{:?}", report.findings);
-        assert!(report.account.of(Share::Unknown).as_nanos() > 200_000_000);
+        let loss = report.findings.iter().find(|finding| finding.cause == Cause::RetransmissionTimeout);
+        // The lost copy has an IP ID of its own.
+        assert!(loss.unwrap().evidence.contains("sent 1 packet that did not pass here"), "{loss:?}");
+    }
+
+    #[test]
+    fn first_copy_of_a_response_that_was_lost_before_the_capture_is_no_server_time() {
+        let found = |first: &str| {
+            let lines = format!(
+                "30 C send=100\n45 S\n46 C\n60 S\n100 C send=90\n115 S\n116 S {first}\n346 S seq=0 send=500\n361 C"
+            );
+            let lines = opened(15.0, &lines);
+            let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
+            let causes = [Cause::ServerThink, Cause::RetransmissionTimeout];
+            let faults = report.findings.into_iter().filter(|finding| causes.contains(&finding.cause));
+            faults.map(|finding| (finding.cause, finding.confidence)).collect::<Vec<_>>()
+        };
+        assert_eq!(found("send=500 lost"), [(Cause::RetransmissionTimeout, Confidence::Low)]);
+        let thinks = found("");
+        assert!(thinks.iter().all(|(cause, _)| *cause == Cause::ServerThink), "{thinks:?}");
+    }
+
+    #[test]
+    fn repair_that_waited_in_a_queue_behind_other_data_is_no_timeout() {
+        // Captured beyond a slow link: the repair passes 80 ms after the hole showed, and other data until then.
+        let mut lines = "30 C send=100\n45 S send=1460\n45 S send=1460 lost missed\n".to_owned();
+        for n in 0..20 {
+            let at = 49 + 4 * n;
+            lines += &format!(
+                "{at} S seq={} send=1460\n{at}.5 C ack=1460 sack=2920:{}\n",
+                2_920 + 1_460 * n,
+                4_380 + 1_460 * n
+            );
+        }
+        lines += "129 S seq=1460 send=1460\n144.2 C ack=32120";
+        let found = Script { one_way_ms: 0.1, lines: &opened(0.1, &lines) }.faults(VantagePoint::Client);
+        let causes: Vec<Cause> = found.iter().map(|(cause, _)| *cause).collect();
+        assert!(causes.contains(&Cause::FastRetransmit), "{found:?}");
+        assert!(!causes.contains(&Cause::RetransmissionTimeout), "{found:?}");
     }
 
     #[test]

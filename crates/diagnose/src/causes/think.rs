@@ -9,7 +9,7 @@
 //! request that is not acknowledged in full; a connection of which only one direction was captured; a timestamp (TSval)
 //! that was not late; a path that varies by as much; where losses were seen before, a silence of one to two timeouts
 //! (the end of the last flight may have been lost again before the point of capture); a stream of events or another
-//! protocol after 101, where the server sends without requests; a short segment that Nagle's algorithm may have held
+//! protocol after 101, where the server sends without requests; packets of the sender that did not pass here (IP IDs); a short segment that Nagle's algorithm may have held
 //! until an acknowledgement that was not captured; an echo (TSecr) of a timestamp that was never captured, or of an earlier
 //! one than an acknowledgement that seemed to have arrived; a pause in
 //! data that a proxy forwards. Where messages cannot be read, it is also refuted by a small record (TLS alert, GOAWAY),
@@ -80,7 +80,8 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
         GapEnd::Handshake { previous: _ } | GapEnd::Repair(_) => return None,
     }
     // Data behind a hole was lost, or not captured; a single direction shows nothing about the other.
-    let is_contradicted = gap.echoes_unseen || (gap.is_clock_unlike && gap.side == Side::Server);
+    let is_contradicted =
+        gap.skipped > 0 || gap.echoes_unseen || (gap.is_clock_unlike && gap.side == Side::Server);
     if gap.is_behind_hole || is_contradicted || !(gap.is_peer_seen || gap.side == Side::Client) {
         return unknown_after_path(gap);
     }

@@ -188,6 +188,7 @@ impl Flow {
             has_all: self.ends.of(from.other()).sender.has_arrived(),
             is_behind_hole: self.ends.of(from).sender.has_hole(segment.tcp.seq)
                 || self.ends.of(from.other()).sender.is_missing(),
+            skipped: self.reference.of(from).skipped,
             is_peer_seen: self.ends.of(from.other()).sender.is_seen,
             is_control: record::is_short(segment),
             path: PathFacts {

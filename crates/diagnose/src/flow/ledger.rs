@@ -89,7 +89,7 @@ impl Flow {
     pub(super) fn begin_gap(&mut self, to: Mark) {
         self.last = to;
         for reference in [&mut self.reference.client, &mut self.reference.server] {
-            (reference.own_ack, reference.needless) = (None, None);
+            (reference.own_ack, reference.needless, reference.skipped) = (None, None, 0);
         }
     }
 

@@ -78,6 +78,8 @@ pub(super) struct ReferenceValues {
     pub(super) own_ack_stamp: Option<u32>,
     /// The first needless retransmission in the gap.
     pub(super) needless: Option<Mark>,
+    /// Number of its packets in the gap that were not captured, as their IP IDs show.
+    pub(super) skipped: u32,
     /// Interface on which its packets are followed.
     pub(super) interface: Option<u32>,
     pub(super) has_ended: bool,
