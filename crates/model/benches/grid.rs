@@ -1,6 +1,6 @@
 //! Duration of the whole grid: the ten networks, the six pages, every protocol that has a formula for them.
 //!
-//! Prints the median of 101 passes. Not a test: no test fails by its timings.
+//! Prints the median of 101 passes; timings never fail a test.
 
 extern crate roundtrip_model as model;
 
@@ -17,8 +17,11 @@ fn main() {
     let mut times: Vec<_> = (0..PASSES).map(|_| time(|| pass(&scenarios))).collect();
     times.sort();
     let median = times[PASSES / 2];
-    let each = median / u32::try_from(scenarios.len()).expect("a small grid");
-    println!("model grid: {} predictions in {median:?}, {each:?} each (median of {PASSES})", scenarios.len());
+    let per_prediction = median / u32::try_from(scenarios.len()).expect("a small grid");
+    println!(
+        "model grid: {} predictions in {median:?}, {per_prediction:?} each (median of {PASSES})",
+        scenarios.len()
+    );
 }
 
 fn grid() -> Vec<Scenario> {
@@ -48,7 +51,7 @@ fn pass(scenarios: &[Scenario]) {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a benchmark reads the clock here and nowhere else")]
+#[expect(clippy::disallowed_methods, reason = "a benchmark's one place that reads the clock")]
 fn time(work: impl FnOnce()) -> std::time::Duration {
     let start = Instant::now();
     work();

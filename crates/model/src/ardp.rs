@@ -1,19 +1,19 @@
 //! Request and response over UDP with TCP's slow start (`papers/heidemann-model#section-iv-f`).
 //!
-//! The Asynchronous Reliable Delivery Protocol has no handshake and, as the paper found it, drops the window
-//! after each exchange: every response slow-starts. The paper plans "simple congestion-information caching in a
-//! future version": then only the first response does, as with connection caching.
+//! The Asynchronous Reliable Delivery Protocol has no handshake and, in the paper's version, discards the window after
+//! each exchange: every response slow-starts. With the planned "simple congestion-information caching" only the first
+//! response does, as with connection caching.
 
 use scenario::Connection;
 
 use crate::{Exchange, Path, SlowStart, Transaction, minimum};
 
-/// `T_ARDP = rtt + req_min + processing + slowstart + reply_min`, equation (14).
+/// Returns `T_ARDP = rtt + req_min + processing + slowstart + reply_min`, equation (14).
 pub fn transaction(path: &Path, start: &SlowStart, exchange: &Exchange) -> Transaction {
-    Transaction::bare(path, exchange).in_slow_start(path, start, exchange)
+    Transaction::without_overhead(path, exchange).with_slow_start(path, start, exchange)
 }
 
-/// The exchanges of a page. With cached congestion information, all but the first cost the minimum; on a warm
+/// Returns the exchanges of a page. With cached congestion information, all but the first cost the minimum; on a warm
 /// start the first does, too. These are equations (9) to (11) without the handshake.
 pub fn transactions(
     path: &Path,

@@ -1,14 +1,14 @@
-//! Persistent connections (P-HTTP, HTTP/1.1), or cached TCP state (T/TCP): the same at this level of detail
+//! Persistent connections (P-HTTP, HTTP/1.1), or cached TCP state (T/TCP): the same formulas
 //! (`papers/heidemann-model#section-iv-d`).
 //!
-//! A hit costs the minimum: the formulas assume that the window is fully open after the first exchange. Where
-//! it is not, [`crate::notes`] reports it.
+//! A hit costs the minimum: the formulas assume that the window is fully open after the first exchange. Otherwise
+//! [`crate::notes`] reports it.
 
 use scenario::Connection;
 
 use crate::{Exchange, Path, SlowStart, Transaction, minimum, tcp};
 
-/// The first misses unless the connection is warm, all others hit: the terms of equations (10) and (11).
+/// Returns the terms of equations (10) and (11): the first exchange misses unless the connection is warm, all others hit.
 ///
 /// `T_cache-miss = T_TCP` (8); `T_cache-hit = T_min` (9).
 pub fn transactions(

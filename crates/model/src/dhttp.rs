@@ -1,6 +1,6 @@
 //! Small responses in one datagram, large ones over TCP that the server opens (`papers/dhttp#section-iii`).
 //!
-//! The DHTTP paper has no formulas; these are ours, in the terms of `papers/heidemann-model`.
+//! The DHTTP paper has no formulas; these use the terms of `papers/heidemann-model`.
 //!
 //! A **small** response is one datagram each way: `T = rtt + req_min + processing + reply_min`, which is
 //! `T_min`.
@@ -17,9 +17,8 @@
 //! A **large** response on a **warm** path goes over the connection that an earlier large response opened.
 //! It costs `T_min`, and assumes an open window, as P-HTTP's hits do.
 //!
-//! The sums are an upper bound. They ignore that a page's small responses can arrive during the handshake
-//! for the large one. They also ignore that a server may begin the handshake before it has finished the
-//! response.
+//! The sums are an upper bound: a page's small responses can arrive during the handshake for the large one, and a server
+//! may begin the handshake before the response is complete.
 //!
 //! A request too large for a datagram goes over TCP that the client opens, as plain HTTP: `T_TCP` again.
 
@@ -43,14 +42,14 @@ impl Datagram {
     /// Size of DHTTP's response header: the id.
     pub const RESPONSE_HEADER: Bytes = Bytes::new(8);
 
-    /// Whether both the request and its response are one datagram.
+    /// Returns whether both the request and its response are one datagram.
     pub fn fits(&self, exchange: &Exchange) -> bool {
         exchange.request + Self::REQUEST_HEADER <= self.limit
             && exchange.reply + self.response_head + Self::RESPONSE_HEADER <= self.limit
     }
 }
 
-/// One transaction for each exchange: the first large one includes connection set-up unless the path is warm.
+/// Returns one transaction for each exchange: the first large one includes connection set-up unless the path is warm.
 pub fn transactions(
     path: &Path,
     start: &SlowStart,

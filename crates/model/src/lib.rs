@@ -1,27 +1,26 @@
-//! Stage 2a, the formulas: a scenario in, a prediction out, in microseconds.
+//! Closed-form model of page load time: a scenario in, a prediction out, in microseconds.
 //!
-//! The closed forms of `papers/heidemann-model`, equation by equation, and of DHTTP in the same terms. The input
-//! is a [`scenario::Scenario`], the output a [`Prediction`]: elapsed time, round trips, stalls, and the formulas'
-//! assumptions that the scenario breaks. Read in this order:
+//! The formulas are those of `papers/heidemann-model`, equation by equation, and DHTTP's in the same terms. The input is
+//! a [`scenario::Scenario`], the output a [`Prediction`]: elapsed time, round trips, stalls, and the formulas'
+//! assumptions that the scenario breaks. In reading order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`path`] | the five characteristics of a network that the formulas use (Table I) |
-//! | [`slow_start`] | the appendix: segments between stalls, and the time wasted by each stall |
+//! | [`slow_start`] | slow start: segments between stalls, and the time wasted by each stall (appendix) |
 //! | [`transaction`] | one request and its response as a sum of parts, and a series of them: equations (2), (6), (15) |
 //! | [`minimum`] | the lower bound of all protocols: equation (1) |
-//! | [`simple`] | round trip over reply, before any protocol: equations (3) and (4) |
+//! | [`simple`] | ratio of round trip and reply, without a protocol: equations (3) and (4) |
 //! | [`tcp`] | a connection for every object: equation (5) |
 //! | [`caching`] | persistent connections, or cached TCP state: equations (8) to (11) |
 //! | [`parallel`] | several concurrent connections: the paper's approximation |
 //! | [`ardp`] | request and response over UDP with slow start: equation (14) |
-//! | [`dhttp`] | small responses in a datagram, large ones over TCP that the server opens: ours |
+//! | [`dhttp`] | small responses in a datagram, large ones over TCP that the server opens (no published formula) |
 //! | [`mod@predict`] | the entry point: a scenario to its formula |
 //! | [`notes`] | assumptions of the formulas that the scenario breaks |
 //! | [`refusal`] | scenarios without a formula |
 //!
-//! It sends nothing, loses nothing and queues nothing. Loss, congestion avoidance, Nagle, delayed ACK timers
-//! and queues are outside the formulas; `simulate` and `measure` have them.
+//! The formulas have no loss, congestion avoidance, Nagle, delayed-ACK timers and queues; `simulate` and `measure` do.
 //!
 //! ```
 //! use roundtrip_model::{Assumptions, predict};

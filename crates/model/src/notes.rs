@@ -1,7 +1,6 @@
 //! Assumptions of the formulas that a scenario breaks, each as a sentence with its figures.
 //!
-//! Not errors: the prediction is still valid, and the note names what it leaves out. The scenario is compared in
-//! `checks`.
+//! The prediction is still valid; a note names what it does not count. The scenario is compared in `checks`.
 
 mod checks;
 
@@ -12,7 +11,7 @@ use wire::{Bytes, Rate};
 
 pub(crate) use checks::notes;
 
-/// An assumption of the formulas that the scenario breaks.
+/// Assumption of the formulas that the scenario breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
     /// The requests are independent, but this client has one in flight at a time.
@@ -60,10 +59,10 @@ pub enum Note {
     },
     /// Packets are lost; the formulas lose none.
     Loss,
-    /// Jitter, reordering or duplication, which the formulas do not have.
-    Unsteady {
+    /// Jitter, reordering or duplication.
+    NotModelled {
         /// The impairment.
-        what: &'static str,
+        impairment: &'static str,
     },
     /// CPU times, writes and closing of the programs at both ends; socket options too.
     Programs {
@@ -84,7 +83,7 @@ pub enum Note {
         /// Towards the client.
         down: Rate,
     },
-    /// A request exceeds one segment, so its own slow start is left out.
+    /// A request exceeds one segment; its slow start is not counted.
     LargeRequest {
         /// Its size.
         request: Bytes,
@@ -112,25 +111,28 @@ impl fmt::Display for Note {
         match self {
             Self::OneRequestAtATime { waits } => write!(
                 f,
-                "every request is taken to leave without waiting; a client with one request in flight at a time \
+                "every request is assumed to be sent without waiting; a client with one request in flight at a time \
                  needs {} more (`--requests dependent`)",
-                counted(*waits, "round trip")
+                with_noun(*waits, "round trip")
             ),
             Self::ParallelApproximated { connections } => write!(
                 f,
-                "{connections} connections at once are approximated, as the paper proposes, by dividing the round \
+                "{connections} concurrent connections are approximated, as the paper proposes, by dividing the round \
                  trip by {connections}"
             ),
             Self::ParallelUnused { protocol } => {
                 let name = protocol.name();
-                write!(f, "`{name}` has one connection at a time under dependent requests, so more change nothing")
+                write!(
+                    f,
+                    "`{name}` has one connection at a time under dependent requests, so more change nothing"
+                )
             }
             Self::NothingCached { protocol } => {
                 let name = protocol.name();
-                write!(f, "`{name}` retains nothing from an earlier page, so a warm start changes nothing")
+                write!(f, "`{name}` caches nothing from an earlier page, so a warm start changes nothing")
             }
             Self::WindowRestarts => f.write_str(
-                "a warm connection's window is taken as open, but this stack restarts it after idle",
+                "a warm connection's window is assumed open, but this stack restarts it after idle",
             ),
             Self::WindowNotOpen { window, to_fill, matters } => {
                 let consequence = if *matters {
@@ -142,14 +144,14 @@ impl fmt::Display for Note {
                     f,
                     "after the first exchange the window is {} of the {to_fill} that fill the path, where \
                      connection caching assumes it open: {consequence}",
-                    counted(*window, "segment")
+                    with_noun(*window, "segment")
                 )
             }
             Self::WindowLimited { window, to_fill } => write!(
                 f,
                 "the receive window of {window} is smaller than the {} that fill the path; large responses are \
                  slower than predicted",
-                counted(*to_fill, "segment")
+                with_noun(*to_fill, "segment")
             ),
             Self::BeyondThreshold { ssthresh } => write!(
                 f,
@@ -157,17 +159,17 @@ impl fmt::Display for Note {
                  counted"
             ),
             Self::Loss => f.write_str("packets are lost here; the formulas lose none and are too low"),
-            Self::Unsteady { what } => write!(f, "the formulas do not model {what}"),
+            Self::NotModelled { impairment } => write!(f, "the formulas do not model {impairment}"),
             Self::Programs { sentence } => {
-                write!(f, "the formulas do not model programs and their sockets; left out: {sentence}")
+                write!(f, "the formulas do not model programs and their sockets; not counted: {sentence}")
             }
             Self::Modem => f.write_str(
-                "the modem compresses what it can; the formulas count every byte of payload at the rate of the line",
+                "the modem compresses data; the formulas count every byte of payload at the rate of the line",
             ),
             Self::ShortQueue { to_fill } => write!(
                 f,
                 "the queue is short for a window of {}, which fills the path; what it drops is not counted",
-                counted(*to_fill, "segment")
+                with_noun(*to_fill, "segment")
             ),
             Self::Asymmetric { up, down } => write!(
                 f,
@@ -185,18 +187,18 @@ impl fmt::Display for Note {
                  fragmented"
             ),
             Self::RevalidationHead { head, changed: 0 } => {
-                write!(f, "every response is taken as a 304 of {head}, headers included")
+                write!(f, "every response is assumed to be a 304 of {head}, headers included")
             }
             Self::RevalidationHead { head, changed } => write!(
                 f,
-                "{} changed; every other response is taken as a 304 of {head}, header section included",
-                counted(*changed as u64, "object")
+                "{} changed; every other response is assumed to be a 304 of {head}, headers included",
+                with_noun(*changed as u64, "object")
             ),
         }
     }
 }
 
-fn counted(number: u64, noun: &str) -> String {
+fn with_noun(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{plural}")
 }

@@ -1,6 +1,4 @@
 //! The five characteristics of a network that the formulas use (`papers/heidemann-model#table-1`).
-//!
-//! Not a network of the catalogue: a path has no name, no queue and no loss, and any point of a figure is one.
 
 use scenario::Network;
 use wire::{Bytes, Duration, Rate};
@@ -19,17 +17,17 @@ pub struct Path {
 }
 
 impl Path {
-    /// Transmission time of one full segment: `stt = mss / bw`.
+    /// Returns the transmission time of one full segment: `stt = mss / bw`.
     pub fn segment_time(&self) -> Duration {
         self.rate.time_for(self.mss)
     }
 
-    /// Transmission time of `segments` full segments, rounded once.
+    /// Returns the transmission time of `segments` full segments, rounded once.
     pub fn segments_time(&self, segments: u64) -> Duration {
         self.rate.time_for(Bytes::new(self.mss.get().saturating_mul(segments)))
     }
 
-    /// The window, in segments, that keeps the path full: `muws = ceil(rtt / stt)`, exactly.
+    /// Returns the window, in segments, that keeps the path full: `muws = ceil(rtt / stt)`, exactly.
     pub fn window_to_fill(&self) -> u64 {
         let in_flight = u128::from(self.rtt.as_nanos()) * u128::from(self.rate.millibits_per_second());
         let segment = u128::from(self.mss.get().max(1)) * NANO_MILLIBITS_PER_BYTE;
@@ -56,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_that_fills_the_path_exactly_is_not_rounded_up() {
+    fn window_that_fills_the_path_exactly_is_not_rounded_up() {
         let direcpc = Path::from(&Network::named("direcpc").unwrap());
         assert_eq!(direcpc.window_to_fill(), 128);
         let longer = Path { rtt: direcpc.rtt + Duration::from_nanos(1), ..direcpc };
@@ -64,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn no_delay_needs_no_window() {
+    fn path_without_delay_needs_no_window() {
         let path = Path { rtt: Duration::ZERO, ..Path::from(&Network::named("modem").unwrap()) };
         assert_eq!(path.window_to_fill(), 0);
     }

@@ -1,7 +1,7 @@
-//! Entry point: a scenario to its formula, and the result.
+//! Entry point: chooses the formula of a scenario, and returns its prediction.
 //!
-//! Each part of the scenario is honoured, or a [`Note`] reports that it is not, or a [`Refusal`] reports that there
-//! is no prediction. `runs` and `seed` have no effect: a formula is deterministic.
+//! Each part of the scenario is honoured, or a [`Note`] reports that it is not, or a [`Refusal`] that there is no
+//! prediction. `runs` and `seed` have no effect: a formula is deterministic.
 
 use ::tcp::stack::packets::Sharing;
 use ::tcp::stack::{Acks, Congestion};
@@ -24,21 +24,21 @@ pub struct Assumptions {
     pub acks: Option<Acks>,
     /// Maximum UDP payload of DHTTP, if the network carries it unfragmented.
     pub datagram_limit: Bytes,
-    /// Size of a response's headers. Counted where it decides (does the response fit a datagram?) and where
-    /// it is the whole response (a 304). Otherwise omitted, as in the paper.
+    /// Size of a response's headers. Counted to decide whether the response fits a datagram, and in a 304, which has no
+    /// body. Otherwise omitted, as in the paper.
     pub response_head: Bytes,
 }
 
 impl Default for Assumptions {
-    /// The stack's own acknowledgements; 1460 bytes (`papers/dhttp#section-iii`); the 226 bytes of headers
-    /// that Apache sends in `papers/p-http#figure-2`.
+    /// Returns the stack's acknowledgements; 1460 bytes (`papers/dhttp#section-iii`); the 226 bytes of headers that Apache
+    /// sends in `papers/p-http#figure-2`.
     fn default() -> Self {
         Self { acks: None, datagram_limit: Bytes::new(1460), response_head: Bytes::new(226) }
     }
 }
 
 impl Assumptions {
-    /// Assumptions of Table VI: every segment is acknowledged, whatever the stack.
+    /// Returns the assumptions of Table VI: every segment is acknowledged by every stack.
     pub fn paper() -> Self {
         Self { acks: Some(Acks::EverySegment), ..Self::default() }
     }
@@ -74,7 +74,7 @@ pub struct Prediction<'a> {
 /// # Errors
 /// [`Refusal`] if a size is unknown, or the result exceeds the range of a duration.
 pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<Prediction<'a>, Refusal> {
-    if scenario.client.parallel > 1 && !is_parallel(scenario.protocol) {
+    if scenario.client.parallel > 1 && !has_parallel_formula(scenario.protocol) {
         let (protocol, parallel) = (scenario.protocol, scenario.client.parallel);
         return Err(Refusal::Parallel { protocol, parallel });
     }
@@ -104,7 +104,7 @@ pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<
     };
     let notes = notes::notes(scenario, &path, &start, &datagram, &sent);
 
-    let minimum = least(scenario, &path, &sent);
+    let minimum = minimum_time(scenario, &path, &sent);
     let series = series(scenario, &path, &start, &datagram, &sent);
     let elapsed = series.elapsed();
     if elapsed == Duration::MAX {
@@ -125,12 +125,12 @@ pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<
 }
 
 impl Prediction<'_> {
-    /// Elapsed time over the minimum's; `None` if that is zero.
+    /// Returns the elapsed time over the minimum's; `None` if that is zero.
     pub fn overhead(&self) -> Option<f64> {
         ratio(self.elapsed, self.minimum)
     }
 
-    /// The row of a table.
+    /// Returns the row of a table.
     pub fn row(&self) -> Row {
         let packets = self.packets.map(|(up, down)| (up as f64, down as f64));
         Row {
@@ -156,8 +156,8 @@ impl Prediction<'_> {
     }
 }
 
-/// Whether there is a formula for several concurrent connections.
-const fn is_parallel(protocol: Protocol) -> bool {
+/// Returns whether there is a formula for several concurrent connections.
+const fn has_parallel_formula(protocol: Protocol) -> bool {
     match protocol {
         Protocol::Minimum | Protocol::Http10 | Protocol::Http11Parallel => true,
         Protocol::Http10KeepAlive
@@ -170,7 +170,7 @@ const fn is_parallel(protocol: Protocol) -> bool {
     }
 }
 
-/// Whether an exchange begins with the window of the one before it.
+/// Returns whether an exchange begins with the window of the previous one.
 fn shares_windows(scenario: &Scenario) -> bool {
     match scenario.stack.packets.sharing {
         Sharing::None => false,
@@ -178,8 +178,8 @@ fn shares_windows(scenario: &Scenario) -> bool {
     }
 }
 
-/// Growth of the window. Nagle, SACK, timestamps and the window after idle are not in the formulas; the
-/// receive window and idle get a note where they matter.
+/// Returns the parameters of slow start. Nagle, SACK and timestamps are not in the formulas; the receive window and idle
+/// get a note where they matter.
 fn slow_start(stack: &Stack, assumptions: &Assumptions) -> SlowStart {
     let Stack {
         name: _,
@@ -232,8 +232,8 @@ fn deflate_sizes_known(page: &Page) -> Result<(), Refusal> {
     }
 }
 
-/// `S_min`, with the client's own think time added.
-fn least(scenario: &Scenario, path: &Path, exchanges: &[Exchange]) -> Duration {
+/// Returns `S_min`, with the waits of the client added.
+fn minimum_time(scenario: &Scenario, path: &Path, exchanges: &[Exchange]) -> Duration {
     let transactions = exchanges.iter().map(|exchange| minimum::transaction(path, exchange)).collect();
     Series { transactions, waits: waits(scenario, Protocol::Minimum) }.elapsed()
 }
@@ -250,7 +250,7 @@ fn series(
     let transactions = match scenario.protocol {
         Protocol::Minimum => each(&|exchange| minimum::transaction(path, exchange)),
         Protocol::Http10 => {
-            let path = parallel::path(path, connections_at_once(scenario));
+            let path = parallel::path(path, concurrent_connections(scenario));
             each(&|exchange| tcp::transaction(&path, start, exchange))
         }
         Protocol::Http11Parallel => parallel::persistent(path, start, &scenario.client, exchanges),
@@ -265,8 +265,8 @@ fn series(
     Series { transactions, waits: waits(scenario, scenario.protocol) }
 }
 
-/// Sequential requests use one connection at a time, however many are allowed.
-fn connections_at_once(scenario: &Scenario) -> u64 {
+/// Returns the number of concurrent connections; dependent requests use one at a time.
+fn concurrent_connections(scenario: &Scenario) -> u64 {
     match scenario.client.requests {
         Requests::Independent | Requests::AfterDocument => {
             u64::from(scenario.client.parallel).min(scenario.page.objects.len() as u64)
@@ -275,7 +275,7 @@ fn connections_at_once(scenario: &Scenario) -> u64 {
     }
 }
 
-/// Objects that cost a round trip of their own because their request waits (`papers/heidemann-model`, IV-A).
+/// Returns the number of objects that cost a separate round trip because their request waits (`papers/heidemann-model`, IV-A).
 ///
 /// A client that has one request in flight at a time waits for each object after the first. A client that does
 /// not wait for responses waits once, because the first object lists the embedded ones: "we would add one
@@ -305,7 +305,7 @@ fn waits(scenario: &Scenario, protocol: Protocol) -> u64 {
 }
 
 fn connections(scenario: &Scenario, datagram: &Datagram, exchanges: &[Exchange]) -> Option<u64> {
-    let unless_warm = match scenario.client.connection {
+    let new_connections = match scenario.client.connection {
         Connection::Cold => 1,
         Connection::Warm => 0,
     };
@@ -316,24 +316,24 @@ fn connections(scenario: &Scenario, datagram: &Datagram, exchanges: &[Exchange])
         Protocol::Http10KeepAlive
         | Protocol::Http11
         | Protocol::Http11Pipelined
-        | Protocol::Http11PipelinedDeflate => Some(unless_warm),
+        | Protocol::Http11PipelinedDeflate => Some(new_connections),
         Protocol::Http11Parallel => {
-            Some(unless_warm * parallel::connections(&scenario.client, exchanges.len()))
+            Some(new_connections * parallel::connections(&scenario.client, exchanges.len()))
         }
         Protocol::Ardp => Some(0),
         Protocol::Dhttp => {
-            Some(if exchanges.iter().all(|exchange| datagram.fits(exchange)) { 0 } else { unless_warm })
+            Some(if exchanges.iter().all(|exchange| datagram.fits(exchange)) { 0 } else { new_connections })
         }
     }
 }
 
-/// For other protocols the count depends on acknowledgements and on how a connection is closed.
+/// Returns the packets up and down; `None` where they depend on acknowledgements and on connection closing.
 fn packets(protocol: Protocol, datagram: &Datagram, exchanges: &[Exchange]) -> Option<(u64, u64)> {
     let all_small = protocol == Protocol::Dhttp && exchanges.iter().all(|exchange| datagram.fits(exchange));
     all_small.then_some((exchanges.len() as u64, exchanges.len() as u64))
 }
 
-/// 40 bytes of header for each packet over everything (`papers/w3c`).
+/// Returns the share of 40-byte headers in all bytes, in percent (`papers/w3c`).
 fn overhead_percent(packets: f64, payload: Bytes) -> f64 {
     let headers = 40.0 * packets;
     100.0 * headers / (payload.as_f64() + headers)

@@ -1,13 +1,13 @@
-//! Scenarios without a formula, in a sentence for the user.
+//! Errors for scenarios without a formula.
 //!
-//! Broken assumptions that still leave a meaningful figure are in [`crate::notes`].
+//! Broken assumptions with which a prediction is still meaningful are in [`crate::notes`].
 
 use std::fmt;
 
 use scenario::Protocol;
 use scenario::client::PARALLEL_REMEDY;
 
-/// Reason why there is no prediction.
+/// Scenario that the formulas cannot predict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The protocol sends deflated bodies, and no object of the page has a size after deflate.

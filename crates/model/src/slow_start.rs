@@ -1,9 +1,8 @@
 //! Slow start of TCP's congestion window, and its cost (`papers/heidemann-model#appendix`, Table V).
 //!
-//! A sender sends what its window allows, stalls until the first acknowledgement returns, sends again: a
-//! *period* is the transmission between two stalls. Not a simulation: no segment is lost and no timer
-//! expires. The window grows with each acknowledgement until the path is full, the reply ends, or
-//! `ssthresh` is reached.
+//! A sender fills its window and stalls until the first acknowledgement returns: a *period* is the transmission between
+//! two stalls. No segment is lost and no timer expires. The window grows with each acknowledgement until the path is
+//! full, the reply ends, or `ssthresh` is reached.
 
 use std::iter;
 
@@ -47,7 +46,7 @@ pub struct Period {
     pub csegs: u64,
 }
 
-/// A wait for acknowledgements.
+/// Wait for acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
     /// Transmission time of the segments before it.
@@ -57,7 +56,7 @@ pub struct Stall {
 }
 
 impl SlowStart {
-    /// Stalls in a reply of `reply` bytes, in order; each wastes the rest of the round trip.
+    /// Iterates over the stalls in a reply, in order; each wastes the remaining round trip.
     ///
     /// The text counts the smallest n with `ss_segs <= csegs(n)`. The tables count one fewer, and are right:
     /// no stall follows the last transmission.
@@ -69,18 +68,18 @@ impl SlowStart {
         })
     }
 
-    /// Total time that slow start wastes in a reply: `slowstartdelay`.
+    /// Returns the total time that slow start wastes in a reply: `slowstartdelay`.
     pub fn delay(&self, path: &Path, reply: Bytes) -> Duration {
         self.stalls(path, reply).map(|stall| stall.wasted).sum()
     }
 
-    /// Segments sent before slow start ends: `ss_segs = min(muws, reply / mss, ssthresh)`.
+    /// Returns the segments sent before slow start ends: `ss_segs = min(muws, reply / mss, ssthresh)`.
     pub fn segments(&self, path: &Path, reply: Bytes) -> u64 {
         let threshold = self.ssthresh.map_or(u64::MAX, |ssthresh| ssthresh.pieces_of(path.mss));
         path.window_to_fill().min(reply.pieces_of(path.mss)).min(threshold)
     }
 
-    /// Window after a reply has been sent completely and acknowledged, in segments: the initial window of the
+    /// Returns the window after a reply has been sent completely and acknowledged, in segments: the initial window of the
     /// next reply.
     pub fn window_after(&self, path: &Path, reply: Bytes) -> u64 {
         let segments = reply.pieces_of(path.mss);
@@ -88,33 +87,33 @@ impl SlowStart {
         // The windows grow without bound, so there is a last period.
         last.map_or(u64::MAX, |(period, unacked)| {
             let sent = period.segs - (period.csegs - segments);
-            let waiting = sent.saturating_add(unacked);
-            let acks = waiting.div_ceil(self.acks.segments_per_ack());
-            period.cwnd.saturating_add(self.opened(acks, waiting))
+            let unacked_segments = sent.saturating_add(unacked);
+            let acks = unacked_segments.div_ceil(self.acks.segments_per_ack());
+            period.cwnd.saturating_add(self.window_growth(acks, unacked_segments))
         })
     }
 
-    /// Unlimited sequence of periods: equations (17) and (18).
+    /// Iterates over an unlimited sequence of periods: equations (17) and (18).
     pub fn periods(&self) -> impl Iterator<Item = Period> {
         self.states().map(|(period, _)| period)
     }
 
-    /// Each period with the segments that the one before it left unacknowledged: `unacked(i - 1)`.
+    /// Iterates over the periods, each with the segments that the previous one left unacknowledged: `unacked(i - 1)`.
     fn states(&self) -> impl Iterator<Item = (Period, u64)> {
         let start = *self;
         let cwnd = start.initial_window.max(1);
         let first = (Period { cwnd, segs: cwnd, csegs: cwnd }, 0);
-        iter::successors(Some(first), move |(period, before)| {
-            let (acks, unacked) = start.acks.respond(period.segs, *before);
-            let acknowledged = period.segs.saturating_add(*before).saturating_sub(unacked);
-            let cwnd = period.cwnd.saturating_add(start.opened(acks, acknowledged));
+        iter::successors(Some(first), move |(period, unacked_before)| {
+            let (acks, unacked) = start.acks.acknowledge(period.segs, *unacked_before);
+            let acknowledged = period.segs.saturating_add(*unacked_before).saturating_sub(unacked);
+            let cwnd = period.cwnd.saturating_add(start.window_growth(acks, acknowledged));
             let segs = cwnd.saturating_sub(unacked);
             Some((Period { cwnd, segs, csegs: period.csegs.saturating_add(segs) }, unacked))
         })
     }
 
-    /// Growth of the window in segments, by `acks` acknowledgements of `acknowledged` segments.
-    fn opened(&self, acks: u64, acknowledged: u64) -> u64 {
+    /// Returns the growth of the window in segments, by `acks` acknowledgements of `acknowledged` segments.
+    fn window_growth(&self, acks: u64, acknowledged: u64) -> u64 {
         match self.growth {
             Growth::PerAcknowledgement => acks,
             Growth::PerSegment => acknowledged,
@@ -123,22 +122,21 @@ impl SlowStart {
 }
 
 impl Policy {
-    /// `acks(i)` and `unacked(i)` for a period of `segs` segments with `unacked` waiting before it.
-    fn respond(self, segs: u64, unacked: u64) -> (u64, u64) {
+    /// Returns `acks(i)` and `unacked(i)` for a period of `segs` segments with `unacked` waiting before it.
+    fn acknowledge(self, segs: u64, unacked: u64) -> (u64, u64) {
         match self {
             Self::EverySegment => (segs, 0),
             Self::Delayed => (segs.div_ceil(2), 0),
             Self::NoDelayed => {
-                let waiting = segs.saturating_add(unacked);
-                // A single segment (an initial window of 1) is acknowledged by the timer, or nothing would
-                // follow.
-                let acks = (waiting / 2).max(1);
-                (acks, waiting.saturating_sub(acks.saturating_mul(2)))
+                let unacked_segments = segs.saturating_add(unacked);
+                // A single segment (initial window of 1) is acknowledged by the timer.
+                let acks = (unacked_segments / 2).max(1);
+                (acks, unacked_segments.saturating_sub(acks.saturating_mul(2)))
             }
         }
     }
 
-    /// Segments that must arrive before the first acknowledgement leaves: `k`.
+    /// Returns the segments that must arrive before the first acknowledgement is sent: `k`.
     const fn segments_per_ack(self) -> u64 {
         match self {
             Self::EverySegment => 1,
@@ -146,7 +144,7 @@ impl Policy {
         }
     }
 
-    /// `rtt - (segs - k) / bw`, or zero where the period outlasts the round trip.
+    /// Returns `rtt - (segs - k) / bw`, or zero where the period outlasts the round trip.
     fn wasted(self, path: &Path, segs: u64) -> Duration {
         path.rtt - path.segments_time(segs.saturating_sub(self.segments_per_ack()))
     }
@@ -179,7 +177,7 @@ mod tests {
     const NO_DELAYED: SlowStart = SlowStart { acks: Policy::NoDelayed, ..EVERY };
 
     #[test]
-    fn paper_the_trace_of_figure_3_sends_2_3_3_and_6_segments_and_finds_a_window_of_9() {
+    fn paper_figure_3_sends_2_3_3_and_6_segments_and_opens_the_window_to_9() {
         let sent: Vec<u64> = NO_DELAYED.periods().take(4).map(|period| period.segs).collect();
         assert_eq!(sent, [2, 3, 3, 6]);
         let measured = Path { mss: Bytes::new(512), ..Path::from(&Network::named("fast-internet").unwrap()) };
@@ -187,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn the_window_after_a_reply_has_grown_by_its_acknowledgements_and_no_more() {
+    fn window_grows_by_the_acknowledgements_of_a_reply() {
         let path = Path::from(&Network::named("fast-internet").unwrap());
         let after = |start: SlowStart, segments: u64| start.window_after(&path, Bytes::new(512 * segments));
         assert_eq!([1, 2, 3, 13, 14].map(|segments| after(EVERY, segments)), [3, 4, 5, 15, 16]);

@@ -1,10 +1,10 @@
-//! A TCP connection for every object (`papers/heidemann-model#section-iv-c`).
+//! One TCP connection per object (`papers/heidemann-model#section-iv-c`).
 //!
-//! Not simulated as packets: headers, connection closing and loss cost nothing here.
+//! Headers, connection closing and loss are not counted.
 
 use crate::{Exchange, Path, SlowStart, Transaction};
 
-/// `T_TCP = 2 rtt + req_min + processing + slowstart + reply_min`, equation (5).
+/// Returns `T_TCP = 2 rtt + req_min + processing + slowstart + reply_min`, equation (5).
 pub fn transaction(path: &Path, start: &SlowStart, exchange: &Exchange) -> Transaction {
-    Transaction::bare(path, exchange).after_handshake(path).in_slow_start(path, start, exchange)
+    Transaction::without_overhead(path, exchange).with_handshake(path).with_slow_start(path, start, exchange)
 }

@@ -1,7 +1,7 @@
 //! One request and its response as a sum of parts, and a series of them (equations (2), (6), (10), (15)).
 //!
-//! Every formula of the paper adds up the same parts; protocols differ in the parts they include. Not a
-//! timeline of packets: the stalls' times are those of a path on which each object follows the one before it.
+//! Every formula of the paper adds up the same parts; protocols differ in the parts they include. Times of stalls assume
+//! that each object follows the previous one.
 
 use trace::Cause;
 use wire::{Bytes, Duration};
@@ -9,7 +9,7 @@ use wire::{Bytes, Duration};
 use crate::slow_start::Stall;
 use crate::{Path, SlowStart};
 
-/// One request and its response, as in the scenario.
+/// Request and response, as in the scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
     /// Size of the request with its headers.
@@ -38,8 +38,8 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    /// The exchange without the overhead of a protocol.
-    pub(crate) fn bare(path: &Path, exchange: &Exchange) -> Self {
+    /// Returns the transaction without the overhead of a protocol.
+    pub(crate) fn without_overhead(path: &Path, exchange: &Exchange) -> Self {
         Self {
             rtt: path.rtt,
             setup: Duration::ZERO,
@@ -51,31 +51,31 @@ impl Transaction {
     }
 
     /// Adds one round trip of handshake.
-    pub(crate) fn after_handshake(self, path: &Path) -> Self {
+    pub(crate) fn with_handshake(self, path: &Path) -> Self {
         Self { setup: path.rtt, ..self }
     }
 
     /// Adds the stalls of slow start.
-    pub(crate) fn in_slow_start(self, path: &Path, start: &SlowStart, exchange: &Exchange) -> Self {
+    pub(crate) fn with_slow_start(self, path: &Path, start: &SlowStart, exchange: &Exchange) -> Self {
         Self { stalls: start.stalls(path, exchange.reply).collect(), ..self }
     }
 
-    /// Total time: `T`.
+    /// Returns the total time: `T`.
     pub fn elapsed(&self) -> Duration {
         self.rtt + self.setup + self.slow_start() + self.working()
     }
 
-    /// Time wasted by slow start.
+    /// Returns the time wasted by slow start.
     pub fn slow_start(&self) -> Duration {
         self.stalls.iter().map(|stall| stall.wasted).sum()
     }
 
-    /// Time of transmission and processing.
+    /// Returns the time of transmission and processing.
     pub fn working(&self) -> Duration {
         self.request + self.processing + self.reply
     }
 
-    /// Time from the first packet to the first byte of the response at the client.
+    /// Returns the time from the first packet to the first byte of the response at the client.
     fn to_first_byte(&self) -> Duration {
         self.setup + self.rtt + self.request + self.processing
     }
@@ -94,28 +94,28 @@ pub struct Series {
 }
 
 impl Series {
-    /// A series of independent requests.
+    /// Creates a series of independent requests.
     pub fn independent(transactions: Vec<Transaction>) -> Self {
         Self { transactions, waits: 0 }
     }
 
-    /// Total time: `S`.
+    /// Returns the total time: `S`.
     pub fn elapsed(&self) -> Duration {
-        self.starts().last().map_or(Duration::ZERO, |(start, transaction)| start + transaction.elapsed())
+        self.start_times().last().map_or(Duration::ZERO, |(start, transaction)| start + transaction.elapsed())
     }
 
-    /// Time of transmission and processing: `S` less its round trips.
+    /// Returns the time of transmission and processing: `S` less its round trips.
     pub fn working(&self) -> Duration {
         self.transactions.iter().map(Transaction::working).sum()
     }
 
-    /// Every wait of the series, in order of time.
+    /// Returns every wait of the series, in order of time.
     pub fn stalls(&self) -> Vec<Wait> {
-        self.starts().flat_map(|(start, transaction)| waits_of(start, transaction)).collect()
+        self.start_times().flat_map(|(start, transaction)| waits_in(start, transaction)).collect()
     }
 
-    /// Each transaction with the time at which its first packet leaves.
-    fn starts(&self) -> impl Iterator<Item = (Duration, &Transaction)> {
+    /// Iterates over the transactions, each with the time of its first packet.
+    fn start_times(&self) -> impl Iterator<Item = (Duration, &Transaction)> {
         let waits = usize::try_from(self.waits).unwrap_or(usize::MAX);
         self.transactions.iter().enumerate().scan(Duration::ZERO, move |next, (index, transaction)| {
             let start = *next;
@@ -128,7 +128,7 @@ impl Series {
     }
 }
 
-/// A time in a series without useful transmission.
+/// Time in a series without useful transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
     /// Its cause.
@@ -139,8 +139,8 @@ pub struct Wait {
     pub lost: Duration,
 }
 
-/// Waits of one transaction that starts at `start`.
-fn waits_of(start: Duration, transaction: &Transaction) -> Vec<Wait> {
+/// Returns the waits of a transaction that starts at `start`.
+fn waits_in(start: Duration, transaction: &Transaction) -> Vec<Wait> {
     let setup = Wait { cause: Cause::ConnectionSetup, at: start, lost: transaction.setup };
     let mut now = start + transaction.to_first_byte();
     let slow_start = transaction.stalls.iter().map(|stall| {
@@ -167,16 +167,16 @@ mod tests {
     #[test]
     fn series_costs_one_round_trip_and_one_more_per_waiting_request() {
         let path = Path::from(&Network::named("fast-internet").unwrap());
-        let one = minimum::transaction(&path, &EXCHANGE);
-        let mut series = Series::independent(vec![one.clone(); 3]);
-        assert_eq!(series.elapsed(), path.rtt + one.working() * 3);
+        let transaction = minimum::transaction(&path, &EXCHANGE);
+        let mut series = Series::independent(vec![transaction.clone(); 3]);
+        assert_eq!(series.elapsed(), path.rtt + transaction.working() * 3);
         series.waits = 2;
-        assert_eq!(series.elapsed(), path.rtt * 3 + one.working() * 3);
+        assert_eq!(series.elapsed(), path.rtt * 3 + transaction.working() * 3);
         assert_eq!(Series::independent(Vec::new()).elapsed(), Duration::ZERO);
     }
 
     #[test]
-    fn waits_work_and_one_round_trip_add_up_to_the_total() {
+    fn waits_transmission_and_one_round_trip_add_up_to_the_total() {
         let path = Path::from(&Network::named("fast-internet").unwrap());
         let start = SlowStart {
             acks: Policy::EverySegment,

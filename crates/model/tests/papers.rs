@@ -1,8 +1,7 @@
 //! The formulas against every number that `papers/heidemann-model` prints for them.
 //!
-//! The numbers are stored once, in the project's papers directory, and are read from there. Tables III to VI are
-//! computed here directly from the formulas, so that `roundtrip reproduce`, which uses [`model::predict`], is
-//! an independent computation of the same numbers. Tables VII and VIII use it, too.
+//! Tables III to VI are computed here directly from the formulas, so that `roundtrip reproduce`, which uses
+//! [`model::predict`], computes the same numbers independently. Tables VII and VIII use [`model::predict`], too.
 
 extern crate roundtrip_model as model;
 
@@ -33,17 +32,17 @@ macro_rules! published {
     };
 }
 
-/// Compares every printed cell for which `ours` has a value; returns their number.
-fn compare(published: &str, ours: impl Fn(&[String], &str) -> Option<f64>) -> usize {
+/// Compares every printed cell for which `computed` returns a value; returns their number.
+fn compare(published: &str, computed: impl Fn(&[String], &str) -> Option<f64>) -> usize {
     let table: PublishedTable = toml::from_str(published).expect("the papers' data is TOML");
     let mut compared = 0;
     for row in &table.rows {
         let (labels, cells) = row.split_at(table.labels.len());
         for (column, cell) in table.columns.iter().zip(cells).filter(|(_, cell)| !cell.is_empty()) {
-            let Some(value) = ours(labels, &column.name) else { continue };
+            let Some(value) = computed(labels, &column.name) else { continue };
             let printed = cell.parse().expect("a printed number");
-            let [ours, published] = [value, printed].map(|value| as_printed(value, &column.digits));
-            assert_eq!(ours, published, "{labels:?} {} (left: ours, right: published)", column.name);
+            let [computed, published] = [value, printed].map(|value| as_printed(value, &column.digits));
+            assert_eq!(computed, published, "{labels:?} {} (left: computed, right: published)", column.name);
             compared += 1;
         }
     }
@@ -55,7 +54,7 @@ fn as_printed(value: f64, digits: &str) -> String {
         "whole" => format!("{value:.0}"),
         "decimals-2" => format!("{value:.2}"),
         "significant-3" => format!("{value:.2e}"),
-        other => panic!("{other}: a way to print that no table here uses"),
+        other => panic!("{other}: unknown format"),
     }
 }
 
@@ -84,18 +83,18 @@ fn minimum_ms(path: &Path, exchanges: &[Exchange]) -> f64 {
 }
 
 #[test]
-fn paper_table_3_every_minimal_time_comes_out_as_printed() {
+fn paper_table_3_minimum_times_are_as_printed() {
     let compared =
         compare(published!("table-3"), |labels, page| Some(minimum_ms(&path(&labels[0]), &exchanges(page))));
     assert_eq!(compared, 60);
 }
 
 #[test]
-fn paper_table_4_every_simple_ratio_comes_out_as_printed() {
+fn paper_table_4_simple_ratios_are_as_printed() {
     let compared = compare(published!("table-4"), |labels, column| {
-        let (page, how) = column.split_once('.').unwrap_or((column, "single"));
+        let (page, variant) = column.split_once('.').unwrap_or((column, "single"));
         let sizes: Vec<Bytes> = exchanges(page).iter().map(|exchange| exchange.reply).collect();
-        Some(match how {
+        Some(match variant {
             "separate" => simple::pipe_per_reply_separate(&path(&labels[0]), &sizes),
             _ => simple::pipe_per_reply_single(&path(&labels[0]), &sizes),
         })
@@ -104,7 +103,7 @@ fn paper_table_4_every_simple_ratio_comes_out_as_printed() {
 }
 
 #[test]
-fn paper_table_5_every_policy_sends_as_many_segments_as_printed() {
+fn paper_table_5_policies_send_the_printed_number_of_segments() {
     let compared = compare(published!("table-5"), |labels, column| {
         let (policy, cumulative) =
             column.strip_suffix(".cumulative").map_or((column, false), |name| (name, true));
@@ -121,7 +120,7 @@ fn paper_table_5_every_policy_sends_as_many_segments_as_printed() {
 }
 
 #[test]
-fn paper_table_6_every_overhead_comes_out_as_printed() {
+fn paper_table_6_overheads_are_as_printed() {
     let compared = compare(published!("table-6"), |labels, page| {
         let (path, exchanges) = (path(&labels[0]), exchanges(page));
         let each = |formula: fn(&Path, &SlowStart, &Exchange) -> model::Transaction| {
@@ -153,7 +152,7 @@ fn elapsed_ms(scenario: &Scenario, assumptions: &Assumptions) -> f64 {
 const PROCESSING: Server = Server { processing: Duration::from_micros(3_700) };
 
 #[test]
-fn paper_table_7_basic_and_adjusted_come_out_as_printed_but_for_two_cells() {
+fn paper_table_7_basic_and_adjusted_are_as_printed_except_two_cells() {
     let compared = compare(published!("table-7"), |labels, column| {
         let protocol = Protocol::named(&labels[0]).unwrap();
         let network = Network::named(&labels[1]).unwrap();
@@ -178,7 +177,7 @@ fn paper_table_7_basic_and_adjusted_come_out_as_printed_but_for_two_cells() {
 }
 
 #[test]
-fn paper_table_7_the_two_basic_ethernet_cells_are_what_table_6_implies() {
+fn paper_table_7_two_basic_ethernet_cells_follow_from_table_6() {
     let ethernet = || Network::named("ethernet").unwrap();
     let basic = [Protocol::Http10, Protocol::Http10KeepAlive].map(|protocol| {
         let ms = elapsed_ms(&period(ethernet(), "small-cluster", protocol), &Assumptions::default());
@@ -188,7 +187,7 @@ fn paper_table_7_the_two_basic_ethernet_cells_are_what_table_6_implies() {
 }
 
 #[test]
-fn paper_table_8_basic_and_adjusted_come_out_as_printed() {
+fn paper_table_8_basic_and_adjusted_are_as_printed() {
     let compared = compare(published!("table-8"), |labels, column| {
         let network = Network::named(&labels[0]).unwrap();
         let mut scenario = period(network, "w3c-page", Protocol::Http11Pipelined);

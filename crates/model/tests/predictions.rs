@@ -1,6 +1,4 @@
-//! The entry point: effects of a scenario's parts on its prediction, and the notes.
-//!
-//! The papers' numbers are in `papers.rs`.
+//! Effects of a scenario's parts on its prediction, and the notes. The papers' numbers are in `papers.rs`.
 
 extern crate roundtrip_model as model;
 
@@ -39,12 +37,12 @@ fn elapsed(scenario: &Scenario) -> Duration {
     predicted(scenario).elapsed
 }
 
-fn note(scenario: &Scenario, wanted: impl Fn(&Note) -> bool) -> bool {
-    predicted(scenario).notes.iter().any(wanted)
+fn has_note(scenario: &Scenario, predicate: impl Fn(&Note) -> bool) -> bool {
+    predicted(scenario).notes.iter().any(predicate)
 }
 
 #[test]
-fn paper_a_first_hit_costs_the_minimum_with_every_protocol_that_caches() {
+fn paper_warm_start_costs_the_minimum_with_caching_protocols() {
     let minimum = elapsed(&scenario(Protocol::Minimum));
     for protocol in [Protocol::Http10KeepAlive, Protocol::Http11, Protocol::Http11Pipelined, Protocol::Ttcp] {
         let mut warm = scenario(protocol);
@@ -83,7 +81,7 @@ fn paper_ardp_with_cached_congestion_information_slow_starts_once() {
     assert_eq!(cluster, later[0] + later[1]);
     cached.client.connection = Connection::Warm;
     assert_eq!(elapsed(&cached), elapsed(&scenario(Protocol::Minimum)));
-    assert!(!note(&cached, |note| matches!(note, Note::NothingCached { .. })));
+    assert!(!has_note(&cached, |note| matches!(note, Note::NothingCached { .. })));
 }
 
 #[test]
@@ -91,7 +89,7 @@ fn an_initial_window_that_is_set_counts_and_a_session_is_refused() {
     let mut wide = scenario(Protocol::Http10);
     wide.programs.set(ProgramKey::InitialWindow, "64").unwrap();
     assert!(predicted(&wide).stalls.iter().all(|stall| stall.cause == Cause::ConnectionSetup));
-    assert!(!note(&wide, |note| matches!(note, Note::Programs { .. })));
+    assert!(!has_note(&wide, |note| matches!(note, Note::Programs { .. })));
     let mut session = scenario(Protocol::Http11);
     session.programs.set(ProgramKey::ClientPages, "3").unwrap();
     assert_eq!(predict(&session, &Assumptions::default()), Err(Refusal::Session { pages: 3 }));
@@ -104,7 +102,7 @@ fn changed_objects_are_counted_whole() {
     let mut revised = Scenario { visit: Visit::Revalidate, ..scenario(Protocol::Http11) };
     revised.programs.set(ProgramKey::ServerChanged, "100%").unwrap();
     assert_eq!(elapsed(&revised), elapsed(&scenario(Protocol::Http11)));
-    assert!(note(&revised, |note| matches!(note, Note::RevalidationHead { changed: 3, .. })));
+    assert!(has_note(&revised, |note| matches!(note, Note::RevalidationHead { changed: 3, .. })));
 }
 
 #[test]
@@ -161,7 +159,7 @@ fn handshakes_and_stalls_are_listed_in_order_and_account_for_the_time() {
     assert_eq!(row.stalls[0].at_ms, 0.0);
 }
 
-/// The same on a network that carries the papers' datagrams unfragmented, whatever its segments.
+/// Returns the scenario on a network that carries the papers' datagrams unfragmented.
 fn wide(mut scenario: Scenario) -> Scenario {
     scenario.network.mtu = Some(Bytes::new(1_500));
     scenario
@@ -210,16 +208,16 @@ fn datagram_limit_and_response_headers_decide_the_channel() {
 }
 
 #[test]
-fn parallel_connections_help_only_where_each_object_has_its_own_and_never_beat_the_minimum() {
+fn parallel_connections_help_only_with_one_connection_per_object() {
     let one = elapsed(&scenario(Protocol::Http10));
     let mut four = scenario(Protocol::Http10);
     four.client.parallel = 4;
     assert!(elapsed(&four) < one);
     // Three objects: no more than three connections.
-    assert!(note(&four, |note| *note == Note::ParallelApproximated { connections: 3 }));
+    assert!(has_note(&four, |note| *note == Note::ParallelApproximated { connections: 3 }));
     four.client.requests = Requests::Dependent;
     assert!(elapsed(&four) > one);
-    assert!(note(&four, |note| matches!(note, Note::ParallelUnused { .. })));
+    assert!(has_note(&four, |note| matches!(note, Note::ParallelUnused { .. })));
 
     let mut many = scenario(Protocol::Http10);
     many.page = sizes(&[10; 200]);
@@ -264,9 +262,9 @@ fn several_connections_are_refused_where_there_is_one() {
         let mut four = scenario(protocol);
         four.page = Page::named("w3c-page").unwrap();
         four.client.parallel = 4;
-        let refused = matches!(predict(&four, &Assumptions::default()), Err(Refusal::Parallel { .. }));
+        let refusal = matches!(predict(&four, &Assumptions::default()), Err(Refusal::Parallel { .. }));
         let has_formula = [Protocol::Minimum, Protocol::Http10, Protocol::Http11Parallel].contains(&protocol);
-        assert_eq!(refused, !has_formula, "{protocol:?}");
+        assert_eq!(refusal, !has_formula, "{protocol:?}");
     }
 }
 
@@ -284,8 +282,8 @@ fn a_linux_sender_starts_with_ten_segments() {
 
 #[test]
 fn deflate_needs_sizes_and_uses_them() {
-    let refused = predict(&scenario(Protocol::Http11PipelinedDeflate), &Assumptions::default()).map(|_| ());
-    assert_eq!(refused, Err(Refusal::DeflatedSizesUnknown { page: "small-cluster".to_owned() }));
+    let refusal = predict(&scenario(Protocol::Http11PipelinedDeflate), &Assumptions::default()).map(|_| ());
+    assert_eq!(refusal, Err(Refusal::DeflatedSizesUnknown { page: "small-cluster".to_owned() }));
     let [plain, deflated] = [Protocol::Http11Pipelined, Protocol::Http11PipelinedDeflate].map(|protocol| {
         let mut scenario = scenario(protocol);
         scenario.page = Page::named("w3c-page").unwrap();
@@ -296,9 +294,9 @@ fn deflate_needs_sizes_and_uses_them() {
 
 #[test]
 fn revalidation_transfers_one_header_section_per_object() {
-    let mut again = scenario(Protocol::Http11Pipelined);
-    again.visit = Visit::Revalidate;
-    let prediction = predicted(&again);
+    let mut revalidation = scenario(Protocol::Http11Pipelined);
+    revalidation.visit = Visit::Revalidate;
+    let prediction = predicted(&revalidation);
     assert_eq!(prediction.payload, Bytes::new(3 * (256 + 226)));
     assert!(prediction.notes.contains(&Note::RevalidationHead { head: Bytes::new(226), changed: 0 }));
 }
@@ -308,13 +306,13 @@ fn requests_use_the_upstream_rate() {
     let mut slow_up = scenario(Protocol::Minimum);
     slow_up.network.rate_up = Rate::from_bits_per_second(28_800);
     let more = Path::from(&slow_up.network).rate_up.time_for(Bytes::new(256)) * 3;
-    let less = slow_up.network.rate.time_for(Bytes::new(256)) * 3;
-    assert_eq!(elapsed(&slow_up), elapsed(&scenario(Protocol::Minimum)) + more - less);
-    assert!(note(&slow_up, |note| matches!(note, Note::Asymmetric { .. })));
+    let smaller = slow_up.network.rate.time_for(Bytes::new(256)) * 3;
+    assert_eq!(elapsed(&slow_up), elapsed(&scenario(Protocol::Minimum)) + more - smaller);
+    assert!(has_note(&slow_up, |note| matches!(note, Note::Asymmetric { .. })));
 }
 
 #[test]
-fn every_broken_assumption_is_named_and_no_other() {
+fn broken_assumptions_are_noted_and_no_others() {
     type Breaks = fn(&mut Scenario);
     let cases: [(&str, Breaks); 9] = [
         ("one request in flight at a time", |_| {}),
@@ -336,7 +334,7 @@ fn every_broken_assumption_is_named_and_no_other() {
         ("the queue is short", |scenario| {
             scenario.network.down.queue.packets = Some(1);
         }),
-        ("retains nothing from an earlier page", |scenario| {
+        ("caches nothing from an earlier page", |scenario| {
             scenario.protocol = Protocol::Http10;
             scenario.client.connection = Connection::Warm;
         }),
@@ -351,8 +349,8 @@ fn every_broken_assumption_is_named_and_no_other() {
     for (part, breaks) in cases {
         let mut broken = scenario(Protocol::Http10KeepAlive);
         breaks(&mut broken);
-        let found = sentences(&broken);
-        assert!(found.iter().any(|sentence| sentence.contains(part)), "{part}: {found:?}");
+        let notes = sentences(&broken);
+        assert!(notes.iter().any(|sentence| sentence.contains(part)), "{part}: {notes:?}");
     }
     let mut retained = scenario(Protocol::Http11Pipelined);
     retained.network = Network::named("modem").unwrap();
@@ -360,7 +358,7 @@ fn every_broken_assumption_is_named_and_no_other() {
 }
 
 #[test]
-fn a_page_that_outlasts_the_clock_is_refused() {
+fn page_beyond_the_maximum_duration_is_refused() {
     let mut endless = scenario(Protocol::Minimum);
     endless.network.rate = Rate::from_bits_per_second(1).unwrap();
     endless.page = sizes(&[1 << 40; 1000]);
@@ -406,7 +404,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn nothing_beats_the_minimum_and_every_figure_is_a_number(scenario in any_scenario()) {
+    fn no_prediction_is_below_the_minimum_or_infinite(scenario in any_scenario()) {
         if let Ok(prediction) = predict(&scenario, &Assumptions::default()) {
             let smaller = scenario.protocol == Protocol::Http11PipelinedDeflate;
             prop_assert!(smaller || prediction.elapsed >= prediction.minimum);
@@ -428,10 +426,10 @@ proptest! {
     fn a_larger_page_never_takes_less(scenario in any_scenario(), more in 1_u64..1 << 30) {
         let mut larger = scenario.clone();
         larger.page.objects.push(Object::sized(Bytes::new(more)));
-        let [less, more] = [&scenario, &larger]
+        let [smaller, more] = [&scenario, &larger]
             .map(|scenario| predict(scenario, &Assumptions::paper()).map(|prediction| prediction.minimum));
-        if let (Ok(less), Ok(more)) = (less, more) {
-            prop_assert!(less <= more);
+        if let (Ok(smaller), Ok(more)) = (smaller, more) {
+            prop_assert!(smaller <= more);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Exact decimal numbers followed by a unit.
 //!
-//! Not floating point, and no exponents: `1e3` is rejected like any other typing error.
+//! Exponents are rejected.
 
 /// `digits / 10^scale`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,23 +9,23 @@ pub(super) struct Decimal {
     scale: u32,
 }
 
-/// Reason why a text does not begin with a usable number.
+/// Error of a text that does not begin with a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DecimalError {
     /// No digits, a sign, or two points.
     Malformed,
-    /// More digits than any quantity here can have.
+    /// More digits than any quantity has.
     Huge,
 }
 
-/// Maximum number of digits: no quantity here reaches 10^19 in any unit.
+/// Maximum number of digits: no quantity reaches 10^19 in any unit.
 const MAX_DIGITS: usize = 19;
-/// Maximum number of decimals: no quantity here is finer. With this bound, a value that overflows 128 bits
-/// exceeds 64 bits in its smallest unit, too.
+/// Maximum number of decimals. With this bound, a value that overflows 128 bits exceeds 64 bits in its smallest unit,
+/// too.
 const MAX_DECIMALS: u32 = 18;
 
 impl Decimal {
-    /// Splits `text` into the number at its start and the rest, without the space between.
+    /// Splits `text` into the number at its start and the unit, without the space between.
     pub(super) fn split(text: &str) -> Result<(Self, &str), DecimalError> {
         let text = text.trim();
         let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
@@ -55,42 +55,42 @@ impl Decimal {
         Ok((Self { digits, scale }, unit.trim_start()))
     }
 
-    /// The number times `factor`, to the nearest whole number, halves up; `None` above 64 bits.
+    /// Returns the number times `factor`, rounded to the nearest whole number, halves up; `None` above 64 bits.
     pub(super) fn times(self, factor: u128) -> Option<u64> {
         let Self { digits, scale } = self;
         let scaled = digits.checked_mul(factor)?;
         let divisor = 10_u128.pow(scale);
-        let (whole, rest) = (scaled / divisor, scaled % divisor);
-        u64::try_from(whole + u128::from(rest >= divisor.div_ceil(2))).ok()
+        let (whole, remainder) = (scaled / divisor, scaled % divisor);
+        u64::try_from(whole + u128::from(remainder >= divisor.div_ceil(2))).ok()
     }
 
-    /// Whether the number has no decimals.
+    /// Returns whether the number has no decimals.
     pub(super) const fn is_whole(self) -> bool {
         self.scale == 0
     }
 
-    /// Whether the number is zero.
+    /// Returns whether the number is zero.
     pub(super) const fn is_zero(self) -> bool {
         self.digits == 0
     }
 
-    /// The number over 100, as the nearest floating-point number.
+    /// Returns the number over 100, as the nearest floating-point number.
     pub(super) fn percent(self) -> f64 {
         let Self { digits, scale } = self;
         format!("{digits}e-{}", scale + 2).parse().expect("digits with an exponent are a number")
     }
 }
 
-/// A decimal number as text times 100, by moving the point.
+/// Multiplies a decimal number in text by 100.
 pub(super) fn times_hundred(number: &str) -> String {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let (moved, rest) = fraction.split_at(fraction.len().min(2));
-    let digits = format!("{whole}{moved:0<2}");
+    let (shifted, remainder) = fraction.split_at(fraction.len().min(2));
+    let digits = format!("{whole}{shifted:0<2}");
     let whole = match digits.trim_start_matches('0') {
         "" => "0",
         whole => whole,
     };
-    if rest.is_empty() { whole.to_owned() } else { format!("{whole}.{rest}") }
+    if remainder.is_empty() { whole.to_owned() } else { format!("{whole}.{remainder}") }
 }
 
 #[cfg(test)]
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_ends_where_its_unit_begins() {
+    fn splits_numbers_and_units() {
         assert_eq!(Decimal::split(" 1.50 ms "), Ok((Decimal { digits: 15, scale: 1 }, "ms")));
         assert_eq!(Decimal::split("007"), Ok((Decimal { digits: 7, scale: 0 }, "")));
         for malformed in ["", "ms", ".5s", "5.s", "1.2.3s", "-1s", "+1s", "0.0000000000000000001s"] {
@@ -112,9 +112,9 @@ mod tests {
     }
 
     #[test]
-    fn a_hundredfold_moves_the_point() {
-        let moved = ["0", "1", "0.001", "0.07", "0.5", "0.123456"].map(times_hundred);
-        assert_eq!(moved, ["0", "100", "0.1", "7", "50", "12.3456"]);
+    fn times_hundred_moves_the_point() {
+        let shifted = ["0", "1", "0.001", "0.07", "0.5", "0.123456"].map(times_hundred);
+        assert_eq!(shifted, ["0", "100", "0.1", "7", "50", "12.3456"]);
     }
 
     #[test]

@@ -1,16 +1,15 @@
-//! Human quantities: text in, checked values with units out, and the same values as text again.
+//! Parser and printer of quantities with units: durations, rates, sizes, probabilities, impairments of a path.
 //!
-//! Arithmetic is exact: `1.02mibit` is 1,069,547.52 bit/s, without a float's rounding. An invalid value is
-//! rejected with a sentence that names it and shows a valid one; every quantity has a stated range.
-//! Read in this order:
+//! Arithmetic is exact: `1.02mibit` is 1,069,547.52 bit/s, without a float's rounding. Every quantity has a range. An
+//! error names the invalid value and gives a valid one. In reading order:
 //!
-//! | module | what it reads |
+//! | module | what it holds |
 //! | --- | --- |
-//! | `decimal` | digits, and the unit that follows them |
+//! | `decimal` | exact decimal numbers, followed by a unit |
 //! | `scalar` | durations, rates, sizes, counts, probabilities: [`duration`], [`rate`], ... |
 //! | [`mod@path`] | queues, losses, jitter, reordering |
-//! | [`mod@print`] | the same values as text |
-//! | [`names`] | names: lookup, and a suggestion for an unknown one |
+//! | [`mod@print`] | the same values, printed |
+//! | [`names`] | lookup of names, and the suggestion for an unknown one |
 //!
 //! ```
 //! use roundtrip_quantity::{duration, names, rate};
@@ -24,8 +23,6 @@
 //! let unknown = names::UnknownName::new("network", "MODEM", ["isdn", "modem"]);
 //! assert_eq!(unknown.nearest(), Some("modem"));
 //! ```
-//!
-//! Not the named things themselves: each crate has its own lists.
 
 mod decimal;
 pub mod names;
@@ -42,7 +39,7 @@ use std::fmt;
 
 use names::{Quoted, UnknownName};
 
-/// Reason why a text is invalid.
+/// Invalid text of a quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueError {
     /// A text that cannot be parsed.
@@ -51,8 +48,8 @@ pub enum ValueError {
         what: &'static str,
         /// The given text.
         given: String,
-        /// A valid example, to follow "give".
-        give: &'static str,
+        /// A valid example, which follows "give".
+        example: &'static str,
     },
     /// A value outside the range.
     OutOfRange {
@@ -61,18 +58,18 @@ pub enum ValueError {
         /// The given text.
         given: String,
         /// Minimum.
-        least: &'static str,
+        min: &'static str,
         /// Maximum.
-        most: &'static str,
+        max: &'static str,
     },
-    /// A number without a unit, where the unit decides.
-    NoUnit {
+    /// A number without a unit.
+    MissingUnit {
         /// The kind, with its article.
         what: &'static str,
         /// The given text.
         given: String,
-        /// The same with the unit that was probably meant.
-        write: String,
+        /// The same with a unit.
+        suggestion: String,
     },
     /// An unknown name.
     Unknown(UnknownName),
@@ -87,12 +84,14 @@ impl From<UnknownName> for ValueError {
 impl fmt::Display for ValueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotA { what, given, give } => write!(f, "{} is not {what}; give {give}", Quoted(given)),
-            Self::OutOfRange { what, given, least, most } => {
-                write!(f, "{} is out of range for {what}; give {least} to {most}", Quoted(given))
+            Self::NotA { what, given, example } => {
+                write!(f, "{} is not {what}; give {example}", Quoted(given))
             }
-            Self::NoUnit { what, given, write } => {
-                write!(f, "{}: {what} needs a unit; write {write}", Quoted(given))
+            Self::OutOfRange { what, given, min, max } => {
+                write!(f, "{} is out of range for {what}; give {min} to {max}", Quoted(given))
+            }
+            Self::MissingUnit { what, given, suggestion } => {
+                write!(f, "{}: {what} needs a unit; write {suggestion}", Quoted(given))
             }
             Self::Unknown(unknown) => unknown.fmt(f),
         }

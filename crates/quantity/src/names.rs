@@ -1,11 +1,9 @@
-//! Lookup of the names that users type: descriptions, sources, and errors for unknown ones.
-//!
-//! Each module of named things has its own list.
+//! Lookup of names that users type: descriptions, sources, and errors for unknown ones.
 
 use std::fmt;
 use std::path::Path;
 
-/// A line of `roundtrip list`.
+/// Line of `roundtrip list`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listing {
     /// Name that the user types.
@@ -16,7 +14,7 @@ pub struct Listing {
     pub source: &'static str,
 }
 
-/// An unknown name.
+/// Error of an unknown name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownName {
     /// Kind of the named thing, in the singular: `network`, `page`, `key`.
@@ -28,24 +26,24 @@ pub struct UnknownName {
 }
 
 impl UnknownName {
-    /// Error for `given`, which is none of `known`.
+    /// Creates the error for `given`, which is not among `known`.
     pub fn new(kind: &'static str, given: &str, known: impl IntoIterator<Item = &'static str>) -> Self {
         Self { kind, given: given.to_owned(), known: known.into_iter().collect() }
     }
 
-    /// The known name most similar to `given`, if it is similar enough.
+    /// Returns the known name most similar to `given`, if it is similar enough.
     pub fn nearest(&self) -> Option<&'static str> {
         let given: String = self.given.chars().take(MAX_COMPARED_CHARS).collect::<String>().to_lowercase();
         self.known
             .iter()
             .map(|known| (strsim::normalized_damerau_levenshtein(&given, known), *known))
-            .filter(|(likeness, _)| *likeness >= MIN_SIMILARITY)
+            .filter(|(similarity, _)| *similarity >= MIN_SIMILARITY)
             .reduce(|best, next| if next.0 > best.0 { next } else { best })
             .map(|(_, known)| known)
     }
 }
 
-/// The value in `all` whose `name_of` is `given`.
+/// Finds the value in `all` whose name is `given`.
 ///
 /// # Errors
 /// [`UnknownName`] for any other name, with the nearest and all known ones.
@@ -55,14 +53,15 @@ pub fn find<T: Copy>(
     all: &[T],
     name_of: fn(T) -> &'static str,
 ) -> Result<T, UnknownName> {
-    let found = all.iter().find(|one| name_of(**one) == given);
-    found.copied().ok_or_else(|| UnknownName::new(kind, given, all.iter().map(|one| name_of(*one))))
+    let value = all.iter().find(|candidate| name_of(**candidate) == given);
+    value
+        .copied()
+        .ok_or_else(|| UnknownName::new(kind, given, all.iter().map(|candidate| name_of(*candidate))))
 }
 
-/// Minimum similarity of a suggestion: below half of the letters it would distract.
+/// Minimum similarity of a suggestion, from 0 to 1.
 const MIN_SIMILARITY: f64 = 0.5;
-/// Maximum length of a compared name: the time to compare is proportional to it, and no known name is nearly
-/// as long.
+/// Maximum number of characters compared: the time is proportional to it, and known names are shorter.
 const MAX_COMPARED_CHARS: usize = 64;
 
 impl fmt::Display for UnknownName {
@@ -78,7 +77,7 @@ impl fmt::Display for UnknownName {
 
 impl std::error::Error for UnknownName {}
 
-/// A user's text as sentences show it: between back quotes, control characters escaped, truncated after 60.
+/// Text of a user, quoted for messages: in back quotes, control characters escaped, truncated after 60 characters.
 #[derive(Clone, Copy, Debug)]
 pub struct Quoted<'a>(pub &'a str);
 
@@ -86,13 +85,13 @@ impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(text) = self;
         match text.char_indices().nth(60) {
-            Some((cut, _)) => write!(f, "`{}...`", text[..cut].escape_debug()),
+            Some((end, _)) => write!(f, "`{}...`", text[..end].escape_debug()),
             None => write!(f, "`{}`", text.escape_debug()),
         }
     }
 }
 
-/// A path in one line that cannot steer a terminal.
+/// Returns a path for messages, without control characters.
 pub fn shown(path: &Path) -> String {
     path.display().to_string().replace(char::is_control, "?")
 }

@@ -1,4 +1,4 @@
-//! Impairments of packets on a path, in one word each.
+//! Impairments of packets on a path: queue, loss, jitter, reordering, modem.
 //!
 //! | value | examples |
 //! | --- | --- |
@@ -48,7 +48,7 @@ pub fn queue(text: &str) -> Result<QueueLimit, ValueError> {
 /// # Errors
 /// An invalid loss.
 pub fn loss(text: &str) -> Result<Loss, ValueError> {
-    let give = "a percentage such as 0.1%, or burst:1%/30%, or packets:3+17, or none";
+    let example = "a percentage such as 0.1%, or burst:1%/30%, or packets:3+17, or none";
     if text == NONE {
         return Ok(Loss::None);
     }
@@ -70,7 +70,7 @@ pub fn loss(text: &str) -> Result<Loss, ValueError> {
         [to_bad, to_good] => (to_bad, to_good, Probability::ALWAYS, Probability::NEVER),
         [to_bad, to_good, loss_in_bad] => (to_bad, to_good, loss_in_bad, Probability::NEVER),
         [to_bad, to_good, loss_in_bad, loss_in_good] => (to_bad, to_good, loss_in_bad, loss_in_good),
-        [] | [_] | [_, _, _, _, ..] => return Err(not_a("a loss", text, give)),
+        [] | [_] | [_, _, _, _, ..] => return Err(not_a("a loss", text, example)),
     };
     Ok(Loss::GilbertElliott { to_bad, to_good, loss_in_good, loss_in_bad })
 }
@@ -78,7 +78,7 @@ pub fn loss(text: &str) -> Result<Loss, ValueError> {
 /// Maximum number of listed packets.
 const MAX_PACKETS: usize = 1_000;
 
-/// Parses a jitter, uniform from zero to this.
+/// Parses a jitter: the maximum of a uniform distribution from zero.
 ///
 /// # Errors
 /// An invalid delay.
@@ -112,7 +112,7 @@ pub fn reordering(text: &str) -> Result<Option<Reordering>, ValueError> {
 /// # Errors
 /// An invalid modem.
 pub fn modem(text: &str) -> Result<Option<modem::Config>, ValueError> {
-    let give = "v42bis, v42bis/57.6kbit, v42bis:512x6/57.6kbit, v42, v42+vj, or none";
+    let example = "v42bis, v42bis/57.6kbit, v42bis:512x6/57.6kbit, v42, v42+vj, or none";
     if text == NONE {
         return Ok(None);
     }
@@ -137,11 +137,11 @@ pub fn modem(text: &str) -> Result<Option<modem::Config>, ValueError> {
     };
     dictionary
         .map(|dictionary| Some(modem::Config { dictionary, port, compresses_headers }))
-        .ok_or_else(|| not_a("a modem", text, give))
+        .ok_or_else(|| not_a("a modem", text, example))
 }
 
-fn not_a(what: &'static str, given: &str, give: &'static str) -> ValueError {
-    ValueError::NotA { what, given: given.to_owned(), give }
+fn not_a(what: &'static str, given: &str, example: &'static str) -> ValueError {
+    ValueError::NotA { what, given: given.to_owned(), example }
 }
 
 #[cfg(test)]
@@ -152,20 +152,20 @@ mod tests {
     use crate::print;
 
     #[test]
-    fn a_queue_is_limited_in_packets_in_bytes_in_both_or_not_at_all() {
+    fn parses_queues() {
         let limit = |packets, bytes: Option<u64>| Ok(QueueLimit { packets, bytes: bytes.map(Bytes::new) });
         assert_eq!(queue("20p"), limit(Some(20), None));
         assert_eq!(queue("64kib"), limit(None, Some(65_536)));
         assert_eq!(queue("20p+64kib"), limit(Some(20), Some(65_536)));
         assert_eq!(queue("0p"), limit(Some(0), None));
         assert_eq!(queue("none"), limit(None, None));
-        for wrong in ["", "p", "20p+20p", "20", "-1p", "1.5p", "20p+", "many"] {
-            assert_eq!(queue(wrong).is_ok(), wrong == "20", "{wrong}");
+        for malformed in ["", "p", "20p+20p", "20", "-1p", "1.5p", "20p+", "many"] {
+            assert_eq!(queue(malformed).is_ok(), malformed == "20", "{malformed}");
         }
     }
 
     #[test]
-    fn a_loss_is_independent_or_in_bursts_or_of_exactly_these() {
+    fn parses_losses() {
         let share = |share| Probability::new(share).unwrap();
         assert_eq!(loss("0.1%"), Ok(Loss::Independent(share(0.001))));
         assert_eq!((loss("0%"), loss("none")), (Ok(Loss::None), Ok(Loss::None)));
@@ -175,9 +175,10 @@ mod tests {
         };
         assert_eq!(loss("burst:1%/30%"), bursts(Probability::ALWAYS, Probability::NEVER));
         assert_eq!(loss("burst:1%/30%/50%/0.1%"), bursts(share(0.5), share(0.001)));
-        for wrong in ["", "0.1", "101%", "burst:1%", "burst:1%/1%/1%/1%/1%", "packets:0", "packets:", "some"]
+        for malformed in
+            ["", "0.1", "101%", "burst:1%", "burst:1%/1%/1%/1%/1%", "packets:0", "packets:", "some"]
         {
-            assert!(loss(wrong).is_err(), "{wrong}");
+            assert!(loss(malformed).is_err(), "{malformed}");
         }
     }
 
@@ -208,7 +209,7 @@ mod tests {
             let modem = modem(text).unwrap();
             assert_eq!(super::modem(&print::modem(modem)), Ok(modem), "{text}");
         }
-        for wrong in [
+        for malformed in [
             "",
             "v42:512x6",
             "v42bis:",
@@ -218,7 +219,7 @@ mod tests {
             "v42bis/",
             "v42bis/0bit",
         ] {
-            assert!(modem(wrong).is_err(), "{wrong}");
+            assert!(modem(malformed).is_err(), "{malformed}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The same values as text, which is parsed back to exactly the same value.
+//! Printer of values, in the notation that parses to exactly the same value.
 
 use wire::link::{Jitter, Loss, Order, QueueLimit, Reordering};
 use wire::modem::Dictionary;
@@ -9,7 +9,7 @@ use crate::decimal;
 /// Text of an absent value.
 pub const NONE: &str = "none";
 
-/// The notation of [`crate::path::queue`].
+/// Prints the notation of [`crate::path::queue`].
 pub fn queue(queue: QueueLimit) -> String {
     let QueueLimit { bytes, packets } = queue;
     match (packets, bytes) {
@@ -20,7 +20,7 @@ pub fn queue(queue: QueueLimit) -> String {
     }
 }
 
-/// The notation of [`crate::path::loss`].
+/// Prints the notation of [`crate::path::loss`].
 pub fn loss(loss: &Loss) -> String {
     match loss {
         Loss::None => NONE.to_owned(),
@@ -36,7 +36,7 @@ pub fn loss(loss: &Loss) -> String {
     }
 }
 
-/// The notation of [`crate::path::jitter`].
+/// Prints the notation of [`crate::path::jitter`].
 pub fn jitter(jitter: Option<Jitter>) -> String {
     match jitter {
         None => NONE.to_owned(),
@@ -45,7 +45,7 @@ pub fn jitter(jitter: Option<Jitter>) -> String {
     }
 }
 
-/// The notation of [`crate::path::modem`].
+/// Prints the notation of [`crate::path::modem`].
 pub fn modem(modem: Option<modem::Config>) -> String {
     let Some(modem::Config { dictionary, port, compresses_headers }) = modem else { return NONE.to_owned() };
     let kind = match dictionary {
@@ -60,7 +60,7 @@ pub fn modem(modem: Option<modem::Config>) -> String {
     format!("{kind}{headers}{port}")
 }
 
-/// The notation of [`crate::path::reordering`].
+/// Prints the notation of [`crate::path::reordering`].
 pub fn reordering(reordering: Option<Reordering>) -> String {
     match reordering {
         None => NONE.to_owned(),
@@ -68,7 +68,7 @@ pub fn reordering(reordering: Option<Reordering>) -> String {
     }
 }
 
-/// The notation of [`crate::scalar::probability`]: every digit, which its `Display` does not give.
+/// Prints the notation of [`crate::scalar::probability`], with every digit (`Display` rounds).
 pub fn probability(share: Probability) -> String {
     format!("{}%", decimal::times_hundred(&share.get().to_string()))
 }

@@ -11,7 +11,7 @@ use wire::{Bytes, Duration, Probability, Rate};
 use crate::ValueError;
 use crate::decimal::{Decimal, DecimalError};
 
-/// A duration, from 0 to 1 hour: `89ms`, `1.5s`, `200us`, `7ns`, `1min`.
+/// Parses a duration, from 0 to 1 hour: `89ms`, `1.5s`, `200us`, `7ns`, `1min`.
 ///
 /// # Errors
 /// An invalid duration, or a longer one.
@@ -19,7 +19,7 @@ pub fn duration(text: &str) -> Result<Duration, ValueError> {
     DURATION.read(text).map(Duration::from_nanos)
 }
 
-/// A sending rate, from 1 bit/s to 1 Tbit/s: `10Mbit`, `10Mbit/s`, `10Mbps`, `1.02Mibit`, `1.25MB/s`.
+/// Parses a sending rate, from 1 bit/s to 1 Tbit/s: `10Mbit`, `10Mbit/s`, `10Mbps`, `1.02Mibit`, `1.25MB/s`.
 ///
 /// # Errors
 /// A number without a unit; an invalid rate, or one out of that range.
@@ -28,16 +28,20 @@ pub fn rate(text: &str) -> Result<Rate, ValueError> {
     Ok(Rate::from_millibits_per_second(millibits).expect("the range begins above zero"))
 }
 
-/// The error for a rate that is only a number. Below 1,000 it was probably meant in Mbit/s.
+/// Returns the error for a rate without a unit. It suggests Mbit/s below 1,000, else bit/s.
 fn bare_number(text: &str) -> Option<ValueError> {
     let (number, unit) = Decimal::split(text).ok()?;
     let given = text.trim().to_owned();
-    let unit_to_write = if number.times(1)? < 1_000 { "Mbit" } else { "bit" };
-    let write = format!("{given}{unit_to_write}");
-    (unit.is_empty() && !number.is_zero()).then_some(ValueError::NoUnit { what: RATE.what, given, write })
+    let suggested_unit = if number.times(1)? < 1_000 { "Mbit" } else { "bit" };
+    let suggestion = format!("{given}{suggested_unit}");
+    (unit.is_empty() && !number.is_zero()).then_some(ValueError::MissingUnit {
+        what: RATE.what,
+        given,
+        suggestion,
+    })
 }
 
-/// The size of an object, from 1 byte to 1 TiB: `5120`, `5kib`, `100kb`.
+/// Parses the size of an object, from 1 byte to 1 TiB: `5120`, `5kib`, `100kb`.
 ///
 /// # Errors
 /// An invalid size, or one out of that range.
@@ -45,7 +49,7 @@ pub fn object_size(text: &str) -> Result<Bytes, ValueError> {
     OBJECT_SIZE.read(text).map(Bytes::new)
 }
 
-/// The size of a request with its headers, from 1 byte to 64 KiB.
+/// Parses the size of a request with its headers, from 1 byte to 64 KiB.
 ///
 /// # Errors
 /// An invalid size, or one out of that range.
@@ -53,7 +57,7 @@ pub fn request_size(text: &str) -> Result<Bytes, ValueError> {
     REQUEST_SIZE.read(text).map(Bytes::new)
 }
 
-/// The size of a program's write buffer, from 1 byte to 1 MiB.
+/// Parses the size of a program's write buffer, from 1 byte to 1 MiB.
 ///
 /// # Errors
 /// An invalid size, or one out of that range.
@@ -62,7 +66,7 @@ pub fn buffer(text: &str) -> Result<NonZeroUsize, ValueError> {
     Ok(size.expect("the range is within 1 and 2^20"))
 }
 
-/// The size of a send buffer, from 1 byte to 1 GiB.
+/// Parses the size of a send buffer, from 1 byte to 1 GiB.
 ///
 /// # Errors
 /// An invalid size, or one out of that range.
@@ -70,7 +74,7 @@ pub fn send_buffer(text: &str) -> Result<Bytes, ValueError> {
     SEND_BUFFER.read(text).map(Bytes::new)
 }
 
-/// The maximum number of requests on one connection, from 1 to 1000000.
+/// Parses the maximum number of requests on one connection, from 1 to 1000000.
 ///
 /// # Errors
 /// An invalid number, or one out of that range.
@@ -79,7 +83,7 @@ pub fn requests(text: &str) -> Result<NonZeroU32, ValueError> {
     Ok(requests.expect("the range is within 1 and 10^6"))
 }
 
-/// The maximum payload of a segment, from 1 to 65495 bytes: an IPv4 packet holds 65535, headers take 40.
+/// Parses the maximum payload of a segment, from 1 to 65495 bytes: an IPv4 packet holds 65535, headers take 40.
 ///
 /// # Errors
 /// An invalid size, or one out of that range.
@@ -87,7 +91,7 @@ pub fn mss(text: &str) -> Result<Bytes, ValueError> {
     MSS.read(text).map(Bytes::new)
 }
 
-/// The maximum packet size, from 41 to 65535 bytes.
+/// Parses the maximum packet size, from 41 to 65535 bytes.
 ///
 /// # Errors
 /// An invalid size, or one out of that range.
@@ -95,7 +99,7 @@ pub fn mtu(text: &str) -> Result<Bytes, ValueError> {
     MTU.read(text).map(Bytes::new)
 }
 
-/// The queue limit in packets, from 0 to 2^32.
+/// Parses the queue limit in packets, from 0 to 2^32.
 ///
 /// # Errors
 /// An invalid number, or one out of that range.
@@ -103,7 +107,7 @@ pub(super) fn queue_packets(text: &str) -> Result<u64, ValueError> {
     QUEUE_PACKETS.read(text)
 }
 
-/// The queue limit in bytes, from 0 to 1 TiB.
+/// Parses the queue limit in bytes, from 0 to 1 TiB.
 ///
 /// # Errors
 /// An invalid size, or one out of that range.
@@ -111,7 +115,7 @@ pub(super) fn queue_bytes(text: &str) -> Result<Bytes, ValueError> {
     QUEUE_BYTES.read(text).map(Bytes::new)
 }
 
-/// The number of a packet, the first being 1, to 2^32.
+/// Parses the number of a packet, from 1 to 2^32.
 ///
 /// # Errors
 /// An invalid number, or one out of that range.
@@ -119,7 +123,7 @@ pub(super) fn packet_number(text: &str) -> Result<u64, ValueError> {
     PACKET_NUMBER.read(text)
 }
 
-/// The number of runs, from 1 to 100000.
+/// Parses the number of runs, from 1 to 100000.
 ///
 /// # Errors
 /// An invalid number, or one out of that range.
@@ -127,7 +131,7 @@ pub fn runs(text: &str) -> Result<u32, ValueError> {
     RUNS.read(text).map(|runs| u32::try_from(runs).expect("the range ends below 2^32"))
 }
 
-/// The maximum number of concurrent connections, from 1 to 1000.
+/// Parses the maximum number of concurrent connections, from 1 to 1000.
 ///
 /// # Errors
 /// An invalid number, or one out of that range.
@@ -135,22 +139,22 @@ pub fn parallel(text: &str) -> Result<u16, ValueError> {
     PARALLEL.read(text).map(|parallel| u16::try_from(parallel).expect("the range ends below 2^16"))
 }
 
-/// A random seed: any number of 64 bits.
+/// Parses a random seed: any number of 64 bits.
 ///
 /// # Errors
 /// An invalid number.
 pub fn seed(text: &str) -> Result<wire::Seed, ValueError> {
     let given = || text.to_owned();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        let (least, most) = ("0", "18446744073709551615");
-        let out_of_range = |_| ValueError::OutOfRange { what: "a seed", given: given(), least, most };
+        let (min, max) = ("0", "18446744073709551615");
+        let out_of_range = |_| ValueError::OutOfRange { what: "a seed", given: given(), min, max };
         text.parse().map(wire::Seed::new).map_err(out_of_range)
     } else {
-        Err(ValueError::NotA { what: "a seed", given: given(), give: "a whole number, such as 1" })
+        Err(ValueError::NotA { what: "a seed", given: given(), example: "a whole number, such as 1" })
     }
 }
 
-/// A probability, from 0% to 100%: `0.1%`.
+/// Parses a probability, from 0% to 100%: `0.1%`.
 ///
 /// # Errors
 /// An invalid percentage, or one above 100%.
@@ -159,42 +163,39 @@ pub fn probability(text: &str) -> Result<Probability, ValueError> {
     match Decimal::split(text) {
         Ok((number, "%")) => Probability::new(number.percent()).ok_or(DecimalError::Huge),
         Ok(_) => Err(DecimalError::Malformed),
-        Err(not_decimal) => Err(not_decimal),
+        Err(error) => Err(error),
     }
-    .map_err(|not_decimal| match not_decimal {
+    .map_err(|error| match error {
         DecimalError::Malformed => {
-            ValueError::NotA { what, given: text.to_owned(), give: "a percentage, such as 0.1%" }
+            ValueError::NotA { what, given: text.to_owned(), example: "a percentage, such as 0.1%" }
         }
-        DecimalError::Huge => {
-            ValueError::OutOfRange { what, given: text.to_owned(), least: "0%", most: "100%" }
-        }
+        DecimalError::Huge => ValueError::OutOfRange { what, given: text.to_owned(), min: "0%", max: "100%" },
     })
 }
 
 /// Notation of a quantity, and its range in its smallest unit.
 struct Quantity {
     what: &'static str,
-    give: &'static str,
+    example: &'static str,
     /// Factor of a named unit to the smallest one; `None` for an unknown name.
     unit: fn(&str) -> Option<u128>,
-    least: (u64, &'static str),
-    most: (u64, &'static str),
+    min: (u64, &'static str),
+    max: (u64, &'static str),
 }
 
 impl Quantity {
     fn read(&self, text: &str) -> Result<u64, ValueError> {
-        let Self { what, give, unit: factor_of, least, most } = *self;
-        let not_a = || ValueError::NotA { what, given: text.to_owned(), give };
-        let out_of_range =
-            || ValueError::OutOfRange { what, given: text.to_owned(), least: least.1, most: most.1 };
-        let (number, unit) = Decimal::split(text).map_err(|not_decimal| match not_decimal {
+        let Self { what, example, unit: factor_of, min, max } = *self;
+        let not_a = || ValueError::NotA { what, given: text.to_owned(), example };
+        let out_of_range = || ValueError::OutOfRange { what, given: text.to_owned(), min: min.1, max: max.1 };
+        let (number, unit) = Decimal::split(text).map_err(|error| match error {
             DecimalError::Malformed => not_a(),
             DecimalError::Huge => out_of_range(),
         })?;
         let factor = match factor_of(unit) {
             Some(factor) => factor,
             // Zero needs no unit.
-            None if unit.is_empty() && number.is_zero() && least.0 == 0 => 1,
+            None if unit.is_empty() && number.is_zero() && min.0 == 0 => 1,
             None => return Err(not_a()),
         };
         if factor == 1 && !number.is_whole() {
@@ -202,17 +203,17 @@ impl Quantity {
         }
         number
             .times(factor)
-            .filter(|smallest_units| (least.0..=most.0).contains(smallest_units))
+            .filter(|smallest_units| (min.0..=max.0).contains(smallest_units))
             .ok_or_else(out_of_range)
     }
 }
 
-/// The factor of a unit by its name, case-insensitive.
-fn named(units: &[(&str, u128)], unit: &str) -> Option<u128> {
+/// Returns the factor of a unit by its name, case-insensitive.
+fn factor_of_unit(units: &[(&str, u128)], unit: &str) -> Option<u128> {
     units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)).map(|(_, factor)| *factor)
 }
 
-/// The thousandths of a bit per second in a unit of rate: a prefix, then `bit`, `bit/s` or `bps` for bits,
+/// Returns the thousandths of a bit per second in a unit of rate: a prefix, then `bit`, `bit/s` or `bps` for bits,
 /// `B/s` for bytes.
 fn rate_unit(unit: &str) -> Option<u128> {
     let lower = unit.to_ascii_lowercase();
@@ -221,7 +222,7 @@ fn rate_unit(unit: &str) -> Option<u128> {
         Some(prefix) => (prefix, 1_000),
         None => (lower.strip_suffix("b/s").filter(|_| unit.ends_with("B/s"))?, 8_000),
     };
-    named(PREFIXES, prefix).map(|factor| factor * millibits)
+    factor_of_unit(PREFIXES, prefix).map(|factor| factor * millibits)
 }
 
 /// SI's powers of ten, and IEC 80000-13's powers of two.
@@ -251,19 +252,19 @@ const DURATION_UNITS: &[(&str, u128)] = &[
 
 const DURATION: Quantity = Quantity {
     what: "a duration",
-    give: "a number and a unit, such as 89ms, 1.5s or 200us",
-    unit: |unit| named(DURATION_UNITS, unit),
-    least: (0, "0ms"),
-    most: (3_600_000_000_000, "1h"),
+    example: "a number and a unit, such as 89ms, 1.5s or 200us",
+    unit: |unit| factor_of_unit(DURATION_UNITS, unit),
+    min: (0, "0ms"),
+    max: (3_600_000_000_000, "1h"),
 };
 
-/// In thousandths of a bit per second.
+/// Rates, in thousandths of a bit per second.
 const RATE: Quantity = Quantity {
     what: "a rate",
-    give: "bits per second as 10Mbit (or 10Mbit/s, 10Mbps), 28800bit or 1.02Mibit, or bytes as 1.25MB/s",
+    example: "bits per second as 10Mbit (or 10Mbit/s, 10Mbps), 28800bit or 1.02Mibit, or bytes as 1.25MB/s",
     unit: rate_unit,
-    least: (1_000, "1bit"),
-    most: (1_000_000_000_000_000, "1tbit"),
+    min: (1_000, "1bit"),
+    max: (1_000_000_000_000_000, "1tbit"),
 };
 
 const SIZE_UNITS: &[(&str, u128)] = &[
@@ -282,102 +283,102 @@ const SIZE_UNITS: &[(&str, u128)] = &[
     ("tb", 1 << 40),
     ("tib", 1 << 40),
 ];
-const SIZE_GIVE: &str = "a number of bytes, such as 5120, 5kib or 100kb (1024 bytes each)";
+const SIZE_EXAMPLE: &str = "a number of bytes, such as 5120, 5kib or 100kb (1024 bytes each)";
 
 const OBJECT_SIZE: Quantity = Quantity {
     what: "the size of an object",
-    give: SIZE_GIVE,
-    unit: |unit| named(SIZE_UNITS, unit),
-    least: (1, "1"),
-    most: (1 << 40, "1tib"),
+    example: SIZE_EXAMPLE,
+    unit: |unit| factor_of_unit(SIZE_UNITS, unit),
+    min: (1, "1"),
+    max: (1 << 40, "1tib"),
 };
 
 const REQUEST_SIZE: Quantity = Quantity {
     what: "the size of a request",
-    give: SIZE_GIVE,
-    unit: |unit| named(SIZE_UNITS, unit),
-    least: (1, "1"),
-    most: (64 << 10, "64kib"),
+    example: SIZE_EXAMPLE,
+    unit: |unit| factor_of_unit(SIZE_UNITS, unit),
+    min: (1, "1"),
+    max: (64 << 10, "64kib"),
 };
 
 const BUFFER: Quantity = Quantity {
     what: "the size of a buffer",
-    give: SIZE_GIVE,
-    unit: |unit| named(SIZE_UNITS, unit),
-    least: (1, "1"),
-    most: (1 << 20, "1mib"),
+    example: SIZE_EXAMPLE,
+    unit: |unit| factor_of_unit(SIZE_UNITS, unit),
+    min: (1, "1"),
+    max: (1 << 20, "1mib"),
 };
 
 const SEND_BUFFER: Quantity = Quantity {
     what: "the size of a send buffer",
-    give: SIZE_GIVE,
-    unit: |unit| named(SIZE_UNITS, unit),
-    least: (1, "1"),
-    most: (1 << 30, "1gib"),
+    example: SIZE_EXAMPLE,
+    unit: |unit| factor_of_unit(SIZE_UNITS, unit),
+    min: (1, "1"),
+    max: (1 << 30, "1gib"),
 };
 
 const REQUESTS: Quantity = Quantity {
     what: "a number of requests",
-    give: "a whole number, such as 5",
+    example: "a whole number, such as 5",
     unit: |unit| unit.is_empty().then_some(1),
-    least: (1, "1"),
-    most: (1_000_000, "1000000"),
+    min: (1, "1"),
+    max: (1_000_000, "1000000"),
 };
 
 const MSS: Quantity = Quantity {
     what: "a segment size",
-    give: "a number of bytes, such as 512 or 1460",
-    unit: |unit| named(SIZE_UNITS, unit),
-    least: (1, "1"),
-    most: (65_495, "65495 (a packet holds 65535, headers take 40)"),
+    example: "a number of bytes, such as 512 or 1460",
+    unit: |unit| factor_of_unit(SIZE_UNITS, unit),
+    min: (1, "1"),
+    max: (65_495, "65495 (a packet holds 65535, headers take 40)"),
 };
 
 const MTU: Quantity = Quantity {
     what: "a packet size",
-    give: "a number of bytes, such as 576 or 1500",
-    unit: |unit| named(SIZE_UNITS, unit),
-    least: (41, "41"),
-    most: (65_535, "65535"),
+    example: "a number of bytes, such as 576 or 1500",
+    unit: |unit| factor_of_unit(SIZE_UNITS, unit),
+    min: (41, "41"),
+    max: (65_535, "65535"),
 };
 
 const QUEUE_PACKETS: Quantity = Quantity {
     what: "a queue in packets",
-    give: "a whole number and p, such as 20p",
+    example: "a whole number and p, such as 20p",
     unit: |unit| unit.is_empty().then_some(1),
-    least: (0, "0p"),
-    most: (1 << 32, "4294967296p"),
+    min: (0, "0p"),
+    max: (1 << 32, "4294967296p"),
 };
 
 const QUEUE_BYTES: Quantity = Quantity {
     what: "a queue",
-    give: "packets or bytes, such as 20p, 64kib or 20p+64kib, or none",
-    unit: |unit| named(SIZE_UNITS, unit),
-    least: (0, "0"),
-    most: (1 << 40, "1tib"),
+    example: "packets or bytes, such as 20p, 64kib or 20p+64kib, or none",
+    unit: |unit| factor_of_unit(SIZE_UNITS, unit),
+    min: (0, "0"),
+    max: (1 << 40, "1tib"),
 };
 
 const PACKET_NUMBER: Quantity = Quantity {
     what: "the number of a packet",
-    give: "packets counted from 1, such as packets:3+17",
+    example: "packets counted from 1, such as packets:3+17",
     unit: |unit| unit.is_empty().then_some(1),
-    least: (1, "1"),
-    most: (1 << 32, "4294967296"),
+    min: (1, "1"),
+    max: (1 << 32, "4294967296"),
 };
 
 const RUNS: Quantity = Quantity {
     what: "a number of runs",
-    give: "a whole number, such as 20",
+    example: "a whole number, such as 20",
     unit: |unit| unit.is_empty().then_some(1),
-    least: (1, "1"),
-    most: (100_000, "100000"),
+    min: (1, "1"),
+    max: (100_000, "100000"),
 };
 
 const PARALLEL: Quantity = Quantity {
     what: "a number of connections",
-    give: "a whole number, such as 4",
+    example: "a whole number, such as 4",
     unit: |unit| unit.is_empty().then_some(1),
-    least: (1, "1"),
-    most: (1_000, "1000"),
+    min: (1, "1"),
+    max: (1_000, "1000"),
 };
 
 #[cfg(test)]
@@ -393,7 +394,7 @@ mod tests {
 
     #[test]
     fn all_notations_of_a_rate_agree() {
-        let same = [
+        let notations = [
             "20Mbit",
             "20mbit",
             "20MBIT",
@@ -412,33 +413,33 @@ mod tests {
             "2500kB/s",
             "2500000B/s",
         ];
-        for same in same {
-            assert_eq!(rate(same), Ok(Rate::from_bits_per_second(20_000_000).unwrap()), "{same}");
+        for notation in notations {
+            assert_eq!(rate(notation), Ok(Rate::from_bits_per_second(20_000_000).unwrap()), "{notation}");
         }
-        for same in ["8Mibit", "8mibit/s", "8Mibps", "1MiB/s", "1miB/s", "8192Kibit", "1024KiB/s"] {
-            assert_eq!(rate(same), Ok(Rate::from_bits_per_second(8 << 20).unwrap()), "{same}");
+        for notation in ["8Mibit", "8mibit/s", "8Mibps", "1MiB/s", "1miB/s", "8192Kibit", "1024KiB/s"] {
+            assert_eq!(rate(notation), Ok(Rate::from_bits_per_second(8 << 20).unwrap()), "{notation}");
         }
     }
 
     #[test]
     fn rejects_rates_with_a_missing_or_ambiguous_unit() {
-        let refusal = |text| rate(text).unwrap_err().to_string();
-        assert_eq!(refusal("20"), "`20`: a rate needs a unit; write 20Mbit");
-        assert_eq!(refusal(" 2.5 "), "`2.5`: a rate needs a unit; write 2.5Mbit");
-        assert_eq!(refusal("28800"), "`28800`: a rate needs a unit; write 28800bit");
-        for doubtful in ["20mb/s", "20Mb/s", "20MB", "20M", "20mbits", "20Mbit/h", "20/s", "20b/S", "20ebit"]
+        let error = |text| rate(text).unwrap_err().to_string();
+        assert_eq!(error("20"), "`20`: a rate needs a unit; write 20Mbit");
+        assert_eq!(error(" 2.5 "), "`2.5`: a rate needs a unit; write 2.5Mbit");
+        assert_eq!(error("28800"), "`28800`: a rate needs a unit; write 28800bit");
+        for ambiguous in ["20mb/s", "20Mb/s", "20MB", "20M", "20mbits", "20Mbit/h", "20/s", "20b/S", "20ebit"]
         {
             assert!(
-                refusal(doubtful).contains("is not a rate; give bits per second as 10Mbit"),
-                "{doubtful}"
+                error(ambiguous).contains("is not a rate; give bits per second as 10Mbit"),
+                "{ambiguous}"
             );
         }
     }
 
     #[test]
     fn all_notations_of_a_duration_agree() {
-        for same in ["89ms", "0.089s", "89000us", "89000 µs", "89000000ns", " 89 MS "] {
-            assert_eq!(duration(same), Ok(Duration::from_millis(89)), "{same}");
+        for notation in ["89ms", "0.089s", "89000us", "89000 µs", "89000000ns", " 89 MS "] {
+            assert_eq!(duration(notation), Ok(Duration::from_millis(89)), "{notation}");
         }
         assert_eq!(duration("0"), Ok(Duration::ZERO));
         assert_eq!(duration("1h"), duration("60min"));
@@ -447,8 +448,8 @@ mod tests {
 
     #[test]
     fn all_notations_of_a_size_agree() {
-        for same in ["5120", "5kib", "5KB", "5k", "5120 B", "0.0048828125mib"] {
-            assert_eq!(object_size(same), Ok(Bytes::new(5120)), "{same}");
+        for notation in ["5120", "5kib", "5KB", "5k", "5120 B", "0.0048828125mib"] {
+            assert_eq!(object_size(notation), Ok(Bytes::new(5120)), "{notation}");
         }
     }
 

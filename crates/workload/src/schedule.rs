@@ -66,7 +66,7 @@ fn leg(part: &str, lasts: Duration) -> Result<Leg, ValueError> {
     let invalid = || ValueError::NotA {
         what: "a rate",
         given: part.to_owned(),
-        give: "requests a second, such as 100, 100:30s or 0..100:60s",
+        example: "requests a second, such as 100, 100:30s or 0..100:60s",
     };
     let (rates, lasts) = match part.split_once(':') {
         Some((rates, lasts)) => (rates, quantity::duration(lasts)?),
@@ -76,8 +76,8 @@ fn leg(part: &str, lasts: Duration) -> Result<Leg, ValueError> {
     let rate = |text: &str| {
         let rate: f64 =
             text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate >= 0.0).ok_or_else(invalid)?;
-        let (least, most) = ("0", "10000000");
-        let out_of_range = || ValueError::OutOfRange { what: "a rate", given: part.to_owned(), least, most };
+        let (min, max) = ("0", "10000000");
+        let out_of_range = || ValueError::OutOfRange { what: "a rate", given: part.to_owned(), min, max };
         Some(rate).filter(|rate| *rate <= 1e7).ok_or_else(out_of_range)
     };
     Ok(Leg { lasts, from: rate(from)?, to: rate(to)? })

@@ -1,6 +1,4 @@
 //! Comparison of a scenario with the formulas' assumptions: one check for each kind of note.
-//!
-//! The sentences are in the notes.
 
 use scenario::network::Direction;
 use scenario::programs::ProgramKey;
@@ -15,7 +13,7 @@ use super::Note;
 use crate::dhttp::Datagram;
 use crate::{Exchange, Path, SlowStart, parallel};
 
-/// Every assumption that the scenario breaks, in the order of [`Note`]; `exchanges` as the protocol sends them.
+/// Returns every assumption that the scenario breaks, in the order of [`Note`]; `exchanges` as the protocol sends them.
 pub(crate) fn notes(
     scenario: &Scenario,
     path: &Path,
@@ -26,8 +24,8 @@ pub(crate) fn notes(
     let kind = ProtocolProperty::of(scenario.protocol);
     [
         one_request_at_a_time(scenario, kind),
-        several(scenario, kind),
-        warmth(scenario, kind),
+        parallel_connections(scenario, kind),
+        warm_connection(scenario, kind),
         window_not_open(scenario, path, start, datagram, exchanges),
         window_limited(scenario, path, kind, exchanges),
         beyond_threshold(path, start, kind, exchanges),
@@ -55,32 +53,32 @@ const IN_THE_FORMULAS: [ProgramKey; 3] =
 /// Properties of a protocol that the notes depend on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ProtocolProperty {
-    /// Not a protocol at all.
-    Bound,
+    /// Lower bound of all protocols.
+    LowerBound,
     /// A connection for every object.
-    Separate,
+    ConnectionPerObject,
     /// A persistent connection, or cached TCP state; requests wait for responses.
-    Kept,
+    Persistent,
     /// Several persistent connections; requests wait for responses on each.
-    Several,
+    PersistentParallel,
     /// A persistent connection; requests do not wait.
     Pipelined,
     /// Datagrams, with cached state only where windows are shared.
-    Forgetful,
+    Uncached,
     /// Datagrams and a persistent connection.
-    Mixed,
+    DatagramsAndTcp,
 }
 
 impl ProtocolProperty {
     const fn of(protocol: Protocol) -> Self {
         match protocol {
-            Protocol::Minimum => Self::Bound,
-            Protocol::Http10 => Self::Separate,
-            Protocol::Http10KeepAlive | Protocol::Http11 | Protocol::Ttcp => Self::Kept,
-            Protocol::Http11Parallel => Self::Several,
+            Protocol::Minimum => Self::LowerBound,
+            Protocol::Http10 => Self::ConnectionPerObject,
+            Protocol::Http10KeepAlive | Protocol::Http11 | Protocol::Ttcp => Self::Persistent,
+            Protocol::Http11Parallel => Self::PersistentParallel,
             Protocol::Http11Pipelined | Protocol::Http11PipelinedDeflate => Self::Pipelined,
-            Protocol::Ardp => Self::Forgetful,
-            Protocol::Dhttp => Self::Mixed,
+            Protocol::Ardp => Self::Uncached,
+            Protocol::Dhttp => Self::DatagramsAndTcp,
         }
     }
 }
@@ -88,60 +86,58 @@ impl ProtocolProperty {
 fn one_request_at_a_time(scenario: &Scenario, kind: ProtocolProperty) -> Option<Note> {
     let objects = scenario.page.objects.len();
     let connections = match kind {
-        ProtocolProperty::Separate if scenario.client.parallel <= 1 => 1,
-        ProtocolProperty::Kept => 1,
-        ProtocolProperty::Several => parallel::connections(&scenario.client, objects),
-        ProtocolProperty::Bound
-        | ProtocolProperty::Separate
+        ProtocolProperty::ConnectionPerObject if scenario.client.parallel <= 1 => 1,
+        ProtocolProperty::Persistent => 1,
+        ProtocolProperty::PersistentParallel => parallel::connections(&scenario.client, objects),
+        ProtocolProperty::LowerBound
+        | ProtocolProperty::ConnectionPerObject
         | ProtocolProperty::Pipelined
-        | ProtocolProperty::Forgetful
-        | ProtocolProperty::Mixed => return None,
+        | ProtocolProperty::Uncached
+        | ProtocolProperty::DatagramsAndTcp => return None,
     };
     let waits = (objects as u64).div_ceil(connections).saturating_sub(1);
-    let broken = scenario.client.requests == Requests::Independent && waits > 0;
-    broken.then_some(Note::OneRequestAtATime { waits })
+    let is_broken = scenario.client.requests == Requests::Independent && waits > 0;
+    is_broken.then_some(Note::OneRequestAtATime { waits })
 }
 
-/// For other kinds, several connections are refused.
-fn several(scenario: &Scenario, kind: ProtocolProperty) -> Option<Note> {
+/// Checks concurrent connections; other protocols refuse them.
+fn parallel_connections(scenario: &Scenario, kind: ProtocolProperty) -> Option<Note> {
     let objects = scenario.page.objects.len();
     let connections = match kind {
-        ProtocolProperty::Separate => u64::from(scenario.client.parallel).min(objects as u64),
-        ProtocolProperty::Several => parallel::connections(&scenario.client, objects),
-        ProtocolProperty::Bound
-        | ProtocolProperty::Kept
+        ProtocolProperty::ConnectionPerObject => u64::from(scenario.client.parallel).min(objects as u64),
+        ProtocolProperty::PersistentParallel => parallel::connections(&scenario.client, objects),
+        ProtocolProperty::LowerBound
+        | ProtocolProperty::Persistent
         | ProtocolProperty::Pipelined
-        | ProtocolProperty::Forgetful
-        | ProtocolProperty::Mixed => return None,
+        | ProtocolProperty::Uncached
+        | ProtocolProperty::DatagramsAndTcp => return None,
     };
     if connections <= 1 {
         return None;
     }
     match (kind, scenario.client.requests) {
-        (ProtocolProperty::Separate, Requests::Dependent) => {
+        (ProtocolProperty::ConnectionPerObject, Requests::Dependent) => {
             Some(Note::ParallelUnused { protocol: scenario.protocol })
         }
         _ => Some(Note::ParallelApproximated { connections }),
     }
 }
 
-fn warmth(scenario: &Scenario, kind: ProtocolProperty) -> Option<Note> {
+fn warm_connection(scenario: &Scenario, kind: ProtocolProperty) -> Option<Note> {
     match (scenario.client.connection, kind) {
-        (Connection::Cold, _) | (Connection::Warm, ProtocolProperty::Bound) => None,
-        (Connection::Warm, ProtocolProperty::Forgetful)
-            if scenario.stack.packets.sharing != Sharing::None =>
-        {
+        (Connection::Cold, _) | (Connection::Warm, ProtocolProperty::LowerBound) => None,
+        (Connection::Warm, ProtocolProperty::Uncached) if scenario.stack.packets.sharing != Sharing::None => {
             None
         }
-        (Connection::Warm, ProtocolProperty::Separate | ProtocolProperty::Forgetful) => {
+        (Connection::Warm, ProtocolProperty::ConnectionPerObject | ProtocolProperty::Uncached) => {
             Some(Note::NothingCached { protocol: scenario.protocol })
         }
         (
             Connection::Warm,
-            ProtocolProperty::Kept
-            | ProtocolProperty::Several
+            ProtocolProperty::Persistent
+            | ProtocolProperty::PersistentParallel
             | ProtocolProperty::Pipelined
-            | ProtocolProperty::Mixed,
+            | ProtocolProperty::DatagramsAndTcp,
         ) => match scenario.programs.sockets(&scenario.stack).idle {
             Idle::Restarted => Some(Note::WindowRestarts),
             Idle::Unchanged | Idle::Paced => None,
@@ -149,7 +145,7 @@ fn warmth(scenario: &Scenario, kind: ProtocolProperty) -> Option<Note> {
     }
 }
 
-/// `cwnd[stalls(reply / mss)] >= muws` after the first exchange (`papers/heidemann-model#section-iv-d`).
+/// Checks `cwnd[stalls(reply / mss)] >= muws` after the first exchange (`papers/heidemann-model#section-iv-d`).
 fn window_not_open(
     scenario: &Scenario,
     path: &Path,
@@ -158,18 +154,22 @@ fn window_not_open(
     exchanges: &[Exchange],
 ) -> Option<Note> {
     let over_tcp: Vec<&Exchange> = match ProtocolProperty::of(scenario.protocol) {
-        ProtocolProperty::Bound | ProtocolProperty::Separate | ProtocolProperty::Forgetful => return None,
-        ProtocolProperty::Kept | ProtocolProperty::Several | ProtocolProperty::Pipelined => {
+        ProtocolProperty::LowerBound | ProtocolProperty::ConnectionPerObject | ProtocolProperty::Uncached => {
+            return None;
+        }
+        ProtocolProperty::Persistent | ProtocolProperty::PersistentParallel | ProtocolProperty::Pipelined => {
             exchanges.iter().collect()
         }
-        ProtocolProperty::Mixed => exchanges.iter().filter(|exchange| !datagram.fits(exchange)).collect(),
+        ProtocolProperty::DatagramsAndTcp => {
+            exchanges.iter().filter(|exchange| !datagram.fits(exchange)).collect()
+        }
     };
     let (first, later) = over_tcp.split_first()?;
     let window = start.window_after(path, first.reply);
     let to_fill = path.window_to_fill();
     let needed = later.iter().map(|exchange| exchange.reply.pieces_of(path.mss)).max()?;
-    let broken = scenario.client.connection == Connection::Cold && window < to_fill;
-    broken.then_some(Note::WindowNotOpen { window, to_fill, matters: needed > window })
+    let is_broken = scenario.client.connection == Connection::Cold && window < to_fill;
+    is_broken.then_some(Note::WindowNotOpen { window, to_fill, matters: needed > window })
 }
 
 fn window_limited(
@@ -179,29 +179,29 @@ fn window_limited(
     exchanges: &[Exchange],
 ) -> Option<Note> {
     let over_tcp = match kind {
-        ProtocolProperty::Bound | ProtocolProperty::Forgetful => false,
-        ProtocolProperty::Separate
-        | ProtocolProperty::Kept
-        | ProtocolProperty::Several
+        ProtocolProperty::LowerBound | ProtocolProperty::Uncached => false,
+        ProtocolProperty::ConnectionPerObject
+        | ProtocolProperty::Persistent
+        | ProtocolProperty::PersistentParallel
         | ProtocolProperty::Pipelined
-        | ProtocolProperty::Mixed => true,
+        | ProtocolProperty::DatagramsAndTcp => true,
     };
     let window = largest_window(&scenario.programs.sockets(&scenario.stack))?;
     let to_fill = path.window_to_fill();
-    let limited = window.get() / path.mss.get().max(1) < to_fill
+    let is_limited = window.get() / path.mss.get().max(1) < to_fill
         && exchanges.iter().any(|exchange| exchange.reply > window);
-    (over_tcp && limited).then_some(Note::WindowLimited { window, to_fill })
+    (over_tcp && is_limited).then_some(Note::WindowLimited { window, to_fill })
 }
 
-/// Maximum window that a receiver can advertise; `None` if it grows with the transfer.
+/// Returns the maximum window that a receiver can advertise; `None` if it grows with the transfer.
 fn largest_window(stack: &Stack) -> Option<Bytes> {
     /// The window field has 16 bits (RFC 9293).
-    const UNSCALED: Bytes = Bytes::new(65_535);
+    const MAX_UNSCALED_WINDOW: Bytes = Bytes::new(65_535);
     match (stack.receive_buffer, stack.window_scaling) {
         (Some(buffer), true) => Some(buffer),
-        (Some(buffer), false) => Some(buffer.min(UNSCALED)),
+        (Some(buffer), false) => Some(buffer.min(MAX_UNSCALED_WINDOW)),
         (None, true) => None,
-        (None, false) => Some(UNSCALED),
+        (None, false) => Some(MAX_UNSCALED_WINDOW),
     }
 }
 
@@ -213,21 +213,22 @@ fn beyond_threshold(
 ) -> Option<Note> {
     let ssthresh = start.ssthresh?;
     let threshold = ssthresh.pieces_of(path.mss);
-    let beyond = path.window_to_fill() > threshold
+    let is_beyond = path.window_to_fill() > threshold
         && exchanges.iter().any(|exchange| exchange.reply.pieces_of(path.mss) > threshold);
-    (kind != ProtocolProperty::Bound && beyond).then_some(Note::BeyondThreshold { ssthresh })
+    (kind != ProtocolProperty::LowerBound && is_beyond).then_some(Note::BeyondThreshold { ssthresh })
 }
 
-fn either(scenario: &Scenario, befalls: impl Fn(&Direction) -> bool) -> bool {
-    befalls(&scenario.network.up) || befalls(&scenario.network.down)
+fn in_either_direction(scenario: &Scenario, has_impairment: impl Fn(&Direction) -> bool) -> bool {
+    has_impairment(&scenario.network.up) || has_impairment(&scenario.network.down)
 }
 
 fn loss(scenario: &Scenario) -> Option<Note> {
-    either(scenario, |direction| direction.loss != Loss::None).then_some(Note::Loss)
+    in_either_direction(scenario, |direction| direction.loss != Loss::None).then_some(Note::Loss)
 }
 
 fn jitter(scenario: &Scenario) -> Option<Note> {
-    either(scenario, |direction| direction.jitter.is_some()).then_some(Note::Unsteady { what: "jitter" })
+    in_either_direction(scenario, |direction| direction.jitter.is_some())
+        .then_some(Note::NotModelled { impairment: "jitter" })
 }
 
 fn modem(scenario: &Scenario) -> Option<Note> {
@@ -235,17 +236,16 @@ fn modem(scenario: &Scenario) -> Option<Note> {
 }
 
 fn reordering(scenario: &Scenario) -> Option<Note> {
-    either(scenario, |direction| direction.reordering.is_some())
-        .then_some(Note::Unsteady { what: "reordering" })
+    in_either_direction(scenario, |direction| direction.reordering.is_some())
+        .then_some(Note::NotModelled { impairment: "reordering" })
 }
 
 fn duplication(scenario: &Scenario) -> Option<Note> {
-    either(scenario, |direction| direction.duplication != Probability::default())
-        .then_some(Note::Unsteady { what: "duplication" })
+    in_either_direction(scenario, |direction| direction.duplication != Probability::default())
+        .then_some(Note::NotModelled { impairment: "duplication" })
 }
 
-/// Half the window can arrive at the link together while the other half is in flight: that much may have to
-/// wait.
+/// Checks that the queue holds half the window, which can arrive at the link while the other half is in flight.
 fn short_queue(scenario: &Scenario, path: &Path, exchanges: &[Exchange]) -> Option<Note> {
     let to_fill = path.window_to_fill();
     let needed = exchanges.iter().map(|exchange| exchange.reply.pieces_of(path.mss)).max()?.min(to_fill) / 2;
@@ -270,7 +270,7 @@ fn fragmented(scenario: &Scenario, path: &Path, datagram: &Datagram, exchanges: 
         datagram.fits(exchange)
             && exchange.reply + datagram.response_head + Datagram::RESPONSE_HEADER > path.mss
     });
-    (ProtocolProperty::of(scenario.protocol) == ProtocolProperty::Mixed && fragmented)
+    (ProtocolProperty::of(scenario.protocol) == ProtocolProperty::DatagramsAndTcp && fragmented)
         .then_some(Note::Fragmented { limit: datagram.limit, mss: path.mss })
 }
 

@@ -115,25 +115,25 @@ fn datagram(text: &str) -> Result<u64, ValueError> {
         return Ok(0);
     }
     let bytes = quantity::object_size(text)?.get();
-    let (least, most) = ("0", "65000");
+    let (min, max) = ("0", "65000");
     let what = "a datagram's size";
     (bytes <= MAX_DATAGRAM).then_some(bytes).ok_or(ValueError::OutOfRange {
         what,
         given: text.to_owned(),
-        least,
-        most,
+        min,
+        max,
     })
 }
 
 fn count(text: &str) -> Result<usize, ValueError> {
     let count: Option<usize> = text.trim().parse().ok().filter(|count| *count > 0);
-    let give = "a whole number from 1 on, such as 150";
-    count.ok_or_else(|| ValueError::NotA { what: "a number of connections", given: text.to_owned(), give })
+    let example = "a whole number from 1 on, such as 150";
+    count.ok_or_else(|| ValueError::NotA { what: "a number of connections", given: text.to_owned(), example })
 }
 
 fn resend(text: &str) -> Result<[Duration; 2], ValueError> {
-    let give = "the times before the first and the second, such as 5s/10s";
-    let not_a = || ValueError::NotA { what: "a pair of resend times", given: text.to_owned(), give };
+    let example = "the times before the first and the second, such as 5s/10s";
+    let not_a = || ValueError::NotA { what: "a pair of resend times", given: text.to_owned(), example };
     let (first, second) = text.split_once('/').ok_or_else(not_a)?;
     let waits = [quantity::duration(first)?, quantity::duration(second)?];
     // A client that resends without waiting would send as fast as it can.

@@ -199,8 +199,8 @@ fn sizes(text: &str) -> Result<Page, ValueError> {
     if text.starts_with(|first: char| first.is_ascii_digit()) {
         return crate::page::text::page(text);
     }
-    let give = "sizes with + between them, such as 6651+3883+1866";
-    Err(ValueError::NotA { what: "a list of sizes", given: text.to_owned(), give })
+    let example = "sizes with + between them, such as 6651+3883+1866";
+    Err(ValueError::NotA { what: "a list of sizes", given: text.to_owned(), example })
 }
 
 /// A printable name. (`+` in a network's name marks a change.)

@@ -49,8 +49,8 @@ fn name(text: &str, page: &Page) -> String {
     }
 }
 
-fn not_a(what: &'static str, given: &str, give: &'static str) -> ValueError {
-    ValueError::NotA { what, given: given.to_owned(), give }
+fn not_a(what: &'static str, given: &str, example: &'static str) -> ValueError {
+    ValueError::NotA { what, given: given.to_owned(), example }
 }
 
 #[cfg(test)]

@@ -17,35 +17,30 @@ pub(super) fn initial_window(text: &str) -> Result<NonZeroU32, ValueError> {
 
 /// Parses a retransmission timeout, 1 ms to 10 min.
 pub(super) fn rto(text: &str) -> Result<Duration, ValueError> {
-    let (least, most) = (Duration::from_millis(1), Duration::from_secs(600));
+    let (min, max) = (Duration::from_millis(1), Duration::from_secs(600));
     let timeout = quantity::duration(text)?;
     let out_of_range = || ValueError::OutOfRange {
         what: "a retransmission timeout",
         given: text.to_owned(),
-        least: "1ms",
-        most: "10min",
+        min: "1ms",
+        max: "10min",
     };
-    (least..=most).contains(&timeout).then_some(timeout).ok_or_else(out_of_range)
+    (min..=max).contains(&timeout).then_some(timeout).ok_or_else(out_of_range)
 }
 
 /// Parses an idle time above zero.
 pub(super) fn idle_after(text: &str) -> Result<Duration, ValueError> {
     let time = quantity::duration(text)?;
     let out_of_range =
-        || ValueError::OutOfRange { what: "an idle time", given: text.to_owned(), least: "1ns", most: "1h" };
+        || ValueError::OutOfRange { what: "an idle time", given: text.to_owned(), min: "1ns", max: "1h" };
     (time > Duration::ZERO).then_some(time).ok_or_else(out_of_range)
 }
 
-fn within(
-    text: &str,
-    most: u32,
-    what: &'static str,
-    printed: &'static str,
-) -> Result<NonZeroU32, ValueError> {
-    let not = || ValueError::NotA { what, given: text.to_owned(), give: "a whole number such as 3" };
+fn within(text: &str, max: u32, what: &'static str, printed: &'static str) -> Result<NonZeroU32, ValueError> {
+    let not = || ValueError::NotA { what, given: text.to_owned(), example: "a whole number such as 3" };
     let number: NonZeroU32 = text.parse().map_err(|_| not())?;
-    let out_of_range = || ValueError::OutOfRange { what, given: text.to_owned(), least: "1", most: printed };
-    (number.get() <= most).then_some(number).ok_or_else(out_of_range)
+    let out_of_range = || ValueError::OutOfRange { what, given: text.to_owned(), min: "1", max: printed };
+    (number.get() <= max).then_some(number).ok_or_else(out_of_range)
 }
 
 #[cfg(test)]
