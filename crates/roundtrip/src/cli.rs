@@ -18,7 +18,7 @@ pub mod flags;
 pub mod gate;
 #[cfg(feature = "all-verbs")]
 pub mod load;
-pub mod misuse;
+pub mod usage_error;
 pub mod watch;
 
 use std::ffi::OsString;

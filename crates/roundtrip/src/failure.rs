@@ -77,7 +77,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Flags(error) => f.write_str(&cli::misuse::sentence(error)),
+            Self::Flags(error) => f.write_str(&cli::usage_error::sentence(error)),
             Self::Value(sentence) | Self::Laboratory(sentence) | Self::Network(sentence) => {
                 f.write_str(sentence)
             }

@@ -156,9 +156,9 @@ fn fetch(client_kind: ClientKind, responses: ServerSideKind, size: usize) -> u64
 fn fetch_body(client_kind: ClientKind, responders: Responders, size: usize) -> (Vec<u8>, Duration) {
     let clock = Clock::start();
     let timed = |fetch: &dyn Fn() -> Vec<u8>| {
-        let begun = clock.now();
+        let start = clock.now();
         let body = fetch();
-        (body, clock.now().since(begun))
+        (body, clock.now().since(start))
     };
     match client_kind {
         ClientKind::OldClient => timed(&|| plain((SERVER, 80), "", size)),

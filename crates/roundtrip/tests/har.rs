@@ -65,9 +65,9 @@ const REQUEST: &[Field] = &[
     ("method", Text, true),
     ("url", Address, true),
     ("httpVersion", Text, true),
-    ("cookies", ListOf(NAMED), true),
-    ("headers", ListOf(NAMED), true),
-    ("queryString", ListOf(NAMED), true),
+    ("cookies", ListOf(NAME_VALUE), true),
+    ("headers", ListOf(NAME_VALUE), true),
+    ("queryString", ListOf(NAME_VALUE), true),
     ("headersSize", AmountOrNone, true),
     ("bodySize", AmountOrNone, true),
 ];
@@ -75,14 +75,14 @@ const RESPONSE: &[Field] = &[
     ("status", Amount, true),
     ("statusText", Text, true),
     ("httpVersion", Text, true),
-    ("cookies", ListOf(NAMED), true),
-    ("headers", ListOf(NAMED), true),
+    ("cookies", ListOf(NAME_VALUE), true),
+    ("headers", ListOf(NAME_VALUE), true),
     ("content", Is(CONTENT), true),
     ("redirectURL", Text, true),
     ("headersSize", AmountOrNone, true),
     ("bodySize", AmountOrNone, true),
 ];
-const NAMED: &[Field] = &[("name", Text, true), ("value", Text, true)];
+const NAME_VALUE: &[Field] = &[("name", Text, true), ("value", Text, true)];
 const CONTENT: &[Field] = &[
     ("size", Amount, true),
     ("compression", Amount, false),

@@ -48,12 +48,13 @@ fn pythons_server_is_found_delaying_responses_on_a_kept_alive_connection() {
     // The client's output does not disturb the diagnosis.
     assert_eq!(text(&output.stderr).matches("5 bytes").count(), 5, "{}", text(&output.stderr));
 
-    let again = Command::new(PROGRAM).args(["diagnose", "--format", "json", capture_path]).output().unwrap();
-    let again: Value = serde_json::from_slice(&again.stdout).unwrap();
+    let from_file =
+        Command::new(PROGRAM).args(["diagnose", "--format", "json", capture_path]).output().unwrap();
+    let from_file: Value = serde_json::from_slice(&from_file.stdout).unwrap();
     // The kernel has already removed the sockets.
     let mut flows = live["flows"].clone();
     flows[0]["kernel"] = Value::Array(Vec::new());
-    assert_eq!(again["flows"], flows, "the file and the live capture differ");
+    assert_eq!(from_file["flows"], flows, "the file and the live capture differ");
 }
 
 /// Ten pipelined requests on each of twenty connections, to the given port. It reads the responses slowly.
@@ -253,11 +254,11 @@ impl Server {
         command.arg("-c").arg(&file).env("PATH", skip::path()).stderr(Stdio::null());
         let process = command.spawn().unwrap();
         let server = Self { process, port, directory };
-        let is_there = |_| {
+        let is_listening = |_| {
             Command::new("sleep").arg("0.02").status().unwrap();
             std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
         };
-        assert!((0..250).any(is_there), "nginx does not listen");
+        assert!((0..250).any(is_listening), "nginx does not listen");
         Some(server)
     }
 }

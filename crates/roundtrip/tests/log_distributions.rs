@@ -86,9 +86,9 @@ fn a_plan_follows_the_distributions_of_its_log() {
             .contains("the log has 0 sessions that both begin and end in it")
     );
 
-    let again = plan(&directory, &["--replay", "access.log"]);
-    assert_eq!(again.requests(), first.requests());
-    let mut sizes: Vec<u64> = again.files.clone();
+    let replayed = plan(&directory, &["--replay", "access.log"]);
+    assert_eq!(replayed.requests(), first.requests());
+    let mut sizes: Vec<u64> = replayed.files.clone();
     let mut requested: Vec<u32> =
         first.pages.iter().flat_map(|page| page.objects.iter().map(|object| object.file)).collect();
     requested.sort_unstable();

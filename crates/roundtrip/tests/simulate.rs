@@ -193,15 +193,15 @@ fn an_impossible_plot_is_refused_in_a_sentence() {
 #[test]
 fn the_extension_selects_the_plot_format() {
     let directory = TestDirectory::new("formats");
-    for (name, begins) in [("run.svg", "<svg"), ("RUN.PNG", "\u{89}PNG"), ("run.xpl", "timeval")] {
-        if begins.ends_with("PNG") && cfg!(not(feature = "png")) {
+    for (name, magic) in [("run.svg", "<svg"), ("RUN.PNG", "\u{89}PNG"), ("run.xpl", "timeval")] {
+        if magic.ends_with("PNG") && cfg!(not(feature = "png")) {
             skip::report_skip("a plot as PNG, for want of the feature png");
             continue;
         }
         let plot = ["--plot", name, "--protocol", "http11", "--runs", "1"];
         assert!(directory.simulate(&plot).status.success(), "{name}");
         let file: String = fs::read(directory.0.join(name)).unwrap().into_iter().map(char::from).collect();
-        assert!(file.trim_start().starts_with(begins), "{name}: {:?}", file.get(..20));
+        assert!(file.trim_start().starts_with(magic), "{name}: {:?}", file.get(..20));
     }
 }
 
@@ -213,7 +213,7 @@ fn a_run_written_as_har_is_read_back_as_the_same_page() {
     let json = ["--page", "run.har", "--protocol", "http11", "--runs", "1", "--format", "json"];
     let read = directory.simulate(&json);
     assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
-    let again = directory.simulate(&[
+    let by_sizes = directory.simulate(&[
         "--page",
         "6651+3883+1866",
         "--protocol",
@@ -227,5 +227,5 @@ fn a_run_written_as_har_is_read_back_as_the_same_page() {
         let rows: serde_json::Value = serde_json::from_slice(output).unwrap();
         ["elapsed_ms", "payload_bytes", "packets_down"].map(|field| rows[0][field].clone())
     };
-    assert_eq!(row(&read.stdout), row(&again.stdout));
+    assert_eq!(row(&read.stdout), row(&by_sizes.stdout));
 }

@@ -71,8 +71,8 @@ layer!(Cache {
     keys: [origin, intercept, inside, listen, no_race, threads, reach_private],
     one_of: [origin, intercept],
     lists: [limit],
-    parts: [storage, operation],
-    own: [print_rules, clean],
+    nested: [storage, operation],
+    cli_only: [print_rules, clean],
 });
 
 /// Storage of cached responses.
@@ -101,6 +101,6 @@ layer!(CacheStorageFlags {
     keys: [memory, disk, disk_size, targets],
     one_of: [],
     lists: [],
-    parts: [],
-    own: []
+    nested: [],
+    cli_only: []
 });

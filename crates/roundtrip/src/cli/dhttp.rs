@@ -76,8 +76,8 @@ layer!(Serve {
     keys: [folder, origin, early_connection, forwarded, memory, listen, profile, threads, reach_private],
     one_of: [folder, origin],
     lists: [limit],
-    parts: [extensions, operation],
-    own: [force],
+    nested: [extensions, operation],
+    cli_only: [force],
 });
 
 /// Extensions of the paper, added to or removed from those of the profile.
@@ -105,7 +105,7 @@ impl Layer for ExtensionFlags {
     }
 
     /// A flag enables what the file disables, and the reverse.
-    fn over(self, below: Self) -> Self {
+    fn layered_over(self, below: Self) -> Self {
         let Self { with, without } = self;
         let other = |names: Vec<String>, reverse: &[String]| {
             names.into_iter().filter(|name| !reverse.contains(name)).collect::<Vec<_>>()
@@ -151,8 +151,8 @@ layer!(OperationFlags {
     keys: [metrics, access_log],
     one_of: [],
     lists: [],
-    parts: [],
-    own: [config, check, trace],
+    nested: [],
+    cli_only: [config, check, trace],
 });
 
 /// Level of logged events.
@@ -241,8 +241,8 @@ layer!(Gateway {
     keys: [listen, ports, profile, caches, allow, connect_ports, no_race, cache],
     one_of: [],
     lists: [limit],
-    parts: [storage, operation],
-    own: [verbose, force],
+    nested: [storage, operation],
+    cli_only: [verbose, force],
 });
 
 /// `roundtrip nat`
@@ -312,8 +312,8 @@ layer!(Nat {
     keys: [inside, outside, address, ports, firewall, ipv6, closed, any_cache, caches, by_id, server_port],
     one_of: [any_cache, caches],
     lists: [],
-    parts: [operation],
-    own: [print_rules, clean],
+    nested: [operation],
+    cli_only: [print_rules, clean],
 });
 
 /// `roundtrip get`

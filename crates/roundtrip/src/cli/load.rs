@@ -43,7 +43,7 @@ pub struct LoadRun {
     pub threshold_flags: ThresholdFlags,
 
     /// The requests of a plan (`load plan -o FILE`), below the URL
-    #[arg(help_heading = flags::SURGE, long, value_name = "FILE", conflicts_with_all = ["laws", "laws_of", "users", "rate", "lasts", "files", "cap", "conditional", "seed", "requests", "replay", "surge"])]
+    #[arg(help_heading = flags::SURGE, long, value_name = "FILE", conflicts_with_all = ["laws", "laws_of", "users", "rate", "duration", "files", "cap", "conditional", "seed", "requests", "replay", "surge"])]
     pub plan: Option<PathBuf>,
 
     /// Users of the site in this directory (`site surge DIR`), which the server has below the URL
@@ -213,7 +213,7 @@ pub struct LoadPlan {
     pub plan: PlanFlags,
 
     /// Replay an access log: each path becomes a file of the size it had (a file, a directory, or `-`)
-    #[arg(long, value_name = "LOG", conflicts_with_all = ["laws", "laws_of", "users", "rate", "lasts", "files", "cap", "conditional", "seed"])]
+    #[arg(long, value_name = "LOG", conflicts_with_all = ["laws", "laws_of", "users", "rate", "duration", "files", "cap", "conditional", "seed"])]
     pub replay: Vec<PathBuf>,
 
     /// Speed of --replay, as a multiple of the log's
@@ -254,7 +254,7 @@ pub struct PlanFlags {
 
     /// Duration, up to an hour [default: 10s; of SURGE: 120s; of --replay: the whole log]
     #[arg(long = "for", value_name = "TIME")]
-    pub lasts: Option<String>,
+    pub duration: Option<String>,
 
     /// Files of the site [default: 2000, or as many as the log of --laws-of]
     #[arg(help_heading = flags::SURGE, long, value_name = "N")]

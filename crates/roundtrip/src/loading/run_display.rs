@@ -23,15 +23,15 @@ use crate::failure::Failure;
 pub struct RunDisplay {
     /// The URL.
     title: String,
-    lasts: Duration,
+    duration: Duration,
     /// Width of each line on the screen, in columns.
     line_widths: Vec<usize>,
 }
 
 impl RunDisplay {
     /// Starts the display of a run of this URL and duration, which begins at `at` since 1970, or now.
-    pub fn new(title: &str, lasts: Duration, at: Option<Duration>) -> Self {
-        let mut display = Self { title: title.to_owned(), lasts, line_widths: Vec::new() };
+    pub fn new(title: &str, duration: Duration, at: Option<Duration>) -> Self {
+        let mut display = Self { title: title.to_owned(), duration, line_widths: Vec::new() };
         let wait = at.map_or(Duration::ZERO, |at| at.saturating_sub(calendar())).as_nanos() / 1_000_000_000;
         if wait > 0 {
             display.draw(|_| vec![format!("the run begins in {wait} s")]);
@@ -41,8 +41,8 @@ impl RunDisplay {
 
     /// Shows the progress; the terminal may have another size by now.
     pub fn show(&mut self, progress: &Progress) {
-        let (title, lasts) = (self.title.clone(), self.lasts);
-        self.draw(|terminal| view::lines(progress, &title, lasts, terminal));
+        let (title, duration) = (self.title.clone(), self.duration);
+        self.draw(|terminal| view::lines(progress, &title, duration, terminal));
     }
 
     fn draw(&mut self, lines: impl FnOnce(Terminal) -> Vec<String>) {

@@ -130,7 +130,7 @@ pub fn list(
         let factor = replay::speed(speed)?;
         let Replay { requests, pages, lasts, notes } = replay::requests(logs, factor)?;
         let requests = requests.into_iter().map(with_fields).collect::<Result<Vec<_>, _>>()?;
-        let lasts = match &schedule.lasts {
+        let lasts = match &schedule.duration {
             Some(text) => super::value("for", quantity::duration(text))?.min(lasts),
             None => lasts,
         };
@@ -187,7 +187,7 @@ fn scheduled(
     seed: Seed,
     requests: usize,
 ) -> Result<(Vec<Page>, Turns, Duration, String), Failure> {
-    let lasts = match &flags.lasts {
+    let duration = match &flags.duration {
         Some(text) => super::value("for", quantity::duration(text))?,
         None => DURATION,
     };
@@ -198,9 +198,9 @@ fn scheduled(
             number::count(f64::from(users)),
             if users == 1 { "" } else { "s" }
         );
-        return Ok((loop_pages(requests), Turns::Loop(users), lasts, schedule_text));
+        return Ok((loop_pages(requests), Turns::Loop(users), duration, schedule_text));
     };
-    let legs = super::value("rate", legs(rate, lasts))?;
+    let legs = super::value("rate", legs(rate, duration))?;
     let expected: f64 = legs.iter().map(Leg::due).sum();
     if expected > MAX_REQUESTS {
         return Err(Failure::Value(PlanError::TooManyRequests(expected).to_string()));
@@ -208,9 +208,9 @@ fn scheduled(
     let arrivals = if flags.even { Arrivals::Constant } else { Arrivals::Poisson };
     plan::check_requests(expected)?;
     let times = Times::new(&legs, arrivals, seed.stream("load-arrivals", 0));
-    let lasts = legs.iter().map(|leg| leg.lasts).sum();
+    let duration = legs.iter().map(|leg| leg.lasts).sum();
     let schedule_text = format!("{rate} requests a second{}", if flags.even { ", evenly" } else { "" });
-    Ok((timed_pages(requests, times), Turns::Once, lasts, schedule_text))
+    Ok((timed_pages(requests, times), Turns::Once, duration, schedule_text))
 }
 
 /// Returns the sizes of the files in a directory of `site surge`.

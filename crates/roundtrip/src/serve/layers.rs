@@ -21,7 +21,7 @@ pub trait Layer: Clone + Default {
 
     /// Returns these settings, completed by those of `below`.
     #[must_use]
-    fn over(self, below: Self) -> Self;
+    fn layered_over(self, below: Self) -> Self;
 
     /// Returns the flags of these keys whose values differ.
     fn changed(&self, other: &Self, keys: &[&str]) -> Vec<String> {
@@ -53,7 +53,7 @@ pub fn layered<T: Layer>(flags: &T, file: Option<&Path>) -> Result<T, Failure> {
         let reason = format!("unknown field `{}`, expected one of {}", key.get_ref(), names.join(", "));
         return Err(invalid(Some(key.span()), &reason));
     }
-    Ok(flags.clone().over(T::parse(&text).map_err(parse_error)?))
+    Ok(flags.clone().layered_over(T::parse(&text).map_err(parse_error)?))
 }
 
 /// Message after a reload: the flags whose changed values need a restart.
@@ -99,15 +99,15 @@ pub fn text_of_number<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Stri
 }
 
 /// Implements [`Layer`] for a struct of flags. `keys` are those of the file. A flag of `one_of` excludes the file's keys.
-/// `lists` join the file's values and the flags'. `parts` are nested layers, `own` are flags that no file sets.
+/// `lists` join the file's values and the flags'. `nested` are layers, `cli_only` are flags that no file sets.
 macro_rules! layer {
     (
         $flags:ident {
             keys: [$($key:ident),*],
             one_of: [$($setting:ident),*],
             lists: [$($list:ident),*],
-            parts: [$($part:ident),*],
-            own: [$($own:ident),*] $(,)?
+            nested: [$($part:ident),*],
+            cli_only: [$($cli_only:ident),*] $(,)?
         }
     ) => {
         impl $crate::serve::layers::Layer for $flags {
@@ -126,14 +126,14 @@ macro_rules! layer {
                 Ok(read)
             }
 
-            fn over(self, below: Self) -> Self {
+            fn layered_over(self, below: Self) -> Self {
                 let has_choice = [$($crate::serve::layers::OptionalFlag::is_given(&self.$setting)),*].contains(&true);
                 let below = if has_choice { Self { $($setting: Default::default(),)* ..below } } else { below };
                 Self {
                     $($key: if $crate::serve::layers::OptionalFlag::is_given(&self.$key) { self.$key } else { below.$key },)*
                     $($list: [below.$list, self.$list].concat(),)*
-                    $($part: $crate::serve::layers::Layer::over(self.$part, below.$part),)*
-                    $($own: self.$own,)*
+                    $($part: $crate::serve::layers::Layer::layered_over(self.$part, below.$part),)*
+                    $($cli_only: self.$cli_only,)*
                 }
             }
         }
@@ -155,18 +155,18 @@ mod tests {
         T::from_arg_matches(&command.get_matches_from(["x"].iter().chain(words))).unwrap()
     }
 
-    fn over(words: &[&str], file: &str) -> Serve {
-        flags::<Serve>(words).over(Serve::parse(file).unwrap())
+    fn layered_over(words: &[&str], file: &str) -> Serve {
+        flags::<Serve>(words).layered_over(Serve::parse(file).unwrap())
     }
 
     /// Long names of the flags that a file sets.
     fn long_names<T: Args>() -> Vec<String> {
         let command = T::augment_args(Command::new("x"));
-        let own = ["config", "check", "trace", "force", "verbose", "print-rules", "clean"];
+        let cli_only = ["config", "check", "trace", "force", "verbose", "print-rules", "clean"];
         let names = command
             .get_arguments()
             .map(|argument| argument.get_long().map_or_else(|| argument.get_id().to_string(), str::to_owned));
-        names.filter(|name| !own.contains(&name.as_str())).collect()
+        names.filter(|name| !cli_only.contains(&name.as_str())).collect()
     }
 
     fn keys<T: Layer>() -> Vec<String> {
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn flags_override_the_file() {
         let file = "folder = \"a\"\nforwarded = true\nthreads = 3\nlimit = [\"body=1\"]\nwith = [\"parts\"]\nmetrics = \"m\"\n";
-        let read = over(&["--origin", "o", "--limit", "body=2", "--without", "parts"], file);
+        let read = layered_over(&["--origin", "o", "--limit", "body=2", "--without", "parts"], file);
         assert_eq!((read.folder, read.origin), (None, Some("o".to_owned())));
         assert_eq!((read.forwarded, read.threads.as_deref()), (true, Some("3")));
         assert_eq!(read.limit, ["body=1", "body=2"]);
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(read.operation.metrics.as_deref(), Some("m"));
         let gateway = flags::<Gateway>(&["--allow", "192.0.2.1"]);
         let gateway =
-            gateway.over(Gateway::parse("allow = [\"203.0.113.0/24\"]\nmemory = \"1MiB\"").unwrap());
+            gateway.layered_over(Gateway::parse("allow = [\"203.0.113.0/24\"]\nmemory = \"1MiB\"").unwrap());
         assert_eq!(
             (gateway.allow, gateway.storage.memory),
             (vec!["192.0.2.1".to_owned()], Some("1MiB".to_owned()))
@@ -206,8 +206,8 @@ mod tests {
     #[test]
     fn changed_values_are_named_by_their_flags() {
         let (setting, other) = (
-            over(&[], "limit = [\"body=1\"]\nlisten = \"a\""),
-            over(&[], "limit = [\"body=2\"]\nlisten = \"a\""),
+            layered_over(&[], "limit = [\"body=1\"]\nlisten = \"a\""),
+            layered_over(&[], "limit = [\"body=2\"]\nlisten = \"a\""),
         );
         assert_eq!(setting.changed(&other, &["listen", "limit"]), ["--limit"]);
         assert_eq!(reloaded(&setting.changed(&setting, &["limit"])), "reloaded the configuration");

@@ -38,13 +38,13 @@ pub fn run(flags: &Connections) -> Result<(), Failure> {
         eprintln!("roundtrip: {sentence}");
     }
     let PassResult { counts, carried, read: _, late: _ } = &passed;
-    let shown = shown(counts, flags);
+    let counts_to_show = counts_to_show(counts, flags);
     let carried = carried.as_ref();
     // A report always includes the distribution.
     let distribution = carried.filter(|_| flags.distribution);
     let rows = || row::rows(counts, distribution);
     let text = match format {
-        Format::Table => table::render(&shown, distribution, crate::terminal::of_stdout()),
+        Format::Table => table::render(&counts_to_show, distribution, crate::terminal::of_stdout()),
         Format::Json => render::output::json(&rows()),
         Format::Csv => row::lines(&rows()),
     };
@@ -68,17 +68,17 @@ pub fn run(flags: &Connections) -> Result<(), Failure> {
         [one] => one.rsplit('/').next().unwrap_or(one).to_owned(),
         many => format!("{} logs", many.len()),
     };
-    file::write(path, page::page(&shown, carried, &name, &provenance).as_bytes())
+    file::write(path, page::page(&counts_to_show, carried, &name, &provenance).as_bytes())
 }
 
 /// Returns the counts shown in tables and reports: those of HTTP alone, unless DHTTP is requested.
-fn shown(counts: &Counts, flags: &Connections) -> Counts {
+fn counts_to_show(counts: &Counts, flags: &Connections) -> Counts {
     let Connections { dhttp, thresholds, .. } = flags;
-    let mut shown = counts.clone();
+    let mut counts_to_show = counts.clone();
     if !dhttp && thresholds.is_empty() {
-        shown.streams.retain(|stream| stream.threshold == Bytes::ZERO);
+        counts_to_show.streams.retain(|stream| stream.threshold == Bytes::ZERO);
     }
-    shown
+    counts_to_show
 }
 
 fn write_error(flag: &str, error: &dyn Display) -> Failure {

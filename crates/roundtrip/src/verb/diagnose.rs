@@ -44,7 +44,13 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     let captures = match live_options {
         Some(options) => {
             filter.is_whole = !options.command.is_empty();
-            runs(&options, &filter, is_plotted, arguments, matches!(network, CommandNetwork::Watched))?
+            capture_runs(
+                &options,
+                &filter,
+                is_plotted,
+                arguments,
+                matches!(network, CommandNetwork::Watched),
+            )?
         }
         None => files
             .iter()
@@ -145,7 +151,7 @@ fn needs_packets(arguments: &Diagnose) -> Option<&'static str> {
 }
 
 /// Captures all runs live. An interrupted run is the last.
-fn runs(
+fn capture_runs(
     options: &LiveOptions,
     filter: &Filter,
     is_plotted: bool,

@@ -45,7 +45,7 @@ pub fn show(
     flags: &GateFlags,
 ) -> Result<(), Failure> {
     let file = flags.locate.as_deref();
-    let shown = match format {
+    let text = match format {
         Format::Table => table(captures, verdict, flags),
         Format::Json => json::text(captures, verdict),
         Format::Csv => csv::text(captures),
@@ -58,7 +58,7 @@ pub fn show(
         }
         Format::Tap => tap::text(verdict),
     };
-    crate::output::to_stdout(&shown)
+    crate::output::to_stdout(&text)
 }
 
 /// Renders each file, or of several runs the one with the worst case. The verdict follows if flags control it.

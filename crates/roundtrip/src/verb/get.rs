@@ -65,7 +65,7 @@ pub fn run(flags: &Get) -> Result<ExitCode, Failure> {
 const MAX_REDIRECTIONS: usize = 10;
 
 fn fetch(client: &Client, url: &Url, output: Option<&Path>, verbose: bool) -> Result<bool, Failure> {
-    let network = |reason: String| Failure::Network(format!("{}: {reason}", shown(url)));
+    let network = |reason: String| Failure::Network(format!("{}: {reason}", display_url(url)));
     let mut url = url.clone();
     for _ in 0..=MAX_REDIRECTIONS {
         let mut exchange = client.get(&url).map_err(|error| network(error.to_string()))?;
@@ -144,7 +144,7 @@ fn bar(length: Option<u64>) -> ProgressBar {
     bar.with_style(ProgressStyle::with_template(style).expect("the template is fixed"))
 }
 
-fn shown(url: &Url) -> String {
+fn display_url(url: &Url) -> String {
     format!("{}{}", url.authority(), url.target)
 }
 

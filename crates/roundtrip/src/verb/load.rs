@@ -126,12 +126,13 @@ fn plan_of_directory(directory: &Path, flags: &PlanFlags) -> Result<Plan, Failur
 }
 
 fn plan_spec(flags: &PlanFlags, site: Option<&Site>) -> Result<PlanSpec, Failure> {
-    let PlanFlags { laws, laws_of: _, users, rate, even, lasts, files, cap, conditional, seed } = flags;
+    let PlanFlags { laws, laws_of: _, users, rate, even, duration, files, cap, conditional, seed } = flags;
     let default = PlanSpec::default();
-    let lasts = lasts.as_deref().map_or(Ok(default.lasts), |text| value("for", quantity::duration(text)))?;
+    let duration =
+        duration.as_deref().map_or(Ok(default.lasts), |text| value("for", quantity::duration(text)))?;
     let arrivals = if *even { Arrivals::Constant } else { Arrivals::Poisson };
     let schedule = match rate {
-        Some(rate) => Schedule::Rates(value("rate", legs(rate, lasts))?, arrivals),
+        Some(rate) => Schedule::Rates(value("rate", legs(rate, duration))?, arrivals),
         None => Schedule::Users(users.as_deref().map_or(Ok(USERS), |text| positive("users", text))?),
     };
     Ok(PlanSpec {
@@ -149,7 +150,7 @@ fn plan_spec(flags: &PlanFlags, site: Option<&Site>) -> Result<PlanSpec, Failure
         cap: cap.as_deref().map_or(Ok(default.cap), |text| value("cap", quantity::object_size(text)))?,
         lasts: match &schedule {
             Schedule::Rates(legs, _) => legs.iter().map(|leg| leg.lasts).sum(),
-            Schedule::Users(_) | Schedule::Replay(_) => lasts,
+            Schedule::Users(_) | Schedule::Replay(_) => duration,
         },
         schedule,
         conditional: match (conditional, site) {
@@ -286,8 +287,18 @@ fn traffic_of(flags: &LoadRun, config: &Config) -> Result<(Traffic, Target, Stri
 
 /// Refuses flags of SURGE for a URL.
 fn refuse_surge_flags(flags: &PlanFlags) -> Result<(), Failure> {
-    let PlanFlags { laws, laws_of, users: _, rate: _, even: _, lasts: _, files, cap, conditional, seed: _ } =
-        flags;
+    let PlanFlags {
+        laws,
+        laws_of,
+        users: _,
+        rate: _,
+        even: _,
+        duration: _,
+        files,
+        cap,
+        conditional,
+        seed: _,
+    } = flags;
     let given = [
         ("laws", laws.is_some()),
         ("laws-of", !laws_of.is_empty()),

@@ -101,7 +101,7 @@ fn plot_of(plan: &Plan, path: &Path, kind: PlotKind) -> Result<Vec<u8>, Failure>
     let is_shared = have_same_title(&plan.scenarios);
     let first_scenarios = plan.scenarios.iter().take(MAX_PANELS + 1);
     let panels: Vec<Panel> = first_scenarios.filter_map(|scenario| panel(scenario, is_shared)).collect();
-    let refused = |why: &str| Err(Failure::Value(format!("--plot {}: {why}", shown(path))));
+    let refused = |reason: &str| Err(Failure::Value(format!("--plot {}: {reason}", shown(path))));
     match (kind, panels.as_slice()) {
         (PlotKind::Xplot, [panel]) => Ok(xplot::file(panel).into_bytes()),
         (PlotKind::Xplot, _) => refused("xplot shows one run; name one network, page, protocol and stack"),

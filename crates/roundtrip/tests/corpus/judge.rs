@@ -105,13 +105,13 @@ pub(crate) struct RunFacts<'a> {
 }
 
 impl RunFacts<'_> {
-    /// Counts the findings of one capture. `how` it was taken is printed with every mistake.
+    /// Counts the findings of one capture. `capture_label` is printed with every mistake.
     pub(crate) fn record_findings(
         &self,
         vantage: Vantage,
         found: &[Stall],
         account: &Account,
-        how: &str,
+        capture_label: &str,
         judged: &mut JudgedResults,
     ) {
         let Self { name: run, number, is_first, rtt_ms, elapsed_ms, stalls, repairs, unwatched } = self;
@@ -134,7 +134,7 @@ impl RunFacts<'_> {
         let mistake = |kind: &str, stall: &Stall, instead: &str| {
             let Stall { cause, at_ms, lost_ms } = stall;
             format!(
-                "{kind} {cause}, {instead} instead: {number} ({run}) at {}{how}, {at_ms:.3} +{lost_ms:.3} ms",
+                "{kind} {cause}, {instead} instead: {number} ({run}) at {}{capture_label}, {at_ms:.3} +{lost_ms:.3} ms",
                 vantage.name()
             )
         };

@@ -42,7 +42,7 @@ use watch::{Frame, Sample};
 /// Observations of one run.
 pub(crate) struct Run {
     pub(crate) visit: Visit,
-    pub(crate) answered: Vec<ResponseLog>,
+    pub(crate) response_logs: Vec<ResponseLog>,
     pub(crate) samples: Vec<Sample>,
     /// Frames at the client's card and the server's.
     pub(crate) frames: [Vec<Frame>; 2],
@@ -90,7 +90,7 @@ fn attempt(case: &Case) -> Result<Run, String> {
         hosts.client.start(move || programs::visit(&behaviour, clock)).wait().map_err(hosts::reported)?;
     // Lets the last packets arrive.
     programs::wait(case.rtt * 2);
-    let answered = server.wait().map_err(hosts::reported)?;
+    let response_logs = server.wait().map_err(hosts::reported)?;
     is_over.store(true, Ordering::Release);
     let frames = [at_client?, at_server?].map(|sniffing| sniffing.join().expect("it only reads"));
     let samples = samples.join().expect("it only samples");
@@ -99,8 +99,8 @@ fn attempt(case: &Case) -> Result<Run, String> {
         return Err(format!("the link was late: {void}"));
     }
     let capture = report.capture.ok_or("the link captured no packets")?;
-    let (visit, answered) = (visit.map_err(hosts::reported)?, answered.map_err(hosts::reported)?);
-    Ok(Run { visit, answered, samples, frames, capture })
+    let (visit, response_logs) = (visit.map_err(hosts::reported)?, response_logs.map_err(hosts::reported)?);
+    Ok(Run { visit, response_logs, samples, frames, capture })
 }
 
 /// Number of concurrent runs that do not disturb one another.
@@ -126,7 +126,7 @@ fn run_concurrently<T: Sync>(max_concurrent: usize, all: &[T], work: impl Fn(&T)
 }
 
 /// Runs and stores all cases that are not stored yet.
-pub(crate) fn keep(cases: &[Case], directory: &Path) -> Result<(), String> {
+pub(crate) fn store_missing(cases: &[Case], directory: &Path) -> Result<(), String> {
     fs::create_dir_all(directory).map_err(hosts::reported)?;
     let is_missing = |(number, _): &(usize, &Case)| !directory.join(format!("{number}.csv")).exists();
     let numbered: Vec<(usize, &Case)> = cases.iter().enumerate().filter(is_missing).collect();

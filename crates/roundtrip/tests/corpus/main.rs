@@ -131,7 +131,7 @@ fn on_kernels(words: &[&str]) -> Result<(), String> {
     match words {
         ["keep", directory] => {
             kernel::available()?;
-            kernel::keep(&cases, directory.as_ref())
+            kernel::store_missing(&cases, directory.as_ref())
         }
         ["judge", directory, file] => {
             let judged = kernel::judge_stored(directory.as_ref(), cases.len())?;
@@ -151,7 +151,7 @@ fn on_kernels(words: &[&str]) -> Result<(), String> {
                     kernel::cases::FAMILIES.join(", ")
                 ));
             }
-            kernel::savings::keep(&visits, directory.as_ref())
+            kernel::savings::store_missing(&visits, directory.as_ref())
         }
         ["savings", part, "judge", directory, file] => {
             let visits = part_named(part)?.of(cases);

@@ -53,20 +53,23 @@ fn spoofed_requests_bring_no_request_to_an_origin() {
         reported.read_line(&mut line).unwrap();
         assert!(line.contains("http://"), "{line}");
         let _program = KilledOnDrop(child);
-        let (mut spent, mut got, mut responses) = (0, 0, 0);
+        let (mut sent_bytes, mut received_bytes, mut responses) = (0, 0, 0);
         for id in 0..60_u16 {
             let victim = match is_six {
                 true => SocketAddr::from(([0x2600, 61 + id, 0, 0, 0, 0, 0, 7], 40_000)),
                 false => address([60, 1, u8::try_from(id).unwrap(), 1], 40_000),
             };
-            spent += host.deliver_datagram_at(at, victim, &request(id.into(), 20_000, 20, &fill(300)));
+            sent_bytes += host.deliver_datagram_at(at, victim, &request(id.into(), 20_000, 20, &fill(300)));
             if let Some(sent) = host.next(1_000) {
                 assert!(!sent.is_tcp() && sent.to() == victim);
-                (got, responses) = (got + sent.bytes(), responses + 1);
+                (received_bytes, responses) = (received_bytes + sent.bytes(), responses + 1);
             }
         }
-        println!("{verb}, IPv{}: {got} bytes for {spent}", if is_six { 6 } else { 4 });
-        assert!(responses == 60 && got <= spent, "{verb}: {responses} responses, {got} bytes for {spent}");
+        println!("{verb}, IPv{}: {received_bytes} bytes for {sent_bytes}", if is_six { 6 } else { 4 });
+        assert!(
+            responses == 60 && received_bytes <= sent_bytes,
+            "{verb}: {responses} responses, {received_bytes} bytes for {sent_bytes}"
+        );
         // Without a token, only the program's own probes may reach it.
         let lines = lines.lock().unwrap();
         assert!(!lines.iter().any(|line| line.contains("/20")), "{verb}: {lines:?}");

@@ -34,22 +34,23 @@ fn victims_get_at_most_three_bytes_per_spoofed_byte() {
         ("with another's token, resent", request(0, 40_001, 1_000, &stolen), true),
         ("unsupported by DHTTP", request(0, 40_001, 10, "Cookie: a=b\r\n"), false),
     ];
-    let mut spent: BTreeMap<IpAddr, u64> = BTreeMap::new();
+    let mut sent_bytes: BTreeMap<IpAddr, u64> = BTreeMap::new();
     for (number, (_, datagram, is_resend)) in (0_u8..).zip(&kinds) {
         let victim = address([number + 60, 1, 1, 1], 40_000);
         for id in 0..20_u64 {
             let mut datagram = if *is_resend { resend(datagram.clone()) } else { datagram.clone() };
             datagram[..8].copy_from_slice(&id.to_be_bytes());
-            *spent.entry(victim.ip()).or_default() += host.deliver_datagram(victim, PORT, &datagram);
+            *sent_bytes.entry(victim.ip()).or_default() += host.deliver_datagram(victim, PORT, &datagram);
         }
     }
-    let got = by_victim(&host.until_silent(SYN_TIMEOUT_MS));
+    let received_bytes = by_victim(&host.until_silent(SYN_TIMEOUT_MS));
     for (number, (kind, ..)) in (0_u8..).zip(&kinds) {
         let victim = address([number + 60, 1, 1, 1], 0).ip();
-        let [got, spent] = [&got, &spent].map(|bytes| bytes.get(&victim).copied().unwrap_or(0));
-        assert!(got <= 3 * spent, "{kind}: {got} bytes for {spent}");
+        let [received_bytes, sent_bytes] =
+            [&received_bytes, &sent_bytes].map(|bytes| bytes.get(&victim).copied().unwrap_or(0));
+        assert!(received_bytes <= 3 * sent_bytes, "{kind}: {received_bytes} bytes for {sent_bytes}");
     }
-    assert!(got.len() >= kinds.len(), "each kind of request gets a response");
+    assert!(received_bytes.len() >= kinds.len(), "each kind of request gets a response");
     drop(server);
 }
 
@@ -80,7 +81,8 @@ fn mutated(number: u32) {
     ];
     let mut random = Seed::new(5).stream("mutations", 0);
     let mut sample = |below: usize| usize::try_from(random.up_to(below as u64 - 1)).unwrap();
-    let (mut spent, mut got) = (BTreeMap::<IpAddr, u64>::new(), BTreeMap::<IpAddr, u64>::new());
+    let (mut sent_bytes, mut received_bytes) =
+        (BTreeMap::<IpAddr, u64>::new(), BTreeMap::<IpAddr, u64>::new());
     for turn in 0..number {
         let mut datagram = seeds[sample(seeds.len())].clone();
         for _ in 0..sample(3) {
@@ -95,19 +97,20 @@ fn mutated(number: u32) {
         // A new victim for every hundred, so that the limiter does not hide excesses of the budget.
         let [_, a, b, c] = (turn / 100).to_be_bytes();
         let victim = address([60 + a, b, c, 1], 40_000);
-        *spent.entry(victim.ip()).or_default() += host.deliver_datagram(victim, PORT, &datagram);
+        *sent_bytes.entry(victim.ip()).or_default() += host.deliver_datagram(victim, PORT, &datagram);
         if turn % 64 == 63 {
-            add_bytes(&mut got, host.until_silent(0));
+            add_bytes(&mut received_bytes, host.until_silent(0));
         }
     }
-    add_bytes(&mut got, host.until_silent(SYN_TIMEOUT_MS));
-    for (victim, got) in &got {
-        let spent = spent[victim];
-        assert!(*got <= 3 * spent, "{victim}: {got} bytes for {spent}");
+    add_bytes(&mut received_bytes, host.until_silent(SYN_TIMEOUT_MS));
+    for (victim, received_bytes) in &received_bytes {
+        let sent_bytes = sent_bytes[victim];
+        assert!(*received_bytes <= 3 * sent_bytes, "{victim}: {received_bytes} bytes for {sent_bytes}");
     }
-    let [got, spent] = [&got, &spent].map(|bytes| bytes.values().sum::<u64>());
-    println!("{number} mutated requests: {got} bytes for {spent}");
-    assert!(got > 0, "some of them are requests still");
+    let [received_bytes, sent_bytes] =
+        [&received_bytes, &sent_bytes].map(|bytes| bytes.values().sum::<u64>());
+    println!("{number} mutated requests: {received_bytes} bytes for {sent_bytes}");
+    assert!(received_bytes > 0, "some of them are requests still");
     drop(server);
 }
 

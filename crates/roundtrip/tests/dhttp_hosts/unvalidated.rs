@@ -44,19 +44,19 @@ fn victims_get_at_most_three_bytes_per_byte_and_no_tcp_by_ipv4_and_ipv6() {
         ];
         for (number, (kind, datagram)) in (0_u8..).zip(&kinds) {
             let victim = victim(number, is_six);
-            let mut spent = 0;
+            let mut sent_bytes = 0;
             for id in 0..40_u64 {
                 let mut datagram = datagram.clone();
                 datagram[..8].copy_from_slice(&id.to_be_bytes());
-                spent += host.deliver_datagram_at(at, victim, &datagram);
+                sent_bytes += host.deliver_datagram_at(at, victim, &datagram);
             }
             // A SYN, if there were one, would be retransmitted after a second.
             let sent = host.until_silent(1_200);
             let sent: Vec<&SentPacket> = sent.iter().filter(|sent| sent.to().ip() == victim.ip()).collect();
             assert!(!sent.is_empty() && !sent.iter().any(|sent| sent.is_tcp()), "{kind}: a segment");
-            let got: u64 = sent.iter().map(|sent| sent.bytes()).sum();
-            println!("IPv{}, {kind}: {got} bytes for {spent}", if is_six { 6 } else { 4 });
-            assert!(got <= 3 * spent, "{kind}: {got} bytes for {spent}");
+            let received_bytes: u64 = sent.iter().map(|sent| sent.bytes()).sum();
+            println!("IPv{}, {kind}: {received_bytes} bytes for {sent_bytes}", if is_six { 6 } else { 4 });
+            assert!(received_bytes <= 3 * sent_bytes, "{kind}: {received_bytes} bytes for {sent_bytes}");
         }
         assert!(server.metrics().contains("roundtrip_dhttp_connections_total{side=\"server\"} 0\n"));
     }
@@ -113,13 +113,13 @@ fn a_token_from_the_same_nat_brings_a_victim_one_mebibyte_then_fallback_messages
     let server = serve_at_address(&host, host.socket(PORT));
     let shared = address([60, 1, 1, 1], 40_000);
     let stolen = token(&host, shared, 40_001);
-    let (clock, mut spent, mut got, mut whole) = (Clock::start(), 0, 0, 0);
+    let (clock, mut sent_bytes, mut received_bytes, mut whole) = (Clock::start(), 0, 0, 0);
     let (mut ids, mut limited) = (BTreeSet::new(), 0);
     for id in 0..40_000_u64 {
-        spent += host.deliver_datagram(shared, PORT, &request(id, 40_001, 1_050, &stolen));
+        sent_bytes += host.deliver_datagram(shared, PORT, &request(id, 40_001, 1_050, &stolen));
         if id % 32 == 31 {
             for sent in (0..32).map_while(|_| host.next(SOON)) {
-                got += sent.bytes();
+                received_bytes += sent.bytes();
                 let datagram = sent.datagram().expect("nothing by TCP");
                 ids.insert(datagram[..8].to_vec());
                 whole += u64::from(datagram.len() > 8) * sent.bytes();
@@ -128,7 +128,9 @@ fn a_token_from_the_same_nat_brings_a_victim_one_mebibyte_then_fallback_messages
         }
     }
     let elapsed = clock.now().since(Time::ZERO).as_secs_f64();
-    println!("with a token: {got} bytes for {spent} in {elapsed:.1} s, {whole} of them whole responses");
+    println!(
+        "with a token: {received_bytes} bytes for {sent_bytes} in {elapsed:.1} s, {whole} of them whole responses"
+    );
     let max_descriptors = 1_100_000.0 * (1.0 + 0.75 * elapsed);
     assert!((whole as f64) < max_descriptors, "{whole} bytes in {elapsed} s");
     assert_eq!(ids.len(), 40_000, "each has some response");

@@ -43,36 +43,36 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
 
 /// The commands of one document, in order.
 pub(crate) fn commands(name: &str, text: &str) -> Vec<DocumentedCommand> {
-    let mut commands_found = Vec::new();
+    let mut found = Vec::new();
     let (mut block, mut prose) = (Vec::new(), String::new());
     let (mut is_fenced, mut start) = (false, 0);
     for (number, line) in text.lines().enumerate() {
         let is_fence = line.trim_start().starts_with("```");
         if is_fence {
             if is_fenced {
-                parse_block(&block, &format!("{name}:{start}"), &mut commands_found);
+                parse_block(&block, &format!("{name}:{start}"), &mut found);
             }
             (is_fenced, start) = (!is_fenced, number + 1);
             block.clear();
         } else if is_fenced {
             block.push(line);
         } else if let Some(indented) = line.strip_prefix("    ") {
-            parse_block(&[indented], &format!("{name}:{}", number + 1), &mut commands_found);
+            parse_block(&[indented], &format!("{name}:{}", number + 1), &mut found);
         }
         // A paragraph ends with an empty line; inline code may be wrapped within it.
         if is_fence || is_fenced || line.trim().is_empty() {
-            parse_prose(&prose, &format!("{name}:{number}"), &mut commands_found);
+            parse_prose(&prose, &format!("{name}:{number}"), &mut found);
             prose.clear();
         } else {
             prose += line;
             prose += "\n";
         }
     }
-    parse_prose(&prose, name, &mut commands_found);
-    commands_found
+    parse_prose(&prose, name, &mut found);
+    found
 }
 
-fn parse_block(block: &[&str], location: &str, commands_found: &mut Vec<DocumentedCommand>) {
+fn parse_block(block: &[&str], location: &str, found: &mut Vec<DocumentedCommand>) {
     let prompted = block.iter().any(|line| prompt(line).is_some());
     let mut lines = block.iter();
     while let Some(line) = lines.next() {
@@ -84,7 +84,7 @@ fn parse_block(block: &[&str], location: &str, commands_found: &mut Vec<Document
             typed += lines.next().unwrap_or(&"").trim_start();
         }
         for words in split_line(&typed) {
-            commands_found.extend(parse_command(words, location, true));
+            found.extend(parse_command(words, location, true));
         }
     }
 }
@@ -97,11 +97,11 @@ fn prompt(line: &str) -> Option<&str> {
     typed.strip_prefix(' ').filter(|_| is_host).filter(is_command)
 }
 
-fn parse_prose(prose: &str, location: &str, commands_found: &mut Vec<DocumentedCommand>) {
+fn parse_prose(prose: &str, location: &str, found: &mut Vec<DocumentedCommand>) {
     for code in prose.split('`').skip(1).step_by(2) {
         if code.starts_with("roundtrip ") {
             for words in split_line(&code.replace('\n', " ")).into_iter().take(1) {
-                commands_found.extend(parse_command(words, location, false));
+                found.extend(parse_command(words, location, false));
             }
         }
     }
@@ -189,8 +189,8 @@ fn split_line(line: &str) -> Vec<Vec<String>> {
 fn commands_are_found_in_blocks_and_in_prose() {
     let text = "Use `roundtrip list\nnetworks`, or `curl`.\n\n```\n$ A=1 sudo roundtrip get -v 'a b' > out &\nroundtrip: \
                 output\n$ cat x | roundtrip diagnose - --format json\n```\n\n    roundtrip predict   # all\n";
-    let commands_found = commands("t.md", text);
-    let lines: Vec<String> = commands_found.iter().map(|one| one.words.join("+")).collect();
+    let found = commands("t.md", text);
+    let lines: Vec<String> = found.iter().map(|one| one.words.join("+")).collect();
     let expected = [
         "roundtrip+list+networks",
         "roundtrip+get+-v+a b",
@@ -198,5 +198,5 @@ fn commands_are_found_in_blocks_and_in_prose() {
         "roundtrip+predict",
     ];
     assert_eq!(lines, expected);
-    assert_eq!(commands_found.iter().map(|one| one.is_whole).collect::<Vec<_>>(), [false, true, true, true]);
+    assert_eq!(found.iter().map(|one| one.is_whole).collect::<Vec<_>>(), [false, true, true, true]);
 }

@@ -28,7 +28,8 @@ fn complaint(documented: &DocumentedCommand) -> Option<String> {
         ErrorKind::UnknownArgument => words[1..] == ["--version", "--verbose"],
         _ => false,
     };
-    (!is_accepted).then(|| format!("{location}: {}: {}", words.join(" "), super::misuse::sentence(&error)))
+    (!is_accepted)
+        .then(|| format!("{location}: {}: {}", words.join(" "), super::usage_error::sentence(&error)))
 }
 
 #[test]

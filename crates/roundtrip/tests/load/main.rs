@@ -168,11 +168,11 @@ fn nginx_responds_to_every_request_by_http2() {
     command.arg("-c").arg(directory.join("nginx.conf")).env("PATH", skip::path()).stderr(Stdio::null());
     let child = command.spawn().unwrap();
     let served = TestServer { child, address: format!("127.0.0.1:{port}") };
-    let is_there = |_| {
+    let is_listening = |_| {
         thread::park_timeout(std::time::Duration::from_millis(20));
         TcpStream::connect(&served.address).is_ok()
     };
-    assert!((0..250).any(is_there), "nginx does not listen");
+    assert!((0..250).any(is_listening), "nginx does not listen");
     let run = load(&directory, &served.address, &["--protocol", "http2"]);
     assert_eq!(
         (&run["answered"], &run["failed"], &run["connections"]),
@@ -228,9 +228,9 @@ fn faults_of_a_server_are_counted_by_kind() {
         ),
         (
             |stream| {
-                let held = reply(stream, b"HTTP/1.1 200 OK\r\n");
+                let connection = reply(stream, b"HTTP/1.1 200 OK\r\n");
                 thread::park();
-                drop(held);
+                drop(connection);
             },
             "timeout",
         ),
@@ -254,12 +254,12 @@ fn regress_a_server_that_exhausts_sockets_does_not_cause_busy_waiting() {
         }
     });
     thread::spawn(move || {
-        let (mut buffer, mut held) = ([0; 2_048], Vec::new());
+        let (mut buffer, mut connections) = ([0; 2_048], Vec::new());
         while let Ok((length, from)) = port.recv_from(&mut buffer) {
             // The port for the response follows the request's id.
             let Some(requested) = buffer.get(8..10).filter(|_| length > 10) else { continue };
             let to = SocketAddr::new(from.ip(), u16::from_be_bytes([requested[0], requested[1]]));
-            held.extend((0..30).map_while(|_| TcpStream::connect(to).ok()));
+            connections.extend((0..30).map_while(|_| TcpStream::connect(to).ok()));
         }
     });
     let command = format!(
@@ -297,8 +297,8 @@ fn an_unreachable_or_remote_server_is_refused_before_the_run() {
 fn a_plan_that_needs_more_than_this_host_has_is_refused_with_the_figure() {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
     // More than the number of ports, whatever this host allows.
-    let many = ["--rate", "200", "--share", "100", "--connections", "1000", "--for", "1s"];
-    let refused = roundtrip(directory, &[&["load", "http://127.0.0.1:1/"], &many[..]].concat());
+    let flags = ["--rate", "200", "--share", "100", "--connections", "1000", "--for", "1s"];
+    let refused = roundtrip(directory, &[&["load", "http://127.0.0.1:1/"], &flags[..]].concat());
     let printed = String::from_utf8_lossy(&refused.stderr);
     assert!(refused.status.code() == Some(2) && printed.contains(" concurrent "), "{printed}");
     assert!(printed.contains("100000 ") || printed.contains("about 1000"), "{printed}");

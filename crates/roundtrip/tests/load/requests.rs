@@ -15,34 +15,34 @@ use super::{TestServer, roundtrip};
 /// A server with keep-alive that responds by path and method; the request lines and bodies it has seen.
 struct Api {
     address: String,
-    seen: Arc<Mutex<Vec<String>>>,
+    received: Arc<Mutex<Vec<String>>>,
 }
 
 impl Api {
     fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let seen: Arc<Mutex<Vec<String>>> = Arc::default();
-        let all = Arc::clone(&seen);
+        let received: Arc<Mutex<Vec<String>>> = Arc::default();
+        let all = Arc::clone(&received);
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let seen = Arc::clone(&all);
-                thread::spawn(move || serve(stream, &seen));
+                let received = Arc::clone(&all);
+                thread::spawn(move || serve(stream, &received));
             }
         });
-        Self { address, seen }
+        Self { address, received }
     }
 
     fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    fn seen(&self) -> Vec<String> {
-        self.seen.lock().unwrap().clone()
+    fn received(&self) -> Vec<String> {
+        self.received.lock().unwrap().clone()
     }
 }
 
-fn serve(mut stream: TcpStream, seen: &Mutex<Vec<String>>) {
+fn serve(mut stream: TcpStream, received: &Mutex<Vec<String>>) {
     let (mut text, mut buffer) = (String::new(), [0; 4_096]);
     loop {
         while let Some((head, rest)) = text.split_once("\r\n\r\n") {
@@ -61,10 +61,10 @@ fn serve(mut stream: TcpStream, seen: &Mutex<Vec<String>>) {
                 _ => "200 OK",
             };
             // A body of another length each time, and none for HEAD.
-            let count = if line.starts_with("HEAD") { 0 } else { seen.lock().unwrap().len() % 7 };
+            let count = if line.starts_with("HEAD") { 0 } else { received.lock().unwrap().len() % 7 };
             let reply = "x".repeat(count);
             let length = if line.starts_with("HEAD") { 5 } else { reply.len() };
-            seen.lock().unwrap().push(format!("{line}|{field}|{body}"));
+            received.lock().unwrap().push(format!("{line}|{field}|{body}"));
             let rest = rest.to_owned();
             text = rest;
             let response = format!("HTTP/1.1 {status}\r\nContent-Length: {length}\r\n\r\n{reply}");
@@ -100,7 +100,7 @@ fn regress_a_url_is_requested_over_and_over_whatever_it_responds_below_400() {
     assert!(printed.status.success() && run["failed"] == 0 && run["answered"].as_u64() > Some(10), "{run}");
     assert_eq!((&run["connections"], &run["workload"]), (&json!(3), &json!("GET, 3 users in a closed loop")));
     assert_eq!(run["statuses"]["200"], run["answered"], "{run}");
-    assert!(api.seen().iter().all(|line| line == "GET /api?a=b||"), "{:?}", api.seen());
+    assert!(api.received().iter().all(|line| line == "GET /api?a=b||"), "{:?}", api.received());
     let elapsed = run["elapsed_s"].as_f64().unwrap();
     let rate = run["answered"].as_f64().unwrap() / elapsed;
     assert!((0.5..2.0).contains(&elapsed), "{run}");
@@ -122,7 +122,12 @@ fn an_open_schedule_sends_a_method_fields_and_a_body() {
         let run = json_of(&printed);
         // All requests of the schedule, and the preflight request.
         assert_eq!((printed.status.code(), &run["answered"]), (Some(0), &json!(50)), "{run}");
-        assert_eq!(api.seen().iter().filter(|seen| *seen == line).count(), 51, "{line}: {:?}", api.seen());
+        assert_eq!(
+            api.received().iter().filter(|received| *received == line).count(),
+            51,
+            "{line}: {:?}",
+            api.received()
+        );
     }
 }
 
@@ -154,7 +159,7 @@ fn a_file_of_requests_is_sent_in_turn_with_separate_results() {
             (&json!("GET /missing"), &json!(0), &json!(10)),
         ]
     );
-    assert!(api.seen().contains(&"POST /made||12 apples".to_owned()), "{:?}", api.seen());
+    assert!(api.received().contains(&"POST /made||12 apples".to_owned()), "{:?}", api.received());
     assert!(
         run["verdict"].as_str().unwrap().starts_with("REQUESTS FAILED: 10 of 30, 33.33% (10 status)"),
         "{run}"
@@ -244,10 +249,10 @@ fn regress_a_replayed_log_requests_the_logged_paths() {
         (Some(0), &json!(4), &json!(0)),
         "{run}"
     );
-    let mut seen = api.seen();
+    let mut received = api.received();
     // The preflight request.
-    seen.remove(0);
-    assert_eq!(seen, ["GET /a?b=c||", "HEAD /a||", "GET /missing||", "GET /a?b=c||"]);
+    received.remove(0);
+    assert_eq!(received, ["GET /a?b=c||", "HEAD /a||", "GET /missing||", "GET /a?b=c||"]);
     let notes = run["notes"].as_array().unwrap();
     assert_eq!(
         notes[0],

@@ -249,9 +249,9 @@ impl Fetch {
     pub(crate) fn completes(mut self) -> bool {
         let status = self.child.wait().unwrap();
         assert_ne!(status.code(), Some(124), "it hangs");
-        let got = std::fs::read(&self.file).ok();
-        assert!(got.is_none() || got == std::fs::read(&self.expected).ok(), "wrong bytes");
-        assert_eq!(got.is_some(), status.success());
+        let contents = std::fs::read(&self.file).ok();
+        assert!(contents.is_none() || contents == std::fs::read(&self.expected).ok(), "wrong bytes");
+        assert_eq!(contents.is_some(), status.success());
         status.success()
     }
 }

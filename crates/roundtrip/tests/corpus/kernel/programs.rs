@@ -27,7 +27,7 @@ pub(crate) const PERMISSION: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Visit {
     pub(crate) connections: Vec<ConnectionLog>,
-    pub(crate) requested: Vec<RequestLog>,
+    pub(crate) request_logs: Vec<RequestLog>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -71,8 +71,10 @@ pub(crate) fn serve(
     clock: Clock,
     watched: &Sender<(SocketAddr, SocketAddr)>,
 ) -> io::Result<Vec<ResponseLog>> {
-    let mut answered = Vec::new();
-    while answered.len() < behaviour.responses.len() && behaviour.closes_after != Some(answered.len()) {
+    let mut response_logs = Vec::new();
+    while response_logs.len() < behaviour.responses.len()
+        && behaviour.closes_after != Some(response_logs.len())
+    {
         let mut ready = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
         if poll(&mut ready, PollTimeout::from(30_000_u16))? == 0 {
             return Err(io::Error::other("no client connected"));
@@ -86,20 +88,22 @@ pub(crate) fn serve(
         }
         // The receiver may be gone.
         let _ = watched.send((stream.local_addr()?, peer));
-        while answered.len() < behaviour.responses.len() && behaviour.closes_after != Some(answered.len()) {
-            answered.push(respond(&mut stream, behaviour, answered.len(), clock)?);
+        while response_logs.len() < behaviour.responses.len()
+            && behaviour.closes_after != Some(response_logs.len())
+        {
+            response_logs.push(respond(&mut stream, behaviour, response_logs.len(), clock)?);
             if behaviour.request_order == RequestOrder::SeparateConnections {
                 break;
             }
         }
-        if behaviour.closes_after == Some(answered.len()) {
+        if behaviour.closes_after == Some(response_logs.len()) {
             // The client's extra data stays unread, so that the kernel resets.
             continue;
         }
         stream.shutdown(Shutdown::Write)?;
         while stream.read(&mut [0; 4_096])? > 0 {}
     }
-    Ok(answered)
+    Ok(response_logs)
 }
 
 fn respond(
@@ -150,7 +154,7 @@ pub(crate) fn visit(behaviour: &ProgramBehaviour, clock: Clock) -> io::Result<Vi
                 if read(&mut stream, behaviour, *size).is_err() {
                     break;
                 }
-                visit.requested[number].finished = Some(clock.now());
+                visit.request_logs[number].finished = Some(clock.now());
             }
         }
         RequestOrder::Sequential => {
@@ -211,7 +215,7 @@ impl Visit {
             stream.set_quickack(false)?;
         }
         let connection = self.connections.len() - 1;
-        self.requested.push(RequestLog { connection, at: clock.now(), permitted: None, finished: None });
+        self.request_logs.push(RequestLog { connection, at: clock.now(), permitted: None, finished: None });
         match stream.write_all(&padded(&head_lines, REQUEST)) {
             // A client learns of the reset when it reads.
             Err(error) if behaviour.closes_after.is_none() => Err(error),
@@ -220,7 +224,7 @@ impl Visit {
     }
 
     fn last(&mut self) -> &mut RequestLog {
-        self.requested.last_mut().expect("a request was just sent")
+        self.request_logs.last_mut().expect("a request was just sent")
     }
 }
 

@@ -89,7 +89,7 @@ fn sorted(mut all: Vec<Saving>) -> Vec<Saving> {
 }
 
 /// Runs and stores all cases that are not stored yet.
-pub(crate) fn keep(cases: &[(usize, Case)], directory: &Path) -> Result<(), String> {
+pub(crate) fn store_missing(cases: &[(usize, Case)], directory: &Path) -> Result<(), String> {
     let directories = ["faulty", "mended"].map(|name| directory.join(name));
     directories.iter().try_for_each(fs::create_dir_all).map_err(reported)?;
     let [_, last] = &directories;

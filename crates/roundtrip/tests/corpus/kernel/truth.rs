@@ -48,22 +48,22 @@ const SEGMENT: u64 = 1_448;
 const MIN_STALL: Duration = Duration::from_millis(3);
 
 pub(crate) fn of(case: &Case, run: &Run) -> Truth {
-    let lines = PacketsByPort::of(&run.capture);
+    let packets_by_port = PacketsByPort::of(&run.capture);
     let began = run.visit.connections.first().map_or(Time::ZERO, |first| first.began);
-    let finished = run.visit.requested.iter().filter_map(|requested| requested.finished);
-    let resets = lines.0.values().filter_map(|line| line.reset);
+    let finished = run.visit.request_logs.iter().filter_map(|request| request.finished);
+    let resets = packets_by_port.0.values().filter_map(|packets| packets.reset);
     let ended = finished.chain(resets).max().unwrap_or(began);
     let mut truth = Truth { began, elapsed_ms: ended.since(began).as_millis_f64(), ..Truth::default() };
     for (number, connected) in run.visit.connections.iter().enumerate() {
-        let Some(line) = lines.0.get(&connected.port) else { continue };
+        let Some(packets) = packets_by_port.0.get(&connected.port) else { continue };
         // A retransmitted SYN gets another SYN-ACK.
-        let retransmitted = line.handshake_packets.iter().filter_map(|sent| sent.get(1..)?.first()).min();
+        let retransmitted = packets.handshake_packets.iter().filter_map(|sent| sent.get(1..)?.first()).min();
         let retransmitted = retransmitted.copied().unwrap_or(connected.began);
         truth.stall(Cause::RetransmissionTimeout, connected.began, retransmitted);
-        truth.stall(Cause::ConnectionSetup, retransmitted, line.opened(connected.opened));
+        truth.stall(Cause::ConnectionSetup, retransmitted, packets.opened(connected.opened));
         let samples: Vec<Sample> =
             run.samples.iter().filter(|sample| sample.port == connected.port).copied().collect();
-        ConnectionRun { case, run, line, samples, connection: number }.record_stalls(&mut truth);
+        ConnectionRun { case, run, packets, samples, connection: number }.record_stalls(&mut truth);
     }
     truth
 }
@@ -97,7 +97,7 @@ struct PortPackets {
     /// Initial sequence numbers: of the client, of the server.
     first: [Option<u32>; 2],
     /// Time at which the client received the SYN-ACK.
-    answered: Option<Time>,
+    syn_ack_received: Option<Time>,
     /// Data segments of the server.
     sent: Vec<SentSegment>,
     /// Contiguous bytes received over time: at the server, at the client.
@@ -145,7 +145,7 @@ impl ReceivedRange {
     }
 
     /// Time at which everything up to this byte had arrived.
-    fn when(&self, byte: u64) -> Option<Time> {
+    fn time_of(&self, byte: u64) -> Option<Time> {
         self.steps.iter().find(|(_, reached)| *reached >= byte).map(|(at, _)| *at)
     }
 
@@ -157,29 +157,29 @@ impl ReceivedRange {
 
 impl PacketsByPort {
     fn of(capture: &Capture) -> Self {
-        let mut lines = Self::default();
-        for (at, way, seen, bytes) in capture.iter() {
+        let mut packets_by_port = Self::default();
+        for (at, direction, seen, bytes) in capture.iter() {
             if let Some(segment) = Packet::read(bytes).ok().and_then(|packet| packet.tcp()) {
-                let port = match way {
+                let port = match direction {
                     PacketDirection::Up => segment.source_port,
                     PacketDirection::Down => segment.destination_port,
                 };
-                lines.0.entry(port).or_default().see(at, way, seen, &segment);
+                packets_by_port.0.entry(port).or_default().see(at, direction, seen, &segment);
             }
         }
-        lines
+        packets_by_port
     }
 }
 
 impl PortPackets {
     /// Time at which the client could use the connection: its program may have been notified later.
     fn opened(&self, reported: Time) -> Time {
-        self.answered.map_or(reported, |answered| answered.min(reported))
+        self.syn_ack_received.map_or(reported, |received| received.min(reported))
     }
 
-    fn see(&mut self, at: Time, way: PacketDirection, seen: Observation, segment: &TcpSegment<'_>) {
+    fn see(&mut self, at: Time, direction: PacketDirection, seen: Observation, segment: &TcpSegment<'_>) {
         let has_left = seen != Observation::Delivered;
-        let (sender, peer) = match way {
+        let (sender, peer) = match direction {
             PacketDirection::Up => (0, 1),
             PacketDirection::Down => (1, 0),
         };
@@ -187,18 +187,18 @@ impl PortPackets {
             self.first[sender] = Some(segment.seq.wrapping_add(1));
             if has_left {
                 self.handshake_packets[sender].push(at);
-            } else if way == PacketDirection::Down {
-                self.answered.get_or_insert(at);
+            } else if direction == PacketDirection::Down {
+                self.syn_ack_received.get_or_insert(at);
             }
             return;
         }
-        if segment.flags.contains(Flags::RST) && way == PacketDirection::Down {
+        if segment.flags.contains(Flags::RST) && direction == PacketDirection::Down {
             self.reset.get_or_insert(at);
         }
         let (Some(first), length) = (self.first[sender], segment.payload_length.get()) else { return };
         let from = u64::from(segment.seq.wrapping_sub(first));
         if length > 0 {
-            match (way, has_left) {
+            match (direction, has_left) {
                 (PacketDirection::Down, true) => {
                     let until = from + length;
                     let is_retransmission = self.sent.iter().any(|sent| sent.until >= until);
@@ -209,7 +209,7 @@ impl PortPackets {
                 (PacketDirection::Up, false) => self.arrived[0].add(at, from, from + length),
             }
         }
-        if let (PacketDirection::Up, Some(first)) = (way, self.first[peer]) {
+        if let (PacketDirection::Up, Some(first)) = (direction, self.first[peer]) {
             let number = u64::from(segment.ack.wrapping_sub(first));
             match self
                 .acks
@@ -229,61 +229,62 @@ impl PortPackets {
 struct ConnectionRun<'a> {
     case: &'a Case,
     run: &'a Run,
-    line: &'a PortPackets,
+    packets: &'a PortPackets,
     samples: Vec<Sample>,
     connection: usize,
 }
 
 impl ConnectionRun<'_> {
     fn record_stalls(&self, truth: &mut Truth) {
-        let Self { case, run, line, samples: _, connection } = self;
+        let Self { case, run, packets, samples: _, connection } = self;
         let ProgramBehaviour { responses, request_order, expects, closes_after, .. } = &case.behaviour;
         let (mut up, mut down) = (0, 0);
-        let mut free = line.opened(run.visit.connections[*connection].opened);
+        let mut free = packets.opened(run.visit.connections[*connection].opened);
         let mut busy_until = Time::ZERO;
         let mut has_lost = false;
-        for (number, requested) in run.visit.requested.iter().enumerate() {
-            if requested.connection != *connection {
+        for (number, request) in run.visit.request_logs.iter().enumerate() {
+            if request.connection != *connection {
                 continue;
             }
             if *request_order != RequestOrder::Pipelined {
-                truth.stall(Cause::ClientThink, free, requested.at);
+                truth.stall(Cause::ClientThink, free, request.at);
             }
             up += REQUEST as u64;
             if *expects {
-                if let Some(permitted) = requested.permitted {
-                    truth.stall(Cause::ExpectContinue, requested.at, permitted);
+                if let Some(permitted) = request.permitted {
+                    truth.stall(Cause::ExpectContinue, request.at, permitted);
                 }
                 up += UPLOAD as u64;
                 down += PERMISSION.len() as u64;
             }
-            let Some(answered) = run.answered.get(number) else { break };
-            let received = line.arrived[0].when(up).unwrap_or(answered.began);
+            let Some(response) = run.response_logs.get(number) else { break };
+            let received = packets.arrived[0].time_of(up).unwrap_or(response.began);
             // Before that it was busy with the previous response.
             let could = received.max(busy_until);
             if !*expects {
-                truth.stall(Cause::ServerThink, could, answered.began);
+                truth.stall(Cause::ServerThink, could, response.began);
                 if *request_order == RequestOrder::Pipelined && number == 0 {
-                    truth.stall(Cause::HeadOfLine, could, answered.began);
+                    truth.stall(Cause::HeadOfLine, could, response.began);
                 }
             }
             let size = HEAD + responses.get(number).copied().unwrap_or_default();
             let until = down + size as u64;
-            let sent = line.sent.iter().filter(|sent| (down..until).contains(&sent.from));
-            let mut last = answered.began.max(busy_until);
+            let sent = packets.sent.iter().filter(|sent| (down..until).contains(&sent.from));
+            let mut last = response.began.max(busy_until);
             for sent in sent {
-                self.pause(last.max(busy_until), sent, answered.ended, &mut has_lost, truth);
+                self.pause(last.max(busy_until), sent, response.ended, &mut has_lost, truth);
                 last = sent.at;
                 let time = case.rate.time_for(wire::Bytes::new(sent.until - sent.from + 52));
                 busy_until = busy_until.max(sent.at) + time;
             }
             down = until;
             // Data that has arrived and is not read yet waits for the client.
-            let arrived = line.arrived[1].when(until);
-            free = requested.finished.map_or(free, |read| arrived.map_or(read, |arrived| arrived.min(read)));
+            let arrived = packets.arrived[1].time_of(until);
+            free = request.finished.map_or(free, |read| arrived.map_or(read, |arrived| arrived.min(read)));
         }
-        if let (Some(reset), Some(closes_after)) = (line.reset, closes_after) {
-            let first_lost = line.arrived[0].when((REQUEST * (*closes_after + 1)) as u64).unwrap_or(reset);
+        if let (Some(reset), Some(closes_after)) = (packets.reset, closes_after) {
+            let first_lost =
+                packets.arrived[0].time_of((REQUEST * (*closes_after + 1)) as u64).unwrap_or(reset);
             truth.stalls.push(truth.span(Cause::ResetLostData, first_lost.min(reset), reset));
         }
     }
@@ -297,13 +298,18 @@ impl ConnectionRun<'_> {
                     matches!(sample.info.sending.standing, CongestionState::Recovery | CongestionState::Loss)
                 });
             let cause = self.repair(until);
-            let first =
-                self.line.sent.iter().find(|earlier| earlier.from <= sent.from && earlier.until > sent.from);
+            let first = self
+                .packets
+                .sent
+                .iter()
+                .find(|earlier| earlier.from <= sent.from && earlier.until > sent.from);
             let first = first.map_or(from, |first| first.at);
             // It is repaired when the retransmission has arrived, after the link's queue.
-            let way = self.case.rtt / 2;
-            let arrived = self.line.arrived[1].when(sent.until).filter(|arrived| *arrived > until + way);
-            let repaired = arrived.map_or(until, |arrived| until + (arrived.since(until) - way));
+            let one_way_delay = self.case.rtt / 2;
+            let arrived = self.packets.arrived[1]
+                .time_of(sent.until)
+                .filter(|arrived| *arrived > until + one_way_delay);
+            let repaired = arrived.map_or(until, |arrived| until + (arrived.since(until) - one_way_delay));
             truth.repairs.push(truth.span(cause, first, repaired));
             // Further segments of a repair are released by acknowledgements.
             let is_next = was_repairing && self.is_released(until);
@@ -427,17 +433,18 @@ impl ConnectionRun<'_> {
 
     /// Whether a late acknowledgement of the client released the server's next data.
     fn acknowledged_late(&self, from: Time, until: Time) -> bool {
-        let mut arrivals = self.line.acks.iter().filter_map(|(left, received, _)| Some((left, (*received)?)));
+        let mut arrivals =
+            self.packets.acks.iter().filter_map(|(sent_at, received, _)| Some((sent_at, (*received)?)));
         let last = arrivals.rfind(|(_, received)| *received > from && *received <= until);
-        last.is_some_and(|(left, _)| {
-            let arrived = self.line.arrived[1].last_before(*left);
-            arrived.is_some_and(|arrived| left.since(arrived) >= LATE)
+        last.is_some_and(|(sent_at, _)| {
+            let arrived = self.packets.arrived[1].last_before(*sent_at);
+            arrived.is_some_and(|arrived| sent_at.since(arrived) >= LATE)
         })
     }
 
     /// Whether an acknowledgement that had just arrived released it.
     fn is_released(&self, at: Time) -> bool {
-        let mut arrivals = self.line.acks.iter().filter_map(|(_, received, _)| *received);
+        let mut arrivals = self.packets.acks.iter().filter_map(|(_, received, _)| *received);
         arrivals
             .rfind(|received| *received <= at)
             .is_some_and(|received| at.since(received) <= MAX_RELEASE_DELAY)
