@@ -76,8 +76,8 @@ impl RecentPackets {
 
 #[cfg(test)]
 mod tests {
-    use wire::packet::{Flags, Packet, TcpBuilder};
     use wire::Time;
+    use wire::packet::{Flags, Packet, TcpBuilder};
 
     use super::*;
     use crate::Side;

@@ -26,7 +26,7 @@ pub struct CountReport {
 /// Reads logs and counts connections.
 ///
 /// # Errors
-/// When nothing can be counted: a missing log, no file that is a log, no sizes.
+/// If no request can be counted: a missing log, no file that is a log, no sizes.
 pub fn count_connections(inputs: Vec<Input>, options: &ConnectionsOptions) -> Result<CountReport, Failure> {
     let accesslog_io::CountResult { passed, names, passed_over } = accesslog_io::count(inputs, options)?;
     let mut warnings: Vec<String> =

@@ -172,8 +172,8 @@ fn load_in_browser(proxy: Option<String>) {
     );
 }
 
-/// From the first packet that requests the page to the last byte received, all of it at the client. Packets that set up
-/// the new link (IPv6's neighbour discovery) precede the browser, and are not counted.
+/// Measures a page at the client, from the first packet that requests it to the last byte received. Packets that set up
+/// the link (IPv6's neighbour discovery) are not counted.
 fn measure_page(capture: &Capture) -> Page {
     let (mut start, mut end, mut packets, mut datagrams) = (None, Duration::ZERO, 0.0, 0.0);
     let mut resends = 0.0;

@@ -1,8 +1,8 @@
 //! `simulate`'s own stalls compared with `diagnose`'s findings in their packets: two independent derivations of one name.
 //!
 //! The simulator's endpoints report what prevented them from sending; the diagnosis sees a capture, as of any other host.
-//! Where they differ, one of them is wrong, or packets cannot show it. The second kind is listed here with its reason,
-//! and nothing else may differ. The corpus for tuning rules is larger, and includes measurements.
+//! Where they differ, one of them is wrong, or packets cannot show it. Only listed differences of the second kind are
+//! permitted. The corpus for tuning rules is larger, and includes measurements.
 
 use std::collections::BTreeMap;
 
@@ -86,7 +86,7 @@ fn scenario(network: &str, page: &str, protocol: Protocol, stack: Stack) -> Scen
     Scenario::new(Network::named(network).unwrap(), Page::named(page).unwrap(), protocol, stack)
 }
 
-/// Each relevant stall: the endpoints' cause, and the finding at its time.
+/// Returns for each relevant stall the endpoints' cause, and the finding at its time.
 fn names(scenario: &Scenario) -> Vec<(String, String)> {
     let experiment = Experiment::new(scenario, Hosts::default()).unwrap();
     let fetched = experiment.run(0, true).unwrap();
@@ -100,7 +100,7 @@ fn names(scenario: &Scenario) -> Vec<(String, String)> {
     stalls.map(|stall| (stall.cause.name().to_owned(), name_at(&found, &stall))).collect()
 }
 
-/// The finding that covers most of a stall, if it covers a third of it.
+/// Returns the finding that covers most of a stall, at least a third of it.
 fn name_at(found: &[Stall], stall: &Stall) -> String {
     let overlap = |other: &Stall| {
         let end = (stall.at_ms + stall.lost_ms).min(other.at_ms + other.lost_ms);

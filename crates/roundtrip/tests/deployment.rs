@@ -49,7 +49,7 @@ enum ServerSideKind {
     DhttpServer,
     /// With a cache close to the server, for clients that accept its responses.
     BehindCache,
-    /// The same, for clients that do not.
+    /// With a cache close to the server, for clients that refuse its responses.
     BehindUnwantedCache,
     OtherProgram,
 }
@@ -189,7 +189,7 @@ fn fetch_body(client_kind: ClientKind, responders: Responders, size: usize) -> (
     }
 }
 
-/// Three attempts, each after two and a half round trips: enough wherever a reply arrives at all.
+/// Configures three attempts at intervals of two and a half round trips.
 fn client_config(responders: Responders) -> ClientConfig {
     // The race hides what DHTTP itself costs; contacts.rs measures it.
     let mut config = ClientConfig { races: false, ..ClientConfig::internet() };
@@ -198,7 +198,7 @@ fn client_config(responders: Responders) -> ClientConfig {
     config
 }
 
-/// A request as programs without DHTTP send it.
+/// Fetches as programs without DHTTP do.
 fn plain(to: (Ipv4Addr, u16), prefix: &str, size: usize) -> Vec<u8> {
     let mut stream = TcpStream::connect(to).unwrap();
     let request = format!("GET {prefix}/{size} HTTP/1.1\r\nHost: {SERVER}\r\nConnection: close\r\n\r\n");

@@ -2,7 +2,7 @@
 //! and measured over the real kernel, each gets the right cause. `docs/diagnose.md` shows the simulated ones.
 //!
 //! Where the kernel cannot be measured, or is always late, that half reports that it was skipped; with
-//! `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, the former is a failure. `ROUNDTRIP_BLESS=1` draws the pictures again.
+//! `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, the former is a failure. `ROUNDTRIP_BLESS=1` stores new plots.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ fn paper_the_traces_of_figures_2_and_4_are_named_as_the_kernel_sends_them() {
     let _ = fs::remove_dir_all(directory);
 }
 
-/// A capture of one run over the kernel, if possible.
+/// Captures one run over the kernel, if possible.
 fn measured(directory: &Path, scenario: &str, seed: u32) -> Option<PathBuf> {
     let capture = directory.join(format!("{scenario}-{seed}.pcapng"));
     let arguments = ["measure", &file(scenario), "--seed", &seed.to_string(), "--pcap", text(&capture)];

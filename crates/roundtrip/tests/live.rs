@@ -184,7 +184,7 @@ fn without_the_capability_to_capture_the_error_names_the_remedy() {
     assert_eq!(reported.lines().count(), 1);
 }
 
-/// A live capture's output; `None`, with a message, where captures are not permitted.
+/// Runs a live capture; `None`, with a message, where captures are not permitted.
 fn captured(arguments: &[&str]) -> Option<Output> {
     allowed(Command::new(PROGRAM).args(arguments).output().unwrap())
 }
@@ -263,7 +263,7 @@ impl Server {
     }
 }
 
-/// A directory of this test.
+/// Creates a directory for this test.
 fn directory() -> PathBuf {
     static NEXT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

@@ -48,7 +48,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// One run of everything, as it takes long without optimisation: its JSON, its figures, its exit status.
+/// A single run tests JSON, figures and exit status, because it takes long without optimisation.
 #[test]
 fn everything_has_a_row_for_every_published_number_and_writes_every_figure() {
     let directory = TestDirectory::new("everything");

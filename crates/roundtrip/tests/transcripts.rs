@@ -45,7 +45,7 @@ fn difference(path: &Path, directory: &Path) -> Option<String> {
     ))
 }
 
-/// One command with all of its output.
+/// Runs a command, and returns it with all output.
 fn run(typed: &str, directory: &Path) -> String {
     let arguments = words(typed);
     assert_eq!(arguments[0], "roundtrip", "only roundtrip is run here: {typed}");

@@ -9,7 +9,7 @@ use crate::feature::Feature;
 pub struct Example {
     /// As typed in a shell.
     pub command: &'static str,
-    /// Its result, in a few words.
+    /// Short description of the result.
     pub result: &'static str,
 }
 
@@ -17,7 +17,7 @@ const fn example(command: &'static str, result: &'static str) -> Example {
     Example { command, result }
 }
 
-/// The examples of one verb, or of the program where there is no verb.
+/// Returns the examples of one verb, or of the program if `verb` is `None`.
 pub fn of(verb: Option<&str>) -> &'static [Example] {
     match verb {
         None if !Feature::AllVerbs.is_built() => &DIAGNOSE,
@@ -49,7 +49,7 @@ pub fn of(verb: Option<&str>) -> &'static [Example] {
 /// Maximum number of examples that `-h` shows.
 pub const SHORT: usize = 6;
 
-/// The first `count` examples of a verb as the text above its usage; `None` if it has none.
+/// Formats the first `count` examples of a verb for the text above its usage; `None` if it has none.
 pub fn text(verb: Option<&str>, width: usize, count: usize) -> Option<String> {
     let examples = of(verb);
     let examples = examples.get(..count).unwrap_or(examples);

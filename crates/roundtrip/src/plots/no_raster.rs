@@ -1,6 +1,6 @@
-//! PNG in a build without the feature `png`: nothing is drawn.
+//! Substitute for the PNG rasteriser in a build without the feature `png`.
 //!
-//! A request for it is refused earlier ([`Feature::require`]).
+//! [`Feature::require`] refuses PNG before this is called.
 
 use std::io;
 
@@ -10,12 +10,12 @@ use crate::feature::Feature;
 pub struct Raster;
 
 impl Raster {
-    /// Loads no fonts.
+    /// Creates the substitute.
     pub fn new() -> Self {
         Self
     }
 
-    /// Always an error.
+    /// Returns an error.
     pub fn image(&self, _svg: &str) -> io::Result<Vec<u8>> {
         Err(io::Error::other(Feature::Png.missing("--plot")))
     }

@@ -26,7 +26,7 @@ pub fn run(list: &List) -> Result<(), Failure> {
 
 const ALL: [NameKind; 4] = [NameKind::Networks, NameKind::Pages, NameKind::Protocols, NameKind::Stacks];
 
-/// One name, as JSON and CSV show it.
+/// Name, as a row of JSON and CSV.
 #[derive(Serialize)]
 struct Name {
     /// `network`, `page`, `protocol` or `stack`.

@@ -7,7 +7,7 @@ use super::s3::{Store, key};
 #[cfg(feature = "parquet")]
 use super::tables;
 
-/// A log split in four files, one of them compressed.
+/// Returns a log, and its parts in four files, one of them compressed.
 fn rotated() -> (Vec<u8>, Vec<(String, Vec<u8>)>) {
     let log = synthetic_log(20_000);
     let lines: Vec<&[u8]> = log.split_inclusive(|byte| *byte == b'\n').collect();

@@ -64,7 +64,7 @@ fn is_fault(finding: &Finding) -> bool {
     finding.severity >= Severity::Medium
 }
 
-/// A fault of another name in most of the same time, where nothing of the same name is in any of it.
+/// Returns a fault of another name in most of the same time, if no finding of the same name overlaps it.
 fn contradiction<'a>(
     finding: &Finding,
     other_findings: &'a [Finding],
@@ -87,14 +87,14 @@ fn contradiction<'a>(
     other_findings.iter().filter(|other| is_fault(other)).find(is_there)
 }
 
-/// Time covered by both if the first is `shift` later.
+/// Overlap of two findings if the first is shifted by `shift`.
 fn overlap(one: &Finding, other: &Finding, shift: Duration) -> Duration {
     let from: Time = (one.at + shift).max(other.at);
     let until = (one.at + shift + one.lost).min(other.at + other.lost);
     until.since(from.min(until))
 }
 
-/// Whether two names are of one cause, or one is less specific than the other.
+/// Whether two names mean one cause, or one is less specific than the other.
 fn is_of(one: Cause, other: Cause) -> bool {
     let family = |cause| match cause {
         // Only the sender knows how a loss was detected.

@@ -73,7 +73,7 @@ impl JudgedResults {
     }
 }
 
-/// A time whose cause is not known.
+/// Pause of unknown cause.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pause {
     pub(crate) at_ms: f64,
@@ -167,17 +167,17 @@ impl RunFacts<'_> {
     }
 }
 
-/// A cause that loses responses, not time.
+/// Cause that loses responses, not time.
 const LOST_FOR_GOOD: Cause = Cause::ResetLostData;
 
-/// A stall as a vantage point sees it: events of the far end are seen half a round trip later, mid-path half of that.
+/// Shifts a stall to a vantage point: events of the far end arrive half a round trip later, mid-path half of that.
 pub(crate) fn as_seen(stall: &Stall, vantage: Vantage, one_way_delay_ms: f64) -> Stall {
     let is_at_client =
         matches!(stall.cause, Cause::ConnectionSetup | Cause::ClientThink | Cause::ExpectContinue);
     Stall { at_ms: stall.at_ms + observation_delay(vantage, is_at_client, one_way_delay_ms), ..stall.clone() }
 }
 
-/// Delay after which a vantage point sees an event.
+/// Delay until an event is visible at a vantage point.
 const fn observation_delay(vantage: Vantage, is_at_client: bool, one_way_delay_ms: f64) -> f64 {
     match (vantage, is_at_client) {
         (Vantage::Client, true) | (Vantage::Server, false) => 0.0,
@@ -194,7 +194,7 @@ fn is_repair(repairs: &[Stall], stall: &Stall, name: &str) -> bool {
         == name
 }
 
-/// The cause that covers most of a stall, if it covers a third of it; of two that do, the one with its name.
+/// Returns the cause that covers most of a stall, at least a third of it; of equal ones the one with its name.
 fn name_at(others: &[Stall], stall: &Stall) -> String {
     // Pipelined requests are outstanding together: the time of the loss is not compared.
     if stall.cause == LOST_FOR_GOOD && others.iter().any(|other| other.cause == LOST_FOR_GOOD) {

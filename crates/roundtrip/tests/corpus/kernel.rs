@@ -6,7 +6,7 @@
 //! | `hosts` | two hosts with network cards, two routers, a link |
 //! | `programs` | a client and a server, with logs of their own |
 //! | `watch` | packets at the cards; TCP_INFO every millisecond |
-//! | `truth` | the true pauses, with their causes |
+//! | `truth` | the true pauses with their causes |
 //! | `stored_run` | captures at three vantage points and the truth, in files |
 //! | `savings` | predicted and real savings of a fix |
 //!
@@ -50,13 +50,13 @@ pub(crate) struct Run {
     pub(crate) capture: Capture,
 }
 
-/// Whether kernels can be measured; otherwise the missing requirement, in a sentence.
+/// Checks whether kernels can be measured; the error names the missing requirement.
 pub(crate) fn available() -> Result<(), String> {
     testbed::prepare().map_err(hosts::reported)?;
     testbed::available().map_err(hosts::reported)
 }
 
-/// One run, repeated where the link was late.
+/// Runs a case; repeats it if the link was late.
 pub(crate) fn run(case: &Case) -> Result<Run, String> {
     const ATTEMPTS: usize = 4;
     let mut reason = String::new();
@@ -103,10 +103,10 @@ fn attempt(case: &Case) -> Result<Run, String> {
     Ok(Run { visit, response_logs, samples, frames, capture })
 }
 
-/// Number of concurrent runs that do not disturb one another.
+/// Maximum number of concurrent runs that do not disturb one another.
 const MAX_CONCURRENT: usize = 6;
 
-/// Runs each case, at most [`AT_ONCE`] concurrently, and passes on the run; prints a sentence for a case that failed to run.
+/// Runs each case, at most [`MAX_CONCURRENT`] concurrently; prints an error for a case that failed to run.
 pub(crate) fn each(cases: &[(usize, &Case)], then: impl Fn(StoredRun) + Sync) {
     run_concurrently(MAX_CONCURRENT, cases, |(number, case)| match run(case) {
         Ok(run) => then(StoredRun::of(*number, case, &run)),
@@ -114,7 +114,7 @@ pub(crate) fn each(cases: &[(usize, &Case)], then: impl Fn(StoredRun) + Sync) {
     });
 }
 
-/// Passes each of `all` to `work`, `at_once` at a time.
+/// Calls `work` for each of `all`, at most `max_concurrent` at a time.
 fn run_concurrently<T: Sync>(max_concurrent: usize, all: &[T], work: impl Fn(&T) + Sync) {
     let next = AtomicUsize::new(0);
     let work = || {

@@ -2,12 +2,12 @@
 //! (`simulate::stalls`), independently of the rules that are judged here.
 //!
 //! As a test it judges a sample. `cargo test --release -p roundtrip --test corpus -- all FILE.csv` judges every capture
-//! and writes the table in `studies/diagnosis`. `-- pairs` shows confusions of causes in the first half, the only one by
-//! which rules may be improved, and `-- mistakes` each of its mistakes. `-- case N` (and a place: `client`) shows one of
+//! and writes the table in `studies/diagnosis`. `-- pairs` shows confusions of causes in the first half, by which rules may
+//! be improved, and `-- mistakes` each of its mistakes. `-- case N` (and a place: `client`) shows one of
 //! the cases, `-- accounts` the accounts of all time. `-- savings FILE.csv` judges the savings of the proposed fixes,
 //! `-- places` contradictions between captures at both ends and mid-path. The second half is the reported one.
 //!
-//! The same for real kernels (`kernel`), as root. `-- kernel keep DIR` runs 1,632 visits in a laboratory and stores
+//! `kernel` does the same over real kernels, as root. `-- kernel keep DIR` runs 1,632 visits in a laboratory and stores
 //! captures and true causes. `-- kernel judge DIR FILE.csv` judges those, `-- kernel case N` shows one.
 //! `-- kernel savings first keep DIR` runs some with their fault and without (`second`, `third`: others; and only
 //! the named families). `-- kernel savings first judge DIR FILE.csv` compares predicted and real savings.
@@ -113,14 +113,14 @@ fn check_kernel_sample(available: Result<(), String>) -> Result<(), String> {
 /// Minimum percentage of right savings over real kernels: load on the host is as large as some of them.
 const MIN_KERNEL_SAVINGS_PERCENT: usize = 50;
 
-/// Known stalls at the ends, and the number of those that are named right.
+/// Returns the number of known stalls at the ends, and of those that are named right.
 fn at_ends(judged: &JudgedResults) -> (usize, usize) {
     let tallies = judged.tallies.iter().filter(|(key, _)| key.vantage != Vantage::Middle);
     let counts = tallies.map(|(key, tally)| (tally.known(), tally.right(&key.cause)));
     counts.fold((0, 0), |(known, right), (more, of_these)| (known + more, right + of_these))
 }
 
-/// The same over real kernels.
+/// Runs the subcommands of `kernel`.
 fn on_kernels(words: &[&str]) -> Result<(), String> {
     let cases = kernel::cases::all();
     let numbered = |number: &str| {

@@ -75,7 +75,7 @@ fn saving(number: usize, case: &Case) -> Option<Saving> {
     Some(Saving::new(number, properties.vantage, cause, predicted, saved_ms))
 }
 
-/// The cause that the case provokes, and the same scenario without it.
+/// Returns the cause that the case provokes, and the scenario without it.
 fn without_cause(case: &Case) -> Option<(Cause, Scenario)> {
     let mut scenario = case.scenario.clone();
     let Scenario { stack, programs, .. } = &mut scenario;
@@ -122,7 +122,7 @@ fn without_cause(case: &Case) -> Option<(Cause, Scenario)> {
     Some((cause, scenario))
 }
 
-/// All of them, with the number of right ones.
+/// Formats the savings, with the number of right ones.
 pub(crate) fn table(savings: &[Saving]) -> String {
     let mut text = "cause,case,place,predicted_ms,saved_ms,right\n".to_owned();
     let mut counts: BTreeMap<&str, (usize, usize)> = BTreeMap::new();

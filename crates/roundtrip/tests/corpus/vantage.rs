@@ -112,7 +112,7 @@ pub(crate) fn captured(records: &[Record], properties: CaptureProperties) -> Vec
     seen
 }
 
-/// Each packet with its IP ID, which reveals earlier packets even if they are lost.
+/// Assigns IP IDs to packets, which reveal earlier packets even if they are lost.
 fn number_packets(records: &[Record]) -> Vec<NumberedPacket> {
     let mut next: BTreeMap<Address, u16> = BTreeMap::new();
     let mut in_flight: Vec<(&Record, u16)> = Vec::new();
@@ -143,7 +143,7 @@ fn at_end(packets: &[NumberedPacket], is_client: bool) -> Vec<NumberedPacket> {
     packets.iter().filter(is_at_this_end).cloned().collect()
 }
 
-/// Each packet halfway along the path, after the queues; of lost packets every second one before the loss.
+/// Returns each packet halfway along the path, after the queues; every second lost packet is lost after that point.
 fn mid_path(packets: &[NumberedPacket], one_way_delay: Duration) -> Vec<NumberedPacket> {
     let mut lost = 0_u32;
     let mut passed = Vec::new();
@@ -181,7 +181,7 @@ fn mid_path(packets: &[NumberedPacket], one_way_delay: Duration) -> Vec<Numbered
     passed
 }
 
-/// Packets that a card segments are seen unsegmented at their own end, with the IP ID of the first.
+/// Merges segments at the sender's end as before the card's segmentation, with the IP ID of the first.
 fn merged(packets: Vec<NumberedPacket>, is_client: bool) -> Vec<NumberedPacket> {
     /// Maximum size that the kernel passes to the card, in bytes.
     const MAX_SEGMENT_BYTES: usize = 45_000;

@@ -1,6 +1,6 @@
-//! A server as an attack tool: connections to hosts that requested nothing (RFC 2577), and what they reveal to an attacker.
+//! Bounce attacks: connections of a server to hosts that requested nothing (RFC 2577).
 //!
-//! The victim is the test: it sees each SYN. The number of bytes is in [`super::reflection`].
+//! The test is the victim, and sees each SYN. [`super::reflection`] counts the bytes.
 
 use std::net::SocketAddr;
 

@@ -58,14 +58,14 @@ impl FirstContact {
         elapsed.as_secs_f64() / RTT.as_secs_f64()
     }
 
-    /// The same strangers, after a contact by plain HTTP.
+    /// Makes a contact by plain HTTP.
     fn after_contact(self) -> Self {
         self.fetch("http", SMALL, Via::TcpClient);
         self
     }
 }
 
-/// The figures of a row of the document's table: for a small and for a large response.
+/// Returns the figures of a row of the document's table: for a small and for a large response.
 fn documented(contact: &str) -> [f64; 2] {
     let row = DOCUMENT.lines().find(|line| line.starts_with(&format!("| {contact} |")));
     let row = row.unwrap_or_else(|| panic!("docs/dhttp.md has no row `{contact}`"));

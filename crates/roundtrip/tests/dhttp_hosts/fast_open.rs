@@ -30,7 +30,7 @@ struct Setting {
     _environment: (Server<super::Handler>, Network, [Host; 2]),
 }
 
-/// A client whose host has this setting of Fast Open, and a server without keep-alive.
+/// Starts a client with this Fast Open setting of its host, and a server without keep-alive.
 fn setting(fast_open: &'static str) -> Setting {
     let hosts = [Host::new("client", CLIENT), Host::new("server", SERVER)];
     hosts[0].run(move || std::fs::write("/proc/sys/net/ipv4/tcp_fastopen", fast_open)).unwrap();

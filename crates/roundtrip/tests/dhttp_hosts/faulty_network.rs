@@ -23,8 +23,8 @@ pub(crate) const CLIENT: [u8; 4] = [23, 0, 0, 7];
 /// Number of times each request was performed, by method and path.
 pub(crate) type PerformedRequests = Arc<Mutex<BTreeMap<String, u32>>>;
 
-/// A server that responds with the length and the contents in the path, counts the requests it performs, and has the
-/// given timeouts or the defaults.
+/// Starts a server that responds with the length and contents in the path, and counts the requests that it performs.
+/// `timeout` replaces the default timeouts.
 pub(crate) fn counting_server(
     host: &Host,
     performed: &PerformedRequests,
@@ -57,7 +57,7 @@ pub(crate) fn expected(path: &str) -> Vec<u8> {
     (0..length).map(|index| u8::try_from((index / 7 + number) % 251).unwrap()).collect()
 }
 
-/// A client with short timeouts.
+/// Starts a client with short timeouts.
 pub(crate) fn client(host: &Host) -> Client {
     host.run(|| {
         let mut config = ClientConfig { timeout: SHORT, ..ClientConfig::internet() };

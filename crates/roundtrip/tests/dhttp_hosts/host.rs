@@ -49,7 +49,7 @@ impl Host {
         Self { namespace, tun: Arc::new(tun), address }
     }
 
-    /// The other end of its link.
+    /// Returns the test's end of the link.
     pub(crate) fn link(&self) -> Arc<Tun> {
         Arc::clone(&self.tun)
     }
@@ -73,7 +73,7 @@ impl Host {
         self.deliver_datagram_at(self.socket(port), from, payload)
     }
 
-    /// The same, at one of its addresses.
+    /// Delivers a datagram to one of the host's addresses.
     pub(crate) fn deliver_datagram_at(&self, at: SocketAddr, from: SocketAddr, payload: &[u8]) -> u64 {
         let mut packet = Vec::with_capacity(1_500);
         UdpBuilder { source: from, destination: at }.write(payload, &mut packet).unwrap();

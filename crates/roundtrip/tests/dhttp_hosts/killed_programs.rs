@@ -14,7 +14,7 @@ use super::host::{Host, available};
 use super::network::{Network, NetworkFaults};
 use super::{PORT, SERVER, address};
 
-/// A directory with a file of each size, by the names that [`ask`] knows; removed when dropped.
+/// A directory with a file of each size, by the names that [`send_requests`] requests; removed when dropped.
 pub(crate) struct TestDirectory(pub(crate) PathBuf);
 
 impl TestDirectory {
@@ -55,7 +55,7 @@ pub(crate) fn serve(host: &Host, directory: &TestDirectory, descriptors: u32) ->
     KilledOnDrop(child)
 }
 
-/// A program that is killed when it is dropped, so that it does not outlive a test that fails.
+/// Program that is killed when dropped, so that it does not outlive a failed test.
 pub(crate) struct KilledOnDrop(pub(crate) Child);
 
 impl Drop for KilledOnDrop {
@@ -74,7 +74,7 @@ pub(crate) fn every_file(sizes: &[usize]) -> Vec<(Method, String)> {
         .collect()
 }
 
-/// A short pause.
+/// Pauses briefly.
 fn pause() {
     let (_keep, never) = mpsc::channel::<()>();
     let _ = never.recv_timeout(Wait::from_millis(50));

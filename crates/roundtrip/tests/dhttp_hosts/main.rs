@@ -8,9 +8,9 @@
 //! | `contacts` | round trips of first and later contacts |
 //! | `fast_open` | data in the SYNs of the server |
 //! | `faulty_network` | every request over a faulty network gets its outcome |
-//! | `gateway` | the same for programs behind a gateway |
-//! | `flaps` | the same with links and routes that fail and return |
-//! | `killed_programs`, `exhaustion` | the same with killed programs, and with exhausted descriptors and ports |
+//! | `gateway` | programs behind a gateway on a faulty network |
+//! | `flaps` | links and routes that fail and return |
+//! | `killed_programs`, `exhaustion` | killed programs; exhausted descriptors and ports |
 //!
 //! Tests without spoofed addresses are in `crates/dhttp/tests` and `crates/dhttp-proxy/tests`. The
 //! tables in docs/security.md list the test of each rule. Where the system allows no such hosts, the tests report
@@ -49,7 +49,7 @@ const SOON: u16 = 500;
 /// Maximum waiting time for required events, in milliseconds.
 const MAX_WAIT_MS: u16 = 20_000;
 
-/// A server with all protections on, which responds with as many bytes as the path states.
+/// Starts a server with all protections, which responds with the number of bytes in the path.
 fn serve(host: &Host) -> Server<Handler> {
     serve_at(host, PORT)
 }
@@ -69,7 +69,7 @@ fn serve_at_address(host: &Host, address: SocketAddr) -> Server<Handler> {
     })
 }
 
-/// A datagram that requests this many bytes.
+/// Builds a datagram that requests `size` bytes.
 fn request(id: u64, port: u16, size: usize, more: &str) -> Vec<u8> {
     let mut bytes = id.to_be_bytes().to_vec();
     bytes.extend(port.to_be_bytes());
@@ -78,18 +78,18 @@ fn request(id: u64, port: u16, size: usize, more: &str) -> Vec<u8> {
     bytes
 }
 
-/// The same datagram as a resend.
+/// Marks a datagram as a resend.
 fn resend(mut datagram: Vec<u8>) -> Vec<u8> {
     datagram[10] = 1;
     datagram
 }
 
-/// A padding field of this many bytes.
+/// Builds a padding field of `length` bytes.
 fn fill(length: usize) -> String {
     format!("DHTTP-Fill: {}\r\n", "x".repeat(length))
 }
 
-/// Token for this address and TCP port, as a field, fetched from the server.
+/// Fetches a token for this address and TCP port from the server, as a field.
 fn token(host: &Host, of: SocketAddr, port: u16) -> String {
     host.deliver_datagram(of, PORT, &request(1, port, 10, &fill(200)));
     let response = host.next(MAX_WAIT_MS).expect("a response with a token");

@@ -10,7 +10,7 @@ use wire::Seed;
 use super::host::{Host, SentPacket, available};
 use super::{PORT, SERVER, SOON, address, fill, request, resend, serve, serve_at, token};
 
-/// A SYN, if there were one, would be retransmitted after a second.
+/// Time in milliseconds after which a SYN would have been retransmitted.
 const SYN_TIMEOUT_MS: u16 = 1_500;
 
 #[test]

@@ -41,7 +41,7 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// The commands of one document, in order.
+/// Returns the commands of one document, in order.
 pub(crate) fn commands(name: &str, text: &str) -> Vec<DocumentedCommand> {
     let mut found = Vec::new();
     let (mut block, mut prose) = (Vec::new(), String::new());

@@ -18,7 +18,7 @@ fn diagnose(arguments: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-/// A capture of the fuzz corpus.
+/// Path of a capture of the fuzz corpus.
 fn capture(name: &str) -> String {
     format!("{}/../../fuzz/corpus/capture/{name}", env!("CARGO_MANIFEST_DIR"))
 }
@@ -31,7 +31,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// A file of one test, in a directory of its own.
+/// Path of a file in the directory of a test.
 fn file(test: &str, name: &str) -> PathBuf {
     let directory =
         PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("gate-{test}-{}", std::process::id()));

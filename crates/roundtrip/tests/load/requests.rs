@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::{TestServer, roundtrip};
 
-/// A server with keep-alive that responds by path and method; the request lines and bodies it has seen.
+/// Server with keep-alive that responds by path and method, and stores request lines and bodies.
 struct Api {
     address: String,
     received: Arc<Mutex<Vec<String>>>,

@@ -40,7 +40,7 @@ fn compute_all(file: &str) -> Result<(), String> {
 
 /// Loss rates of both directions, each packet independently, in thousandths; the first is the baseline.
 const PER_MILLE: [u32; 4] = [0, 1, 10, 50];
-/// Enough that an event in one run of a hundred is seen twice.
+/// Number of runs: an event in one of a hundred occurs twice.
 const RUNS: u32 = 200;
 /// The paper's hosts, and today's.
 const STACKS: [&str; 2] = ["period", "linux"];

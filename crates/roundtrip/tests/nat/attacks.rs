@@ -51,7 +51,7 @@ impl Victim {
         self.udp.send_to(&request(id, port), (SERVER, 80)).unwrap();
     }
 
-    /// The accepted connection, if there is one.
+    /// Accepts a connection, if there is one.
     fn accept_connection(&self) -> Option<TcpStream> {
         let mut events = [PollFd::new(self.listener.as_fd(), PollFlags::POLLIN)];
         poll(&mut events, 300_u16).unwrap();
@@ -63,7 +63,7 @@ impl Victim {
 }
 
 impl Attacker {
-    /// Source address of a request, and the port that it names.
+    /// Returns the source address of a request, and the port that it names.
     fn receive_request(&self) -> Option<(SocketAddr, u16)> {
         let mut buffer = [0; 2_048];
         let (length, from) = self.0.recv_from(&mut buffer).ok()?;
@@ -72,7 +72,7 @@ impl Attacker {
     }
 }
 
-/// A connection to a port of the router from an outside address.
+/// Connects to a port of the router from an outside address.
 fn connect(world: &Namespace, from: &'static str, port: u16) -> std::io::Result<TcpStream> {
     connect_to(world, from, SocketAddr::new(ROUTER.parse().unwrap(), port))
 }

@@ -11,7 +11,7 @@ fn count_complete(fetches: Vec<Fetch>) -> usize {
     fetches.into_iter().filter_map(|fetch| fetch.completes().then_some(())).count()
 }
 
-/// Loses every packet in or out of the router with this probability, in percent.
+/// Rules that drop each packet in or out of the router with this probability, in percent.
 fn lossy(percent: u32) -> String {
     format!(
         "table inet loss {{ chain every {{ type filter hook prerouting priority -450; iifname {{ \"lan\", \"wan\" }} \

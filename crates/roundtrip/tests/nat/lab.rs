@@ -26,7 +26,7 @@ pub(crate) const OTHER: &str = "11.0.100.3";
 pub(crate) const SERVER6: &str = "[2600:db8:1::2]";
 pub(crate) const OTHER6: &str = "[2600:db8:1::3]";
 
-/// Whether the tests may run here; a message if they may not.
+/// Whether the tests can run here; reports a skip if not.
 pub(crate) fn available() -> bool {
     if let Err(missing) = testbed::available() {
         skip::refused(&missing.to_string());
@@ -97,19 +97,19 @@ impl Lab {
         sh(&self.router, &format!("nft -f {}", self.directory.join("rules").display()));
     }
 
-    /// All rules of the router's kernel, without counters and timers.
+    /// Returns all rules of the router's kernel, without counters and timers.
     pub(crate) fn router_state(&self) -> String {
         let state = "nft -s list ruleset; ip -4 rule; ip -4 route show table all; ip -6 rule";
         // On a busy host it takes a while until a link is up.
         sh(&self.router, state).replace(" linkdown", "")
     }
 
-    /// `roundtrip serve` in the world, at port 80.
+    /// Starts `roundtrip serve` in the world, at port 80.
     pub(crate) fn serve(&self, flags: &[&str]) -> RunningProgram {
         self.serve_at(SERVER, flags)
     }
 
-    /// The same at another address.
+    /// Starts `roundtrip serve` in the world, at port 80 of this address.
     pub(crate) fn serve_at(&self, address: &str, flags: &[&str]) -> RunningProgram {
         let www = self.directory.join("www").display().to_string();
         let listen = format!("{address}:80");
@@ -119,7 +119,7 @@ impl Lab {
         )
     }
 
-    /// `roundtrip nat` on the router.
+    /// Starts `roundtrip nat` on the router.
     pub(crate) fn nat(&self, flags: &[&str]) -> RunningProgram {
         RunningProgram::start(
             &self.router,
@@ -127,12 +127,12 @@ impl Lab {
         )
     }
 
-    /// A gateway in the world, for these clients. The server is on the same host, which needs `--force`.
+    /// Starts a gateway in the world, for these clients. The server is on the same host, which needs `--force`.
     pub(crate) fn relay(&self, allowed: &str) -> RunningProgram {
         self.relay_at(OTHER, allowed, &["--force"])
     }
 
-    /// The same at another address.
+    /// Starts a gateway in the world, at this address.
     pub(crate) fn relay_at(&self, address: &str, allowed: &str, flags: &[&str]) -> RunningProgram {
         let log = self.directory.join("relay.log").display().to_string();
         let listen = format!("{address}:3128");
@@ -142,18 +142,18 @@ impl Lab {
         )
     }
 
-    /// The relay's response to a program at the client.
+    /// Returns the relay's response to a program at the client.
     pub(crate) fn get_via_relay(&self, path: &str) -> Vec<u8> {
         self.get_via_relay_at(OTHER, SERVER, path)
     }
 
-    /// The same at other addresses.
+    /// Returns the response of this relay from this server.
     pub(crate) fn get_via_relay_at(&self, relay: &str, server: &str, path: &str) -> Vec<u8> {
         let head = format!("GET http://{server}{path} HTTP/1.1\r\nHost: {server}\r\n");
         self.send_to_relay_at(relay, format!("{head}Connection: close\r\n\r\n"))
     }
 
-    /// The same with a given request.
+    /// Sends a request to the relay, and returns its response.
     pub(crate) fn send_to_relay(&self, request: String) -> Vec<u8> {
         self.send_to_relay_at(OTHER, request)
     }
@@ -170,12 +170,12 @@ impl Lab {
         })
     }
 
-    /// `roundtrip get` at the client.
+    /// Runs `roundtrip get` at the client.
     pub(crate) fn get(&self, path: &str, flags: &[&str]) -> FetchResult {
         self.get_at(SERVER, path, flags)
     }
 
-    /// The same from a server at another address.
+    /// Runs `roundtrip get` at the client, from this server.
     pub(crate) fn get_at(&self, server: &str, path: &str, flags: &[&str]) -> FetchResult {
         let mut arguments = vec!["get".to_owned(), "-v".to_owned(), format!("dhttp://{server}/{path}")];
         arguments.extend(flags.iter().map(|flag| (*flag).to_owned()));
@@ -212,12 +212,12 @@ impl Lab {
         })
     }
 
-    /// Channels of a small and a large response, both complete.
+    /// Returns the channels of a small and a large response, both complete.
     pub(crate) fn channels(&self) -> (String, String) {
         self.channels_at(SERVER)
     }
 
-    /// The same from a server at another address.
+    /// Returns the channels of a small and a large response of this server.
     pub(crate) fn channels_at(&self, server: &str) -> (String, String) {
         // By one client: the first response brings the token without which no server connects.
         let FetchResult { body, channel, printed } =
@@ -275,7 +275,7 @@ impl RunningProgram {
         Self::start_with(namespace, arguments, &[])
     }
 
-    /// The same with these environment variables.
+    /// Starts the program with these environment variables.
     pub(crate) fn start_with(
         namespace: &Namespace,
         arguments: &[&str],

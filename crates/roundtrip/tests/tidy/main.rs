@@ -1,9 +1,16 @@
 //! Tidy: invariants of the whole tree, as ordinary tests.
 //!
-//! Each module has one: the beginning of a file ([`headers`]), its permitted imports ([`imports`]), its maximum length
-//! ([`sizes`]). The permitted entries of the root ([`root`]), valid references in documents ([`documents`],
-//! [`test_names`]), the words of help, errors and documents ([`words`]). Pure crates without an operating system
-//! ([`purity`]). rustfmt and clippy have their own jobs in `ci.sh`.
+//! | module | what it checks |
+//! | --- | --- |
+//! | [`headers`] | the beginning of each file |
+//! | [`imports`] | imports between crates |
+//! | [`sizes`] | lengths of files and crates |
+//! | [`root`] | entries of the root directory |
+//! | [`documents`], [`test_names`] | references in documents |
+//! | [`words`] | words of help, errors and documents |
+//! | [`purity`] | pure crates without an operating system |
+//!
+//! rustfmt and clippy have their own jobs in `ci.sh`.
 
 mod documents;
 mod headers;

@@ -137,7 +137,7 @@ pub(crate) fn all() -> Vec<Case> {
     cases
 }
 
-/// A few that take a second each.
+/// Returns a few cases that take a second each.
 pub(crate) fn sample() -> Vec<(usize, Case)> {
     const FAMILIES: [&str; 8] = [
         "server-thinks",

@@ -1,7 +1,7 @@
 //! Savings over real kernels: `diagnose`'s prediction, and the real saving of the same visit without the fault.
 //!
-//! Both run on this host in real time: other load on the host adds to their difference. So each runs five times, and
-//! the minimum counts.
+//! Both run on this host in real time, and other load adds to their difference. So each runs five times, and the minimum
+//! counts.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ use super::{MAX_CONCURRENT, run, run_concurrently};
 use crate::savings::Saving;
 use crate::vantage::Vantage;
 
-/// Disjoint parts of the visits. Rules may be improved by the first; the others show how good they are.
+/// Disjoint parts of the visits. Rules may be improved by the first; the others validate them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     First,
@@ -55,7 +55,7 @@ impl Part {
     }
 }
 
-/// The same fault over another path: round trip and responses are scaled by these ratios.
+/// Moves the fault to another path: scales round trip and responses by these ratios.
 fn over_another_path(mut case: Case, path: (u64, u64), size: (usize, usize), seeds: u64) -> Case {
     let Case { rtt, behaviour, seed, .. } = &mut case;
     *rtt = *rtt * path.0 / path.1;
@@ -73,7 +73,7 @@ pub(crate) fn with_fix(cases: Vec<(usize, Case)>) -> Vec<(usize, Case)> {
     cases.into_iter().filter(|(_, case)| without_fault(case).is_some()).collect()
 }
 
-/// Runs each case with its fault and without, and returns the savings; prints a sentence for a case that failed to run.
+/// Runs each case with its fault and without, and returns the savings; prints an error for a case that failed to run.
 pub(crate) fn savings(cases: &[(usize, Case)]) -> Vec<Saving> {
     let all = Mutex::new(Vec::new());
     run_concurrently(MAX_CONCURRENT, cases, |(number, case)| match Pair::run(*number, case) {
@@ -88,7 +88,7 @@ fn sorted(mut all: Vec<Saving>) -> Vec<Saving> {
     all
 }
 
-/// Runs and stores all cases that are not stored yet.
+/// Runs and stores the cases that are not stored yet.
 pub(crate) fn store_missing(cases: &[(usize, Case)], directory: &Path) -> Result<(), String> {
     let directories = ["faulty", "mended"].map(|name| directory.join(name));
     directories.iter().try_for_each(fs::create_dir_all).map_err(reported)?;
@@ -123,7 +123,7 @@ pub(crate) fn judge_stored(cases: &[(usize, Case)], directory: &Path) -> Result<
     Ok(sorted(all))
 }
 
-/// A visit with its fault, and without.
+/// Visit with its fault, and without it.
 struct Pair {
     causes: &'static [Cause],
     runs: [StoredRun; 2],
@@ -163,7 +163,7 @@ fn fastest_run(number: usize, case: &Case) -> Result<StoredRun, String> {
     Ok(runs?.into_iter().min_by(by_elapsed).expect("there are some"))
 }
 
-/// The causes that the case provokes, and the same case without them.
+/// Returns the causes that the case provokes, and the case without them.
 fn without_fault(case: &Case) -> Option<(&'static [Cause], Case)> {
     let mut case = case.clone();
     let Case { name, tuning, behaviour, loss, .. } = &mut case;

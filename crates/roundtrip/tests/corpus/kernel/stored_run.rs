@@ -21,7 +21,7 @@ use super::watch::Frame;
 use crate::judge::Pause;
 use crate::vantage::Vantage;
 
-/// A run, judged or not.
+/// Stored run.
 pub(crate) struct StoredRun {
     pub(crate) number: usize,
     pub(crate) name: String,
@@ -31,7 +31,7 @@ pub(crate) struct StoredRun {
     pub(crate) captures: Vec<Vec<u8>>,
 }
 
-/// Whether a capture has 68 bytes of each packet only, as a quarter of them do.
+/// Whether a capture is truncated to 68 bytes per packet: a quarter of them are.
 pub(crate) const fn is_cut(number: usize, vantage_index: usize) -> bool {
     (number / 4 + number + vantage_index) % 4 == 1
 }
@@ -148,7 +148,7 @@ fn to_pcapng(frames: &[Frame], is_cut: bool) -> io::Result<Vec<u8>> {
     writer.finish()
 }
 
-/// Each packet halfway along the path, after the link's queue; of lost packets every second one before the loss.
+/// Returns each packet halfway along the path, after the link's queue; every second lost packet is lost after that point.
 fn mid_path(capture: &Capture, one_way_delay: Duration) -> Vec<Frame> {
     let mut lost = 0_u32;
     let mut frames: Vec<Frame> = Vec::new();

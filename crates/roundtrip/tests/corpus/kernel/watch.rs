@@ -16,7 +16,7 @@ use wire::{Duration, Time};
 use super::hosts::reported;
 use super::programs::wait;
 
-/// A packet as a host saw it, from its IP header on.
+/// Packet captured at a host, from its IP header on.
 #[derive(Clone, Debug)]
 pub(crate) struct Frame {
     pub(crate) at: Time,
