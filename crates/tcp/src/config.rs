@@ -38,7 +38,7 @@ pub struct Config {
     pub recovery: Recovery,
     /// Congestion window after idle.
     pub idle: Idle,
-    /// Idle time that counts for it; `None`: the retransmission timeout (`papers/p-http#section-2-4` proposes a
+    /// Idle time after which `idle` applies; `None`: the retransmission timeout (`papers/p-http#section-2-4` proposes a
     /// longer one).
     pub idle_after: Option<Duration>,
     /// Retransmission timer.
@@ -109,7 +109,7 @@ pub enum ReceiveBuffer {
     },
 }
 
-/// Acknowledgement policy. Data out of order, or that fills a gap, is always acknowledged immediately.
+/// Acknowledgement policy. Out-of-order data, and data that fills a gap, is always acknowledged immediately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acks {
     /// Immediately.
@@ -134,7 +134,7 @@ pub enum Acks {
     Linux,
 }
 
-/// Acknowledgement of a segment that is not followed by another.
+/// Acknowledgement of an odd segment, which is not followed by another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OddSegmentAck {
     /// Never by itself: the lower bound of `papers/heidemann-model#table-5`.
@@ -274,9 +274,9 @@ impl Recovery {
 /// Congestion window after nothing was outstanding for a retransmission timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Idle {
-    /// Unchanged (SunOS).
+    /// The window is unchanged (SunOS).
     Unchanged,
-    /// Reduced to `segments`.
+    /// The window is reduced to `segments`.
     Restarted {
         /// 1 in BSD, the initial window in RFC 5681.
         segments: u16,
@@ -354,7 +354,7 @@ pub enum Handshake {
 }
 
 impl Handshake {
-    /// Framing of segments on the link.
+    /// Returns the framing of segments on the link.
     pub const fn framing(self) -> Framing {
         match self {
             Self::ThreeWay | Self::Ttcp | Self::FastOpen => Framing::Tcp,
@@ -364,7 +364,7 @@ impl Handshake {
 }
 
 impl ReceiveBuffer {
-    /// Window scale shift for its maximum window; at most 14 (RFC 7323, section 2.3).
+    /// Returns the window scale shift for its maximum window; at most 14 (RFC 7323, section 2.3).
     pub(super) fn scale(self) -> u8 {
         let max = match self {
             Self::Fixed(bytes) => bytes,

@@ -21,7 +21,10 @@ use crate::recovery::Loss;
 use crate::rto::RetransmissionTimer;
 use crate::send::SendBuffer;
 
-/// Endpoint of a connection.
+/// Endpoint of a connection, of a client or a server.
+///
+/// Contract: `handle(now, input)`, then `poll(now)` until it returns a timeout; only then `handle` again. `now` never
+/// decreases.
 #[derive(Clone, Debug)]
 pub struct Connection {
     pub(super) config: Config,
@@ -204,7 +207,7 @@ impl Connection {
         })
     }
 
-    /// Handles an input.
+    /// Handles an input: a received segment, or a call of the application.
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
         match input {
             Input::Open => self.open(),
@@ -221,7 +224,7 @@ impl Connection {
         self.is_idle_on_entry = self.flight.is_empty();
     }
 
-    /// Returns the next output.
+    /// Returns the next output: a segment to transmit, an event, or the time of the next poll.
     pub fn poll(&mut self, now: Time) -> Output {
         if self.next_timeout <= now {
             self.expire(now);

@@ -1,8 +1,8 @@
-//! State that a host caches about another between connections, and the handshakes that it shortens.
+//! State that a host caches about another between connections: path metrics, and T/TCP's and TCP Fast Open's data.
 //!
-//! State of the path: window and round trip (RFC 2140, temporal sharing). Transaction TCP's connection counts (RFC
-//! 1644) and TCP Fast Open's cookies (RFC 7413), which authenticate the client enough to omit the handshake.
-//! The table of hosts belongs to the owner of the connections.
+//! Path metrics are window and round trip (RFC 2140, temporal sharing). Transaction TCP's connection counts (RFC 1644)
+//! and TCP Fast Open's cookies (RFC 7413) authenticate the client enough to send data with the SYN. The table of hosts
+//! belongs to the caller.
 
 use wire::{Duration, Time};
 

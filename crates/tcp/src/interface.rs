@@ -16,11 +16,11 @@ pub enum Input<'a> {
     /// The application writes. The part that does not fit into the send buffer is blocked, and the application should
     /// then wait for [`Event::Written`].
     Write(Payload),
-    /// The application writes its last: [`Input::Write`] and [`Input::Shutdown`] in one call (T/TCP's `MSG_EOF`).
+    /// The application writes and then closes its side: [`Input::Write`] and [`Input::Shutdown`] in one call (T/TCP's `MSG_EOF`).
     WriteLast(Payload),
     /// The application has written everything.
     Shutdown,
-    /// The application has written everything, and will not read any more.
+    /// The application has written everything, and will read nothing more.
     Close,
     /// The application aborts the connection: reset.
     Abort,
@@ -33,7 +33,7 @@ pub enum Output {
     Transmit(Segment),
     /// A notification for the application.
     Event(Event),
-    /// No further output. Poll again at this time at the latest.
+    /// No further output; poll again at this time at the latest. `None`: no timer runs.
     Timeout(Option<Time>),
 }
 
@@ -129,9 +129,9 @@ pub struct ConnectionStats {
     pub round_trip: Option<Duration>,
     /// Retransmission timeout, not backed off.
     pub rto: Duration,
-    /// When the retransmission timer expires.
+    /// Deadline of the retransmission timer.
     pub retransmits_at: Option<Time>,
-    /// When a delayed acknowledgement is sent.
+    /// Deadline of a delayed acknowledgement.
     pub acknowledges_at: Option<Time>,
 }
 

@@ -1,22 +1,22 @@
-//! TCP as a state machine without clock or socket, and the profiles of real stacks.
+//! TCP endpoints as state machines without clock or socket, and profiles of real stacks.
 //!
-//! Segments and the application's calls in, segments and events out. A [`Connection`] is one endpoint. Give it an input
-//! (`handle`), then `poll` it until it returns a timeout. In reading order:
+//! Input: segments and the application's calls. Output: segments, events and timeouts. A [`Connection`] is one endpoint:
+//! call `handle` with an input, then `poll` until it returns a timeout. In reading order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`stack`] | profiles of stacks by name, each value with its source |
-//! | [`config`] | every knob of an endpoint |
+//! | [`stack`] | profiles of TCP stacks by name, each value with its source |
+//! | [`config`] | configuration of an endpoint |
 //! | [`segment`], [`payload`] | segments and their payload |
 //! | [`interface`] | inputs and outputs of an endpoint |
-//! | [`connection`] | the endpoint, its timers |
+//! | [`connection`] | the endpoint: its state and its timers |
 //! | `input` | processing of a received segment |
 //! | `output` | sending: windows, Nagle, silly-window avoidance |
 //! | `send`, `flight` | the send buffer, segments outstanding |
 //! | `receive`, `acks` | the receive buffer, delayed acknowledgements |
-//! | `congestion`, `cubic`, `hystart` | the congestion window |
-//! | `recovery`, `rack`, `rto`, `idle` | loss recovery, the retransmission timer, the window after idle |
-//! | [`host_cache`] | state cached from earlier connections, and the handshakes that it shortens |
+//! | `congestion`, `cubic`, `hystart` | congestion control: Reno and CUBIC |
+//! | `recovery`, `rack`, `rto`, `idle` | loss recovery, the retransmission timer, restart after idle |
+//! | [`host_cache`] | state cached from earlier connections; T/TCP and TCP Fast Open |
 //!
 //! ```
 //! use roundtrip_tcp::Stack;

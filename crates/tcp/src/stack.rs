@@ -1,4 +1,4 @@
-//! TCP at both ends: profiles as data, each value with its source.
+//! Profiles of TCP stacks as data, each value with its source.
 //!
 //! Every engine destructures a profile without `..`, so that a new knob does not compile until each engine honours or
 //! rejects it.
@@ -11,10 +11,10 @@ use wire::Bytes;
 pub use packets::Packets;
 use quantity::names::{self, UnknownName};
 
-/// TCP profile; the same at both ends.
+/// Profile of a TCP stack; the same at both ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stack {
-    /// Lower-case with hyphens.
+    /// Name, in lower case with hyphens.
     pub name: &'static str,
     /// Number of segments that the sender may have in flight when it sends its first data.
     pub initial_window: u16,
@@ -62,7 +62,7 @@ impl Acks {
     /// The three policies that the model can assume instead of the stack's own; `--acks`.
     pub const ASSUMED: [Self; 3] = [Self::EverySegment, Self::Delayed, Self::NoDelayed];
 
-    /// The name on the command line.
+    /// Returns the name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::EverySegment => "every-segment",
@@ -74,7 +74,7 @@ impl Acks {
         }
     }
 
-    /// The policy among [`Acks::ASSUMED`] of that name.
+    /// Returns the policy among [`Acks::ASSUMED`] of that name.
     ///
     /// # Errors
     /// [`UnknownName`] for any other name.
@@ -83,8 +83,10 @@ impl Acks {
     }
 }
 
-/// Growth of the window per acknowledgement in slow start. With a receiver that acknowledges every second
-/// segment, flights of 2, 3, 3, 6 or of 2, 4, 8 (`papers/heidemann-model#figure-3`).
+/// Growth of the window per acknowledgement in slow start.
+///
+/// With a receiver that acknowledges every second segment, flights have 2, 3, 3, 6 or 2, 4, 8 segments
+/// (`papers/heidemann-model#figure-3`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Growth {
     /// By one segment per acknowledgement (4.3BSD).
@@ -105,7 +107,7 @@ pub enum Congestion {
 /// Congestion window after idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Idle {
-    /// Unchanged.
+    /// The window is unchanged.
     Unchanged,
     /// Reduced to the initial window.
     Restarted,

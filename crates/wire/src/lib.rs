@@ -12,8 +12,8 @@
 //! | [`link`] | one direction of an emulated link: queue, rate, delay, loss |
 //! | [`modem`] | a modem with V.42 bis and header compression |
 //!
-//! There is no socket, no clock, no HTTP and no file format here. The crate imports no other one of this project and
-//! builds for `wasm32-unknown-unknown`.
+//! There is no socket, no clock, no HTTP and no file format here. The crate depends on no other crate of the project,
+//! and builds for `wasm32-unknown-unknown`.
 //!
 //! ```
 //! use roundtrip_wire::{Bytes, Duration, Rate, Time};

@@ -16,7 +16,7 @@
 //! delivery.
 //!
 //! ```
-//! use roundtrip_wire::link::{Config, Fate, Output, Pipe};
+//! use roundtrip_wire::link::{Config, OfferResult, Output, Pipe};
 //! use roundtrip_wire::{Bytes, Duration, Rate, Seed, Time};
 //!
 //! let isdn = Config {
@@ -27,7 +27,7 @@
 //! let mut pipe = Pipe::new(&isdn, Seed::default(), 0)?;
 //!
 //! // 512 bytes at 128 kbit/s take 32 ms, then the propagation delay.
-//! assert_eq!(pipe.handle(Time::ZERO, "a segment", Bytes::new(512)), Fate::Accepted);
+//! assert_eq!(pipe.handle(Time::ZERO, "a segment", Bytes::new(512)), OfferResult::Accepted);
 //! let due = Time::ZERO + Duration::from_millis(32 + 15);
 //! assert_eq!(pipe.poll(Time::ZERO), Output::Timeout(Some(due)));
 //! assert_eq!(pipe.poll(due), Output::Deliver { packet: "a segment", due });

@@ -10,13 +10,13 @@ use super::packets::{
 use super::{Acks, Congestion, Growth, Idle, Stack};
 
 impl Stack {
-    /// Every profile, in the order in which they are listed.
+    /// Every profile, in listing order.
     pub const ALL: [Self; 7] = [PERIOD, SUNOS, BSD, LINUX_2_0, SOLARIS, NT, LINUX];
 
     /// Current Linux, the kernel of measurements.
     pub const LINUX: Self = LINUX;
 
-    /// The profile of that name.
+    /// Returns the profile of that name.
     ///
     /// # Errors
     /// [`UnknownName`] for any other name, with the nearest and all the others.
@@ -27,7 +27,7 @@ impl Stack {
             .ok_or_else(|| UnknownName::new("stack", name, LISTINGS.map(|listing| listing.name)))
     }
 
-    /// Descriptions of the names, in the order of [`Stack::ALL`].
+    /// Returns the descriptions of the profiles, in the order of [`Stack::ALL`].
     pub fn listings() -> impl Iterator<Item = Listing> {
         LISTINGS.into_iter()
     }

@@ -1,8 +1,7 @@
-//! Knobs of a stack that take effect only on packets, honoured by an engine that has its own segments.
+//! Knobs of a stack that only the packet simulator honours.
 //!
-//! Formulas cannot honour them, and the kernel has its own values. Those engines ignore this value as a whole, and
-//! reject unsupported behaviour at the knobs of [`super::Stack`]. A knob that an endpoint has as well is of the type in
-//! [`crate::config`].
+//! Formulas cannot honour them, and the kernel has its own values: those engines ignore [`Packets`] as a whole. A knob
+//! that an endpoint has as well is of the type in [`crate::config`].
 
 use wire::{Bytes, Duration};
 
