@@ -469,6 +469,10 @@ impl Flow {
         if has_pushed || self.turns.are_doubtful() {
             self.findings.doubt_since(Cause::ServerThink, Time::ZERO, ledger::UNREADABLE);
         }
+        // The data in flight is uncertain where packets are missing.
+        if self.oddities.not_captured > 0 {
+            self.findings.doubt_all(Cause::SendBufferLimited, NOT_CAPTURED);
+        }
         if self.is_answered_nearby() {
             self.findings.doubt_all(Cause::ServerThink, NEARBY);
         }
@@ -559,6 +563,8 @@ const SHARED: [Cause; 8] = [
 ];
 const SUBFLOW: &str =
     "; Multipath TCP: other subflows share the conversation, and what they carried does not show here";
+/// Reason to doubt what was in flight.
+const NOT_CAPTURED: &str = "; packets of the connection were not captured";
 /// Reason to doubt times of a server that acknowledges too soon.
 const NEARBY: &str = "; the acknowledgements come too soon for a public address: a program nearby sends them, and the path \
                       beyond it may have taken this time";

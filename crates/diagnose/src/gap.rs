@@ -90,6 +90,8 @@ pub(crate) struct Gap {
     pub(crate) is_behind_hole: bool,
     /// Number of its packets in the gap that were not captured, as their IP IDs show.
     pub(crate) skipped: u32,
+    /// Whether its IP IDs show that all of its packets were captured.
+    pub(crate) is_complete: bool,
     /// Whether its peer's data was captured at all.
     pub(crate) is_peer_seen: bool,
     /// Whether the segment is as small as a TLS alert or a frame that closes a connection.

@@ -54,6 +54,12 @@ impl RecentPackets {
         if evidence > self.skips.saturating_sub(1).saturating_mul(3) { self.skipped } else { 0 }
     }
 
+    /// Returns whether its IP IDs were consecutive from the beginning, so that none of its packets is missing.
+    pub const fn is_complete(&self) -> bool {
+        const ENOUGH: u16 = 3;
+        self.consecutive >= ENOUGH && self.skips == 0
+    }
+
     /// Compares the IP ID with that of the packet before.
     fn count(&mut self, segment: &Segment<'_>, mss: u64) {
         /// Maximum number of packets that one loss episode hides.

@@ -307,7 +307,9 @@ impl Sender {
         }
         let first = self.sent.partition_point(|sent| sent.end <= start);
         let before = self.sent.get(first).copied().filter(|sent| sent.start < end);
-        if before.is_some_and(|before| before.start == start && at.since(before.last_sent_at) < soon) {
+        // A copy has the same range; a smaller segment may answer a router's report of its MTU.
+        let is_copy = |before: SentSegment| (before.start, before.end) == (start, end);
+        if before.is_some_and(|before| is_copy(before) && at.since(before.last_sent_at) < soon) {
             return SequenceRelation::Twice;
         }
         for sent in self.sent.iter_mut().skip(first).take_while(|sent| sent.start < end) {

@@ -35,4 +35,15 @@ mod tests {
         assert!(counted("30 C send=100 twice\n46 S send=100 twice\n61 C twice"));
         assert!(!counted("30 C send=100\n46 S send=100\n61 C"));
     }
+
+    #[test]
+    fn smaller_segment_from_the_same_position_is_no_copy() {
+        // A router reported a smaller MTU at once.
+        let lines = opened(
+            15.0,
+            "30 C send=100\n45 S send=1460 lost\n48 S seq=0 send=700\n48.1 S seq=700 send=760\n63.2 C",
+        );
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Server);
+        assert_eq!(report.oddities.captured_twice, 0);
+    }
 }

@@ -64,6 +64,14 @@ mod tests {
         assert_eq!(found, [(Cause::PeerVanished, 3_755)]);
     }
 
+    /// Found in a capture with segmentation offload: the first packet has three segments, and only the first is repeated.
+    #[test]
+    fn regress_first_segment_of_a_merged_packet_counts_like_a_whole_one() {
+        let lines = LADDER.replacen("send=1460", "send=4380", 1);
+        let found = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.faults(VantagePoint::Server);
+        assert_eq!(found, [(Cause::PeerVanished, 1_755)]);
+    }
+
     /// Found in a capture: the first segment had been acknowledged in part.
     #[test]
     fn regress_remainder_of_a_segment_counts_like_a_whole_one() {

@@ -168,7 +168,8 @@ pub(crate) fn before_the_capture(gap: &Gap) -> Option<Ruling> {
 pub(crate) fn may_be_a_lost_tail(gap: &Gap) -> bool {
     let near = NEAR.max(gap.path.round_trip / 10);
     let is_far = gap.path.to_sender.is_some_and(|to| to > near);
-    matches!(gap.end, GapEnd::Data) && is_far && gap.trigger.is_none() && gap.continues() && is_timer(gap)
+    let is_data = matches!(gap.end, GapEnd::Data) && gap.continues();
+    is_data && is_far && gap.trigger.is_none() && is_timer(gap) && !gap.is_complete
 }
 
 /// Returns whether the same may apply where losses have been seen already: the sender's timer may be up to twice what
@@ -178,7 +179,7 @@ pub(crate) fn may_be_lost_repeatedly(gap: &Gap) -> bool {
     let is_by_timer =
         gap.silence.is_some_and(|silence| silence + TICK >= expected && silence <= expected * 2);
     let is_far = gap.path.to_sender.is_some_and(|to| to > NEAR.max(gap.path.round_trip / 10));
-    gap.has_lost && is_far && is_by_timer && gap.trigger.is_none() && gap.continues()
+    gap.has_lost && is_far && is_by_timer && gap.trigger.is_none() && gap.continues() && !gap.is_complete
 }
 
 /// Returns whether the sender was silent for exactly the duration of its timer.

@@ -189,6 +189,7 @@ impl Flow {
             is_behind_hole: self.ends.of(from).sender.has_hole(segment.tcp.seq)
                 || self.ends.of(from.other()).sender.is_missing(),
             skipped: self.reference.of(from).skipped,
+            is_complete: self.ends.of(from).recent.is_complete(),
             is_peer_seen: self.ends.of(from.other()).sender.is_seen,
             is_control: record::is_short(segment),
             path: PathFacts {

@@ -76,23 +76,28 @@ impl Flow {
         if length == 0 || start != end.sender.acknowledged {
             return;
         }
-        let stuck =
-            match end.stuck.as_deref().copied().filter(|stuck| stuck.start == start && !stuck.is_needless) {
-                Some(stuck) => stuck,
-                None => RepeatedRetransmission {
-                    start,
-                    first,
-                    last: first,
-                    times: if is_same { before.times } else { 0 },
-                    length: if is_same { before.end - before.start } else { length },
-                    in_vain: 1,
-                    silent_since: first,
-                    next: 0,
-                    shorter: None,
-                    is_needless: false,
-                    reset: None,
-                },
-            };
+        let stuck = match end
+            .stuck
+            .as_deref()
+            .copied()
+            .filter(|stuck| stuck.start == start && !stuck.is_needless)
+        {
+            Some(stuck) => stuck,
+            None => RepeatedRetransmission {
+                start,
+                first,
+                last: first,
+                times: if is_same { before.times } else { 0 },
+                // A network card merged or will split a longer one.
+                length: if is_same { (before.end - before.start).min(end.sender.mss.get()) } else { length },
+                in_vain: 1,
+                silent_since: first,
+                next: 0,
+                shorter: None,
+                is_needless: false,
+                reset: None,
+            },
+        };
         let next = end.sender.next;
         let is_shorter = length < stuck.length;
         let times = stuck.times.saturating_add(u32::from(!is_shorter));

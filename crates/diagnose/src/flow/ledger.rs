@@ -125,7 +125,8 @@ impl Flow {
         // After a lost packet of the handshake the initial window may be one segment (RFC 5681, section 3.1): it opens
         // from there like any other.
         let is_of_data = !matches!(gap.end, GapEnd::Handshake { previous: _ });
-        if is_of_data && matches!(cause, Cause::RetransmissionTimeout | Cause::TailLossProbe) {
+        let is_shown = ruling.confidence > Confidence::Low;
+        if is_of_data && is_shown && matches!(cause, Cause::RetransmissionTimeout | Cause::TailLossProbe) {
             self.ends.of_mut(gap.side).has_lost = true;
         }
         let claimed =
