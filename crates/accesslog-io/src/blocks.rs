@@ -14,7 +14,7 @@ pub struct Blocks {
     /// The beginning of a line whose end has not been read yet.
     begun: Vec<u8>,
     /// Whether the rest of an overlong line is being skipped.
-    passing_over: bool,
+    is_skipping: bool,
     ended: bool,
     /// A read error, returned after everything that was read before it.
     failed: Option<io::Error>,
@@ -35,7 +35,7 @@ impl Blocks {
             bytes: Bytes::Closed(Some(open)),
             size,
             begun: Vec::new(),
-            passing_over: false,
+            is_skipping: false,
             ended: false,
             failed: None,
         }
@@ -51,16 +51,16 @@ impl Blocks {
                 return self.failed.take().map_or(Ok(None), Err);
             }
             let mut block = std::mem::take(&mut self.begun);
-            let already = block.len();
+            let length_before = block.len();
             self.fill(&mut block);
-            if self.passing_over {
+            if self.is_skipping {
                 // From the truncation to the end of the line.
-                match memchr::memchr(b'\n', &block[already..]) {
+                match memchr::memchr(b'\n', &block[length_before..]) {
                     Some(end) => {
-                        block.drain(already..already + end);
-                        self.passing_over = false;
+                        block.drain(length_before..length_before + end);
+                        self.is_skipping = false;
                     }
-                    None => block.truncate(already),
+                    None => block.truncate(length_before),
                 }
             }
             if !self.ended {
@@ -69,7 +69,7 @@ impl Blocks {
                 if self.begun.len() > MAX_LINE_BYTES {
                     // One byte over the maximum: the reader reports the line.
                     self.begun.truncate(MAX_LINE_BYTES + 1);
-                    self.passing_over = true;
+                    self.is_skipping = true;
                 }
             }
             if !block.is_empty() {
@@ -80,10 +80,10 @@ impl Blocks {
 
     /// Appends bytes of one block size, or the rest of the log.
     fn fill(&mut self, block: &mut Vec<u8>) {
-        let (already, wanted) = (block.len(), self.size as u64);
+        let (length_before, wanted) = (block.len(), self.size as u64);
         block.reserve_exact(self.size);
         match self.bytes.open().and_then(|bytes| bytes.take(wanted).read_to_end(block)) {
-            Ok(_) => self.ended = block.len() < already + self.size,
+            Ok(_) => self.ended = block.len() < length_before + self.size,
             Err(error) => {
                 self.ended = true;
                 self.failed = Some(error);

@@ -37,7 +37,7 @@ pub enum Error {
     /// The format has no field names, so that no field can be chosen as the client.
     ClientField(FormatError),
     /// None of several inputs is a log; the reason for the first.
-    NothingIsALog(Box<Self>),
+    NoAccessLog(Box<Self>),
     /// Counting needs more memory than its limit, in bytes.
     TooMuchMemory(usize),
     /// Whole-second times become fractions in a stretch with more requests within the longest timeout than fit the limit.
@@ -100,7 +100,7 @@ impl fmt::Display for Error {
             }
             Self::Table { name, reason } => write!(f, "{name}: {reason}; name its columns"),
             Self::ClientField(error) => error.fmt(f),
-            Self::NothingIsALog(first) => write!(f, "no access log there: {first}"),
+            Self::NoAccessLog(first) => write!(f, "no access log found: {first}"),
             Self::TooMuchMemory(limit) => write!(
                 f,
                 "the clients and requests within the longest timeout take more than {} MiB; count with shorter \

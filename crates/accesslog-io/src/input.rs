@@ -1,6 +1,6 @@
 //! Sources of logs: files, directories, patterns, standard input, object stores; and their bytes, decompressed.
 //!
-//! Not the logs' formats. Compression is recognised by the first bytes, not by the file's name.
+//! Compression is recognised by the first bytes, not by the file's name.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -67,7 +67,7 @@ pub fn named(arguments: &[PathBuf]) -> Result<Vec<Input>, Error> {
         let pattern = argument.to_string_lossy();
         let mut found = Vec::new();
         match fs::metadata(argument) {
-            Ok(there) if there.is_dir() => below(argument, &mut found).map_err(at)?,
+            Ok(metadata) if metadata.is_dir() => below(argument, &mut found).map_err(at)?,
             Ok(_) => found.push(argument.clone()),
             Err(_) if is_address(&pattern) => {
                 Part::ObjectStore.require(&pattern)?;
@@ -105,10 +105,10 @@ pub fn is_address(argument: &str) -> bool {
 fn below(directory: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
-        let there = fs::symlink_metadata(&path)?;
-        if there.is_dir() {
+        let metadata = fs::symlink_metadata(&path)?;
+        if metadata.is_dir() {
             below(&path, found)?;
-        } else if there.is_file() {
+        } else if metadata.is_file() {
             found.push(path);
         }
     }
@@ -117,28 +117,28 @@ fn below(directory: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
 
 /// Every file whose path matches a pattern, component by component.
 fn matching(pattern: &str, found: &mut Vec<PathBuf>) -> io::Result<()> {
-    let mut places = vec![PathBuf::from(if pattern.starts_with('/') { "/" } else { "" })];
+    let mut prefixes = vec![PathBuf::from(if pattern.starts_with('/') { "/" } else { "" })];
     for part in pattern.split('/').filter(|part| !part.is_empty()) {
         let mut next = Vec::new();
-        for place in places {
+        for prefix in prefixes {
             if !part.contains(['*', '?']) {
-                next.push(place.join(part));
+                next.push(prefix.join(part));
                 continue;
             }
-            let directory = if place.as_os_str().is_empty() { Path::new(".") } else { &place };
+            let directory = if prefix.as_os_str().is_empty() { Path::new(".") } else { &prefix };
             if !directory.is_dir() {
                 continue;
             }
             for entry in fs::read_dir(directory)? {
                 let name = entry?.file_name();
                 if fits(part.as_bytes(), name.as_encoded_bytes()) {
-                    next.push(place.join(name));
+                    next.push(prefix.join(name));
                 }
             }
         }
-        places = next;
+        prefixes = next;
     }
-    found.extend(places.into_iter().filter(|path| path.is_file()));
+    found.extend(prefixes.into_iter().filter(|path| path.is_file()));
     Ok(())
 }
 

@@ -85,7 +85,7 @@ pub struct CountResult {
     /// The logs' names, in the order they were read.
     pub names: Vec<String>,
     /// Reasons why others were skipped.
-    pub passed_over: Vec<Error>,
+    pub skipped: Vec<Error>,
 }
 
 /// Reads logs and counts.
@@ -93,14 +93,14 @@ pub struct CountResult {
 /// # Errors
 /// When nothing can be read: a missing log, or no input that is a log. When the counters exceed their memory limit.
 pub fn count(inputs: Vec<Input>, options: &ConnectionsOptions) -> Result<CountResult, Error> {
-    let OpenLogs { logs, names, passed_over } = open_logs::open_all(inputs, options)?;
-    let ConnectionsOptions { question, distribution, sizing, window, threads, .. } = options;
+    let OpenLogs { logs, names, skipped } = open_logs::open_all(inputs, options)?;
+    let ConnectionsOptions { query, distribution, sizing, window, threads, .. } = options;
     let wanted = PassOptions {
-        question,
+        query,
         distribution: *distribution,
         sizing: *sizing,
         window: window.blocks,
         threads: *threads,
     };
-    Ok(CountResult { passed: pass(logs, wanted)?, names, passed_over })
+    Ok(CountResult { passed: pass(logs, wanted)?, names, skipped })
 }

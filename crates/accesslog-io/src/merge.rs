@@ -24,7 +24,7 @@ struct LogQueue {
     /// Batches that were received, sorted.
     waiting: VecDeque<Vec<Request>>,
     /// Number of requests of the first batch that were returned.
-    taken: usize,
+    returned_of_first: usize,
     /// Earliest possible time of the next request.
     from: Time,
     ended: bool,
@@ -61,15 +61,16 @@ impl Merge {
             && let Some((log, until)) = self.first()
         {
             let queue = &mut self.queues[log];
-            let rest = queue.rest();
-            let due =
-                until.map_or(rest.len(), |until| rest.partition_point(|request| (request.time, log) < until));
-            let ends = due == rest.len();
+            let remaining = queue.remaining();
+            let due = until.map_or(remaining.len(), |until| {
+                remaining.partition_point(|request| (request.time, log) < until)
+            });
+            let ends = due == remaining.len();
             match &mut next {
                 // Usually logs follow one another, and nothing is copied.
-                None if ends && queue.taken == 0 => next = queue.waiting.pop_front(),
+                None if ends && queue.returned_of_first == 0 => next = queue.waiting.pop_front(),
                 _ => {
-                    next.get_or_insert_default().extend_from_slice(&rest[..due]);
+                    next.get_or_insert_default().extend_from_slice(&remaining[..due]);
                     queue.take(due);
                 }
             }
@@ -83,7 +84,7 @@ impl Merge {
     fn first(&self) -> Option<(usize, Option<(Time, usize)>)> {
         let mut bounds: [Option<(Time, usize)>; 2] = [None; 2];
         for (log, queue) in self.queues.iter().enumerate() {
-            let bound = match queue.rest().first() {
+            let bound = match queue.remaining().first() {
                 Some(first) => (first.time, log),
                 None if queue.ended => continue,
                 None => (queue.from, log),
@@ -123,16 +124,16 @@ impl Merge {
 
 impl LogQueue {
     /// The remaining requests of the first batch.
-    fn rest(&self) -> &[Request] {
-        self.waiting.front().map_or(&[], |requests| &requests[self.taken..])
+    fn remaining(&self) -> &[Request] {
+        self.waiting.front().map_or(&[], |requests| &requests[self.returned_of_first..])
     }
 
     /// Removes `count` requests from the front.
     fn take(&mut self, count: usize) {
-        self.taken += count;
-        if self.rest().is_empty() {
+        self.returned_of_first += count;
+        if self.remaining().is_empty() {
             self.waiting.pop_front();
-            self.taken = 0;
+            self.returned_of_first = 0;
         }
     }
 }

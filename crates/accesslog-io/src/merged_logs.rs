@@ -26,7 +26,7 @@ pub struct MergedLogs {
 #[derive(Debug)]
 struct LogState {
     /// Whether a thread holds it to cut its next block.
-    taken: bool,
+    is_taken: bool,
     /// Number of blocks cut from it.
     cut: u64,
     /// Whether its last block was cut.
@@ -69,21 +69,21 @@ impl MergedLogs {
 
     /// The log to cut the next block from; it is reserved for the caller until it is [returned](Self::cut).
     pub fn reserve_log(&mut self) -> Option<usize> {
-        let on_their_way: usize = self.logs.iter().map(LogState::on_its_way).sum();
-        let behind = self.merge.behind().filter(|log| self.logs[*log].on_its_way() == 0);
+        let total_in_flight: usize = self.logs.iter().map(LogState::blocks_in_flight).sum();
+        let behind = self.merge.behind().filter(|log| self.logs[*log].blocks_in_flight() == 0);
         let log = match behind.filter(|log| self.logs[*log].is_free()) {
             Some(behind) => behind,
-            None if on_their_way + self.merge.waiting() >= self.capacity => return None,
+            None if total_in_flight + self.merge.waiting() >= self.capacity => return None,
             None => {
                 let free = (0..self.logs.len()).filter(|log| self.logs[*log].is_free());
                 // Logs that overlap in time advance alternately; otherwise the one that begins next.
                 free.min_by_key(|log| match self.merge.has_begun(*log) {
-                    true => (0, self.logs[*log].on_its_way()),
+                    true => (0, self.logs[*log].blocks_in_flight()),
                     false => (1, *log),
                 })?
             }
         };
-        self.logs[log].taken = true;
+        self.logs[log].is_taken = true;
         Some(log)
     }
 
@@ -91,7 +91,7 @@ impl MergedLogs {
     pub fn cut(&mut self, log: usize, block: bool) -> u64 {
         let source = &mut self.logs[log];
         let number = source.cut;
-        source.taken = false;
+        source.is_taken = false;
         source.cut += u64::from(block);
         source.cut_all = !block;
         self.end(log);
@@ -126,7 +126,7 @@ impl MergedLogs {
 
     /// Whether every log was read to its end.
     pub fn is_done(&self) -> bool {
-        self.logs.iter().all(|source| source.cut_all && source.on_its_way() == 0)
+        self.logs.iter().all(|source| source.cut_all && source.blocks_in_flight() == 0)
     }
 
     /// Counters of each log, and the number of requests that came too late.
@@ -137,10 +137,10 @@ impl MergedLogs {
     /// Flushes the buffered requests of a finished log.
     fn end(&mut self, log: usize) {
         let source = &mut self.logs[log];
-        if source.cut_all && source.on_its_way() == 0 {
-            let (held, late) = source.order.finish();
+        if source.cut_all && source.blocks_in_flight() == 0 {
+            let (buffered, late) = source.order.finish();
             self.late += late;
-            self.merge.put(log, held);
+            self.merge.put(log, buffered);
             self.merge.end(log);
         }
     }
@@ -149,7 +149,7 @@ impl MergedLogs {
 impl LogState {
     fn new(window: usize) -> Self {
         Self {
-            taken: false,
+            is_taken: false,
             cut: 0,
             cut_all: false,
             read: BTreeMap::new(),
@@ -160,11 +160,11 @@ impl LogState {
     }
 
     /// Number of blocks that were cut and are still in flight.
-    fn on_its_way(&self) -> usize {
+    fn blocks_in_flight(&self) -> usize {
         usize::try_from(self.cut - self.next).unwrap_or(usize::MAX)
     }
 
     fn is_free(&self) -> bool {
-        !self.taken && !self.cut_all
+        !self.is_taken && !self.cut_all
     }
 }

@@ -43,7 +43,7 @@ impl Object {
 
     /// Its bytes, from the first.
     pub fn open(&self) -> impl Read + Send + 'static {
-        ObjectReader { object: self.clone(), requested: 0, coming: VecDeque::new(), here: Bytes::new() }
+        ObjectReader { object: self.clone(), requested: 0, in_flight: VecDeque::new(), current: Bytes::new() }
     }
 
     /// Its length.
@@ -88,8 +88,8 @@ struct ObjectReader {
     object: Object,
     /// Offset up to which pieces were requested.
     requested: u64,
-    coming: VecDeque<JoinHandle<io::Result<Bytes>>>,
-    here: Bytes,
+    in_flight: VecDeque<JoinHandle<io::Result<Bytes>>>,
+    current: Bytes,
 }
 
 impl ObjectReader {
@@ -99,30 +99,30 @@ impl ObjectReader {
             0 => (1, FIRST),
             _ => (AHEAD, PIECE),
         };
-        while self.coming.len() < capacity && self.requested < self.object.bytes() {
+        while self.in_flight.len() < capacity && self.requested < self.object.bytes() {
             let from = self.requested;
             self.requested = self.object.bytes().min(from + length);
             let piece = self.object.clone().piece(from..self.requested);
-            self.coming.push_back(self.object.runtime().spawn(piece));
+            self.in_flight.push_back(self.object.runtime().spawn(piece));
         }
     }
 }
 
 impl Read for ObjectReader {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if !self.here.has_remaining() && !into.is_empty() {
+        if !self.current.has_remaining() && !into.is_empty() {
             self.send_request();
-            let Some(next) = self.coming.pop_front() else { return Ok(0) };
-            self.here = self.object.runtime().block_on(next).map_err(io::Error::other)??;
+            let Some(next) = self.in_flight.pop_front() else { return Ok(0) };
+            self.current = self.object.runtime().block_on(next).map_err(io::Error::other)??;
         }
-        let length = self.here.len().min(into.len());
-        self.here.copy_to_slice(&mut into[..length]);
+        let length = self.current.len().min(into.len());
+        self.current.copy_to_slice(&mut into[..length]);
         Ok(length)
     }
 }
 
 impl Drop for ObjectReader {
     fn drop(&mut self) {
-        self.coming.iter().for_each(JoinHandle::abort);
+        self.in_flight.iter().for_each(JoinHandle::abort);
     }
 }

@@ -24,7 +24,7 @@ pub struct OpenLogs {
     /// Their names.
     pub names: Vec<String>,
     /// Reasons why others were skipped.
-    pub passed_over: Vec<Error>,
+    pub skipped: Vec<Error>,
 }
 
 /// Bytes of a log that are examined before it is read.
@@ -32,18 +32,18 @@ pub const BEGINNING: u64 = 64 << 10;
 
 /// Recognises and sorts logs. A file that is not a log is skipped, unless it is the only one.
 pub fn open_all(inputs: Vec<Input>, options: &ConnectionsOptions) -> Result<OpenLogs, Error> {
-    let alone = inputs.len() == 1;
+    let is_only = inputs.len() == 1;
     let mut found = Vec::new();
-    let mut passed_over = Vec::new();
+    let mut skipped = Vec::new();
     for input in inputs {
         match examine_log(&input, options) {
             Ok((first, log)) => found.push((first, input.name(), log)),
-            Err(error) if alone => return Err(error),
-            Err(error) => passed_over.push(error),
+            Err(error) if is_only => return Err(error),
+            Err(error) => skipped.push(error),
         }
     }
-    if found.is_empty() && !passed_over.is_empty() {
-        return Err(Error::NothingIsALog(Box::new(passed_over.swap_remove(0))));
+    if found.is_empty() && !skipped.is_empty() {
+        return Err(Error::NoAccessLog(Box::new(skipped.swap_remove(0))));
     }
     // Logs without a time at their beginning are read from the start.
     for (first, _, _) in &mut found {
@@ -51,7 +51,7 @@ pub fn open_all(inputs: Vec<Input>, options: &ConnectionsOptions) -> Result<Open
     }
     found.sort_by_key(|(first, _, _)| *first);
     let (logs, names) = found.into_iter().map(|(first, name, log)| ((first, log), name)).unzip();
-    Ok(OpenLogs { logs, names, passed_over })
+    Ok(OpenLogs { logs, names, skipped })
 }
 
 /// Examines a log: the time of its first request, and all of its bytes.
@@ -75,13 +75,13 @@ fn examine_log(input: &Input, options: &ConnectionsOptions) -> Result<(Time, Log
     }
     let format = match &options.format {
         Some(format) => format.clone(),
-        None => recognise(&beginning, &options.who).ok_or_else(|| match beginning.is_empty() {
+        None => recognise(&beginning, &options.definition).ok_or_else(|| match beginning.is_empty() {
             true => Error::Empty(input.name()),
             false => Error::UnknownFormat(input.name()),
         })?,
     };
     no_names(&format, options)?;
-    let reader = Reader::new(format, options.who.clone());
+    let reader = Reader::new(format, options.definition.clone());
     let mut first = Time::MAX;
     reader.clone().read(&beginning, |record| first = first.min(record.time));
     // Files are opened only when they are read: there may be more of them than a process may have open.
@@ -111,18 +111,18 @@ fn table(
         }
     };
     let mut named = options.named.clone();
-    named.client = named.client.or_else(|| options.who.field.clone());
+    named.client = named.client.or_else(|| options.definition.field.clone());
     let mut opened = batches(kind, source.clone(), &named).map_err(|error| bad(&error))?;
     let mut first = Time::MAX;
     if let Some(Ok(batch)) = opened.batches.next() {
-        let read = opened.columns.read(&batch, &options.who, |record| first = first.min(record.time));
+        let read = opened.columns.read(&batch, &options.definition, |record| first = first.min(record.time));
         read.map_err(|error| bad(&error))?;
     }
     let open: OpenTable = Box::new(move || batches(kind, source, &named).map_err(|error| error.to_string()));
-    Ok((first, Log::Table(Table::Closed(Some(open)), options.who.clone())))
+    Ok((first, Log::Table(Table::Closed(Some(open)), options.definition.clone())))
 }
 
 /// Refuses a client field for formats whose fields have no names.
 fn no_names(format: &Format, options: &ConnectionsOptions) -> Result<(), Error> {
-    format.check_client_field(&options.who).map_err(Error::ClientField)
+    format.check_client_field(&options.definition).map_err(Error::ClientField)
 }

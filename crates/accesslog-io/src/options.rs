@@ -11,13 +11,13 @@ use crate::table_file::ColumnNames;
 #[derive(Debug)]
 pub struct ConnectionsOptions {
     /// The query.
-    pub question: Query,
+    pub query: Query,
     /// Whether to count the distribution of bytes and requests over connections, too.
     pub distribution: bool,
     /// Rules for sizes.
     pub sizing: Sizing,
     /// Key that identifies a client.
-    pub who: ClientDefinition,
+    pub definition: ClientDefinition,
     /// The given format; recognised if not given.
     pub format: Option<Format>,
     /// The given column names.
@@ -30,12 +30,12 @@ pub struct ConnectionsOptions {
 
 impl ConnectionsOptions {
     /// Options for a query, with the defaults of the flags.
-    pub fn of(question: Query) -> Self {
+    pub fn of(query: Query) -> Self {
         Self {
-            question,
+            query,
             distribution: false,
             sizing: Sizing::default(),
-            who: ClientDefinition::default(),
+            definition: ClientDefinition::default(),
             format: None,
             named: ColumnNames::default(),
             window: Window::of(WINDOW),

@@ -1,6 +1,6 @@
 //! A Parquet file in an object store: only the needed columns are fetched, row group by row group.
 //!
-//! Not the columns' meaning: [`table_file`](super::table_file) derives it from the schema.
+//! The columns' meaning is not known here: [`table_file`](super::table_file) derives it from the schema.
 
 use std::ops::Range;
 use std::sync::Arc;

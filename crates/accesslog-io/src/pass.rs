@@ -24,7 +24,7 @@ pub struct PassResult {
     /// The connection counts.
     pub counts: Counts,
     /// Bytes and requests of each connection, if requested.
-    pub carried: Option<ConnectionLoads>,
+    pub loads: Option<ConnectionLoads>,
     /// Counters of each log, in the order given.
     pub read: Vec<LogCounters>,
     /// Number of requests that came too late to be sorted.
@@ -35,7 +35,7 @@ pub struct PassResult {
 #[derive(Clone, Copy, Debug)]
 pub struct PassOptions<'a> {
     /// Time-outs, limits and thresholds to count.
-    pub question: &'a Query,
+    pub query: &'a Query,
     /// Whether to count the bytes and requests of each connection, too.
     pub distribution: bool,
     /// Rules for sizes.
@@ -72,7 +72,7 @@ struct State {
     logs: Vec<Option<Log>>,
     to_read: VecDeque<Block>,
     /// Maximum number of blocks that wait to be parsed, so that cutting never stops.
-    ahead: usize,
+    max_to_read: usize,
     merged_logs: MergedLogs,
     slices: Slices,
     to_count: VecDeque<(u64, Slice)>,
@@ -129,10 +129,10 @@ enum Job {
 
 impl State {
     fn new(logs: Vec<(Time, Log)>, wanted: PassOptions<'_>) -> Self {
-        let PassOptions { question, distribution, sizing: _, window, threads } = wanted;
-        let counting = match question.one_pass() {
+        let PassOptions { query, distribution, sizing: _, window, threads } = wanted;
+        let counting = match query.one_pass() {
             true => Counting::BySlice(BTreeMap::new(), PriorFacts::default(), None),
-            false => Counting::Sequential(Some(Box::new(RuleCounter::new(question)))),
+            false => Counting::Sequential(Some(Box::new(RuleCounter::new(query)))),
         };
         let (begin, logs): (Vec<Time>, Vec<Option<Log>>) =
             logs.into_iter().map(|(begin, log)| (begin, Some(log))).unzip();
@@ -140,13 +140,13 @@ impl State {
             merged_logs: MergedLogs::new(&begin, window, threads * BLOCKS),
             logs,
             to_read: VecDeque::new(),
-            ahead: threads,
-            slices: if question.one_pass() { Slices::new(question.longest()) } else { Slices::sequential() },
+            max_to_read: threads,
+            slices: if query.one_pass() { Slices::new(query.longest()) } else { Slices::sequential() },
             to_count: VecDeque::new(),
             cut: 0,
             busy: 0,
             counting,
-            loading: Loading::new(question, distribution),
+            loading: Loading::new(query, distribution),
             failed: None,
         }
     }
@@ -178,25 +178,24 @@ impl State {
         }
         // Parsed requests are buffered in memory: no more of them than can be counted soon.
         if self.to_count.len().max(self.loading.waiting.len()) < WAITING_SLICES {
-            if self.to_read.len() < self.ahead
+            if self.to_read.len() < self.max_to_read
                 && let Some(log) = self.merged_logs.reserve_log()
             {
-                let taken = self.logs[log].take().expect("a log that is wanted is nobody else's");
-                return Some(Job::Cut(log, taken));
+                let open_log = self.logs[log].take().expect("a reserved log is not taken");
+                return Some(Job::Cut(log, open_log));
             }
             if let Some(block) = self.to_read.pop_front() {
                 return Some(Job::Read(block));
             }
         }
-        let nothing_waits =
-            self.to_read.is_empty() && self.to_count.is_empty() && self.loading.waiting.is_empty();
-        let done = self.busy == 0 && self.merged_logs.is_done() && nothing_waits;
+        let is_idle = self.to_read.is_empty() && self.to_count.is_empty() && self.loading.waiting.is_empty();
+        let done = self.busy == 0 && self.merged_logs.is_done() && is_idle;
         done.then_some(Job::Done)
     }
 
     /// Releases a log, with the block that was cut from it.
-    fn cut(&mut self, log: usize, taken: Log, next: Result<Option<UnparsedBlock>, String>) {
-        self.logs[log] = Some(taken);
+    fn cut(&mut self, log: usize, open_log: Log, next: Result<Option<UnparsedBlock>, String>) {
+        self.logs[log] = Some(open_log);
         match next {
             Ok(unread) => {
                 let number = self.merged_logs.cut(log, unread.is_some());
@@ -239,9 +238,9 @@ impl State {
 
 impl Loading {
     /// Rules without a fast algorithm count the connections' load as they go.
-    fn new(question: &Query, distribution: bool) -> Self {
-        let is_wanted = distribution && question.one_pass();
-        let loads = is_wanted.then(|| Box::new(LoadCounter::new(question)));
+    fn new(query: &Query, distribution: bool) -> Self {
+        let is_wanted = distribution && query.one_pass();
+        let loads = is_wanted.then(|| Box::new(LoadCounter::new(query)));
         Self { loads, is_wanted, waiting: VecDeque::new() }
     }
 }
@@ -268,10 +267,10 @@ impl Shared<'_> {
             // There is capacity for another block.
             self.changed.notify_all();
             state = match job {
-                Job::Cut(log, mut taken) => {
-                    let next = taken.next_block();
+                Job::Cut(log, mut open_log) => {
+                    let next = open_log.next_block();
                     let mut state = self.lock();
-                    state.cut(log, taken, next);
+                    state.cut(log, open_log, next);
                     state
                 }
                 Job::Read(Block { log, number, unread }) => {
@@ -282,7 +281,7 @@ impl Shared<'_> {
                     state
                 }
                 Job::Count(number, slice, known, counter) => {
-                    let counter = count(&slice, self.wanted.question, &known, counter);
+                    let counter = count(&slice, self.wanted.query, &known, counter);
                     let mut state = self.lock();
                     state.counted(number, counter, slice.is_continued);
                     state
@@ -313,9 +312,9 @@ impl Shared<'_> {
         if let Some(failed) = failed {
             return Err(failed);
         }
-        let PassOptions { question, distribution, sizing: _, window: _, threads: _ } = self.wanted;
+        let PassOptions { query, distribution, sizing: _, window: _, threads: _ } = self.wanted;
         let rest = slices.finish();
-        let (counts, carried) = match counting {
+        let (counts, loads) = match counting {
             Counting::BySlice(mut counted, known, mut last) => {
                 let loads = loading.loads.map(|mut loads| {
                     let batches = rest.iter().flat_map(|slice| &slice.requests);
@@ -324,10 +323,10 @@ impl Shared<'_> {
                 });
                 if let Some(slice) = rest {
                     let counter = last.take_if(|_| slice.continues);
-                    last = Some(count(&slice, question, &known, counter)?);
+                    last = Some(count(&slice, query, &known, counter)?);
                 }
                 counted.extend(last.map(|counter| (cut, counter.finish())));
-                let mut counts = Counts::new(question);
+                let mut counts = Counts::new(query);
                 counted.values().for_each(|next| counts.append(next));
                 (counts, loads)
             }
@@ -335,12 +334,12 @@ impl Shared<'_> {
                 let mut counter = counter.expect("every thread gave it back");
                 let batches = rest.iter().flat_map(|slice| &slice.requests);
                 batches.for_each(|requests| counter.count(requests));
-                let (counts, carried) = counter.finish_with_loads();
-                (counts, distribution.then_some(carried))
+                let (counts, loads) = counter.finish_with_loads();
+                (counts, distribution.then_some(loads))
             }
         };
         let (read, late) = merged_logs.finish();
-        Ok(PassResult { counts, carried, read, late })
+        Ok(PassResult { counts, loads, read, late })
     }
 }
 
@@ -356,7 +355,7 @@ fn read(unread: UnparsedBlock, sizing: Sizing) -> (Vec<Request>, LogCounters) {
     };
     let (tally, failed) = match unread {
         UnparsedBlock::Lines(mut reader, bytes) => (reader.read(&bytes, sink), None),
-        UnparsedBlock::Rows(columns, batch, who) => match columns.read(&batch, &who, sink) {
+        UnparsedBlock::Rows(columns, batch, definition) => match columns.read(&batch, &definition, sink) {
             Ok(tally) => (tally, None),
             Err(error) => (Tally::default(), Some(error.to_string())),
         },
@@ -373,7 +372,7 @@ const SHORT_LINE: usize = 64;
 /// Counts a slice, with the counter of the one that it continues, if it does.
 fn count(
     slice: &Slice,
-    question: &Query,
+    query: &Query,
     known: &PriorFacts,
     counter: Option<Box<Counter>>,
 ) -> Result<Box<Counter>, Error> {
@@ -385,8 +384,8 @@ fn count(
         }
         None => {
             let requests = slice.before().chain(slice.requests.iter().map(|batch| &batch[..]));
-            let clock = TimeUnit::of(requests, question);
-            let mut counter = Box::new(Counter::with_prior_facts(question, known, clock));
+            let clock = TimeUnit::of(requests, query);
+            let mut counter = Box::new(Counter::with_prior_facts(query, known, clock));
             slice.before().for_each(|requests| counter.warm_up(requests));
             counter
         }

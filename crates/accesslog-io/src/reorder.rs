@@ -16,7 +16,7 @@ pub struct Reorderer {
     /// Maximum number of buffered blocks.
     window: usize,
     /// The last blocks, or as many requests, sorted: still to be merged with the next.
-    held: VecDeque<Vec<Request>>,
+    buffered: VecDeque<Vec<Request>>,
     /// Time of the last request that was returned.
     returned: Time,
     /// Number of requests that came too late.
@@ -26,7 +26,7 @@ pub struct Reorderer {
 impl Reorderer {
     /// A sorter that buffers up to `window` blocks.
     pub fn new(window: usize) -> Self {
-        Self { window, held: VecDeque::new(), returned: Time::ZERO, late: 0 }
+        Self { window, buffered: VecDeque::new(), returned: Time::ZERO, late: 0 }
     }
 
     /// Takes the requests of the next block, sorted among themselves, and returns those that leave the window.
@@ -35,28 +35,28 @@ impl Reorderer {
         self.late += late as u64;
         block.drain(..late);
         let Some(first) = block.first().map(|first| first.time) else { return Vec::new() };
-        let overlaps = |held: &Vec<Request>| held.last().is_some_and(|last| last.time > first);
-        let overlapping = self.held.iter().rev().take_while(|held| overlaps(held)).count();
+        let overlaps = |buffered: &Vec<Request>| buffered.last().is_some_and(|last| last.time > first);
+        let overlapping = self.buffered.iter().rev().take_while(|buffered| overlaps(buffered)).count();
         if overlapping == 0 {
-            self.held.push_back(block);
+            self.buffered.push_back(block);
         } else {
             let mut merged =
-                self.held.split_off(self.held.len() - overlapping).into_iter().flatten().collect();
+                self.buffered.split_off(self.buffered.len() - overlapping).into_iter().flatten().collect();
             merged = self::merged(merged, &block);
             let size = merged.len().div_ceil(overlapping + 1);
-            self.held.extend(merged.chunks(size).map(<[Request]>::to_vec));
+            self.buffered.extend(merged.chunks(size).map(<[Request]>::to_vec));
         }
-        if self.held.len() <= self.window {
+        if self.buffered.len() <= self.window {
             return Vec::new();
         }
-        let due = self.held.pop_front().unwrap_or_default();
+        let due = self.buffered.pop_front().unwrap_or_default();
         self.returned = due.last().map_or(self.returned, |last| last.time);
         due
     }
 
     /// The remaining requests, and the number of those that came too late.
     pub fn finish(&mut self) -> (Vec<Request>, u64) {
-        (std::mem::take(&mut self.held).into_iter().flatten().collect(), std::mem::take(&mut self.late))
+        (std::mem::take(&mut self.buffered).into_iter().flatten().collect(), std::mem::take(&mut self.late))
     }
 }
 

@@ -117,7 +117,10 @@ mod tests {
     }
 
     /// Maximum number of buffered requests, and number of slices that continue another.
-    fn held(slices: &mut Slices, batches: impl Iterator<Item = Vec<Request>>) -> (usize, usize) {
+    fn buffered_and_continued(
+        slices: &mut Slices,
+        batches: impl Iterator<Item = Vec<Request>>,
+    ) -> (usize, usize) {
         let (mut max, mut continued, mut is_continued) = (0, 0, slices.next.continues);
         for batch in batches {
             if let Some(slice) = slices.next(batch) {
@@ -134,18 +137,18 @@ mod tests {
     fn ten_million_requests_of_one_second_are_not_buffered() {
         let mut slices = Slices::new(Duration::from_secs(3_600));
         let flood = (0..10_000).map(|_| requests(1_000_000_000, 1_000));
-        let (max, continued) = held(&mut slices, flood);
+        let (max, continued) = buffered_and_continued(&mut slices, flood);
         assert!(max <= MAX_WARM_UP * (1 + TIMES_WARM_UP) && continued > 60, "{max} held, {continued}");
         // An hour later slices are independent again.
         let later = (0..7_200).map(|second| requests(1_000_010_000 + second, 100));
-        let (max, continued) = held(&mut slices, later);
+        let (max, continued) = buffered_and_continued(&mut slices, later);
         assert!(max <= MAX_WARM_UP * (1 + TIMES_WARM_UP) && continued <= 3, "{max} held, {continued}");
     }
 
     #[test]
     fn a_counter_in_turn_needs_no_warm_up() {
         let mut slices = Slices::sequential();
-        let (max, _) = held(&mut slices, (0..5_000).map(|_| requests(1_000_000_000, 100)));
+        let (max, _) = buffered_and_continued(&mut slices, (0..5_000).map(|_| requests(1_000_000_000, 100)));
         assert!(max <= MIN_SLICE_REQUESTS, "{max}");
     }
 }

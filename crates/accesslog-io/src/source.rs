@@ -1,6 +1,6 @@
 //! A log being read: block by block, lines or rows, opened on demand.
 //!
-//! Not the parsing: any thread parses a block, independently of the others.
+//! Any thread parses a block, independently of the others.
 
 use accesslog::{ClientDefinition, Reader};
 
@@ -49,10 +49,10 @@ impl Log {
                 master.skim(&bytes);
                 Ok(Some(UnparsedBlock::Lines(reader, bytes)))
             }
-            Self::Table(table, who) => {
+            Self::Table(table, definition) => {
                 let Some(Batches { columns, batches }) = table.open()? else { return Ok(None) };
                 let batch = batches.next().transpose().map_err(|error| error.to_string())?;
-                Ok(batch.map(|batch| UnparsedBlock::Rows(*columns, batch, who.clone())))
+                Ok(batch.map(|batch| UnparsedBlock::Rows(*columns, batch, definition.clone())))
             }
         }
     }

@@ -69,10 +69,10 @@ thread_local! {
 fn contained<T>(read: impl FnOnce() -> Result<T, ArrowError>) -> Result<T, ArrowError> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
-        let usual = panic::take_hook();
+        let common_names = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
             if !IS_CONTAINED.get() {
-                usual(info);
+                common_names(info);
             }
         }));
     });
@@ -110,7 +110,7 @@ fn parquet(bytes: impl ChunkReader + 'static, named: &ColumnNames) -> Result<Bat
     let columns = find(builder.schema(), named)?;
     let mask = ProjectionMask::roots(builder.parquet_schema(), columns.indices());
     let reader = builder.with_projection(mask).build()?;
-    Ok(Batches { columns: columns.alone(), batches: Box::new(reader) })
+    Ok(Batches { columns: columns.without_other_columns(), batches: Box::new(reader) })
 }
 
 #[cfg(feature = "object-store")]
@@ -118,7 +118,7 @@ fn parquet_object(object: &Object, named: &ColumnNames) -> Result<Batches, Arrow
     let table = ParquetObject::open(object)?;
     let columns = find(table.schema(), named)?;
     let batches = table.batches(ROWS, columns.indices())?;
-    Ok(Batches { columns: columns.alone(), batches: Box::new(batches) })
+    Ok(Batches { columns: columns.without_other_columns(), batches: Box::new(batches) })
 }
 
 fn arrow_file(
@@ -221,16 +221,16 @@ mod tests {
             usize::try_from(random >> 33).unwrap() % below
         };
         for kind in [TableFormat::Arrow, TableFormat::ArrowStream] {
-            let whole = table(kind);
-            assert_eq!(read(kind, whole.clone()), Some(100));
+            let intact = table(kind);
+            assert_eq!(read(kind, intact.clone()), Some(100));
             for _ in 0..2_500 {
-                let mut bytes = whole.clone();
+                let mut bytes = intact.clone();
                 for _ in 0..=next(8) {
                     let at = next(bytes.len());
                     bytes[at] = u8::try_from(next(256)).unwrap();
                 }
                 if next(10) == 0 {
-                    bytes.truncate(next(whole.len()));
+                    bytes.truncate(next(intact.len()));
                 }
                 refused += usize::from(read(kind, bytes).is_none());
             }

@@ -1,6 +1,6 @@
 //! A table's file format, recognised by the file's first bytes, and the location of its bytes.
 //!
-//! Not the reading of it ([`table_file`](crate::table_file)).
+//! [`table_file`](crate::table_file) reads it.
 
 use std::path::PathBuf;
 

@@ -28,30 +28,30 @@ fn main() {
         black_box(bytes);
     });
     for timeouts in [1, 20, 100] {
-        let question = query(timeouts);
+        let query = query(timeouts);
         print(&format!("count alone, {timeouts} time-outs"), LINES, || {
-            let mut counter = counter(&question, &requests);
+            let mut counter = counter(&query, &requests);
             counter.count(&requests);
             black_box(counter.finish());
         });
         print(&format!("read and count, {timeouts} time-outs"), LINES, || {
-            black_box(read_and_count(&log, &question));
+            black_box(read_and_count(&log, &query));
         });
     }
     let thin = thin();
     for timeouts in [1, 20, 100] {
-        let question = query(timeouts);
+        let query = query(timeouts);
         print(&format!("count alone, thin, {timeouts} time-outs"), LINES, || {
-            let mut counter = counter(&question, &thin);
+            let mut counter = counter(&query, &thin);
             counter.count(&thin);
             black_box(counter.finish());
         });
     }
-    let some = &requests[..20_000];
-    let question = query(20).under(Rule::FirstCreated, false);
+    let few = &requests[..20_000];
+    let query = query(20).under(Rule::FirstCreated, false);
     print("count by rule, 20 time-outs", 20_000, || {
-        let mut counter = RuleCounter::new(&question);
-        counter.count(some);
+        let mut counter = RuleCounter::new(&query);
+        counter.count(few);
         black_box(counter.finish());
     });
 }
@@ -60,7 +60,7 @@ fn query(timeouts: u64) -> Query {
     let timeouts: Vec<Duration> =
         (1..=timeouts).map(|number| Duration::from_millis(number * 60_000 / timeouts)).collect();
     let thresholds = [0, 1_460, 4_096].map(Bytes::new);
-    Query::new(&timeouts, &[1, 3], &thresholds, Duration::from_secs(15)).expect("a question")
+    Query::new(&timeouts, &[1, 3], &thresholds, Duration::from_secs(15)).expect("a valid query")
 }
 
 fn read(log: &[u8]) -> Vec<Request> {
@@ -71,7 +71,7 @@ fn read(log: &[u8]) -> Vec<Request> {
     requests
 }
 
-fn read_and_count(log: &[u8], question: &Query) -> u64 {
+fn read_and_count(log: &[u8], query: &Query) -> u64 {
     let mut reader = Reader::new(Format::Clf, ClientDefinition::default());
     let mut counter = None;
     let mut requests = Vec::new();
@@ -88,17 +88,13 @@ fn read_and_count(log: &[u8], question: &Query) -> u64 {
                 requests.push(request);
             }
         });
-        counter.get_or_insert_with(|| self::counter(question, &requests)).count(&requests);
+        counter.get_or_insert_with(|| self::counter(query, &requests)).count(&requests);
     }
     counter.expect("there are lines").finish().requests
 }
 
-fn counter(question: &Query, requests: &[Request]) -> Counter {
-    Counter::with_prior_facts(
-        question,
-        &PriorFacts::default(),
-        TimeUnit::of(std::iter::once(requests), question),
-    )
+fn counter(query: &Query, requests: &[Request]) -> Counter {
+    Counter::with_prior_facts(query, &PriorFacts::default(), TimeUnit::of(std::iter::once(requests), query))
 }
 
 /// A log in order of time. Each client sends bursts of requests and leaves. Sizes are around 3 kB, a quarter
@@ -162,6 +158,6 @@ fn print(name: &str, lines: u32, mut work: impl FnMut()) {
 
 /// CPU time of this thread in nanoseconds (Linux: proc(5), `schedstat`).
 fn spent_nanos() -> f64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux tells");
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux reports it");
     text.split(' ').next().and_then(|nanos| nanos.parse().ok()).expect("a number first")
 }

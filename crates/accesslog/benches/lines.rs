@@ -77,6 +77,6 @@ fn print(name: &str, log: &[u8]) {
 
 /// CPU time of this thread in nanoseconds (Linux: proc(5), `schedstat`).
 fn spent_nanos() -> f64 {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux tells");
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux reports it");
     text.split(' ').next().and_then(|nanos| nanos.parse().ok()).expect("a number first")
 }

@@ -20,7 +20,7 @@ const KINDS: [&[u8]; 6] = [b"http", b"https", b"h2", b"grpcs", b"ws", b"wss"];
 ///
 /// # Errors
 /// The reason why the line gives no record.
-pub fn read(line: &[u8], who: &ClientDefinition) -> Result<Record, Reason> {
+pub fn read(line: &[u8], definition: &ClientDefinition) -> Result<Record, Reason> {
     let mut fields = line.split(|byte| *byte == b' ');
     let mut next = || fields.next().ok_or(Reason::Shape);
     let (kind, time, _balancer, client, _target) = (next()?, next()?, next()?, next()?, next()?);
@@ -37,7 +37,7 @@ pub fn read(line: &[u8], who: &ClientDefinition) -> Result<Record, Reason> {
     // A time of -1 was never measured: the request was not dispatched.
     let taken = spans.into_iter().map(number::seconds).sum::<Option<Duration>>();
     let (status, size) = (number::status(status)?, number::size(sent)?);
-    Ok(Record { time, client: who.client(client), status, size, covers: SizeScope::Whole, taken })
+    Ok(Record { time, client: definition.client(client), status, size, covers: SizeScope::Whole, taken })
 }
 
 /// The request of a line; `None` where it is not recorded.

@@ -19,7 +19,7 @@ use crate::{Record, SizeScope, number};
 /// # Errors
 /// The reason why the line gives no record.
 #[inline]
-pub fn read(line: &[u8], clock: &mut Clock, who: &ClientDefinition) -> Result<Record, Reason> {
+pub fn read(line: &[u8], clock: &mut Clock, definition: &ClientDefinition) -> Result<Record, Reason> {
     let space = memchr(b' ', line).ok_or(Reason::Shape)?;
     let (host, rest) = line.split_at(space);
     let (date, rest) = date(rest).ok_or(Reason::Shape)?;
@@ -29,7 +29,7 @@ pub fn read(line: &[u8], clock: &mut Clock, who: &ClientDefinition) -> Result<Re
         return Err(Reason::Client);
     }
     let time = clock.read(date).ok_or(Reason::Time)?;
-    Ok(Record { time, client: who.client(host), status, size, covers: SizeScope::Body, taken: None })
+    Ok(Record { time, client: definition.client(host), status, size, covers: SizeScope::Body, taken: None })
 }
 
 /// The request of a line; `None` where it is not recorded.
@@ -41,7 +41,7 @@ pub(super) fn request(line: &[u8]) -> Option<LoggedRequest<'_>> {
 /// Returns its record and its length with the line ending; `None` if it needs [`read`], which returns the
 /// same for a plain line.
 #[inline]
-pub fn read_plain(rest: &[u8], clock: &mut Clock, who: &ClientDefinition) -> Option<(Record, usize)> {
+pub fn read_plain(rest: &[u8], clock: &mut Clock, definition: &ClientDefinition) -> Option<(Record, usize)> {
     let (host, named) = rest.split_at(memchr2(b' ', b'\n', rest)?);
     let (date, dated) = named.strip_prefix(b" - - [")?.split_first_chunk()?;
     let request = dated.strip_prefix(b"] \"")?;
@@ -67,7 +67,7 @@ pub fn read_plain(rest: &[u8], clock: &mut Clock, who: &ClientDefinition) -> Opt
     let status = number::status(&[*h, *t, *o]).ok()?;
     let time = clock.read(date)?;
     let record =
-        Record { time, client: who.client(host), status, size, covers: SizeScope::Body, taken: None };
+        Record { time, client: definition.client(host), status, size, covers: SizeScope::Body, taken: None };
     Some((record, rest.len() - after.len() + end))
 }
 

@@ -1,6 +1,6 @@
 //! A client as a number: the hash of its text, or of its address truncated to a prefix.
 //!
-//! Neither a cipher nor an anonymiser. Among a million clients, the chance that any two 64-bit hashes
+//! Not an anonymiser. Among a million clients, the chance that any two 64-bit hashes
 //! collide is 3 in 10^8. The same text has the same hash in every run and on every host, so that parts of a
 //! log counted separately agree.
 

@@ -9,7 +9,7 @@
 //! | [`role`] | the role of each column, by given names or by common ones |
 //! | [`row`](mod@row) | a batch's rows as records, whatever types its columns have |
 //!
-//! Neither a query engine nor a reader of files; [`crate::format`](mod@crate::format) parses lines of text.
+//! [`crate::format`](mod@crate::format) parses lines of text.
 
 pub mod role;
 pub mod row;

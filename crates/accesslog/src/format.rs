@@ -68,18 +68,18 @@ impl Format {
     ///
     /// # Errors
     /// [`FormatError`].
-    pub fn named(text: &str, who: &ClientDefinition) -> Result<Self, FormatError> {
+    pub fn named(text: &str, definition: &ClientDefinition) -> Result<Self, FormatError> {
         let format = match text {
             "clf" | "combined" => Self::Clf,
             "w3c" | "cloudfront" => Self::W3c(Columns::default()),
             "json" => Self::Json,
             "alb" => Self::Alb,
             _ if text.contains(['$', '%']) => {
-                Self::Template(Template::compile(text, who).map_err(FormatError::Template)?)
+                Self::Template(Template::compile(text, definition).map_err(FormatError::Template)?)
             }
             _ => return Err(FormatError::Unknown(UnknownName::new("log format", text, Self::NAMES))),
         };
-        format.check_client_field(who)?;
+        format.check_client_field(definition)?;
         Ok(format)
     }
 
@@ -87,9 +87,9 @@ impl Format {
     ///
     /// # Errors
     /// [`FormatError::NoNames`].
-    pub fn check_client_field(&self, who: &ClientDefinition) -> Result<(), FormatError> {
+    pub fn check_client_field(&self, definition: &ClientDefinition) -> Result<(), FormatError> {
         match self {
-            Self::Clf | Self::Alb if who.field.is_some() => Err(FormatError::NoNames(self.name())),
+            Self::Clf | Self::Alb if definition.field.is_some() => Err(FormatError::NoNames(self.name())),
             Self::Clf | Self::Alb | Self::Template(_) | Self::W3c(_) | Self::Json => Ok(()),
         }
     }
@@ -111,20 +111,20 @@ impl Format {
 #[derive(Clone, Debug)]
 pub struct Reader {
     format: Format,
-    who: ClientDefinition,
+    definition: ClientDefinition,
     clock: Clock,
 }
 
 impl Reader {
     /// A reader of a format.
-    pub fn new(format: Format, who: ClientDefinition) -> Self {
-        Self { format, who, clock: Clock::default() }
+    pub fn new(format: Format, definition: ClientDefinition) -> Self {
+        Self { format, definition, clock: Clock::default() }
     }
 
     /// Processes only those parts of a block that later blocks need.
     pub fn skim(&mut self, block: &[u8]) {
         match &mut self.format {
-            Format::W3c(columns) => columns.skim(block, &self.who),
+            Format::W3c(columns) => columns.skim(block, &self.definition),
             Format::Clf | Format::Template(_) | Format::Json | Format::Alb => {}
         }
     }
@@ -132,20 +132,20 @@ impl Reader {
     /// Passes every record of a block to `sink`, in the order of its lines.
     #[inline]
     pub fn read(&mut self, block: &[u8], sink: impl FnMut(Record)) -> Tally {
-        let Self { format, who, clock } = self;
+        let Self { format, definition, clock } = self;
         match format {
-            Format::Clf => clf_lines(block, sink, clock, who),
+            Format::Clf => clf_lines(block, sink, clock, definition),
             Format::Template(template) => {
-                lines(block, sink, |line| template.read(line, clock, who).map(Some))
+                lines(block, sink, |line| template.read(line, clock, definition).map(Some))
             }
-            Format::Json => lines(block, sink, |line| json::read(line, clock, who).map(Some)),
-            Format::Alb => lines(block, sink, |line| alb::read(line, who).map(Some)),
+            Format::Json => lines(block, sink, |line| json::read(line, clock, definition).map(Some)),
+            Format::Alb => lines(block, sink, |line| alb::read(line, definition).map(Some)),
             Format::W3c(columns) => lines(block, sink, |line| {
                 if line.starts_with(b"#") {
-                    columns.directive(line, who);
+                    columns.directive(line, definition);
                     return Ok(None);
                 }
-                columns.read(line, who).map(Some)
+                columns.read(line, definition).map(Some)
             }),
         }
     }
@@ -163,18 +163,20 @@ impl Reader {
         block: &[u8],
         mut sink: impl FnMut(Record, Option<LoggedRequest<'_>>),
     ) -> Tally {
-        let Self { format, who, clock } = self;
+        let Self { format, definition, clock } = self;
         let read = |line: &[u8]| {
             let (record, request) = match format {
-                Format::Clf => (clf::read(line, clock, who)?, clf::request(line)),
-                Format::Template(template) => (template.read(line, clock, who)?, template.request(line)),
-                Format::Json => (json::read(line, clock, who)?, json::request(line)),
-                Format::Alb => (alb::read(line, who)?, alb::request(line)),
+                Format::Clf => (clf::read(line, clock, definition)?, clf::request(line)),
+                Format::Template(template) => {
+                    (template.read(line, clock, definition)?, template.request(line))
+                }
+                Format::Json => (json::read(line, clock, definition)?, json::request(line)),
+                Format::Alb => (alb::read(line, definition)?, alb::request(line)),
                 Format::W3c(columns) if line.starts_with(b"#") => {
-                    columns.directive(line, who);
+                    columns.directive(line, definition);
                     return Ok(None);
                 }
-                Format::W3c(columns) => (columns.read(line, who)?, columns.request(line)),
+                Format::W3c(columns) => (columns.read(line, definition)?, columns.request(line)),
             };
             // The line is still available here: an unwrapped one is dropped when `lines` has its record.
             sink(record, request);
@@ -191,11 +193,11 @@ fn clf_lines(
     mut block: &[u8],
     mut sink: impl FnMut(Record),
     clock: &mut Clock,
-    who: &ClientDefinition,
+    definition: &ClientDefinition,
 ) -> Tally {
     let mut tally = Tally::default();
     while !block.is_empty() {
-        if let Some((record, length)) = clf::read_plain(block, clock, who) {
+        if let Some((record, length)) = clf::read_plain(block, clock, definition) {
             tally.lines += 1;
             tally.record(record.time);
             sink(record);
@@ -203,7 +205,7 @@ fn clf_lines(
             continue;
         }
         let end = memchr::memchr(b'\n', block).unwrap_or(block.len());
-        line(&block[..end], &mut tally, &mut sink, &mut |line| clf::read(line, clock, who).map(Some));
+        line(&block[..end], &mut tally, &mut sink, &mut |line| clf::read(line, clock, definition).map(Some));
         block = &block[block.len().min(end + 1)..];
     }
     tally
@@ -240,7 +242,7 @@ fn line(
     if line.is_empty() {
         return;
     }
-    match read(line).or_else(|reason| again(line, reason, read)) {
+    match read(line).or_else(|reason| retry_unquoted(line, reason, read)) {
         Ok(Some(record)) => {
             tally.record(record.time);
             sink(record);
@@ -252,7 +254,7 @@ fn line(
 
 /// Retries a line that could not be parsed: some exports wrap each line in quotes and double those within.
 #[cold]
-fn again(
+fn retry_unquoted(
     line: &[u8],
     reason: Reason,
     read: &mut impl FnMut(&[u8]) -> Result<Option<Record>, Reason>,
@@ -357,7 +359,7 @@ mod tests {
     fn unknown_name_suggests_the_nearest() {
         let error = Format::named("cfl", &ClientDefinition::default()).unwrap_err().to_string();
         assert!(error.starts_with("unknown log format `cfl`; did you mean `clf`?"), "{error}");
-        let who = ClientDefinition { field: Some("x".to_owned()), prefix: None };
-        assert!(Format::named("clf", &who).is_err() && Format::named("json", &who).is_ok());
+        let definition = ClientDefinition { field: Some("x".to_owned()), prefix: None };
+        assert!(Format::named("clf", &definition).is_err() && Format::named("json", &definition).is_ok());
     }
 }

@@ -16,18 +16,18 @@ use crate::{Record, alb, number};
 ///
 /// # Errors
 /// The reason why the line gives no record.
-pub fn read(line: &[u8], clock: &mut Clock, who: &ClientDefinition) -> Result<Record, Reason> {
-    let mut found = BestMembers::default();
+pub fn read(line: &[u8], clock: &mut Clock, definition: &ClientDefinition) -> Result<Record, Reason> {
+    let mut members = BestMembers::default();
     let mut scan = Scan { rest: line };
-    scan.object(&[], 0, &mut |object, name, value| found.member(object, name, value, who))
+    scan.object(&[], 0, &mut |object, name, value| members.member(object, name, value, definition))
         .ok_or(Reason::Shape)?;
-    let BestMembers { client, time: when, status, size, taken } = found;
+    let BestMembers { client, time: when, status, size, taken } = members;
     let (_, client) = client.filter(|(_, text)| !text.is_empty()).ok_or(Reason::Client)?;
     let time = when.and_then(|(_, text)| clock.any(text)).ok_or(Reason::Time)?;
     let (index, size) = size.unwrap_or((0, b"-"));
     Ok(Record {
         time,
-        client: who.client(alb::without_port(client)),
+        client: definition.client(alb::without_port(client)),
         status: number::status(status.map_or(b"-", |(_, text)| text))?,
         size: number::size(if size == b"null" { b"-" } else { size })?,
         covers: SIZES[index].1,
@@ -70,9 +70,9 @@ struct BestMembers<'a> {
 }
 
 impl<'a> BestMembers<'a> {
-    fn member(&mut self, object: &[u8], name: &[u8], value: &'a [u8], who: &ClientDefinition) {
+    fn member(&mut self, object: &[u8], name: &[u8], value: &'a [u8], definition: &ClientDefinition) {
         let called = |wanted: &[u8]| is_called(wanted, object, name);
-        match &who.field {
+        match &definition.field {
             Some(field) if called(field.as_bytes()) => self.client = Some((0, value)),
             Some(_) => {}
             None => better(&mut self.client, CLIENTS.iter().position(|wanted| called(wanted)), value),
@@ -105,13 +105,13 @@ struct Scan<'a> {
 const MAX_DEPTH: usize = 1;
 
 impl<'a> Scan<'a> {
-    /// Calls `found` for every member of an object with a text or a number: the object's name, the member's,
+    /// Calls `members` for every member of an object with a text or a number: the object's name, the member's,
     /// and the value. `None` if it is not an object.
     fn object(
         &mut self,
         name: &'a [u8],
         depth: usize,
-        found: &mut impl FnMut(&'a [u8], &'a [u8], &'a [u8]),
+        members: &mut impl FnMut(&'a [u8], &'a [u8], &'a [u8]),
     ) -> Option<()> {
         self.take(b'{')?;
         if self.take(b'}').is_some() {
@@ -121,10 +121,10 @@ impl<'a> Scan<'a> {
             let member = self.string()?;
             self.take(b':')?;
             match self.peek()? {
-                b'"' => found(name, member, self.string()?),
-                b'{' if depth < MAX_DEPTH => erased(self, member, depth + 1, found)?,
+                b'"' => members(name, member, self.string()?),
+                b'{' if depth < MAX_DEPTH => erased(self, member, depth + 1, members)?,
                 b'{' | b'[' => self.skip()?,
-                _ => found(name, member, self.word()),
+                _ => members(name, member, self.word()),
             }
             match self.peek()? {
                 b',' => self.take(b',')?,
@@ -198,10 +198,10 @@ fn erased<'a>(
     scan: &mut Scan<'a>,
     name: &'a [u8],
     depth: usize,
-    found: &mut dyn FnMut(&'a [u8], &'a [u8], &'a [u8]),
+    members: &mut dyn FnMut(&'a [u8], &'a [u8], &'a [u8]),
 ) -> Option<()> {
-    let mut found = found;
-    scan.object(name, depth, &mut found)
+    let mut members = members;
+    scan.object(name, depth, &mut members)
 }
 
 #[cfg(test)]

@@ -99,9 +99,9 @@ pub fn status(text: &[u8]) -> Result<u16, Reason> {
 /// Parses a decimal number, `1646861401.5241024`, in billionths; further digits are dropped. `None` if
 /// invalid.
 pub fn billionths(text: &[u8]) -> Option<u64> {
-    let (whole, places) = digits(text)?;
-    let rest = text.get(places..)?;
-    if places == 0 {
+    let (whole, digit_count) = digits(text)?;
+    let rest = text.get(digit_count..)?;
+    if digit_count == 0 {
         return None;
     }
     let fraction = match rest {

@@ -10,11 +10,11 @@ use crate::w3c::Columns;
 const EXAMINED_BYTES: usize = 64 << 10;
 
 /// The format of a log with this beginning; `None` if it is unknown.
-pub fn recognise(beginning: &[u8], who: &ClientDefinition) -> Option<Format> {
+pub fn recognise(beginning: &[u8], definition: &ClientDefinition) -> Option<Format> {
     let looked_at = whole_lines(&beginning[..beginning.len().min(EXAMINED_BYTES)]);
     let candidates = [Format::W3c(Columns::default()), Format::Json, Format::Alb, Format::Clf];
     let tried = candidates.into_iter().map(|format| {
-        let tally = Reader::new(format.clone(), who.clone()).read(looked_at, |_| {});
+        let tally = Reader::new(format.clone(), definition.clone()).read(looked_at, |_| {});
         (tally.records, tally.bad(), format)
     });
     let (records, bad, format) = tried.max_by_key(|(records, _, _)| *records)?;

@@ -1,6 +1,6 @@
 //! Counts of a log's lines: records, and rejected lines by reason, each with a few examples.
 //!
-//! Not an error: a log with bad lines is a log. The caller decides whether enough lines are left.
+//! A log with bad lines is not an error. The caller decides whether enough lines are left.
 
 use std::fmt;
 

@@ -65,7 +65,7 @@ impl Template {
     ///
     /// # Errors
     /// [`TemplateError`].
-    pub fn compile(format: &str, who: &ClientDefinition) -> Result<Self, TemplateError> {
+    pub fn compile(format: &str, definition: &ClientDefinition) -> Result<Self, TemplateError> {
         let pieces = if format.contains('$') { nginx(format) } else { apache(format)? };
         let mut template = Self { before: Vec::new(), fields: Vec::new() };
         for piece in pieces {
@@ -77,7 +77,7 @@ impl Template {
                     if template.fields.last().is_some_and(|(_, end)| end.is_empty()) {
                         return Err(TemplateError::Touching(name));
                     }
-                    template.fields.push((named(field, &name, who), Vec::new()));
+                    template.fields.push((named(field, &name, definition), Vec::new()));
                 }
             }
         }
@@ -122,7 +122,12 @@ impl Template {
     ///
     /// # Errors
     /// The reason why the line gives no record.
-    pub fn read(&self, line: &[u8], clock: &mut Clock, who: &ClientDefinition) -> Result<Record, Reason> {
+    pub fn read(
+        &self,
+        line: &[u8],
+        clock: &mut Clock,
+        definition: &ClientDefinition,
+    ) -> Result<Record, Reason> {
         let mut rest = line.strip_prefix(self.before.as_slice()).ok_or(Reason::Shape)?;
         let (mut client, mut time, mut taken) = (None, None, None);
         let (mut status, mut size, mut covers) = (0, None, SizeScope::Body);
@@ -142,7 +147,7 @@ impl Template {
         let client =
             client.filter(|client| !matches!(*client, b"-" | b"" | [b'"', ..])).ok_or(Reason::Client)?;
         let size: Option<Bytes> = size;
-        let client = who.client(alb::without_port(client));
+        let client = definition.client(alb::without_port(client));
         Ok(Record { time: time.ok_or(Reason::Time)?, client, status, size, covers, taken })
     }
 }
@@ -205,8 +210,8 @@ enum TemplatePart {
 }
 
 /// Applies the user's choice: the named field is the client, and the default client field is not.
-fn named(field: Field, name: &str, who: &ClientDefinition) -> Field {
-    match (&who.field, field) {
+fn named(field: Field, name: &str, definition: &ClientDefinition) -> Field {
+    match (&definition.field, field) {
         (Some(wanted), _) if wanted.eq_ignore_ascii_case(name) => Field::Client,
         (Some(_), Field::Client) => Field::Named(name.to_owned()),
         (Some(_) | None, field) => field,
@@ -321,8 +326,12 @@ mod tests {
     use crate::Client;
 
     fn read(format: &str, line: &str) -> Result<Record, Reason> {
-        let who = ClientDefinition::default();
-        Template::compile(format, &who).unwrap().read(line.as_bytes(), &mut Clock::default(), &who)
+        let definition = ClientDefinition::default();
+        Template::compile(format, &definition).unwrap().read(
+            line.as_bytes(),
+            &mut Clock::default(),
+            &definition,
+        )
     }
 
     #[test]
@@ -354,12 +363,13 @@ mod tests {
 
     #[test]
     fn another_field_can_be_the_client() {
-        let who = ClientDefinition { field: Some("http_x_forwarded_for".to_owned()), prefix: None };
+        let definition = ClientDefinition { field: Some("http_x_forwarded_for".to_owned()), prefix: None };
         let template =
-            Template::compile(r#"$remote_addr [$time_local] $status "$http_x_forwarded_for""#, &who).unwrap();
+            Template::compile(r#"$remote_addr [$time_local] $status "$http_x_forwarded_for""#, &definition)
+                .unwrap();
         let line = br#"10.0.0.1 [25/Oct/2015:04:11:25 +0100] 200 "192.0.2.1""#;
         assert_eq!(
-            template.read(line, &mut Clock::default(), &who).unwrap().client,
+            template.read(line, &mut Clock::default(), &definition).unwrap().client,
             Client::of(b"192.0.2.1")
         );
         assert!(!template.has_sizes());

@@ -14,7 +14,7 @@ use crate::{Record, SizeScope, alb, clock, number};
 /// Meaning of the columns; none before the first `#Fields`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
-    places: Option<ColumnIndices>,
+    indices: Option<ColumnIndices>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,12 +32,12 @@ struct ColumnIndices {
 
 impl Columns {
     /// Processes a line that begins with `#`.
-    pub fn directive(&mut self, line: &[u8], who: &ClientDefinition) {
+    pub fn directive(&mut self, line: &[u8], definition: &ClientDefinition) {
         let Some(names) = line.strip_prefix(b"#Fields:") else { return };
         let names: Vec<&[u8]> = fields(names.trim_ascii()).collect();
-        let find = |name: &str| names.iter().position(|found| found.eq_ignore_ascii_case(name.as_bytes()));
-        let client = who.field.as_deref().map_or_else(|| find("c-ip"), find);
-        self.places = find("time").zip(client).map(|(time, client)| ColumnIndices {
+        let find = |name: &str| names.iter().position(|values| values.eq_ignore_ascii_case(name.as_bytes()));
+        let client = definition.field.as_deref().map_or_else(|| find("c-ip"), find);
+        self.indices = find("time").zip(client).map(|(time, client)| ColumnIndices {
             date: find("date"),
             time,
             client,
@@ -51,11 +51,11 @@ impl Columns {
     }
 
     /// Processes the lines of a block that begin with `#`.
-    pub fn skim(&mut self, block: &[u8], who: &ClientDefinition) {
+    pub fn skim(&mut self, block: &[u8], definition: &ClientDefinition) {
         for at in memchr::memmem::find_iter(block, b"#Fields:") {
             if at == 0 || block[at - 1] == b'\n' {
                 let line = block[at..].split(|byte| *byte == b'\n').next().unwrap_or_default();
-                self.directive(line.strip_suffix(b"\r").unwrap_or(line), who);
+                self.directive(line.strip_suffix(b"\r").unwrap_or(line), definition);
             }
         }
     }
@@ -64,15 +64,16 @@ impl Columns {
     ///
     /// # Errors
     /// The reason why the line gives no record.
-    pub fn read(&self, line: &[u8], who: &ClientDefinition) -> Result<Record, Reason> {
+    pub fn read(&self, line: &[u8], definition: &ClientDefinition) -> Result<Record, Reason> {
         let Some(ColumnIndices { date, time, client, status, size, taken, target: _, query: _, method: _ }) =
-            self.places
+            self.indices
         else {
             return Err(Reason::Fields);
         };
         let fields = Fields::of(line);
         let field = |index: usize| fields.get(index).ok_or(Reason::Shape);
-        let optional = |index: Option<usize>| index.map(field).transpose().map(|found| found.unwrap_or(b"-"));
+        let optional =
+            |index: Option<usize>| index.map(field).transpose().map(|values| values.unwrap_or(b"-"));
         let time = match date {
             Some(date) => clock::date_and_time(field(date)?, field(time)?),
             None => clock::iso_8601(field(time)?),
@@ -83,7 +84,7 @@ impl Columns {
         }
         Ok(Record {
             time: time.ok_or(Reason::Time)?,
-            client: who.client(alb::without_port(client)),
+            client: definition.client(alb::without_port(client)),
             status: number::status(optional(status)?)?,
             size: number::size(optional(size)?)?,
             covers: SizeScope::Whole,
@@ -93,11 +94,11 @@ impl Columns {
 
     /// The request of a line; `None` where it is not recorded.
     pub(super) fn request<'a>(&self, line: &'a [u8]) -> Option<LoggedRequest<'a>> {
-        let places = self.places.as_ref()?;
+        let indices = self.indices.as_ref()?;
         let fields = Fields::of(line);
         let field = |index: Option<usize>| index.and_then(|index| fields.get(index));
-        let request = LoggedRequest::of_path(field(places.target)?)?.with_method(field(places.method));
-        let query = field(places.query).filter(|query| !matches!(*query, b"" | b"-"));
+        let request = LoggedRequest::of_path(field(indices.target)?)?.with_method(field(indices.method));
+        let query = field(indices.query).filter(|query| !matches!(*query, b"" | b"-"));
         Some(LoggedRequest { query, ..request })
     }
 }
@@ -113,23 +114,23 @@ fn span(text: &[u8]) -> Option<Duration> {
 
 /// Beginnings of a line's fields; the 64th and later ones are never used.
 struct Fields<'a> {
-    found: [&'a [u8]; 64],
+    values: [&'a [u8]; 64],
     count: usize,
 }
 
 impl<'a> Fields<'a> {
     fn of(line: &'a [u8]) -> Self {
-        let mut found = [&[][..]; 64];
+        let mut values = [&[][..]; 64];
         let mut count = 0;
-        for (index, field) in found.iter_mut().zip(fields(line)) {
+        for (index, field) in values.iter_mut().zip(fields(line)) {
             *index = field;
             count += 1;
         }
-        Self { found, count }
+        Self { values, count }
     }
 
     fn get(&self, index: usize) -> Option<&'a [u8]> {
-        self.found[..self.count].get(index).copied()
+        self.values[..self.count].get(index).copied()
     }
 }
 
@@ -194,7 +195,7 @@ mod tests {
             b"#Fields: time\r\nx #Fields: y\n#Fields: date time c-ip\r\n2015",
             &ClientDefinition::default(),
         );
-        let places = columns.places.unwrap();
-        assert_eq!((places.date, places.time, places.client), (Some(0), 1, 2));
+        let indices = columns.indices.unwrap();
+        assert_eq!((indices.date, indices.time, indices.client), (Some(0), 1, 2));
     }
 }

@@ -44,7 +44,7 @@ fn main() {
             ["sh", "-c", "ulimit -v $0; exec \"$@\"", LARGE.2]
                 .map(PathBuf::from)
                 .into_iter()
-                .chain(own(threads))
+                .chain(own_command(threads))
         };
         let programs =
             [("1 thread, 1 GB of memory", limited("1")), ("2 threads, 1 GB of memory", limited("2"))];
@@ -84,18 +84,18 @@ fn row(shape: (u32, u32), packets: u32, programs: Vec<(&str, usize, Vec<PathBuf>
 }
 
 /// The command that measures this program on `threads` threads; 0: the floor.
-fn own(threads: &str) -> Vec<PathBuf> {
-    let own = std::env::current_exe().expect("a program knows its own file");
-    vec![own, MEASURED.into(), threads.into()]
+fn own_command(threads: &str) -> Vec<PathBuf> {
+    let own_command = std::env::current_exe().expect("a program knows its own file");
+    vec![own_command, MEASURED.into(), threads.into()]
 }
 
 /// Programs to run: name, number of runs, and arguments.
 fn programs() -> Vec<(&'static str, usize, Vec<PathBuf>)> {
     let words = |words: &[&str]| words.iter().map(PathBuf::from).collect::<Vec<_>>();
     vec![
-        ("floor: read and parse", ROUNDS, own("0")),
-        ("1 thread", ROUNDS, own("1")),
-        ("2 threads", ROUNDS, own("2")),
+        ("floor: read and parse", ROUNDS, own_command("0")),
+        ("1 thread", ROUNDS, own_command("1")),
+        ("2 threads", ROUNDS, own_command("2")),
         ("tcptrace -n -l", ROUNDS, words(&["tcptrace", "-n", "-l"])),
         // One run only, because it takes long.
         ("tshark -q -z conv,tcp", 1, words(&["tshark", "-q", "-z", "conv,tcp", "-r"])),
@@ -162,13 +162,13 @@ fn write(connections: u32, turn: u32, packets: u32, file: &Path) -> std::io::Res
     let mut capture = BufWriter::new(File::create(file)?);
     let head = [0xa1b2_3c4d_u32, 0x0002_0004, 0, 0, 0xffff, 101];
     capture.write_all(&head.map(u32::to_be_bytes).concat())?;
-    let mut places = vec![(1_u32, 1_u32, 0_u32); connections as usize];
+    let mut positions = vec![(1_u32, 1_u32, 0_u32); connections as usize];
     let request = b"GET /object HTTP/1.1\r\nHost: server\r\n\r\n";
     let response = b"HTTP/1.1 200 OK\r\nContent-Length: 43758\r\n\r\n";
     let mut packet = Vec::new();
     for number in 0..packets {
         let index = number / turn % connections;
-        let (sent, answered, step) = &mut places[index as usize];
+        let (sent, answered, step) = &mut positions[index as usize];
         let [_, b, c, d] = index.to_be_bytes();
         let (client, server) = (([10, b, c, d], 40_000).into(), ([192, 168, 0, 1], 80).into());
         let mut write = |from_client: bool, flags: Flags, seq: u32, ack: u32, payload: &[u8]| {

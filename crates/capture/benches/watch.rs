@@ -40,15 +40,15 @@ fn run(name: &str, is_busy: bool) {
     let held = Arc::new(AtomicU64::new(0));
     let mut quiet: Vec<(TcpStream, TcpStream)> = Vec::new();
     for number in 0..CONNECTIONS {
-        let (client, here) = connection(&listener, server);
+        let (client, server_end) = connection(&listener, server);
         if number < FAULTY {
             let (stop, held) = (Arc::clone(&stop), Arc::clone(&held));
-            thread::spawn(move || fault(client, here, &stop, &held));
+            thread::spawn(move || fault(client, server_end, &stop, &held));
         } else {
-            quiet.push((client, here));
+            quiet.push((client, server_end));
         }
     }
-    let chatter = {
+    let background = {
         let stop = Arc::clone(&stop);
         thread::spawn(move || {
             while !stop.load(Ordering::Relaxed) {
@@ -72,7 +72,7 @@ fn run(name: &str, is_busy: bool) {
         pause(Duration::from_nanos(due.since(clock.now()).as_nanos()));
     }
     let share = (cpu_time() - cpu) as f64 / clock.now().since(wire::Time::ZERO).as_nanos() as f64;
-    let truth = held.load(Ordering::Relaxed) - before;
+    let true_time = held.load(Ordering::Relaxed) - before;
     let rows = watch.rows();
     let holds = rows.iter().filter(|row| matches!(row.cause, Cause::Nagle | Cause::NagleDelayedAck));
     let (found, lost) =
@@ -81,27 +81,27 @@ fn run(name: &str, is_busy: bool) {
     println!("  {:.1}% of a CPU", share * 100.0);
     println!(
         "  {found} of {FAULTY} connections with holds found; held time {:.2} of the true one",
-        lost as f64 / truth as f64
+        lost as f64 / true_time as f64
     );
     stop.store(true, Ordering::Relaxed);
-    chatter.join().expect("it does not panic");
+    background.join().expect("it does not panic");
 }
 
 fn connection(listener: &TcpListener, server: SocketAddr) -> (TcpStream, TcpStream) {
     let client = TcpStream::connect(server).expect("it listens");
-    let (here, _) = listener.accept().expect("a client is there");
+    let (server_end, _) = listener.accept().expect("a client is there");
     client.set_nodelay(true).expect("a socket has the option");
-    (client, here)
+    (client, server_end)
 }
 
 /// Produces consecutive holds of 10 ms; their time is added to `held`.
-fn fault(mut client: TcpStream, mut here: TcpStream, stop: &AtomicBool, held: &AtomicU64) {
+fn fault(mut client: TcpStream, mut server_end: TcpStream, stop: &AtomicBool, held: &AtomicU64) {
     let clock = Clock::start();
     let mut piece = [0; 700];
     while !stop.load(Ordering::Relaxed) {
         let began = clock.now();
         // The second write waits for the acknowledgement of the first, which the client's byte carries.
-        let written = here.write_all(&[1; 100]).and_then(|()| here.write_all(&[2; 600]));
+        let written = server_end.write_all(&[1; 100]).and_then(|()| server_end.write_all(&[2; 600]));
         pause(HOLD);
         let done = written
             .and_then(|()| client.read_exact(&mut piece[..100]))
@@ -111,16 +111,16 @@ fn fault(mut client: TcpStream, mut here: TcpStream, stop: &AtomicBool, held: &A
             return;
         }
         held.fetch_add(clock.now().since(began).as_nanos(), Ordering::Relaxed);
-        if here.read_exact(&mut piece[..1]).is_err() {
+        if server_end.read_exact(&mut piece[..1]).is_err() {
             return;
         }
         pause(BETWEEN_HOLDS);
     }
 }
 
-fn exchange((client, here): &mut (TcpStream, TcpStream)) {
-    let done = client.write_all(&[1]).and_then(|()| here.read_exact(&mut [0]));
-    done.and_then(|()| here.write_all(&[1]))
+fn exchange((client, server_end): &mut (TcpStream, TcpStream)) {
+    let done = client.write_all(&[1]).and_then(|()| server_end.read_exact(&mut [0]));
+    done.and_then(|()| server_end.write_all(&[1]))
         .and_then(|()| client.read_exact(&mut [0]))
         .expect("both are open");
 }

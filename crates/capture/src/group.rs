@@ -113,8 +113,8 @@ impl Group<'_> {
         let saving = self.saving.filter(|saving| *saving > Duration::ZERO)?;
         let min = if self.times > self.listed { "at least" } else { "about" };
         let all = if self.times > 1 { " in all" } else { "" };
-        let sure = self.worst.1.confidence.name();
-        Some(format!("A fix would save {min} {}{all} (confidence: {sure}).", shown(saving)))
+        let confidence = self.worst.1.confidence.name();
+        Some(format!("A fix would save {min} {}{all} (confidence: {confidence}).", shown(saving)))
     }
 
     /// Returns the server with the highest cost; `None` if there is only one server.

@@ -74,13 +74,14 @@ const GATES: [(&str, &str, &str); 4] = [
 /// Returns the error for a refused namespace.
 fn refused(errno: Errno) -> Error {
     let value = |name: &str| fs::read_to_string(format!("/proc/sys/{}", name.replace('.', "/")));
-    let closed = GATES.iter().find(|(name, shut, _)| value(name).is_ok_and(|value| value.trim() == *shut));
+    let closed =
+        GATES.iter().find(|(name, denying, _)| value(name).is_ok_and(|value| value.trim() == *denying));
     let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let has_filter = status.lines().any(|line| line.split_whitespace().eq(["Seccomp:", "2"]));
     let [missing, remedy] = match closed {
-        Some((name, shut, open)) => [
-            format!("private networks are not allowed ({name} is {shut})"),
-            format!("run as root, or `sysctl {name}={open}`"),
+        Some((name, denying, permitting)) => [
+            format!("private networks are not allowed ({name} is {denying})"),
+            format!("run as root, or `sysctl {name}={permitting}`"),
         ],
         None if errno == Errno::EINVAL => {
             ["this process has several threads already".to_owned(), "run it by itself".to_owned()]

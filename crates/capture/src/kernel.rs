@@ -35,9 +35,9 @@ pub struct SocketMonitor {
 #[derive(Clone, Copy, Debug, Default)]
 struct KnownSocket {
     info: TcpInfo,
-    is_ours: bool,
+    is_own: bool,
     /// Number of times that another program was found to own it.
-    of_others: u32,
+    foreign_sightings: u32,
 }
 
 /// Number of such observations after which a connection belongs to another program: a single one may precede the
@@ -67,8 +67,8 @@ impl SocketMonitor {
     /// Queries the opened connections, and reads notifications of closed ones.
     pub fn poll(&mut self) -> Result<(), Error> {
         for ends in std::mem::take(&mut self.new) {
-            let Some(found) = self.sockets.find(ends.0, ends.1)? else { continue };
-            if self.record_socket(&found) {
+            let Some(socket) = self.sockets.find(ends.0, ends.1)? else { continue };
+            if self.record_socket(&socket) {
                 self.new.push(ends);
             }
         }
@@ -86,24 +86,24 @@ impl SocketMonitor {
     pub fn read_final_counters(&mut self) -> Result<(), Error> {
         self.poll()?;
         for ((local, peer), known) in &mut self.known {
-            if let Some(found) = self.sockets.find(*local, *peer)? {
-                known.info = found.info;
+            if let Some(socket) = self.sockets.find(*local, *peer)? {
+                known.info = socket.info;
             }
         }
         Ok(())
     }
 
     /// Records a socket; returns whether it should be queried again.
-    fn record_socket(&mut self, found: &TcpSocket) -> bool {
-        let TcpSocket { local, peer, inode, info, .. } = *found;
-        let is_ours = self.has_command && inodes_below(std::process::id()).contains(&inode);
+    fn record_socket(&mut self, socket: &TcpSocket) -> bool {
+        let TcpSocket { local, peer, inode, info, .. } = *socket;
+        let is_own = self.has_command && inodes_below(std::process::id()).contains(&inode);
         let known = self.known.entry((local, peer)).or_default();
         *known = KnownSocket {
             info,
-            is_ours: known.is_ours || is_ours,
-            of_others: known.of_others + u32::from(inode > 0 && !is_ours),
+            is_own: known.is_own || is_own,
+            foreign_sightings: known.foreign_sightings + u32::from(inode > 0 && !is_own),
         };
-        self.has_command && !known.is_ours && known.of_others < CERTAIN
+        self.has_command && !known.is_own && known.foreign_sightings < CERTAIN
     }
 
     /// Returns whether a connection is known to be between other programs.
@@ -111,8 +111,8 @@ impl SocketMonitor {
         let ends = [(flow.client, flow.server), (flow.server, flow.client)];
         let known: Vec<&KnownSocket> = ends.iter().filter_map(|ends| self.known.get(ends)).collect();
         self.has_command
-            && known.iter().all(|end| !end.is_ours)
-            && known.iter().any(|end| end.of_others >= CERTAIN)
+            && known.iter().all(|end| !end.is_own)
+            && known.iter().any(|end| end.foreign_sightings >= CERTAIN)
     }
 
     /// Returns the kernel's counters for local ends of these connections.

@@ -114,7 +114,7 @@ pub fn capture_into(
     }
 }
 
-/// Watches the command's sockets instead of packets, which needs no right.
+/// Watches the command's sockets instead of packets, which needs no privilege.
 ///
 /// # Errors
 /// A command that cannot be run, or the kernel's error.
@@ -205,7 +205,7 @@ fn name(options: &LiveOptions) -> String {
 /// arrived, and the command, after an interrupt, has exited or its timeout has expired.
 pub(crate) struct CaptureEnd {
     until: Option<Time>,
-    was_asked: bool,
+    was_interrupted: bool,
     has_ended: bool,
 }
 
@@ -217,7 +217,7 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
 impl CaptureEnd {
     /// Creates an end at this time, or earlier.
     pub(crate) const fn new(until: Option<Time>) -> Self {
-        Self { until, was_asked: false, has_ended: false }
+        Self { until, was_interrupted: false, has_ended: false }
     }
 
     pub(crate) fn is_over(&mut self, now: Time, process: &mut Process, has_signal: bool) -> bool {
@@ -226,13 +226,13 @@ impl CaptureEnd {
             self.until = Some(now + AFTERWARDS);
         }
         let is_up = self.until.is_some_and(|until| now >= until);
-        if is_up && (self.was_asked || self.has_ended) {
+        if is_up && (self.was_interrupted || self.has_ended) {
             return true;
         }
         if is_up || has_signal {
             // A second signal means that the user does not want to wait.
-            let is_impatient = self.was_asked;
-            self.was_asked = true;
+            let is_impatient = self.was_interrupted;
+            self.was_interrupted = true;
             let timeout = if process.interrupt() { EXIT_TIMEOUT } else { AFTERWARDS };
             self.until = Some(now + timeout);
             return is_impatient;
@@ -280,7 +280,7 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts the command. Must be called before signals are blocked, because the command would inherit that.
+    /// Starts the command. Must be called before signals are blocked, because the command would inherit the mask.
     pub(crate) fn start(words: &[OsString]) -> Result<Self, Error> {
         let Some((program, arguments)) = words.split_first() else { return Ok(Self { child: None }) };
         let shown = program.to_string_lossy().replace(char::is_control, "?");

@@ -269,10 +269,11 @@ impl<'a, 'scope> Division<'a, 'scope> {
         while !self.pending.is_empty() {
             self.collect();
         }
-        let (mut shards, mut left): (Vec<_>, Vec<_>) = self.workers.into_iter().map(Worker::end).unzip();
-        let mut left: Vec<FlowReport> = left.drain(..).flatten().collect();
-        left.sort_by_key(|flow| (flow.started, flow.first_packet));
-        left.into_iter().for_each(|flow| self.reading.take(flow));
+        let (mut shards, mut unfinished): (Vec<_>, Vec<_>) =
+            self.workers.into_iter().map(Worker::end).unzip();
+        let mut unfinished: Vec<FlowReport> = unfinished.drain(..).flatten().collect();
+        unfinished.sort_by_key(|flow| (flow.started, flow.first_packet));
+        unfinished.into_iter().for_each(|flow| self.reading.take(flow));
         let mut shards: Vec<_> = shards.drain(..).flatten().collect();
         shards.sort_by_key(|(number, _)| *number);
         let shards: Vec<Shard> = shards.into_iter().map(|(_, shard)| shard).collect();
@@ -363,10 +364,10 @@ impl<'scope> Worker<'scope> {
 }
 
 fn end(mut shards: Vec<(usize, Shard)>) -> EndedShards {
-    let mut left = Vec::new();
+    let mut unfinished = Vec::new();
     for (_, shard) in &mut shards {
         shard.diagnosis.end();
-        left.extend(std::iter::from_fn(|| shard.poll()));
+        unfinished.extend(std::iter::from_fn(|| shard.poll()));
     }
-    (shards, left)
+    (shards, unfinished)
 }

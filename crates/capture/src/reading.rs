@@ -1,6 +1,6 @@
 //! Packet-by-packet diagnosis: the caller passes packets, and gets a [`Capture`] at the end.
 //!
-//! Not a reader of files or interfaces: those are `trace::capture` and `capture::sniffer`. Memory does not grow with
+//! Packets come from `trace::capture` or `capture::sniffer`. Memory does not grow with
 //! the packets: finished connections leave the diagnosis as they close, and with many connections less of each is
 //! retained.
 

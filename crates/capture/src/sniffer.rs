@@ -126,10 +126,10 @@ fn packets(block: &[u8]) -> impl Iterator<Item = SniffedPacket<'_>> {
     let first = word(block, HEAD + offset_of!(libc::tpacket_hdr_v1, offset_to_first_pkt)).unwrap_or(0);
     let mut rest = block.get(first as usize..);
     (0..count).map_while(move |_| {
-        let here = rest?;
-        let next = word(here, offset_of!(tpacket3_hdr, tp_next_offset))?;
-        rest = here.get(next as usize..).filter(|_| next > 0);
-        packet(here)
+        let bytes = rest?;
+        let next = word(bytes, offset_of!(tpacket3_hdr, tp_next_offset))?;
+        rest = bytes.get(next as usize..).filter(|_| next > 0);
+        packet(bytes)
     })
 }
 

@@ -1,6 +1,6 @@
 //! The kernel's statistics of this host's TCP sockets: owners, and what limits their sending (TCP_INFO).
 //!
-//! Neither packets nor a judgement. Single sockets are looked up by hash, at a cost independent of their number; a list
+//! Single sockets are looked up by hash, at a cost independent of their number; a list
 //! of all walks a table that may have a hundred thousand entries. A closed socket is reported once, when it is
 //! destroyed. No privilege is needed. From sock_diag(7), `linux/inet_diag.h` and `linux/tcp.h`.
 
@@ -18,7 +18,7 @@ use wire::{Bytes, Duration};
 /// Netlink sockets for queries and for notifications.
 #[derive(Debug)]
 pub struct Sockets {
-    questions: OwnedFd,
+    queries: OwnedFd,
     endings: OwnedFd,
     sequence: u32,
     /// For replies.
@@ -98,7 +98,7 @@ pub struct SenderProgress {
     /// Time since data was last received.
     pub since_received: Duration,
     /// Minimum round trip time.
-    pub least_round_trip: Duration,
+    pub min_round_trip: Duration,
     /// Current retransmission timeout.
     pub timeout: Duration,
     /// Rate at which a pacer may send, bytes per second.
@@ -130,7 +130,7 @@ pub struct TcpInfo {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderState {
     /// Congestion state.
-    pub standing: CongestionState,
+    pub congestion_state: CongestionState,
     /// Segments in flight.
     pub unacknowledged: u32,
     /// Congestion window in segments.
@@ -174,10 +174,10 @@ impl Sockets {
             )
             .map_err(Error::kernel("query the kernel's sockets"))
         };
-        let (questions, endings) = (open()?, open()?);
+        let (queries, endings) = (open()?, open()?);
         bind(endings.as_raw_fd(), &NetlinkAddr::new(0, TCP_ENDS | TCP6_ENDS))
             .map_err(Error::kernel("subscribe to events of closed sockets"))?;
-        Ok(Self { questions, endings, sequence: 0, buffer: vec![0; REPLY] })
+        Ok(Self { queries, endings, sequence: 0, buffer: vec![0; REPLY] })
     }
 
     /// The socket between these two addresses, if it exists. Fast whatever the number of sockets.
@@ -188,10 +188,10 @@ impl Sockets {
         self.sequence = self.sequence.wrapping_add(1);
         let question = single_socket_request(local, peer).finish(self.sequence);
         let refused = || Error::kernel("query a socket of the kernel");
-        sendto(self.questions.as_raw_fd(), &question, &NetlinkAddr::new(0, 0), MsgFlags::empty())
+        sendto(self.queries.as_raw_fd(), &question, &NetlinkAddr::new(0, 0), MsgFlags::empty())
             .map_err(refused())?;
         let mut found = None;
-        match read(&self.questions, &mut self.buffer, &mut |socket| found = Some(socket)) {
+        match read(&self.queries, &mut self.buffer, &mut |socket| found = Some(socket)) {
             Ok(()) | Err(Errno::ENOENT) => {}
             Err(errno) => return Err(refused()(errno)),
         }
@@ -217,7 +217,7 @@ impl Sockets {
                 self.sequence = self.sequence.wrapping_add(1);
                 batch.extend(without_ack(single_socket_request(*local, *peer).finish(self.sequence)));
             }
-            sendto(self.questions.as_raw_fd(), &batch, &NetlinkAddr::new(0, 0), MsgFlags::empty())
+            sendto(self.queries.as_raw_fd(), &batch, &NetlinkAddr::new(0, 0), MsgFlags::empty())
                 .map_err(refused())?;
             let mut each = |socket: TcpSocket| {
                 if socket.state != State::Listening {
@@ -225,7 +225,7 @@ impl Sockets {
                 }
             };
             loop {
-                match read(&self.questions, &mut self.buffer, &mut each) {
+                match read(&self.queries, &mut self.buffer, &mut each) {
                     Ok(()) => break,
                     // That socket no longer exists; the replies after it must still be read.
                     Err(Errno::ENOENT) => {}
@@ -262,9 +262,9 @@ impl Sockets {
         self.sequence = self.sequence.wrapping_add(1);
         let refused = || Error::kernel("list the kernel's sockets");
         let request = list_request(extensions, port).finish(self.sequence);
-        sendto(self.questions.as_raw_fd(), &request, &NetlinkAddr::new(0, 0), MsgFlags::empty())
+        sendto(self.queries.as_raw_fd(), &request, &NetlinkAddr::new(0, 0), MsgFlags::empty())
             .map_err(refused())?;
-        read(&self.questions, &mut self.buffer, each).map_err(refused())
+        read(&self.queries, &mut self.buffer, each).map_err(refused())
     }
 
     /// Passes every socket that was destroyed since the last call to `each`, with its final state.
@@ -461,7 +461,7 @@ impl SenderProgress {
             bytes_received: count(128),
             since_sent: millis(44),
             since_received: millis(52),
-            least_round_trip: micros(148),
+            min_round_trip: micros(148),
             timeout: micros(8),
             pacing_rate: count(104),
             duplicates: number(216),
@@ -493,7 +493,7 @@ impl SenderState {
         let number = |at| word(bytes, at).unwrap_or_default();
         let size = |at| Bytes::new(u64::from(number(at)));
         Self {
-            standing: match bytes.get(1) {
+            congestion_state: match bytes.get(1) {
                 Some(1) => CongestionState::Disorder,
                 Some(2) => CongestionState::Reduced,
                 Some(3) => CongestionState::Recovery,
@@ -531,11 +531,11 @@ mod tests {
     fn connection_is_found_by_its_addresses_and_reported_when_destroyed() {
         let mut sockets = Sockets::open().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut here = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (mut there, _) = listener.accept().unwrap();
-        here.write_all(b"hello").unwrap();
-        there.read_exact(&mut [0; 5]).unwrap();
-        let (one, other) = (here.local_addr().unwrap(), here.peer_addr().unwrap());
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut server_end, _) = listener.accept().unwrap();
+        client.write_all(b"hello").unwrap();
+        server_end.read_exact(&mut [0; 5]).unwrap();
+        let (one, other) = (client.local_addr().unwrap(), client.peer_addr().unwrap());
         let find = |sockets: &mut Sockets, local, peer| sockets.find(local, peer).unwrap();
         let found = [(one, other), (other, one)].map(|(local, peer)| {
             let socket = find(&mut sockets, local, peer).unwrap();
@@ -544,9 +544,9 @@ mod tests {
             socket.cookie
         });
         assert_ne!(found[0], found[1]);
-        let nobody = (std::net::Ipv4Addr::LOCALHOST, 1).into();
-        assert_eq!(find(&mut sockets, other, nobody), None, "what listens was taken for what is connected");
-        drop((here, there, listener));
+        let unused_port = (std::net::Ipv4Addr::LOCALHOST, 1).into();
+        assert_eq!(find(&mut sockets, other, unused_port), None, "a listening socket is not a connection");
+        drop((client, server_end, listener));
         // The kernel reports a socket only after cleaning it up, and also reports the connections of other tests.
         let mut destroyed: Vec<TcpSocket> = Vec::new();
         while !found.iter().any(|cookie| destroyed.iter().any(|socket| socket.cookie == *cookie)) {
@@ -561,33 +561,36 @@ mod tests {
         let mut sockets = Sockets::open().unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let here = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (mut there, _) = listener.accept().unwrap();
-        there.write_all(&[7; 300]).unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut server_end, _) = listener.accept().unwrap();
+        server_end.write_all(&[7; 300]).unwrap();
         let _other = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut seen = Vec::new();
         sockets.list(Some(port), |socket| seen.push(socket)).unwrap();
         let mut ends: Vec<_> =
             seen.iter().map(|one| (one.local.port(), one.peer.port(), one.state)).collect();
-        let client = here.local_addr().unwrap().port();
+        let client_port = client.local_addr().unwrap().port();
         ends.sort_by_key(|(local, peer, _)| (*local == port, *peer));
         assert_eq!(
             ends,
-            [(client, port, State::Open), (port, 0, State::Listening), (port, client, State::Open)]
+            [(client_port, port, State::Open), (port, 0, State::Listening), (port, client_port, State::Open)]
         );
-        let (one, other) = (here.local_addr().unwrap(), here.peer_addr().unwrap());
-        let nobody = (std::net::Ipv4Addr::LOCALHOST, 1).into();
+        let (one, other) = (client.local_addr().unwrap(), client.peer_addr().unwrap());
+        let unused_port = (std::net::Ipv4Addr::LOCALHOST, 1).into();
         let mut found = Vec::new();
         sockets
-            .find_all(&[(other, nobody), (other, one), (one, other)], |socket| found.push(socket))
+            .find_all(&[(other, unused_port), (other, one), (one, other)], |socket| found.push(socket))
             .unwrap();
         assert_eq!(found.len(), 2, "{found:?}");
         assert_eq!((found[0].progress.bytes_sent, found[1].progress.bytes_received), (300, 300));
         assert!(found[0].progress.mss > 500 && found[0].device_queue.is_some(), "{found:?}");
         let mut scanned = Vec::new();
         sockets.scan(Some(port), |socket| scanned.push(socket)).unwrap();
-        let brief = |socket: &TcpSocket| (socket.cookie, socket.local, socket.state, socket.send_queue);
-        assert_eq!(scanned.iter().map(brief).collect::<Vec<_>>(), seen.iter().map(brief).collect::<Vec<_>>());
+        let summary = |socket: &TcpSocket| (socket.cookie, socket.local, socket.state, socket.send_queue);
+        assert_eq!(
+            scanned.iter().map(summary).collect::<Vec<_>>(),
+            seen.iter().map(summary).collect::<Vec<_>>()
+        );
         assert!(scanned.iter().all(|socket| socket.progress == SenderProgress::default()), "{scanned:?}");
         let mut all = Vec::new();
         sockets.list(None, |socket| all.push(socket.cookie)).unwrap();

@@ -102,7 +102,7 @@ impl Key {
     }
 
     /// Formats side and port: `server, port 8080`.
-    pub fn place(&self) -> String {
+    pub fn location(&self) -> String {
         match self.port {
             PortClass::Fixed(port) => format!("{}, port {port}", self.side),
             PortClass::Ephemeral => format!("{}, ephemeral port", self.side),
@@ -112,7 +112,7 @@ impl Key {
 
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.cause.name(), self.place())
+        write!(f, "{} ({})", self.cause.name(), self.location())
     }
 }
 

@@ -288,18 +288,18 @@ impl Watch {
     /// Looks up the programs of sockets that stalled, while they are open.
     fn name_owners(&mut self) {
         let now = self.clock.now();
-        let mut nameless: Vec<&mut Entry> = self
+        let mut unnamed: Vec<&mut Entry> = self
             .entries
             .values_mut()
             .filter(|entry| entry.owner.is_none() && entry.history.has_stalled())
             .collect();
         let is_known = |entry: &&mut Entry| self.owners.contains_key(&entry.history.last().inode);
         let is_due = self.owners_read_at.is_none_or(|at| now.since(at) >= BETWEEN_OWNERS);
-        if is_due && !nameless.iter().all(is_known) {
+        if is_due && !unnamed.iter().all(is_known) {
             self.owners = owners();
             self.owners_read_at = Some(now);
         }
-        for entry in &mut nameless {
+        for entry in &mut unnamed {
             entry.owner = self.owners.get(&entry.history.last().inode).cloned();
         }
     }

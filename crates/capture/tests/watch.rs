@@ -19,12 +19,12 @@ const REQUESTS: usize = 12;
 type Respond = fn(&mut TcpStream);
 
 /// Writes in two pieces, the second of which waits for the acknowledgement of the first.
-fn apart(stream: &mut TcpStream) {
+fn write_separately(stream: &mut TcpStream) {
     stream.write_all(&[b'h'; HEADERS]).unwrap();
     stream.write_all(&[b'b'; BODY]).unwrap();
 }
 
-fn whole(stream: &mut TcpStream) {
+fn write_together(stream: &mut TcpStream) {
     stream.write_all(&[b'x'; HEADERS + BODY]).unwrap();
 }
 
@@ -70,7 +70,7 @@ fn is_held(rows: &[Row]) -> bool {
 
 #[test]
 fn a_server_that_writes_headers_and_body_apart_is_named_with_its_process() {
-    let server = serve(apart, |_| ());
+    let server = serve(write_separately, |_| ());
     let (done, rows) = stalls_during(server.port(), || fetch(server)).unwrap();
     assert_eq!(done, REQUESTS);
     assert_eq!(causes(&rows), [Cause::NagleDelayedAck], "{rows:#?}");
@@ -81,8 +81,9 @@ fn a_server_that_writes_headers_and_body_apart_is_named_with_its_process() {
 
 #[test]
 fn fixed_servers_have_no_stalls() {
-    let twins: [(Respond, SetUp); 2] = [(whole, |_| ()), (apart, |stream| stream.set_nodelay(true).unwrap())];
-    for (respond, set_up) in twins {
+    let fixed: [(Respond, SetUp); 2] =
+        [(write_together, |_| ()), (write_separately, |stream| stream.set_nodelay(true).unwrap())];
+    for (respond, set_up) in fixed {
         let server = serve(respond, set_up);
         let (_, rows) = stalls_during(server.port(), || fetch(server)).unwrap();
         assert_eq!(rows, []);
@@ -91,9 +92,9 @@ fn fixed_servers_have_no_stalls() {
 
 #[test]
 fn the_guard_fails_a_test_of_the_faulty_server_and_passes_its_twin() {
-    let server = serve(whole, |_| ());
+    let server = serve(write_together, |_| ());
     assert_eq!(assert_no_stalls(server.port(), || fetch(server)), REQUESTS);
-    let server = serve(apart, |_| ());
+    let server = serve(write_separately, |_| ());
     let failed = panic::catch_unwind(|| assert_no_stalls(server.port(), || fetch(server))).unwrap_err();
     let reported = failed.downcast::<String>().unwrap();
     assert!(reported.contains("nagle-delayed-ack: the server"), "{reported}");

@@ -52,7 +52,7 @@ pub struct Client {
     over: VecDeque<Key>,
     connections: BTreeMap<ConnectionId, Connection>,
     servers: Servers,
-    agenda: BTreeSet<(Time, TimerTarget)>,
+    timers: BTreeSet<(Time, TimerTarget)>,
     outputs: VecDeque<Output>,
 }
 
@@ -102,7 +102,7 @@ impl Client {
             over: VecDeque::new(),
             connections: BTreeMap::new(),
             servers: Servers::new(config.servers),
-            agenda: BTreeSet::new(),
+            timers: BTreeSet::new(),
             outputs: VecDeque::new(),
         }
     }
@@ -219,14 +219,14 @@ impl Client {
     pub fn handle(&mut self, now: Time, input: Input<'_>) {
         match input {
             Input::Datagram(from, datagram) => {
-                if let Err(why) = self.datagram(now, from, datagram) {
-                    self.outputs.push_back(Output::Discarded(from, why));
+                if let Err(reason) = self.datagram(now, from, datagram) {
+                    self.outputs.push_back(Output::Discarded(from, reason));
                 }
             }
             Input::Unreachable(server) => self.unreachable(server),
             Input::Accepted(id, peer) => self.accept(now, id, peer),
             Input::Received(id, bytes) => self.received(now, id, bytes),
-            Input::Ended(id) => self.lose(now, id, Failure::Ended),
+            Input::Ended(id) => self.handle_loss(now, id, Failure::Ended),
             Input::Paused(id) => self.pause(id),
             Input::Resumed(id) => self.resume(now, id),
             Input::Heard(server, bytes) => self.servers.count_received(now, server, bytes, false),
@@ -236,19 +236,19 @@ impl Client {
     /// Returns the next action.
     pub fn poll(&mut self, now: Time) -> Output {
         while self.outputs.is_empty()
-            && let Some((time, due)) = self.agenda.first().copied()
+            && let Some((time, due)) = self.timers.first().copied()
             && time <= now
         {
-            self.agenda.remove(&(time, due));
+            self.timers.remove(&(time, due));
             match due {
                 TimerTarget::Request(key) => self.expire(now, key),
                 TimerTarget::Connection(id) => {
-                    self.lose(now, id, Failure::Stalled);
+                    self.handle_loss(now, id, Failure::Stalled);
                     self.outputs.push_back(Output::Close(id));
                 }
             }
         }
-        self.outputs.pop_front().unwrap_or(Output::Timeout(self.agenda.first().map(|(time, _)| *time)))
+        self.outputs.pop_front().unwrap_or(Output::Timeout(self.timers.first().map(|(time, _)| *time)))
     }
 
     /// Checks whether a request may go over UDP.
@@ -274,7 +274,7 @@ impl Client {
         let Some(wait) = requested.map(|gathered| gathered.timeout_when_asked()).or(usual) else { return };
         request.sent = now;
         request.due = Some(now + wait);
-        self.agenda.insert((now + wait, TimerTarget::Request(key)));
+        self.timers.insert((now + wait, TimerTarget::Request(key)));
         let datagram = recovery.unwrap_or_else(|| request.whole(self.port));
         self.outputs.push_back(Output::Send(request.server, datagram));
     }
@@ -295,7 +295,7 @@ impl Client {
                 request.timer.goes_on(now, self.servers.received(request.server), wait, &self.config.resend)
         {
             request.due = Some(due);
-            self.agenda.insert((due, TimerTarget::Request(key)));
+            self.timers.insert((due, TimerTarget::Request(key)));
             return;
         }
         self.try_again(now, key);
@@ -336,7 +336,7 @@ impl Client {
             return;
         }
         if let Some(due) = request.due.take() {
-            self.agenda.remove(&(due, TimerTarget::Request(key)));
+            self.timers.remove(&(due, TimerTarget::Request(key)));
             let server = self.servers.find_or_insert(request.server);
             server.is_behind_unwanted = true;
             request.passes_caches = true;
@@ -355,7 +355,7 @@ impl Client {
         let request = self.requests.get(&key).ok_or(Discard::Unknown)?;
         let is_server = from == request.server;
         self.servers.count_received(now, from.ip(), datagram.len(), false);
-        if !is_server && !self.config.answerers.include(from.ip()) {
+        if !is_server && !self.config.responders.include(from.ip()) {
             // A host that knows the id has seen the request: a cache on the path.
             self.pass_caches(now, key);
             return Err(Discard::Stranger);
@@ -428,7 +428,7 @@ impl Client {
             Some(request) => same_host(request.server.ip(), peer),
             None => self.requests.values().any(|request| same_host(request.server.ip(), peer)),
         };
-        is_asked || self.config.answerers.include(peer)
+        is_asked || self.config.responders.include(peer)
     }
 
     fn phase(&self, key: Key) -> Option<Phase> {
@@ -443,7 +443,7 @@ impl Client {
         if !matches!(next, Phase::Waiting | Phase::Gathering)
             && let Some(due) = request.due.take()
         {
-            self.agenda.remove(&(due, TimerTarget::Request(key)));
+            self.timers.remove(&(due, TimerTarget::Request(key)));
         }
         if next == Phase::Over {
             (request.datagram, request.gathered, request.connection_part) = (Vec::new(), None, None);

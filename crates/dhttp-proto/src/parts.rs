@@ -50,7 +50,7 @@ pub struct DivisibleResponse {
 /// A divided response: an iterator over its parts, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DividedResponse {
-    whole: DivisibleResponse,
+    response: DivisibleResponse,
     /// Maximum size of a datagram, in bytes.
     max: u64,
     /// Offset of the next byte in the object.
@@ -79,11 +79,11 @@ impl DivisibleResponse {
         }
         let (tag, _) = tag.filter(|(_, value)| value.starts_with(b"\""))?;
         let part = match status {
-            200 => Part { first: 0, length, of: Some(length) },
+            200 => Part { first: 0, length, total: Some(length) },
             206 => Part::of(&range).filter(|part| part.length == length)?,
             _ => return None,
         };
-        let of = part.of.filter(|_| length > 0)?;
+        let of = part.total.filter(|_| length > 0)?;
         let mut digits = Vec::new();
         write_decimal(of, &mut digits);
         let own = (Id::BYTES + OPENING.len() + RANGE.len() + 3 * digits.len() + "-/\r\n\r\n".len()) as u64;
@@ -92,7 +92,7 @@ impl DivisibleResponse {
 
     /// Divides the response into datagrams of at most `max` bytes; `None` if more than `parts` are needed.
     pub(super) fn divide(self, max: u64, parts: u8) -> Option<DividedResponse> {
-        let division = DividedResponse { whole: self, max, at: self.part.first };
+        let division = DividedResponse { response: self, max, at: self.part.first };
         let fits = self.first_head.max(self.other_head) < max;
         (fits && division.take(usize::from(parts) + 1).count() <= usize::from(parts)).then_some(division)
     }
@@ -105,12 +105,12 @@ impl DivisibleResponse {
 impl DividedResponse {
     /// Upper bound of the bytes of all its datagrams.
     pub fn bytes(self) -> u64 {
-        self.map(|part| self.whole.head(part.first) + part.length).sum()
+        self.map(|part| self.response.head(part.first) + part.length).sum()
     }
 
     /// Offset of a part in the body of the divided response.
     pub const fn offset(&self, part: Part) -> u64 {
-        part.first.saturating_sub(self.whole.part.first)
+        part.first.saturating_sub(self.response.part.first)
     }
 }
 
@@ -118,11 +118,11 @@ impl Iterator for DividedResponse {
     type Item = Part;
 
     fn next(&mut self) -> Option<Part> {
-        let (at, end) = (self.at, self.whole.part.first + self.whole.part.length);
-        let capacity = self.max.saturating_sub(self.whole.head(at));
+        let (at, end) = (self.at, self.response.part.first + self.response.part.length);
+        let capacity = self.max.saturating_sub(self.response.head(at));
         let length = capacity.min(end.saturating_sub(at));
         self.at += length;
-        (length > 0).then_some(Part { first: at, length, of: Some(self.whole.of) })
+        (length > 0).then_some(Part { first: at, length, total: Some(self.response.of) })
     }
 }
 
@@ -150,7 +150,7 @@ pub(super) fn write_head<'a>(
     out.push(b'-');
     write_decimal(part.first + part.length.saturating_sub(1), out);
     out.push(b'/');
-    match part.of {
+    match part.total {
         Some(of) => write_decimal(of, out),
         None => out.push(b'*'),
     }
@@ -208,7 +208,7 @@ mod tests {
         let parts: Vec<Part> = division.collect();
         assert_eq!((parts[0].first, parts.iter().map(|part| part.length).sum::<u64>()), (1_000, 3_000));
         assert_eq!((division.offset(parts[0]), division.offset(parts[1])), (0, parts[0].length));
-        assert!(parts.iter().all(|part| part.of == Some(8_000)));
+        assert!(parts.iter().all(|part| part.total == Some(8_000)));
     }
 
     #[test]

@@ -166,7 +166,7 @@ pub struct Server {
     config: ServerConfig,
     losses: Losses,
     sizes: Sizes,
-    answered: ResponseMemory,
+    response_memory: ResponseMemory,
     connections: Connections,
     guard: Option<Guard>,
 }
@@ -226,7 +226,7 @@ impl Server {
             config,
             losses: Losses::new(config.loss, secrets.tables),
             sizes: Sizes::new(config.threshold, config.adapts, secrets.tables),
-            answered: ResponseMemory::new(config.remembered),
+            response_memory: ResponseMemory::new(config.remembered),
             connections: Connections::new(config.connections, config.per_client, config.timeout),
             guard,
         }
@@ -256,7 +256,7 @@ impl Server {
         }
         let request = match Request::read(datagram, &self.config.limits) {
             Ok(request) => request,
-            Err(why) => return Verdict::Ignore(IgnoreReason::Malformed(why)),
+            Err(reason) => return Verdict::Ignore(IgnoreReason::Malformed(reason)),
         };
         let Request { header, head, marks } = request;
         let client = SocketAddr::new(source.ip(), header.port);
@@ -275,18 +275,18 @@ impl Server {
         let recovers = header.is_resend && marks.parts > 0 && marks.has_range;
         if header.is_resend {
             let id = global(source, header.id);
-            let ignored = if self.answered.contains(id) && !recovers {
+            let ignored = if self.response_memory.contains(id) && !recovers {
                 Some(IgnoreReason::AlreadyAnswered)
             } else {
-                self.answered.is_in_progress(id).then_some(IgnoreReason::InProgress)
+                self.response_memory.is_in_progress(id).then_some(IgnoreReason::InProgress)
             };
             // A client without a valid token must not be able to report loss on a path.
             let is_loss = ignored.is_none() || self.losses.counts_late_resends();
             if validity != Validity::Nothing && !marks.is_past_caches && is_loss {
                 self.losses.count_resent(now, source.ip());
             }
-            if let Some(why) = ignored {
-                return Verdict::Ignore(why);
+            if let Some(reason) = ignored {
+                return Verdict::Ignore(reason);
             }
         }
         if !self.is_for_datagrams(&head, &marks) {
@@ -335,7 +335,7 @@ impl Server {
 
     /// Marks a request as in progress: resends of it are not served, but direct its response to TCP.
     pub fn defer(&mut self, ticket: &Ticket) {
-        self.answered.begin(global(ticket.source, ticket.id));
+        self.response_memory.begin(global(ticket.source, ticket.id));
     }
 
     /// Opens a connection for a deferred request while the application makes the response (`papers/dhttp#section-iii`), if the
@@ -378,7 +378,7 @@ impl Server {
             requests_token,
             reserved,
         } = ticket;
-        let is_resend = (self.answered.end(global(source, id)) || is_resend) && !recovers;
+        let is_resend = (self.response_memory.end(global(source, id)) || is_resend) && !recovers;
         let max = self.sizes.max(now, source.ip());
         let parts = parts.min(self.config.parts);
         let division = if size > max && parts > 1 {
@@ -400,7 +400,7 @@ impl Server {
             }
             if !recovers {
                 self.losses.count_fresh(source.ip());
-                self.sizes.left(source.ip(), size.min(max));
+                self.sizes.sent(source.ip(), size.min(max));
             }
             return division.map_or(Channel::Datagram, Channel::Parts);
         }
@@ -411,7 +411,7 @@ impl Server {
         };
         self.connections.carry(now, connection, id);
         if !recovers {
-            self.answered.remember(global(source, id));
+            self.response_memory.remember(global(source, id));
         }
         if is_new { Channel::Open { connection, client } } else { Channel::Connection(connection) }
     }
@@ -425,7 +425,7 @@ impl Server {
 
     /// Ends a request without a response.
     pub fn abandon(&mut self, ticket: Ticket) {
-        self.answered.end(global(ticket.source, ticket.id));
+        self.response_memory.end(global(ticket.source, ticket.id));
         self.release(ticket.reserved);
     }
 
@@ -527,10 +527,10 @@ impl Server {
     }
 
     /// Removes a connection, and forgets those of its responses that may not have arrived.
-    fn end(&mut self, id: ConnectionId, how: Event, broke: bool) {
-        let Some((client, lost)) = self.connections.end(id, how, broke) else { return };
+    fn end(&mut self, id: ConnectionId, event: Event, broke: bool) {
+        let Some((client, lost)) = self.connections.end(id, event, broke) else { return };
         for id in lost {
-            self.answered.forget(global(client, id));
+            self.response_memory.forget(global(client, id));
         }
     }
 }

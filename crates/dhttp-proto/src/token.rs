@@ -228,12 +228,12 @@ mod tests {
     fn token_of_the_previous_key_is_ageing_and_older_ones_invalid() {
         let mut tokens = Tokens::new(key(1), LIFETIME);
         let token = tokens.make(at(0), CLIENT);
-        let mut worths = Vec::new();
+        let mut validities = Vec::new();
         for generation in [2, 3] {
             tokens.rotate(key(generation));
-            worths.push(tokens.check(at(1), CLIENT, token.as_str().as_bytes()));
+            validities.push(tokens.check(at(1), CLIENT, token.as_str().as_bytes()));
         }
-        assert_eq!(worths, [Validity::Ageing, Validity::Nothing]);
+        assert_eq!(validities, [Validity::Ageing, Validity::Nothing]);
     }
 
     #[test]
@@ -251,8 +251,8 @@ mod tests {
             let client = SocketAddr::new(address, port);
             assert_eq!(tokens.check(at(5), client, token.as_bytes()), validity, "{client}");
         }
-        let stranger = Tokens::new(Key { secret: [9; 16], ..key(1) }, LIFETIME);
-        assert_eq!(stranger.check(at(5), CLIENT, token.as_bytes()), Validity::Nothing);
+        let other_server = Tokens::new(Key { secret: [9; 16], ..key(1) }, LIFETIME);
+        assert_eq!(other_server.check(at(5), CLIENT, token.as_bytes()), Validity::Nothing);
         for index in 0..token.len() {
             let mut forged = token.clone().into_bytes();
             forged[index] = if forged[index] == b'0' { b'1' } else { b'0' };

@@ -49,7 +49,7 @@ pub struct Translator {
     /// Reverse map, by outside address; empty where addresses are not translated, because responses do not pass here
     /// then.
     outsides: BTreeMap<SocketAddr, Key>,
-    agenda: BTreeSet<(Time, TimerTarget)>,
+    timers: BTreeSet<(Time, TimerTarget)>,
     outputs: VecDeque<Output>,
 }
 
@@ -89,7 +89,7 @@ impl Translator {
             drawn: 0,
             mappings: BTreeMap::new(),
             outsides: BTreeMap::new(),
-            agenda: BTreeSet::new(),
+            timers: BTreeSet::new(),
             outputs: VecDeque::new(),
         }
     }
@@ -110,17 +110,17 @@ impl Translator {
     /// Returns the next action.
     pub fn poll(&mut self, now: Time) -> Output {
         while self.outputs.is_empty()
-            && let Some((time, due)) = self.agenda.first().copied()
+            && let Some((time, due)) = self.timers.first().copied()
             && time <= now
         {
-            self.agenda.remove(&(time, due));
+            self.timers.remove(&(time, due));
             match due {
                 TimerTarget::Mapping(key) => self.age(now, key),
                 // Its pinhole has expired.
                 TimerTarget::Response(key, id) => self.forget(key, id, time),
             }
         }
-        self.outputs.pop_front().unwrap_or(Output::Timeout(self.agenda.first().map(|(time, _)| *time)))
+        self.outputs.pop_front().unwrap_or(Output::Timeout(self.timers.first().map(|(time, _)| *time)))
     }
 
     /// Returns the number of mappings.
@@ -193,7 +193,7 @@ impl Translator {
             Translation::To(..) => self.outsides.insert(outside, key),
             Translation::None => None,
         };
-        self.agenda.insert((state.due, TimerTarget::Mapping(key)));
+        self.timers.insert((state.due, TimerTarget::Mapping(key)));
         self.mappings.insert(key, state);
         self.outputs.push_back(Output::Begin(mapping));
         Ok(mapping)
@@ -225,16 +225,17 @@ impl Translator {
         let before = state.outstanding.get(&id).filter(|before| before.server == server);
         let slot = before.map_or(state.requested % SLOTS, |before| before.slot);
         state.requested = state.requested.wrapping_add(1);
-        let mut gone =
+        let mut evicted =
             state.outstanding.insert(id, OutstandingRequest { server, slot, until }).map(|old| (id, old));
         if state.outstanding.len() > OUTSTANDING {
-            let oldest = state.outstanding.iter().min_by_key(|(_, one)| one.until).map(|(id, _)| *id);
-            gone = oldest.and_then(|id| Some((id, state.outstanding.remove(&id)?)));
+            let oldest =
+                state.outstanding.iter().min_by_key(|(_, requested)| requested.until).map(|(id, _)| *id);
+            evicted = oldest.and_then(|id| Some((id, state.outstanding.remove(&id)?)));
         }
-        if let Some((id, gone)) = gone {
-            self.agenda.remove(&(gone.until, TimerTarget::Response(key, id)));
+        if let Some((id, evicted)) = evicted {
+            self.timers.remove(&(evicted.until, TimerTarget::Response(key, id)));
         }
-        self.agenda.insert((until, TimerTarget::Response(key, id)));
+        self.timers.insert((until, TimerTarget::Response(key, id)));
         if key.1 != 0 {
             let pinhole = self.pinhole(key, id, server, slot);
             self.outputs.extend(pinhole.map(Output::Open));
@@ -245,16 +246,16 @@ impl Translator {
         let key = *self.outsides.get(&at).ok_or(Refusal::Unsolicited)?;
         let state = self.mappings.get_mut(&key).ok_or(Refusal::Unsolicited)?;
         let id = Id::split(datagram).ok().map(|(id, _)| id);
-        let answerers = self.config.answerers;
+        let responders = self.config.responders;
         let requested = id
             .and_then(|id| Some((id, *state.outstanding.get(&id)?)))
-            .filter(|(_, requested)| requested.server == from || answerers.include(from.ip()));
+            .filter(|(_, requested)| requested.server == from || responders.include(from.ip()));
         match requested {
             // More of its parts may follow.
             Some(_) if is_part(datagram) => {}
             Some((id, requested)) => {
                 state.outstanding.remove(&id);
-                self.agenda.remove(&(requested.until, TimerTarget::Response(key, id)));
+                self.timers.remove(&(requested.until, TimerTarget::Response(key, id)));
                 self.close(key, id, requested);
             }
             None if state.unknown_peers.contains(&from) => {}
@@ -281,7 +282,7 @@ impl Translator {
         let Some(state) = self.mappings.get(&key).filter(|_| key.1 != 0) else { return };
         // Where hosts other than the server may respond, pinholes are not distinguished by server.
         let shares = |other: &OutstandingRequest| {
-            let is_for_all = self.config.answerers != Responders::Server;
+            let is_for_all = self.config.responders != Responders::Server;
             other.slot == requested.slot && (is_for_all || other.server.ip() == requested.server.ip())
         };
         if !state.outstanding.values().any(shares) {
@@ -292,9 +293,9 @@ impl Translator {
 
     fn pinhole(&self, key: Key, id: Id, server: SocketAddr, slot: u8) -> Option<Pinhole> {
         let mapping = self.mappings.get(&key)?.mapping;
-        let server = match self.config.answerers {
+        let server = match self.config.responders {
             Responders::Server | Responders::Caches(_) => Some(server.ip()),
-            Responders::Anybody => None,
+            Responders::AnyHost => None,
         };
         let outside = mapping.appears_at(&self.config.translation);
         Some(Pinhole { server, outside, inside: mapping.listener(), slot, id, lifetime: self.config.timeout })
@@ -302,7 +303,7 @@ impl Translator {
 
     fn forget(&mut self, key: Key, id: Id, time: Time) {
         let Some(state) = self.mappings.get_mut(&key) else { return };
-        if state.outstanding.get(&id).is_some_and(|one| one.until <= time) {
+        if state.outstanding.get(&id).is_some_and(|requested| requested.until <= time) {
             state.outstanding.remove(&id);
         }
     }
@@ -313,16 +314,16 @@ impl Translator {
         if state.due <= now {
             self.end(key);
         } else {
-            self.agenda.insert((state.due, TimerTarget::Mapping(key)));
+            self.timers.insert((state.due, TimerTarget::Mapping(key)));
         }
     }
 
     fn end(&mut self, key: Key) {
         let Some(state) = self.mappings.remove(&key) else { return };
         self.outsides.remove(&state.mapping.outside);
-        self.agenda.remove(&(state.due, TimerTarget::Mapping(key)));
+        self.timers.remove(&(state.due, TimerTarget::Mapping(key)));
         for (id, requested) in &state.outstanding {
-            self.agenda.remove(&(requested.until, TimerTarget::Response(key, *id)));
+            self.timers.remove(&(requested.until, TimerTarget::Response(key, *id)));
         }
         self.outputs.push_back(Output::End(state.mapping));
     }

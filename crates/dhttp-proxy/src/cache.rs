@@ -286,12 +286,12 @@ fn on_calendar() -> Time {
 }
 
 /// Returns the response made from a stored one.
-fn serve_from(found: &CacheEntry, requested: &ParsedRequest<'_>, now: Time, how: &str) -> Response {
+fn serve_from(found: &CacheEntry, requested: &ParsedRequest<'_>, now: Time, cache_status: &str) -> Response {
     let CacheEntry { record, large } = found;
     let length = large.as_ref().map_or(record.body().len() as u64, Body::len);
     let stored =
         StoredResponse { status: record.status(), fields: record.fields(), length, policy: record.policy() };
-    let serve_from = reuse(stored, requested, now, NAME, how);
+    let serve_from = reuse(stored, requested, now, NAME, cache_status);
     let (first, length) = serve_from.part;
     let body = match large {
         Some(large) => large.part(first, length),

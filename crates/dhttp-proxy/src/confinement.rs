@@ -139,27 +139,33 @@ mod tests {
             fs::write(base.join(name).join("file"), name).unwrap();
         }
         std::os::unix::fs::symlink(base.join("outside/file"), base.join("served/link")).unwrap();
-        let here = base.clone();
+        let directory = base.clone();
         // Only this thread is confined.
         let lacks = thread::spawn(move || {
-            let log = here.join("log/access.log");
-            let paths = Paths::new(None, Some(&log)).read_below(&here.join("served"));
+            let log = directory.join("log/access.log");
+            let paths = Paths::new(None, Some(&log)).read_below(&directory.join("served"));
             if let Some(line) = paths.confine() {
                 return Some(line);
             }
             let refused = |result: std::io::Result<()>| result.map_err(|error| error.kind());
-            assert_eq!(fs::read_to_string(here.join("served/file")).unwrap(), "served");
-            assert_eq!(refused(fs::write(here.join("served/file"), "")), Err(ErrorKind::PermissionDenied));
-            assert_eq!(refused(fs::write(here.join("served/new"), "")), Err(ErrorKind::PermissionDenied));
+            assert_eq!(fs::read_to_string(directory.join("served/file")).unwrap(), "served");
+            assert_eq!(
+                refused(fs::write(directory.join("served/file"), "")),
+                Err(ErrorKind::PermissionDenied)
+            );
+            assert_eq!(
+                refused(fs::write(directory.join("served/new"), "")),
+                Err(ErrorKind::PermissionDenied)
+            );
             for outside in ["outside/file", "served/link", "served/../outside/file"] {
-                let read = fs::read(here.join(outside)).map(drop);
+                let read = fs::read(directory.join(outside)).map(drop);
                 assert_eq!(refused(read), Err(ErrorKind::PermissionDenied), "{outside}");
             }
             assert_eq!(refused(fs::read("/etc/passwd").map(drop)), Err(ErrorKind::PermissionDenied));
             fs::write(&log, "line").unwrap();
-            fs::rename(&log, here.join("log/access.log.1")).unwrap();
+            fs::rename(&log, directory.join("log/access.log.1")).unwrap();
             fs::write(&log, "another").unwrap();
-            fs::remove_file(here.join("log/access.log.1")).unwrap();
+            fs::remove_file(directory.join("log/access.log.1")).unwrap();
             None
         });
         let lacks = lacks.join().unwrap();
@@ -175,13 +181,13 @@ mod tests {
         if !skip::has_all(&["ip"]) {
             return;
         }
-        let ran = thread::spawn(|| {
+        let result = thread::spawn(|| {
             let lacks = Paths::new(None, None).for_router().confine();
             let version = || std::process::Command::new("ip").env("PATH", program_path()).arg("-V").output();
             let outside = fs::write(std::env::temp_dir().join("roundtrip-unconfined"), "");
             (lacks, version(), outside.map_err(|error| error.kind()))
         });
-        let (lacks, version, outside) = ran.join().unwrap();
+        let (lacks, version, outside) = result.join().unwrap();
         if let Some(line) = lacks {
             return skip::refused(&line);
         }

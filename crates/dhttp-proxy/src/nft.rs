@@ -89,7 +89,7 @@ impl Rules {
     /// The part that is missing, or was refused; then nothing is installed.
     pub fn install(self) -> Result<InstalledRules, RulesError> {
         let family = self.family;
-        if self.is_there()? {
+        if self.exists()? {
             return Err(RulesError::Exists(family, self.table));
         }
         let diverted = self.diverted.to_string();
@@ -116,9 +116,9 @@ impl Rules {
     /// # Errors
     /// If the programs are missing or not permitted.
     pub fn clean(&self) -> Result<bool, RulesError> {
-        let was_there = self.is_there()?;
+        let existed = self.exists()?;
         self.remove(ALL);
-        Ok(was_there)
+        Ok(existed)
     }
 
     /// Returns text that atomically replaces the table of this name: there is a table at any time.
@@ -128,12 +128,12 @@ impl Rules {
         format!("table {family} {table} {{\n}}\ndelete table {family} {table}\n{}", self.text())
     }
 
-    fn is_there(&self) -> Result<bool, RulesError> {
+    fn exists(&self) -> Result<bool, RulesError> {
         let listed = run("nft", &["list", "tables", self.family.name()], "")?;
         let wanted = format!("table {} {}", self.family.name(), self.table);
-        let is_there = String::from_utf8_lossy(&listed.stdout).lines().any(|line| line.trim() == wanted);
+        let exists = String::from_utf8_lossy(&listed.stdout).lines().any(|line| line.trim() == wanted);
         check("nft", listed)?;
-        Ok(is_there)
+        Ok(exists)
     }
 
     /// Removes the first `parts` parts. Missing ones are ignored.
@@ -165,8 +165,8 @@ impl InstalledRules {
     ///
     /// # Errors
     /// If the programs are missing or not permitted.
-    pub fn is_there(&self) -> Result<bool, RulesError> {
-        self.rules.is_there()
+    pub fn exists(&self) -> Result<bool, RulesError> {
+        self.rules.exists()
     }
 
     /// Atomically replaces the rules by others of the same table. Its sets are emptied.

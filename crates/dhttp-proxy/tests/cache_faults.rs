@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// An origin with the fault that each path names, until it is cured.
 struct FaultyOrigin {
     address: SocketAddr,
-    is_cured: Arc<AtomicBool>,
+    fixed: Arc<AtomicBool>,
     requested: Arc<AtomicUsize>,
     /// Paths whose responses replace those to the first requests.
     next_paths: Arc<Mutex<Vec<&'static str>>>,
@@ -32,20 +32,20 @@ impl FaultyOrigin {
     fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let (is_cured, requested) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-        let (cured, counted) = (Arc::clone(&is_cured), Arc::clone(&requested));
+        let (fixed, requested) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let (is_fixed, counted) = (Arc::clone(&fixed), Arc::clone(&requested));
         let next_paths = Arc::new(Mutex::new(Vec::new()));
         let shared_next_paths = Arc::clone(&next_paths);
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let (cured, counted) = (Arc::clone(&cured), Arc::clone(&counted));
+                let (is_fixed, counted) = (Arc::clone(&is_fixed), Arc::clone(&counted));
                 let shared_next_paths = Arc::clone(&shared_next_paths);
                 thread::spawn(move || {
                     let mut stream = stream.unwrap();
                     let Some(head) = head(&mut stream) else { return };
                     let number = counted.fetch_add(1, Ordering::SeqCst);
                     let path = head.split(' ').nth(1).unwrap();
-                    let path = if cured.load(Ordering::SeqCst) { "/well" } else { path };
+                    let path = if is_fixed.load(Ordering::SeqCst) { "/well" } else { path };
                     let next = shared_next_paths.lock().unwrap().get(number).copied();
                     let path = next.unwrap_or(path);
                     let part = head
@@ -74,7 +74,7 @@ impl FaultyOrigin {
                 });
             }
         });
-        Self { address, is_cured, requested, next_paths }
+        Self { address, fixed, requested, next_paths }
     }
 }
 
@@ -223,7 +223,7 @@ fn faulty_origins_cause_no_wrong_bytes_and_nothing_is_stored() {
                     assert!(status >= 500 || (is_part && status == 206), "{illness}: {head}");
                     assert!(!BODY.as_bytes().starts_with(&body) || body.is_empty(), "{illness}: {head}");
                 }
-                servers.ill.is_cured.store(true, Ordering::SeqCst);
+                servers.ill.fixed.store(true, Ordering::SeqCst);
                 // An origin that was down gets requests again once it has responded to a probe.
                 let well = (0..100).find_map(|_| {
                     let (status, body, _) = servers.get(illness, "");

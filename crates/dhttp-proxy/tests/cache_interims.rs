@@ -29,7 +29,7 @@ impl TestServer {
                 let origin = origin.clone();
                 thread::spawn(move || {
                     let mut stream = stream.unwrap();
-                    let head = until(&mut stream, "\r\n\r\n");
+                    let head = read_until(&mut stream, "\r\n\r\n");
                     origin(&head, &mut stream);
                 });
             }
@@ -61,7 +61,7 @@ impl TestServer {
 }
 
 /// Reads until these bytes have arrived.
-fn until(stream: &mut TcpStream, end: &str) -> String {
+fn read_until(stream: &mut TcpStream, end: &str) -> String {
     let mut bytes = Vec::new();
     while !bytes.ends_with(end.as_bytes()) {
         let mut byte = [0];
@@ -94,7 +94,7 @@ fn rfc9110_15_2_interim_responses_pass_immediately_and_are_not_stored() {
         write(stream, WHOLE);
     });
     let mut stream = servers.connect(GET);
-    let hint = until(&mut stream, "\r\n\r\n");
+    let hint = read_until(&mut stream, "\r\n\r\n");
     assert!(hint.starts_with("HTTP/1.1 103 Early Hints\r\n"), "{hint}");
     assert!(hint.to_ascii_lowercase().contains("link: </style.css>; rel=preload\r\n"), "{hint}");
     go_on.send(()).unwrap();
@@ -133,12 +133,12 @@ fn a_server_that_only_ever_hints_fills_no_memory_and_leave_is_not_passed_on() {
 #[test]
 fn rfc9110_10_1_1_expectation_with_a_body_gets_100() {
     let servers = TestServer::before(|_, stream| {
-        let body = until(stream, "body");
+        let body = read_until(stream, "body");
         write(stream, &WHOLE.replace("whole", if body == "body" { "right" } else { "wrong" }));
     });
     let head = "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n";
     let mut stream = servers.connect(head);
-    assert_eq!(until(&mut stream, "\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+    assert_eq!(read_until(&mut stream, "\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
     write(&mut stream, "body");
     let mut rest = String::new();
     stream.read_to_string(&mut rest).unwrap();

@@ -46,9 +46,9 @@ fn request(to: SocketAddr, path: &str, lines: &str) -> String {
 /// Sends this; returns all received bytes until the gateway closes.
 fn all(mut program: TcpStream, sent: &str) -> String {
     program.write_all(sent.as_bytes()).unwrap();
-    let mut come = String::new();
-    program.read_to_string(&mut come).unwrap();
-    come
+    let mut received = String::new();
+    program.read_to_string(&mut received).unwrap();
+    received
 }
 
 #[test]
@@ -58,8 +58,8 @@ fn pipelined_requests_get_responses_in_order() {
     let paths = ["/a", "/_dhttp_/b", "/fleeting", "/a", "/_dhttp_/b", "/_dhttp_/fleeting", "/a", "/c"];
     let mut sent: String = (0..20).flat_map(|_| paths).map(|path| request(at, path, "")).collect();
     sent.push_str(&request(at, "/last", "Connection: close\r\n"));
-    let come = all(connect(&gateway), &sent);
-    let bodies: Vec<&str> = come.split('<').skip(1).map(|rest| rest.split('>').next().unwrap()).collect();
+    let received = all(connect(&gateway), &sent);
+    let bodies: Vec<&str> = received.split('<').skip(1).map(|rest| rest.split('>').next().unwrap()).collect();
     let expected: Vec<&str> = (0..20)
         .flat_map(|_| paths)
         .map(|path| path.trim_start_matches("/_dhttp_"))
@@ -89,14 +89,14 @@ fn slow_reader_gets_everything_and_delays_no_one() {
     slow.write_all(sent.as_bytes()).unwrap();
     slow.shutdown(Shutdown::Write).unwrap();
     for _ in 0..10 {
-        let come = all(connect(&gateway), &request(at, "/small", close));
-        assert!(come.contains("; hit") && come.ends_with("</small>"), "{come}");
+        let received = all(connect(&gateway), &request(at, "/small", close));
+        assert!(received.contains("; hit") && received.ends_with("</small>"), "{received}");
     }
-    let mut come = String::new();
-    slow.read_to_string(&mut come).unwrap();
-    assert_eq!(come.matches('l').count() / LARGE, 3);
-    assert_eq!(come.matches("; hit").count(), 4);
-    assert!(come.ends_with("</small>"));
+    let mut received = String::new();
+    slow.read_to_string(&mut received).unwrap();
+    assert_eq!(received.matches('l').count() / LARGE, 3);
+    assert_eq!(received.matches("; hit").count(), 4);
+    assert!(received.ends_with("</small>"));
 }
 
 #[test]
@@ -111,6 +111,6 @@ fn client_that_closes_during_its_request_is_dropped() {
             program.write_all(b"GET http://").unwrap();
         }
     }
-    let come = all(connect(&gateway), &request(at, "/_dhttp_/after", "Connection: close\r\n"));
-    assert!(come.ends_with("</after>"), "{come}");
+    let received = all(connect(&gateway), &request(at, "/_dhttp_/after", "Connection: close\r\n"));
+    assert!(received.ends_with("</after>"), "{received}");
 }

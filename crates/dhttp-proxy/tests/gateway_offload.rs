@@ -30,7 +30,7 @@ fn carry(
     from: &Arc<UdpSocket>,
     by: &Arc<UdpSocket>,
     to: Arc<Mutex<SocketAddr>>,
-    back: Arc<Mutex<SocketAddr>>,
+    backward: Arc<Mutex<SocketAddr>>,
     stop: &Arc<AtomicBool>,
 ) -> JoinHandle<SentTraffic> {
     let (from, by, stop) = (Arc::clone(from), Arc::clone(by), Arc::clone(stop));
@@ -44,7 +44,7 @@ fn carry(
             gone.pieces += pieces;
             gone.datagrams += inbox.len();
             for (ends, bytes) in (0..inbox.len()).filter_map(|index| inbox.datagram(index)) {
-                *back.lock().unwrap() = ends.peer;
+                *backward.lock().unwrap() = ends.peer;
                 let peer = *to.lock().unwrap();
                 outbox.slot(Endpoints { peer, local: None }).extend_from_slice(bytes);
             }
@@ -67,10 +67,11 @@ fn requests_and_responses_are_batched_by_segmentation_offload() {
     let response = |_: &Request<'_>| Response::text(200, "answer");
     let server = Server::start("127.0.0.1:0".parse().unwrap(), config, response, None).unwrap();
     let (front, behind, stop) = (socket(), socket(), Arc::default());
-    let (there, back) = (Arc::new(Mutex::new(server.address())), Arc::new(Mutex::new(server.address())));
-    let nobody = Arc::new(Mutex::new(server.address()));
-    let requested = carry(&front, &behind, there, Arc::clone(&back), &stop);
-    let answered = carry(&behind, &front, back, nobody, &stop);
+    let (forward, backward) =
+        (Arc::new(Mutex::new(server.address())), Arc::new(Mutex::new(server.address())));
+    let unused = Arc::new(Mutex::new(server.address()));
+    let requested = carry(&front, &behind, forward, Arc::clone(&backward), &stop);
+    let answered = carry(&behind, &front, backward, unused, &stop);
 
     let config = GatewayConfig::new(ClientConfig::internet());
     let gateway =

@@ -68,11 +68,11 @@ fn regress_received_part_of_a_response_is_forwarded_before_the_rest() {
         let mut program = TcpStream::connect(gateway.address()).unwrap();
         program.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         write!(program, "GET http://{at}{path} HTTP/1.1\r\nHost: {at}\r\n\r\n").unwrap();
-        let mut come = Vec::new();
-        while !come.ends_with(HALVES[0]) {
+        let mut received = Vec::new();
+        while !received.ends_with(HALVES[0]) {
             let mut byte = [0];
-            program.read_exact(&mut byte).unwrap_or_else(|error| panic!("{path}, {come:?}: {error}"));
-            come.extend(byte);
+            program.read_exact(&mut byte).unwrap_or_else(|error| panic!("{path}, {received:?}: {error}"));
+            received.extend(byte);
         }
         go.send(()).unwrap();
         let mut rest = [0; 5];

@@ -71,21 +71,21 @@ fn idle_tunnels_cost_no_threads_and_a_busy_one_carries_all_there_and_back() {
         assert_eq!(&back, b"ping");
     }
     let mut busy = tunnels.pop().unwrap();
-    let mut there = busy.try_clone().unwrap();
+    let mut writer = busy.try_clone().unwrap();
     let sent: Vec<u8> = (0..=250).cycle().take(MUCH).collect();
     let expected = sent.clone();
     let (tell, reported) = mpsc::channel();
     let sending = thread::spawn(move || {
-        there.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
+        writer.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
         let mut rest = &sent[..];
         while !rest.is_empty() {
-            match there.write(rest) {
-                Ok(taken) => rest = &rest[taken..],
+            match writer.write(rest) {
+                Ok(written) => rest = &rest[written..],
                 // All buffers on the path are full: now the reader may begin.
                 Err(_) => tell.send(()).unwrap_or_default(),
             }
         }
-        there.shutdown(Shutdown::Write).unwrap();
+        writer.shutdown(Shutdown::Write).unwrap();
     });
     // Or the buffers hold everything.
     let _ = reported.recv();

@@ -123,13 +123,13 @@ struct FetchResults {
 }
 
 /// Fetches small and large responses through DHTTP, some of them repeatedly, eight concurrently.
-fn fetch(figure: &Figure, ways: PathChoice, fetches: usize) -> FetchResults {
+fn fetch(figure: &Figure, paths: PathChoice, fetches: usize) -> FetchResults {
     let mut config = ClientConfig::internet();
-    if !ways.are_whole() {
+    if !paths.are_whole() {
         // Failures are only counted.
         config.timeout = wire::Duration::from_secs(5);
     }
-    config.dhttp.answerers = Responders::Anybody;
+    config.dhttp.responders = Responders::AnyHost;
     let client = figure.client.inside(|| Client::start(config, KnownServers::default(), None).unwrap());
     let (fetched, next) = (FetchResults::default(), AtomicUsize::new(0));
     thread::scope(|scope| {
@@ -227,20 +227,20 @@ impl PathChoice {
     }
 }
 
-fn check_no_fetch_breaks(ways: PathChoice, fetches: usize) {
+fn check_no_fetch_breaks(paths: PathChoice, fetches: usize) {
     let Some(figure) = Figure::if_possible() else { return };
     let _server = figure.serve();
-    match ways {
+    match paths {
         PathChoice::EitherAtRandom => {}
         PathChoice::Flapping => figure.balancer.run(FLAP).unwrap(),
         PathChoice::Losing => figure.balancer.run(LOSE).unwrap(),
     }
-    let fetched = with_cache(&figure, || fetch(&figure, ways, fetches));
-    println!("{ways:?}: {fetched:?}");
+    let fetched = with_cache(&figure, || fetch(&figure, paths, fetches));
+    println!("{paths:?}: {fetched:?}");
     let count = |counter: &AtomicUsize| counter.load(Ordering::SeqCst);
     assert_eq!(count(&fetched.wrong), 0, "{fetched:?}");
     assert_eq!(count(&fetched.right) + count(&fetched.failed), fetches);
-    assert!(!ways.are_whole() || count(&fetched.failed) == 0, "{fetched:?}");
+    assert!(!paths.are_whole() || count(&fetched.failed) == 0, "{fetched:?}");
     let from_cache = count(&fetched.from_cache);
     // A few fetches are too few to judge.
     let is_both = fetches < 100 || (fetches / 8..fetches * 7 / 8).contains(&from_cache);

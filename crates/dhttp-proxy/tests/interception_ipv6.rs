@@ -65,7 +65,7 @@ fn intercepts_requests_over_ipv6() {
         (server, rules(Family::Ip6, taken).install().unwrap())
     });
     let mut config = ClientConfig::internet();
-    config.dhttp.answerers = Responders::Anybody;
+    config.dhttp.responders = Responders::AnyHost;
     // A resend passes the cache, so that a busy host must not cause one.
     config.dhttp.resend = Resend::Fixed { waits: [wire::Duration::from_secs(5); 2] };
     client.inside(|| {

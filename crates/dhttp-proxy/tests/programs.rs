@@ -82,13 +82,13 @@ fn large() -> Vec<u8> {
     (0..=250).cycle().take(300_000).collect()
 }
 
-fn is_there(program: &str) -> bool {
+fn is_installed(program: &str) -> bool {
     skip::has(program)
 }
 
 #[test]
 fn curl_uses_dhttp_transparently_through_the_gateway() {
-    if !is_there("curl") {
+    if !is_installed("curl") {
         return;
     }
     let servers = TestServers::new("curl");
@@ -114,7 +114,7 @@ fn curl_uses_dhttp_transparently_through_the_gateway() {
 
 #[test]
 fn wget_uses_dhttp_transparently_through_the_gateway() {
-    if !is_there("wget") {
+    if !is_installed("wget") {
         return;
     }
     let servers = TestServers::new("wget");
@@ -134,7 +134,7 @@ fn wget_uses_dhttp_transparently_through_the_gateway() {
 
 #[test]
 fn apt_reads_a_repository_through_it() {
-    if !is_there("apt-get") {
+    if !is_installed("apt-get") {
         return;
     }
     let servers = TestServers::new("apt");

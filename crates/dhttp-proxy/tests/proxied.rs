@@ -25,7 +25,7 @@ struct PlainOrigin {
 }
 
 impl PlainOrigin {
-    fn saying(response: &'static str) -> Self {
+    fn with_response(response: &'static str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let requested = Arc::new(AtomicUsize::new(0));
@@ -57,8 +57,8 @@ struct Proxies {
 /// Timeout of both for a silent side.
 const TIMEOUT: Duration = Duration::from_millis(400);
 
-fn fronts(response: &'static str) -> Proxies {
-    let origin = PlainOrigin::saying(response);
+fn proxies(response: &'static str) -> Proxies {
+    let origin = PlainOrigin::with_response(response);
     let config = GatewayConfig { timeout: TIMEOUT, ..GatewayConfig::new(ClientConfig::internet()) };
     let gateway =
         Gateway::start("127.0.0.1:0".parse().unwrap(), config, KnownServers::default(), None, None).unwrap();
@@ -81,7 +81,7 @@ fn printed(to: SocketAddr, request: &str) -> (u16, String) {
 
 #[test]
 fn invalid_requests_are_refused_by_gateway_and_origin_proxy_alike() {
-    let fronts = fronts(GOOD);
+    let proxies = proxies(GOOD);
     let (long, many, far) = ("a".repeat(20_000), "X: y\r\n".repeat(200), "a".repeat(9_000));
     let refused = [
         // Header sections.
@@ -106,29 +106,29 @@ fn invalid_requests_are_refused_by_gateway_and_origin_proxy_alike() {
         ("TRACE TARGET HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".to_owned(), 405),
         ("GET TARGET HTTP/1.1\r\nHost: h\r\nConnection: close\r\nExpect: wonders\r\n\r\n".to_owned(), 417),
     ];
-    let whole = format!("http://{}/", fronts.origin.address);
+    let absolute_url = format!("http://{}/", proxies.origin.address);
     for (request, status) in &refused {
-        for (to, target) in [(fronts.gateway.address(), &*whole), (fronts.server, "/")] {
+        for (to, target) in [(proxies.gateway.address(), &*absolute_url), (proxies.server, "/")] {
             let (found, text) = printed(to, &request.replace("TARGET", target));
             assert_eq!(found, *status, "{:?} to {target}: {text:?}", request.get(..80).unwrap_or(request));
         }
     }
-    assert_eq!(fronts.origin.requested.load(Ordering::SeqCst), 0, "nothing of it reached the origin");
+    assert_eq!(proxies.origin.requested.load(Ordering::SeqCst), 0, "nothing of it reached the origin");
 }
 
 #[test]
 fn every_form_of_a_target_means_the_same_to_the_origin_or_nothing() {
-    let fronts = fronts(GOOD);
-    let at = fronts.origin.address;
+    let proxies = proxies(GOOD);
+    let at = proxies.origin.address;
     for (to, target, status) in [
-        (fronts.gateway.address(), format!("http://{at}/"), 200),
-        (fronts.gateway.address(), format!("HTTP://{at}"), 200),
+        (proxies.gateway.address(), format!("http://{at}/"), 200),
+        (proxies.gateway.address(), format!("HTTP://{at}"), 200),
         // A proxy expects absolute URLs; paths are its own resources.
-        (fronts.gateway.address(), "/".to_owned(), 404),
-        (fronts.gateway.address(), at.to_string(), 400),
-        (fronts.server, "/".to_owned(), 200),
+        (proxies.gateway.address(), "/".to_owned(), 404),
+        (proxies.gateway.address(), at.to_string(), 400),
+        (proxies.server, "/".to_owned(), 200),
         // Every server accepts absolute URLs (RFC 9112, section 3.2.2).
-        (fronts.server, "http://elsewhere.example/".to_owned(), 200),
+        (proxies.server, "http://elsewhere.example/".to_owned(), 200),
     ] {
         let (found, text) =
             printed(to, &format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"));
@@ -138,8 +138,8 @@ fn every_form_of_a_target_means_the_same_to_the_origin_or_nothing() {
 
 #[test]
 fn malformed_chunks_abort_the_request_on_both_sides() {
-    let fronts = fronts("");
-    let whole = format!("http://{}/", fronts.origin.address);
+    let proxies = proxies("");
+    let absolute_url = format!("http://{}/", proxies.origin.address);
     let endless = format!("1;{}\r\na\r\n", "x".repeat(5_000));
     for body in [
         "zz\r\n",
@@ -149,7 +149,7 @@ fn malformed_chunks_abort_the_request_on_both_sides() {
         "1\r\na\r\n0\r\nX: y\nZ\r\n\r\n",
         &endless,
     ] {
-        for (to, target) in [(fronts.gateway.address(), &*whole), (fronts.server, "/")] {
+        for (to, target) in [(proxies.gateway.address(), &*absolute_url), (proxies.server, "/")] {
             let head = format!("POST {target} HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
             let (status, text) = printed(to, &(head + body));
             assert!(
@@ -164,9 +164,9 @@ fn malformed_chunks_abort_the_request_on_both_sides() {
 #[test]
 fn upgrades_are_not_forwarded() {
     let origin = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n";
-    let fronts = fronts(origin);
-    let whole = format!("http://{}/", fronts.origin.address);
-    for (to, target) in [(fronts.gateway.address(), &*whole), (fronts.server, "/")] {
+    let proxies = proxies(origin);
+    let absolute_url = format!("http://{}/", proxies.origin.address);
+    for (to, target) in [(proxies.gateway.address(), &*absolute_url), (proxies.server, "/")] {
         let (status, text) = printed(
             to,
             &format!(
@@ -221,9 +221,9 @@ fn invalid_responses_of_an_origin_are_never_forwarded() {
         ),
         ("", &[502]),
     ] {
-        let fronts = fronts(response);
-        let whole = format!("http://{}/", fronts.origin.address);
-        for (to, target) in [(fronts.gateway.address(), &*whole), (fronts.server, "/")] {
+        let proxies = proxies(response);
+        let absolute_url = format!("http://{}/", proxies.origin.address);
+        for (to, target) in [(proxies.gateway.address(), &*absolute_url), (proxies.server, "/")] {
             let (status, text) =
                 printed(to, &format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"));
             assert!(statuses.contains(&status), "{response:?} to {target}: {text}");
@@ -237,11 +237,11 @@ fn invalid_responses_of_an_origin_are_never_forwarded() {
 fn silent_origin_costs_its_timeout_and_gives_504() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let at = listener.local_addr().unwrap();
-    let fronts = fronts(GOOD);
+    let proxies = proxies(GOOD);
     let runtime = Runtime::new().unwrap();
     let server = in_front_of(&runtime, at, |origin| origin.with_timeout(TIMEOUT));
     for (to, target) in
-        [(fronts.gateway.address(), format!("http://{at}/")), (server.address(), "/".to_owned())]
+        [(proxies.gateway.address(), format!("http://{at}/")), (server.address(), "/".to_owned())]
     {
         let (status, text) =
             printed(to, &format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"));
@@ -255,12 +255,12 @@ fn flapping_origin_gives_whole_responses_or_none() {
     let at = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let runtime = Runtime::new().unwrap();
     let server = in_front_of(&runtime, at, |origin| origin.with_timeout(TIMEOUT));
-    let gateway = fronts(GOOD).gateway;
-    let ways = [(gateway.address(), format!("http://{at}/")), (server.address(), "/".to_owned())];
+    let gateway = proxies(GOOD).gateway;
+    let targets = [(gateway.address(), format!("http://{at}/")), (server.address(), "/".to_owned())];
     let counts: [AtomicUsize; 3] = Default::default();
     let [is_over, good, refused] = &counts;
     thread::scope(|scope| {
-        for (to, target) in &ways {
+        for (to, target) in &targets {
             scope.spawn(move || {
                 while is_over.load(Ordering::SeqCst) == 0 {
                     let request = format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");

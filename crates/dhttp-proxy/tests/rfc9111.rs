@@ -180,16 +180,17 @@ fn requests_with_method_overrides_are_not_stored() {
 fn rfc9111_3_2_and_4_3_4_a_304_changes_the_fields_that_it_names_and_no_others() {
     let stale =
         "200 | Cache-Control: max-age=0 | ETag: \"t\" | X-Old: 1 | X-Both: 1 | Content-Type: a/b || whole";
-    let still = "304 | Cache-Control: max-age=60 | ETag: \"t\" | X-Both: 2 | X-Both: 3 | Content-Length: 99";
+    let unchanged =
+        "304 | Cache-Control: max-age=60 | ETag: \"t\" | X-Both: 2 | X-Both: 3 | Content-Length: 99";
     let expected = "200 | X-Old: 1 | X-Both: 2 | X-Both: 3 | Content-Type: a/b | Content-Length: 5 || whole";
     tables(
         "3.2",
         &[
-            &[("GET /a", stale, "200 || whole"), ("GET /a", still, expected), ("GET /a", "", expected)],
+            &[("GET /a", stale, "200 || whole"), ("GET /a", unchanged, expected), ("GET /a", "", expected)],
             // A request with `no-store` does not evict what is stored for others.
             &[
                 ("GET /a", stale, "200 || whole"),
-                ("GET /a | Cache-Control: no-store", still, "200 || whole"),
+                ("GET /a | Cache-Control: no-store", unchanged, "200 || whole"),
                 ("GET /a", "gone", "200 | Cache-Status: roundtrip; fwd=stale; detail=unreachable || whole"),
             ],
         ],
@@ -200,7 +201,7 @@ fn rfc9111_3_2_and_4_3_4_a_304_changes_the_fields_that_it_names_and_no_others() 
 fn rfc9111_3_3_and_3_4_incomplete_responses_are_not_stored_and_parts_come_from_whole_ones() {
     let fresh = "200 | Cache-Control: max-age=60 | ETag: \"t\" || 0123456789";
     let part = "206 | Cache-Control: max-age=60 | ETag: \"t\" | Content-Range: bytes 2-3/10 || 23";
-    let nowhere = "416 | Cache-Control: max-age=60 | Content-Range: bytes */10 || no";
+    let unsatisfiable = "416 | Cache-Control: max-age=60 | Content-Range: bytes */10 || no";
     tables(
         "3.3",
         &[
@@ -215,7 +216,10 @@ fn rfc9111_3_3_and_3_4_incomplete_responses_are_not_stored_and_parts_come_from_w
                 ("GET /a | Range: bytes=4-5", "", "206 | Content-Range: bytes 4-5/10 || 45"),
                 ("GET /a | Range: bytes=20-", "", "416 | Content-Range: bytes */10"),
             ],
-            &[("GET /a | Range: bytes=20-", nowhere, "416 || no"), ("GET /a", fresh, "200 || 0123456789")],
+            &[
+                ("GET /a | Range: bytes=20-", unsatisfiable, "416 || no"),
+                ("GET /a", fresh, "200 || 0123456789"),
+            ],
         ],
     );
 }
@@ -286,15 +290,15 @@ fn rfc9111_4_2_4_and_rfc5861_4_stale_responses_replace_failures_where_allowed() 
     let response = |control: &str| format!("200 | Cache-Control: {control} | Age: 100 | ETag: \"t\" || old");
     let (lenient, strict) = (response("max-age=60"), response("max-age=60, must-revalidate"));
     let on_error = response("max-age=60, stale-if-error=600");
-    let sick = "503 || sick";
-    let gone = "200 | Cache-Status: roundtrip; fwd=stale; detail=unreachable; ttl=-4 || old";
+    let failing = "503 || sick";
+    let unreachable = "200 | Cache-Status: roundtrip; fwd=stale; detail=unreachable; ttl=-4 || old";
     tables(
         "4.2.4",
         &[
             &[
                 ("GET /a", &lenient, "200 || old"),
-                ("GET /a", "gone", &gone.replace("; ttl=-4", "")),
-                ("GET /a", sick, "503"),
+                ("GET /a", "gone", &unreachable.replace("; ttl=-4", "")),
+                ("GET /a", failing, "503"),
                 ("GET /a | Cache-Control: no-cache", "gone", "502"),
                 (
                     "GET /a | Cache-Control: max-stale=600",
@@ -302,10 +306,10 @@ fn rfc9111_4_2_4_and_rfc5861_4_stale_responses_replace_failures_where_allowed() 
                     "200 | Cache-Status: roundtrip; hit; ttl=-4 || old",
                 ),
             ],
-            &[("GET /a", &strict, "200 || old"), ("GET /a", "gone", "502"), ("GET /a", sick, "503")],
+            &[("GET /a", &strict, "200 || old"), ("GET /a", "gone", "502"), ("GET /a", failing, "503")],
             &[
                 ("GET /a", &on_error, "200 || old"),
-                ("GET /a", sick, "200 | Cache-Status: roundtrip; fwd=stale; fwd-status=503 || old"),
+                ("GET /a", failing, "200 | Cache-Status: roundtrip; fwd=stale; fwd-status=503 || old"),
                 ("GET /a", "404 || lost", "404 || lost"),
             ],
         ],
@@ -425,7 +429,7 @@ fn rfc9111_4_3_5_head_updates_or_invalidates_the_stored_response() {
 fn rfc9111_4_4_successful_changes_invalidate_urls_on_the_same_server() {
     let fresh = "200 | Cache-Control: max-age=60 || whole";
     let stored = |path| (path, fresh, "200 || whole");
-    let still = |path| (path, "", "200 || whole");
+    let unchanged = |path| (path, "", "200 || whole");
     let post = "POST /a | Content-Length: 0";
     tables(
         "4.4",
@@ -434,8 +438,8 @@ fn rfc9111_4_4_successful_changes_invalidate_urls_on_the_same_server() {
             &[stored("GET /a"), ("DELETE /a", "200", "200"), stored("GET /a")],
             &[stored("GET /a"), ("FROBNICATE /a", "200", "200"), stored("GET /a")],
             &[stored("GET /a"), (post, "303 | Location: /b", "303"), stored("GET /a")],
-            &[stored("GET /a"), (post, "404", "404"), still("GET /a")],
-            &[stored("GET /a"), (post, "500", "500"), still("GET /a")],
+            &[stored("GET /a"), (post, "404", "404"), unchanged("GET /a")],
+            &[stored("GET /a"), (post, "500", "500"), unchanged("GET /a")],
             &[
                 stored("GET /a"),
                 ("POST /b | Content-Length: 0", "201 | Location: /a", "201"),
@@ -449,7 +453,7 @@ fn rfc9111_4_4_successful_changes_invalidate_urls_on_the_same_server() {
             &[
                 stored("GET /a"),
                 ("PUT /b | Content-Length: 0", "200 | Content-Location: http://other/a", "200"),
-                still("GET /a"),
+                unchanged("GET /a"),
             ],
         ],
     );
@@ -475,7 +479,7 @@ fn rfc9111_5_2_1_7_only_if_cached_never_contacts_the_origin() {
 fn rfc9211_2_2_forwarded_requests_state_the_reason() {
     let fresh = "200 | Cache-Control: max-age=60 | ETag: \"t\" || whole";
     let stale = "200 | Cache-Control: max-age=0 | ETag: \"t\" || whole";
-    let (private, still) =
+    let (private, unchanged) =
         ("200 | Cache-Control: private || own", "304 | ETag: \"t\" | Cache-Control: max-age=0");
     let status = |how: &str| format!("200 | Cache-Status: roundtrip; {how}");
     let stored = status("fwd=miss; stored; ttl=60") + " || whole";
@@ -486,11 +490,11 @@ fn rfc9211_2_2_forwarded_requests_state_the_reason() {
             &[
                 ("GET /a", fresh, &stored),
                 ("GET /a", "", &(status("hit; ttl=") + " || whole")),
-                ("GET /a | Cache-Control: no-cache", still, &reason),
+                ("GET /a | Cache-Control: no-cache", unchanged, &reason),
             ],
             &[
                 ("GET /a", stale, "200 || whole"),
-                ("GET /a", still, &(status("fwd=stale; fwd-status=304") + " || whole")),
+                ("GET /a", unchanged, &(status("fwd=stale; fwd-status=304") + " || whole")),
             ],
             &[("GET /a", private, &(status("fwd=miss\r\n") + " || own"))],
             &[("POST /a | Content-Length: 0", fresh, &(status("fwd=method\r\n") + " || whole"))],

@@ -198,9 +198,9 @@ pub struct Outbox {
 
 impl Default for Outbox {
     fn default() -> Self {
-        let nobody = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
-        let nobody = Endpoints { peer: nobody, local: None };
-        let slots = (0..BATCH).map(|_| (Vec::with_capacity(MAX_DATAGRAM_BYTES), nobody)).collect();
+        let unspecified = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
+        let unspecified = Endpoints { peer: unspecified, local: None };
+        let slots = (0..BATCH).map(|_| (Vec::with_capacity(MAX_DATAGRAM_BYTES), unspecified)).collect();
         Self { slots, used: 0, too_large: Vec::new() }
     }
 }
@@ -310,14 +310,14 @@ fn send_some(socket: &UdpSocket, waiting: &[(Vec<u8>, Endpoints)], is_grouping: 
     {
         let Some((bytes, ends)) = rest.first() else { break };
         *size = group(rest, is_grouping);
-        let (these, others) = std::mem::take(&mut rest_parts).split_at_mut(*size);
+        let (group_parts, other_parts) = std::mem::take(&mut rest_parts).split_at_mut(*size);
         // SAFETY: plain numbers, for which zero is a value.
         let name = name.write(unsafe { std::mem::zeroed() });
-        let header = header.write(message(name, these.as_mut_ptr().cast(), *size));
+        let header = header.write(message(name, group_parts.as_mut_ptr().cast(), *size));
         header.msg_hdr.msg_namelen = name::write(ends.peer, name);
         let segment = u16::try_from(bytes.len()).ok().filter(|_| *size > 1);
         control.write(Control::EMPTY).write(&mut header.msg_hdr, ends.local, segment);
-        (rest, rest_parts) = (rest.get(*size..).unwrap_or_default(), others);
+        (rest, rest_parts) = (rest.get(*size..).unwrap_or_default(), other_parts);
         count += 1;
     }
     // SAFETY: `count` headers point at names, control bytes, parts and, by those, bytes that outlive the call; the
@@ -417,16 +417,19 @@ mod tests {
 
     #[test]
     fn only_datagrams_of_one_length_to_one_peer_leave_together() {
-        let (here, there) = (to(([127, 0, 0, 1], 9).into()), to(([127, 0, 0, 1], 10).into()));
+        let (first_peer, second_peer) = (to(([127, 0, 0, 1], 9).into()), to(([127, 0, 0, 1], 10).into()));
         let slots = |sizes: &[(usize, Endpoints)]| -> Vec<_> {
             sizes.iter().map(|(size, ends)| (vec![0; *size], *ends)).collect()
         };
-        assert_eq!(group(&slots(&[(5, here), (5, here), (4, here), (4, here)]), true), 3);
-        assert_eq!(group(&slots(&[(5, here), (6, here)]), true), 1);
-        assert_eq!(group(&slots(&[(5, here), (5, there)]), true), 1);
-        assert_eq!(group(&slots(&[(5, here), (0, here)]), true), 1, "nothing is no segment");
-        assert_eq!(group(&slots(&[(1_200, here); 80]), true), 54);
-        assert_eq!(group(&slots(&[(8, here); 80]), true), 64);
-        assert_eq!(group(&slots(&[(8, here); 80]), false), 1);
+        assert_eq!(
+            group(&slots(&[(5, first_peer), (5, first_peer), (4, first_peer), (4, first_peer)]), true),
+            3
+        );
+        assert_eq!(group(&slots(&[(5, first_peer), (6, first_peer)]), true), 1);
+        assert_eq!(group(&slots(&[(5, first_peer), (5, second_peer)]), true), 1);
+        assert_eq!(group(&slots(&[(5, first_peer), (0, first_peer)]), true), 1, "nothing is no segment");
+        assert_eq!(group(&slots(&[(1_200, first_peer); 80]), true), 54);
+        assert_eq!(group(&slots(&[(8, first_peer); 80]), true), 64);
+        assert_eq!(group(&slots(&[(8, first_peer); 80]), false), 1);
     }
 }

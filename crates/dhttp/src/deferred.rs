@@ -97,7 +97,7 @@ impl ResponseSender {
 
     /// Returns a sender of interim responses, for use in any thread.
     pub fn interims(&self) -> Interims {
-        Interims { slot: Arc::clone(&self.slot), left: Arc::new(AtomicUsize::new(MAX_INTERIMS)) }
+        Interims { slot: Arc::clone(&self.slot), remaining: Arc::new(AtomicUsize::new(MAX_INTERIMS)) }
     }
 }
 
@@ -106,7 +106,7 @@ impl ResponseSender {
 #[derive(Clone, Debug)]
 pub struct Interims {
     slot: Arc<Slot>,
-    left: Arc<AtomicUsize>,
+    remaining: Arc<AtomicUsize>,
 }
 
 /// Maximum number of interim responses to one request: those that a client does not read use memory.
@@ -115,8 +115,9 @@ const MAX_INTERIMS: usize = 16;
 impl Interims {
     /// Sends an interim response: a status of 100 to 199, and fields.
     pub fn send(&self, status: u16, fields: Fields) {
-        let is_one_left =
-            self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        let is_one_left = self
+            .remaining
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |remaining| remaining.checked_sub(1));
         if is_one_left.is_ok() {
             self.slot.push(ResponseEvent::Interim(status, fields));
         }
@@ -132,19 +133,19 @@ impl Drop for ResponseSender {
 }
 
 impl Slot {
-    fn push(&self, word: ResponseEvent) {
+    fn push(&self, event: ResponseEvent) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_last = match &word {
+        let is_last = match &event {
             ResponseEvent::Interim(..) => false,
             ResponseEvent::Answer(..) | ResponseEvent::PlainHttp => true,
         };
         *state = match mem::replace(&mut *state, State::Over) {
-            State::Open(mut words) => {
-                words.push(word);
-                if is_last { State::Complete(words) } else { State::Open(words) }
+            State::Open(mut events) => {
+                events.push(event);
+                if is_last { State::Complete(events) } else { State::Open(events) }
             }
             State::Pending(mailbox, number) => {
-                mailbox.put(number, vec![word]);
+                mailbox.put(number, vec![event]);
                 if is_last { State::Over } else { State::Pending(mailbox, number) }
             }
             // The first final response counts.
@@ -158,12 +159,12 @@ impl DeferredResponse {
     pub(crate) fn await_in(self, mailbox: &Arc<Mailbox>, number: u64) {
         let mut state = self.slot.state.lock().unwrap_or_else(PoisonError::into_inner);
         *state = match mem::replace(&mut *state, State::Over) {
-            State::Open(words) => {
-                mailbox.put(number, words);
+            State::Open(events) => {
+                mailbox.put(number, events);
                 State::Pending(Arc::clone(mailbox), number)
             }
-            State::Complete(words) => {
-                mailbox.put(number, words);
+            State::Complete(events) => {
+                mailbox.put(number, events);
                 State::Over
             }
             waits @ (State::Pending(..) | State::Over) => waits,
@@ -174,7 +175,7 @@ impl DeferredResponse {
 /// Queue of events for a thread of the server.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
-    words: Mutex<Vec<(u64, ResponseEvent)>>,
+    events: Mutex<Vec<(u64, ResponseEvent)>>,
     waker: Waker,
 }
 
@@ -182,7 +183,7 @@ impl Mailbox {
     /// # Errors
     /// If the system has no descriptor left.
     pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self { words: Mutex::default(), waker: Waker::new()? })
+        Ok(Self { events: Mutex::default(), waker: Waker::new()? })
     }
 
     /// Returns the waker, ready when events are queued.
@@ -190,19 +191,19 @@ impl Mailbox {
         &self.waker
     }
 
-    fn put(&self, number: u64, words: Vec<ResponseEvent>) {
-        if words.is_empty() {
+    fn put(&self, number: u64, events: Vec<ResponseEvent>) {
+        if events.is_empty() {
             return;
         }
-        let words = words.into_iter().map(|word| (number, word));
-        self.words.lock().unwrap_or_else(PoisonError::into_inner).extend(words);
+        let events = events.into_iter().map(|event| (number, event));
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).extend(events);
         self.waker.wake();
     }
 
     /// Takes all queued events.
     pub(crate) fn take(&self) -> Vec<(u64, ResponseEvent)> {
         self.waker.clear();
-        mem::take(&mut *self.words.lock().unwrap_or_else(PoisonError::into_inner))
+        mem::take(&mut *self.events.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -211,13 +212,13 @@ mod tests {
     use super::*;
 
     fn taken(mailbox: &Mailbox) -> Vec<(u64, u16)> {
-        let words = mailbox.take().into_iter();
-        let status = |word: ResponseEvent| match word {
+        let events = mailbox.take().into_iter();
+        let status = |event: ResponseEvent| match event {
             ResponseEvent::Interim(status, _) => status,
             ResponseEvent::Answer(response, _) => response.status,
             ResponseEvent::PlainHttp => 0,
         };
-        words.map(|(number, word)| (number, status(word))).collect()
+        events.map(|(number, event)| (number, status(event))).collect()
     }
 
     #[test]

@@ -97,26 +97,26 @@ impl Files {
             return self.look(&format!("{path}index.html"), codings);
         }
         let file = self.open(path)?;
-        let about = file.metadata().map_err(|error| status(&error))?;
-        if about.is_dir() {
+        let metadata = file.metadata().map_err(|error| status(&error))?;
+        if metadata.is_dir() {
             return Ok(FileResponse::moved(path));
         }
-        if !about.is_file() {
+        if !metadata.is_file() {
             return Err(403);
         }
         let beside =
             PRECOMPRESSED.iter().zip(codings).filter(|(_, can)| *can).find_map(|((coding, suffix), _)| {
                 let file = self.open(&format!("{path}{suffix}")).ok()?;
-                let about = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
-                Some((Some(*coding), file, about))
+                let metadata = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+                Some((Some(*coding), file, metadata))
             });
         let varies = PRECOMPRESSED.iter().any(|(_, suffix)| self.open(&format!("{path}{suffix}")).is_ok());
-        let (coding, file, about) = beside.unwrap_or((None, file, about));
-        let body = match about.len() {
-            ..=SMALL => Body::Whole(read(&file, about.len()).map_err(|error| status(&error))?),
+        let (coding, file, metadata) = beside.unwrap_or((None, file, metadata));
+        let body = match metadata.len() {
+            ..=SMALL => Body::Whole(read(&file, metadata.len()).map_err(|error| status(&error))?),
             length => Body::File { file: Arc::new(file), offset: 0, length },
         };
-        let (seconds, nanos) = (about.mtime(), about.mtime_nsec());
+        let (seconds, nanos) = (metadata.mtime(), metadata.mtime_nsec());
         Ok(FileResponse::file(path, coding, varies, (seconds, nanos), body))
     }
 

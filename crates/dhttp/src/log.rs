@@ -67,7 +67,7 @@ impl Log {
         bytes: u64,
         channel: Channel,
     ) {
-        let (method, target, when) = (
+        let (method, target, time) = (
             request.method,
             QuotedBytes(request.target.as_bytes()),
             calendar::common_log(Duration::from_secs(seconds)),
@@ -78,16 +78,16 @@ impl Log {
         if let Ok(mut out) = self.out.lock() {
             let _ = writeln!(
                 out,
-                "{client} - - [{when}] \"{method} {target} HTTP/1.1\" {status} {bytes} \"{referer}\" \"{agent}\" {channel}"
+                "{client} - - [{time}] \"{method} {target} HTTP/1.1\" {status} {bytes} \"{referer}\" \"{agent}\" {channel}"
             );
         }
     }
 
     /// Logs something other than a response.
-    pub fn write_event(&self, when: Duration, event: &dyn fmt::Display) {
-        let when = calendar::common_log(when);
+    pub fn write_event(&self, time: Duration, event: &dyn fmt::Display) {
+        let time = calendar::common_log(time);
         if let Ok(mut out) = self.out.lock() {
-            let _ = writeln!(out, "[{when}] {event}");
+            let _ = writeln!(out, "[{time}] {event}");
         }
     }
 

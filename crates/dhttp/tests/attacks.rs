@@ -140,7 +140,7 @@ fn no_connection_goes_to_a_port_of_other_services() {
 fn floods_without_tokens_are_limited() {
     let server = server();
     let socket = socket(server.address());
-    let (mut sent, mut got, mut full) = (0, 0, 0);
+    let (mut sent, mut received_bytes, mut full) = (0, 0, 0);
     for id in 0..3_000_u64 {
         let requested = request(
             id,
@@ -151,11 +151,11 @@ fn floods_without_tokens_are_limited() {
         socket.send(&requested).unwrap();
     }
     while let Some(response) = received(&socket) {
-        got += response.len();
+        received_bytes += response.len();
         full += usize::from(response.len() > 8);
     }
     assert!(full <= 300, "{full} full answers for one address");
-    assert!(got < sent, "{got} bytes for {sent}");
+    assert!(received_bytes < sent, "{received_bytes} bytes for {sent}");
     assert!(full > 0, "an honest client has its share");
 }
 
@@ -195,7 +195,7 @@ fn responses_to_mutated_datagrams_stay_within_the_budget_and_the_server_lives() 
     socket.set_nonblocking(true).unwrap();
     let seed =
         request(0x0102_0304_0506_0708, 40_000, "GET /100 HTTP/1.1\r\nHost: h\r\nDHTTP-Token: 00\r\n\r\n");
-    let (mut sent, mut got, mut state) = (0, 0, 0x9e37_79b9_7f4a_7c15_u64);
+    let (mut sent, mut received_bytes, mut state) = (0, 0, 0x9e37_79b9_7f4a_7c15_u64);
     let mut draw = move || {
         // xorshift64: any reproducible sequence will do.
         state ^= state << 13;
@@ -218,10 +218,10 @@ fn responses_to_mutated_datagrams_stay_within_the_budget_and_the_server_lives() 
         sent += datagram.len();
         let _ = socket.send(&datagram);
         while let Ok(length) = socket.recv(&mut buffer) {
-            got += length;
+            received_bytes += length;
         }
     }
-    assert!(got <= 3 * sent, "{got} bytes for {sent}");
+    assert!(received_bytes <= 3 * sent, "{received_bytes} bytes for {sent}");
     let client = Client::start(ClientConfig::internet(), KnownServers::default(), None).unwrap();
     let url = format!("http://{}/", server.address()).parse().unwrap();
     assert_eq!(client.get(&url).unwrap().whole().unwrap().1.status, 200, "it still serves");
@@ -297,8 +297,8 @@ fn message(id: u64, http: &str) -> Vec<u8> {
 fn responses_with_another_id_or_source_are_ignored() {
     let address = hostile(|socket, client, id, _| {
         socket.send_to(&message(id ^ 1, "HTTP/1.1 200 OK\r\n\r\nforged"), client).unwrap();
-        let stranger = UdpSocket::bind("127.0.0.1:0").unwrap();
-        stranger.send_to(&message(id, "HTTP/1.1 200 OK\r\n\r\nforged"), client).unwrap();
+        let other_socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        other_socket.send_to(&message(id, "HTTP/1.1 200 OK\r\n\r\nforged"), client).unwrap();
         socket.send_to(&message(id, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nlies"), client).unwrap();
         socket.send_to(&message(id, "HTTP/1.1 200 OK\r\n\r\ntrue"), client).unwrap();
     });

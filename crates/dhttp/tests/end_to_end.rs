@@ -354,8 +354,8 @@ fn the_log_names_the_channel_of_each_response() {
     fetch(&client, &url("http", server.address(), "/large.bin"));
     server.stop();
     let text = String::from_utf8(stored.0.lock().unwrap().clone()).unwrap();
-    let ways: Vec<_> = text.lines().map(|line| line.rsplit(' ').next().unwrap()).collect();
-    assert_eq!(ways, ["tcp-client", "udp", "tcp-opened"], "{text}");
+    let channels: Vec<_> = text.lines().map(|line| line.rsplit(' ').next().unwrap()).collect();
+    assert_eq!(channels, ["tcp-client", "udp", "tcp-opened"], "{text}");
     assert!(text.starts_with("127.0.0.1 - - ["), "{text}");
     assert!(text.contains("\"GET /small.txt HTTP/1.1\" 200 14 \"-\" \"-\" udp\n"), "{text}");
 }
@@ -422,8 +422,8 @@ fn panic_of_the_watch_ends_pending_requests() {
     let client = Client::start(ClientConfig::internet(), KnownServers::default(), Some(watch)).unwrap();
     let url: dhttp::Url = "dhttp://127.0.0.1:9/".parse().unwrap();
     for _ in 0..2 {
-        let why = client.get(&url).unwrap().whole().unwrap_err();
-        assert_eq!(why, "the client has been stopped");
+        let reason = client.get(&url).unwrap().whole().unwrap_err();
+        assert_eq!(reason, "the client has been stopped");
     }
 }
 

@@ -78,8 +78,8 @@ fn connect_and_send(listens: SocketAddr, id: &[u8], text: &[u8], closes: bool) {
 
 /// Checks that the client, after an invalid response on a server's connection, fell back to plain HTTP and was refused.
 fn check_fallback_after_invalid_response(outcome: Outcome) {
-    let why = outcome.unwrap_err();
-    assert!(why.starts_with("cannot connect to 127.0.0.1:"), "{why}");
+    let reason = outcome.unwrap_err();
+    assert!(reason.starts_with("cannot connect to 127.0.0.1:"), "{reason}");
 }
 
 #[test]
@@ -152,8 +152,8 @@ fn impossible_lengths_are_ignored() {
         }));
     }
     let chunks = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n";
-    let why = requested(|_, _, listens, id| connect_and_send(listens, id, chunks, false)).unwrap_err();
-    assert!(why.contains("chunk"), "{why}");
+    let reason = requested(|_, _, listens, id| connect_and_send(listens, id, chunks, false)).unwrap_err();
+    assert!(reason.contains("chunk"), "{reason}");
 }
 
 #[test]
@@ -178,13 +178,13 @@ fn forged_datagrams_and_ids_do_not_block_the_true_response() {
 
 #[test]
 fn every_end_of_a_plain_http_exchange_has_its_sentence() {
-    let why = |outcome: Outcome| outcome.unwrap_err();
+    let reason = |outcome: Outcome| outcome.unwrap_err();
     let silent = |stream: &mut TcpStream| drop(stream.read(&mut [0]));
-    let reported = why(after_referral(silent));
+    let reported = reason(after_referral(silent));
     assert!(reported.ends_with("the server has sent nothing for 300ms"), "{reported}");
-    let reported = why(after_referral(|_| {}));
+    let reported = reason(after_referral(|_| {}));
     assert!(reported.ends_with("the server closed the connection without a response"), "{reported}");
-    let reported = why(after_referral(|stream| {
+    let reported = reason(after_referral(|stream| {
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n");
         trickle(stream);
     }));
@@ -197,7 +197,7 @@ fn every_end_of_a_plain_http_exchange_has_its_sentence() {
     ];
     for (text, word) in texts {
         let text = text.to_vec();
-        let reported = why(after_referral(move |stream| {
+        let reported = reason(after_referral(move |stream| {
             let _ = stream.write_all(&text);
             let _ = stream.read(&mut [0]);
         }));

@@ -92,9 +92,9 @@ fn clients_that_do_not_read_are_reset() {
     for _ in 0..4 {
         assert_eq!(connected(&server).read(&mut [0]).unwrap(), 0);
     }
-    let mut got = Vec::new();
-    let ended = stream.read_to_end(&mut got);
-    assert!(ended.is_err() && got.len() < 20_000_000, "{ended:?} after {} bytes", got.len());
+    let mut received = Vec::new();
+    let ended = stream.read_to_end(&mut received);
+    assert!(ended.is_err() && received.len() < 20_000_000, "{ended:?} after {} bytes", received.len());
 }
 
 #[test]

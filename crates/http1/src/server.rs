@@ -310,8 +310,8 @@ impl ServerConnection {
             (Event::Body(part), Some(exchange)) => {
                 if let Phase::Body(until) = self.phase {
                     let ConnectionTimeouts { idle: _, request, least_rate, linger: _ } = self.config.timeout;
-                    let earned = until + least_rate.time_for(Bytes::new(part.len() as u64));
-                    self.phase = Phase::Body(earned.min(now + request));
+                    let extended = until + least_rate.time_for(Bytes::new(part.len() as u64));
+                    self.phase = Phase::Body(extended.min(now + request));
                 }
                 self.outputs.push_back(Output::RequestBody(exchange.id, part.to_vec()));
             }

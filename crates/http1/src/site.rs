@@ -183,8 +183,8 @@ mod tests {
     fn unchanged_objects_are_not_sent() {
         let sizes = [6_651, 0].map(Bytes::new);
         let plain = Site::new(&sizes, Seed::default()).unwrap();
-        let plainly = AcceptedCodings::any_of(&[]);
-        assert_eq!(plain.validator(0, Version::Http11, &plainly), None);
+        let unencoded_request = AcceptedCodings::any_of(&[]);
+        assert_eq!(plain.validator(0, Version::Http11, &unencoded_request), None);
         let site = plain.with_validators(Seed::default());
         for version in [Version::Http10, Version::Http11] {
             for (index, target) in ["/0", "/1"].into_iter().enumerate() {
@@ -193,7 +193,7 @@ mod tests {
                     site.respond(&RequestHead { method, target, version, fields })
                 };
                 let mut stored = Fields::new();
-                site.validator(index, version, &plainly).unwrap().condition(&mut stored).unwrap();
+                site.validator(index, version, &unencoded_request).unwrap().condition(&mut stored).unwrap();
                 let (first, again) = (respond(Fields::new()), respond(stored));
                 assert_eq!((first.status, again.status), (200, 304), "{version:?} {target}");
                 assert_eq!(again.body, ResponseBody::Whole(Arc::from([])));
@@ -202,15 +202,15 @@ mod tests {
         }
         let other =
             Site::new(&[Bytes::new(6_652)], Seed::default()).unwrap().with_validators(Seed::default());
-        let tag = |site: &Site| site.validator(0, Version::Http11, &plainly);
+        let tag = |site: &Site| site.validator(0, Version::Http11, &unencoded_request);
         assert_ne!(tag(&other), tag(&site));
     }
 
     #[test]
     fn range_of_the_same_object_gets_a_part() {
         let site = Site::of(vec![Arc::from(*b"0123456789")]).with_validators(Seed::default());
-        let plainly = AcceptedCodings::any_of(&[]);
-        let Some(Validator::EntityTag(tag)) = site.validator(0, Version::Http11, &plainly) else {
+        let unencoded_request = AcceptedCodings::any_of(&[]);
+        let Some(Validator::EntityTag(tag)) = site.validator(0, Version::Http11, &unencoded_request) else {
             panic!("no tag")
         };
         for (range, condition, status, content_range, body) in [
@@ -265,8 +265,8 @@ mod tests {
             }
             tags.dedup();
             assert_eq!(tags.len(), Coding::ALL.len());
-            let picture = respond("/1", "gzip", None);
-            assert_eq!((picture.fields.get("Content-Encoding"), picture.fields.get("Vary")), (None, None));
+            let image = respond("/1", "gzip", None);
+            assert_eq!((image.fields.get("Content-Encoding"), image.fields.get("Vary")), (None, None));
         }
     }
 

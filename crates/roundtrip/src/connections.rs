@@ -28,10 +28,10 @@ pub struct CountReport {
 /// # Errors
 /// If no request can be counted: a missing log, no file that is a log, no sizes.
 pub fn count_connections(inputs: Vec<Input>, options: &ConnectionsOptions) -> Result<CountReport, Failure> {
-    let accesslog_io::CountResult { passed, names, passed_over } = accesslog_io::count(inputs, options)?;
+    let accesslog_io::CountResult { passed, names, skipped } = accesslog_io::count(inputs, options)?;
     let mut warnings: Vec<String> =
-        passed_over.into_iter().map(|error| format!("{}; skipped", Failure::from(error))).collect();
-    warnings.extend(warning::sentences(&names, &passed, &options.question));
+        skipped.into_iter().map(|error| format!("{}; skipped", Failure::from(error))).collect();
+    warnings.extend(warning::sentences(&names, &passed, &options.query));
     if passed.counts.requests == 0 {
         return Err(Failure::Value(empty_count_error(&names, &passed, &warnings)));
     }

@@ -116,8 +116,8 @@ impl From<accesslog_io::Error> for Failure {
                 Self::Value(format!("{name}: {reason}; --columns time=NAME,client=NAME,size=NAME names them"))
             }
             Error::ClientField(error) => Self::Value(format!("--client-field: {error}")),
-            Error::NothingIsALog(first) => {
-                Self::Value(format!("no access log there: {}; skipped", Self::from(*first)))
+            Error::NoAccessLog(first) => {
+                Self::Value(format!("no access log found: {}; skipped", Self::from(*first)))
             }
             error @ (Error::Stdin(_)
             | Error::NoFile(_)

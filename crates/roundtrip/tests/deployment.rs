@@ -134,7 +134,7 @@ fn round_trips(client_kind: ClientKind, responses: ServerSideKind, documented: &
 fn fetch(client_kind: ClientKind, responses: ServerSideKind, size: usize) -> u64 {
     let (Hosts { client, server, link }, router) = hosts(responses);
     let responders = match responses {
-        ServerSideKind::BehindCache => Responders::Anybody,
+        ServerSideKind::BehindCache => Responders::AnyHost,
         ServerSideKind::OldServer
         | ServerSideKind::DhttpServer
         | ServerSideKind::BehindUnwantedCache
@@ -193,7 +193,7 @@ fn fetch_body(client_kind: ClientKind, responders: Responders, size: usize) -> (
 fn client_config(responders: Responders) -> ClientConfig {
     // The race hides what DHTTP itself costs; contacts.rs measures it.
     let mut config = ClientConfig { races: false, ..ClientConfig::internet() };
-    config.dhttp.answerers = responders;
+    config.dhttp.responders = responders;
     config.dhttp.resend = Resend::Fixed { waits: [Duration::from_millis(500); 2] };
     config
 }

@@ -83,7 +83,7 @@ fn four(spread: &AmountHistogram) -> [Option<u64>; 4] {
 }
 
 /// A table for readers: one limit, a line for each timeout; kilobytes and requests, thresholds side by side.
-pub fn grid(counts: &Counts, carried: &ConnectionLoads, limit: usize) -> Grid {
+pub fn grid(counts: &Counts, loads: &ConnectionLoads, limit: usize) -> Grid {
     let mut columns = vec![Column::number(["timeout", "s"], 0)];
     for (what, rank) in
         [("kB, half", 0), ("kB, 90%", 0), ("kB, 99%", 1), ("requests, half", 1), ("requests, 99%", 2)]
@@ -94,7 +94,7 @@ pub fn grid(counts: &Counts, carried: &ConnectionLoads, limit: usize) -> Grid {
     let timeouts = counts.streams.first().map_or(&[][..], |stream| stream.lines[limit].opened.as_slice());
     let row = |(timeout, opened): (usize, &accesslog::connections::TimeoutCounts)| {
         let of = |value: fn(&Load) -> Option<String>| {
-            let load = move |threshold| carried.of(threshold, limit, timeout).and_then(value);
+            let load = move |threshold| loads.of(threshold, limit, timeout).and_then(value);
             (0..counts.streams.len()).map(move |threshold| load(threshold).unwrap_or_default())
         };
         let first = [table::seconds(opened.timeout)].into_iter();

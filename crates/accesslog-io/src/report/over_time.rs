@@ -1,7 +1,5 @@
 //! Connections over time as rows, for programs: the maximum in each minute that has a request, under the time-out
 //! nearest to Apache's.
-//!
-//! Not the chart: that is the page's.
 
 use accesslog::connections::Counts;
 use wire::Bytes;

@@ -14,21 +14,16 @@ use render::report::{self, html::escaped};
 use super::{distribution, sentence, table};
 
 /// The page.
-pub fn page(
-    counts: &Counts,
-    carried: Option<&ConnectionLoads>,
-    name: &str,
-    provenance: &Provenance,
-) -> String {
+pub fn page(counts: &Counts, loads: Option<&ConnectionLoads>, name: &str, provenance: &Provenance) -> String {
     let limits = table::limits(counts);
     let time = limits.len().checked_sub(1).map_or_else(String::new, |index| over_time(counts, index));
     let sections: String =
-        (0..limits.len()).rev().map(|index| section(counts, carried, index, limits[index])).collect();
+        (0..limits.len()).rev().map(|index| section(counts, loads, index, limits[index])).collect();
     let sentences = sentence::sentences(counts);
     report::page(&format!("Connections of {name}"), &sentences, &(time + &sections), provenance)
 }
 
-fn section(counts: &Counts, carried: Option<&ConnectionLoads>, index: usize, limit: usize) -> String {
+fn section(counts: &Counts, loads: Option<&ConnectionLoads>, index: usize, limit: usize) -> String {
     // The paper's figures include DHTTP.
     let figures = match if counts.streams.len() > 1 { limit } else { 0 } {
         3 => [
@@ -50,11 +45,11 @@ fn section(counts: &Counts, carried: Option<&ConnectionLoads>, index: usize, lim
     ];
     let charts: String =
         figures.iter().zip(values).map(|(title, value)| by_timeout(counts, index, title, value)).collect();
-    let spread = carried.map_or_else(String::new, |carried| {
+    let spread = loads.map_or_else(String::new, |loads| {
         format!(
             "{}<div class=\"scroll\">\n{}</div>\n",
-            spread(counts, carried, index),
-            report::table_of(&distribution::grid(counts, carried, index))
+            spread(counts, loads, index),
+            report::table_of(&distribution::grid(counts, loads, index))
         )
     });
     let facts: String =
@@ -95,12 +90,12 @@ fn by_timeout(
 }
 
 /// Distribution of bytes over connections, under one time-out: bytes on a logarithmic horizontal axis.
-fn spread(counts: &Counts, carried: &ConnectionLoads, index: usize) -> String {
+fn spread(counts: &Counts, loads: &ConnectionLoads, index: usize) -> String {
     let curve = counts.streams[0].lines[index].curve.timeout;
     let timeouts = &counts.streams[0].lines[index].opened;
     let timeout = timeouts.iter().position(|opened| opened.timeout == curve).unwrap_or(0);
     let line = |(threshold, stream): (usize, &Stream)| {
-        let bytes = &carried.of(threshold, index, timeout)?.bytes;
+        let bytes = &loads.of(threshold, index, timeout)?.bytes;
         let all = bytes.connections() as f64;
         let share =
             |(bytes, connections): (u64, u64)| (bytes.max(1) as f64, connections as f64 / all * 100.0);

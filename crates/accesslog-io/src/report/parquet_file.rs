@@ -1,6 +1,6 @@
 //! The result's rows, and connections over time, as Parquet tables with the columns of JSON and CSV.
 //!
-//! Not the reading of Parquet: that is in `columns`.
+//! `columns` reads Parquet.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::row::Row;
 /// The file's bytes: the result is small, and written whole.
 ///
 /// # Errors
-/// None for rows of ours.
+/// None for rows of a count.
 pub fn bytes(rows: &[Row]) -> Result<Vec<u8>, ArrowError> {
     written(&batch(rows)?)
 }
@@ -23,20 +23,20 @@ pub fn bytes(rows: &[Row]) -> Result<Vec<u8>, ArrowError> {
 /// Connections over time, the same way.
 ///
 /// # Errors
-/// None for minutes of ours.
+/// None for minutes of a count.
 pub fn over_time(minutes: &[Minute]) -> Result<Vec<u8>, ArrowError> {
-    let whole = |value: fn(&Minute) -> u64| -> ArrayRef {
+    let integers = |value: fn(&Minute) -> u64| -> ArrayRef {
         Arc::new(minutes.iter().map(|minute| Some(value(minute))).collect::<UInt64Array>())
     };
     let protocols: StringArray = minutes.iter().map(|minute| Some(minute.protocol)).collect();
     let timeouts: Float64Array = minutes.iter().map(|minute| Some(minute.timeout_s)).collect();
     let columns: [ArrayRef; over_time::COLUMNS.len()] = [
-        whole(|minute| minute.minute_s),
+        integers(|minute| minute.minute_s),
         Arc::new(protocols),
         Arc::new(timeouts),
-        whole(|minute| minute.connections_per_client),
-        whole(|minute| minute.threshold_bytes),
-        whole(|minute| minute.max_simultaneous),
+        integers(|minute| minute.connections_per_client),
+        integers(|minute| minute.threshold_bytes),
+        integers(|minute| minute.max_simultaneous),
     ];
     written(&RecordBatch::try_from_iter(over_time::COLUMNS.into_iter().zip(columns))?)
 }
@@ -48,7 +48,7 @@ fn written(batch: &RecordBatch) -> Result<Vec<u8>, ArrowError> {
 }
 
 fn batch(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
-    let whole = |value: fn(&Row) -> u64| -> ArrayRef {
+    let integers = |value: fn(&Row) -> u64| -> ArrayRef {
         Arc::new(rows.iter().map(|row| Some(value(row))).collect::<UInt64Array>())
     };
     let real = |value: fn(&Row) -> Option<f64>| -> ArrayRef {
@@ -58,16 +58,16 @@ fn batch(rows: &[Row]) -> Result<RecordBatch, ArrowError> {
     let columns: [(&str, ArrayRef, bool); super::row::COLUMNS.len()] = [
         ("protocol", Arc::new(protocols), false),
         ("timeout_s", real(|row| Some(row.timeout_s)), false),
-        ("connections_per_client", whole(|row| row.connections_per_client as u64), false),
-        ("threshold_bytes", whole(|row| row.threshold_bytes), false),
-        ("max_simultaneous", whole(|row| row.max_simultaneous), false),
+        ("connections_per_client", integers(|row| row.connections_per_client as u64), false),
+        ("threshold_bytes", integers(|row| row.threshold_bytes), false),
+        ("max_simultaneous", integers(|row| row.max_simultaneous), false),
         ("max_simultaneous_at_s", real(|row| row.max_simultaneous_at_s), true),
-        ("total_connections", whole(|row| row.total_connections), false),
+        ("total_connections", integers(|row| row.total_connections), false),
         ("mean_bytes_per_connection", real(|row| row.mean_bytes_per_connection), true),
         ("mean_requests_per_connection", real(|row| row.mean_requests_per_connection), true),
         ("udp_share", real(|row| Some(row.udp_share)), false),
         ("udp_bytes_share", real(|row| Some(row.udp_bytes_share)), false),
-        ("requests", whole(|row| row.requests), false),
+        ("requests", integers(|row| row.requests), false),
     ];
     let spread = |index: usize| -> ArrayRef {
         let value =

@@ -43,14 +43,14 @@ pub struct Row {
 }
 
 /// Every row: by limit, then by time-out, then by threshold.
-pub fn rows(counts: &Counts, carried: Option<&ConnectionLoads>) -> Vec<Row> {
+pub fn rows(counts: &Counts, loads: Option<&ConnectionLoads>) -> Vec<Row> {
     let Some(first) = counts.streams.first() else { return Vec::new() };
     let mut rows = Vec::new();
     for (index, line) in first.lines.iter().enumerate() {
         for timeout in 0..line.opened.len() {
             rows.extend(counts.streams.iter().enumerate().map(|(threshold, stream)| {
                 let line = &stream.lines[index];
-                let load = carried.and_then(|carried| carried.of(threshold, index, timeout));
+                let load = loads.and_then(|loads| loads.of(threshold, index, timeout));
                 Row {
                     distribution: load.map(Distribution::of),
                     ..row(counts, stream, line, &line.opened[timeout])

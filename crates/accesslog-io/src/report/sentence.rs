@@ -21,20 +21,20 @@ pub fn sentences(counts: &Counts) -> Vec<String> {
     let Some(index) = http.lines.len().checked_sub(1) else { return Vec::new() };
     let lines: Vec<&[TimeoutCounts]> =
         counts.streams.iter().map(|stream| stream.lines[index].opened.as_slice()).collect();
-    let usual = nearest(lines[0], USUAL);
-    let Some(base) = lines[0].get(usual) else { return Vec::new() };
-    let mut sentences = vec![counted(counts, first, last), held(counts, index, base, http)];
-    let others = [nearest(lines[0], Duration::from_secs(5)), 0, lines[0].len() - 1];
-    let others = others.into_iter().filter(|timeout| *timeout != usual);
-    sentences.extend(others.map(|timeout| what_if_timeout(base, &lines[0][timeout])));
+    let base_index = nearest(lines[0], USUAL);
+    let Some(base) = lines[0].get(base_index) else { return Vec::new() };
+    let mut sentences = vec![counted(counts, first, last), baseline(counts, index, base, http)];
+    let other_timeouts = [nearest(lines[0], Duration::from_secs(5)), 0, lines[0].len() - 1];
+    let other_timeouts = other_timeouts.into_iter().filter(|timeout| *timeout != base_index);
+    sentences.extend(other_timeouts.map(|timeout| what_if_timeout(base, &lines[0][timeout])));
     if http.threshold == Bytes::ZERO {
         for (stream, line) in counts.streams.iter().zip(&lines).skip(1) {
-            sentences.push(what_if_dhttp(counts, stream, base, &line[usual]));
+            sentences.push(what_if_dhttp(counts, stream, base, &line[base_index]));
         }
     }
     if index > 0 {
-        let fewest = &http.lines[0];
-        sentences.push(what_if_limit(&table::title(counts, 0), base, &fewest.opened[usual]));
+        let lowest_limit = &http.lines[0];
+        sentences.push(what_if_limit(&table::title(counts, 0), base, &lowest_limit.opened[base_index]));
     }
     sentences.dedup();
     sentences
@@ -55,7 +55,7 @@ fn counted(counts: &Counts, first: Time, last: Time) -> String {
     )
 }
 
-fn held(counts: &Counts, index: usize, base: &TimeoutCounts, http: &Stream) -> String {
+fn baseline(counts: &Counts, index: usize, base: &TimeoutCounts, http: &Stream) -> String {
     let limit = table::title(counts, index).to_lowercase();
     let under = match counts.streams.len() {
         1 => format!(" and {limit}"),

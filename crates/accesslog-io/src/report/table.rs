@@ -14,19 +14,19 @@ use super::row::udp_share;
 use super::sentence;
 
 /// All tables, then the conclusions.
-pub fn render(counts: &Counts, carried: Option<&ConnectionLoads>, terminal: Terminal) -> String {
+pub fn render(counts: &Counts, loads: Option<&ConnectionLoads>, terminal: Terminal) -> String {
     let tables = (0..limits(counts).len()).map(|index| {
         format!("{}\n{}", terminal.bold(&title(counts, index)), grid(counts, index).render(terminal))
     });
     let width = terminal.prose_width();
     let sentences = sentence::sentences(counts).iter().map(|sentence| wrap("", sentence, width)).collect();
-    let spread = carried.map(|carried| {
+    let spread = loads.map(|loads| {
         let tables = (0..limits(counts).len()).map(|index| {
             let title = format!("What each carries, {}", title(counts, index).to_lowercase());
             format!(
                 "{}\n{}",
                 terminal.bold(&title),
-                distribution::grid(counts, carried, index).render(terminal)
+                distribution::grid(counts, loads, index).render(terminal)
             )
         });
         tables.collect::<Vec<String>>().join("\n")

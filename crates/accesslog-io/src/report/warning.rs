@@ -12,8 +12,8 @@ use crate::merged_logs::LogCounters;
 use crate::pass::PassResult;
 
 /// The sentences, most urgent first.
-pub fn sentences(names: &[String], passed: &PassResult, question: &Query) -> Vec<String> {
-    let PassResult { counts, carried: _, read, late } = passed;
+pub fn sentences(names: &[String], passed: &PassResult, query: &Query) -> Vec<String> {
+    let PassResult { counts, loads: _, read, late } = passed;
     let mut reported = Vec::new();
     for (name, read) in names.iter().zip(read) {
         let LogCounters { tally, without_size, failed } = read;
@@ -42,7 +42,7 @@ pub fn sentences(names: &[String], passed: &PassResult, question: &Query) -> Vec
     if backwards > 0 {
         reported.push(format!("{} lines were out of order, and were sorted", count(backwards)));
     }
-    if question.rule() == Rule::IdleFirst && !question.durations() {
+    if query.rule() == Rule::IdleFirst && !query.durations() {
         reported.push("without durations every connection is idle, and idle-first gives a client one; --durations takes the log's".to_owned());
     }
     if counts.requests > 0 && read.iter().all(|read| read.tally.records == 0) {

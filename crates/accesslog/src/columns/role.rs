@@ -1,6 +1,6 @@
 //! Columns of the time, the client and the size: by given names, else by common ones.
 //!
-//! Not their contents ([`row`](mod@crate::columns::row)).
+//! [`row`](mod@crate::columns::row) reads their contents.
 
 use std::fmt;
 
@@ -46,7 +46,7 @@ pub enum MissingColumn {
     /// No column has the given name; the table's columns.
     Named(String, Vec<String>),
     /// No column has a common name for this role; the table's columns.
-    Usual(&'static str, Vec<String>),
+    NoCommonName(&'static str, Vec<String>),
 }
 
 /// Names of the response time, in seconds (nginx, Caddy).
@@ -83,17 +83,17 @@ impl Columns {
     pub fn find(schema: &Schema, named: &ColumnNames) -> Result<Self, MissingColumn> {
         let ColumnNames { time, client, status, size, taken } = named;
         let search = Search { schema };
-        let usual_sizes = SIZES.map(|(name, _)| name);
+        let size_names = SIZES.map(|(name, _)| name);
         let size_named = size.is_some();
         Ok(Self {
-            time: search.must("time", time, &TIMES)?,
-            client: search.must("client", client, &CLIENTS)?,
-            status: search.may(status, &STATUSES)?.map(|(index, _)| index),
-            size: search.may(size, &usual_sizes)?.map(|(index, rank)| {
+            time: search.required("time", time, &TIMES)?,
+            client: search.required("client", client, &CLIENTS)?,
+            status: search.optional(status, &STATUSES)?.map(|(index, _)| index),
+            size: search.optional(size, &size_names)?.map(|(index, rank)| {
                 let covers = if size_named { SizeScope::Body } else { SIZES[rank].1 };
                 (index, covers)
             }),
-            taken: search.may(taken, &RESPONSE_TIMES)?.map(|(index, _)| index),
+            taken: search.optional(taken, &RESPONSE_TIMES)?.map(|(index, _)| index),
         })
     }
 
@@ -111,7 +111,7 @@ impl Columns {
 
     /// The same columns in a table that has no others.
     #[must_use]
-    pub fn alone(&self) -> Self {
+    pub fn without_other_columns(&self) -> Self {
         let retained = self.indices();
         let rank_of = |before: usize| retained.iter().position(|index| *index == before).unwrap_or(0);
         let Self { time, client, status, size, taken } = *self;
@@ -130,26 +130,30 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    fn must(
+    fn required(
         &self,
         role: &'static str,
         named: &Option<String>,
-        usual: &[&[u8]],
+        common_names: &[&[u8]],
     ) -> Result<usize, MissingColumn> {
-        match self.may(named, usual)? {
+        match self.optional(named, common_names)? {
             Some((index, _)) => Ok(index),
-            None => Err(MissingColumn::Usual(role, self.names())),
+            None => Err(MissingColumn::NoCommonName(role, self.names())),
         }
     }
 
     /// The column's index, and the rank of its name among the common ones.
-    fn may(&self, named: &Option<String>, usual: &[&[u8]]) -> Result<Option<(usize, usize)>, MissingColumn> {
+    fn optional(
+        &self,
+        named: &Option<String>,
+        common_names: &[&[u8]],
+    ) -> Result<Option<(usize, usize)>, MissingColumn> {
         if let Some(name) = named {
             let index = self.index_of(name.as_bytes());
             let unknown = || MissingColumn::Named(name.clone(), self.names());
             return index.map(|index| Some((index, 0))).ok_or_else(unknown);
         }
-        Ok(usual.iter().enumerate().find_map(|(rank, name)| Some((self.index_of(name)?, rank))))
+        Ok(common_names.iter().enumerate().find_map(|(rank, name)| Some((self.index_of(name)?, rank))))
     }
 
     fn index_of(&self, name: &[u8]) -> Option<usize> {
@@ -167,7 +171,7 @@ impl fmt::Display for MissingColumn {
             Self::Named(name, names) => {
                 write!(f, "unknown column {}; choose one of {}", Quoted(name), names.join(", "))
             }
-            Self::Usual(role, names) => {
+            Self::NoCommonName(role, names) => {
                 write!(
                     f,
                     "no column recognised as the {role} (columns: {}); name it: {role}=COLUMN",
@@ -197,7 +201,7 @@ mod tests {
         assert_eq!((columns.time, columns.client, columns.size), (5, 2, Some((4, SizeScope::Body))));
         assert_eq!((columns.status, columns.taken), (None, None));
         assert_eq!(columns.indices(), [2, 4, 5]);
-        assert_eq!((columns.alone().client, columns.alone().time), (0, 2));
+        assert_eq!((columns.without_other_columns().client, columns.without_other_columns().time), (0, 2));
     }
 
     #[test]

@@ -25,7 +25,7 @@ impl Columns {
     pub fn read(
         &self,
         batch: &RecordBatch,
-        who: &ClientDefinition,
+        definition: &ClientDefinition,
         mut sink: impl FnMut(Record),
     ) -> Result<Tally, ArrowError> {
         let Self { time, client, status, size, taken } = *self;
@@ -45,7 +45,7 @@ impl Columns {
                 let client = client.ok_or(Reason::Client)?;
                 Ok(Record {
                     time: times.at(row, &mut clock).ok_or(Reason::Time)?,
-                    client: who.client(client.as_bytes()),
+                    client: definition.client(client.as_bytes()),
                     status: statuses.as_ref().map_or(Ok(0), |statuses| statuses.status(row))?,
                     size: sizes.as_ref().map_or(Ok(None), |sizes| sizes.size(row))?,
                     covers,

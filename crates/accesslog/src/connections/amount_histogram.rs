@@ -63,8 +63,8 @@ impl AmountHistogram {
 
     /// Cumulative distribution: values, ascending, and the number of connections that carry at most that.
     pub fn up_to(&self) -> impl Iterator<Item = (u64, u64)> {
-        let some = self.buckets.iter().enumerate().filter(|(_, connections)| **connections > 0);
-        some.scan(0, |sum, (bucket, connections)| {
+        let used = self.buckets.iter().enumerate().filter(|(_, connections)| **connections > 0);
+        used.scan(0, |sum, (bucket, connections)| {
             *sum += connections;
             Some((middle(bucket).min(self.max), *sum))
         })
@@ -108,9 +108,9 @@ mod tests {
 
     #[test]
     fn a_bucket_s_middle_is_near_every_value_in_it() {
-        let near =
+        let is_near =
             (0..64).flat_map(|bits: u32| (0..200_u64).map(move |step| (1 << bits) + (step << bits) / 200));
-        for value in (0..5_000).chain(near).chain([u64::MAX]) {
+        for value in (0..5_000).chain(is_near).chain([u64::MAX]) {
             let middle = middle(bucket(value));
             let off = middle.abs_diff(value) as f64;
             assert!(

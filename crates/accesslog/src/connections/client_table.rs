@@ -51,26 +51,26 @@ impl ClientTable {
     pub fn probe(&self, client: Client) -> ClientLookup {
         let key = if client.bits() == EMPTY { NOT_EMPTY } else { client.bits() };
         let index = self.home_slot(key);
-        ClientLookup { key, index, there: self.key(index) }
+        ClientLookup { key, index, found_key: self.key(index) }
     }
 
-    /// Slot of a client, valid until the table is rebuilt; for a new client, `fresh` initialises its uses.
+    /// Slot of a client, valid until the table is rebuilt; for a new client, `initialise` sets its uses.
     #[inline]
-    pub fn slot(&mut self, look: ClientLookup, fresh: impl FnOnce(&mut [u32])) -> usize {
-        let ClientLookup { key, mut index, there } = look;
-        if there == key {
+    pub fn slot(&mut self, lookup: ClientLookup, initialise: impl FnOnce(&mut [u32])) -> usize {
+        let ClientLookup { key, mut index, found_key } = lookup;
+        if found_key == key {
             return index;
         }
         // Another client may have taken the slot since it was seen empty.
-        let mut there = self.key(index);
-        while there != key && there != EMPTY {
+        let mut found_key = self.key(index);
+        while found_key != key && found_key != EMPTY {
             index = if index + 1 == self.slots { 0 } else { index + 1 };
-            there = self.key(index);
+            found_key = self.key(index);
         }
-        if there == EMPTY {
+        if found_key == EMPTY {
             self.rows[index * self.row..][..KEY].copy_from_slice(&halves(key));
             self.filled += 1;
-            fresh(self.at(index));
+            initialise(self.at(index));
         }
         index
     }
@@ -88,8 +88,8 @@ impl ClientTable {
             (0..self.slots).filter(|index| self.key(*index) != EMPTY && keep(self.at(*index))).collect();
         let mut table = Self::with_slots(self.row, (retained.len() * 2).max(INITIAL_SLOTS));
         for index in retained {
-            let look = table.probe(Client::from_bits(self.key(index)));
-            let new = table.slot(look, |_| {});
+            let lookup = table.probe(Client::from_bits(self.key(index)));
+            let new = table.slot(lookup, |_| {});
             table.at(new).copy_from_slice(self.at(index));
         }
         table.active = Some(table.filled);
@@ -136,7 +136,7 @@ impl ClientTable {
 pub struct ClientLookup {
     key: u64,
     index: usize,
-    there: u64,
+    found_key: u64,
 }
 
 /// The low half first.
@@ -152,8 +152,8 @@ mod tests {
     use super::*;
 
     fn placed(table: &mut ClientTable, number: u32) -> usize {
-        let look = table.probe(Client::from_bits(u64::from(number)));
-        table.slot(look, |_| {})
+        let lookup = table.probe(Client::from_bits(u64::from(number)));
+        table.slot(lookup, |_| {})
     }
 
     #[test]

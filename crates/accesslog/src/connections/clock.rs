@@ -24,7 +24,7 @@ const LAST_SECOND: u64 = 1 << 31;
 
 impl TimeUnit {
     /// Fastest unit for these requests, which are in order, under this query; the counts are the same.
-    pub fn of<'a>(requests: impl Iterator<Item = &'a [Request]>, question: &Query) -> Self {
+    pub fn of<'a>(requests: impl Iterator<Item = &'a [Request]>, query: &Query) -> Self {
         let (mut count, mut first, mut last) = (0, None, Time::ZERO);
         for requests in requests {
             if !requests.iter().all(|request| request.time.as_nanos().is_multiple_of(SECOND)) {
@@ -37,7 +37,7 @@ impl TimeUnit {
         let seconds = last.since(first.unwrap_or(last)).as_nanos() / SECOND;
         let is_dense = seconds <= count * SECONDS_A_REQUEST;
         let is_near = last.as_nanos() < LAST_SECOND * SECOND;
-        let is_short = question.longest().as_nanos() <= MAX_TIMEOUT_MS * 1_000_000;
+        let is_short = query.longest().as_nanos() <= MAX_TIMEOUT_MS * 1_000_000;
         if is_dense && is_near && is_short { Self::Seconds } else { Self::Milliseconds }
     }
 }

@@ -27,8 +27,8 @@ pub struct ConnectionLoads {
 
 impl ConnectionLoads {
     /// Loads in order of threshold, then limit, then timeout.
-    pub(super) fn new(question: &Query, loads: Vec<Load>) -> Self {
-        Self { limits: question.limits().len(), timeouts: question.timeouts().len(), loads }
+    pub(super) fn new(query: &Query, loads: Vec<Load>) -> Self {
+        Self { limits: query.limits().len(), timeouts: query.timeouts().len(), loads }
     }
 
     /// Load under these, by their indices in the query.
@@ -40,11 +40,11 @@ impl ConnectionLoads {
 /// Counter of connections' loads; requests come in order of time.
 #[derive(Clone, Debug)]
 pub struct LoadCounter {
-    question: Query,
+    query: Query,
     gaps: Gaps,
     clients: ClientTable,
     /// Chains of the clients in the table; some entries are free.
-    people: Vec<Box<[Chain]>>,
+    chains_of_clients: Vec<Box<[Chain]>>,
     free: Vec<u32>,
     /// By threshold and limit: its first chain, and the number of its chains.
     lines: Vec<(Bytes, usize, usize)>,
@@ -60,7 +60,7 @@ struct Chain {
     turn: usize,
     /// Total carried, under every timeout.
     sum: LoadSum,
-    begun: Vec<ConnectionStart>,
+    starts: Vec<ConnectionStart>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -89,22 +89,22 @@ struct ConnectionEnds {
 
 impl LoadCounter {
     /// A counter before the first request.
-    pub fn new(question: &Query) -> Self {
-        let gaps = Gaps::new(question.timeouts());
+    pub fn new(query: &Query) -> Self {
+        let gaps = Gaps::new(query.timeouts());
         let mut lines = Vec::new();
         let mut chains = 0;
-        for threshold in question.thresholds() {
-            for limit in question.limits() {
+        for threshold in query.thresholds() {
+            for limit in query.limits() {
                 lines.push((*threshold, chains, *limit));
                 chains += limit;
             }
         }
         Self {
-            ended: vec![ConnectionEnds::new(question.timeouts().len()); lines.len()],
-            question: question.clone(),
+            ended: vec![ConnectionEnds::new(query.timeouts().len()); lines.len()],
+            query: query.clone(),
             gaps,
             clients: ClientTable::new(1),
-            people: Vec::new(),
+            chains_of_clients: Vec::new(),
             free: Vec::new(),
             lines,
         }
@@ -120,19 +120,19 @@ impl LoadCounter {
     /// Loads of all connections.
     pub fn finish(mut self) -> ConnectionLoads {
         // Chains that are free have ended already.
-        for chains in &mut self.people {
+        for chains in &mut self.chains_of_clients {
             end(chains, &self.lines, &mut self.ended);
         }
         let loads = self.ended.into_iter().flat_map(ConnectionEnds::loads).collect();
-        ConnectionLoads::new(&self.question, loads)
+        ConnectionLoads::new(&self.query, loads)
     }
 
     fn request(&mut self, request: &Request) {
         let Request { time, client, bytes, taken: _ } = *request;
         let now = time.since(Time::ZERO).as_nanos() / 1_000_000;
-        let person = self.person(client, now);
+        let client_index = self.client_index(client, now);
         let sent = if bytes == LARGE { 0 } else { bytes.get() };
-        let chains = &mut self.people[person];
+        let chains = &mut self.chains_of_clients[client_index];
         for ((threshold, first, limit), ended) in self.lines.iter().zip(&mut self.ended) {
             if bytes < *threshold {
                 break;
@@ -151,28 +151,30 @@ impl LoadCounter {
 
     /// Index of a client's chains. If no entry is free, it first ends the chains of clients that have been
     /// idle too long.
-    fn person(&mut self, client: Client, now: u64) -> usize {
+    fn client_index(&mut self, client: Client, now: u64) -> usize {
         if !self.clients.fits(1) {
-            let (people, lines, ended) = (&mut self.people, &self.lines, &mut self.ended);
+            let (chains_of_clients, lines, ended) =
+                (&mut self.chains_of_clients, &self.lines, &mut self.ended);
             let (free, longest) = (&mut self.free, self.gaps.longest_ms());
             self.clients.rebuild(|number| {
-                let chains = &mut people[number[0] as usize];
-                let stays = chains.iter().any(|chain| chain.used.is_some_and(|used| used + longest >= now));
-                if !stays {
+                let chains = &mut chains_of_clients[number[0] as usize];
+                let is_recent =
+                    chains.iter().any(|chain| chain.used.is_some_and(|used| used + longest >= now));
+                if !is_recent {
                     end(chains, lines, ended);
                     chains.fill(Chain::default());
                     free.push(number[0]);
                 }
-                stays
+                is_recent
             });
         }
-        let look = self.clients.probe(client);
-        let (people, free, lines) = (&mut self.people, &mut self.free, &self.lines);
-        let index = self.clients.slot(look, |number| {
+        let lookup = self.clients.probe(client);
+        let (chains_of_clients, free, lines) = (&mut self.chains_of_clients, &mut self.free, &self.lines);
+        let index = self.clients.slot(lookup, |number| {
             number[0] = free.pop().unwrap_or_else(|| {
                 let chains = lines.last().map_or(0, |(_, first, limit)| first + limit);
-                people.push(vec![Chain::default(); chains].into_boxed_slice());
-                u32::try_from(people.len() - 1).expect("memory holds fewer clients")
+                chains_of_clients.push(vec![Chain::default(); chains].into_boxed_slice());
+                u32::try_from(chains_of_clients.len() - 1).expect("memory holds fewer clients")
             });
         });
         self.clients.at(index)[0] as usize
@@ -184,7 +186,7 @@ fn end(chains: &mut [Chain], lines: &[(Bytes, usize, usize)], ended: &mut [Conne
     for ((_, first, limit), ended) in lines.iter().zip(ended) {
         for chain in &mut chains[*first..first + limit] {
             chain.end(ended.timeouts, ended);
-            chain.begun.clear();
+            chain.starts.clear();
         }
     }
 }
@@ -194,23 +196,23 @@ impl Chain {
     fn end(&mut self, index: usize, ended: &mut ConnectionEnds) {
         let mut from = 0;
         while from < index
-            && let Some(begun) = self.begun.last()
+            && let Some(starts) = self.starts.last()
         {
-            let below = usize::from(begun.below);
+            let below = usize::from(starts.below);
             let carried = LoadSum {
-                requests: self.sum.requests - begun.before.requests,
-                bytes: self.sum.bytes - begun.before.bytes,
+                requests: self.sum.requests - starts.before.requests,
+                bytes: self.sum.bytes - starts.before.bytes,
             };
             ended.add(carried, from, below.min(index));
             if below > index {
                 break;
             }
-            self.begun.pop();
+            self.starts.pop();
             from = below;
         }
         if index > 0 {
             let below = u8::try_from(index).expect("at most 200 timeouts");
-            self.begun.push(ConnectionStart { below, before: self.sum });
+            self.starts.push(ConnectionStart { below, before: self.sum });
         }
     }
 }

@@ -49,17 +49,17 @@ const FORGET_EVERY: u32 = 1 << 25;
 
 impl Counter {
     /// A counter before the first request, for requests at any times.
-    pub fn new(question: &Query) -> Self {
-        Self::with_prior_facts(question, &PriorFacts::default(), TimeUnit::Milliseconds)
+    pub fn new(query: &Query) -> Self {
+        Self::with_prior_facts(query, &PriorFacts::default(), TimeUnit::Milliseconds)
     }
 
     /// A counter before the first request, for requests with this clock. Peaks below the known ones are not
     /// searched for: they are 0 in the counts.
-    pub fn with_prior_facts(question: &Query, known: &PriorFacts, clock: TimeUnit) -> Self {
-        let gaps = Gaps::new(question.timeouts());
-        let limits = question.limits().to_vec();
+    pub fn with_prior_facts(query: &Query, known: &PriorFacts, clock: TimeUnit) -> Self {
+        let gaps = Gaps::new(query.timeouts());
+        let limits = query.limits().to_vec();
         let depth = limits.last().copied().unwrap_or(1);
-        let thresholds = question.thresholds().to_vec();
+        let thresholds = query.thresholds().to_vec();
         let mut clients = ClientTable::new(thresholds.len() * depth);
         clients.reserve(known.clients());
         let mut below = known.below();
@@ -70,7 +70,7 @@ impl Counter {
                 OpenConnections::Uses(uses, vec![[0; BATCH]; limits.len()])
             }
             TimeUnit::Seconds => {
-                let mut seconds = SecondCounts::new(limits.len() * thresholds.len(), &gaps, question.curve());
+                let mut seconds = SecondCounts::new(limits.len() * thresholds.len(), &gaps, query.curve());
                 seconds.search_peaks_above(&mut below);
                 OpenConnections::Seconds(seconds)
             }
@@ -78,9 +78,9 @@ impl Counter {
         Self {
             clients,
             open,
-            counts: Counts::new(question),
+            counts: Counts::new(query),
             reached: vec![(0, Bytes::ZERO); thresholds.len() + 1],
-            curve: question.curve(),
+            curve: query.curve(),
             gaps,
             thresholds,
             limits,
@@ -95,7 +95,7 @@ impl Counter {
         // The stretch may begin in the middle of an instant: earlier requests of the same time do not count.
         match &mut self.open {
             OpenConnections::Uses(uses, _) => {
-                uses.iter_mut().for_each(|uses| uses.end_moment(&self.gaps, self.curve))
+                uses.iter_mut().for_each(|uses| uses.end_instant(&self.gaps, self.curve))
             }
             OpenConnections::Seconds(_) => {}
         }
@@ -186,14 +186,14 @@ impl Counter {
     fn process_batch(&mut self, requests: &[Request], counts: bool) {
         let Some(first) = requests.first() else { return };
         self.free_slots(requests.len(), first.time);
-        let mut places = [0; BATCH];
+        let mut slots = [0; BATCH];
         // For each threshold, the requests of the batch that reach it: no branch depends on a size, because
         // it could not be predicted.
         let mut reaching = [[0_u8; BATCH]; MAX_THRESHOLDS];
         let mut counted = [0_usize; MAX_THRESHOLDS];
-        let mut looks = [ClientLookup::default(); BATCH];
-        for (look, request) in looks.iter_mut().zip(requests) {
-            *look = self.clients.probe(request.client);
+        let mut lookups = [ClientLookup::default(); BATCH];
+        for (lookup, request) in lookups.iter_mut().zip(requests) {
+            *lookup = self.clients.probe(request.client);
         }
         for (number, request) in (0_u8..).zip(requests) {
             let mut reached = 0;
@@ -206,7 +206,7 @@ impl Counter {
             }
             let number = usize::from(number);
             if reached > 0 {
-                places[number] = self.slot(looks[number]);
+                slots[number] = self.slot(lookups[number]);
             }
             if counts {
                 let (requests, bytes) = &mut self.reached[reached];
@@ -226,7 +226,7 @@ impl Counter {
                     let number =
                         uses.extend(requests_of.clone().map(|request| millis(requests[request].time)));
                     for (index, request) in requests_of.enumerate() {
-                        let numbers = &mut clients.at(places[request])[threshold * depth..][..depth];
+                        let numbers = &mut clients.at(slots[request])[threshold * depth..][..depth];
                         // The latest is first: the K-th last is the connection that was used longest ago.
                         for (before, limit) in before.iter_mut().zip(limits) {
                             before[index] = numbers[limit - 1];
@@ -247,7 +247,7 @@ impl Counter {
                 for threshold in 0..self.thresholds.len() {
                     let (lines, now) = seconds.lines(threshold, limits.len());
                     for request in reaching(threshold).iter().map(|request| usize::from(*request)) {
-                        let numbers = &mut clients.at(places[request])[threshold * depth..][..depth];
+                        let numbers = &mut clients.at(slots[request])[threshold * depth..][..depth];
                         for (line, limit) in lines.iter_mut().zip(limits) {
                             line.request(times[request], numbers[limit - 1], now);
                         }
@@ -260,9 +260,9 @@ impl Counter {
 
     /// Slot of a client.
     #[inline]
-    fn slot(&mut self, look: ClientLookup) -> usize {
+    fn slot(&mut self, lookup: ClientLookup) -> usize {
         let (depth, open) = (self.depth, &self.open);
-        self.clients.slot(look, |numbers| match open {
+        self.clients.slot(lookup, |numbers| match open {
             OpenConnections::Uses(uses, _) => {
                 for (numbers, uses) in numbers.chunks_exact_mut(depth).zip(uses) {
                     numbers.fill(uses.none());

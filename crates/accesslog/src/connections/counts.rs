@@ -112,22 +112,22 @@ impl PriorFacts {
 
 impl Counts {
     /// Counts of no requests.
-    pub fn new(question: &Query) -> Self {
+    pub fn new(query: &Query) -> Self {
         let opened =
             |timeout: &Duration| TimeoutCounts { timeout: *timeout, total: 0, peak: Peak::default() };
-        let curve = Curve { timeout: question.timeouts()[question.curve()], minutes: Vec::new() };
+        let curve = Curve { timeout: query.timeouts()[query.curve()], minutes: Vec::new() };
         let line = |limit: &usize| LimitCounts {
             limit: *limit,
-            opened: question.timeouts().iter().map(opened).collect(),
+            opened: query.timeouts().iter().map(opened).collect(),
             curve: curve.clone(),
         };
         let stream = |threshold: &Bytes| Stream {
             threshold: *threshold,
             requests: 0,
             bytes: Bytes::ZERO,
-            lines: question.limits().iter().map(line).collect(),
+            lines: query.limits().iter().map(line).collect(),
         };
-        let streams = question.thresholds().iter().map(stream).collect();
+        let streams = query.thresholds().iter().map(stream).collect();
         Self { requests: 0, bytes: Bytes::ZERO, span: None, streams }
     }
 

@@ -81,9 +81,9 @@ impl Query {
                 return Err(QueryError::TooMany(what, max));
             }
         }
-        let odd =
+        let is_invalid =
             |timeout: &&Duration| **timeout > MAX_TIMEOUT || !timeout.as_nanos().is_multiple_of(1_000_000);
-        if let Some(timeout) = timeouts.iter().find(odd) {
+        if let Some(timeout) = timeouts.iter().find(is_invalid) {
             return Err(QueryError::Timeout(*timeout));
         }
         if let Some(limit) = limits.iter().find(|limit| !(1..=MAX_CONNECTIONS).contains(*limit)) {
@@ -197,10 +197,10 @@ mod tests {
 
     #[test]
     fn query_is_sorted_and_deduplicated() {
-        let question = query(&[20_000, 1_000, 14_000, 1_000], &[3, 1, 3], &[4_096, 0]).unwrap();
-        assert_eq!(question.timeouts().len(), 3);
-        assert_eq!(question.limits(), [1, 3]);
-        assert_eq!((question.longest(), question.curve()), (Duration::from_secs(20), 1));
+        let query = query(&[20_000, 1_000, 14_000, 1_000], &[3, 1, 3], &[4_096, 0]).unwrap();
+        assert_eq!(query.timeouts().len(), 3);
+        assert_eq!(query.limits(), [1, 3]);
+        assert_eq!((query.longest(), query.curve()), (Duration::from_secs(20), 1));
     }
 
     #[test]

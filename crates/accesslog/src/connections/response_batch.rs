@@ -44,9 +44,9 @@ struct LimitState {
     /// is counted.
     now: Vec<[u32; TURNS]>,
     /// Instant of the last request, in milliseconds since 1970.
-    moment: u64,
-    /// Number of the timeouts, from the shortest, under which a connection was opened at this instant.
-    touched: usize,
+    instant: u64,
+    /// Number of timeouts, from the shortest, under which a connection was opened at this instant.
+    affected: usize,
     /// Requests at this instant.
     requests: u32,
     /// Whether requests of this instant count.
@@ -86,8 +86,8 @@ impl ResponseBatch {
             max_at: vec![None; timeouts],
             after: vec![0; timeouts + 1],
             now: vec![[0; TURNS]; timeouts + 1],
-            moment: 0,
-            touched: 0,
+            instant: 0,
+            affected: 0,
             requests: 0,
             counted: false,
             curve: Curve::default(),
@@ -110,7 +110,7 @@ impl ResponseBatch {
     #[inline]
     pub fn begin(&mut self, now: CountContext<'_>) {
         if self.times.len() + BATCH > self.capacity {
-            self.end_moment(now.gaps, now.curve);
+            self.end_instant(now.gaps, now.curve);
             self.drop_old(now);
         }
     }
@@ -137,13 +137,13 @@ impl ResponseBatch {
             open.gaps.resize(self.times.len() + 1, OPEN);
             let mut before = &before[..count];
             // Most often all of a batch is of one instant.
-            for moment in self.times[from..].chunk_by(|one, other| one == other) {
-                if open.moment != moment[0] {
-                    open.end_moment(now.gaps, now.curve, &self.times);
-                    open.moment = moment[0];
+            for instant in self.times[from..].chunk_by(|one, other| one == other) {
+                if open.instant != instant[0] {
+                    open.end_instant(now.gaps, now.curve, &self.times);
+                    open.instant = instant[0];
                 }
-                let (these, rest) = before.split_at(moment.len());
-                open.requests(these, &self.times, self.base, now);
+                let (of_instant, rest) = before.split_at(instant.len());
+                open.requests(of_instant, &self.times, self.base, now);
                 before = rest;
             }
         }
@@ -164,9 +164,9 @@ impl ResponseBatch {
 
     /// Ends an instant: compares its connections with the peaks.
     #[inline]
-    pub fn end_moment(&mut self, gaps: &Gaps, curve: usize) {
+    pub fn end_instant(&mut self, gaps: &Gaps, curve: usize) {
         for open in &mut self.limits {
-            open.end_moment(gaps, curve, &self.times);
+            open.end_instant(gaps, curve, &self.times);
         }
     }
 
@@ -195,7 +195,7 @@ impl ResponseBatch {
 
     /// Writes the counts into a stream's lines.
     pub fn finish(mut self, lines: &mut [LimitCounts], gaps: &Gaps, curve: usize) {
-        self.end_moment(gaps, curve);
+        self.end_instant(gaps, curve);
         for (open, line) in self.limits.into_iter().zip(lines) {
             let mut total = open.after.iter().sum::<u64>();
             for (index, opened) in line.opened.iter_mut().enumerate() {
@@ -217,52 +217,52 @@ impl LimitState {
     /// timeout, it opens a connection.
     #[inline]
     fn requests(&mut self, before: &[u32], times: &[u64], base: u32, now: CountContext<'_>) {
-        let mut touched = self.touched;
+        let mut affected = self.affected;
         let last = times.len().saturating_sub(1);
         for (turn, number) in before.iter().enumerate() {
             // Dropped uses are longer ago than every timeout. Whether a use was dropped is unpredictable: no
             // branch depends on it.
             let index = number.wrapping_sub(base) as usize;
             let is_there = index <= last;
-            let since = self.moment.saturating_sub(times[index.min(last)]);
+            let since = self.instant.saturating_sub(times[index.min(last)]);
             let gap = now.gaps.shorter_timeouts(if is_there { since } else { u64::MAX });
             self.gaps[if is_there { index } else { last + 1 }] = gap;
             self.now[usize::from(gap)][turn % TURNS] += 1;
-            touched = touched.max(usize::from(gap));
+            affected = affected.max(usize::from(gap));
         }
-        self.touched = touched;
-        self.requests += u32::try_from(before.len()).expect("a flock is small");
+        self.affected = affected;
+        self.requests += u32::try_from(before.len()).expect("a batch is small");
         self.counted = now.counts;
     }
 
     #[inline]
-    fn end_moment(&mut self, gaps: &Gaps, curve: usize, times: &[u64]) {
-        let touched = std::mem::take(&mut self.touched);
+    fn end_instant(&mut self, gaps: &Gaps, curve: usize, times: &[u64]) {
+        let affected = std::mem::take(&mut self.affected);
         let counts = std::mem::take(&mut self.counted);
         match std::mem::take(&mut self.requests) {
             0 => return,
             1 => {
-                self.now[touched] = [0; TURNS];
-                self.after[touched] += u64::from(counts);
-                self.open[..touched].iter_mut().for_each(|open| *open += 1);
+                self.now[affected] = [0; TURNS];
+                self.after[affected] += u64::from(counts);
+                self.open[..affected].iter_mut().for_each(|open| *open += 1);
             }
-            _ => self.open_all(touched, counts),
+            _ => self.open_all(affected, counts),
         }
         if !counts {
             return;
         }
-        let higher = self.open[..touched].iter().zip(&self.max[..touched]).map(|(open, max)| open > max);
+        let higher = self.open[..affected].iter().zip(&self.max[..affected]).map(|(open, max)| open > max);
         if higher.fold(false, |any, higher| any | higher) {
-            self.raise(touched, gaps, times);
+            self.raise(affected, gaps, times);
         }
         self.follow(curve, gaps.timeouts_ms()[curve], times);
     }
 
     /// Opens connections for several requests: under a timeout, after every longer gap.
-    fn open_all(&mut self, touched: usize, counts: bool) {
+    fn open_all(&mut self, affected: usize, counts: bool) {
         let mut opened = 0;
-        for index in (0..=touched).rev() {
-            if index < touched {
+        for index in (0..=affected).rev() {
+            if index < affected {
                 self.open[index] += opened;
             }
             let requests: u32 = std::mem::take(&mut self.now[index]).iter().sum();
@@ -271,14 +271,14 @@ impl LimitState {
         }
     }
 
-    /// Searches for new peaks under the first `touched` timeouts.
-    fn raise(&mut self, touched: usize, gaps: &Gaps, times: &[u64]) {
-        let moment = self.moment;
-        for (timeout, timeout_ms) in gaps.timeouts_ms()[..touched].iter().enumerate() {
+    /// Searches for new peaks under the first `affected` timeouts.
+    fn raise(&mut self, affected: usize, gaps: &Gaps, times: &[u64]) {
+        let instant = self.instant;
+        for (timeout, timeout_ms) in gaps.timeouts_ms()[..affected].iter().enumerate() {
             if self.open[timeout] > self.max[timeout] {
-                self.close(timeout, *timeout_ms, moment, times);
+                self.close(timeout, *timeout_ms, instant, times);
                 if self.open[timeout] > self.max[timeout] {
-                    (self.max[timeout], self.max_at[timeout]) = (self.open[timeout], Some(moment));
+                    (self.max[timeout], self.max_at[timeout]) = (self.open[timeout], Some(instant));
                 }
             }
         }
@@ -287,11 +287,11 @@ impl LimitState {
     /// Records the maximum number of connections of each minute, under one timeout.
     #[inline]
     fn follow(&mut self, curve: usize, timeout_ms: u64, times: &[u64]) {
-        let moment = self.moment;
-        let minute = moment / MINUTE_MS;
+        let instant = self.instant;
+        let minute = instant / MINUTE_MS;
         let max = self.curve.minutes.last().filter(|(last, _)| *last == minute).map(|(_, max)| *max);
         if max.is_none_or(|max| u64::from(self.open[curve]) > max) {
-            self.close(curve, timeout_ms, moment, times);
+            self.close(curve, timeout_ms, instant, times);
             self.curve.raise(minute, u64::from(self.open[curve]));
         }
     }

@@ -20,7 +20,7 @@ use super::query::{Query, Rule};
 /// Counter of requests in order of time, for any rule.
 #[derive(Clone, Debug)]
 pub struct RuleCounter {
-    question: Query,
+    query: Query,
     counts: Counts,
     /// One per threshold, limit and timeout, in that order.
     servers: Vec<Server>,
@@ -58,13 +58,9 @@ struct Connection {
 
 impl RuleCounter {
     /// A counter before the first request.
-    pub fn new(question: &Query) -> Self {
-        let servers = question.thresholds().len() * question.limits().len() * question.timeouts().len();
-        Self {
-            counts: Counts::new(question),
-            question: question.clone(),
-            servers: vec![Server::default(); servers],
-        }
+    pub fn new(query: &Query) -> Self {
+        let servers = query.thresholds().len() * query.limits().len() * query.timeouts().len();
+        Self { counts: Counts::new(query), query: query.clone(), servers: vec![Server::default(); servers] }
     }
 
     /// Counts requests, which must be in order of time.
@@ -81,12 +77,12 @@ impl RuleCounter {
 
     /// Counts of all requests, and the load of each connection.
     pub fn finish_with_loads(self) -> (Counts, ConnectionLoads) {
-        let Self { question, counts, servers } = self;
-        (counts, ConnectionLoads::new(&question, servers.into_iter().map(Server::finish).collect()))
+        let Self { query, counts, servers } = self;
+        (counts, ConnectionLoads::new(&query, servers.into_iter().map(Server::finish).collect()))
     }
 
     fn request(&mut self, request: &Request) {
-        let Self { question, counts, servers } = self;
+        let Self { query, counts, servers } = self;
         let Request { time, client, bytes, taken } = *request;
         let sent = if bytes == LARGE { Bytes::ZERO } else { bytes };
         let number = counts.requests;
@@ -106,17 +102,17 @@ impl RuleCounter {
                     let request = TimedRequest {
                         number,
                         at: millis(time.since(Time::ZERO)),
-                        takes: if question.durations() { millis(taken) } else { 0 },
+                        takes: if query.durations() { millis(taken) } else { 0 },
                         timeout: millis(opened.timeout),
                         limit: line.limit,
-                        rule: question.rule(),
+                        rule: query.rule(),
                         sent: sent.get(),
                     };
                     server.request(client, request);
                     opened.total = server.opened;
                     let at = Time::ZERO + Duration::from_millis(request.at);
                     opened.peak.raise(Peak { connections: server.open, at });
-                    if index == question.curve() {
+                    if index == query.curve() {
                         line.curve.raise(request.at / 60_000, server.open);
                     }
                 }

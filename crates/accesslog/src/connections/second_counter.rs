@@ -20,7 +20,7 @@ use super::gap::Gaps;
 pub struct SecondCounts {
     /// Index among the timeouts for each gap in seconds; the last entry is for all gaps longer than the
     /// longest timeout.
-    places: Vec<u8>,
+    gap_indices: Vec<u8>,
     /// In whole seconds: a connection that closes after 1.5 s is counted as closed after 2.
     timeouts: Vec<usize>,
     curve: usize,
@@ -42,7 +42,7 @@ pub struct LimitState {
     /// the stretch and of the stretch.
     after: Vec<u32>,
     /// Uses of each of these seconds that were not followed within the timeouts that have passed since.
-    left: Vec<u32>,
+    not_followed: Vec<u32>,
     /// Connections open before the stretch, by timeout.
     open: Vec<u32>,
     /// Maximum open at the end of a second, by timeout, or the maximum known from earlier stretches.
@@ -73,12 +73,12 @@ impl SecondCounts {
         let seconds = |timeout_ms: &u64| usize::try_from(timeout_ms / 1_000).unwrap_or(usize::MAX);
         let timeouts: Vec<usize> = gaps.timeouts_ms().iter().map(seconds).collect();
         let longest = timeouts.last().copied().unwrap_or(0);
-        let places = (0..longest as u64 + 2).map(|gap| gaps.shorter_timeouts(gap * 1_000)).collect();
+        let gap_indices = (0..longest as u64 + 2).map(|gap| gaps.shorter_timeouts(gap * 1_000)).collect();
         let width = (longest + 1) * 2 + STRETCHES * STRETCH;
         let open = LimitState {
             opened: vec![0; (timeouts.len() + 1) * STRETCH],
             after: vec![0; (timeouts.len() + 1) * width],
-            left: vec![0; width],
+            not_followed: vec![0; width],
             open: vec![0; timeouts.len()],
             max: vec![0; timeouts.len()],
             max_at: vec![None; timeouts.len()],
@@ -86,7 +86,7 @@ impl SecondCounts {
             warm: vec![0; timeouts.len() + 1],
             minutes: Curve::default(),
         };
-        Self { places, timeouts, curve, begin: 0, at: longest + 1, from: None, lines: vec![open; lines] }
+        Self { gap_indices, timeouts, curve, begin: 0, at: longest + 1, from: None, lines: vec![open; lines] }
     }
 
     /// Sets the peaks to exceed, line by line: lower ones are not searched for.
@@ -105,13 +105,13 @@ impl SecondCounts {
     /// Number of the first second of 1970.
     #[inline]
     fn first(&self) -> u32 {
-        u32::try_from(self.places.len()).expect("two hours")
+        u32::try_from(self.gap_indices.len()).expect("at most two hours")
     }
 
     /// Whether a use still matters to a timeout.
     #[inline]
     pub fn is_recent(&self, number: u32, now: u32) -> bool {
-        (now.saturating_sub(number) as usize) + 1 < self.places.len()
+        (now.saturating_sub(number) as usize) + 1 < self.gap_indices.len()
     }
 
     /// Prepares for requests from this second on. Returns the first second that must wait until these are
@@ -130,7 +130,7 @@ impl SecondCounts {
     /// The lines of a threshold, and the context in which their requests are counted.
     #[inline]
     pub fn lines(&mut self, threshold: usize, limits: usize) -> (&mut [LimitState], CountContext<'_>) {
-        let now = CountContext { places: &self.places, begin: self.begin, at: self.at };
+        let now = CountContext { gap_indices: &self.gap_indices, begin: self.begin, at: self.at };
         (&mut self.lines[threshold * limits..][..limits], now)
     }
 
@@ -160,13 +160,13 @@ impl SecondCounts {
     fn reach(&mut self, now: u32) {
         while now.saturating_sub(self.begin) as usize >= STRETCH {
             self.end();
-            if now.saturating_sub(self.begin) as usize > self.places.len() + STRETCH {
+            if now.saturating_sub(self.begin) as usize > self.gap_indices.len() + STRETCH {
                 // Everything has closed since.
-                self.at = self.places.len() - 1;
+                self.at = self.gap_indices.len() - 1;
                 self.begin = now;
                 for open in &mut self.lines {
                     open.after.fill(0);
-                    open.left.fill(0);
+                    open.not_followed.fill(0);
                     open.open.fill(0);
                 }
             }
@@ -190,11 +190,11 @@ impl SecondCounts {
         }
         self.at += STRETCH;
         self.begin = self.begin.saturating_add(SECONDS);
-        let before = self.places.len() - 1;
-        if self.lines.first().is_some_and(|open| self.at + STRETCH > open.left.len()) {
+        let before = self.gap_indices.len() - 1;
+        if self.lines.first().is_some_and(|open| self.at + STRETCH > open.not_followed.len()) {
             for open in &mut self.lines {
-                let width = open.left.len();
-                for row in open.after.chunks_exact_mut(width).chain([&mut open.left[..]]) {
+                let width = open.not_followed.len();
+                for row in open.after.chunks_exact_mut(width).chain([&mut open.not_followed[..]]) {
                     row.copy_within(self.at - before..self.at, 0);
                     row[before..].fill(0);
                 }
@@ -207,7 +207,7 @@ impl SecondCounts {
 /// Context in which requests are counted.
 #[derive(Clone, Copy, Debug)]
 pub struct CountContext<'a> {
-    places: &'a [u8],
+    gap_indices: &'a [u8],
     begin: u32,
     at: usize,
 }
@@ -227,12 +227,12 @@ impl LimitState {
     /// `before`.
     #[inline]
     pub fn request(&mut self, number: u32, before: u32, now: CountContext<'_>) {
-        let gap = (number.saturating_sub(before) as usize).min(now.places.len() - 1);
-        let index = usize::from(now.places[gap]);
+        let gap = (number.saturating_sub(before) as usize).min(now.gap_indices.len() - 1);
+        let index = usize::from(now.gap_indices[gap]);
         let second = (number.saturating_sub(now.begin) as usize).min(STRETCH - 1);
         self.opened[index * STRETCH + second] += 1;
         // Uses longer ago than every timeout go to an entry that is never read.
-        self.after[index * self.left.len() + now.at + second - gap] += 1;
+        self.after[index * self.not_followed.len() + now.at + second - gap] += 1;
     }
 
     /// Ends a stretch: evaluates it for one timeout after another.
@@ -241,7 +241,7 @@ impl LimitState {
         let mut opening = [0; STRETCH];
         rows.iter().for_each(|row| add(&mut opening, row));
         let requests = opening;
-        self.left[over.at..][..STRETCH].copy_from_slice(&requests);
+        self.not_followed[over.at..][..STRETCH].copy_from_slice(&requests);
         let mut opened = sum(&opening);
         let counts = u64::from(over.from.is_some());
         for (index, timeout) in timeouts.iter().enumerate() {
@@ -252,11 +252,16 @@ impl LimitState {
             subtract(&mut opening, &row);
             // T and a second before each of these.
             let from = over.at - timeout - 1;
-            let after = index * self.left.len() + from;
-            let left = self.left[from..].first_chunk_mut().expect("what is before the stretch has room");
-            let mut closing = *left;
-            subtract(&mut closing, self.after[after..].first_chunk().expect("as much as is left"));
-            *left = closing;
+            let after = index * self.not_followed.len() + from;
+            let not_followed = self.not_followed[from..]
+                .first_chunk_mut()
+                .expect("the table includes the seconds before the stretch");
+            let mut closing = *not_followed;
+            subtract(
+                &mut closing,
+                self.after[after..].first_chunk().expect("the tables have the same width"),
+            );
+            *not_followed = closing;
             let open = self.open[index];
             self.open[index] = open + opened - sum(&closing);
             let Some(from) = over.from else { continue };

@@ -20,8 +20,8 @@ fn command(case: &Case<'_>, captures: usize, file: Option<&str>) -> String {
         Outcome::Passes | Outcome::Known | Outcome::Allowed => "notice",
     };
     let file = file.map(|file| format!("file={},line=1,", property(file))).unwrap_or_default();
-    let why = reason(case.outcome).map(|reason| format!(" ({reason})")).unwrap_or_default();
-    let message = format!("{}{why}\n{}\n{}", cost(case, captures), one_line(&example(case)), fix(case));
+    let note = reason(case.outcome).map(|reason| format!(" ({reason})")).unwrap_or_default();
+    let message = format!("{}{note}\n{}\n{}", cost(case, captures), one_line(&example(case)), fix(case));
     format!("::{level} {file}title={}::{}\n", property(&case.key.to_string()), data(&message))
 }
 

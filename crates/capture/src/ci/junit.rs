@@ -23,10 +23,10 @@ pub fn text(verdict: &Verdict<'_>) -> String {
 }
 
 fn test(case: &Case<'_>, captures: usize) -> String {
-    let place = escaped(&case.key.place());
+    let location = escaped(&case.key.location());
     let seconds = millis(case.lost) / 1_000.0;
     let start = format!(
-        "    <testcase classname=\"roundtrip.{place}\" name=\"{}\" time=\"{seconds}\">",
+        "    <testcase classname=\"roundtrip.{location}\" name=\"{}\" time=\"{seconds}\">",
         case.key.cause.name()
     );
     let message = escaped(&cost(case, captures));

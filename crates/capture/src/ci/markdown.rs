@@ -39,7 +39,7 @@ fn row(case: &Case<'_>, captures: usize) -> String {
     format!(
         "| {mark} | `{}` | {} | {} | {} |\n",
         case.key.cause.name(),
-        case.key.place(),
+        case.key.location(),
         cost(case, captures),
         reason(case.outcome).unwrap_or_default()
     )
@@ -57,7 +57,7 @@ fn section(case: &Case<'_>) -> String {
     format!(
         "\n### `{}`, {}\n\n{}\n\n{fixes}\n{seen}",
         case.key.cause.name(),
-        case.key.place(),
+        case.key.location(),
         escaped(&example(case)),
     )
 }

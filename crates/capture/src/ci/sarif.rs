@@ -93,24 +93,24 @@ mod tests {
 
     /// Validates a value against a schema with `type`, `enum`, `required`, `properties`, `additionalProperties`,
     /// `items` and `minItems`; returns the violations.
-    fn complaints(value: &Value, schema: &Value, place: &str) -> Vec<String> {
+    fn complaints(value: &Value, schema: &Value, location: &str) -> Vec<String> {
         let mut found = Vec::new();
         let is_type = match schema["type"].as_str() {
             Some("object") => value.is_object(),
             Some("array") => value.is_array(),
             Some("string") => value.is_string(),
             Some("integer") => value.is_u64(),
-            other => panic!("the schema has a type {other:?} at {place}"),
+            other => panic!("the schema has a type {other:?} at {location}"),
         };
         if !is_type {
-            found.push(format!("{place}: {value} is not of type {}", schema["type"]));
+            found.push(format!("{location}: {value} is not of type {}", schema["type"]));
         }
         if schema["enum"].as_array().is_some_and(|allowed| !allowed.contains(value)) {
-            found.push(format!("{place}: {value} is none of {}", schema["enum"]));
+            found.push(format!("{location}: {value} is none of {}", schema["enum"]));
         }
         for name in schema["required"].as_array().into_iter().flatten() {
             if value.get(name.as_str().unwrap()).is_none() {
-                found.push(format!("{place}: no {name}"));
+                found.push(format!("{location}: no {name}"));
             }
         }
         for (name, inner) in value.as_object().into_iter().flatten() {
@@ -118,17 +118,18 @@ mod tests {
                 (Value::Null, Value::Bool(true)) => {}
                 (Value::Null, Value::Object(_)) => {
                     let schema = &schema["additionalProperties"];
-                    found.extend(complaints(inner, schema, &format!("{place}/{name}")));
+                    found.extend(complaints(inner, schema, &format!("{location}/{name}")));
                 }
-                (Value::Null, _) => found.push(format!("{place}: {name} is not in the schema")),
-                (schema, _) => found.extend(complaints(inner, schema, &format!("{place}/{name}"))),
+                (Value::Null, _) => found.push(format!("{location}: {name} is not in the schema")),
+                (schema, _) => found.extend(complaints(inner, schema, &format!("{location}/{name}"))),
             }
         }
         let items = value.as_array().into_iter().flatten();
-        found
-            .extend(items.clone().flat_map(|item| complaints(item, &schema["items"], &format!("{place}[]"))));
+        found.extend(
+            items.clone().flat_map(|item| complaints(item, &schema["items"], &format!("{location}[]"))),
+        );
         if schema["minItems"].as_u64().is_some_and(|min| (items.count() as u64) < min) {
-            found.push(format!("{place}: too few items"));
+            found.push(format!("{location}: too few items"));
         }
         found
     }

@@ -42,7 +42,7 @@ fn capture(capture: &Capture, terminal: Terminal) -> String {
     if !notes.is_empty() {
         text += &format!("\n{}\n", terminal.bold("Good to know"));
         for group in &notes {
-            text += &wrapped(&format!("{}: {}", group.cause.name(), seen(capture, group)), "  ", width);
+            text += &wrapped(&format!("{}: {}", group.cause.name(), note_line(capture, group)), "  ", width);
         }
     }
     text + &account(capture, terminal) + &remarks(capture, width)
@@ -90,7 +90,7 @@ fn directions(flows: &[FlowReport]) -> Option<String> {
     match (missing.as_slice(), flows.len()) {
         ([], _) => None,
         ([side], 1) => Some(format!("one direction only: no packet of the {side}")),
-        (some, all) => Some(format!("one direction only of {} of {all} connections", some.len())),
+        (affected, all) => Some(format!("one direction only of {} of {all} connections", affected.len())),
     }
 }
 
@@ -122,7 +122,7 @@ fn example(capture: &Capture, group: &Group<'_>, width: usize) -> String {
 }
 
 /// Formats a line for a note. The evidence itself states the time of a single one.
-fn seen(capture: &Capture, group: &Group<'_>) -> String {
+fn note_line(capture: &Capture, group: &Group<'_>) -> String {
     let (_, finding) = group.worst;
     let is_of_connection = finding.packets.is_empty();
     let at = moment(finding.at.since(capture.started));

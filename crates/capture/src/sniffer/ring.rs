@@ -36,7 +36,7 @@ impl Ring {
         const BLOCK_TIMEOUT_MS: u32 = 20;
         /// Only a divisor of the block's size: in this version frames are as long as their packets.
         const FRAME: u32 = 2_048;
-        let unmade = Error::kernel("map the kernel's packet ring");
+        let error = Error::kernel("map the kernel's packet ring");
         let version = libc::tpacket_versions::TPACKET_V3 as c_int;
         let request = tpacket_req3 {
             tp_block_size: small(BLOCK),
@@ -47,10 +47,10 @@ impl Ring {
             tp_sizeof_priv: 0,
             tp_feature_req_word: 0,
         };
-        let made = set(&socket, libc::PACKET_VERSION, &version)
+        let result = set(&socket, libc::PACKET_VERSION, &version)
             .and_then(|()| set(&socket, libc::PACKET_RX_RING, &request))
             .and_then(|()| map(&socket));
-        Ok(Self { socket, memory: made.map_err(unmade)?, next: 0 })
+        Ok(Self { socket, memory: result.map_err(error)?, next: 0 })
     }
 
     /// Starts the capture, from the interface with this index or from all.
@@ -94,7 +94,7 @@ impl Ring {
     pub(super) fn dropped_since_last_call(&self) -> Result<u64, Error> {
         let mut reported = tpacket_stats_v3 { tp_packets: 0, tp_drops: 0, tp_freeze_q_cnt: 0 };
         let mut length = libc::socklen_t::try_from(size_of::<tpacket_stats_v3>()).unwrap_or_default();
-        // SAFETY: the descriptor is open; the kernel writes at most `length` bytes, which is the size of `said`.
+        // SAFETY: the descriptor is open; the kernel writes at most `length` bytes, which is the size of `reported`.
         let result = unsafe {
             libc::getsockopt(
                 self.socket.as_raw_fd(),

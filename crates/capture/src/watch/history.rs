@@ -203,14 +203,14 @@ impl History {
 
     fn hold(&mut self, at: Time, spacing: Duration, socket: &TcpSocket) {
         let sent = socket.progress.bytes_sent;
-        let same = self.hold.filter(|hold| hold.sent == sent);
+        let unchanged = self.hold.filter(|hold| hold.sent == sent);
         // Nagle's algorithm holds nothing when nothing is unacknowledged.
         let is_corked = socket.info.sending.unacknowledged == 0 && socket.info.sending.not_sent.get() > 0;
-        if same.is_some() && is_corked {
+        if unchanged.is_some() && is_corked {
             self.hold = None;
             return;
         }
-        self.hold = match (same, is_held(socket)) {
+        self.hold = match (unchanged, is_held(socket)) {
             (Some(hold), true) => Some(Hold { last: at, samples: hold.samples + 1, ..hold }),
             (None, true) => {
                 self.end_hold(at);
@@ -262,7 +262,7 @@ impl History {
         }
         if let Some(repair) = &mut self.repair {
             repair.is_by_timer |= socket.retransmits > 0
-                || socket.info.sending.standing == CongestionState::Loss
+                || socket.info.sending.congestion_state == CongestionState::Loss
                 || socket.progress.timeouts > before.progress.timeouts;
         }
         if socket.progress.bytes_acked > before.progress.bytes_acked || socket.send_queue == 0 {
@@ -297,7 +297,7 @@ impl History {
             sending.congestion_window < INITIAL_WINDOW && sending.slow_start_threshold < NO_THRESHOLD;
         // Within a long spacing it may also have sent.
         let is_idle = self.last.progress.since_sent + spacing.min(SURE_SPACING) >= self.last.progress.timeout;
-        let is_clean = [sending.standing, before.standing] == [CongestionState::Open; 2]
+        let is_clean = [sending.congestion_state, before.congestion_state] == [CongestionState::Open; 2]
             && socket.info.retransmitted == self.last.info.retransmitted;
         let has_sent =
             socket.progress.bytes_sent > self.last.progress.bytes_sent && self.last.progress.bytes_sent > 0;
@@ -355,7 +355,7 @@ impl History {
 
     fn stall(&self, cause: Cause, tally: &Tally) -> Stall {
         let cause = match cause {
-            Cause::Nagle if tally.longest >= self.last.progress.least_round_trip * 2 + DELAYED => {
+            Cause::Nagle if tally.longest >= self.last.progress.min_round_trip * 2 + DELAYED => {
                 Cause::NagleDelayedAck
             }
             Cause::ReceiveWindowLimited if tally.is_closed_window => Cause::ZeroWindow,
@@ -383,7 +383,7 @@ impl History {
                 "less than one MSS ({} bytes) was unsent in {} while segments were unacknowledged and both windows open; minimum round trip {}",
                 self.last.progress.mss,
                 counted(tally.samples, "sample"),
-                shown(self.last.progress.least_round_trip)
+                shown(self.last.progress.min_round_trip)
             ),
             Cause::ReceiveWindowLimited | Cause::ZeroWindow => {
                 format!(
@@ -456,7 +456,7 @@ fn is_held(socket: &TcpSocket) -> bool {
     let is_waiting = 0 < sending.unacknowledged && sending.unacknowledged < sending.congestion_window;
     // Also zero on kernels that do not report the window: those show no holds.
     let fits = in_flight + unsent <= sending.peer_window.get();
-    let is_undisturbed = matches!(sending.standing, CongestionState::Open | CongestionState::Reduced);
+    let is_undisturbed = matches!(sending.congestion_state, CongestionState::Open | CongestionState::Reduced);
     let is_below = socket.device_queue.is_some_and(|bytes| bytes > 0);
     is_short && is_waiting && fits && is_undisturbed && !is_below && !is_paced(socket)
 }
@@ -503,7 +503,7 @@ mod tests {
                 mss: 1_448,
                 bytes_sent: 10_000,
                 bytes_acked: 10_000,
-                least_round_trip: millis(1),
+                min_round_trip: millis(1),
                 timeout: millis(200),
                 ..SenderProgress::default()
             },
@@ -527,8 +527,8 @@ mod tests {
         let ((first, socket), rest) = samples.split_first().unwrap();
         let mut history = History::new(at(*first), socket, false);
         rest.iter().for_each(|(millis, socket)| history.handle(at(*millis), socket));
-        let brief = |stall: Stall| (stall.cause, stall.times, stall.lost.as_millis_f64());
-        history.stalls().into_iter().map(brief).collect()
+        let summary = |stall: Stall| (stall.cause, stall.times, stall.lost.as_millis_f64());
+        history.stalls().into_iter().map(summary).collect()
     }
 
     /// Sequential exchanges from time 0: each starts `every` ms and holds a segment for `holds` ms, sampled at
@@ -559,7 +559,7 @@ mod tests {
     fn a_hold_of_a_round_trip_has_no_delayed_ack() {
         let mut samples = exchanges(3, 50, 30, 1);
         for (_, socket) in &mut samples {
-            socket.progress.least_round_trip = Duration::from_millis(29);
+            socket.progress.min_round_trip = Duration::from_millis(29);
         }
         assert_eq!(stalls(&samples)[0].0, Cause::Nagle);
     }
@@ -575,17 +575,17 @@ mod tests {
     #[test]
     fn bytes_delayed_for_other_reasons_are_no_hold() {
         type Change = fn(&mut TcpSocket);
-        let others: [(&str, Change); 8] = [
+        let cases: [(&str, Change); 8] = [
             ("a slow reader", |socket| socket.info.sending.peer_window = Bytes::new(500)),
             ("a full segment", |socket| socket.info.sending.not_sent = Bytes::new(1_448)),
             ("auto-corking", |socket| socket.device_queue = Some(2_304)),
             ("a full congestion window", |socket| socket.info.sending.congestion_window = 1),
-            ("recovery", |socket| socket.info.sending.standing = CongestionState::Recovery),
+            ("recovery", |socket| socket.info.sending.congestion_state = CongestionState::Recovery),
             ("a pacer", |socket| socket.progress.pacing_rate = 10_000),
             ("nothing unacknowledged", |socket| socket.info.sending.unacknowledged = 0),
             ("nothing unsent", |socket| socket.info.sending.not_sent = Bytes::new(0)),
         ];
-        for (name, change) in others {
+        for (name, change) in cases {
             let mut samples = exchanges(7, 50, 44, 1);
             samples
                 .iter_mut()
@@ -656,8 +656,8 @@ mod tests {
 
     #[test]
     fn a_timeout_costs_the_time_since_the_segment_was_sent() {
-        let (lost, again) = (flight(10_000, 0, 0), flight(10_000, 1, 1));
-        let timer = [(0, socket()), (10, lost), (200, lost), (220, again), (230, flight(11_448, 1, 1))];
+        let (lost, resent) = (flight(10_000, 0, 0), flight(10_000, 1, 1));
+        let timer = [(0, socket()), (10, lost), (200, lost), (220, resent), (230, flight(11_448, 1, 1))];
         assert_eq!(stalls(&timer), [(Cause::RetransmissionTimeout, 1, 225.0)]);
         let fast = [(0, socket()), (10, lost), (20, flight(10_000, 1, 0)), (30, flight(11_448, 1, 0))];
         assert_eq!(stalls(&fast), [(Cause::FastRetransmit, 1, 25.0)]);
@@ -732,13 +732,13 @@ mod tests {
     fn a_handshake_hangs_when_its_first_segment_is_retransmitted() {
         let mut syn = socket();
         syn.state = State::SynSent;
-        let mut again = syn;
-        again.retransmits = 2;
+        let mut resent = syn;
+        resent.retransmits = 2;
         assert_eq!(stalls(&[(0, syn), (500, syn)]), []);
-        assert_eq!(stalls(&[(0, syn), (3_100, again)]), [(Cause::SynUnanswered, 2, 3_100.0)]);
+        assert_eq!(stalls(&[(0, syn), (3_100, resent)]), [(Cause::SynUnanswered, 2, 3_100.0)]);
         let mut history = History::new(at(0), &syn, true);
-        again.state = State::SynReceived;
-        history.handle(at(3_100), &again);
+        resent.state = State::SynReceived;
+        history.handle(at(3_100), &resent);
         assert_eq!(history.stalls()[0].severity, Severity::Low);
     }
 }

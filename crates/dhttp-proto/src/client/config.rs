@@ -27,7 +27,7 @@ pub struct ClientConfig {
     /// ([`crate::token::PORT_FIELD`]), so that their responses bring tokens.
     pub names_port: bool,
     /// Hosts whose responses are accepted.
-    pub answerers: Responders,
+    pub responders: Responders,
     /// Whether requests with `Authorization` or `Cookie` may go over UDP, where everyone on the path can read them.
     pub sends_credentials: bool,
     /// Maximum number of requests in flight.
@@ -81,7 +81,7 @@ pub enum Responders {
     Caches(Prefixes),
     /// The server, and any cache on the path, which responds from its own address (`papers/dhttp#section-iv-a`). Only
     /// the id then distinguishes a response from a forgery.
-    Anybody,
+    AnyHost,
 }
 
 impl Responders {
@@ -90,7 +90,7 @@ impl Responders {
         match self {
             Self::Server => false,
             Self::Caches(prefixes) => prefixes.contain(address),
-            Self::Anybody => true,
+            Self::AnyHost => true,
         }
     }
 }
@@ -116,7 +116,7 @@ impl ClientConfig {
             resend: Resend::Fixed { waits: [Duration::from_secs(5), Duration::from_secs(10)] },
             parts: 1,
             names_port: false,
-            answerers: Responders::Anybody,
+            responders: Responders::AnyHost,
             sends_credentials: true,
             ..Self::internet()
         }
@@ -143,7 +143,7 @@ impl ClientConfig {
             },
             parts: 1,
             names_port: true,
-            answerers: Responders::Server,
+            responders: Responders::Server,
             sends_credentials: false,
             outstanding: 1_024,
             connections: 64,

@@ -44,7 +44,7 @@ impl Connection {
 
 impl Client {
     pub(super) fn accept(&mut self, now: Time, id: ConnectionId, peer: SocketAddr) {
-        let why = if !self.may_respond(peer.ip(), None) {
+        let reason = if !self.may_respond(peer.ip(), None) {
             Discard::Stranger
         } else if self.connections.len() >= self.config.connections {
             Discard::Crowded
@@ -58,7 +58,7 @@ impl Client {
             self.set_timeout(id, Some(due));
             return;
         };
-        self.outputs.extend([Output::Discarded(peer, why), Output::Close(id)]);
+        self.outputs.extend([Output::Discarded(peer, reason), Output::Close(id)]);
     }
 
     pub(super) fn received(&mut self, now: Time, id: ConnectionId, mut bytes: &[u8]) {
@@ -69,16 +69,16 @@ impl Client {
             match connection.stream.read(&mut bytes) {
                 Ok(Some(step)) => match self.stream_step(now, &mut connection, step) {
                     Ok(()) => has_progressed = true,
-                    Err(why) => {
-                        self.outputs.extend([Output::Discarded(connection.peer, why), Output::Close(id)]);
+                    Err(reason) => {
+                        self.outputs.extend([Output::Discarded(connection.peer, reason), Output::Close(id)]);
                         return;
                     }
                 },
                 Ok(None) => break,
-                Err(why) => {
-                    self.break_off(now, &connection, Failure::Malformed(why));
+                Err(reason) => {
+                    self.abort_response(now, &connection, Failure::Malformed(reason));
                     self.outputs.extend([
-                        Output::Discarded(connection.peer, Discard::Malformed(why)),
+                        Output::Discarded(connection.peer, Discard::Malformed(reason)),
                         Output::Close(id),
                     ]);
                     return;
@@ -116,10 +116,10 @@ impl Client {
         let Some(connection) = self.connections.get_mut(&id) else { return };
         let before = std::mem::replace(&mut connection.due, due);
         if let Some(before) = before {
-            self.agenda.remove(&(before, TimerTarget::Connection(id)));
+            self.timers.remove(&(before, TimerTarget::Connection(id)));
         }
         if let Some(due) = due {
-            self.agenda.insert((due, TimerTarget::Connection(id)));
+            self.timers.insert((due, TimerTarget::Connection(id)));
         }
     }
 
@@ -127,7 +127,7 @@ impl Client {
     fn take(&mut self, id: ConnectionId) -> Option<Connection> {
         let connection = self.connections.remove(&id)?;
         if let Some(due) = connection.due {
-            self.agenda.remove(&(due, TimerTarget::Connection(id)));
+            self.timers.remove(&(due, TimerTarget::Connection(id)));
         }
         Some(connection)
     }
@@ -203,13 +203,13 @@ impl Client {
     }
 
     /// Removes a connection that was closed, broke or stalled.
-    pub(super) fn lose(&mut self, now: Time, id: ConnectionId, why: Failure) {
+    pub(super) fn handle_loss(&mut self, now: Time, id: ConnectionId, reason: Failure) {
         let Some(connection) = self.take(id) else { return };
-        self.break_off(now, &connection, why);
+        self.abort_response(now, &connection, reason);
     }
 
     /// Resends the request of a response that broke off, if nothing of it was delivered; otherwise reports a failure.
-    fn break_off(&mut self, now: Time, connection: &Connection, why: Failure) {
+    fn abort_response(&mut self, now: Time, connection: &Connection, reason: Failure) {
         let Some(IncomingResponse { key, id, is_wanted: true }) = connection.stream.respond() else { return };
         if !self.step(key, Event::Broken) {
             return;
@@ -219,11 +219,11 @@ impl Client {
                 if let Some(request) = self.requests.get_mut(&key) {
                     request.timer.end();
                     request.due = Some(now);
-                    self.agenda.insert((now, TimerTarget::Request(key)));
+                    self.timers.insert((now, TimerTarget::Request(key)));
                 }
             }
             Some(Phase::Claimed | Phase::Arriving | Phase::Over) | None => {
-                self.outputs.push_back(Output::Failed(id, why));
+                self.outputs.push_back(Output::Failed(id, reason));
             }
         }
     }

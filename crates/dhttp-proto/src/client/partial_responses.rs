@@ -77,9 +77,9 @@ impl Client {
         if let Some(gathered) = request.gathered.as_ref().filter(|_| !request.has_recovered) {
             let due = now + gathered.timeout();
             if let Some(before) = request.due.replace(due) {
-                self.agenda.remove(&(before, TimerTarget::Request(key)));
+                self.timers.remove(&(before, TimerTarget::Request(key)));
             }
-            self.agenda.insert((due, TimerTarget::Request(key)));
+            self.timers.insert((due, TimerTarget::Request(key)));
         }
         Ok(())
     }
@@ -162,7 +162,7 @@ impl Client {
             && let Some(request) = self.requests.get_mut(&key)
         {
             request.due = Some(now);
-            self.agenda.insert((now, TimerTarget::Request(key)));
+            self.timers.insert((now, TimerTarget::Request(key)));
         }
     }
 }

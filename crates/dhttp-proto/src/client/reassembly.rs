@@ -43,7 +43,7 @@ impl PartLabel {
     /// Reads the header section of a 206, if it is a part of an object of at most `max` bytes.
     pub(super) fn of(head: &ResponseHead, max: usize) -> Option<Self> {
         let tag = head.fields.get("ETag").filter(|tag| tag.starts_with(b"\""))?.to_vec();
-        let Part { first, length, of } = Part::of(&head.fields)?;
+        let Part { first, length, total: of } = Part::of(&head.fields)?;
         let number = |number: u64| usize::try_from(number).ok();
         let of = number(of?).filter(|of| *of <= max)?;
         Some(Self { tag, first: number(first)?, length: number(length)?, of })

@@ -79,19 +79,19 @@ impl Scope {
 /// Connections to one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PerClient {
-    /// Usual maximum.
-    pub usual: usize,
-    /// Maximum while there are few in total (`papers/dhttp`, section VII).
-    pub when_few: usize,
-    /// Fewer than this in total are few.
-    pub few: usize,
+    /// Maximum number of connections to a client.
+    pub max: usize,
+    /// Maximum number while there are few in total (`papers/dhttp`, section VII).
+    pub max_when_few: usize,
+    /// Total number of connections below which there are few.
+    pub few_below: usize,
 }
 
 impl PerClient {
     /// Two; six, as many as browsers open, while there are fewer than a thousand in total.
-    pub const MORE_WHEN_FEW: Self = Self { usual: 2, when_few: 6, few: 1_000 };
+    pub const MORE_WHEN_FEW: Self = Self { max: 2, max_when_few: 6, few_below: 1_000 };
     /// One, as in the paper, whatever the total.
-    pub const ONE: Self = Self { usual: 1, when_few: 1, few: 0 };
+    pub const ONE: Self = Self { max: 1, max_when_few: 1, few_below: 0 };
 }
 
 /// Timeouts of a connection.

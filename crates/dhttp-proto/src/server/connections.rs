@@ -38,7 +38,7 @@ pub(super) struct Connections {
     timeout: ConnectionTimeouts,
     all: BTreeMap<ConnectionId, Connection>,
     clients: BTreeMap<SocketAddr, Vec<ConnectionId>>,
-    agenda: BTreeSet<(Time, ConnectionId)>,
+    timers: BTreeSet<(Time, ConnectionId)>,
     opened: u64,
 }
 
@@ -49,7 +49,7 @@ struct Connection {
     /// Requests whose responses may take this connection.
     pending: usize,
     /// Responses on this connection: those not yet written, and the last few that were.
-    carried: VecDeque<Id>,
+    responses: VecDeque<Id>,
     unwritten: usize,
     /// When it was opened, or last accepted bytes.
     active: Time,
@@ -67,7 +67,7 @@ impl Connections {
             timeout,
             all: BTreeMap::new(),
             clients: BTreeMap::new(),
-            agenda: BTreeSet::new(),
+            timers: BTreeSet::new(),
             opened: 0,
         }
     }
@@ -83,8 +83,8 @@ impl Connections {
         if let Some((idle, _)) = phases.clone().find(|(_, connection)| connection.phase == Phase::Idle) {
             return ConnectionChoice::Idle(idle);
         }
-        let PerClient { usual, when_few, few } = self.per_client;
-        let allowed = if self.all.len() < few { when_few } else { usual };
+        let PerClient { max, max_when_few, few_below } = self.per_client;
+        let allowed = if self.all.len() < few_below { max_when_few } else { max };
         if its.len() < allowed && self.all.len() < self.max {
             return ConnectionChoice::New;
         }
@@ -114,12 +114,12 @@ impl Connections {
         let id = ConnectionId(self.opened);
         self.opened += 1;
         let due = now + self.timeout.open;
-        let (carried, phase) = (VecDeque::new(), Phase::Opening);
+        let (responses, phase) = (VecDeque::new(), Phase::Opening);
         let connection =
-            Connection { client, phase, pending: 1, carried, unwritten: 0, active: now, due: Some(due) };
+            Connection { client, phase, pending: 1, responses, unwritten: 0, active: now, due: Some(due) };
         self.all.insert(id, connection);
         self.clients.entry(client).or_default().push(id);
-        self.agenda.insert((due, id));
+        self.timers.insert((due, id));
         id
     }
 
@@ -129,7 +129,7 @@ impl Connections {
             if connection.unwritten == 0 {
                 connection.active = now.max(connection.active);
             }
-            connection.carried.push_back(response);
+            connection.responses.push_back(response);
             connection.unwritten += 1;
         })
     }
@@ -155,8 +155,8 @@ impl Connections {
             if connection.unwritten > 0 {
                 connection.active = now;
                 connection.unwritten -= 1;
-                let settled = connection.carried.len().saturating_sub(connection.unwritten + UNDER_WAY);
-                connection.carried.drain(..settled);
+                let settled = connection.responses.len().saturating_sub(connection.unwritten + UNDER_WAY);
+                connection.responses.drain(..settled);
                 connection.settle();
             }
         });
@@ -167,13 +167,13 @@ impl Connections {
     pub(super) fn end(
         &mut self,
         id: ConnectionId,
-        how: Event,
+        event: Event,
         broke: bool,
     ) -> Option<(SocketAddr, VecDeque<Id>)> {
         let mut connection = self.all.remove(&id)?;
-        connection.step(how);
+        connection.step(event);
         if let Some(due) = connection.due {
-            self.agenda.remove(&(due, id));
+            self.timers.remove(&(due, id));
         }
         if let Some(its) = self.clients.get_mut(&connection.client) {
             its.retain(|other| *other != id);
@@ -181,7 +181,7 @@ impl Connections {
                 self.clients.remove(&connection.client);
             }
         }
-        let mut lost = connection.carried;
+        let mut lost = connection.responses;
         if !broke {
             lost.drain(..lost.len().saturating_sub(connection.unwritten));
         }
@@ -190,13 +190,13 @@ impl Connections {
 
     /// Returns a connection whose deadline has passed, and whether it is idle, so that nothing is lost.
     pub(super) fn overdue(&self, now: Time) -> Option<(ConnectionId, bool)> {
-        let (due, id) = self.agenda.first()?;
+        let (due, id) = self.timers.first()?;
         let is_idle = self.all.get(id).is_none_or(|connection| connection.phase == Phase::Idle);
         (*due <= now).then_some((*id, is_idle))
     }
 
     pub(super) fn next_due(&self) -> Option<Time> {
-        self.agenda.first().map(|(due, _)| *due)
+        self.timers.first().map(|(due, _)| *due)
     }
 
     /// Changes a connection and its deadline; `false` if it is gone.
@@ -206,9 +206,9 @@ impl Connections {
         let due = connection.deadline(&self.timeout);
         if due != connection.due {
             if let Some(before) = std::mem::replace(&mut connection.due, due) {
-                self.agenda.remove(&(before, id));
+                self.timers.remove(&(before, id));
             }
-            self.agenda.extend(due.map(|due| (due, id)));
+            self.timers.extend(due.map(|due| (due, id)));
         }
         true
     }

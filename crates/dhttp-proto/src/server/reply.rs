@@ -293,14 +293,14 @@ mod tests {
         let config = ServerConfig { parts: 10, ..ServerConfig::paper() };
         let (reply, transmits, response) = respond(&mut server(config), &request, 4_000);
         assert_eq!(reply, Reply::Datagrams { parts: Some(transmits.len() as u64) });
-        let mut again = Vec::new();
+        let mut resent = Vec::new();
         for Transmit { destination, contents } in &transmits {
             assert_eq!(*destination, client());
             let (head, body) = read_response(&contents[8..], &Method::Get, &Limits::default()).unwrap();
             assert_eq!(head.status, 206);
-            again.extend_from_slice(body);
+            resent.extend_from_slice(body);
         }
-        assert_eq!(ResponseBody::Whole(Arc::from(again)), response.body);
+        assert_eq!(ResponseBody::Whole(Arc::from(resent)), response.body);
     }
 
     #[test]

@@ -86,33 +86,33 @@ mod tests {
 
     #[test]
     fn paper_the_last_n_are_remembered() {
-        let mut answered = ResponseMemory::new(10_000);
-        (0..10_001).for_each(|number| answered.remember(id(number)));
-        assert_eq!([0, 1, 10_000].map(|number| answered.contains(id(number))), [false, true, true]);
-        assert_eq!((answered.ring.len(), answered.latest.len()), (10_000, 10_000));
-        assert!(!answered.contains((IpAddr::V4(Ipv4Addr::BROADCAST), Id(1))), "another client's");
+        let mut response_memory = ResponseMemory::new(10_000);
+        (0..10_001).for_each(|number| response_memory.remember(id(number)));
+        assert_eq!([0, 1, 10_000].map(|number| response_memory.contains(id(number))), [false, true, true]);
+        assert_eq!((response_memory.ring.len(), response_memory.latest.len()), (10_000, 10_000));
+        assert!(!response_memory.contains((IpAddr::V4(Ipv4Addr::BROADCAST), Id(1))), "another client's");
     }
 
     #[test]
     fn reinserted_entry_outlives_its_first_slot_in_the_ring() {
-        let mut answered = ResponseMemory::new(2);
-        answered.remember(id(1));
-        answered.forget(id(1));
-        assert!(!answered.contains(id(1)));
-        answered.remember(id(1));
-        answered.remember(id(2));
-        assert!(answered.contains(id(1)) && answered.contains(id(2)));
-        answered.remember(id(3));
-        assert_eq!([1, 2, 3].map(|number| answered.contains(id(number))), [false, true, true]);
+        let mut response_memory = ResponseMemory::new(2);
+        response_memory.remember(id(1));
+        response_memory.forget(id(1));
+        assert!(!response_memory.contains(id(1)));
+        response_memory.remember(id(1));
+        response_memory.remember(id(2));
+        assert!(response_memory.contains(id(1)) && response_memory.contains(id(2)));
+        response_memory.remember(id(3));
+        assert_eq!([1, 2, 3].map(|number| response_memory.contains(id(number))), [false, true, true]);
     }
 
     #[test]
     fn resend_of_a_pending_request_is_detected() {
-        let mut answered = ResponseMemory::new(2);
-        assert!(!answered.is_in_progress(id(1)));
-        answered.begin(id(1));
-        assert!(answered.is_in_progress(id(1)));
-        assert!(answered.end(id(1)));
-        assert!(!answered.end(id(1)));
+        let mut response_memory = ResponseMemory::new(2);
+        assert!(!response_memory.is_in_progress(id(1)));
+        response_memory.begin(id(1));
+        assert!(response_memory.is_in_progress(id(1)));
+        assert!(response_memory.end(id(1)));
+        assert!(!response_memory.end(id(1)));
     }
 }

@@ -43,7 +43,7 @@ struct PathSizes {
     count_resend: u64,
     smallest: u64,
     /// Responses of at least that size that were sent since the first resend.
-    left: u64,
+    sent: u64,
     since: Time,
 }
 
@@ -72,12 +72,12 @@ impl Sizes {
     }
 
     /// Counts a response of this size that was sent by UDP.
-    pub(super) fn left(&mut self, client: IpAddr, size: u64) {
+    pub(super) fn sent(&mut self, client: IpAddr, size: u64) {
         if let Some((_, prefixes)) = &mut self.known
             && let Some(known) = prefixes.find(client)
             && size >= known.smallest
         {
-            known.left += 1;
+            known.sent += 1;
         }
     }
 
@@ -92,11 +92,11 @@ impl Sizes {
             }
             return None;
         }
-        let begun = PathSizes { smallest: size, left: 1, since: now, ..PathSizes::default() };
-        let known = prefixes.find_or_begin(client, begun)?;
+        let initial = PathSizes { smallest: size, sent: 1, since: now, ..PathSizes::default() };
+        let known = prefixes.find_or_begin(client, initial)?;
         known.count_resend += 1;
         known.smallest = known.smallest.min(size);
-        if known.count_resend < MIN_RESENDS || known.count_resend * 2 <= known.left {
+        if known.count_resend < MIN_RESENDS || known.count_resend * 2 <= known.sent {
             return None;
         }
         let count_resend = known.count_resend;
@@ -112,12 +112,12 @@ impl Sizes {
     /// Lowers S below the smallest size known not to arrive.
     fn lower(&mut self, now: Time, client: IpAddr, size: u64) {
         let Some((adapts, prefixes)) = &mut self.known else { return };
-        let begun = PathSizes { smallest: size, ..PathSizes::default() };
-        let Some(known) = prefixes.find_or_begin(client, begun) else { return };
+        let initial = PathSizes { smallest: size, ..PathSizes::default() };
+        let Some(known) = prefixes.find_or_begin(client, initial) else { return };
         let smallest = known.smallest.min(size);
         let step = STEPS.into_iter().find(|step| *step < smallest).unwrap_or(adapts.min);
         let max = known.max.map_or(step, |max| max.min(step)).max(adapts.min);
-        *known = PathSizes { max: Some(max), count_resend: 0, smallest: max, left: 0, since: now };
+        *known = PathSizes { max: Some(max), count_resend: 0, smallest: max, sent: 0, since: now };
     }
 }
 
@@ -145,11 +145,11 @@ mod tests {
 
     /// Sends responses of these sizes over a path that carries `carries` bytes, until S is stable; returns S and the
     /// number of lost responses.
-    fn over(carries: u64, responses: &[u64]) -> (u64, u64) {
+    fn paths_over(carries: u64, responses: &[u64]) -> (u64, u64) {
         let (mut sizes, mut lost) = (sizes(), 0);
         for size in responses.iter().cycle().take(100) {
             if *size <= sizes.max(at(1), CLIENT) {
-                sizes.left(CLIENT, *size);
+                sizes.sent(CLIENT, *size);
                 if *size > carries {
                     lost += 1;
                     sizes.count_resend(at(1), CLIENT, *size);
@@ -161,12 +161,12 @@ mod tests {
 
     #[test]
     fn a_path_that_carries_less_is_found_at_the_cost_of_a_few_responses() {
-        assert_eq!(over(1_460, &[1_460, 700, 1_200]), (1_460, 0));
-        assert_eq!(over(1_300, &[1_460, 700, 1_200]), (1_232, 2));
-        assert_eq!(over(1_000, &[1_460]), (1_232, 2), "what it does not send it need not know");
-        assert_eq!(over(1_000, &[1_100, 1_300]), (976, 2));
-        assert_eq!(over(600, &[1_400, 1_100, 900, 700, 300]), (512, 4));
-        assert_eq!(over(0, &[2_000, 1_400]).0, 1_232);
+        assert_eq!(paths_over(1_460, &[1_460, 700, 1_200]), (1_460, 0));
+        assert_eq!(paths_over(1_300, &[1_460, 700, 1_200]), (1_232, 2));
+        assert_eq!(paths_over(1_000, &[1_460]), (1_232, 2), "what it does not send it need not know");
+        assert_eq!(paths_over(1_000, &[1_100, 1_300]), (976, 2));
+        assert_eq!(paths_over(600, &[1_400, 1_100, 900, 700, 300]), (512, 4));
+        assert_eq!(paths_over(0, &[2_000, 1_400]).0, 1_232);
     }
 
     #[test]
@@ -174,7 +174,7 @@ mod tests {
         let mut sizes = sizes();
         for response in 0..10_000 {
             let size = if response % 2 == 0 { 1_400 } else { 300 };
-            sizes.left(CLIENT, size);
+            sizes.sent(CLIENT, size);
             // One in five, of either size.
             if response % 5 == 0 {
                 assert_eq!(sizes.count_resend(at(1), CLIENT, size), None);
@@ -197,7 +197,7 @@ mod tests {
     fn resends_attributed_to_the_size_are_reported() {
         let mut sizes = sizes();
         assert_eq!(sizes.count_resend(at(0), CLIENT, 1_400), None);
-        sizes.left(CLIENT, 1_400);
+        sizes.sent(CLIENT, 1_400);
         assert_eq!(sizes.count_resend(at(1), CLIENT, 1_400), Some(2));
     }
 }

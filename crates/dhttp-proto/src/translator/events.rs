@@ -17,7 +17,7 @@ pub struct TranslatorConfig {
     /// Translation of addresses and ports.
     pub translation: Translation,
     /// Hosts that may respond: only the server of the request, or caches on the path as well.
-    pub answerers: Responders,
+    pub responders: Responders,
     /// Timeout of a connection, and of a response.
     pub timeout: Duration,
     /// Idle timeout of a mapping.
@@ -42,7 +42,7 @@ impl TranslatorConfig {
     pub const fn new(translation: Translation) -> Self {
         Self {
             translation,
-            answerers: Responders::Server,
+            responders: Responders::Server,
             timeout: Duration::from_secs(30),
             idle: Duration::from_secs(120),
             max: 4_096,

@@ -69,8 +69,8 @@ fn a_request_leaves_with_the_port_at_which_its_connection_is_expected() {
     let read = Request::read(datagram, &Limits::default()).unwrap();
     assert_eq!(read.header, RequestHeader { id: Id(1), port: outside.port(), is_resend: false });
     // The next request uses the same mapping, so that the server sees the same client.
-    let again = send_request(&mut translator, Time::ZERO, CLIENT, SERVER, &request(2, 50_000));
-    assert!(matches!(&*again, [Output::Open(_), Output::Request { outside: same, .. }] if same == outside));
+    let resent = send_request(&mut translator, Time::ZERO, CLIENT, SERVER, &request(2, 50_000));
+    assert!(matches!(&*resent, [Output::Open(_), Output::Request { outside: same, .. }] if same == outside));
 }
 
 #[test]
@@ -82,8 +82,8 @@ fn a_response_reaches_its_client_once_and_closes_the_pinhole() {
     assert!(
         matches!(outputs[1], Output::Response { from, to, .. } if from == socket(SERVER) && to == socket(CLIENT))
     );
-    let again = respond(&mut translator, hole.outside, SERVER, 1);
-    assert_eq!(again, [Output::Refused(socket(SERVER), Refusal::Unsolicited)]);
+    let resent = respond(&mut translator, hole.outside, SERVER, 1);
+    assert_eq!(resent, [Output::Refused(socket(SERVER), Refusal::Unsolicited)]);
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn only_requested_servers_may_respond_unless_caches_may() {
         );
     }
     let mut open =
-        Translator::new(TranslatorConfig { answerers: Responders::Anybody, ..translating() }, [7; 16]);
+        Translator::new(TranslatorConfig { responders: Responders::AnyHost, ..translating() }, [7; 16]);
     let hole = opened(&send_request(&mut open, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
     assert_eq!(hole.server, None);
     assert!(matches!(&*respond(&mut open, hole.outside, cache, 2), [Output::Refused(..)]));
@@ -175,7 +175,7 @@ fn only_requested_servers_may_respond_unless_caches_may() {
 #[test]
 fn caches_of_given_networks_may_respond_besides_the_server() {
     let networks = Prefixes::new(&["203.0.113.0/24".parse().unwrap()]).unwrap();
-    let config = TranslatorConfig { answerers: Responders::Caches(networks), ..translating() };
+    let config = TranslatorConfig { responders: Responders::Caches(networks), ..translating() };
     let mut translator = Translator::new(config, [7; 16]);
     for (id, from, is_taken) in [(1, SERVER, true), (2, "203.0.113.9:80", true), (3, "203.0.114.9:80", false)]
     {
@@ -189,7 +189,7 @@ fn caches_of_given_networks_may_respond_besides_the_server() {
 
 #[test]
 fn regress_a_response_closes_no_pinhole_that_another_server_may_use() {
-    let config = TranslatorConfig { answerers: Responders::Anybody, ..translating() };
+    let config = TranslatorConfig { responders: Responders::AnyHost, ..translating() };
     let mut translator = Translator::new(config, [7; 16]);
     // The fifth request shares the pinhole of the first, and is for another server.
     let first = opened(&send_request(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000)))[0];
@@ -297,10 +297,10 @@ proptest! {
                 prop_assert_eq!(hole.inside, SocketAddr::new(socket(&from).ip(), port));
                 prop_assert!(port >= 1_024 && (61_000..61_100).contains(&hole.outside.port()));
             }
-            prop_assert!(translator.agenda.len() <= translator.mappings() * (1 + OUTSTANDING));
+            prop_assert!(translator.timers.len() <= translator.mappings() * (1 + OUTSTANDING));
             prop_assert_eq!(translator.outsides.len(), translator.mappings());
         }
         drain(&mut translator, now + Duration::from_secs(1_000));
-        prop_assert_eq!((translator.mappings(), translator.agenda.len()), (0, 0));
+        prop_assert_eq!((translator.mappings(), translator.timers.len()), (0, 0));
     }
 }

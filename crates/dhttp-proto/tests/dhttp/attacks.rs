@@ -138,8 +138,12 @@ fn a_request_that_is_filled_up_has_its_small_response_in_one_round_trip() {
 fn a_token_lifts_the_budget_of_its_own_address_only() {
     let mut server = internet();
     let request = validated(&mut server, 1, client_at(50_000), false);
-    let mine = ticket(server.receive(at(0), client_at(50_001), &request));
-    assert_eq!(server.channel(at(0), mine, 1_232), Channel::Datagram, "another UDP port is the same client");
+    let own_ticket = ticket(server.receive(at(0), client_at(50_001), &request));
+    assert_eq!(
+        server.channel(at(0), own_ticket, 1_232),
+        Channel::Datagram,
+        "another UDP port is the same client"
+    );
     let max = 3 * (request.len() as u64 + 28);
     let other_client = SocketAddr::from(([8, 8, 4, 5], 50_000));
     assert!(cost(&mut server, other_client, &request, 1_232) <= max);
@@ -232,8 +236,8 @@ fn fallback_with_a_token_is_shorter_than_the_smallest_request_and_leads_to_a_con
     assert!(message.len() < request.len() && FallbackMessage::has_token(&message[8..]));
     let token = String::from_utf8(message[8..].to_vec()).unwrap();
     let shown = smallest(&format!("DHTTP-Token:{token}\r\n"));
-    let proved = ticket(server.receive(at(0), client_at(50_000), &shown));
-    assert!(matches!(server.channel(at(0), proved, 9_000), Channel::Open { .. }));
+    let validated = ticket(server.receive(at(0), client_at(50_000), &shown));
+    assert!(matches!(server.channel(at(0), validated, 9_000), Channel::Open { .. }));
 }
 
 #[test]
@@ -390,7 +394,7 @@ fn waiting(config: ClientConfig) -> Client {
 #[test]
 fn forged_responses_are_ignored() {
     let mut client = waiting(ClientConfig::internet());
-    let stranger = SocketAddr::from(([8, 8, 8, 8], 80));
+    let other_host = SocketAddr::from(([8, 8, 8, 8], 80));
     let passes_caches = |output: &Output| match output {
         Output::Send(to, datagram) => {
             *to == server_at()
@@ -402,8 +406,8 @@ fn forged_responses_are_ignored() {
     let mut retried = 0;
     for (from, datagram, why) in [
         (server_at(), respond(2, "", 5), Discard::Unknown),
-        (stranger, respond(1, "", 5), Discard::Stranger),
-        (stranger, Id(1).to_bytes().to_vec(), Discard::Stranger),
+        (other_host, respond(1, "", 5), Discard::Stranger),
+        (other_host, Id(1).to_bytes().to_vec(), Discard::Stranger),
         (server_at(), vec![0; 7], Discard::Malformed(Malformed::Short)),
         (server_at(), [&respond(1, "", 5)[..], b"more"].concat(), Discard::Malformed(Malformed::Body)),
     ] {
@@ -414,7 +418,7 @@ fn forged_responses_are_ignored() {
         assert_eq!(outputs, [Output::Discarded(from, why)]);
     }
     assert_eq!(retried, 1);
-    client.handle(at(1), Input::Unreachable(stranger));
+    client.handle(at(1), Input::Unreachable(other_host));
     assert_eq!((drain(&mut client, at(1)).0, client.outstanding()), (vec![], 1));
 }
 
@@ -423,7 +427,7 @@ fn responses_of_caches_outside_allowed_networks_are_ignored() {
     let networks = Prefixes::new(&["192.0.2.0/24".parse().unwrap()]).unwrap();
     for (from, is_taken) in [("192.0.2.9:80", true), ("192.0.3.1:80", false), ("[2001:db8::1]:80", false)] {
         let from = from.parse().unwrap();
-        let config = ClientConfig { answerers: Responders::Caches(networks), ..ClientConfig::internet() };
+        let config = ClientConfig { responders: Responders::Caches(networks), ..ClientConfig::internet() };
         let mut client = waiting(config);
         client.handle(at(1), Input::Accepted(ConnectionId(1), from));
         let closes = drain(&mut client, at(1)).0.contains(&Output::Close(ConnectionId(1)));
@@ -431,7 +435,7 @@ fn responses_of_caches_outside_allowed_networks_are_ignored() {
         assert_eq!((closes, client.outstanding()), (!is_taken, usize::from(!is_taken)), "{from}");
     }
     let mut client =
-        waiting(ClientConfig { answerers: Responders::Caches(networks), ..ClientConfig::internet() });
+        waiting(ClientConfig { responders: Responders::Caches(networks), ..ClientConfig::internet() });
     client.handle(at(1), Input::Datagram(server_at(), &respond(1, "", 5)));
     assert_eq!(client.outstanding(), 0, "the server itself may always");
 }
@@ -470,9 +474,9 @@ fn connection_with_other_bytes_is_closed_without_a_reply() {
 #[test]
 fn connections_of_unknown_hosts_and_too_many_are_refused() {
     let mut client = waiting(ClientConfig { connections: 1, ..ClientConfig::internet() });
-    let stranger = SocketAddr::from(([8, 8, 8, 8], 5_000));
+    let other_host = SocketAddr::from(([8, 8, 8, 8], 5_000));
     for (id, from, why) in [
-        (1, stranger, Some(Discard::Stranger)),
+        (1, other_host, Some(Discard::Stranger)),
         (2, server_at(), None),
         (3, server_at(), Some(Discard::Crowded)),
     ] {

@@ -236,8 +236,8 @@ fn requests_unfit_for_udp_are_refused_with_a_remedy() {
         assert_eq!(client.request(at(0), Id(1), server_at(), &head), Err(why), "{head:?}");
     }
     send_request(&mut client, at(0), 1);
-    let again = client.request(at(0), Id(1), server_at(), &head(Method::Get, "/", &[]));
-    assert_eq!(again, Err(Refusal::IdInUse));
+    let resent = client.request(at(0), Id(1), server_at(), &head(Method::Get, "/", &[]));
+    assert_eq!(resent, Err(Refusal::IdInUse));
 }
 
 #[test]

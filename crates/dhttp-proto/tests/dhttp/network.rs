@@ -27,7 +27,7 @@ struct NetworkFaults {
     /// Probability that a connection does not open, and that it breaks with each response.
     breaking: Probability,
     /// Maximum time of the server for a response.
-    thinking: Duration,
+    server_delay: Duration,
 }
 
 const CALM: NetworkFaults = NetworkFaults {
@@ -35,7 +35,7 @@ const CALM: NetworkFaults = NetworkFaults {
     doubling: Probability::NEVER,
     jitter: Duration::from_millis(20),
     breaking: Probability::NEVER,
-    thinking: Duration::ZERO,
+    server_delay: Duration::ZERO,
 };
 
 /// Event at the client or the server.
@@ -43,7 +43,7 @@ const CALM: NetworkFaults = NetworkFaults {
 enum Arrival {
     Request(Vec<u8>),
     Datagram(Vec<u8>),
-    Thought(Box<server::Ticket>, RequestHead),
+    ServerReady(Box<server::Ticket>, RequestHead),
     Opened(u64),
     Bytes(u64, Vec<u8>),
     Written(u64),
@@ -58,7 +58,7 @@ enum RequestEnd {
     Failed,
 }
 
-struct World {
+struct Simulation {
     faults: NetworkFaults,
     random: Random,
     now: Time,
@@ -78,8 +78,13 @@ struct World {
 }
 
 /// Requests bodies of these sizes, one request each.
-fn fetch(faults: NetworkFaults, profile: (ClientConfig, ServerConfig), sizes: &[usize], seed: u64) -> World {
-    let mut world = World {
+fn fetch(
+    faults: NetworkFaults,
+    profile: (ClientConfig, ServerConfig),
+    sizes: &[usize],
+    seed: u64,
+) -> Simulation {
+    let mut simulation = Simulation {
         faults,
         random: Seed::new(seed).stream("weather", 0),
         now: Time::ZERO,
@@ -96,23 +101,26 @@ fn fetch(faults: NetworkFaults, profile: (ClientConfig, ServerConfig), sizes: &[
     };
     for (id, size) in sizes.iter().enumerate() {
         let head = head(Method::Get, &format!("/{size}"), &[]);
-        world.client.request(world.now, Id(id as u64), server_at(), &head).expect("it goes over UDP");
+        simulation
+            .client
+            .request(simulation.now, Id(id as u64), server_at(), &head)
+            .expect("it goes over UDP");
         // A page, not a burst: requests follow one another.
-        world.run_until(world.now + Duration::from_millis(7));
+        simulation.run_until(simulation.now + Duration::from_millis(7));
     }
-    world.run_until(Time::ZERO + Duration::from_secs(3_600));
-    assert_eq!(world.ended.len(), sizes.len(), "every request has ended");
-    for (id, end) in &world.ended {
+    simulation.run_until(Time::ZERO + Duration::from_secs(3_600));
+    assert_eq!(simulation.ended.len(), sizes.len(), "every request has ended");
+    for (id, end) in &simulation.ended {
         if let RequestEnd::Complete(length) = end {
             assert_eq!(*length, sizes[usize::try_from(*id).unwrap()], "request {id}");
         }
     }
-    assert!(world.arrivals.is_empty(), "both fall silent");
-    assert_eq!((world.client.outstanding(), world.server.connections()), (0, 0));
-    world
+    assert!(simulation.arrivals.is_empty(), "both stop sending");
+    assert_eq!((simulation.client.outstanding(), simulation.server.connections()), (0, 0));
+    simulation
 }
 
-impl World {
+impl Simulation {
     fn run_until(&mut self, end: Time) {
         for _ in 0..200_000 {
             let wake = [self.poll_client(), self.poll_server()].into_iter().flatten().min();
@@ -139,18 +147,18 @@ impl World {
                 Verdict::Serve(ticket, head) => {
                     assert_eq!(head.method, "GET", "nothing else is ever executed");
                     let head = head.to_head();
-                    if self.faults.thinking == Duration::ZERO {
+                    if self.faults.server_delay == Duration::ZERO {
                         self.respond(ticket, &head);
                     } else {
                         self.server.defer(&ticket);
-                        let thought = self.up_to(self.faults.thinking);
-                        self.at(now + thought, Arrival::Thought(Box::new(ticket), head));
+                        let delay = self.up_to(self.faults.server_delay);
+                        self.at(now + delay, Arrival::ServerReady(Box::new(ticket), head));
                     }
                 }
                 Verdict::Refer(message) => self.datagram(Arrival::Datagram(message.as_bytes().to_vec())),
                 Verdict::Ignore(_) => {}
             },
-            Arrival::Thought(ticket, head) => self.respond(*ticket, &head),
+            Arrival::ServerReady(ticket, head) => self.respond(*ticket, &head),
             Arrival::Datagram(datagram) => {
                 self.client.handle(now, client::Input::Datagram(server_at(), &datagram))
             }
@@ -192,7 +200,7 @@ impl World {
         };
         let (id, response) =
             (ticket.id.0, Response { status, fields, body: ResponseBody::Whole(body.into()) });
-        let whole = WholeResponse::new(&response, &Method::Get).expect("a whole answer");
+        let whole = WholeResponse::new(&response, &Method::Get).expect("a complete response");
         let mut transmits: Vec<Transmit> = Vec::new();
         match self.server.respond(self.now, ticket, &whole, &mut transmits) {
             Reply::Datagrams { parts: None } => self.by_udp += 1,
@@ -330,10 +338,10 @@ const SIZES: [usize; 12] = [0, 5, 300, 1_000, 1_150, 9_000, 5, 40_000, 700, 300,
 #[test]
 fn without_faults_every_request_gets_an_immediate_response() {
     for (name, profile) in profiles() {
-        let world = fetch(CALM, profile, &SIZES, 1);
-        assert_eq!((name, world.complete()), (name, SIZES.len()));
+        let simulation = fetch(CALM, profile, &SIZES, 1);
+        assert_eq!((name, simulation.complete()), (name, SIZES.len()));
         assert_eq!(
-            world.by_tcp.len() + (world.by_udp + world.in_parts) as usize,
+            simulation.by_tcp.len() + (simulation.by_udp + simulation.in_parts) as usize,
             SIZES.len(),
             "{name}: each by one channel"
         );
@@ -345,13 +353,13 @@ fn responses_in_parts_come_in_one_round_trip_and_what_is_lost_of_them_in_another
     // Sequential: a client with much in flight takes the rest by TCP.
     let each = |loss| {
         let faults = NetworkFaults { loss: chance(loss), ..CALM };
-        let worlds = (0..60).map(|number: usize| {
+        let simulations = (0..60).map(|number: usize| {
             let sizes = [2_000 + 137 * number];
-            let world = fetch(faults, profiles()[0].1, &sizes, number as u64);
-            assert_eq!(world.complete(), 1);
-            [u64::from(world.in_parts + world.by_udp), world.by_tcp.len() as u64]
+            let simulation = fetch(faults, profiles()[0].1, &sizes, number as u64);
+            assert_eq!(simulation.complete(), 1);
+            [u64::from(simulation.in_parts + simulation.by_udp), simulation.by_tcp.len() as u64]
         });
-        worlds.fold([0, 0], |[in_parts, by_tcp], [more, tcp]| [in_parts + more, by_tcp + tcp])
+        simulations.fold([0, 0], |[in_parts, by_tcp], [more, tcp]| [in_parts + more, by_tcp + tcp])
     };
     let [in_parts, by_tcp] = each(0.0);
     assert_eq!((in_parts, by_tcp), (60, 0));
@@ -363,20 +371,20 @@ fn responses_in_parts_come_in_one_round_trip_and_what_is_lost_of_them_in_another
 fn peers_with_and_without_parts_interoperate() {
     let [(_, more), _, (_, paper), _] = profiles();
     for profile in [(more.0, paper.1), (paper.0, more.1)] {
-        let world = fetch(CALM, profile, &SIZES, 1);
-        assert_eq!((world.complete(), world.in_parts), (SIZES.len(), 0));
+        let simulation = fetch(CALM, profile, &SIZES, 1);
+        assert_eq!((simulation.complete(), simulation.in_parts), (SIZES.len(), 0));
     }
 }
 
 #[test]
 fn paper_a_late_resend_is_not_answered_twice_by_tcp() {
     // A server so slow that everything is resent.
-    let faults = NetworkFaults { thinking: Duration::from_secs(20), ..CALM };
+    let faults = NetworkFaults { server_delay: Duration::from_secs(20), ..CALM };
     let profile = (ClientConfig::paper(), ServerConfig::paper());
     for seed in 0..50 {
-        let world = fetch(faults, profile, &SIZES, seed);
-        assert!(world.by_tcp.values().all(|responses| *responses == 1), "{:?}", world.by_tcp);
-        assert_eq!(world.complete(), SIZES.len());
+        let simulation = fetch(faults, profile, &SIZES, seed);
+        assert!(simulation.by_tcp.values().all(|responses| *responses == 1), "{:?}", simulation.by_tcp);
+        assert_eq!(simulation.complete(), SIZES.len());
     }
 }
 
@@ -384,17 +392,17 @@ fn paper_a_late_resend_is_not_answered_twice_by_tcp() {
 fn paper_lost_responses_come_by_tcp_and_then_small_ones_do() {
     let faults = NetworkFaults { loss: chance(0.3), ..CALM };
     let profile = (ClientConfig::paper(), ServerConfig::paper());
-    let world = fetch(faults, profile, &[100; 1_000], 3);
-    let by_tcp = world.by_tcp.len();
-    assert!(by_tcp > 300, "{by_tcp} by TCP, {} by UDP", world.by_udp);
+    let simulation = fetch(faults, profile, &[100; 1_000], 3);
+    let by_tcp = simulation.by_tcp.len();
+    assert!(by_tcp > 300, "{by_tcp} by TCP, {} by UDP", simulation.by_udp);
 }
 
 #[test]
 fn regress_same_seed_gives_the_same_run() {
     let faults = NetworkFaults { loss: chance(0.2), breaking: chance(0.2), ..CALM };
     let run = || {
-        let world = fetch(faults, profiles()[1].1, &SIZES, 9);
-        (world.ended, world.by_tcp, world.by_udp, world.serial)
+        let simulation = fetch(faults, profiles()[1].1, &SIZES, 9);
+        (simulation.ended, simulation.by_tcp, simulation.by_udp, simulation.serial)
     };
     assert_eq!(run(), run());
 }
@@ -418,7 +426,7 @@ proptest! {
     #[test]
     fn every_request_ends_once_under_any_network_behaviour(
         (loss, doubling, breaking) in (0.0..0.9, 0.0..0.5, 0.0..0.6),
-        (jitter, thinking) in (1_u64..3_000, 0_u64..12_000),
+        (jitter, server_delay) in (1_u64..3_000, 0_u64..12_000),
         profile in 0_usize..4,
         sizes in prop::collection::vec(prop_oneof![0_usize..1_400, 1_400_usize..20_000], 1..20),
         seed: u64,
@@ -428,7 +436,7 @@ proptest! {
             doubling: chance(doubling),
             jitter: Duration::from_millis(jitter),
             breaking: chance(breaking),
-            thinking: Duration::from_millis(thinking),
+            server_delay: Duration::from_millis(server_delay),
         };
         fetch(faults, profiles()[profile].1, &sizes, seed);
     }

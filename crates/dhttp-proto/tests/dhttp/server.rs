@@ -52,9 +52,9 @@ fn paper_a_resend_is_answered_by_tcp_and_then_no_more() {
     let connection = opened(server.channel(at(5_000), ticket, 100));
     server.handle(at(5_001), Input::Opened(connection));
     server.handle(at(5_001), Input::Written(connection));
-    let again = get(1, true);
-    let again = server.receive(at(15_000), client_at(UDP_PORT), &again);
-    assert_eq!(again, Verdict::Ignore(IgnoreReason::AlreadyAnswered));
+    let resent = get(1, true);
+    let resent = server.receive(at(15_000), client_at(UDP_PORT), &resent);
+    assert_eq!(resent, Verdict::Ignore(IgnoreReason::AlreadyAnswered));
 }
 
 #[test]
@@ -89,8 +89,8 @@ fn one_lossy_network_moves_others_to_tcp_only_where_loss_is_counted_in_aggregate
         for id in 0..2_000 {
             let first = ticket(server.receive(at(id), lossy, &get(2 * id, false)));
             if server.channel(at(id), first, 100) == Channel::Datagram && id % 2 == 0 {
-                let again = ticket(server.receive(at(id), lossy, &get(2 * id, true)));
-                server.channel(at(id), again, 100);
+                let resent = ticket(server.receive(at(id), lossy, &get(2 * id, true)));
+                server.channel(at(id), resent, 100);
             }
             by_udp += usize::from(send_request(&mut server, at(id), 2 * id + 1, 100) == Channel::Datagram);
         }
@@ -108,8 +108,8 @@ fn smaller_path_mtu_costs_two_timeouts_and_is_not_counted_as_loss() {
     let mut server = server(config);
     for id in [1, 2] {
         assert_eq!(send_request(&mut server, at(0), id, 1_400), Channel::Datagram, "which is lost");
-        let again = ticket(server.receive(at(5_000), client_at(UDP_PORT), &get(id, true)));
-        assert!(!matches!(server.channel(at(5_000), again, 1_400), Channel::Datagram));
+        let resent = ticket(server.receive(at(5_000), client_at(UDP_PORT), &get(id, true)));
+        assert!(!matches!(server.channel(at(5_000), resent, 1_400), Channel::Datagram));
     }
     assert!(!matches!(send_request(&mut server, at(6_000), 3, 1_400), Channel::Datagram));
     assert_eq!(send_request(&mut server, at(6_000), 4, 1_200), Channel::Datagram);
@@ -134,7 +134,7 @@ fn extensions_are_off_in_the_papers_profile_and_enabled_by_name() {
 
 #[test]
 fn paper_the_three_rules_choose_among_a_clients_connections() {
-    let per_client = PerClient { usual: 2, when_few: 2, few: 0 };
+    let per_client = PerClient { max: 2, max_when_few: 2, few_below: 0 };
     let mut server = server(ServerConfig { per_client, ..ServerConfig::paper() });
     let first = opened(send_request(&mut server, at(0), 1, 9_000));
     server.handle(at(1), Input::Opened(first));
@@ -187,7 +187,7 @@ fn connection_opened_early_carries_the_response_or_stays_for_later_ones() {
 
 #[test]
 fn a_request_is_pending_at_a_connection_before_its_channel_is_known() {
-    let per_client = PerClient { usual: 2, when_few: 2, few: 0 };
+    let per_client = PerClient { max: 2, max_when_few: 2, few_below: 0 };
     let mut server = server(ServerConfig { per_client, ..ServerConfig::paper() });
     let first = opened(send_request(&mut server, at(0), 1, 9_000));
     server.handle(at(1), Input::Opened(first));
@@ -201,7 +201,7 @@ fn a_request_is_pending_at_a_connection_before_its_channel_is_known() {
 
 #[test]
 fn a_client_with_few_neighbours_gets_more_connections() {
-    let per_client = PerClient { usual: 1, when_few: 3, few: 2 };
+    let per_client = PerClient { max: 1, max_when_few: 3, few_below: 2 };
     let mut server = server(ServerConfig { per_client, ..ServerConfig::paper() });
     let first = opened(send_request(&mut server, at(0), 1, 9_000));
     opened(send_request(&mut server, at(0), 2, 9_000));
@@ -246,9 +246,9 @@ fn resend_of_a_pending_request_is_handled_once_and_gets_tcp() {
     let mut server = paper();
     let slow = ticket(server.receive(at(0), client_at(UDP_PORT), &get(1, false)));
     server.defer(&slow);
-    let again = get(1, true);
-    let again = server.receive(at(5_000), client_at(UDP_PORT), &again);
-    assert_eq!(again, Verdict::Ignore(IgnoreReason::InProgress));
+    let resent = get(1, true);
+    let resent = server.receive(at(5_000), client_at(UDP_PORT), &resent);
+    assert_eq!(resent, Verdict::Ignore(IgnoreReason::InProgress));
     opened(server.channel(at(6_000), slow, 100));
 }
 

@@ -22,7 +22,7 @@ fn send_request(client: &mut Client, now: u64, id: Id) {
 }
 
 /// When the lost request is resent.
-fn resend_time(config: ClientConfig, mut comes: impl FnMut(&mut Client, u64)) -> Time {
+fn resend_time(config: ClientConfig, mut arrives: impl FnMut(&mut Client, u64)) -> Time {
     let mut client = client(config);
     [LOST, OTHER].into_iter().for_each(|id| send_request(&mut client, 0, id));
     let (_, mut wake) = drain(&mut client, at(0));
@@ -32,7 +32,7 @@ fn resend_time(config: ClientConfig, mut comes: impl FnMut(&mut Client, u64)) ->
             if next <= UNTIL { wake.map_or(at(next), |wake| wake.min(at(next))) } else { wake.unwrap() };
         let (mut outputs, _) = drain(&mut client, now);
         if next <= UNTIL && now == at(next) {
-            comes(&mut client, next);
+            arrives(&mut client, next);
             next += EACH;
         }
         let (more, after) = drain(&mut client, now);
@@ -95,9 +95,9 @@ fn no_queue_holds_more_than_a_quarter_of_a_megabyte() {
 
 #[test]
 fn a_response_to_a_later_datagram_shows_that_no_network_queue_holds_the_earlier_one() {
-    let overtaken = |comes: &mut dyn FnMut(&mut Client, u64)| {
+    let overtaken = |arrives: &mut dyn FnMut(&mut Client, u64)| {
         resend_time(ClientConfig::internet(), |client, now| {
-            comes(client, now);
+            arrives(client, now);
             if now == 600 {
                 send_request(client, 400, Id(now));
                 drain(client, at(now));
@@ -113,9 +113,9 @@ fn a_response_to_a_later_datagram_shows_that_no_network_queue_holds_the_earlier_
 #[test]
 fn a_response_on_a_connection_postpones_the_resend_too() {
     let mut connections = 1..;
-    let mut comes = on_a_connection(1_448);
-    let again = resend_time(ClientConfig::internet(), |client, now| {
-        comes(client, now);
+    let mut arrives = on_a_connection(1_448);
+    let resent = resend_time(ClientConfig::internet(), |client, now| {
+        arrives(client, now);
         if now == 2_000 {
             send_request(client, now, Id(now));
             drain(client, at(now));
@@ -124,7 +124,7 @@ fn a_response_on_a_connection_postpones_the_resend_too() {
             client.handle(at(now), Input::Received(connection, &respond(now, "", 5_000)));
         }
     });
-    assert_eq!(again, at(2_200));
+    assert_eq!(resent, at(2_200));
 }
 
 /// A request waits while another's response is not taken by its caller: it may be queued behind.

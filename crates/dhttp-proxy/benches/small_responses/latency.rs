@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::datagrams::{padding, request, token};
 use super::network::Network;
 use super::server::{ServedDirectory, ServerKind, ServerProcess};
-use super::{now, processor, spread};
+use super::{now, scheduling, spread};
 
 /// Requests of a turn, to one server.
 const TOGETHER: usize = 2_000;
@@ -25,13 +25,13 @@ type Percentiles = [f64; 2];
 
 /// Prints percentiles of both, and their differences.
 pub(crate) fn compare(directory: &ServedDirectory, rounds: usize) {
-    let is_first = processor::raise_priority();
+    let is_first = scheduling::raise_priority();
     let [reflector, ours] = [ServerKind::Reflector, ServerKind::Ours]
         .map(|kind| ServerProcess::start(kind, &Network::Loopback, directory));
     let (Some(reflector), Some(ours)) = (reflector, ours) else { return };
     let mut clients = [ReturningClient::new(reflector.address), ReturningClient::new(ours.address)];
     let rounds: Vec<[Percentiles; 2]> = (0..rounds).map(|_| round(&mut clients)).collect();
-    processor::restore_priority();
+    scheduling::restore_priority();
     let whose = if is_first { "before all other programs" } else { "among other programs" };
     println!("\nunloaded, microseconds, {whose}: medians of {} rounds, minimum and maximum\n", rounds.len());
     println!("| | p50 | min | max | p99.9 | min | max |");

@@ -20,7 +20,7 @@ mod network;
 mod opened;
 #[path = "../origin/mod.rs"]
 mod origin;
-mod processor;
+mod scheduling;
 mod server;
 mod wrk;
 
@@ -201,7 +201,7 @@ fn main() -> ExitCode {
     }
     let options = Options::of(arguments);
     let network = options.network();
-    processor::load_here();
+    scheduling::load_here();
     let directory = server::ServedDirectory::new();
     let servers = ServerProcesses::start(&network, &directory);
     let targets: Vec<&Target> = TARGETS.iter().filter(|target| options.wants(target.section)).collect();
@@ -235,7 +235,7 @@ fn main() -> ExitCode {
 fn measure(line: &TableRow, servers: &ServerProcesses) -> Option<Rate> {
     let server = servers.get(line.kind)?;
     let look =
-        || [processor::time_of_server(server.process), processor::time_of_loaders(), started().elapsed()];
+        || [scheduling::time_of_server(server.process), scheduling::time_of_loaders(), started().elapsed()];
     let mut before = look();
     let responses = match line.load {
         Load::Wrk(load) => wrk::run(load, server.address)?,

@@ -12,7 +12,7 @@ use dhttp_proto::message::Request;
 use super::datagrams::{self, arrive, request};
 use super::network::client;
 use super::server::{ServerKind, ServerProcesses};
-use super::{processor, spread};
+use super::{scheduling, spread};
 
 const DATAGRAMS: u64 = 1_000_000;
 /// Position of the mark in an id.
@@ -33,16 +33,16 @@ struct RunResult {
 pub(crate) fn compare(servers: &ServerProcesses) {
     let Some(server) = servers.get(ServerKind::Ours) else { return };
     let once = || {
-        let look = || processor::time_of_server(server.process);
+        let look = || scheduling::time_of_server(server.process);
         let mut before = look();
         let responses = datagrams::run(datagrams::Load::Known, server.address, || before = look());
         responses as f64 / (look() - before).as_secs_f64()
     };
     let speed = || spread((0..5).map(|_| once()).collect()).0;
     let first = speed();
-    let before = processor::time_of_server(server.process);
+    let before = scheduling::time_of_server(server.process);
     let RunResult { sent_bytes, requests, responses, response_bytes, wrong } = mutate(server.address);
-    let spent = processor::time_of_server(server.process) - before;
+    let spent = scheduling::time_of_server(server.process) - before;
     println!(
         "{DATAGRAMS} mutated datagrams, {requests} of them still requests: {responses} answered, {wrong} of what is no \
          request, {:.2} bytes for each that came, {:.2} microseconds each",

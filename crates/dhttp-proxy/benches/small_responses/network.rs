@@ -15,7 +15,7 @@ use std::thread;
 
 use nix::sched::{CloneFlags, setns, unshare};
 
-use super::processor;
+use super::scheduling;
 
 /// The network of this run.
 pub(crate) enum Network {
@@ -55,7 +55,7 @@ impl Network {
             run(&["ip", "route", "add", "10.0.0.0/8", "via", &LOADERS.to_string()])?;
             receive_in_thread("servers")
         })?;
-        processor::pin_network_threads();
+        scheduling::pin_network_threads();
         Ok(network)
     }
 

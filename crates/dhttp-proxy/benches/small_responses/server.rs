@@ -25,7 +25,7 @@ use std::os::fd::AsFd;
 use super::datagrams::make_room;
 use super::network::Network;
 use super::origin::Origin;
-use super::processor;
+use super::scheduling;
 
 /// Argument that makes this program a server.
 pub(crate) const ROLE: &str = "--serve";
@@ -105,7 +105,7 @@ impl ServerProcess {
     pub(crate) fn start(kind: ServerKind, network: &Network, directory: &ServedDirectory) -> Option<Self> {
         let started = network.inside(|| {
             // The thread, and so the server, inherits this CPU.
-            processor::serve_here();
+            scheduling::serve_here();
             start(kind, network.servers(), &directory.0)
         });
         match started {

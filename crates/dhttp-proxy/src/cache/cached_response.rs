@@ -34,8 +34,8 @@ impl KeyedRequest {
 
     /// Whether its response may be shared: a whole response, to be stored.
     pub(super) fn is_shareable(&self) -> bool {
-        let alone = ["Range", "Authorization", "If-None-Match", "If-Modified-Since"];
-        let is_plain = alone.iter().all(|name| self.head.fields.get(name).is_none());
+        let excluding_fields = ["Range", "Authorization", "If-None-Match", "If-Modified-Since"];
+        let is_plain = excluding_fields.iter().all(|name| self.head.fields.get(name).is_none());
         self.is_for_cache && self.head.method == Method::Get && is_plain
     }
 
@@ -66,11 +66,11 @@ pub(super) fn stale_replacement(
     found: Option<&CacheEntry>,
     requested: &ParsedRequest<'_>,
     now: Time,
-    trouble: ServerFailure,
+    failure: ServerFailure,
 ) -> Option<Response> {
-    let found = found.filter(|found| found.record.policy().may_replace_failure(now, requested, trouble))?;
+    let found = found.filter(|found| found.record.policy().may_replace_failure(now, requested, failure))?;
     count_shared(&store.counters.stale_replacement);
-    Some(match trouble {
+    Some(match failure {
         ServerFailure::Unreachable => serve_from(found, requested, now, "fwd=stale; detail=unreachable"),
         ServerFailure::Status(status) => {
             serve_from(found, requested, now, &format!("fwd=stale; fwd-status={status}"))
@@ -96,8 +96,8 @@ pub(super) fn validated(
         // It was valid for this request, and may no longer be stored.
         None => store.drop_all(&wanted.key),
     }
-    let how = format!("{}; fwd-status=304", why(wanted, Some(found), times.received_at));
-    serve_from(renewed.as_ref().unwrap_or(found), &wanted.requested(), times.received_at, &how)
+    let cache_status = format!("{}; fwd-status=304", forward_reason(wanted, Some(found), times.received_at));
+    serve_from(renewed.as_ref().unwrap_or(found), &wanted.requested(), times.received_at, &cache_status)
 }
 
 /// Returns the stored response with other fields; `None` if these forbid storing it.
@@ -191,7 +191,7 @@ impl PendingStore {
 }
 
 /// Reason of the forward, for `Cache-Status` (RFC 9211, section 2.2).
-pub(super) fn why(wanted: &KeyedRequest, found: Option<&CacheEntry>, now: Time) -> &'static str {
+pub(super) fn forward_reason(wanted: &KeyedRequest, found: Option<&CacheEntry>, now: Time) -> &'static str {
     match (wanted.is_for_cache, &wanted.head.method, found) {
         (false, Method::Get | Method::Head, _) => "fwd=bypass",
         (false, Method::Options | Method::Other(_), _) => "fwd=method",
@@ -203,18 +203,18 @@ pub(super) fn why(wanted: &KeyedRequest, found: Option<&CacheEntry>, now: Time) 
 }
 
 /// Returns the fields of a forwarded response, with a line about this cache.
-pub(super) fn reported(fields: &Fields, how: &str) -> Fields {
+pub(super) fn reported(fields: &Fields, cache_status: &str) -> Fields {
     let mut reported = Fields::new();
     for (name, value) in fields.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(b"Cache-Status")) {
         copy(&mut reported, name, value);
     }
-    http1::cache::reuse::status_field(&mut reported, fields.as_lines(), NAME, how, None);
+    http1::cache::reuse::status_field(&mut reported, fields.as_lines(), NAME, cache_status, None);
     reported
 }
 
 /// Returns the response to the client for one that is not stored.
-pub(super) fn passed(head: &ResponseHead, body: Body, how: &str, now: Time) -> Response {
-    let fields = reported(&stored_fields(&head.fields, now), how);
+pub(super) fn passed_through(head: &ResponseHead, body: Body, cache_status: &str, now: Time) -> Response {
+    let fields = reported(&stored_fields(&head.fields, now), cache_status);
     Response { status: head.status, fields: Arc::new(fields), body }
 }
 
@@ -238,8 +238,8 @@ fn stored_fields(received: &Fields, now: Time) -> Fields {
     }
     for (name, value) in received.iter() {
         // DHTTP's token was issued to this cache, for its address.
-        let is_kept = !NOT_STORED.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
-        if is_kept && !is_dhttp_field(name) {
+        let is_stored = !NOT_STORED.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
+        if is_stored && !is_dhttp_field(name) {
             copy(&mut fields, name, value);
         }
     }

@@ -83,7 +83,7 @@ impl Disk {
                     "{shown} is damaged ({why}); moved to {}, and replaced by an empty one",
                     moved_to.display()
                 ));
-                opened(path, &max).map_err(|trouble| match trouble {
+                opened(path, &max).map_err(|failure| match failure {
                     DatabaseError::Other(error) => failed(error),
                     DatabaseError::Damaged(why) => {
                         io::Error::other(format!("cannot store responses in {shown}: {why}"))

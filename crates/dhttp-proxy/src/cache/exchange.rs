@@ -9,7 +9,8 @@ use http1::cache::{ParsedRequest, ServerFailure, Times, Verdict, states_lifetime
 use http1::message::{Fields, Method, RequestHead};
 
 use super::cached_response::{
-    KeyedRequest, PendingStore, UNSOLICITED_304, passed, stale_replacement, update_store, validated, why,
+    KeyedRequest, PendingStore, UNSOLICITED_304, forward_reason, passed_through, stale_replacement,
+    update_store, validated,
 };
 use super::memory::CacheEntry;
 use super::upstream::{UpstreamFailure, UpstreamResponse};
@@ -99,9 +100,9 @@ async fn respond<U: Upstream>(
     };
     match fetched {
         Ok(fetched) => {
-            let trouble = ServerFailure::Status(fetched.head.status);
+            let failure = ServerFailure::Status(fetched.head.status);
             if let Some(respond) =
-                stale_replacement(store, found.as_ref(), &requested, times.received_at, trouble)
+                stale_replacement(store, found.as_ref(), &requested, times.received_at, failure)
             {
                 return alone(respond);
             }
@@ -159,16 +160,16 @@ fn handle_response<U: Upstream>(
         Body::Whole(_) | Body::File { file: _, offset: _, length: _ } => None,
     };
     update_store(store, wanted, found.as_ref(), &head, described, times);
-    let forwarded = why(wanted, found.as_ref(), times.received_at);
+    let forwarded = forward_reason(wanted, found.as_ref(), times.received_at);
     let states_lifetime = || states_lifetime(&head.fields, &store.targets);
     let is_wanted = body.len() <= store.largest && (!store.is_sparing || states_lifetime());
-    let keeping = is_wanted.then(|| PendingStore::of(store, wanted, &head, times)).flatten();
-    if let Some(stored) = keeping.and_then(|keeping| keeping.whole(&wanted.key, &body)) {
+    let pending_store = is_wanted.then(|| PendingStore::of(store, wanted, &head, times)).flatten();
+    if let Some(stored) = pending_store.and_then(|pending_store| pending_store.whole(&wanted.key, &body)) {
         store.keep(&stored);
         let response = serve_from(&stored, requested, times.received_at, &format!("{forwarded}; stored"));
         // Trailers describe the whole response: not a part, and not a 304.
         let is_all = response.status == head.status;
         return (response, if is_all { trailers } else { Fields::new() });
     }
-    (passed(&head, body, forwarded, times.calendar), trailers)
+    (passed_through(&head, body, forwarded, times.calendar), trailers)
 }

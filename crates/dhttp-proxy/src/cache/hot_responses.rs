@@ -50,9 +50,9 @@ impl HotResponses {
     fn respond(&mut self, hash: u64, found: &CacheEntry, now: Time) -> Option<&Response> {
         let slot = self.slots.get_mut(usize::try_from(hash).unwrap_or(0) % SLOTS)?;
         let second = seconds(now);
-        let is_there =
+        let is_current =
             slot.as_ref().is_some_and(|slot| slot.second == second && slot.record.is(&found.record));
-        if !is_there {
+        if !is_current {
             let response = serve_from(found, &ParsedRequest::new("GET", []), now, "hit");
             *slot = Some(HotSlot { record: found.record.clone(), second, response });
         }

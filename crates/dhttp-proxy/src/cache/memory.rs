@@ -57,15 +57,15 @@ impl Memory {
     /// identifies the key.
     pub(super) fn find_plain(&self, key: &[u8]) -> Option<(u64, CacheEntry)> {
         let hash = self.hash(key);
-        let found = self.shard(hash)?.lock().ok()?.find_where(tag(hash), key, <[u8]>::is_empty)?;
-        Some((hash, found))
+        let cached_body = self.shard(hash)?.lock().ok()?.find_where(tag(hash), key, <[u8]>::is_empty)?;
+        Some((hash, cached_body))
     }
 
     /// Stores a response, and replaces the one for the same requests.
-    pub(super) fn keep(&self, found: CacheEntry) {
-        let hash = self.hash(found.record.key());
+    pub(super) fn keep(&self, cached_body: CacheEntry) {
+        let hash = self.hash(cached_body.record.key());
         if let Some(Ok(mut shard)) = self.shard(hash).map(Mutex::lock) {
-            shard.keep(tag(hash), found);
+            shard.keep(tag(hash), cached_body);
         }
     }
 
@@ -178,8 +178,8 @@ impl Shard {
         None
     }
 
-    fn keep(&mut self, tag: u32, found: CacheEntry) {
-        let CacheEntry { record, large } = found;
+    fn keep(&mut self, tag: u32, cached_body: CacheEntry) {
+        let CacheEntry { record, large } = cached_body;
         let size = weight(&record, large.as_ref());
         self.drop_where(tag, record.key(), MAX_CHOICES - 1, |other| other == record.choice());
         if size > self.max {
@@ -213,12 +213,12 @@ impl Shard {
     fn drop_where(&mut self, tag: u32, key: &[u8], max: usize, is_dropped: impl Fn(&[u8]) -> bool) {
         let (mut at, mut others) = (self.first(tag), 0);
         while let Some(slot) = self.slots.get(at as usize) {
-            let (here, next) = (at, slot.next);
+            let (slot_index, next) = (at, slot.next);
             if let Some(record) = slot.record.as_ref().filter(|record| slot.tag == tag && record.key() == key)
             {
                 others += 1;
                 if is_dropped(record.choice()) || others > max {
-                    self.remove(here);
+                    self.remove(slot_index);
                 }
             }
             at = next;
@@ -368,8 +368,8 @@ mod tests {
         ParsedRequest::new("GET", lines.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())))
     }
 
-    fn found(memory: &Memory, key: &[u8]) -> Option<Vec<u8>> {
-        memory.find(key, &requested(&[])).map(|found| found.record.body().to_vec())
+    fn cached_body(memory: &Memory, key: &[u8]) -> Option<Vec<u8>> {
+        memory.find(key, &requested(&[])).map(|cached_body| cached_body.record.body().to_vec())
     }
 
     #[test]
@@ -379,8 +379,8 @@ mod tests {
             memory.keep(CacheEntry { record: record(b"k", &[("Foo", value)], body), large: None });
         }
         let body = |value: &str| {
-            let found = memory.find(b"k", &requested(&[("Foo", value)]))?;
-            Some(String::from_utf8(found.record.body().to_vec()).unwrap())
+            let cached_body = memory.find(b"k", &requested(&[("Foo", value)]))?;
+            Some(String::from_utf8(cached_body.record.body().to_vec()).unwrap())
         };
         assert_eq!(body("1").as_deref(), Some("one"));
         assert_eq!(body("2").as_deref(), Some("2nd"));
@@ -395,7 +395,7 @@ mod tests {
         let memory = Memory::new(1 << 30, [7; 16]);
         let all = |value: &str| {
             let lines = [("Foo", value)];
-            memory.find(b"k", &requested(&lines)).map(|found| found.record.body().to_vec())
+            memory.find(b"k", &requested(&lines)).map(|cached_body| cached_body.record.body().to_vec())
         };
         let fill = |name: &str| {
             for number in 0..2_000 {
@@ -444,10 +444,10 @@ mod tests {
             keep(&mut shard, number);
         }
         assert_eq!(shard.count, 100);
-        let is_there =
+        let is_stored =
             |shard: &mut Shard, number| shard.find(number, &key(number), &requested(&[])).is_some();
-        assert!((0..10).all(|number| is_there(&mut shard, number)));
-        assert!((10..100).all(|number| !is_there(&mut shard, number)));
+        assert!((0..10).all(|number| is_stored(&mut shard, number)));
+        assert!((10..100).all(|number| !is_stored(&mut shard, number)));
     }
 
     #[test]
@@ -486,7 +486,7 @@ mod tests {
                     oracle.remove(&key);
                 }
                 _ => {
-                    if let Some(body) = found(&memory, &key) {
+                    if let Some(body) = cached_body(&memory, &key) {
                         assert_eq!(oracle.get(&key), Some(&body));
                     }
                 }

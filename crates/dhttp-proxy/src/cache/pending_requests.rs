@@ -75,9 +75,9 @@ pub(super) fn begin<U: Upstream>(
             // If the runtime is gone, dropping the sender notifies the client.
             drop(runtime.spawn(async move {
                 let key = owned.wanted.key.clone();
-                let left = PendingGuard { shared: &shared, key: &key };
+                let guard = PendingGuard { shared: &shared, key: &key };
                 fetch.run(exchange(&shared, &owned, found, promise)).await;
-                drop(left);
+                drop(guard);
             }));
         }
     }
@@ -92,13 +92,13 @@ struct PendingGuard<'a, U: Upstream> {
 impl<U: Upstream> Drop for PendingGuard<'_, U> {
     fn drop(&mut self) {
         for (owned, promise) in self.shared.waiting.leave(self.key) {
-            again(self.shared, owned, promise);
+            retry_after_wait(self.shared, owned, promise);
         }
     }
 }
 
 /// Looks up a request that waited, and sends it separately if the response may not be shared.
-fn again<U: Upstream>(shared: &Arc<Shared<U>>, owned: OwnedRequest, promise: ResponseSender) {
+fn retry_after_wait<U: Upstream>(shared: &Arc<Shared<U>>, owned: OwnedRequest, promise: ResponseSender) {
     let requested = owned.wanted.requested();
     let found = shared.store.memory.find(&owned.wanted.key, &requested);
     let now = since_1970();

@@ -14,7 +14,8 @@ use http1::message::{Fields, Framing, Method, RequestHead, ResponseHead};
 use wire::{Time, calendar};
 
 use super::cached_response::{
-    KeyedRequest, PendingStore, UNSOLICITED_304, reported, stale_replacement, update_store, validated, why,
+    KeyedRequest, PendingStore, UNSOLICITED_304, forward_reason, reported, stale_replacement, update_store,
+    validated,
 };
 use super::hot_responses::HotResponses;
 use super::memory::CacheEntry;
@@ -88,8 +89,8 @@ impl SharedCache {
             None => None,
         };
         if wanted.is_for_cache && wanted.requested().is_only_for_cache() {
-            let why = "504 Gateway Timeout: not cached, and the request was only-if-cached";
-            return Lookup::Hit(Response::text(504, why));
+            let sentence = "504 Gateway Timeout: not cached, and the request was only-if-cached";
+            return Lookup::Hit(Response::text(504, sentence));
         }
         if !wanted.is_shareable() {
             return Lookup::Nothing(StreamingFill::new(self, wanted, found, None));
@@ -133,15 +134,15 @@ impl SharedCache {
         Some((found, verdict))
     }
 
-    fn hit(&self, wanted: &KeyedRequest, found: &CacheEntry, how: &str) -> Response {
+    fn hit(&self, wanted: &KeyedRequest, found: &CacheEntry, cache_status: &str) -> Response {
         count_shared(&self.store.counters.hits);
-        serve_from(found, &wanted.requested(), since_1970(), how)
+        serve_from(found, &wanted.requested(), since_1970(), cache_status)
     }
 
     /// Returns `None` if a request for it is already pending.
     fn enter(self: &Arc<Self>, wanted: &KeyedRequest) -> Option<FillTicket> {
         let is_first = self.asked_for.lock().ok()?.insert(wanted.key.clone());
-        is_first.then(|| FillTicket { keeper: Arc::clone(self), key: wanted.key.clone() })
+        is_first.then(|| FillTicket { shared_cache: Arc::clone(self), key: wanted.key.clone() })
     }
 
     fn wait(&self, key: &[u8], timeout: Duration) {
@@ -162,15 +163,15 @@ fn wanted(forward: &Forward) -> KeyedRequest {
 /// Fast look-up of responses that one thread serves repeatedly.
 #[derive(Debug)]
 pub(crate) struct ThreadCache {
-    keeper: Arc<SharedCache>,
+    shared_cache: Arc<SharedCache>,
     ready: HotResponses,
     /// Buffer for keys, reused.
     key: Vec<u8>,
 }
 
 impl ThreadCache {
-    pub(crate) fn new(keeper: Arc<SharedCache>) -> Self {
-        Self { keeper, ready: HotResponses::default(), key: Vec::new() }
+    pub(crate) fn new(shared_cache: Arc<SharedCache>) -> Self {
+        Self { shared_cache, ready: HotResponses::default(), key: Vec::new() }
     }
 
     /// Returns the fresh response in memory for a proxy's GET without a body, and without fields for caches or other proxies.
@@ -189,35 +190,35 @@ impl ThreadCache {
         for part in [authority, " ", path] {
             self.key.extend_from_slice(part.as_bytes());
         }
-        self.ready.fresh_in_memory(&self.keeper.store, &self.key)
+        self.ready.fresh_in_memory(&self.shared_cache.store, &self.key)
     }
 
     /// Does the same for any request.
     pub(crate) fn respond_from_memory(&self, forward: &Forward) -> Option<Response> {
-        self.keeper.fresh_in_memory(forward)
+        self.shared_cache.fresh_in_memory(forward)
     }
 }
 
 /// Pending request for which others wait. When it is dropped, they continue.
 #[derive(Debug)]
 struct FillTicket {
-    keeper: Arc<SharedCache>,
+    shared_cache: Arc<SharedCache>,
     key: Vec<u8>,
 }
 
 impl Drop for FillTicket {
     fn drop(&mut self) {
-        if let Ok(mut keys) = self.keeper.asked_for.lock() {
+        if let Ok(mut keys) = self.shared_cache.asked_for.lock() {
             keys.remove(&self.key);
         }
-        self.keeper.has_come.notify_all();
+        self.shared_cache.has_come.notify_all();
     }
 }
 
 /// A request forwarded to a server, and its response being stored.
 #[derive(Debug)]
 pub(crate) struct StreamingFill {
-    keeper: Arc<SharedCache>,
+    shared_cache: Arc<SharedCache>,
     wanted: KeyedRequest,
     found: Option<CacheEntry>,
     request: RequestHead,
@@ -226,7 +227,7 @@ pub(crate) struct StreamingFill {
     requested_at: Time,
     ticket: Option<FillTicket>,
     /// The response, if it is to be stored, and the bytes of its body so far.
-    keeping: Option<(PendingStore, CollectedBody)>,
+    pending_store: Option<(PendingStore, CollectedBody)>,
 }
 
 /// Decision after the header section of a response.
@@ -242,12 +243,12 @@ pub(crate) enum Disposition {
 
 impl StreamingFill {
     fn new(
-        keeper: &Arc<SharedCache>,
+        shared_cache: &Arc<SharedCache>,
         wanted: KeyedRequest,
         found: Option<CacheEntry>,
         ticket: Option<FillTicket>,
     ) -> Box<Self> {
-        let counters = &keeper.store.counters;
+        let counters = &shared_cache.store.counters;
         if !wanted.is_for_cache {
             count_shared(&counters.passed);
         } else if found.is_none() {
@@ -260,9 +261,18 @@ impl StreamingFill {
             .map(|found| found.record.fields())
             .filter(|stored| is_get && has_validator(*stored));
         let (request, is_validation) = (for_server(&wanted.head, stored_response), stored_response.is_some());
-        let keeper = Arc::clone(keeper);
+        let shared_cache = Arc::clone(shared_cache);
         let requested_at = since_1970();
-        Box::new(Self { keeper, wanted, found, request, is_validation, requested_at, ticket, keeping: None })
+        Box::new(Self {
+            shared_cache,
+            wanted,
+            found,
+            request,
+            is_validation,
+            requested_at,
+            ticket,
+            pending_store: None,
+        })
     }
 
     /// Returns the request as it is forwarded.
@@ -272,8 +282,9 @@ impl StreamingFill {
 
     /// Handles the header section of a response; `length` is that of its body, if known.
     pub(crate) fn head(&mut self, head: &ResponseHead, length: Option<u64>) -> Disposition {
-        let Self { keeper, wanted, found, request, is_validation, requested_at, ticket, keeping } = self;
-        let store = &keeper.store;
+        let Self { shared_cache, wanted, found, request, is_validation, requested_at, ticket, pending_store } =
+            self;
+        let store = &shared_cache.store;
         let times = Times { requested: *requested_at, received_at: since_1970(), calendar: on_calendar() };
         if let Some(found) = found.as_ref().filter(|_| *is_validation && head.status == 304) {
             if is_about(found.record.fields(), &head.fields) {
@@ -300,9 +311,9 @@ impl StreamingFill {
                 stored.unwrap_or_else(|| Response::text(502, &format!("502 Bad Gateway: {UNSOLICITED_304}"))),
             );
         }
-        let trouble = ServerFailure::Status(head.status);
+        let failure = ServerFailure::Status(head.status);
         if let Some(response) =
-            stale_replacement(store, found.as_ref(), &wanted.requested(), times.received_at, trouble)
+            stale_replacement(store, found.as_ref(), &wanted.requested(), times.received_at, failure)
         {
             *ticket = None;
             return Disposition::Complete(response);
@@ -313,10 +324,11 @@ impl StreamingFill {
         if stored.is_none() || length.is_some_and(|length| length > MAX_SHARED_BYTES) {
             *ticket = None;
         }
-        let forwarded = why(wanted, found.as_ref(), times.received_at);
-        let how = if stored.is_some() { format!("{forwarded}; stored") } else { forwarded.to_owned() };
-        *keeping = stored.map(|stored| (stored, CollectedBody::default()));
-        let mut fields = reported(&head.fields, &how);
+        let forwarded = forward_reason(wanted, found.as_ref(), times.received_at);
+        let cache_status =
+            if stored.is_some() { format!("{forwarded}; stored") } else { forwarded.to_owned() };
+        *pending_store = stored.map(|stored| (stored, CollectedBody::default()));
+        let mut fields = reported(&head.fields, &cache_status);
         if head.fields.get("Date").is_none() {
             // A forwarded response needs a date, if it has none (RFC 9110, section 6.6.1).
             copy(&mut fields, b"Date", calendar::http(times.calendar.since(Time::ZERO)).as_bytes());
@@ -326,29 +338,29 @@ impl StreamingFill {
 
     /// Handles a part of the body.
     pub(crate) fn part(&mut self, part: &[u8]) {
-        let Some((_, collected)) = &mut self.keeping else { return };
-        let is_there = collected.push(part).is_ok();
+        let Some((_, collected)) = &mut self.pending_store else { return };
+        let fits = collected.push(part).is_ok();
         let length = collected.length();
         if length > MAX_SHARED_BYTES {
             self.ticket = None;
         }
-        if !is_there || length > self.keeper.store.largest {
-            self.keeping = None;
+        if !fits || length > self.shared_cache.store.largest {
+            self.pending_store = None;
         }
     }
 
     /// Handles the end of a complete response.
     pub(crate) fn end(self) {
-        let Some((keeping, collected)) = self.keeping else { return };
-        let found = collected.into_body().ok().and_then(|body| keeping.whole(&self.wanted.key, &body));
+        let Some((pending_store, collected)) = self.pending_store else { return };
+        let found = collected.into_body().ok().and_then(|body| pending_store.whole(&self.wanted.key, &body));
         if let Some(found) = found {
-            self.keeper.store.keep(&found);
+            self.shared_cache.store.keep(&found);
         }
     }
 
     /// Handles a failed request. Returns the stored response that replaces it, if allowed.
     pub(crate) fn failed(self) -> Option<Response> {
-        let (store, requested) = (&self.keeper.store, self.wanted.requested());
+        let (store, requested) = (&self.shared_cache.store, self.wanted.requested());
         let response = stale_replacement(
             store,
             self.found.as_ref(),

@@ -18,10 +18,10 @@ pub(super) fn check(
     framing: Framing,
 ) -> Result<Exchange, Box<Stage>> {
     // A body that is not forwarded is not read, and ends the connection.
-    let stays = request.stays && framing == Framing::Length(0);
+    let keep_alive = request.keep_alive && framing == Framing::Length(0);
     let planned = plan(&request.head, framing, &shared.name);
-    let refuse = |request, stays, status, why: String| {
-        Stage::Refuse(Some(ClientRequest { stays, ..request }), status, why)
+    let refuse = |request, keep_alive, status, why: String| {
+        Stage::Refuse(Some(ClientRequest { keep_alive, ..request }), status, why)
     };
     Err(Box::new(match planned {
         Ok(Plan::Forward(forward)) => return Ok(Exchange { request, forward, fill: None }),
@@ -35,12 +35,14 @@ pub(super) fn check(
                 }
             }
         }
-        Ok(Plan::Own(path)) if path == "/proxy.pac" => Stage::WriteScript(ClientRequest { stays, ..request }),
+        Ok(Plan::Own(path)) if path == "/proxy.pac" => {
+            Stage::WriteScript(ClientRequest { keep_alive, ..request })
+        }
         Ok(Plan::Own(path)) => {
             let why =
                 "this is a proxy: set it as your program's proxy for http, or give browsers its /proxy.pac";
-            refuse(request, stays, if path == "*" { 200 } else { 404 }, why.to_owned())
+            refuse(request, keep_alive, if path == "*" { 200 } else { 404 }, why.to_owned())
         }
-        Err(Refusal { status, sentence }) => refuse(request, stays, status, sentence),
+        Err(Refusal { status, sentence }) => refuse(request, keep_alive, status, sentence),
     }))
 }

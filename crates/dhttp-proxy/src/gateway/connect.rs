@@ -41,7 +41,7 @@ impl Pipeline<'_> {
                 Stage::Send(exchange, Box::new(server))
             }
             Err((status, why)) => {
-                exchange.request.stays &= exchange.forward.framing == Framing::Length(0);
+                exchange.request.keep_alive &= exchange.forward.framing == Framing::Length(0);
                 Stage::Fail(exchange, status, why)
             }
         }
@@ -52,7 +52,7 @@ impl Pipeline<'_> {
         let server = match connect(host, port, self.shared) {
             Ok(server) => server,
             Err((status, why)) => {
-                return Stage::Refuse(Some(ClientRequest { stays: false, ..request }), status, why);
+                return Stage::Refuse(Some(ClientRequest { keep_alive: false, ..request }), status, why);
             }
         };
         count_shared(&self.shared.counters.tunnels);

@@ -237,9 +237,9 @@ impl EventLoop {
     /// Handles expired timeouts.
     fn expire(&mut self) {
         let timeout = timeout(&self.config);
-        let is_here = |slot: &ConnectionSlot| matches!(slot, ConnectionSlot::Here(_));
-        let here = self.slots.iter().filter(|(_, slot)| is_here(slot)).map(|(number, _)| number);
-        for number in here.collect::<Vec<_>>() {
+        let is_watched = |slot: &ConnectionSlot| matches!(slot, ConnectionSlot::Here(_));
+        let watched = self.slots.iter().filter(|(_, slot)| is_watched(slot)).map(|(number, _)| number);
+        for number in watched.collect::<Vec<_>>() {
             self.step(number, |waiting, context, _| waiting.expire(context, timeout));
         }
     }
@@ -271,7 +271,7 @@ impl EventLoop {
             // During the shutdown no new exchange begins.
             ConnectionStep::Leases(stage) if is_last && stage.is_first() => drop(self.slots.remove(number)),
             ConnectionStep::Stays => {
-                let wanted = waiting.wants();
+                let wanted = waiting.interest();
                 if wanted != waiting.watched {
                     self.poller.modify(&waiting.connection.stream, number, wanted);
                     waiting.watched = wanted;

@@ -81,9 +81,9 @@ fn by_plain_http(shared: &Shared, forward: &Forward, fill: &mut StreamingFill) -
         }
         Ok(())
     };
-    let (stays, _) =
+    let (keep_alive, _) =
         server.respond(forward, shared.config().timeout, &AtomicBool::new(false), &mut each).ok()?;
-    if stays {
+    if keep_alive {
         server.keep(shared);
     }
     Some(())

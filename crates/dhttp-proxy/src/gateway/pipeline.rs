@@ -40,7 +40,7 @@ use dhttp::server::queue::Queue;
 pub(super) struct ClientRequest {
     pub(super) head: RequestHead,
     /// Whether its connection may carry another request after the response.
-    pub(super) stays: bool,
+    pub(super) keep_alive: bool,
 }
 
 /// A request to be forwarded.
@@ -121,7 +121,7 @@ pub(super) fn begin(
 ) -> PipelineState {
     let request = ClientRequest::of(head);
     let is_plain = framing == Framing::Length(0) && request.head.version == Version::Http11;
-    if let Some(cache) = context.cache.as_mut().filter(|_| is_plain && request.stays)
+    if let Some(cache) = context.cache.as_mut().filter(|_| is_plain && request.keep_alive)
         && let Some(response) = cache.fresh_in_memory(&request.head)
         && let Body::Whole(bytes) = &response.body
     {
@@ -143,7 +143,7 @@ pub(super) fn begin(
         };
         let bytes = write_response::stored(queue, context.out, request.context(), &response, bytes);
         context.report(&request.head, response.status, bytes, Channel::Cache);
-        return PipelineState::Written(request.stays);
+        return PipelineState::Written(request.keep_alive);
     }
     match PendingRequest::send(context.shared, context.number, exchange) {
         Ok(pending) => PipelineState::Pending(pending),
@@ -238,19 +238,19 @@ impl ClientRequest {
         // HTTP/1.0 programs keep connections to proxies alive by the historic `Proxy-Connection`.
         let is_kept_alive =
             head.version == Version::Http10 && head.fields.has_token("Proxy-Connection", "keep-alive");
-        let stays = is_kept_alive || persists(head.version, &head.fields);
-        Self { head, stays }
+        let keep_alive = is_kept_alive || persists(head.version, &head.fields);
+        Self { head, keep_alive }
     }
 
     pub(super) const fn context(&self) -> ReplyContext<'_> {
-        ReplyContext { method: &self.head.method, version: self.head.version, stays: self.stays }
+        ReplyContext { method: &self.head.method, version: self.head.version, keep_alive: self.keep_alive }
     }
 }
 
 impl Exchange {
     /// Returns the stage after a failure after which the connection must end, since the request's body was not read.
     pub(super) fn fail_and_close(mut self: Box<Self>, status: u16, why: String) -> Stage {
-        self.request.stays = false;
+        self.request.keep_alive = false;
         Stage::Fail(self, status, why)
     }
 

@@ -46,7 +46,7 @@ pub(super) struct WatchedConnection {
     queue: Queue,
     phase: Phase,
     /// Next step after the unwritten bytes.
-    then: NextAction,
+    next_action: NextAction,
     /// Pending request for it.
     pending: Option<Box<PendingRequest>>,
     /// Whether bytes arrived meanwhile, which are read once the response is written.
@@ -129,7 +129,7 @@ impl WatchedConnection {
             connection,
             queue: Queue::default(),
             phase: Phase::Idle(now),
-            then: NextAction::ReadOn,
+            next_action: NextAction::ReadOn,
             pending: None,
             has_unread: false,
             watched: Interest::IN,
@@ -182,9 +182,9 @@ impl WatchedConnection {
                 self.pending = Some(pending);
                 ConnectionStep::Stays
             }
-            PollOutcome::Written(stays) => {
+            PollOutcome::Written(keep_alive) => {
                 self.has_unread = false;
-                self.then = if stays { NextAction::ReadOn } else { NextAction::HangUp };
+                self.next_action = if keep_alive { NextAction::ReadOn } else { NextAction::HangUp };
                 let unread = std::mem::take(&mut self.connection.unread);
                 self.write_and_read_on(context, &unread)
             }
@@ -244,7 +244,7 @@ impl WatchedConnection {
     }
 
     /// Returns the events to watch.
-    pub(super) fn wants(&self) -> Interest {
+    pub(super) fn interest(&self) -> Interest {
         if !self.queue.is_empty() {
             Interest::OUT
         } else if self.is_pending() && self.has_unread {
@@ -278,8 +278,8 @@ impl WatchedConnection {
 
     /// Serves requests that need no waiting, writes the responses together, and returns the next step.
     fn read_on(&mut self, context: &mut ConnectionContext<'_>, mut input: &[u8]) -> ConnectionStep {
-        if matches!(self.then, NextAction::ReadOn) {
-            self.then = self.respond(context, &mut input);
+        if matches!(self.next_action, NextAction::ReadOn) {
+            self.next_action = self.respond(context, &mut input);
         }
         self.write_and_read_on(context, input)
     }
@@ -294,7 +294,7 @@ impl WatchedConnection {
                 self.connection.unread = input.to_vec();
                 return ConnectionStep::Stays;
             }
-            match std::mem::replace(&mut self.then, NextAction::ReadOn) {
+            match std::mem::replace(&mut self.next_action, NextAction::ReadOn) {
                 NextAction::Lease(stage) => {
                     self.connection.unread = input.to_vec();
                     return ConnectionStep::Leases(stage);
@@ -310,7 +310,7 @@ impl WatchedConnection {
                     return self.poll(context);
                 }
                 NextAction::ReadOn if input.is_empty() => break,
-                NextAction::ReadOn => self.then = self.respond(context, &mut input),
+                NextAction::ReadOn => self.next_action = self.respond(context, &mut input),
             }
         }
         let is_between = self.connection.reader.is_between_messages();
@@ -335,9 +335,9 @@ impl WatchedConnection {
             match self.connection.reader.read(input) {
                 Ok(Some(Event::Head(head, framing))) => {
                     match begin(context, &mut self.queue, head, framing) {
-                        PipelineState::Written(stays) => {
+                        PipelineState::Written(keep_alive) => {
                             self.connection.skip_end();
-                            if !stays {
+                            if !keep_alive {
                                 return NextAction::HangUp;
                             }
                         }
@@ -383,9 +383,9 @@ impl WatchedConnection {
 impl Connection {
     /// Reads the end of a request without a body, which needs no more bytes.
     pub(super) fn skip_end(&mut self) {
-        let mut nothing: &[u8] = &[];
+        let mut no_input: &[u8] = &[];
         // Without input the reader can only report the end of the message.
-        let _ = self.reader.read(&mut nothing);
+        let _ = self.reader.read(&mut no_input);
     }
 }
 

@@ -67,9 +67,10 @@ impl Pipeline<'_> {
                         // A response that precedes the end of the request's body is usually a refusal, and the connection is
                         // not reused.
                         sent = sent.or_else(|| reported.recv_timeout(REPORT_DELAY).ok());
-                        let stays = requested.stays && sent == Some(true);
+                        let keep_alive = requested.keep_alive && sent == Some(true);
                         let response = gateway::response(&response, &shared.name);
-                        match begin(fill, &client, ReplyContext { stays, ..requested }, &response, size)? {
+                        match begin(fill, &client, ReplyContext { keep_alive, ..requested }, &response, size)?
+                        {
                             ReplyStart::Reply(begun) => reply = Some(begun),
                             ReplyStart::Again => must_retry = true,
                         }
@@ -91,10 +92,10 @@ impl Pipeline<'_> {
             received
         });
         match (received, reply) {
-            (Ok((stays, trailers)), Some(reply)) => {
+            (Ok((keep_alive, trailers)), Some(reply)) => {
                 let status = reply.status;
                 let ended = reply.end(&gateway::trailers(&trailers));
-                if stays && sent == Some(true) {
+                if keep_alive && sent == Some(true) {
                     server.keep(shared);
                 }
                 self.conclude(&exchange.request.head, status, Channel::TcpClient, &ended)
@@ -107,7 +108,7 @@ impl Pipeline<'_> {
                 Stage::End(ExchangeEnd::Broken)
             }
             (Err(_), None) if let Some(fault) = fault.get() => {
-                exchange.request.stays = false;
+                exchange.request.keep_alive = false;
                 Stage::Refuse(Some(exchange.request), fault.status(), fault.to_string())
             }
             // The server closed it just as the request was sent.

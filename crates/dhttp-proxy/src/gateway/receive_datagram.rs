@@ -124,7 +124,7 @@ impl PendingRequest {
                     let bytes = if has_body { whole } else { &[][..] };
                     context.out.extend_from_slice(bytes);
                     context.report(&request.head, stored.status, bytes.len() as u64, Channel::Udp);
-                    return PollOutcome::Written(request.stays);
+                    return PollOutcome::Written(request.keep_alive);
                 }
                 Disposition::Again => {
                     return PollOutcome::Blocks(Box::new(Stage::Connect(Box::new(exchange))));
@@ -132,12 +132,12 @@ impl PendingRequest {
             }
         }
         let Exchange { request, forward: _, fill } = exchange;
-        let (stays, bytes) = write_response::write_passed(context.out, request.context(), &head, body);
+        let (keep_alive, bytes) = write_response::write_passed(context.out, request.context(), &head, body);
         if let Some(mut fill) = fill {
             fill.part(body);
             fill.end();
         }
         context.report(&request.head, head.status, bytes, Channel::Udp);
-        PollOutcome::Written(stays)
+        PollOutcome::Written(keep_alive)
     }
 }

@@ -17,7 +17,7 @@ pub(super) type Job = Box<dyn FnOnce(&mut ReadBuffer) + Send>;
 #[derive(Debug)]
 pub(super) struct ThreadPool {
     /// Idle threads, the most recent last: the others may end. `None`: threads end when they are done.
-    resting: Mutex<Option<Vec<IdleThread>>>,
+    idle_threads: Mutex<Option<Vec<IdleThread>>>,
 }
 
 /// An idle thread, identified by its name.
@@ -32,7 +32,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Default for ThreadPool {
     fn default() -> Self {
-        Self { resting: Mutex::new(Some(Vec::new())) }
+        Self { idle_threads: Mutex::new(Some(Vec::new())) }
     }
 }
 
@@ -42,8 +42,8 @@ impl ThreadPool {
     /// # Errors
     /// No thread could be started; the job has been dropped.
     pub(super) fn run(self: &Arc<Self>, mut job: Job) -> io::Result<()> {
-        while let Some(resting) = self.wake_one() {
-            match resting.take.send(job) {
+        while let Some(idle_threads) = self.wake_one() {
+            match idle_threads.take.send(job) {
                 Ok(()) => return Ok(()),
                 // The thread has just ended.
                 Err(mpsc::SendError(back)) => job = back,
@@ -56,13 +56,13 @@ impl ThreadPool {
 
     /// Ends idle threads now, and the others when they are done.
     pub(super) fn end(&self) {
-        if let Ok(mut resting) = self.resting.lock() {
-            *resting = None;
+        if let Ok(mut idle_threads) = self.idle_threads.lock() {
+            *idle_threads = None;
         }
     }
 
     fn wake_one(&self) -> Option<IdleThread> {
-        self.resting.lock().ok()?.as_mut()?.pop()
+        self.idle_threads.lock().ok()?.as_mut()?.pop()
     }
 
     fn work(&self, mut job: Job) {
@@ -70,18 +70,18 @@ impl ThreadPool {
         loop {
             job(&mut buffer);
             let (take, work) = mpsc::sync_channel(1);
-            match self.resting.lock().as_deref_mut() {
-                Ok(Some(resting)) => resting.push(IdleThread { name, take }),
+            match self.idle_threads.lock().as_deref_mut() {
+                Ok(Some(idle_threads)) => idle_threads.push(IdleThread { name, take }),
                 Ok(None) | Err(_) => return,
             }
             job = match work.recv_timeout(IDLE_TIMEOUT) {
                 Ok(job) => job,
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
-                    if let Ok(mut resting) = self.resting.lock()
-                        && let Some(resting) = resting.as_mut()
+                    if let Ok(mut idle_threads) = self.idle_threads.lock()
+                        && let Some(idle_threads) = idle_threads.as_mut()
                     {
-                        resting.retain(|one| one.name != name);
+                        idle_threads.retain(|one| one.name != name);
                     }
                     // If it was already taken off the list, a job is coming.
                     let Ok(job) = work.recv() else { return };
@@ -105,7 +105,7 @@ mod tests {
             let tell = tell.clone();
             threads.run(Box::new(move |_| tell.send(thread::current().id()).unwrap())).unwrap();
             names.push(reported.recv().unwrap());
-            while threads.resting.lock().unwrap().as_ref().is_some_and(Vec::is_empty) {
+            while threads.idle_threads.lock().unwrap().as_ref().is_some_and(Vec::is_empty) {
                 thread::yield_now();
             }
         }

@@ -141,8 +141,8 @@ impl Upstream {
                     if let Some(persists) = last {
                         self.incoming.consume(used);
                         // A server that sends more than one response is not reused.
-                        let stays = persists && self.incoming.unread().is_empty();
-                        return Ok((stays, self.reader.trailers().clone()));
+                        let keep_alive = persists && self.incoming.unread().is_empty();
+                        return Ok((keep_alive, self.reader.trailers().clone()));
                     }
                 }
                 None => {

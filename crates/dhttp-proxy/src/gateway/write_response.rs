@@ -44,15 +44,15 @@ pub(super) struct Reply<'a> {
     pub(super) status: u16,
     body: ReplyFraming,
     /// Whether the connection may carry another request.
-    stays: bool,
+    keep_alive: bool,
     /// Bytes of the body so far.
     bytes: u64,
     /// Bytes to be written together.
     out: Vec<u8>,
     /// Stores the response as it passes.
-    keeping: Option<Box<StreamingFill>>,
+    cache_fill: Option<Box<StreamingFill>>,
     /// Whether it was served from the cache, whole: the server's body is not for the program.
-    is_kept: bool,
+    is_from_cache: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ pub(super) struct ReplyContext<'a> {
     pub(super) method: &'a Method,
     pub(super) version: Version,
     /// Whether it wants to keep the connection open.
-    pub(super) stays: bool,
+    pub(super) keep_alive: bool,
 }
 
 /// Maximum bytes of small parts that are gathered for one write.
@@ -105,7 +105,7 @@ pub(super) fn begin<'a>(
         Disposition::Passed(fields) => {
             let (version, status) = (response.version, response.status);
             let head = ResponseHead { version, status, fields };
-            Reply { keeping: Some(filling), ..Reply::begin(stream, requested, &head, size) }
+            Reply { cache_fill: Some(filling), ..Reply::begin(stream, requested, &head, size) }
         }
         Disposition::Again => {
             *fill = Some(filling);
@@ -146,7 +146,7 @@ impl Pipeline<'_> {
         let _ = fields.push("Content-Type", kind).and_then(|()| fields.push("Cache-Control", "no-store"));
         let head = ResponseHead { version: Version::Http11, status, fields };
         let get = Method::Get;
-        let unknown = ReplyContext { method: &get, version: Version::Http11, stays: false };
+        let unknown = ReplyContext { method: &get, version: Version::Http11, keep_alive: false };
         let to = request.map_or(unknown, ClientRequest::context);
         let mut reply = Reply::begin(self.stream(), to, &head, Size::Known(text.len() as u64));
         let ended = reply.part(text.as_bytes()).and_then(|()| reply.end(&Fields::new()));
@@ -201,9 +201,9 @@ impl<'a> Reply<'a> {
     /// Begins with the header section, which is written with the first part of the body.
     fn begin(stream: &'a TcpStream, requested: ReplyContext<'_>, head: &ResponseHead, size: Size) -> Self {
         let mut out = Vec::with_capacity(1_024);
-        let (body, stays) = frame(&mut out, requested, head, size);
-        let (keeping, is_kept) = (None, false);
-        Self { stream, status: head.status, body, stays, bytes: 0, out, keeping, is_kept }
+        let (body, keep_alive) = frame(&mut out, requested, head, size);
+        let (cache_fill, is_from_cache) = (None, false);
+        Self { stream, status: head.status, body, keep_alive, bytes: 0, out, cache_fill, is_from_cache }
     }
 
     /// Begins with a cached response, whole but for its end.
@@ -219,8 +219,9 @@ impl<'a> Reply<'a> {
         let has_body = write_head(&mut out, requested, response);
         let length = response.body.len();
         let body = if has_body { ReplyFraming::Length(length) } else { ReplyFraming::Nothing };
-        let (status, stays) = (response.status, requested.stays);
-        let mut reply = Self { stream, status, body, stays, bytes: 0, out, keeping: None, is_kept: false };
+        let (status, keep_alive) = (response.status, requested.keep_alive);
+        let mut reply =
+            Self { stream, status, body, keep_alive, bytes: 0, out, cache_fill: None, is_from_cache: false };
         match &response.body {
             Body::Whole(bytes) if has_body => reply.part(bytes)?,
             Body::File { file, offset, length } if has_body => {
@@ -236,7 +237,7 @@ impl<'a> Reply<'a> {
             }
             Body::Whole(_) | Body::File { file: _, offset: _, length: _ } | Body::Described(_) => {}
         }
-        reply.is_kept = true;
+        reply.is_from_cache = true;
         Ok(reply)
     }
 
@@ -245,17 +246,17 @@ impl<'a> Reply<'a> {
     /// # Errors
     /// The program is disconnected, or the body exceeds its length.
     pub(super) fn part(&mut self, part: &[u8]) -> io::Result<()> {
-        if self.is_kept {
+        if self.is_from_cache {
             return Ok(());
         }
-        if let Some(keeping) = &mut self.keeping {
-            keeping.part(part);
+        if let Some(cache_fill) = &mut self.cache_fill {
+            cache_fill.part(part);
         }
         self.bytes += part.len() as u64;
         match &mut self.body {
             ReplyFraming::Nothing => return Ok(()),
-            ReplyFraming::Length(left) => {
-                *left = left.checked_sub(part.len() as u64).ok_or(io::ErrorKind::InvalidData)?;
+            ReplyFraming::Length(remaining) => {
+                *remaining = remaining.checked_sub(part.len() as u64).ok_or(io::ErrorKind::InvalidData)?;
                 self.out.extend_from_slice(part);
             }
             ReplyFraming::Chunked => chunked::part(&mut self.out, part),
@@ -282,11 +283,11 @@ impl<'a> Reply<'a> {
             ReplyFraming::Length(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
             ReplyFraming::Chunked => chunked::end(&mut self.out, trailers),
         }
-        if let Some(keeping) = self.keeping.take() {
-            keeping.end();
+        if let Some(cache_fill) = self.cache_fill.take() {
+            cache_fill.end();
         }
         self.flush()?;
-        Ok((self.stays, self.bytes))
+        Ok((self.keep_alive, self.bytes))
     }
 }
 
@@ -297,7 +298,7 @@ fn frame(
     head: &ResponseHead,
     size: Size,
 ) -> (ReplyFraming, bool) {
-    let ReplyContext { method, version, stays } = requested;
+    let ReplyContext { method, version, keep_alive } = requested;
     let has_no_body = *method == Method::Head || matches!(head.status, 204 | 304);
     let body = match (has_no_body, size, version) {
         (true, _, _) => ReplyFraming::Nothing,
@@ -305,7 +306,7 @@ fn frame(
         (false, Size::Unknown, Version::Http11) => ReplyFraming::Chunked,
         (false, Size::Unknown, Version::Http10) => ReplyFraming::UntilClose,
     };
-    let stays = stays && body != ReplyFraming::UntilClose;
+    let keep_alive = keep_alive && body != ReplyFraming::UntilClose;
     let mut fields = Fields::new();
     for (name, value) in head.fields.iter() {
         let is_length = name.eq_ignore_ascii_case(b"Content-Length");
@@ -318,13 +319,13 @@ fn frame(
         ReplyFraming::Chunked => copy(&mut fields, b"Transfer-Encoding", b"chunked"),
         ReplyFraming::Nothing | ReplyFraming::UntilClose => {}
     }
-    match (stays, version) {
+    match (keep_alive, version) {
         (false, _) => copy(&mut fields, b"Connection", b"close"),
         (true, Version::Http10) => copy(&mut fields, b"Connection", b"keep-alive"),
         (true, Version::Http11) => {}
     }
     ResponseHead { version: Version::Http11, status: head.status, fields }.encode(out);
-    (body, stays)
+    (body, keep_alive)
 }
 
 /// Writes a complete response; returns whether the connection stays open, and the length of the body.
@@ -334,10 +335,10 @@ pub(super) fn write_passed(
     head: &ResponseHead,
     body: &[u8],
 ) -> (bool, u64) {
-    let (framed, stays) = frame(out, requested, head, Size::Known(body.len() as u64));
+    let (framed, keep_alive) = frame(out, requested, head, Size::Known(body.len() as u64));
     let body = if framed == ReplyFraming::Nothing { &[] } else { body };
     out.extend_from_slice(body);
-    (stays, body.len() as u64)
+    (keep_alive, body.len() as u64)
 }
 
 /// Writes the header section of a cached response; returns whether its body follows.
@@ -350,7 +351,7 @@ pub(super) fn write_head(out: &mut Vec<u8>, requested: ReplyContext<'_>, respons
         write_decimal(length, out);
         out.extend_from_slice(b"\r\n");
     }
-    let end: &[u8] = match (requested.stays, requested.version) {
+    let end: &[u8] = match (requested.keep_alive, requested.version) {
         (false, _) => b"Connection: close\r\n\r\n",
         (true, Version::Http10) => b"Connection: keep-alive\r\n\r\n",
         (true, Version::Http11) => b"\r\n",

@@ -40,7 +40,7 @@ pub(super) struct Driver {
     inbox: Inbox,
     outbox: Outbox,
     /// Time for which any host may respond, if that is allowed and needs an element in the rules.
-    anybody: Option<Duration>,
+    any_host_timeout: Option<Duration>,
     is_translating: bool,
     shared: Arc<Shared>,
 }
@@ -50,7 +50,7 @@ struct OutsidePort {
     number: u64,
     udp: UdpSocket,
     /// Reserves the TCP port.
-    _kept: Option<Socket>,
+    _reserved: Option<Socket>,
     /// Number of mappings; a client that changes its TCP port has two with one UDP port.
     mappings: usize,
 }
@@ -76,9 +76,9 @@ impl Driver {
         poller.add(&shared.waker, WAKER, Interest::IN)?;
         poller.add(&diverted, DIVERTED, Interest::IN)?;
         let is_translating = matches!(config.translator.translation, Translation::To(..));
-        let anybody = match config.translator.answerers {
-            Responders::Anybody | Responders::Caches(_) if !is_translating => Some(config.translator.timeout),
-            Responders::Anybody | Responders::Caches(_) | Responders::Server => None,
+        let any_host_timeout = match config.translator.responders {
+            Responders::AnyHost | Responders::Caches(_) if !is_translating => Some(config.translator.timeout),
+            Responders::AnyHost | Responders::Caches(_) | Responders::Server => None,
         };
         Ok(Self {
             config: config.clone(),
@@ -94,7 +94,7 @@ impl Driver {
             next: FIRST,
             inbox: Inbox::default(),
             outbox: Outbox::default(),
-            anybody,
+            any_host_timeout,
             is_translating,
             shared,
         })
@@ -129,7 +129,7 @@ impl Driver {
         if config.family != self.config.family {
             return Err(NatError::Family);
         }
-        if *config == self.config && installed.is_there()? {
+        if *config == self.config && installed.exists()? {
             return Ok(());
         }
         let next = Self::new(config, Arc::clone(&self.shared), Some(self))?;
@@ -181,13 +181,13 @@ impl Driver {
 
     /// Performs the state machine's outputs, until there are none.
     fn poll(&mut self) -> Option<Time> {
-        let mut taken = Vec::new();
+        let mut failed_mappings = Vec::new();
         loop {
             let counters = &self.shared.counters;
             match self.machine.poll(self.clock.now()) {
                 Output::Begin(mapping) => {
                     if self.begin(&mapping).is_err() {
-                        taken.push(mapping);
+                        failed_mappings.push(mapping);
                     }
                 }
                 Output::End(mapping) => self.end(&mapping),
@@ -212,7 +212,7 @@ impl Driver {
                     let _ = self.icmp.send_to(&message, &SocketAddr::new(to.ip(), 0).into());
                 }
                 Output::Refused(from, refusal) => self.refuse(from, refusal),
-                Output::Timeout(next) => match taken.pop() {
+                Output::Timeout(next) => match failed_mappings.pop() {
                     None => return next,
                     Some(mapping) => self.machine.handle(self.clock.now(), Input::Taken(mapping)),
                 },
@@ -236,7 +236,7 @@ impl Driver {
         self.next += 1;
         self.poller.add(&udp, number, Interest::IN)?;
         self.numbers.insert(number, at);
-        self.outsides.insert(at, OutsidePort { number, udp, _kept: stored, mappings: 1 });
+        self.outsides.insert(at, OutsidePort { number, udp, _reserved: stored, mappings: 1 });
         let begun = self.holes.begin(mapping);
         self.check(begun);
         Ok(())
@@ -255,7 +255,7 @@ impl Driver {
     }
 
     fn send(&mut self, outside: SocketAddr, to: SocketAddr, datagram: &[u8]) {
-        if let Some(timeout) = self.anybody {
+        if let Some(timeout) = self.any_host_timeout {
             let opened = self.holes.admit_any_host(outside, timeout);
             self.check(opened);
         }

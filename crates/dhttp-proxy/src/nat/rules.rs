@@ -46,7 +46,7 @@ fn content(config: &NatConfig) -> String {
     let NatConfig { inside, outside, family, port, translator, by_id, closed } = config;
     let (ip, address) = (family.name(), family.address());
     let is_translating = matches!(translator.translation, Translation::To(..));
-    let (kind, packet) = key(*family, &translator.translation, translator.answerers);
+    let (kind, packet) = key(*family, &translator.translation, translator.responders);
     let mut text = String::new();
     let mut line = |line: &str| {
         // Writing to a String cannot fail.
@@ -60,7 +60,7 @@ fn content(config: &NatConfig) -> String {
     } else {
         line(&format!("set answers {{ type {address} . inet_service; size 65536; flags dynamic,timeout; }}"));
     }
-    if let Responders::Caches(prefixes) = &translator.answerers {
+    if let Responders::Caches(prefixes) = &translator.responders {
         line(&format!("set asked {{ type {address} . inet_service; size 65536; flags dynamic,timeout; }}"));
         let networks: Vec<String> = prefixes
             .iter()
@@ -77,14 +77,14 @@ fn content(config: &NatConfig) -> String {
     if *by_id {
         line("set ids { typeof @ih,0,64; size 65536; flags dynamic,timeout; }");
     }
-    let here = match family {
+    let loopback = match family {
         Family::Ip => "127.0.0.1",
         Family::Ip6 => "[::1]",
     };
     line("chain requests {");
     line("\ttype filter hook prerouting priority mangle; policy accept;");
     line(&format!(
-        "\tiifname \"{inside}\" fib daddr type unicast udp dport {port} tproxy to {here}:{port} meta mark set {DIVERTED:#x} accept"
+        "\tiifname \"{inside}\" fib daddr type unicast udp dport {port} tproxy to {loopback}:{port} meta mark set {DIVERTED:#x} accept"
     ));
     line("}");
     line("chain connections {");
@@ -104,24 +104,26 @@ fn content(config: &NatConfig) -> String {
     } else {
         format!("meta mark set {PINHOLE_MARK:#x}")
     };
-    let who = match translator.answerers {
-        Responders::Server | Responders::Anybody => vec![String::new()],
+    let source_match = match translator.responders {
+        Responders::Server | Responders::AnyHost => vec![String::new()],
         Responders::Caches(_) => {
             vec![format!("{ip} saddr . tcp dport @asked "), format!("{ip} saddr @caches ")]
         }
     };
-    for (slot, who) in (0..SLOTS).flat_map(|slot| who.iter().map(move |who| (slot, who))) {
+    for (slot, source_match) in
+        (0..SLOTS).flat_map(|slot| source_match.iter().map(move |source_match| (slot, source_match)))
+    {
         line(&format!(
-            "\tiifname \"{outside}\" {is_new} {who}{packet} @holes{slot} delete @holes{slot} {{ {packet} }} {marks} {act}"
+            "\tiifname \"{outside}\" {is_new} {source_match}{packet} @holes{slot} delete @holes{slot} {{ {packet} }} {marks} {act}"
         ));
     }
     if !is_translating {
-        let who = match translator.answerers {
-            Responders::Server | Responders::Anybody => String::new(),
+        let source_match = match translator.responders {
+            Responders::Server | Responders::AnyHost => String::new(),
             Responders::Caches(_) => format!("{ip} saddr @caches "),
         };
         line(&format!(
-            "\tiifname \"{outside}\" ct state new {who}{ip} daddr . udp dport @answers meta mark set {PINHOLE_MARK:#x} accept"
+            "\tiifname \"{outside}\" ct state new {source_match}{ip} daddr . udp dport @answers meta mark set {PINHOLE_MARK:#x} accept"
         ));
         if *closed {
             line(&format!("\tiifname \"{outside}\" ct state new drop"));
@@ -141,12 +143,12 @@ fn content(config: &NatConfig) -> String {
 }
 
 /// Returns the key of a pinhole: as a type, and as an expression on a packet.
-fn key(family: Family, translation: &Translation, answerers: Responders) -> (String, String) {
+fn key(family: Family, translation: &Translation, responders: Responders) -> (String, String) {
     let (ip, address) = (family.name(), family.address());
     let mut parts = Vec::new();
-    match answerers {
+    match responders {
         Responders::Server => parts.push((address, format!("{ip} saddr"))),
-        Responders::Anybody | Responders::Caches(_) => {}
+        Responders::AnyHost | Responders::Caches(_) => {}
     }
     match translation {
         Translation::To(..) => {}
@@ -161,18 +163,18 @@ fn key(family: Family, translation: &Translation, answerers: Responders) -> (Str
 pub(super) struct Holes {
     elements: Elements,
     is_translating: bool,
-    answerers: Responders,
+    responders: Responders,
     by_id: bool,
 }
 
 impl Holes {
     pub(super) fn open(config: &NatConfig) -> Result<Self, RulesError> {
         let is_translating = matches!(config.translator.translation, Translation::To(..));
-        let answerers = config.translator.answerers;
+        let responders = config.translator.responders;
         Ok(Self {
             elements: Elements::open(config.family, TABLE)?,
             is_translating,
-            answerers,
+            responders,
             by_id: config.by_id,
         })
     }
@@ -198,7 +200,7 @@ impl Holes {
         let (set, key, id) = (holes(hole.slot), self.key(hole), hole.id.to_bytes());
         let lifetime = Some(hole.lifetime);
         self.elements.add(&Element { set: &set, key: &key, value: None, lifetime })?;
-        if let (Responders::Caches(_), Some(server)) = (self.answerers, hole.server) {
+        if let (Responders::Caches(_), Some(server)) = (self.responders, hole.server) {
             let key = set_key(SocketAddr::new(server, hole.outside.port()));
             self.elements.add(&Element { set: "asked", key: &key, value: None, lifetime })?;
         }
@@ -228,9 +230,9 @@ impl Holes {
     }
 
     fn key(&self, hole: &Pinhole) -> Vec<u8> {
-        let mut key = match (self.answerers, hole.server) {
+        let mut key = match (self.responders, hole.server) {
             (Responders::Server, Some(server)) => octets(server),
-            (Responders::Server, None) | (Responders::Caches(_) | Responders::Anybody, _) => Vec::new(),
+            (Responders::Server, None) | (Responders::Caches(_) | Responders::AnyHost, _) => Vec::new(),
         };
         if !self.is_translating {
             key.extend(octets(hole.outside.ip()));

@@ -69,10 +69,10 @@ pub(super) unsafe fn read(header: &libc::msghdr) -> ControlValues {
     // SAFETY: the caller's promise.
     let mut message = unsafe { libc::CMSG_FIRSTHDR(header) };
     // SAFETY: not null, so it points at a whole control message.
-    while let Some(about) = unsafe { message.as_ref() } {
+    while let Some(control_header) = unsafe { message.as_ref() } {
         // SAFETY: it is one that the kernel has written.
         let data = unsafe { libc::CMSG_DATA(message) };
-        match (about.cmsg_level, about.cmsg_type) {
+        match (control_header.cmsg_level, control_header.cmsg_type) {
             (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
                 // SAFETY: a message of this kind holds this structure, at any alignment.
                 let info = unsafe { data.cast::<libc::in_pktinfo>().read_unaligned() };
@@ -119,11 +119,11 @@ fn put<T>(header: &libc::msghdr, used: usize, (level, kind): (i32, i32), value: 
     // aligned for control messages: every space is a multiple of their alignment.
     unsafe {
         let message = header.msg_control.cast::<u8>().add(used).cast::<libc::cmsghdr>();
-        let mut about: libc::cmsghdr = zeroed();
-        about.cmsg_len = field_length(length);
-        about.cmsg_level = level;
-        about.cmsg_type = kind;
-        message.write(about);
+        let mut control_header: libc::cmsghdr = zeroed();
+        control_header.cmsg_len = field_length(length);
+        control_header.cmsg_level = level;
+        control_header.cmsg_type = kind;
+        message.write(control_header);
         libc::CMSG_DATA(message).cast::<T>().write_unaligned(value);
     }
     space

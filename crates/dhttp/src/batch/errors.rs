@@ -41,8 +41,8 @@ fn next_error(socket: &UdpSocket) -> Option<(libc::sockaddr_storage, i32)> {
     // SAFETY: the kernel has filled in the header and its control bytes, which are still there.
     let mut message = unsafe { libc::CMSG_FIRSTHDR(&raw const header) };
     // SAFETY: not null, so it points at a whole control message.
-    while let Some(about) = unsafe { message.as_ref() } {
-        let kind = (about.cmsg_level, about.cmsg_type);
+    while let Some(control_header) = unsafe { message.as_ref() } {
+        let kind = (control_header.cmsg_level, control_header.cmsg_type);
         if kind == (libc::SOL_IP, libc::IP_RECVERR) || kind == (libc::SOL_IPV6, libc::IPV6_RECVERR) {
             // SAFETY: a message of this kind holds this structure, at any alignment.
             let error =

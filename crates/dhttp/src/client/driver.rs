@@ -164,7 +164,7 @@ impl Driver {
                         self.shared.note(&Note::Ended(from));
                     }
                 }
-                Output::Discarded(from, why) => self.shared.note(&Note::Discarded(from, why)),
+                Output::Discarded(from, reason) => self.shared.note(&Note::Discarded(from, reason)),
                 Output::Timeout(next) => return next,
             }
         }
@@ -409,7 +409,7 @@ fn failed(server: SocketAddr, failure: Failure) -> String {
             format!("{server}: the server's connection ended in the middle of the response; retry")
         }
         Failure::Stalled => format!("{server}: the server stalled in the middle of the response; retry"),
-        Failure::Malformed(why) => format!("{server}: {why}"),
+        Failure::Malformed(reason) => format!("{server}: {reason}"),
     }
 }
 

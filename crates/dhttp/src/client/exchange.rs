@@ -149,7 +149,7 @@ impl Exchange {
                 Event::Head(via, found) => head = Some((via, found)),
                 Event::Body(part) => body.extend_from_slice(&part),
                 Event::End => {}
-                Event::Failed(why) => return Err(why),
+                Event::Failed(reason) => return Err(reason),
             }
         }
         let (via, head) = head.ok_or("the client has been stopped")?;
@@ -206,8 +206,8 @@ impl Sink {
         }
     }
 
-    pub(super) fn fail(&self, why: String) {
-        self.give(Event::Failed(why));
+    pub(super) fn fail(&self, reason: String) {
+        self.give(Event::Failed(reason));
     }
 
     fn take(&self, state: &mut State) -> Option<Event> {

@@ -18,15 +18,15 @@ const MAX_FILE_BYTES: u64 = 4 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedFile {
     path: PathBuf,
-    why: String,
+    reason: String,
     /// Its new path; `None` if it could not be renamed.
     moved_to: Option<PathBuf>,
 }
 
 impl fmt::Display for DamagedFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, why, moved_to } = self;
-        write!(f, "{}: {why}", path.display())?;
+        let Self { path, reason, moved_to } = self;
+        write!(f, "{}: {reason}", path.display())?;
         match moved_to {
             Some(moved_to) => write!(f, "; set aside as {}", moved_to.display()),
             None => f.write_str("; remove it"),
@@ -42,7 +42,7 @@ impl KnownServers {
     /// # Errors
     /// A damaged file. It has been renamed, so that the next call finds none.
     pub fn load(path: &Path) -> Result<Self, DamagedFile> {
-        let why = match read(path) {
+        let reason = match read(path) {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => error.to_string(),
             Err(_) => return Ok(Self::default()),
             Ok(text) => match Self::from_text(&text) {
@@ -52,7 +52,7 @@ impl KnownServers {
         };
         let moved_to = path.with_extension("damaged");
         let moved_to = fs::rename(path, &moved_to).is_ok().then_some(moved_to);
-        Err(DamagedFile { path: path.to_owned(), why, moved_to })
+        Err(DamagedFile { path: path.to_owned(), reason, moved_to })
     }
 
     /// Replaces the file with one that only the user may read. Another process reads the old contents or the new ones.
@@ -125,7 +125,7 @@ impl ServersFile {
 fn read(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes)?;
-    let invalid = |why: &str| io::Error::new(io::ErrorKind::InvalidData, why.to_owned());
+    let invalid = |reason: &str| io::Error::new(io::ErrorKind::InvalidData, reason.to_owned());
     if bytes.len() as u64 > MAX_FILE_BYTES {
         return Err(invalid("more than 4 MiB"));
     }

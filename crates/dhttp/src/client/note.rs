@@ -73,7 +73,7 @@ impl fmt::Display for Note {
             }
             Self::Paused(from) => write!(f, "* tcp {from}: paused, the caller reads slowly"),
             Self::Ended(from) => write!(f, "< tcp {from}: closed"),
-            Self::Discarded(from, why) => write!(f, "* {from}: dropped, {}", discarded(*why)),
+            Self::Discarded(from, reason) => write!(f, "* {from}: dropped, {}", discarded(*reason)),
             Self::Fallback(Reason::Referred) => f.write_str("* the server requests plain HTTP"),
             Self::Fallback(Reason::Unreachable) => f.write_str("* UDP port unreachable: plain HTTP"),
             Self::Fallback(Reason::Silence) => f.write_str("* no response by UDP: plain HTTP"),
@@ -83,8 +83,8 @@ impl fmt::Display for Note {
     }
 }
 
-const fn discarded(why: Discard) -> &'static str {
-    match why {
+const fn discarded(reason: Discard) -> &'static str {
+    match reason {
         Discard::Unknown => "no matching request",
         Discard::Late => "duplicate response",
         Discard::Stranger => "unexpected source address",

@@ -19,10 +19,10 @@ use crate::clock::Clock;
 pub(super) fn send_request(shared: &Arc<Shared>, question: PendingRequest) {
     let (shared, sink, race) = (Arc::clone(shared), Arc::clone(&question.sink), question.race.clone());
     let spawned = thread::Builder::new().name("dhttp-plain".to_owned()).spawn(move || {
-        if let Err(why) = exchange(&shared, &question)
+        if let Err(reason) = exchange(&shared, &question)
             && question.race.as_ref().is_none_or(|race| race.fail())
         {
-            question.sink.fail(why);
+            question.sink.fail(reason);
         }
     });
     if let Err(error) = spawned
@@ -57,7 +57,7 @@ fn exchange(shared: &Shared, question: &PendingRequest) -> Result<(), String> {
         is_first
     };
     read(&mut stream, (shared, *server), head, sink, accept_fields)
-        .map_err(|why| format!("{server}: {why}"))?;
+        .map_err(|reason| format!("{server}: {reason}"))?;
     sink.give(Event::End);
     Ok(())
 }

@@ -43,9 +43,9 @@ impl Alarm {
         // A zero value would disarm the timer.
         let once = timespec(next.since(now).max(Duration::from_nanos(1)));
         let never = Timespec { tv_sec: 0, tv_nsec: 0 };
-        let how = Itimerspec { it_interval: never, it_value: once };
+        let setting = Itimerspec { it_interval: never, it_value: once };
         // The time is valid, so the system has no reason to refuse it.
-        if timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &how).is_ok() {
+        if timerfd_settime(&self.timer, TimerfdTimerFlags::empty(), &setting).is_ok() {
             self.set = next;
         }
     }

@@ -162,8 +162,8 @@ mod tests {
     #[test]
     fn a_client_is_an_address_of_ipv4_or_a_prefix_of_64_bits() {
         let clients = Clients::new(LIMITS);
-        let seats = ["10.0.0.1", "::ffff:10.0.0.1"].map(|one| clients.enter(address(one)));
-        assert!(seats.iter().all(Option::is_some) && clients.enter(address("10.0.0.1")).is_none());
+        let leases = ["10.0.0.1", "::ffff:10.0.0.1"].map(|one| clients.enter(address(one)));
+        assert!(leases.iter().all(Option::is_some) && clients.enter(address("10.0.0.1")).is_none());
         assert!(clients.enter(address("10.0.0.2")).is_some());
         let six = ["2600::1", "2600::ffff:1"].map(|one| clients.enter(address(one)));
         assert!(six.iter().all(Option::is_some) && clients.enter(address("2600::2:1")).is_none());

@@ -31,10 +31,10 @@ const MAX_WAITING: usize = 4 * BATCH;
 impl<H: Handler> Worker<H> {
     /// Receives datagrams and responds to them.
     pub(super) fn datagrams(&mut self) {
-        let mut taken = 0;
-        while taken < TURN_DATAGRAMS {
+        let mut received = 0;
+        while received < TURN_DATAGRAMS {
             let Ok(messages) = self.inbox.receive(&self.sockets.udp) else { return };
-            taken += self.inbox.len();
+            received += self.inbox.len();
             let now = self.clock.now();
             self.today.look(now);
             for index in 0..self.inbox.len() {
@@ -96,11 +96,11 @@ impl<H: Handler> Worker<H> {
                 context.outbox.slot(ends).extend_from_slice(message.as_bytes());
                 return;
             }
-            Verdict::Ignore(why) => {
-                if matches!(why, IgnoreReason::AlreadyAnswered | IgnoreReason::InProgress) {
+            Verdict::Ignore(reason) => {
+                if matches!(reason, IgnoreReason::AlreadyAnswered | IgnoreReason::InProgress) {
                     count(&context.counters.resent);
                 }
-                return count(match why {
+                return count(match reason {
                     IgnoreReason::Source => &context.counters.ignored_source,
                     IgnoreReason::Malformed(_) => &context.counters.ignored_malformed,
                     IgnoreReason::Limited => &context.counters.ignored_limited,
@@ -110,15 +110,17 @@ impl<H: Handler> Worker<H> {
                 });
             }
         };
-        let proved = ticket.has_proved_its_address().then(|| ends.peer.ip().to_canonical());
+        let validated_client = ticket.has_proved_its_address().then(|| ends.peer.ip().to_canonical());
         let budget = context.machine.budget(&ticket);
-        let request =
-            Request::of_datagram(&head).on_its_way_to(on_its_way_to).from_client(proved).within(budget);
+        let request = Request::of_datagram(&head)
+            .on_its_way_to(on_its_way_to)
+            .from_client(validated_client)
+            .within(budget);
         handler.respond_with(now, &request, |shown| match shown {
             Outcome::Borrowed(response) => context.respond(now, (ends, ticket), &request, response),
             Outcome::Owned(Reply::Now(response)) => context.respond(now, (ends, ticket), &request, &response),
             Outcome::Owned(Reply::PlainHttp) => context.refer(now, ends, ticket),
-            Outcome::Owned(Reply::Later(later)) if deferred_requests.is_full(proved) => {
+            Outcome::Owned(Reply::Later(later)) if deferred_requests.is_full(validated_client) => {
                 drop(later);
                 count(&context.counters.refused_pending);
                 context.respond(
@@ -135,7 +137,7 @@ impl<H: Handler> Worker<H> {
                 deferred_requests.wait(
                     now,
                     later,
-                    proved,
+                    validated_client,
                     RequestChannel::Datagram(Box::new((ends, ticket, head.to_head()))),
                 );
             }

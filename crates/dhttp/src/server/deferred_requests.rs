@@ -94,13 +94,13 @@ impl DeferredRequests {
 
     /// Takes the messages that have arrived, with their requests.
     pub(super) fn take(&mut self) -> Vec<(RequestChannel, ResponseEvent)> {
-        let come = self.mailbox.take().into_iter();
-        come.filter_map(|(number, word)| Some((self.of(number, &word)?, word))).collect()
+        let arrived = self.mailbox.take().into_iter();
+        arrived.filter_map(|(number, event)| Some((self.of(number, &event)?, event))).collect()
     }
 
     /// Returns the request that this message is for, if the message can be delivered.
-    fn of(&mut self, number: u64, word: &ResponseEvent) -> Option<RequestChannel> {
-        match (word, &self.waiting.get(&number)?.requested) {
+    fn of(&mut self, number: u64, event: &ResponseEvent) -> Option<RequestChannel> {
+        match (event, &self.waiting.get(&number)?.requested) {
             (ResponseEvent::Answer(..) | ResponseEvent::PlainHttp, _) => self.leave(number),
             (ResponseEvent::Interim(..), RequestChannel::Connection(id)) => {
                 Some(RequestChannel::Connection(*id))

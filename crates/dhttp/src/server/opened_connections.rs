@@ -28,7 +28,7 @@ pub(super) struct OpenedConnections {
 struct OpenedConnection {
     stream: TcpStream,
     queue: Queue,
-    is_there: bool,
+    is_established: bool,
     /// Pending requests until it is open.
     requested: Vec<(Endpoints, Id)>,
 }
@@ -54,8 +54,12 @@ impl OpenedConnections {
     ) -> io::Result<()> {
         let stream: TcpStream = socket::connect(local, client, fast_open)?.into();
         poller.add(&stream, token(id), WATCHED)?;
-        let opened =
-            OpenedConnection { stream, queue: Queue::default(), is_there: false, requested: Vec::new() };
+        let opened = OpenedConnection {
+            stream,
+            queue: Queue::default(),
+            is_established: false,
+            requested: Vec::new(),
+        };
         tracing::debug!(%client, connection = id.0, "connecting to a client");
         self.all.insert(id, opened);
         Ok(())
@@ -72,13 +76,13 @@ impl OpenedConnections {
         (head, body): (Vec<u8>, Option<&Body>),
     ) {
         let Some(opened) = self.all.get_mut(&id) else { return machine.handle(now, Input::Broken(id)) };
-        if !opened.is_there {
+        if !opened.is_established {
             opened.requested.push(requested);
         }
         match body {
             // A SYN may carry data, but only what is written first: of a file only the header section, unless part of it is
             // read now.
-            Some(body) if !opened.is_there => opened.queue.push_begun(head, body),
+            Some(body) if !opened.is_established => opened.queue.push_begun(head, body),
             Some(body) => {
                 opened.queue.push_bytes(head);
                 opened.queue.push_body(body);
@@ -90,7 +94,7 @@ impl OpenedConnections {
             self.end(id, true);
             return machine.handle(now, Input::Broken(id));
         }
-        if opened.is_there {
+        if opened.is_established {
             self.write(poller, now, machine, id);
         }
     }
@@ -105,7 +109,7 @@ impl OpenedConnections {
         events: Interest,
     ) {
         let Some(opened) = self.all.get_mut(&id) else { return };
-        if !opened.is_there {
+        if !opened.is_established {
             if events.intersects(Interest::ERR) {
                 tracing::debug!(connection = id.0, "client unreachable");
                 self.end(id, false);
@@ -114,7 +118,7 @@ impl OpenedConnections {
             if !events.intersects(Interest::OUT) {
                 return;
             }
-            opened.is_there = true;
+            opened.is_established = true;
             opened.requested = Vec::new();
             machine.handle(now, Input::Opened(id));
         }

@@ -43,7 +43,7 @@ pub(super) struct PlainConnection {
     /// Time at which it last accepted bytes, or had none pending.
     progress: Time,
     /// Start of the current measurement of its reading rate, and the bytes that it has accepted since.
-    taken: (Time, u64),
+    accepted: (Time, u64),
     end: End,
 }
 
@@ -85,7 +85,7 @@ pub(super) struct ConnectionContext<'a, H> {
     /// Deferred requests, and the number of this connection there.
     pub(super) deferred_requests: &'a mut DeferredRequests,
     pub(super) number: u64,
-    pub(super) answered: ResponseCallback<'a>,
+    pub(super) on_response: ResponseCallback<'a>,
 }
 
 /// Bytes of a file that are read in one call.
@@ -110,7 +110,7 @@ impl PlainConnection {
             promised: None,
             file: None,
             progress: now,
-            taken: (now, 0),
+            accepted: (now, 0),
             end: End::Open,
         }
     }
@@ -143,7 +143,7 @@ impl PlainConnection {
             let before = self.queue.is_empty();
             match self.queue.write(&self.stream) {
                 Ok(written) => {
-                    self.taken.1 += written.bytes;
+                    self.accepted.1 += written.bytes;
                     if written.bytes > 0 || before {
                         self.progress = context.now;
                     }
@@ -153,7 +153,7 @@ impl PlainConnection {
             if !self.queue.is_empty() {
                 return true;
             }
-            self.taken = (context.now, 0);
+            self.accepted = (context.now, 0);
             if !self.send_next_file_part(context.now) {
                 break;
             }
@@ -177,11 +177,11 @@ impl PlainConnection {
 
     /// Whether the client has accepted fewer than `min_rate` bytes per second over `window`, with data pending.
     pub(super) fn is_too_slow(&mut self, now: Time, window: wire::Duration, min_rate: u64) -> bool {
-        let (since, bytes) = self.taken;
+        let (since, bytes) = self.accepted;
         if self.queue.is_empty() || now.since(since) < window {
             return false;
         }
-        self.taken = (now, 0);
+        self.accepted = (now, 0);
         let seconds = now.since(since).as_nanos() / 1_000_000_000;
         bytes < min_rate.saturating_mul(seconds)
     }
@@ -319,7 +319,7 @@ impl PlainConnection {
         let request = Request::of_connection(head, &[]);
         let has_body = !request.is_head() && !response.is_bodiless();
         let bytes = if has_body { response.body.len() } else { 0 };
-        (context.answered)(&request, response.status, bytes);
+        (context.on_response)(&request, response.status, bytes);
         if has_body && takes_trailers(head) && trailers.iter().next().is_some() {
             return self.respond_with(context, id, head, response, trailers);
         }

@@ -79,7 +79,7 @@ pub(super) struct Worker<H> {
     shared: Arc<Shared<H>>,
     version: u64,
     spare: SpareDescriptor,
-    swept: Time,
+    last_sweep: Time,
 }
 
 const UDP: u64 = 0;
@@ -120,7 +120,7 @@ impl<H: Handler> Worker<H> {
         let local = sockets.udp.local_addr()?;
         let mut dhttp = config.dhttp;
         dhttp.connections = (dhttp.connections / config.threads.max(1)).max(1);
-        dhttp.per_client.few /= config.threads.max(1);
+        dhttp.per_client.few_below /= config.threads.max(1);
         // A quarter of the descriptors is reserved for everything else: datagrams, files, origins, connections to clients.
         let descriptors = usize::try_from(limit_now() / 4 * 3).unwrap_or(usize::MAX);
         let config = ServerConfig { accepted: config.accepted.min(descriptors).max(1), ..config };
@@ -151,7 +151,7 @@ impl<H: Handler> Worker<H> {
             shared,
             version: 0,
             spare: SpareDescriptor::default(),
-            swept: Time::ZERO,
+            last_sweep: Time::ZERO,
         })
     }
 
@@ -213,8 +213,8 @@ impl<H: Handler> Worker<H> {
                 LISTENER => self.accept(),
                 WAKER => self.woken(),
                 MAILBOX => {
-                    let come = self.deferred_requests.take();
-                    self.responses(come);
+                    let responses = self.deferred_requests.take();
+                    self.responses(responses);
                 }
                 id if id & 1 == 1 => {
                     let (now, id) = (self.clock.now(), ConnectionId(id >> 1));
@@ -243,17 +243,17 @@ impl<H: Handler> Worker<H> {
                 Output::Timeout(next) => break next.unwrap_or(Time::MAX),
             }
         };
-        if now.since(self.swept) >= SWEEP {
-            self.swept = now;
+        if now.since(self.last_sweep) >= SWEEP {
+            self.last_sweep = now;
             self.sweep(now);
         }
-        next.min(self.swept + SWEEP)
+        next.min(self.last_sweep + SWEEP)
     }
 
     /// Delivers the events of deferred responses.
-    fn responses(&mut self, come: Vec<(RequestChannel, ResponseEvent)>) {
-        for (requested, word) in come {
-            match (requested, word) {
+    fn responses(&mut self, events: Vec<(RequestChannel, ResponseEvent)>) {
+        for (requested, event) in events {
+            match (requested, event) {
                 (RequestChannel::Datagram(requested), ResponseEvent::Answer(response, _)) => {
                     let (ends, ticket, head) = *requested;
                     self.respond_datagram(self.clock.now(), ends, ticket, &head, &response);
@@ -374,9 +374,9 @@ impl<H: Handler> Worker<H> {
             .range(self.eviction_cursor..)
             .chain(self.plain.range(..self.eviction_cursor))
             .map(|(id, _)| *id);
-        let few: Vec<u64> = next.take(MAX_EXAMINED).collect();
-        self.eviction_cursor = few.last().map_or(0, |last| last + 1);
-        let Some(id) = self.longest_idle(few.into_iter()) else { return false };
+        let examined: Vec<u64> = next.take(MAX_EXAMINED).collect();
+        self.eviction_cursor = examined.last().map_or(0, |last| last + 1);
+        let Some(id) = self.longest_idle(examined.into_iter()) else { return false };
         self.drop_plain(id);
         count(&self.counters.evicted);
         true
@@ -420,7 +420,7 @@ impl<H: Handler> Worker<H> {
             counters,
             deferred_requests: &mut self.deferred_requests,
             number: id,
-            answered: &mut |request, status, bytes| {
+            on_response: &mut |request, status, bytes| {
                 count(&counters.tcp_client);
                 if let Some(log) = log {
                     log.line(second, client, request, status, bytes, log::Channel::TcpClient);

@@ -15,7 +15,7 @@ use crate::message::{Fields, ResponseHead};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// Time of its generation, as far as is known.
-    born: Time,
+    generated_at: Time,
     /// Freshness lifetime from then on.
     lifetime: Seconds,
     /// Additional time in which it may be served stale while it is revalidated.
@@ -98,7 +98,7 @@ impl Policy {
             return None;
         }
         Some(Self {
-            born: birth(fields, times),
+            generated_at: generation_time(fields, times),
             lifetime,
             while_revalidate: control.while_revalidate.unwrap_or(0),
             if_error: control.if_error.unwrap_or(ABSENT),
@@ -111,7 +111,7 @@ impl Policy {
 
     /// Returns its age (RFC 9111, section 4.2.3).
     pub const fn age(&self, now: Time) -> Duration {
-        now.since(self.born)
+        now.since(self.generated_at)
     }
 
     /// Returns the seconds for which it stays fresh; negative if it is stale.
@@ -121,7 +121,7 @@ impl Policy {
 
     /// Returns whether it may be served to a request without cache directives.
     pub fn is_fresh(&self, now: Time) -> bool {
-        !self.no_cache && now >= self.born && self.age(now) < span(self.lifetime)
+        !self.no_cache && now >= self.generated_at && self.age(now) < span(self.lifetime)
     }
 
     /// Returns the permitted use for this request.
@@ -130,7 +130,7 @@ impl Policy {
         let age = self.age(now);
         let is_old_enough = control.max_age.is_some_and(|max| age > span(max));
         // A response from the future is of unknown age: a clock has been set back since it was stored.
-        if self.no_cache || control.no_cache || is_old_enough || now < self.born {
+        if self.no_cache || control.no_cache || is_old_enough || now < self.generated_at {
             return Verdict::Validate;
         }
         let needed = span(control.min_fresh.unwrap_or(0));
@@ -152,10 +152,10 @@ impl Policy {
         &self,
         now: Time,
         request: &ParsedRequest<'_>,
-        trouble: ServerFailure,
+        failure: ServerFailure,
     ) -> bool {
         let reported = request.control.if_error.or((self.if_error != ABSENT).then_some(self.if_error));
-        let max = match trouble {
+        let max = match failure {
             ServerFailure::Unreachable => reported.unwrap_or(MAX_OFFLINE_SECONDS),
             ServerFailure::Status(500 | 502 | 503 | 504) => reported.unwrap_or(0),
             ServerFailure::Status(_) => return false,
@@ -169,9 +169,9 @@ impl Policy {
 
     /// Encodes it for the store.
     pub fn to_bytes(&self) -> [u8; Self::BYTES] {
-        let Self { born, lifetime, while_revalidate, if_error, no_cache, must_revalidate } = *self;
+        let Self { generated_at, lifetime, while_revalidate, if_error, no_cache, must_revalidate } = *self;
         let mut bytes = [0; Self::BYTES];
-        bytes[..8].copy_from_slice(&born.as_nanos().to_be_bytes());
+        bytes[..8].copy_from_slice(&generated_at.as_nanos().to_be_bytes());
         for (buffer, seconds) in bytes[8..20].chunks_exact_mut(4).zip([lifetime, while_revalidate, if_error])
         {
             buffer.copy_from_slice(&seconds.to_be_bytes());
@@ -182,13 +182,13 @@ impl Policy {
 
     /// Decodes a stored policy.
     pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
-        let (born, rest) = bytes.split_first_chunk().unwrap_or((&[0; 8], &[]));
+        let (generated_at, rest) = bytes.split_first_chunk().unwrap_or((&[0; 8], &[]));
         let seconds = |index: usize| {
             let four = rest.get(4 * index..).and_then(<[u8]>::first_chunk);
             four.map_or(0, |four| Seconds::from_be_bytes(*four))
         };
         Self {
-            born: Time::from_nanos(u64::from_be_bytes(*born)),
+            generated_at: Time::from_nanos(u64::from_be_bytes(*generated_at)),
             lifetime: seconds(0),
             while_revalidate: seconds(1),
             if_error: seconds(2),
@@ -277,7 +277,7 @@ fn made(fields: &Fields, times: Times) -> Time {
 }
 
 /// Returns the time of its generation, as far as is known (section 4.2.3).
-fn birth(fields: &Fields, times: Times) -> Time {
+fn generation_time(fields: &Fields, times: Times) -> Time {
     let Times { requested, received_at, calendar } = times;
     let apparent = calendar.since(made(fields, times));
     let corrected = span(received_age(fields).unwrap_or(0)) + received_at.since(requested);

@@ -71,7 +71,13 @@ pub fn reuse(
 }
 
 /// Adds a `Cache-Status` line about this cache to those of others (RFC 9211).
-pub fn status_field(fields: &mut Fields, received: FieldLines<'_>, by: &str, how: &str, left: Option<i64>) {
+pub fn status_field(
+    fields: &mut Fields,
+    received: FieldLines<'_>,
+    by: &str,
+    how: &str,
+    fresh_for: Option<i64>,
+) {
     let mut value: Vec<u8> = received.all("Cache-Status").collect::<Vec<_>>().join(&b", "[..]);
     if !value.is_empty() {
         value.extend_from_slice(b", ");
@@ -79,8 +85,8 @@ pub fn status_field(fields: &mut Fields, received: FieldLines<'_>, by: &str, how
     value.extend_from_slice(by.as_bytes());
     value.extend_from_slice(b"; ");
     value.extend_from_slice(how.as_bytes());
-    if let Some(left) = left {
-        value.extend_from_slice(format!("; ttl={left}").as_bytes());
+    if let Some(fresh_for) = fresh_for {
+        value.extend_from_slice(format!("; ttl={fresh_for}").as_bytes());
     }
     fields.push_checked(b"Cache-Status", &value);
 }

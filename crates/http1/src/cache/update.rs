@@ -66,8 +66,8 @@ pub fn freshened(stored: FieldLines<'_>, update: &Fields) -> Fields {
 pub fn is_about(stored: FieldLines<'_>, update: &Fields) -> bool {
     let opaque = |tag: &'_ [u8]| tag.strip_prefix(b"W/").unwrap_or(tag).to_vec();
     match (update.get("ETag"), update.get("Last-Modified")) {
-        (Some(tag), _) => stored.get("ETag").is_some_and(|ours| opaque(ours) == opaque(tag)),
-        (None, Some(date)) => stored.get("Last-Modified").is_none_or(|ours| ours == date),
+        (Some(tag), _) => stored.get("ETag").is_some_and(|stored_value| opaque(stored_value) == opaque(tag)),
+        (None, Some(date)) => stored.get("Last-Modified").is_none_or(|stored_value| stored_value == date),
         (None, None) => true,
     }
 }

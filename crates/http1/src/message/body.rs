@@ -43,10 +43,10 @@ impl Body {
     pub(crate) fn take<'a>(&mut self, input: &mut &'a [u8]) -> Result<BodyItem<'a>, PeerFault> {
         match self {
             Self::Length(0) => Ok(BodyItem::End),
-            Self::Length(left) => Ok(take_up_to(input, left)),
+            Self::Length(remaining) => Ok(take_up_to(input, remaining)),
             Self::Chunked(chunks) => chunks.take(input),
             Self::UntilClose(0) if !input.is_empty() => Err(PeerFault::BodyTooLarge),
-            Self::UntilClose(left) => Ok(take_up_to(input, left)),
+            Self::UntilClose(remaining) => Ok(take_up_to(input, remaining)),
         }
     }
 
@@ -61,19 +61,19 @@ impl Body {
     /// Whether the end of the stream is the end of this body.
     pub(crate) const fn ends_with_stream(&self) -> bool {
         match self {
-            Self::Length(left) => *left == 0,
+            Self::Length(remaining) => *remaining == 0,
             Self::Chunked(_) => false,
             Self::UntilClose(_) => true,
         }
     }
 }
 
-/// Takes the available bytes of data, at most `left`.
-fn take_up_to<'a>(input: &mut &'a [u8], left: &mut u64) -> BodyItem<'a> {
-    let max = usize::try_from(*left).unwrap_or(usize::MAX);
+/// Takes the available bytes of data, at most `remaining`.
+fn take_up_to<'a>(input: &mut &'a [u8], remaining: &mut u64) -> BodyItem<'a> {
+    let max = usize::try_from(*remaining).unwrap_or(usize::MAX);
     let (part, rest) = input.split_at(input.len().min(max));
     *input = rest;
-    *left -= part.len() as u64;
+    *remaining -= part.len() as u64;
     if part.is_empty() { BodyItem::Nothing } else { BodyItem::Part(part) }
 }
 
@@ -135,7 +135,7 @@ impl Chunks {
         loop {
             match &mut self.at {
                 ChunkState::Data(0) => self.at = ChunkState::DataEnd,
-                ChunkState::Data(left) => return Ok(take_up_to(input, left)),
+                ChunkState::Data(remaining) => return Ok(take_up_to(input, remaining)),
                 ChunkState::Trailers => {
                     let limits = self.limits;
                     let ended = self.section.take(input, |section| trailers_from(section, &limits))?;
@@ -229,8 +229,8 @@ mod tests {
                 match body.take(&mut piece)? {
                     BodyItem::Part(part) => found.extend_from_slice(part),
                     BodyItem::End => {
-                        let left = text.len() - seen + piece.len();
-                        return Ok(Some((String::from_utf8(found).unwrap(), left)));
+                        let remaining = text.len() - seen + piece.len();
+                        return Ok(Some((String::from_utf8(found).unwrap(), remaining)));
                     }
                     BodyItem::Nothing => break,
                 }

@@ -86,7 +86,7 @@ pub struct Part {
     /// Its length.
     pub length: u64,
     /// The length of the whole object; `None` if the server reports none.
-    pub of: Option<u64>,
+    pub total: Option<u64>,
 }
 
 impl Part {
@@ -96,13 +96,13 @@ impl Part {
         let (range, None) = (ranges.next()?, ranges.next()) else { return None };
         let (unit, spec) = range.split_at_checked(6)?;
         let slash = spec.iter().position(|byte| *byte == b'/')?;
-        let (part, of) = (spec.get(..slash)?, spec.get(slash + 1..)?);
+        let (part, total) = (spec.get(..slash)?, spec.get(slash + 1..)?);
         let dash = part.iter().position(|byte| *byte == b'-')?;
         let (first, last) = (number(part.get(..dash)?)?, number(part.get(dash + 1..)?)?);
         let length = last.checked_sub(first)?.checked_add(1)?;
-        let of = if of == b"*" { None } else { Some(number(of)?) };
-        let is_possible = unit.eq_ignore_ascii_case(b"bytes ") && of.is_none_or(|of| last < of);
-        is_possible.then_some(Self { first, length, of })
+        let total = if total == b"*" { None } else { Some(number(total)?) };
+        let is_possible = unit.eq_ignore_ascii_case(b"bytes ") && total.is_none_or(|total| last < total);
+        is_possible.then_some(Self { first, length, total })
     }
 }
 
@@ -172,17 +172,17 @@ mod tests {
 
     #[test]
     fn reads_the_part_of_a_response() {
-        let of = |value: &str| {
+        let parsed = |value: &str| {
             let mut fields = Fields::new();
             fields.push("Content-Range", value).unwrap();
             Part::of(&fields)
         };
-        assert_eq!(of("bytes 0-99/1234"), Some(Part { first: 0, length: 100, of: Some(1_234) }));
-        assert_eq!(of("bytes 5-5/*"), Some(Part { first: 5, length: 1, of: None }));
+        assert_eq!(parsed("bytes 0-99/1234"), Some(Part { first: 0, length: 100, total: Some(1_234) }));
+        assert_eq!(parsed("bytes 5-5/*"), Some(Part { first: 5, length: 1, total: None }));
         for wrong in
             ["bytes */9", "bytes 5-4/9", "bytes 0-9/9", "bytes=0-1/9", "bytes 0-18446744073709551615/*", "x"]
         {
-            assert_eq!(of(wrong), None, "{wrong}");
+            assert_eq!(parsed(wrong), None, "{wrong}");
         }
     }
 }

@@ -9,9 +9,9 @@ use super::PeerFault;
 #[derive(Debug)]
 pub(crate) struct Scan {
     rules: Rules,
-    held: Vec<u8>,
+    buffered: Vec<u8>,
     /// Bytes taken since the last head, empty lines before this one included.
-    seen: usize,
+    taken: usize,
     blank_lines: usize,
     line: LineState,
 }
@@ -63,7 +63,7 @@ const STATUS_LINE_BEGINS: &[u8] = b"HTTP/";
 
 impl Scan {
     pub(crate) const fn new(rules: Rules) -> Self {
-        Self { rules, held: Vec::new(), seen: 0, blank_lines: 0, line: LineState::Start { first: true } }
+        Self { rules, buffered: Vec::new(), taken: 0, blank_lines: 0, line: LineState::Start { first: true } }
     }
 
     /// Whether only empty lines have arrived since the last head.
@@ -87,7 +87,7 @@ impl Scan {
             match step {
                 ScanStep::More => at += self.skip_lines(&input[at..]),
                 ScanStep::Blank => {
-                    self.held.clear();
+                    self.buffered.clear();
                     from = at;
                 }
                 ScanStep::End => {
@@ -97,7 +97,7 @@ impl Scan {
                 }
             }
         }
-        self.held.extend_from_slice(&input[from..]);
+        self.buffered.extend_from_slice(&input[from..]);
         *input = &[];
         Ok(None)
     }
@@ -105,16 +105,16 @@ impl Scan {
     /// Skips the rest of a line and complete valid lines after it in one step, within the limit. Without it, most of the time
     /// would be spent on single bytes.
     fn skip_lines(&mut self, input: &[u8]) -> usize {
-        let begins = self.rules.opening == FirstLine::StatusLine && self.seen < STATUS_LINE_BEGINS.len();
+        let begins = self.rules.opening == FirstLine::StatusLine && self.taken < STATUS_LINE_BEGINS.len();
         if self.line != LineState::Inside || begins {
             return 0;
         }
-        let allowed = input.get(..self.rules.bytes - self.seen).unwrap_or(input);
+        let allowed = input.get(..self.rules.bytes - self.taken).unwrap_or(input);
         let mut skipped = text_at_front(allowed);
         while let Some([b'\r', b'\n', 0x21..=0x7e | 0x80.., rest @ ..]) = allowed.get(skipped..) {
             skipped += 3 + text_at_front(rest);
         }
-        self.seen += skipped;
+        self.taken += skipped;
         skipped
     }
 
@@ -124,24 +124,24 @@ impl Scan {
         last: &[u8],
         parse: impl FnOnce(&[u8]) -> Result<T, PeerFault>,
     ) -> Result<T, PeerFault> {
-        let mut held = std::mem::take(&mut self.held);
+        let mut buffered = std::mem::take(&mut self.buffered);
         *self = Self::new(self.rules);
-        if held.is_empty() {
+        if buffered.is_empty() {
             return parse(last);
         }
-        held.extend_from_slice(last);
-        parse(&held)
+        buffered.extend_from_slice(last);
+        parse(&buffered)
     }
 
     fn step(&mut self, byte: u8) -> Result<ScanStep, PeerFault> {
-        if self.seen == self.rules.bytes {
+        if self.taken == self.rules.bytes {
             return Err(self.rules.too_many);
         }
         let opening = (self.rules.opening == FirstLine::StatusLine).then_some(STATUS_LINE_BEGINS);
-        if opening.and_then(|begins| begins.get(self.seen)).is_some_and(|expected| *expected != byte) {
+        if opening.and_then(|begins| begins.get(self.taken)).is_some_and(|expected| *expected != byte) {
             return Err(PeerFault::StatusLine);
         }
-        self.seen += 1;
+        self.taken += 1;
         let (line, step) = match (self.line, byte) {
             (LineState::Inside, b'\t' | 0x20..=0x7e | 0x80..) => (LineState::Inside, ScanStep::More),
             (LineState::Inside, b'\r') => (LineState::Ending, ScanStep::More),

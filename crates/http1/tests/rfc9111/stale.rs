@@ -6,9 +6,9 @@ use crate::{after, at, requested, retained};
 
 #[test]
 fn rfc9111_4_2_4_stale_responses_are_served_only_where_allowed() {
-    let may_replace_failure = |control: &str, second, trouble| {
+    let may_replace_failure = |control: &str, second, failure| {
         let policy = retained(&requested("GET", &[]), 200, &[("Cache-Control", control)]).unwrap();
-        policy.may_replace_failure(at(second), &requested("GET", &[]), trouble)
+        policy.may_replace_failure(at(second), &requested("GET", &[]), failure)
     };
     assert!(may_replace_failure("max-age=2", 3, ServerFailure::Unreachable));
     assert!(!may_replace_failure("max-age=2", 2 + 86_401, ServerFailure::Unreachable));
@@ -20,9 +20,9 @@ fn rfc9111_4_2_4_stale_responses_are_served_only_where_allowed() {
         );
     }
     // RFC 5861, section 4.
-    for trouble in [ServerFailure::Unreachable, ServerFailure::Status(500), ServerFailure::Status(504)] {
-        assert!(may_replace_failure("max-age=2, stale-if-error=60", 62, trouble));
-        assert!(!may_replace_failure("max-age=2, stale-if-error=60", 63, trouble));
+    for failure in [ServerFailure::Unreachable, ServerFailure::Status(500), ServerFailure::Status(504)] {
+        assert!(may_replace_failure("max-age=2, stale-if-error=60", 62, failure));
+        assert!(!may_replace_failure("max-age=2, stale-if-error=60", 63, failure));
     }
     assert!(!may_replace_failure("max-age=2, stale-if-error=60", 3, ServerFailure::Status(404)));
     assert!(!may_replace_failure("max-age=2, stale-if-error=0", 3, ServerFailure::Unreachable));

@@ -4,20 +4,20 @@ use crate::{CHANGED, DATE, FRESH, Lines, TAG, requested, retained};
 
 #[test]
 fn rfc9111_3_only_shareable_responses_are_stored() {
-    let is_kept = |request: Lines<'_>, status, lines: Lines<'_>| {
+    let is_stored = |request: Lines<'_>, status, lines: Lines<'_>| {
         retained(&requested("GET", request), status, lines).is_some()
     };
     let fresh = ("Cache-Control", "max-age=60");
-    assert!(is_kept(&[], 200, &[fresh]));
-    assert!(is_kept(&[], 599, &[fresh]));
-    assert!(!is_kept(&[], 200, &[]));
-    assert!(!is_kept(&[("Cache-Control", "no-store")], 200, &[fresh]));
+    assert!(is_stored(&[], 200, &[fresh]));
+    assert!(is_stored(&[], 599, &[fresh]));
+    assert!(!is_stored(&[], 200, &[]));
+    assert!(!is_stored(&[("Cache-Control", "no-store")], 200, &[fresh]));
     for directive in ["no-store, max-age=60", "private, max-age=60", "PRIVATE=\"x\", max-age=60", "max-age=0"]
     {
-        assert!(!is_kept(&[], 200, &[("Cache-Control", directive)]), "{directive}");
+        assert!(!is_stored(&[], 200, &[("Cache-Control", directive)]), "{directive}");
     }
     for status in [100, 206, 304] {
-        assert!(!is_kept(&[], status, &[fresh]), "{status}");
+        assert!(!is_stored(&[], status, &[fresh]), "{status}");
     }
     for method in ["HEAD", "POST", "PUT", "OPTIONS", "get"] {
         assert!(retained(&requested(method, &[]), 200, &[fresh]).is_none(), "{method}");
@@ -27,17 +27,19 @@ fn rfc9111_3_only_shareable_responses_are_stored() {
 #[test]
 fn rfc9111_3_5_authenticated_requests_get_their_own_responses() {
     let request = requested("GET", &[("Authorization", "Basic eDp5")]);
-    let is_kept = |control| retained(&request, 200, &[("Cache-Control", control)]).is_some();
-    assert!(!is_kept("max-age=60"));
+    let is_stored = |control| retained(&request, 200, &[("Cache-Control", control)]).is_some();
+    assert!(!is_stored("max-age=60"));
     assert!(
-        is_kept("max-age=60, public") && is_kept("max-age=60, must-revalidate") && is_kept("s-maxage=60")
+        is_stored("max-age=60, public")
+            && is_stored("max-age=60, must-revalidate")
+            && is_stored("s-maxage=60")
     );
 }
 
 #[test]
 fn rfc9111_3_without_lifetime_only_heuristic_statuses_are_stored() {
     let public = ("Cache-Control", "public");
-    for (status, lines, is_kept) in [
+    for (status, lines, is_stored) in [
         (200, &[TAG][..], true),
         (404, &[CHANGED], true),
         (501, &[TAG], true),
@@ -53,7 +55,11 @@ fn rfc9111_3_without_lifetime_only_heuristic_statuses_are_stored() {
         (599, &[CHANGED, public], true),
     ] {
         let lines: Vec<_> = lines.iter().copied().chain([DATE]).collect();
-        assert_eq!(retained(&requested("GET", &[]), status, &lines).is_some(), is_kept, "{status} {lines:?}");
+        assert_eq!(
+            retained(&requested("GET", &[]), status, &lines).is_some(),
+            is_stored,
+            "{status} {lines:?}"
+        );
     }
 }
 
@@ -69,7 +75,7 @@ fn rfc9111_3_3_partial_responses_are_not_stored() {
 #[test]
 fn rfc9111_3_5_only_named_directives_share_authenticated_responses() {
     let request = requested("GET", &[("Authorization", "Basic eDp5")]);
-    for (control, is_kept) in [
+    for (control, is_stored) in [
         ("max-age=60", false),
         ("max-age=60, proxy-revalidate", false),
         ("max-age=60, immutable", false),
@@ -81,6 +87,6 @@ fn rfc9111_3_5_only_named_directives_share_authenticated_responses() {
         ("public, no-store", false),
     ] {
         let policy = retained(&request, 200, &[("Cache-Control", control)]);
-        assert_eq!(policy.is_some(), is_kept, "{control}");
+        assert_eq!(policy.is_some(), is_stored, "{control}");
     }
 }

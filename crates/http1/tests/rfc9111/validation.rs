@@ -16,12 +16,12 @@ fn rfc9111_4_3_1_validation_uses_the_servers_validators() {
     let request =
         head(&[("Host", "h"), ("If-None-Match", "\"client\""), ("Range", "bytes=0-1"), ("Accept", "x")]);
     assert_eq!(for_server(&request, None), request);
-    let ours = fields(&[("ETag", "\"ours\""), ("Last-Modified", "then"), ("Vary", "Accept")]);
+    let stored = fields(&[("ETag", "\"ours\""), ("Last-Modified", "then"), ("Vary", "Accept")]);
     let sent =
         head(&[("Host", "h"), ("Accept", "x"), ("If-None-Match", "\"ours\""), ("If-Modified-Since", "then")]);
-    assert_eq!(for_server(&request, Some(ours.as_lines())), sent);
-    let judged = requested("GET", &[("If-Match", "\"x\"")]);
-    assert!(!judged.is_for_cache());
+    assert_eq!(for_server(&request, Some(stored.as_lines())), sent);
+    let precondition = requested("GET", &[("If-Match", "\"x\"")]);
+    assert!(!precondition.is_for_cache());
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn rfc9111_4_3_2_and_rfc9110_15_4_5_a_304_has_only_the_required_fields() {
 #[test]
 fn rfc9111_4_3_4_a_304_matches_by_tag_or_date_or_the_only_response() {
     let other = ("Last-Modified", "Sun, 06 Nov 1994 08:00:01 GMT");
-    for (ours, printed, is_ours) in [
+    for (stored, update, is_match) in [
         (&[TAG][..], &[TAG][..], true),
         (&[TAG], &[("ETag", "\"u\"")], false),
         (&[TAG, CHANGED], &[("ETag", "\"u\""), CHANGED], false),
@@ -159,7 +159,7 @@ fn rfc9111_4_3_4_a_304_matches_by_tag_or_date_or_the_only_response() {
         // Weak comparison: servers that compress send weak tags (nginx).
         (&[("ETag", "W/\"t\"")], &[TAG], true),
     ] {
-        assert_eq!(is_about(fields(ours).as_lines(), &fields(printed)), is_ours, "{ours:?} {printed:?}");
+        assert_eq!(is_about(fields(stored).as_lines(), &fields(update)), is_match, "{stored:?} {update:?}");
     }
 }
 

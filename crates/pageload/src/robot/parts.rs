@@ -158,14 +158,14 @@ impl ReceivedParts {
         // The reader considers a response complete only with its whole length.
         let part = progress.part.filter(|part| part.length == body.get());
         match (progress.stage, status, part) {
-            (Stage::First, 206, Some(Part { first: 0, length, of: Some(of) })) if length == of => {
+            (Stage::First, 206, Some(Part { first: 0, length, total: Some(of) })) if length == of => {
                 Outcome::Whole(body)
             }
-            (Stage::First, 206, Some(Part { first: 0, length, of: Some(of) })) => {
+            (Stage::First, 206, Some(Part { first: 0, length, total: Some(of) })) => {
                 progress.stage = Stage::Rest { from: length, of };
                 Outcome::Rest
             }
-            (Stage::Rest { from, of }, 206, Some(Part { first, length, of: Some(still) }))
+            (Stage::Rest { from, of }, 206, Some(Part { first, length, total: Some(still) }))
                 if first == from && still == of && from + length == of =>
             {
                 Outcome::Whole(Bytes::new(of))

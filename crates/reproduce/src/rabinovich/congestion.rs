@@ -104,7 +104,7 @@ pub fn in_a_lan(what: &str, users: &str, idle_s: u64, measured: &mut Laboratory<
         ..DumbbellConfig::new(machines, protocol)
     };
     config.dhttp.connections = MAX_CONNECTIONS;
-    config.dhttp.per_client = PerClient { usual: 3, when_few: 3, few: 0 };
+    config.dhttp.per_client = PerClient { max: 3, max_when_few: 3, few_below: 0 };
     config.dhttp.timeout.idle = config.idle;
     match users {
         "dhttp-slow-opening" => config.times.opening = SLOW.connection,

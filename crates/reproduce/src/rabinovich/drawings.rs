@@ -112,7 +112,7 @@ const LARGE: u64 = 20_000;
 
 /// The three rules of dispatch: connections that are opened for a request under each.
 pub fn figure_5(cell: &Cell, _: &mut Laboratory<'_>) -> OurValue {
-    const THREE: PerClient = PerClient { usual: 3, when_few: 3, few: 0 };
+    const THREE: PerClient = PerClient { max: 3, max_when_few: 3, few_below: 0 };
     let mut server = Server::new(ServerConfig { per_client: THREE, ..ServerConfig::paper() }, secrets());
     let mut carried: BTreeMap<ConnectionId, u32> = BTreeMap::new();
     let mut opened = 0;

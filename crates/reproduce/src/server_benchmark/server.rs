@@ -207,7 +207,7 @@ fn begin(
             let mut config = ServerConfig::paper().reaching_anywhere();
             config.dhttp.connections = MAX_CONNECTIONS;
             config.dhttp.per_client =
-                PerClient { usual: options.per_client, when_few: options.per_client, few: 0 };
+                PerClient { max: options.per_client, max_when_few: options.per_client, few_below: 0 };
             config.dhttp.timeout.idle = idle;
             match options.idle_s {
                 0 => config.http.requests = std::num::NonZeroU32::new(1),

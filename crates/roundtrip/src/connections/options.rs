@@ -22,20 +22,20 @@ const CURVE: Duration = Duration::from_secs(15);
 
 /// Parses the flags.
 pub fn options(flags: &Connections) -> Result<ConnectionsOptions, Failure> {
-    let who = ClientDefinition {
+    let definition = ClientDefinition {
         prefix: optional(&flags.client_prefix, "client-prefix", prefix)?,
         field: flags.client_field.clone(),
     };
-    let format = flags.log_format.as_deref().map(|text| Format::named(text, &who)).transpose();
+    let format = flags.log_format.as_deref().map(|text| Format::named(text, &definition)).transpose();
     Ok(ConnectionsOptions {
-        question: query(flags)?,
+        query: query(flags)?,
         distribution: flags.distribution || flags.output.report.is_some(),
         sizing: Sizing {
             missing: optional(&flags.missing_size, "missing-size", missing_size)?.unwrap_or_default(),
             headers: optional(&flags.header_bytes, "header-bytes", header_bytes)?.unwrap_or_default(),
         },
         format: format.map_err(|error| Failure::Value(format!("--log-format: {error}")))?,
-        who,
+        definition,
         named: column_names(&flags.columns)?,
         window: Window::of(optional(&flags.window, "window", window)?.unwrap_or(WINDOW)),
         threads: optional(&flags.threads, "threads", threads)?.unwrap_or_else(cpu_count),

@@ -22,7 +22,7 @@ pub fn networks<'a>(flag: &str, texts: impl IntoIterator<Item = &'a str>) -> Res
 pub fn caches(text: &str) -> Result<Responders, Failure> {
     match text {
         "none" => Ok(Responders::Server),
-        "any" => Ok(Responders::Anybody),
+        "any" => Ok(Responders::AnyHost),
         list => caches_in(list),
     }
 }
@@ -45,7 +45,7 @@ mod tests {
     #[test]
     fn caches_are_refused_or_allowed_all_or_by_network() {
         assert_eq!(caches("none").unwrap(), Responders::Server);
-        assert_eq!(caches("any").unwrap(), Responders::Anybody);
+        assert_eq!(caches("any").unwrap(), Responders::AnyHost);
         let in_networks = caches("192.0.2.0/24, 2001:db8::/32").unwrap();
         for (address, expected) in [("192.0.2.9", true), ("192.0.3.1", false), ("2001:db8::1", true)] {
             assert_eq!(in_networks.include(address.parse().unwrap()), expected, "{address}");

@@ -37,11 +37,11 @@ pub fn run(flags: &Connections) -> Result<(), Failure> {
     for sentence in warnings {
         eprintln!("roundtrip: {sentence}");
     }
-    let PassResult { counts, carried, read: _, late: _ } = &passed;
+    let PassResult { counts, loads, read: _, late: _ } = &passed;
     let counts_to_show = counts_to_show(counts, flags);
-    let carried = carried.as_ref();
+    let loads = loads.as_ref();
     // A report always includes the distribution.
-    let distribution = carried.filter(|_| flags.distribution);
+    let distribution = loads.filter(|_| flags.distribution);
     let rows = || row::rows(counts, distribution);
     let text = match format {
         Format::Table => table::render(&counts_to_show, distribution, crate::terminal::of_stdout()),
@@ -63,12 +63,12 @@ pub fn run(flags: &Connections) -> Result<(), Failure> {
     let Some(path) = report else { return Ok(()) };
     let provenance = show::program()
         .and(Provenance::fact("logs", names.join(", ")))
-        .and(Provenance::fact("rule", options.question.rule().name().to_owned()));
+        .and(Provenance::fact("rule", options.query.rule().name().to_owned()));
     let name = match names.as_slice() {
         [one] => one.rsplit('/').next().unwrap_or(one).to_owned(),
         many => format!("{} logs", many.len()),
     };
-    file::write(path, page::page(&counts_to_show, carried, &name, &provenance).as_bytes())
+    file::write(path, page::page(&counts_to_show, loads, &name, &provenance).as_bytes())
 }
 
 /// Returns the counts shown in tables and reports: those of HTTP alone, unless DHTTP is requested.

@@ -140,7 +140,7 @@ fn config(read: &Gateway, listen: SocketAddr, allowed: Vec<Prefix>) -> Result<Ga
     };
     let ports = read.ports.as_deref().map(port_range).transpose()?;
     let caches = read.caches.as_deref().map(networks::caches).transpose()?;
-    let dhttp = DhttpConfig { answerers: caches.unwrap_or(client.dhttp.answerers), ..client.dhttp };
+    let dhttp = DhttpConfig { responders: caches.unwrap_or(client.dhttp.responders), ..client.dhttp };
     let reaches_private = read.force || is_loopback(listen);
     let races = client.races && !read.no_race;
     let client = ClientConfig { dhttp, ports, reaches_private, races, ..client };

@@ -41,8 +41,8 @@ pub fn run(flags: &Get) -> Result<ExitCode, Failure> {
         Profile::Internet => ClientConfig::internet(),
         Profile::Paper => ClientConfig::paper(),
     };
-    let answerers = caches.as_deref().map(networks::caches).transpose()?.unwrap_or(config.dhttp.answerers);
-    let mut dhttp = dhttp_proto::ClientConfig { answerers, ..config.dhttp };
+    let responders = caches.as_deref().map(networks::caches).transpose()?.unwrap_or(config.dhttp.responders);
+    let mut dhttp = dhttp_proto::ClientConfig { responders, ..config.dhttp };
     for (extension, is_on) in named_extensions(with, &[])? {
         dhttp = dhttp.with(extension, is_on);
     }

@@ -118,8 +118,8 @@ impl Settings {
             let ports = port_range(read.ports.as_deref().unwrap_or("61000-65535"))?;
             Translation::To(translated_address(read.address.as_deref(), &outside, family)?, ports)
         };
-        let answerers = match &read.caches {
-            _ if read.any_cache => Responders::Anybody,
+        let responders = match &read.caches {
+            _ if read.any_cache => Responders::AnyHost,
             Some(list) => networks::caches_in(list)?,
             None => Responders::Server,
         };
@@ -130,7 +130,7 @@ impl Settings {
                 outside,
                 family,
                 port: read.server_port.unwrap_or(80),
-                translator: TranslatorConfig { answerers, ..TranslatorConfig::new(translation) },
+                translator: TranslatorConfig { responders, ..TranslatorConfig::new(translation) },
                 by_id: read.by_id,
                 closed,
             },
@@ -146,7 +146,7 @@ impl Settings {
 
     /// Warns if hosts other than the requested servers are admitted.
     fn warn(&self) {
-        if self.config.translator.answerers == Responders::Anybody {
+        if self.config.translator.responders == Responders::AnyHost {
             eprintln!(
                 "roundtrip: WARNING: --any-cache admits any host that finds an open pinhole, not only the requested server"
             );

@@ -29,7 +29,7 @@ fn a_file_that_is_not_a_log_is_refused_in_a_sentence() {
     let cases = [
         (vec![empty.as_str()], "the log is empty; name another log"),
         (vec![&diary], "unknown access log format; name it with --log-format"),
-        (vec![&empty, &diary], "no access log there"),
+        (vec![&empty, &diary], "no access log found"),
         (vec!["no-such-file.log"], "no such file or directory"),
         (vec!["no-such-*.log"], "no such file; name a log"),
     ];

@@ -73,7 +73,7 @@ impl Parameters {
         config.timeout.idle = idle.unwrap_or(config.timeout.idle);
         config.connections = opened.unwrap_or(config.connections);
         if let Some(usual) = client_opened {
-            config.per_client = PerClient { usual, when_few: usual, few: 0 };
+            config.per_client = PerClient { max: usual, max_when_few: usual, few_below: 0 };
         }
         config
     }
@@ -172,7 +172,7 @@ mod tests {
         let Dhttp { client, server } = parameters.of_ends(Dhttp::paper());
         assert_eq!((server.threshold, server.loss.threshold_ppm), (4_096, 5_000));
         assert_eq!((server.timeout.idle, server.connections), (Duration::from_secs(5), 200));
-        assert_eq!(server.per_client, PerClient { usual: 3, when_few: 3, few: 0 });
+        assert_eq!(server.per_client, PerClient { max: 3, max_when_few: 3, few_below: 0 });
         let waits = [Duration::from_secs(1), Duration::from_secs(2)];
         assert_eq!(client.resend, Resend::Fixed { waits });
         assert_eq!(server.remembered, Dhttp::paper().server.remembered);

@@ -295,7 +295,10 @@ impl ConnectionRun<'_> {
         if sent.is_retransmission {
             let was_repairing =
                 self.samples.iter().rev().find(|sample| sample.at < until).is_some_and(|sample| {
-                    matches!(sample.info.sending.standing, CongestionState::Recovery | CongestionState::Loss)
+                    matches!(
+                        sample.info.sending.congestion_state,
+                        CongestionState::Recovery | CongestionState::Loss
+                    )
                 });
             let cause = self.repair(until);
             let first = self
@@ -342,9 +345,10 @@ impl ConnectionRun<'_> {
         // It cannot have been acknowledged within half a round trip: until then the kernel's state is that of the trigger.
         let soon = (self.case.rtt / 2).max(Duration::from_millis(4));
         let after = self.samples.iter().filter(|sample| sample.at >= at && sample.at.since(at) < soon);
-        let mut standings = after.map(|sample| sample.info.sending.standing);
-        match standings.find(|standing| matches!(standing, CongestionState::Recovery | CongestionState::Loss))
-        {
+        let mut congestion_states = after.map(|sample| sample.info.sending.congestion_state);
+        match congestion_states.find(|congestion_state| {
+            matches!(congestion_state, CongestionState::Recovery | CongestionState::Loss)
+        }) {
             Some(CongestionState::Recovery) => Cause::FastRetransmit,
             Some(CongestionState::Loss) => Cause::RetransmissionTimeout,
             // A tail loss probe does not change the state (RFC 8985, section 7.2); for the others the sample may be late.
@@ -386,14 +390,14 @@ impl ConnectionRun<'_> {
             return Some(Cause::SendBufferLimited);
         }
         let SenderState {
-            standing,
+            congestion_state,
             unacknowledged,
             congestion_window,
             slow_start_threshold: _,
             not_sent,
             peer_window: _,
         } = middle.info.sending;
-        match standing {
+        match congestion_state {
             // The repair takes what the window allows.
             CongestionState::Recovery | CongestionState::Loss => return Some(Cause::CongestionWindow),
             CongestionState::Open | CongestionState::Disorder | CongestionState::Reduced => {}

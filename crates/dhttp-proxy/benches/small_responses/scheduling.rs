@@ -17,19 +17,19 @@ pub(crate) fn serve_here() {
 
 /// Pins the calling thread, and those it starts, to all CPUs but the first, for loads.
 pub(crate) fn load_here() {
-    keep(0, others());
+    keep(0, other_cpus());
 }
 
-fn others() -> Range<usize> {
+fn other_cpus() -> Range<usize> {
     1..std::thread::available_parallelism().map_or(1, usize::from).max(2)
 }
 
 /// Pins a thread, 0 for the calling one, to these CPUs.
-fn keep(thread: u32, processors: Range<usize>) {
+fn keep(thread: u32, cpus: Range<usize>) {
     let mut set = CpuSet::new();
-    for processor in processors {
+    for cpu in cpus {
         // CPUs beyond the set's size are left out.
-        let _ = set.set(processor);
+        let _ = set.set(cpu);
     }
     // On a host with one CPU everything runs there.
     let _ = sched_setaffinity(Pid::from_raw(thread.try_into().unwrap_or(0)), &set);
@@ -40,8 +40,8 @@ fn keep(thread: u32, processors: Range<usize>) {
 pub(crate) fn time_of_loaders() -> Duration {
     static KERNEL: OnceLock<Vec<u32>> = OnceLock::new();
     let kernel = KERNEL.get_or_init(|| kernel_threads("napi/loaders-"));
-    let own = [UsageWho::RUSAGE_SELF, UsageWho::RUSAGE_CHILDREN].into_iter().filter_map(|who| {
-        let usage = getrusage(who).ok()?;
+    let own = [UsageWho::RUSAGE_SELF, UsageWho::RUSAGE_CHILDREN].into_iter().filter_map(|usage_of| {
+        let usage = getrusage(usage_of).ok()?;
         let spent = usage.user_time() + usage.system_time();
         u64::try_from(spent.num_microseconds()).ok().map(Duration::from_micros)
     });
@@ -59,9 +59,9 @@ pub(crate) fn restore_priority() {
 }
 
 fn schedule(policy: i32, priority: i32) -> bool {
-    let how = libc::sched_param { sched_priority: priority };
+    let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: the parameters outlive the call.
-    unsafe { libc::sched_setscheduler(0, policy, &raw const how) == 0 }
+    unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) == 0 }
 }
 
 /// Pins the kernel threads that receive packets to the CPUs of the receiving programs.
@@ -70,7 +70,7 @@ pub(crate) fn pin_network_threads() {
         keep(number, 0..1);
     }
     for number in kernel_threads("napi/loaders-") {
-        keep(number, others());
+        keep(number, other_cpus());
     }
 }
 
