@@ -32,6 +32,7 @@ mod state;
 
 use core::net::{IpAddr, SocketAddr};
 
+use dissect::connections::Sockets;
 use dissect::hosts::Hosts;
 use dissect::http::Conversation;
 use dissect::multipath::Multipath;
@@ -134,6 +135,13 @@ pub(crate) struct PreviousConnection {
     pub(crate) window: u64,
     /// Time for which the client waited for its close, although the response was complete.
     pub(crate) closing: Duration,
+}
+
+impl Sockets for Flow {
+    #[inline]
+    fn sockets(&self) -> (SocketAddr, SocketAddr) {
+        (self.client, self.server)
+    }
 }
 
 impl Flow {

@@ -8,7 +8,7 @@
 //! | [`report`] | report of each connection |
 //! | [`finding`], [`cause`] | a stall; its cause, described |
 //! | [`account`], [`doubt`] | all time, divided; why some of it is unknown |
-//! | `flows`, `retention` | the open connections, found by their sockets; limits on the memory of each |
+//! | `retention` | limits on the memory of each connection |
 //! | `flow` | one connection: interpretation of each segment |
 //! | `tick` | findings that a coarse clock of the capture cannot have measured |
 //! | `gap`, `ruling`, `causes/`, `judge` | the time between two events, and the rules that name its cause |
@@ -49,7 +49,6 @@ pub mod doubt;
 mod families;
 pub mod finding;
 mod flow;
-mod flows;
 mod gap;
 mod judge;
 mod program;
@@ -63,9 +62,9 @@ mod tick;
 
 pub use account::{Account, Share};
 pub use cause::Cause;
+pub use dissect::connections::shard_of;
 pub use dissect::{Side, plot, side};
 pub use doubt::{Doubt, Doubts};
 pub use finding::{Finding, Severity};
-pub use flows::shard_of;
 pub use report::FlowReport;
 pub use table::{Diagnosis, Options, PacketPosition};

@@ -31,6 +31,12 @@ impl RetentionLimits {
     }
 }
 
+impl Default for RetentionLimits {
+    fn default() -> Self {
+        Self::among(1)
+    }
+}
+
 fn between(least: u16, number: usize, most: u16) -> u16 {
     u16::try_from(number).unwrap_or(most).clamp(least, most)
 }

@@ -3,6 +3,7 @@
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeMap, VecDeque};
 
+use dissect::connections::{Connections, Key, Slot};
 use dissect::hosts::Hosts;
 use dissect::tick::Tick;
 use dissect::{Mark, Segment, Side};
@@ -14,14 +15,17 @@ use crate::causes::connection_per_request::{IMMEDIATE, RIGHT_BEFORE, SOON};
 use crate::dhttp::Dialogues;
 use crate::flow::opening::{ALTERNATIVE, RefusedConnection};
 use crate::flow::{Flow, PreviousConnection};
-use crate::flows::{Flows, Key, Slot};
 use crate::report::FlowReport;
+use crate::retention::RetentionLimits;
 
 /// Diagnosis of a capture: call [`Diagnosis::handle`] for each packet, then [`Diagnosis::poll`] until it returns
 /// nothing. At the end of the capture call [`Diagnosis::end`], and poll again.
 #[derive(Debug, Default)]
 pub struct Diagnosis {
-    flows: Flows,
+    flows: Connections<Flow>,
+    /// Limits on what each connection retains, and the number of connections of other diagnoses.
+    limits: RetentionLimits,
+    other_count: usize,
     /// Closed connections, oldest first: retransmissions may still follow.
     over: VecDeque<(Time, Key)>,
     finished: VecDeque<FlowReport>,
@@ -160,6 +164,7 @@ impl Diagnosis {
             let client = (flow.client.ip(), flow.server);
             let tick = self.tick.coarse();
             let (slot, abandoned) = self.flows.insert(key, flow);
+            self.update_limits();
             self.change_habit(client, |habit| habit.opened = Some((now, slot)));
             self.totals.evicted += u64::from(abandoned.is_some());
             self.finished.extend(abandoned.map(|flow| flow.finish(tick, &self.hosts)));
@@ -216,7 +221,8 @@ impl Diagnosis {
     /// at some time, and this is the one at `index`. It may follow as many more as its part of what is left.
     pub fn share(&mut self, open: &[usize], index: usize) {
         let (all, own) = (open.iter().sum::<usize>(), open.get(index).copied().unwrap_or_default());
-        self.flows.set_other_count(all - own);
+        self.other_count = all - own;
+        self.update_limits();
         self.limit = Some(own + MAX_FLOWS.saturating_sub(all) / open.len().max(1));
     }
 
@@ -272,7 +278,7 @@ impl Diagnosis {
     fn pass(&mut self, key: Key, slot: Slot, now: Time, seen: PacketPosition, packet: &Packet<'_>) {
         let PacketPosition { frame, interface } = seen;
         let Transport::Tcp(tcp) = packet.transport else { return };
-        let limits = self.flows.limits();
+        let limits = self.limits;
         let Some(flow) = self.flows.at(slot) else { return };
         let from = flow.side_of(packet);
         if !flow.is_watched_on(from, interface) {
@@ -407,7 +413,12 @@ impl Diagnosis {
     fn finish(&mut self, key: &Key) {
         if let Some(flow) = self.flows.remove(key) {
             self.finished.push_back(flow.finish(self.tick.coarse(), &self.hosts));
+            self.update_limits();
         }
+    }
+
+    fn update_limits(&mut self) {
+        self.limits = RetentionLimits::among(self.flows.len() + self.other_count);
     }
 
     /// Evicts up to an eighth of the connections, the unanswered first, then those idle the longest. Returns whether
@@ -432,6 +443,7 @@ impl Diagnosis {
         for slot in &going {
             self.finished.extend(self.flows.remove_at(*slot).map(|flow| flow.finish(tick, &self.hosts)));
         }
+        self.update_limits();
         !going.is_empty()
     }
 }

@@ -6,6 +6,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`Mark`], [`Side`], [`Segment`] | a moment of the capture; one end of a connection; one packet, parsed |
+//! | [`connections`] | the open connections, found by their sockets |
 //! | [`sender`], [`flight`], [`mss`] | an end as a sender: what it had sent, what it knew to have arrived, what was in flight |
 //! | [`path`], [`pace`] | where the capture was taken, and the round trips; the rate of the slowest link |
 //! | [`clock`], [`tick`] | TCP timestamps: when a segment was generated; the capture's clock, if it is coarse |
@@ -38,6 +39,7 @@
 //! ```
 
 pub mod clock;
+pub mod connections;
 pub mod dhttp;
 pub mod flight;
 pub mod hosts;

@@ -388,11 +388,11 @@ fn of_fast(gap: &Gap) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::Cause;
     use crate::cause::Describe as _;
     use crate::report::VantagePoint;
     use crate::ruling::Confidence;
     use crate::script::{Script, opened};
-    use crate::{Cause, Share};
 
     #[test]
     fn retransmission_whose_original_had_arrived_lost_nothing() {

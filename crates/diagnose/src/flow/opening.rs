@@ -325,6 +325,6 @@ pub(crate) const ALTERNATIVE: Duration = Duration::from_secs(1);
 pub(crate) struct RefusedConnection {
     pub(crate) at: Time,
     pub(crate) port: u16,
-    pub(crate) slot: crate::flows::Slot,
+    pub(crate) slot: dissect::connections::Slot,
     pub(crate) frame: u64,
 }
