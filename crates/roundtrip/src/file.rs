@@ -18,7 +18,7 @@ pub fn write(path: &Path, contents: &[u8]) -> Result<(), Failure> {
     write_with(path, |out| out.write_all(contents))
 }
 
-/// Writes contents piece by piece to `path`, otherwise as [`write`].
+/// Writes contents piece by piece to `path`, otherwise as [`write()`].
 pub fn write_with(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     write_target(path, true, fill).map_err(|error| Failure::Write { path: path.to_owned(), error })
 }
