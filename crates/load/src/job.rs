@@ -48,7 +48,7 @@ pub enum Requests<'a> {
 impl<'a> From<&'a Plan> for Job<'a> {
     fn from(plan: &'a Plan) -> Self {
         let Plan { spec, files, pages } = plan;
-        Self { lasts: spec.lasts, pages, turns: Turns::Once, requests: Requests::Site(files) }
+        Self { lasts: spec.duration, pages, turns: Turns::Once, requests: Requests::Site(files) }
     }
 }
 
@@ -70,9 +70,9 @@ pub fn timed_pages(requests: usize, times: impl Iterator<Item = Time>) -> Vec<Pa
 }
 
 /// A page of a single request.
-pub fn page(file: u32, user: u32, begins: PageStart) -> Page {
+pub fn page(file: u32, user: u32, start: PageStart) -> Page {
     let request = ObjectRequest { file, after: Duration::ZERO, is_conditional: false };
-    Page { user, begins, objects: vec![request], ends_session: false }
+    Page { user, start, objects: vec![request], ends_session: false }
 }
 
 impl Requests<'_> {

@@ -127,7 +127,7 @@ pub(crate) fn users(job: &Job<'_>, config: &Config) -> usize {
     if let Turns::Loop(users) = job.turns {
         return users as usize;
     }
-    let is_open = job.pages.first().is_some_and(|page| matches!(page.begins, PageStart::At(_)));
+    let is_open = job.pages.first().is_some_and(|page| matches!(page.start, PageStart::At(_)));
     let max = job.pages.iter().map(|page| page.user).max().map_or(0, |max| max as usize + 1);
     if is_open { max.min(config.users as usize) } else { max }
 }

@@ -309,7 +309,7 @@ pub(crate) mod tests {
 
     #[test]
     fn every_page_has_one_user_in_one_thread_and_keeps_its_order() {
-        let leg = Leg { lasts: Duration::from_secs(1), from: 100.0, to: 100.0 };
+        let leg = Leg { duration: Duration::from_secs(1), from: 100.0, to: 100.0 };
         let schedules = [Schedule::Users(7), Schedule::Rates(vec![leg], Arrivals::Constant)];
         for schedule in schedules {
             let plan = PlanSpec { schedule, files: 20, ..PlanSpec::default() }.plan().unwrap();

@@ -353,7 +353,7 @@ impl<'a> Worker<'a> {
             // The number of users fits 32 bits.
             self.timers.push(Reverse((due, u32::try_from(number).unwrap_or(0), Wake::Object(page, object))));
         }
-        if let PageStart::At(_) = self.job.pages[page].begins {
+        if let PageStart::At(_) = self.job.pages[page].start {
             // Later pages do not wait for it.
             self.schedule(number, self.begins);
         }
@@ -434,7 +434,7 @@ impl<'a> Worker<'a> {
 
     /// A page is complete: the next one follows after a pause, unless it has a time of its own.
     fn schedule_after_pause(&mut self, number: usize, received: Time) {
-        let next = self.users[number].pages.next().map(|page| self.job.pages[page].begins);
+        let next = self.users[number].pages.next().map(|page| self.job.pages[page].start);
         if let Some(PageStart::After(_)) = next {
             self.schedule(number, received);
         }
@@ -443,7 +443,7 @@ impl<'a> Worker<'a> {
     /// Schedules a user's next page, counted from `from` if it has no time of its own.
     fn schedule(&mut self, number: usize, from: Time) {
         let Some(page) = self.users[number].pages.pop() else { return };
-        let at = match self.job.pages[page].begins {
+        let at = match self.job.pages[page].start {
             PageStart::After(after) => from + after,
             PageStart::At(at) => self.begins + at.since(Time::ZERO),
         };

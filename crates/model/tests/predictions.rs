@@ -188,8 +188,8 @@ fn large_dhttp_responses_need_a_connection_when_cold_and_none_when_warm() {
         minimum.page = sizes(page);
         elapsed(&minimum)
     };
-    let rest = alone(&[500, 6651]) - alone(&[6651]);
-    assert_eq!(elapsed(&large), elapsed(&tcp) + rest);
+    let first_object = alone(&[500, 6651]) - alone(&[6651]);
+    assert_eq!(elapsed(&large), elapsed(&tcp) + first_object);
     assert_eq!(predicted(&large).connections, Some(1));
     large.client.connection = Connection::Warm;
     assert_eq!(elapsed(&large), alone(&[500, 6651]));

@@ -35,7 +35,7 @@ fn log(plan: &Plan) -> String {
     let mut lines = Vec::new();
     for page in &plan.pages {
         let clock = &mut clocks[page.user as usize];
-        *clock = match page.begins {
+        *clock = match page.start {
             PageStart::After(after) => *clock + after,
             PageStart::At(at) => at,
         };

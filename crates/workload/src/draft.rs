@@ -67,7 +67,7 @@ impl<'a> Draft<'a> {
         let at = Time::from_nanos(at.as_nanos() / 1_000 * 1_000);
         let is_embedded = self.kind_random.unit() * self.set.objects.quantile(0.5).round() >= 1.0;
         let objects = vec![self.add_request(is_embedded, Duration::default())];
-        self.pages.push(Page { user, begins: PageStart::At(at), objects, ends_session: false });
+        self.pages.push(Page { user, start: PageStart::At(at), objects, ends_session: false });
     }
 
     fn add_user_pages(&mut self, users: u32) {
@@ -81,7 +81,7 @@ impl<'a> Draft<'a> {
             session,
             depth: _,
         } = self.set;
-        let end = Time::ZERO + self.spec.lasts;
+        let end = Time::ZERO + self.spec.duration;
         let mut streams: Vec<Random> =
             (0..users).map(|user| self.spec.seed.stream("surge-user", u64::from(user))).collect();
         let mut pages_left: Vec<Option<u64>> =
@@ -108,7 +108,7 @@ impl<'a> Draft<'a> {
             next.insert((page_end + thinking, user, thinking));
             let mut page = vec![self.add_request(false, Duration::default())];
             page.extend(pauses.into_iter().map(|after| self.add_request(true, after)));
-            self.pages.push(Page { user, begins: PageStart::After(after), objects: page, ends_session });
+            self.pages.push(Page { user, start: PageStart::After(after), objects: page, ends_session });
         }
     }
 

@@ -42,7 +42,7 @@ pub fn fits(plan: &Plan) -> Vec<Fit> {
         let pauses = plan.pages.iter().flat_map(|page| page.objects.get(1..).unwrap_or(&[]));
         let pauses = pauses.map(|request| request.after.as_secs_f64()).collect();
         fits.push(fit_seconds(ACTIVE, set.active_off, pauses));
-        let thinking = plan.pages.iter().filter_map(|page| match page.begins {
+        let thinking = plan.pages.iter().filter_map(|page| match page.start {
             PageStart::After(after) => Some(after.as_secs_f64()),
             PageStart::At(_) => None,
         });

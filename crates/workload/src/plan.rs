@@ -23,7 +23,7 @@ pub struct PlanSpec {
     /// Schedule of the requests.
     pub schedule: Schedule,
     /// Duration of the users' activity (closed); the legs of an open schedule have durations of their own.
-    pub lasts: Duration,
+    pub duration: Duration,
     /// Share of requests that are conditional; the file has not changed.
     pub conditional: Probability,
     /// Random seed.
@@ -47,7 +47,7 @@ pub struct Page {
     /// The user, from 0.
     pub user: u32,
     /// Start time.
-    pub begins: PageStart,
+    pub start: PageStart,
     /// Requests; at least one.
     pub objects: Vec<ObjectRequest>,
     /// Whether the user's connections are closed after it.
@@ -101,9 +101,9 @@ impl fmt::Display for PlanError {
         match self {
             Self::TooFewFiles => f.write_str("a plan needs at least 2 files"),
             Self::EmptyLog => f.write_str("the log has no complete response of known size; give another log"),
-            Self::TooLong(lasts) => write!(
+            Self::TooLong(duration) => write!(
                 f,
-                "the plan would last {lasts}, and can last {}; replay the log at a higher speed, or a part of it",
+                "the plan would last {duration}, and can last {}; replay the log at a higher speed, or a part of it",
                 crate::replay::MAX_DURATION
             ),
             Self::TooManyFiles(files) => {
@@ -128,7 +128,7 @@ impl Default for PlanSpec {
             files: 2_000,
             cap: Bytes::new(10_000_000),
             schedule: Schedule::Users(100),
-            lasts: Duration::from_secs(120),
+            duration: Duration::from_secs(120),
             conditional: Probability::NEVER,
             seed: Seed::default(),
         }
@@ -184,7 +184,7 @@ impl PlanSpec {
                 let set = self.set.set();
                 // The median pause; the mean of both distributions is about three times that.
                 let cycle = set.inactive_off.quantile(0.5) + 0.1;
-                f64::from(*users) * self.lasts.as_secs_f64() / cycle
+                f64::from(*users) * self.duration.as_secs_f64() / cycle
                     * set.objects.quantile(0.7).min(MAX_OBJECTS as f64)
             }
         }
@@ -278,10 +278,10 @@ mod tests {
 
     #[test]
     fn open_schedule_times_are_independent_of_users() {
-        let leg = Leg { lasts: Duration::from_secs(10), from: 50.0, to: 50.0 };
+        let leg = Leg { duration: Duration::from_secs(10), from: 50.0, to: 50.0 };
         let plan = spec(SetName::Surge1998, Schedule::Rates(vec![leg], Arrivals::Constant)).plan().unwrap();
         assert_eq!(plan.pages.len(), 500);
-        assert_eq!(plan.pages[0].begins, PageStart::At(Time::from_nanos(20_000_000)));
+        assert_eq!(plan.pages[0].start, PageStart::At(Time::from_nanos(20_000_000)));
         assert!(plan.pages.iter().all(|page| page.objects.len() == 1));
     }
 

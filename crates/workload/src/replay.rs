@@ -24,7 +24,7 @@ pub fn replay_plan(lines: LogSample, speed: f64) -> Result<Plan, PlanError> {
     }
     let lines = lines.sorted();
     let times: Vec<Time> = lines.iter().map(|line| line.time).collect();
-    let (due, lasts) = due_times(&times, speed)?;
+    let (due, duration) = due_times(&times, speed)?;
     let logged_files = files(&lines);
     let count = u32::try_from(logged_files.len()).unwrap_or(u32::MAX);
     if count > MAX_FILES {
@@ -47,10 +47,10 @@ pub fn replay_plan(lines: LogSample, speed: f64) -> Result<Plan, PlanError> {
             after: Duration::ZERO,
             is_conditional: *response == ResponseKind::Unchanged,
         };
-        pages.push(Page { user, begins: PageStart::At(at), objects: vec![request], ends_session: false });
+        pages.push(Page { user, start: PageStart::At(at), objects: vec![request], ends_session: false });
     }
     let count = u32::try_from(sizes.len()).unwrap_or(u32::MAX);
-    let spec = PlanSpec { files: count, schedule: Schedule::Replay(speed), lasts, ..PlanSpec::default() };
+    let spec = PlanSpec { files: count, schedule: Schedule::Replay(speed), duration, ..PlanSpec::default() };
     Ok(Plan { spec, files: sizes, pages })
 }
 
@@ -62,12 +62,12 @@ pub fn replay_plan(lines: LogSample, speed: f64) -> Result<Plan, PlanError> {
 pub fn due_times(times: &[Time], speed: f64) -> Result<(Vec<Time>, Duration), PlanError> {
     let (Some(first), Some(last)) = (times.first(), times.last()) else { return Err(PlanError::EmptyLog) };
     let scaled = |since: f64| in_micros(Duration::from_secs_f64(since / speed).unwrap_or(Duration::MAX));
-    let lasts = scaled(last.since(*first).as_secs_f64() + 1.0);
-    if lasts > MAX_DURATION {
-        return Err(PlanError::TooLong(lasts));
+    let duration = scaled(last.since(*first).as_secs_f64() + 1.0);
+    if duration > MAX_DURATION {
+        return Err(PlanError::TooLong(duration));
     }
     let due = |(time, spread): (&Time, f64)| Time::ZERO + scaled(time.since(*first).as_secs_f64() + spread);
-    Ok((times.iter().zip(spread(times)).map(due).collect(), lasts))
+    Ok((times.iter().zip(spread(times)).map(due).collect(), duration))
 }
 
 /// Returns, for each request, the part of a second by which it is later than logged.
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!((lines.skipped, lines.with_target), (2, 0));
         let plan = replay_plan(lines, 2.0).unwrap();
         assert_eq!(plan.files, [70, 500]);
-        let at = |page: &Page| match page.begins {
+        let at = |page: &Page| match page.start {
             PageStart::At(at) => at.since(Time::ZERO).as_secs_f64(),
             PageStart::After(_) => f64::NAN,
         };

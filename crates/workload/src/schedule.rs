@@ -31,7 +31,7 @@ pub enum Arrivals {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Leg {
     /// Duration.
-    pub lasts: Duration,
+    pub duration: Duration,
     /// Requests per second at its beginning.
     pub from: f64,
     /// Requests per second at its end.
@@ -41,36 +41,36 @@ pub struct Leg {
 impl Leg {
     /// Returns the number of requests due in it.
     pub fn due(&self) -> f64 {
-        f64::midpoint(self.from, self.to) * self.lasts.as_secs_f64()
+        f64::midpoint(self.from, self.to) * self.duration.as_secs_f64()
     }
 
     /// Returns the time from its beginning at which `due` requests are due, in seconds.
     fn at(&self, due: f64) -> f64 {
-        let slope = (self.to - self.from) / self.lasts.as_secs_f64();
+        let slope = (self.to - self.from) / self.duration.as_secs_f64();
         // The smaller root of from * t + slope * t^2 / 2 = due, in the form that is stable where the slope is
         // zero.
         2.0 * due / (self.from + libm::sqrt((self.from * self.from + 2.0 * slope * due).max(0.0)))
     }
 }
 
-/// Parses rates: `100` a second for the duration `lasts`, `100:30s,200:30s` in steps, `0..1000:60s` in a
+/// Parses rates: `100` a second for the given duration, `100:30s,200:30s` in steps, `0..1000:60s` in a
 /// ramp.
 ///
 /// # Errors
 /// An invalid list, a rate above ten million a second, or an invalid duration.
-pub fn legs(text: &str, lasts: Duration) -> Result<Vec<Leg>, ValueError> {
-    text.split(',').map(|part| leg(part, lasts)).collect()
+pub fn legs(text: &str, duration: Duration) -> Result<Vec<Leg>, ValueError> {
+    text.split(',').map(|part| leg(part, duration)).collect()
 }
 
-fn leg(part: &str, lasts: Duration) -> Result<Leg, ValueError> {
+fn leg(part: &str, duration: Duration) -> Result<Leg, ValueError> {
     let invalid = || ValueError::NotA {
         what: "a rate",
         given: part.to_owned(),
         example: "requests a second, such as 100, 100:30s or 0..100:60s",
     };
-    let (rates, lasts) = match part.split_once(':') {
-        Some((rates, lasts)) => (rates, quantity::duration(lasts)?),
-        None => (part, lasts),
+    let (rates, duration) = match part.split_once(':') {
+        Some((rates, duration)) => (rates, quantity::duration(duration)?),
+        None => (part, duration),
     };
     let (from, to) = rates.split_once("..").unwrap_or((rates, rates));
     let rate = |text: &str| {
@@ -80,7 +80,7 @@ fn leg(part: &str, lasts: Duration) -> Result<Leg, ValueError> {
         let out_of_range = || ValueError::OutOfRange { what: "a rate", given: part.to_owned(), min, max };
         Some(rate).filter(|rate| *rate <= 1e7).ok_or_else(out_of_range)
     };
-    Ok(Leg { lasts, from: rate(from)?, to: rate(to)? })
+    Ok(Leg { duration, from: rate(from)?, to: rate(to)? })
 }
 
 /// Start times of requests, in order.
@@ -112,10 +112,10 @@ impl Iterator for Times<'_> {
         while let [leg, remaining @ ..] = self.legs {
             if self.due <= leg.due() {
                 let since = Duration::from_secs_f64(leg.at(self.due)).unwrap_or_default();
-                return Some(self.leg_start + since.min(leg.lasts));
+                return Some(self.leg_start + since.min(leg.duration));
             }
             self.due -= leg.due();
-            self.leg_start += leg.lasts;
+            self.leg_start += leg.duration;
             self.legs = remaining;
         }
         None
@@ -134,7 +134,7 @@ mod tests {
     }
 
     const fn leg(seconds: u64, from: f64, to: f64) -> Leg {
-        Leg { lasts: Duration::from_secs(seconds), from, to }
+        Leg { duration: Duration::from_secs(seconds), from, to }
     }
 
     #[test]

@@ -58,7 +58,7 @@ pub struct Site {
     /// Number of users.
     pub users: usize,
     /// Time from the first request to the last.
-    pub lasts: Duration,
+    pub duration: Duration,
     /// Goodness of fit of each estimated distribution.
     pub fits: Vec<Fit>,
     /// Quantities that the log does not contain, and the values used instead; sentences.
@@ -123,14 +123,14 @@ pub fn site(lines: LogSample) -> Result<Site, EstimateError> {
     // Rounded to a hundredth of a percent.
     let share = |count: usize| (1e4 * count as f64 / lines.len() as f64).round() / 1e4;
     let unchanged = lines.iter().filter(|line| line.response == ResponseKind::Unchanged).count();
-    let lasts = lines.first().zip(lines.last()).map(|(first, last)| last.time.since(first.time));
+    let duration = lines.first().zip(lines.last()).map(|(first, last)| last.time.since(first.time));
     Ok(Site {
         set,
         conditional: Probability::new(share(unchanged)).unwrap_or(Probability::NEVER),
         files: u32::try_from(logged_files.len()).unwrap_or(u32::MAX).min(MAX_FILES),
         requests: lines.len(),
         users: users.count,
-        lasts: lasts.unwrap_or_default(),
+        duration: duration.unwrap_or_default(),
         fits: results.fits,
         notes: results.notes,
     })
@@ -302,16 +302,16 @@ impl Users {
         let mut pages = 0;
         let mut previous: Option<Time> = None;
         for page in session.chunk_by(|a, b| b.time.since(a.time) <= MAX_ACTIVE_OFF) {
-            let (Some(begins), Some(ends)) = (page.first(), page.last()) else { continue };
+            let (Some(start), Some(ends)) = (page.first(), page.last()) else { continue };
             pages += 1;
             let count = u64::try_from(page.len()).unwrap_or(u64::MAX).min(MAX_OBJECTS);
             self.objects.push(count as f64);
             self.active.extend(page.windows(2).map(|two| two[1].time.since(two[0].time).as_secs_f64()));
-            self.inactive.extend(previous.map(|previous| begins.time.since(previous).as_secs_f64()));
+            self.inactive.extend(previous.map(|previous| start.time.since(previous).as_secs_f64()));
             previous = Some(ends.time);
         }
-        let (Some(begins), Some(ends)) = (session.first(), session.last()) else { return };
-        if begins.time.since(first) > SESSION_PAUSE && last.since(ends.time) > SESSION_PAUSE {
+        let (Some(start), Some(ends)) = (session.first(), session.last()) else { return };
+        if start.time.since(first) > SESSION_PAUSE && last.since(ends.time) > SESSION_PAUSE {
             self.sessions.push(f64::from(pages));
         }
     }
@@ -342,7 +342,7 @@ mod tests {
         let mut lines = LogSample::default();
         for page in &plan.pages {
             let clock = clocks.entry(page.user).or_insert(Time::ZERO + Duration::from_secs(800_000_000));
-            *clock = match page.begins {
+            *clock = match page.start {
                 PageStart::After(after) => *clock + after,
                 PageStart::At(at) => at,
             };
@@ -363,13 +363,13 @@ mod tests {
         lines
     }
 
-    fn plan(name: SetName, users: u32, lasts: u64, seed: u64) -> Plan {
+    fn plan(name: SetName, users: u32, duration: u64, seed: u64) -> Plan {
         let spec = PlanSpec {
             set: PlanDistributions::Named(name),
             files: 3_000,
             cap: Bytes::new(1_000_000_000),
             schedule: Schedule::Users(users),
-            lasts: Duration::from_secs(lasts),
+            duration: Duration::from_secs(duration),
             conditional: Probability::new(0.2).unwrap(),
             seed: Seed::new(seed),
         };

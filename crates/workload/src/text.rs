@@ -62,18 +62,18 @@ impl std::error::Error for PlanTextError {}
 /// Those of `out`.
 pub fn write(plan: &Plan, out: &mut dyn Write) -> fmt::Result {
     let Plan { spec, files, pages } = plan;
-    let PlanSpec { set, files: _, cap, schedule, lasts, conditional, seed } = spec;
+    let PlanSpec { set, files: _, cap, schedule, duration, conditional, seed } = spec;
     writeln!(out, "{MAGIC}")?;
     distributions::write(set, out)?;
     writeln!(out, "seed {}\ncap {}", seed.get(), cap.get())?;
     writeln!(out, "conditional {}", conditional.get())?;
     match schedule {
-        Schedule::Users(users) => writeln!(out, "users {users} for {}", Seconds(*lasts))?,
-        Schedule::Replay(speed) => writeln!(out, "replay {speed} for {}", Seconds(*lasts))?,
+        Schedule::Users(users) => writeln!(out, "users {users} for {}", Seconds(*duration))?,
+        Schedule::Replay(speed) => writeln!(out, "replay {speed} for {}", Seconds(*duration))?,
         Schedule::Rates(legs, arrivals) => {
             write!(out, "rates {}", name(*arrivals))?;
-            for Leg { lasts, from, to } in legs {
-                write!(out, " {}:{from}..{to}", Seconds(*lasts))?;
+            for Leg { duration, from, to } in legs {
+                write!(out, " {}:{from}..{to}", Seconds(*duration))?;
             }
             writeln!(out)?;
         }
@@ -83,8 +83,8 @@ pub fn write(plan: &Plan, out: &mut dyn Write) -> fmt::Result {
         writeln!(out, "{size}")?;
     }
     writeln!(out, "pages {}", pages.len())?;
-    for Page { user, begins, objects, ends_session } in pages {
-        match begins {
+    for Page { user, start, objects, ends_session } in pages {
+        match start {
             PageStart::After(after) => write!(out, "{user} +{}", Seconds(*after))?,
             PageStart::At(at) => write!(out, "{user} @{}", Seconds(at.since(Time::ZERO)))?,
         }
@@ -127,7 +127,7 @@ pub fn read(text: &str) -> Result<Plan, PlanTextError> {
     let seed = Seed::new(reader.header("seed ", |value| value.parse().ok())?);
     let cap = Bytes::new(reader.header("cap ", |value| value.parse().ok())?);
     let conditional = reader.header("conditional ", |value| Probability::new(value.parse().ok()?))?;
-    let (schedule, lasts) = reader.line("`users N for SECONDS`, `rates ...` or `replay ...`", schedule)?;
+    let (schedule, duration) = reader.line("`users N for SECONDS`, `rates ...` or `replay ...`", schedule)?;
     let count = reader
         .header("files ", |value| value.parse().ok().filter(|count| (2..=MAX_FILES).contains(count)))?;
     let files = (0..count)
@@ -139,7 +139,7 @@ pub fn read(text: &str) -> Result<Plan, PlanTextError> {
     let pages =
         (0..pages).map(|_| reader.line("a page", |line| page(line, count))).collect::<Result<_, _>>()?;
     reader.end()?;
-    let spec = PlanSpec { set, files: count, cap, schedule, lasts, conditional, seed };
+    let spec = PlanSpec { set, files: count, cap, schedule, duration, conditional, seed };
     Ok(Plan { spec, files, pages })
 }
 
@@ -169,13 +169,13 @@ impl<'a> Reader<'a> {
 
 fn schedule(line: &str) -> Option<(Schedule, Duration)> {
     if let Some(value) = line.strip_prefix("users ") {
-        let (users, lasts) = value.split_once(" for ")?;
-        return Some((Schedule::Users(users.parse().ok()?), seconds(lasts)?));
+        let (users, duration) = value.split_once(" for ")?;
+        return Some((Schedule::Users(users.parse().ok()?), seconds(duration)?));
     }
     if let Some(value) = line.strip_prefix("replay ") {
-        let (speed, lasts) = value.split_once(" for ")?;
+        let (speed, duration) = value.split_once(" for ")?;
         let speed = speed.parse().ok().filter(|speed: &f64| speed.is_finite() && *speed > 0.0)?;
-        return Some((Schedule::Replay(speed), seconds(lasts)?));
+        return Some((Schedule::Replay(speed), seconds(duration)?));
     }
     let mut words = line.strip_prefix("rates ")?.split(' ');
     let arrivals = words.next()?;
@@ -183,21 +183,21 @@ fn schedule(line: &str) -> Option<(Schedule, Duration)> {
         .into_iter()
         .find(|arrivals_kind| name(*arrivals_kind) == arrivals)?;
     let legs = words.map(leg).collect::<Option<Vec<Leg>>>()?;
-    let lasts = legs.iter().map(|leg| leg.lasts).sum();
-    Some((Schedule::Rates(legs, arrivals), lasts))
+    let duration = legs.iter().map(|leg| leg.duration).sum();
+    Some((Schedule::Rates(legs, arrivals), duration))
 }
 
 fn leg(token: &str) -> Option<Leg> {
-    let (lasts, rates) = token.split_once(':')?;
+    let (duration, rates) = token.split_once(':')?;
     let (from, to) = rates.split_once("..")?;
     let rate = |text: &str| text.parse().ok().filter(|rate: &f64| rate.is_finite() && *rate >= 0.0);
-    Some(Leg { lasts: seconds(lasts)?, from: rate(from)?, to: rate(to)? })
+    Some(Leg { duration: seconds(duration)?, from: rate(from)?, to: rate(to)? })
 }
 
 fn page(line: &str, files: u32) -> Option<Page> {
     let mut words = line.split(' ');
     let user = words.next()?.parse().ok()?;
-    let begins = match words.next()?.split_at_checked(1)? {
+    let start = match words.next()?.split_at_checked(1)? {
         ("+", after) => PageStart::After(seconds(after)?),
         ("@", at) => PageStart::At(Time::ZERO + seconds(at)?),
         _ => return None,
@@ -212,7 +212,7 @@ fn page(line: &str, files: u32) -> Option<Page> {
             token => objects.push(parse_request(token, objects.is_empty(), files)?),
         }
     }
-    (!objects.is_empty()).then_some(Page { user, begins, objects, ends_session })
+    (!objects.is_empty()).then_some(Page { user, start, objects, ends_session })
 }
 
 fn parse_request(token: &str, is_first: bool, files: u32) -> Option<ObjectRequest> {
@@ -247,9 +247,9 @@ mod tests {
     use crate::set::{PlanDistributions, SetName};
 
     fn plan(schedule: Schedule) -> Plan {
-        let lasts = match &schedule {
+        let duration = match &schedule {
             Schedule::Users(_) => Duration::from_secs(20),
-            Schedule::Rates(legs, _) => legs.iter().map(|leg| leg.lasts).sum(),
+            Schedule::Rates(legs, _) => legs.iter().map(|leg| leg.duration).sum(),
             Schedule::Replay(_) => Duration::ZERO,
         };
         let spec = PlanSpec {
@@ -257,7 +257,7 @@ mod tests {
             files: 40,
             cap: Bytes::new(1_000_000),
             schedule,
-            lasts,
+            duration,
             conditional: Probability::new(0.26).unwrap(),
             seed: Seed::new(7),
         };
@@ -273,8 +273,8 @@ mod tests {
     #[test]
     fn plan_round_trips_through_text() {
         let legs = vec![
-            Leg { lasts: Duration::from_secs(3), from: 0.0, to: 12.5 },
-            Leg { lasts: Duration::from_millis(1_500), from: 12.5, to: 12.5 },
+            Leg { duration: Duration::from_secs(3), from: 0.0, to: 12.5 },
+            Leg { duration: Duration::from_millis(1_500), from: 12.5, to: 12.5 },
         ];
         for schedule in [
             Schedule::Users(9),

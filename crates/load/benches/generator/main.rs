@@ -162,23 +162,23 @@ fn warmed_up(rate: u64, millis: u64, users: u64) -> Plan {
     let mut plan = constant_rate(rate, millis);
     let first = Duration::from_millis(users);
     for page in &mut plan.pages {
-        if let PageStart::At(at) = &mut page.begins {
+        if let PageStart::At(at) = &mut page.start {
             *at += first;
         }
     }
     let firsts =
         (0..users).map(|number| page(number, PageStart::At(Time::ZERO + Duration::from_millis(number))));
     plan.pages.splice(..0, firsts);
-    plan.spec.lasts += first;
+    plan.spec.duration += first;
     plan
 }
 
 /// Requests at even intervals.
 fn constant_rate(rate: u64, millis: u64) -> Plan {
-    let leg = Leg { lasts: Duration::from_millis(millis), from: rate as f64, to: rate as f64 };
+    let leg = Leg { duration: Duration::from_millis(millis), from: rate as f64, to: rate as f64 };
     let at = |number: u64| PageStart::At(Time::from_nanos(number * 1_000_000_000 / rate));
     let pages = (0..rate * millis / 1_000).map(|number| page(number, at(number))).collect();
-    plan(Schedule::Rates(vec![leg], Arrivals::Constant), leg.lasts, pages)
+    plan(Schedule::Rates(vec![leg], Arrivals::Constant), leg.duration, pages)
 }
 
 /// Users who send a request as soon as they have the previous response.
@@ -188,15 +188,15 @@ fn closed_loop(pages: u64) -> Plan {
     plan(Schedule::Users(USERS), Duration::from_secs(SECONDS), pages)
 }
 
-fn page(number: u64, begins: PageStart) -> Page {
+fn page(number: u64, start: PageStart) -> Page {
     let user = u32::try_from(number % u64::from(USERS)).unwrap_or(0);
     let request = ObjectRequest { file: 0, after: Duration::ZERO, is_conditional: false };
-    Page { user, begins, objects: vec![request], ends_session: false }
+    Page { user, start, objects: vec![request], ends_session: false }
 }
 
-fn plan(schedule: Schedule, lasts: Duration, pages: Vec<Page>) -> Plan {
+fn plan(schedule: Schedule, duration: Duration, pages: Vec<Page>) -> Plan {
     Plan {
-        spec: PlanSpec { schedule, lasts, ..PlanSpec::default() },
+        spec: PlanSpec { schedule, duration, ..PlanSpec::default() },
         files: vec![servers::BODY_BYTES],
         pages,
     }

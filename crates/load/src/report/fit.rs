@@ -104,13 +104,13 @@ const DATAGRAM: Bytes = Bytes::new(1_460);
 
 /// A plan's summary and its goodness of fit; `path` is that of its file.
 pub fn table(plan: &Plan, fits: &[Fit], path: Option<&Path>, terminal: Terminal) -> String {
-    let PlanSpec { set, files: _, cap, schedule, lasts, conditional, seed } = &plan.spec;
+    let PlanSpec { set, files: _, cap, schedule, duration, conditional, seed } = &plan.spec;
     let count = |count: usize| number::count(count as f64);
     let workload = match schedule {
-        Schedule::Users(users) => format!("{} for {lasts}", counted(*users, "user")),
-        Schedule::Replay(speed) => format!("an access log at {speed} times its speed, {lasts} long"),
-        Schedule::Rates(_, Arrivals::Constant) => format!("requests at a constant rate for {lasts}"),
-        Schedule::Rates(_, Arrivals::Poisson) => format!("Poisson requests for {lasts}"),
+        Schedule::Users(users) => format!("{} for {duration}", counted(*users, "user")),
+        Schedule::Replay(speed) => format!("an access log at {speed} times its speed, {duration} long"),
+        Schedule::Rates(_, Arrivals::Constant) => format!("requests at a constant rate for {duration}"),
+        Schedule::Rates(_, Arrivals::Poisson) => format!("Poisson requests for {duration}"),
     };
     let bytes: u64 = plan.files.iter().sum();
     let mut text = format!(
@@ -143,11 +143,11 @@ pub fn table(plan: &Plan, fits: &[Fit], path: Option<&Path>, terminal: Terminal)
 
 /// Summary of the log whose distributions a plan uses.
 pub fn of_log(logs: &[PathBuf], site: &Site, terminal: Terminal) -> String {
-    let Site { set: _, conditional, files, requests, users, lasts, fits, notes: _ } = site;
+    let Site { set: _, conditional, files, requests, users, duration, fits, notes: _ } = site;
     let names: Vec<String> = logs.iter().map(|log| shown(log).to_string()).collect();
     let count = |count: usize| number::count(count as f64);
     format!(
-        "{}: {} requests of {} users for {} files in {lasts}, {:.1}% of them answered with 304\n\n{}\nParameters are \
+        "{}: {} requests of {} users for {} files in {duration}, {:.1}% of them answered with 304\n\n{}\nParameters are \
          fitted to this log (maximum likelihood), so the p-value is too high; D is not affected.\n\n",
         names.join(", "),
         count(*requests),

@@ -233,7 +233,7 @@ mod tests {
             requests.iter().map(|request| request.logged_error).collect::<Vec<_>>(),
             [None, Some(404)]
         );
-        let starts: Vec<PageStart> = pages.iter().map(|page| page.begins).collect();
+        let starts: Vec<PageStart> = pages.iter().map(|page| page.start).collect();
         let at = |seconds| PageStart::At(Time::ZERO + Duration::from_secs(seconds));
         assert_eq!(starts, [at(0), at(1), at(2)]);
         assert!(notes.is_empty());

@@ -25,12 +25,12 @@ pub(crate) fn plan(rate: f64) -> Plan {
 }
 
 /// A plan of requests at this rate for this duration, at even intervals.
-pub(crate) fn plan_for(rate: f64, lasts: Duration) -> Plan {
-    let leg = Leg { lasts, from: rate, to: rate };
+pub(crate) fn plan_for(rate: f64, duration: Duration) -> Plan {
+    let leg = Leg { duration, from: rate, to: rate };
     let schedule = Schedule::Rates(vec![leg], Arrivals::Constant);
     let conditional = Probability::new(0.2).unwrap();
     let cap = Bytes::new(20_000);
-    PlanSpec { schedule, lasts, files: 20, cap, conditional, ..PlanSpec::default() }.plan().unwrap()
+    PlanSpec { schedule, duration, files: 20, cap, conditional, ..PlanSpec::default() }.plan().unwrap()
 }
 
 /// Two users with a connection each.
@@ -68,8 +68,8 @@ pub(crate) fn run_list(target: &Target, protocol: Protocol) -> Record {
     post.add_field("Content-Type: text/plain").unwrap();
     post.set_body(vec![b'x'; 10_000].into()).unwrap();
     let (pages, requests) = (loop_pages(2), Requests::List([get, post].into(), Statuses::default()));
-    let lasts = Duration::from_millis(500);
-    let job = Job { lasts, pages: &pages, turns: Turns::Loop(2), requests };
+    let duration = Duration::from_millis(500);
+    let job = Job { lasts: duration, pages: &pages, turns: Turns::Loop(2), requests };
     load::run::run(&job, target, &config(protocol), &mut |_| ()).unwrap()
 }
 

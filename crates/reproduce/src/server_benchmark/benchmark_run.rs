@@ -218,7 +218,7 @@ pub struct Site {
 impl Site {
     /// The site of SURGE's plan for this number of users.
     pub(super) fn new(users: u32, lasts: Duration) -> Result<Self, Error> {
-        let wanted = PlanSpec { schedule: Schedule::Users(users), lasts, ..PlanSpec::default() };
+        let wanted = PlanSpec { schedule: Schedule::Users(users), duration: lasts, ..PlanSpec::default() };
         Self::of(wanted.plan().expect("two thousand files for some hundred users are no plan beyond bounds"))
     }
 

@@ -208,7 +208,7 @@ fn scheduled(
     let arrivals = if flags.even { Arrivals::Constant } else { Arrivals::Poisson };
     plan::check_requests(expected)?;
     let times = Times::new(&legs, arrivals, seed.stream("load-arrivals", 0));
-    let duration = legs.iter().map(|leg| leg.lasts).sum();
+    let duration = legs.iter().map(|leg| leg.duration).sum();
     let schedule_text = format!("{rate} requests a second{}", if flags.even { ", evenly" } else { "" });
     Ok((timed_pages(requests, times), Turns::Once, duration, schedule_text))
 }

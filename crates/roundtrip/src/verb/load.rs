@@ -129,7 +129,7 @@ fn plan_spec(flags: &PlanFlags, site: Option<&Site>) -> Result<PlanSpec, Failure
     let PlanFlags { laws, laws_of: _, users, rate, even, duration, files, cap, conditional, seed } = flags;
     let default = PlanSpec::default();
     let duration =
-        duration.as_deref().map_or(Ok(default.lasts), |text| value("for", quantity::duration(text)))?;
+        duration.as_deref().map_or(Ok(default.duration), |text| value("for", quantity::duration(text)))?;
     let arrivals = if *even { Arrivals::Constant } else { Arrivals::Poisson };
     let schedule = match rate {
         Some(rate) => Schedule::Rates(value("rate", legs(rate, duration))?, arrivals),
@@ -148,8 +148,8 @@ fn plan_spec(flags: &PlanFlags, site: Option<&Site>) -> Result<PlanSpec, Failure
             (None, None) => default.files,
         },
         cap: cap.as_deref().map_or(Ok(default.cap), |text| value("cap", quantity::object_size(text)))?,
-        lasts: match &schedule {
-            Schedule::Rates(legs, _) => legs.iter().map(|leg| leg.lasts).sum(),
+        duration: match &schedule {
+            Schedule::Rates(legs, _) => legs.iter().map(|leg| leg.duration).sum(),
             Schedule::Users(_) | Schedule::Replay(_) => duration,
         },
         schedule,
