@@ -103,7 +103,7 @@ fn causes(label: &str) -> Option<&'static [Cause]> {
 fn directory() -> Option<PathBuf> {
     let directory = std::env::var_os("ROUNDTRIP_CAPTURES").map(PathBuf::from);
     if directory.is_none() {
-        skip::report_skip("ROUNDTRIP_CAPTURES names no folder of labelled captures");
+        skip::report_skip("ROUNDTRIP_CAPTURES names no directory of labelled captures");
     }
     directory
 }
