@@ -180,35 +180,35 @@ impl<U: Upstream> Cache<U> {
         write_key(&mut self.key, request);
         let is_for_cache = requested.is_for_cache() && request.body.is_empty();
         let store = &self.shared.store;
-        let found = is_for_cache.then(|| store.memory.find(&self.key, &requested)).flatten();
+        let entry = is_for_cache.then(|| store.memory.find(&self.key, &requested)).flatten();
         // Disk look-ups run in another thread, unless this request allows nothing else. Without a token there are no disk
         // look-ups and no fetches, unless the request was intercepted: then they stay within its budget.
-        let is_at_once = request.client.is_none() && request.meant_for.is_none();
-        let is_all = is_for_cache && found.is_none() && requested.is_only_for_cache() && !is_at_once;
-        let found = if is_all { store.find_on_disk(&self.key, &requested) } else { found };
+        let is_immediate = request.client.is_none() && request.meant_for.is_none();
+        let is_all = is_for_cache && entry.is_none() && requested.is_only_for_cache() && !is_immediate;
+        let entry = if is_all { store.find_on_disk(&self.key, &requested) } else { entry };
         let now = since_1970();
-        let verdict = found.as_ref().map(|found| found.record.policy().verdict(now, &requested));
-        match (found, verdict) {
-            (Some(found), Some(Verdict::Fresh)) => {
+        let verdict = entry.as_ref().map(|entry| entry.record.policy().verdict(now, &requested));
+        match (entry, verdict) {
+            (Some(entry), Some(Verdict::Fresh)) => {
                 count_shared(&self.shared.store.counters.hits);
-                serve_from(&found, &requested, now, "hit").into()
+                serve_from(&entry, &requested, now, "hit").into()
             }
-            (Some(found), Some(Verdict::StaleWhileRevalidate)) => {
+            (Some(entry), Some(Verdict::StaleWhileRevalidate)) => {
                 count_shared(&self.shared.store.counters.hits);
-                let serve_from = serve_from(&found, &requested, now, "hit");
+                let serve_from = serve_from(&entry, &requested, now, "hit");
                 if request.client.is_some() {
-                    self.begin(request, is_for_cache, Some(found), None);
+                    self.begin(request, is_for_cache, Some(entry), None);
                 }
                 serve_from.into()
             }
-            (_, _) if is_at_once => Reply::PlainHttp,
+            (_, _) if is_immediate => Reply::PlainHttp,
             (_, _) if is_for_cache && requested.is_only_for_cache() => {
                 Response::text(504, "504 Gateway Timeout: not cached, and the request was only-if-cached")
                     .into()
             }
-            (found, _) => {
+            (entry, _) => {
                 let (promise, later) = promise();
-                self.begin(request, is_for_cache, found, Some(promise));
+                self.begin(request, is_for_cache, entry, Some(promise));
                 Reply::Later(later)
             }
         }
@@ -219,13 +219,13 @@ impl<U: Upstream> Cache<U> {
         &self,
         request: &Request<'_>,
         is_for_cache: bool,
-        found: Option<CacheEntry>,
+        entry: Option<CacheEntry>,
         promise: Option<dhttp::deferred::ResponseSender>,
     ) {
         let wanted = KeyedRequest { key: self.key.clone(), head: to_head(request), is_for_cache };
         let (client, max) = (request.client, request.budget.unwrap_or(MAX_BODY_BYTES));
         let owned = OwnedRequest { wanted, client, max, to: request.meant_for, body: request.body.to_vec() };
-        pending_requests::begin(&self.shared, owned, found, promise);
+        pending_requests::begin(&self.shared, owned, entry, promise);
     }
 }
 
@@ -286,8 +286,8 @@ fn on_calendar() -> Time {
 }
 
 /// Returns the response made from a stored one.
-fn serve_from(found: &CacheEntry, requested: &ParsedRequest<'_>, now: Time, cache_status: &str) -> Response {
-    let CacheEntry { record, large } = found;
+fn serve_from(entry: &CacheEntry, requested: &ParsedRequest<'_>, now: Time, cache_status: &str) -> Response {
+    let CacheEntry { record, large } = entry;
     let length = large.as_ref().map_or(record.body().len() as u64, Body::len);
     let stored =
         StoredResponse { status: record.status(), fields: record.fields(), length, policy: record.policy() };

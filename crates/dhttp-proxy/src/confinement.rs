@@ -114,8 +114,8 @@ impl Paths {
     }
 }
 
-fn unconfined(why: &str) -> String {
-    format!("not confined to the files that it needs: {why}")
+fn unconfined(reason: &str) -> String {
+    format!("not confined to the files that it needs: {reason}")
 }
 
 /// Directory of a file; the current one for a bare name.

@@ -194,8 +194,8 @@ impl Spill {
         let (total, of_client) = limits.file_bytes(client);
         if sum(&|one| one.client == client) + bytes > of_client || sum(&|_| true) + bytes > total {
             count_shared(&COUNTERS.files);
-            let why = "temporary files for responses are full; retry later";
-            return Err(io::Error::new(ErrorKind::QuotaExceeded, why));
+            let reason = "temporary files for responses are full; retry later";
+            return Err(io::Error::new(ErrorKind::QuotaExceeded, reason));
         }
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         Ok(())

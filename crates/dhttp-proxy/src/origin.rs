@@ -102,8 +102,8 @@ impl Origin {
     ) -> Result<HttpResponse<OriginBody>, OriginError> {
         let Self { client, authority, name, forwards_client_address, timeout, health } = self;
         let request = rewritten(request, authority, name, *forwards_client_address).await?;
-        if let Some(why) = health.down() {
-            return Err(OriginError::Down(why));
+        if let Some(reason) = health.down() {
+            return Err(OriginError::Down(reason));
         }
         match tokio::time::timeout(*timeout, client.send(&request)).await {
             Ok(Ok((head, body))) => {
@@ -111,26 +111,26 @@ impl Origin {
                 Ok(passed_on(&head, body, authority, name, *timeout))
             }
             Ok(Err(Failure::Connect(error))) => {
-                let why = format!("{authority} cannot be reached: {error}");
-                self.log_failure(&why, health.could_not_be_reached(&why));
-                Err(OriginError::Down(why))
+                let reason = format!("{authority} cannot be reached: {error}");
+                self.log_failure(&reason, health.could_not_be_reached(&reason));
+                Err(OriginError::Down(reason))
             }
-            Ok(Err(Failure::Ended(why) | Failure::Invalid(why))) => {
+            Ok(Err(Failure::Ended(reason) | Failure::Invalid(reason))) => {
                 health.broke();
-                tracing::warn!(origin = authority, why, "no valid response from the origin");
-                Err(OriginError::Broken(format!("{authority}: {why}")))
+                tracing::warn!(origin = authority, reason, "no valid response from the origin");
+                Err(OriginError::Broken(format!("{authority}: {reason}")))
             }
             Err(_) => {
-                let why = format!("{authority} has sent nothing for {} s", timeout.as_secs_f32());
-                self.log_failure(&why, health.record_timeout(&why));
-                Err(OriginError::Silent(why))
+                let reason = format!("{authority} has sent nothing for {} s", timeout.as_secs_f32());
+                self.log_failure(&reason, health.record_timeout(&reason));
+                Err(OriginError::Silent(reason))
             }
         }
     }
 
     /// Logs a failure; if the origin has just been marked down, starts the probes.
-    fn log_failure(&self, why: &str, just_now: bool) {
-        tracing::warn!(origin = self.authority, why, "no response from the origin");
+    fn log_failure(&self, reason: &str, just_now: bool) {
+        tracing::warn!(origin = self.authority, reason, "no response from the origin");
         if just_now {
             tracing::warn!(origin = self.authority, "no requests to the origin until it responds to a probe");
             let (client, authority) = (Arc::clone(&self.client), self.authority.clone());
@@ -157,14 +157,14 @@ impl OriginError {
     pub(crate) fn respond(&self) -> Response {
         match self {
             Self::Refused(status, sentence) => Response::text(*status, sentence),
-            Self::Down(why) => {
-                let mut response = Response::text(503, &format!("503 Service Unavailable: {why}"));
+            Self::Down(reason) => {
+                let mut response = Response::text(503, &format!("503 Service Unavailable: {reason}"));
                 let seconds = health::MAX_PAUSE.as_secs().to_string();
                 copy(Arc::make_mut(&mut response.fields), b"Retry-After", seconds.as_bytes());
                 response
             }
-            Self::Silent(why) => Response::text(504, &format!("504 Gateway Timeout: {why}")),
-            Self::Broken(why) => Response::text(502, &format!("502 Bad Gateway: {why}")),
+            Self::Silent(reason) => Response::text(504, &format!("504 Gateway Timeout: {reason}")),
+            Self::Broken(reason) => Response::text(502, &format!("502 Bad Gateway: {reason}")),
         }
     }
 }
@@ -172,8 +172,8 @@ impl OriginError {
 impl fmt::Display for OriginError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused(_, why) | Self::Down(why) | Self::Silent(why) | Self::Broken(why) => {
-                f.write_str(why)
+            Self::Refused(_, reason) | Self::Down(reason) | Self::Silent(reason) | Self::Broken(reason) => {
+                f.write_str(reason)
             }
         }
     }

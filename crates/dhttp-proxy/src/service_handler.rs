@@ -106,7 +106,9 @@ where
                 collect(response, is_head, max).await
             };
             let reply: Result<Response, Cause> = fetch.run(reply).await;
-            promise.give(reply.unwrap_or_else(|why| Response::text(502, &format!("502 Bad Gateway: {why}"))));
+            promise.give(
+                reply.unwrap_or_else(|reason| Response::text(502, &format!("502 Bad Gateway: {reason}"))),
+            );
         }));
         Reply::Later(later)
     }

@@ -63,17 +63,17 @@ const SHORT: u64 = 8 << 10;
 /// Returns the stale response that replaces a failed one, if allowed.
 pub(super) fn stale_replacement(
     store: &Store,
-    found: Option<&CacheEntry>,
+    entry: Option<&CacheEntry>,
     requested: &ParsedRequest<'_>,
     now: Time,
     failure: ServerFailure,
 ) -> Option<Response> {
-    let found = found.filter(|found| found.record.policy().may_replace_failure(now, requested, failure))?;
+    let entry = entry.filter(|entry| entry.record.policy().may_replace_failure(now, requested, failure))?;
     count_shared(&store.counters.stale_replacement);
     Some(match failure {
-        ServerFailure::Unreachable => serve_from(found, requested, now, "fwd=stale; detail=unreachable"),
+        ServerFailure::Unreachable => serve_from(entry, requested, now, "fwd=stale; detail=unreachable"),
         ServerFailure::Status(status) => {
-            serve_from(found, requested, now, &format!("fwd=stale; fwd-status={status}"))
+            serve_from(entry, requested, now, &format!("fwd=stale; fwd-status={status}"))
         }
     })
 }
@@ -82,13 +82,13 @@ pub(super) fn stale_replacement(
 pub(super) fn validated(
     store: &Store,
     wanted: &KeyedRequest,
-    found: &CacheEntry,
+    entry: &CacheEntry,
     update: &ResponseHead,
     times: Times,
 ) -> Response {
     count_shared(&store.counters.validated);
-    let fields = freshened(found.record.fields(), &stored_fields(&update.fields, times.calendar));
-    let renewed = renewed(store, wanted, found, fields, times);
+    let fields = freshened(entry.record.fields(), &stored_fields(&update.fields, times.calendar));
+    let renewed = renewed(store, wanted, entry, fields, times);
     match &renewed {
         Some(fresh) => store.keep(fresh),
         // This client forbids storing: the new response is not stored, and the old one may stay.
@@ -96,19 +96,19 @@ pub(super) fn validated(
         // It was valid for this request, and may no longer be stored.
         None => store.drop_all(&wanted.key),
     }
-    let cache_status = format!("{}; fwd-status=304", forward_reason(wanted, Some(found), times.received_at));
-    serve_from(renewed.as_ref().unwrap_or(found), &wanted.requested(), times.received_at, &cache_status)
+    let cache_status = format!("{}; fwd-status=304", forward_reason(wanted, Some(entry), times.received_at));
+    serve_from(renewed.as_ref().unwrap_or(entry), &wanted.requested(), times.received_at, &cache_status)
 }
 
 /// Returns the stored response with other fields; `None` if these forbid storing it.
 fn renewed(
     store: &Store,
     wanted: &KeyedRequest,
-    found: &CacheEntry,
+    entry: &CacheEntry,
     fields: Fields,
     times: Times,
 ) -> Option<CacheEntry> {
-    let status = found.record.status();
+    let status = entry.record.status();
     let head = ResponseHead { version: Version::Http11, status, fields };
     // The stored response was to GET, whatever this request's method is.
     let get = ParsedRequest::new("GET", wanted.head.fields.iter());
@@ -116,8 +116,8 @@ fn renewed(
     let choice = Choice::of(&get, &head.fields)?;
     let (key, fields) = (&*wanted.key, head.fields.as_lines());
     let record =
-        Record::new(RecordParts { key, choice: &choice, policy, status, fields, body: found.record.body() });
-    Some(CacheEntry { record, large: found.large.clone() })
+        Record::new(RecordParts { key, choice: &choice, policy, status, fields, body: entry.record.body() });
+    Some(CacheEntry { record, large: entry.large.clone() })
 }
 
 /// Updates stored responses by the header section of a response: invalidates them, or, after HEAD, checks whether they
@@ -125,7 +125,7 @@ fn renewed(
 pub(super) fn update_store(
     store: &Store,
     wanted: &KeyedRequest,
-    found: Option<&CacheEntry>,
+    entry: Option<&CacheEntry>,
     head: &ResponseHead,
     length: Option<u64>,
     times: Times,
@@ -133,13 +133,13 @@ pub(super) fn update_store(
     for path in obsolete(&wanted.head, &wanted.host(), head) {
         store.drop_all(&wanted.key_beside(&path));
     }
-    if let Some(found) = found.filter(|_| wanted.head.method == Method::Head && head.status == 200) {
+    if let Some(entry) = entry.filter(|_| wanted.head.method == Method::Head && head.status == 200) {
         // Either it describes the stored response, or the stored one is outdated (section 4.3.5).
         let fields = stored_fields(&head.fields, times.calendar);
-        let stored = found.large.as_ref().map_or(found.record.body().len() as u64, Body::len);
-        if length.is_none_or(|update| update == stored) && describes(found.record.fields(), stored, &fields) {
-            let fields = freshened(found.record.fields(), &fields);
-            if let Some(fresh) = renewed(store, wanted, found, fields, times) {
+        let stored = entry.large.as_ref().map_or(entry.record.body().len() as u64, Body::len);
+        if length.is_none_or(|update| update == stored) && describes(entry.record.fields(), stored, &fields) {
+            let fields = freshened(entry.record.fields(), &fields);
+            if let Some(fresh) = renewed(store, wanted, entry, fields, times) {
                 store.keep(&fresh);
             }
         } else {
@@ -191,12 +191,12 @@ impl PendingStore {
 }
 
 /// Reason of the forward, for `Cache-Status` (RFC 9211, section 2.2).
-pub(super) fn forward_reason(wanted: &KeyedRequest, found: Option<&CacheEntry>, now: Time) -> &'static str {
-    match (wanted.is_for_cache, &wanted.head.method, found) {
+pub(super) fn forward_reason(wanted: &KeyedRequest, entry: Option<&CacheEntry>, now: Time) -> &'static str {
+    match (wanted.is_for_cache, &wanted.head.method, entry) {
         (false, Method::Get | Method::Head, _) => "fwd=bypass",
         (false, Method::Options | Method::Other(_), _) => "fwd=method",
         // A fresh one is stored, but the request did not accept it.
-        (true, _, Some(found)) if found.record.policy().is_fresh(now) => "fwd=request",
+        (true, _, Some(entry)) if entry.record.policy().is_fresh(now) => "fwd=request",
         (true, _, Some(_)) => "fwd=stale",
         (true, _, None) => "fwd=miss",
     }

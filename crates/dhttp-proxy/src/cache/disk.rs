@@ -72,21 +72,21 @@ impl Disk {
             Ok(opened) => opened,
             Err(DatabaseError::Other(error)) => return Err(failed(error)),
             // A file of another program, passed by mistake, is left unchanged.
-            Err(DatabaseError::Damaged(why)) if !is_store(path) => {
+            Err(DatabaseError::Damaged(reason)) if !is_store(path) => {
                 return Err(io::Error::other(format!(
-                    "cannot store responses in {shown}: {why}; it is not a store"
+                    "cannot store responses in {shown}: {reason}; it is not a store"
                 )));
             }
-            Err(DatabaseError::Damaged(why)) => {
+            Err(DatabaseError::Damaged(reason)) => {
                 let moved_to = set_aside(path)?;
                 report(&format!(
-                    "{shown} is damaged ({why}); moved to {}, and replaced by an empty one",
+                    "{shown} is damaged ({reason}); moved to {}, and replaced by an empty one",
                     moved_to.display()
                 ));
                 opened(path, &max).map_err(|failure| match failure {
                     DatabaseError::Other(error) => failed(error),
-                    DatabaseError::Damaged(why) => {
-                        io::Error::other(format!("cannot store responses in {shown}: {why}"))
+                    DatabaseError::Damaged(reason) => {
+                        io::Error::other(format!("cannot store responses in {shown}: {reason}"))
                     }
                 })?
             }
@@ -96,14 +96,14 @@ impl Disk {
         let off = Arc::clone(&is_off);
         thread::Builder::new().name("cache-disk".to_owned()).spawn(move || {
             let ended = catch_unwind(AssertUnwindSafe(|| writer.run(&come, &off)));
-            let why = match ended {
+            let reason = match ended {
                 Ok(Ok(())) => return,
                 Ok(Err(error)) => error.to_string(),
                 Err(_) => "it is damaged".to_owned(),
             };
             off.store(true, Ordering::Release);
             report(&format!(
-                "cannot write to {shown}: {why}; responses are stored in memory only from now on"
+                "cannot write to {shown}: {reason}; responses are stored in memory only from now on"
             ));
         })?;
         Ok(Self { database: Some(database), jobs, max, is_off })
@@ -127,26 +127,26 @@ impl Disk {
         let table = database.begin_read()?.open_table(RESPONSES)?;
         let (mut newest, mut best) = (0, None);
         for row in table.range(storage_key(key, &[]).as_slice()..)? {
-            let (found, value) = row?;
-            if !is_of(found.value(), key) {
+            let (stored_key, value) = row?;
+            if !is_of(stored_key.value(), key) {
                 break;
             }
             let (value, number) = (value.value(), number_of(value.value()));
             if best.is_some() && number < newest {
                 continue;
             }
-            let found = read(value);
-            if let Some(found) = found.filter(|found| suits(found.record.choice(), request)) {
-                (newest, best) = (number, Some(found));
+            let entry = read(value);
+            if let Some(entry) = entry.filter(|entry| suits(entry.record.choice(), request)) {
+                (newest, best) = (number, Some(entry));
             }
         }
         Ok(best)
     }
 
     /// Stores a response as soon as the thread gets to it.
-    pub(super) fn keep(&self, found: CacheEntry) {
+    pub(super) fn keep(&self, entry: CacheEntry) {
         // If the queue is full, this one is skipped.
-        let _ = self.jobs.try_send(Job::Keep(found));
+        let _ = self.jobs.try_send(Job::Keep(entry));
     }
 
     /// Changes the capacity; the excess is evicted at the next write.
@@ -260,7 +260,7 @@ impl Writer {
                 let more = std::iter::from_fn(|| jobs.try_recv().ok());
                 for job in std::iter::once(first).chain(more).take(BATCH) {
                     match job {
-                        Job::Keep(found) => self.keep(&mut responses, &mut order, &found)?,
+                        Job::Keep(entry) => self.keep(&mut responses, &mut order, &entry)?,
                         Job::Drop(key, report) => {
                             reported.push(report);
                             self.drop_all(&mut responses, &key)?;
@@ -283,10 +283,10 @@ impl Writer {
         &mut self,
         responses: &mut Table<'_, &[u8], &[u8]>,
         order: &mut Table<'_, u64, &[u8]>,
-        found: &CacheEntry,
+        entry: &CacheEntry,
     ) -> Result<(), Error> {
-        let storage_key = storage_key(found.record.key(), found.record.choice());
-        let value = written(self.number, found)?;
+        let storage_key = storage_key(entry.record.key(), entry.record.choice());
+        let value = written(self.number, entry)?;
         order.insert(self.number, storage_key.as_slice())?;
         self.number += 1;
         self.bytes += value.len() as u64;
@@ -309,11 +309,11 @@ impl Writer {
     fn drop_all(&mut self, responses: &mut Table<'_, &[u8], &[u8]>, key: &[u8]) -> Result<(), Error> {
         let mut storage_keys = Vec::new();
         for row in responses.range(storage_key(key, &[]).as_slice()..)? {
-            let (found, _) = row?;
-            if !is_of(found.value(), key) {
+            let (stored_key, _) = row?;
+            if !is_of(stored_key.value(), key) {
                 break;
             }
-            storage_keys.push(found.value().to_vec());
+            storage_keys.push(stored_key.value().to_vec());
         }
         for storage_key in storage_keys {
             if let Some(value) = responses.remove(storage_key.as_slice())? {
@@ -334,13 +334,13 @@ fn is_of(storage_key: &[u8], key: &[u8]) -> bool {
 }
 
 /// Encodes a response as it is stored.
-fn written(number: u64, found: &CacheEntry) -> Result<Vec<u8>, Error> {
-    let record = found.record.as_bytes();
+fn written(number: u64, entry: &CacheEntry) -> Result<Vec<u8>, Error> {
+    let record = entry.record.as_bytes();
     let mut value = number.to_be_bytes().to_vec();
     value.extend_from_slice(&[0; CHECKSUM]);
     value.extend_from_slice(&u32::try_from(record.len()).unwrap_or(u32::MAX).to_be_bytes());
     value.extend_from_slice(record);
-    match &found.large {
+    match &entry.large {
         None | Some(Body::Described(_)) => {}
         Some(Body::Whole(bytes)) => value.extend_from_slice(bytes),
         Some(Body::File { file, offset, length }) => {

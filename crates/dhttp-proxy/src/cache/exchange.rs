@@ -39,11 +39,11 @@ pub(super) const MAX_BODY_BYTES: u64 = 1 << 30;
 pub(super) async fn exchange<U: Upstream>(
     shared: &Shared<U>,
     owned: &OwnedRequest,
-    found: Option<CacheEntry>,
+    entry: Option<CacheEntry>,
     promise: Option<ResponseSender>,
 ) {
     let interims = promise.as_ref().map(ResponseSender::interims);
-    let (response, trailers) = respond(shared, owned, found, interims).await;
+    let (response, trailers) = respond(shared, owned, entry, interims).await;
     if let Some(promise) = promise {
         // A client learns of failures, and fetches what exceeds a budget, over plain HTTP.
         let is_within = owned.max == MAX_BODY_BYTES || response.status < 500;
@@ -55,42 +55,42 @@ pub(super) async fn exchange<U: Upstream>(
 async fn respond<U: Upstream>(
     shared: &Shared<U>,
     owned: &OwnedRequest,
-    found: Option<CacheEntry>,
+    entry: Option<CacheEntry>,
     interims: Option<Interims>,
 ) -> (Response, Fields) {
     let (store, wanted) = (&shared.store, &owned.wanted);
     let requested = wanted.requested();
-    let found = match found {
+    let entry = match entry {
         None if wanted.is_for_cache => {
-            let (found, now) = (store.find_on_disk(&wanted.key, &requested), since_1970());
-            if let Some(found) = &found
-                && found.record.policy().verdict(now, &requested) == Verdict::Fresh
+            let (entry, now) = (store.find_on_disk(&wanted.key, &requested), since_1970());
+            if let Some(entry) = &entry
+                && entry.record.policy().verdict(now, &requested) == Verdict::Fresh
             {
                 count_shared(&store.counters.hits);
-                return alone(serve_from(found, &requested, now, "hit"));
+                return alone(serve_from(entry, &requested, now, "hit"));
             }
-            found
+            entry
         }
-        found => found,
+        entry => entry,
     };
     if !wanted.is_for_cache {
         count_shared(&store.counters.passed);
-    } else if found.is_none() {
+    } else if entry.is_none() {
         count_shared(&store.counters.misses);
     }
     // HEAD is forwarded without the cache's conditions: its response only describes the stored one.
-    let stored_response = found
+    let stored_response = entry
         .as_ref()
-        .filter(|found| wanted.head.method == Method::Get && has_validator(found.record.fields()));
+        .filter(|entry| wanted.head.method == Method::Get && has_validator(entry.record.fields()));
     let (head, body) =
-        (for_server(&wanted.head, stored_response.map(|found| found.record.fields())), owned.body.clone());
+        (for_server(&wanted.head, stored_response.map(|entry| entry.record.fields())), owned.body.clone());
     let requested_at = since_1970();
     let fetched = send_request(shared, owned, head, body, interims.clone()).await;
     let times = Times { requested: requested_at, received_at: since_1970(), calendar: on_calendar() };
     let fetched = match (fetched, stored_response) {
-        (Ok(UpstreamResponse { head, body: _, trailers: _ }), Some(found)) if head.status == 304 => {
-            if is_about(found.record.fields(), &head.fields) {
-                return alone(validated(store, wanted, found, &head, times));
+        (Ok(UpstreamResponse { head, body: _, trailers: _ }), Some(entry)) if head.status == 304 => {
+            if is_about(entry.record.fields(), &head.fields) {
+                return alone(validated(store, wanted, entry, &head, times));
             }
             // It describes a response that is not stored: retry without the cache's conditions.
             let head = for_server(&wanted.head, Some(Fields::new().as_lines()));
@@ -102,16 +102,16 @@ async fn respond<U: Upstream>(
         Ok(fetched) => {
             let failure = ServerFailure::Status(fetched.head.status);
             if let Some(respond) =
-                stale_replacement(store, found.as_ref(), &requested, times.received_at, failure)
+                stale_replacement(store, entry.as_ref(), &requested, times.received_at, failure)
             {
                 return alone(respond);
             }
-            handle_response(shared, owned, &requested, found, fetched, times)
+            handle_response(shared, owned, &requested, entry, fetched, times)
         }
         Err(UpstreamFailure(respond)) => {
             let stored = stale_replacement(
                 store,
-                found.as_ref(),
+                entry.as_ref(),
                 &requested,
                 times.received_at,
                 ServerFailure::Unreachable,
@@ -149,7 +149,7 @@ fn handle_response<U: Upstream>(
     shared: &Shared<U>,
     owned: &OwnedRequest,
     requested: &ParsedRequest<'_>,
-    found: Option<CacheEntry>,
+    entry: Option<CacheEntry>,
     fetched: UpstreamResponse,
     times: Times,
 ) -> (Response, Fields) {
@@ -159,8 +159,8 @@ fn handle_response<U: Upstream>(
         Body::Described(length) => length,
         Body::Whole(_) | Body::File { file: _, offset: _, length: _ } => None,
     };
-    update_store(store, wanted, found.as_ref(), &head, described, times);
-    let forwarded = forward_reason(wanted, found.as_ref(), times.received_at);
+    update_store(store, wanted, entry.as_ref(), &head, described, times);
+    let forwarded = forward_reason(wanted, entry.as_ref(), times.received_at);
     let states_lifetime = || states_lifetime(&head.fields, &store.targets);
     let is_wanted = body.len() <= store.largest && (!store.is_sparing || states_lifetime());
     let pending_store = is_wanted.then(|| PendingStore::of(store, wanted, &head, times)).flatten();

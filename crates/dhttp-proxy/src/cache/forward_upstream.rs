@@ -88,7 +88,7 @@ impl ForwardUpstream {
                 }
                 Event::Body(part) => body.extend_from_slice(&part),
                 Event::End => {}
-                Event::Failed(why) => return Err(why),
+                Event::Failed(reason) => return Err(reason),
             }
         }
         let head = head.ok_or("the cache is being stopped")?;

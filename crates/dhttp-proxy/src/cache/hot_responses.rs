@@ -37,24 +37,24 @@ impl Default for HotResponses {
 impl HotResponses {
     /// Returns the fresh response in memory under this key, for a GET without cache directives; counted as a hit.
     pub(super) fn fresh_in_memory(&mut self, store: &Store, key: &[u8]) -> Option<&Response> {
-        let (hash, found) = store.memory.find_plain(key)?;
+        let (hash, entry) = store.memory.find_plain(key)?;
         let now = since_1970();
-        if !found.record.policy().is_fresh(now) {
+        if !entry.record.policy().is_fresh(now) {
             return None;
         }
         count_shared(&store.counters.hits);
-        self.respond(hash, &found, now)
+        self.respond(hash, &entry, now)
     }
 
     /// Returns the response made from a stored one, for a GET without cache directives.
-    fn respond(&mut self, hash: u64, found: &CacheEntry, now: Time) -> Option<&Response> {
+    fn respond(&mut self, hash: u64, entry: &CacheEntry, now: Time) -> Option<&Response> {
         let slot = self.slots.get_mut(usize::try_from(hash).unwrap_or(0) % SLOTS)?;
         let second = seconds(now);
         let is_current =
-            slot.as_ref().is_some_and(|slot| slot.second == second && slot.record.is(&found.record));
+            slot.as_ref().is_some_and(|slot| slot.second == second && slot.record.is(&entry.record));
         if !is_current {
-            let response = serve_from(found, &ParsedRequest::new("GET", []), now, "hit");
-            *slot = Some(HotSlot { record: found.record.clone(), second, response });
+            let response = serve_from(entry, &ParsedRequest::new("GET", []), now, "hit");
+            *slot = Some(HotSlot { record: entry.record.clone(), second, response });
         }
         slot.as_ref().map(|slot| &slot.response)
     }

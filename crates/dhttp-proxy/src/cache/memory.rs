@@ -22,7 +22,7 @@ pub(super) struct Memory {
     shards: Vec<Mutex<Shard>>,
 }
 
-/// A stored response that was found.
+/// Stored response, as a look-up returns it.
 #[derive(Clone, Debug)]
 pub(super) struct CacheEntry {
     pub(super) record: Record,

@@ -56,11 +56,11 @@ impl PendingRequests {
 pub(super) fn begin<U: Upstream>(
     shared: &Arc<Shared<U>>,
     owned: OwnedRequest,
-    found: Option<CacheEntry>,
+    entry: Option<CacheEntry>,
     promise: Option<ResponseSender>,
 ) {
     if shared.store.is_sparing || !owned.wanted.is_shareable() {
-        return run(shared, owned, found, promise);
+        return run(shared, owned, entry, promise);
     }
     match shared.waiting.enter(owned, promise) {
         QueuePosition::Behind => count_shared(&shared.store.counters.collapsed),
@@ -76,7 +76,7 @@ pub(super) fn begin<U: Upstream>(
             drop(runtime.spawn(async move {
                 let key = owned.wanted.key.clone();
                 let guard = PendingGuard { shared: &shared, key: &key };
-                fetch.run(exchange(&shared, &owned, found, promise)).await;
+                fetch.run(exchange(&shared, &owned, entry, promise)).await;
                 drop(guard);
             }));
         }
@@ -100,15 +100,15 @@ impl<U: Upstream> Drop for PendingGuard<'_, U> {
 /// Looks up a request that waited, and sends it separately if the response may not be shared.
 fn retry_after_wait<U: Upstream>(shared: &Arc<Shared<U>>, owned: OwnedRequest, promise: ResponseSender) {
     let requested = owned.wanted.requested();
-    let found = shared.store.memory.find(&owned.wanted.key, &requested);
+    let entry = shared.store.memory.find(&owned.wanted.key, &requested);
     let now = since_1970();
-    match found {
-        Some(found) if found.record.policy().verdict(now, &requested) == Verdict::Fresh => {
-            promise.give(serve_from(&found, &requested, now, "fwd=miss; collapsed"));
+    match entry {
+        Some(entry) if entry.record.policy().verdict(now, &requested) == Verdict::Fresh => {
+            promise.give(serve_from(&entry, &requested, now, "fwd=miss; collapsed"));
         }
-        found => {
+        entry => {
             drop(requested);
-            run(shared, owned, found, Some(promise));
+            run(shared, owned, entry, Some(promise));
         }
     }
 }
@@ -117,13 +117,13 @@ fn retry_after_wait<U: Upstream>(shared: &Arc<Shared<U>>, owned: OwnedRequest, p
 fn run<U: Upstream>(
     shared: &Arc<Shared<U>>,
     owned: OwnedRequest,
-    found: Option<CacheEntry>,
+    entry: Option<CacheEntry>,
     promise: Option<ResponseSender>,
 ) {
     let (shared, runtime) = (Arc::clone(shared), shared.runtime.clone());
     let Some(fetch) = begun(&owned, promise.is_some()) else { return refuse(promise) };
     drop(runtime.spawn(async move {
-        fetch.run(exchange(&shared, &owned, found, promise)).await;
+        fetch.run(exchange(&shared, &owned, entry, promise)).await;
     }));
 }
 

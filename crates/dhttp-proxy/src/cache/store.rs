@@ -51,9 +51,9 @@ impl Store {
 
     /// Returns the response on disk for this key that matches this request, and stores it in memory, too.
     pub(super) fn find_on_disk(&self, key: &[u8], requested: &ParsedRequest<'_>) -> Option<CacheEntry> {
-        let found = self.disk.as_ref()?.find(key, requested)?;
-        self.memory.keep(found.clone());
-        Some(found)
+        let entry = self.disk.as_ref()?.find(key, requested)?;
+        self.memory.keep(entry.clone());
+        Some(entry)
     }
 
     /// Whether a look-up may block.
@@ -61,10 +61,10 @@ impl Store {
         self.disk.is_some()
     }
 
-    pub(super) fn keep(&self, found: &CacheEntry) {
-        self.memory.keep(found.clone());
+    pub(super) fn keep(&self, entry: &CacheEntry) {
+        self.memory.keep(entry.clone());
         if let Some(disk) = &self.disk {
-            disk.keep(found.clone());
+            disk.keep(entry.clone());
         }
     }
 

@@ -68,24 +68,24 @@ impl SharedCache {
     pub(crate) fn fresh_in_memory(&self, forward: &Forward) -> Option<Response> {
         let wanted = wanted(forward);
         let requested = wanted.requested();
-        let found = wanted.is_for_cache.then(|| self.store.memory.find(&wanted.key, &requested))??;
-        let is_fresh = found.record.policy().verdict(since_1970(), &requested) == Verdict::Fresh;
-        is_fresh.then(|| self.hit(&wanted, &found, "hit"))
+        let entry = wanted.is_for_cache.then(|| self.store.memory.find(&wanted.key, &requested))??;
+        let is_fresh = entry.record.policy().verdict(since_1970(), &requested) == Verdict::Fresh;
+        is_fresh.then(|| self.hit(&wanted, &entry, "hit"))
     }
 
     /// Looks up this request. Waits up to `timeout` for a pending request for the same.
     pub(crate) fn look(self: &Arc<Self>, forward: &Forward, timeout: Duration) -> Lookup {
         let wanted = wanted(forward);
-        let found = match self.find(&wanted) {
-            Some((found, Verdict::Fresh)) => return Lookup::Hit(self.hit(&wanted, &found, "hit")),
-            Some((found, Verdict::StaleWhileRevalidate)) => {
-                let response = self.hit(&wanted, &found, "hit");
+        let entry = match self.find(&wanted) {
+            Some((entry, Verdict::Fresh)) => return Lookup::Hit(self.hit(&wanted, &entry, "hit")),
+            Some((entry, Verdict::StaleWhileRevalidate)) => {
+                let response = self.hit(&wanted, &entry, "hit");
                 return match self.enter(&wanted) {
                     None => Lookup::Hit(response),
-                    ticket => Lookup::Stale(response, StreamingFill::new(self, wanted, Some(found), ticket)),
+                    ticket => Lookup::Stale(response, StreamingFill::new(self, wanted, Some(entry), ticket)),
                 };
             }
-            Some((found, Verdict::Validate)) => Some(found),
+            Some((entry, Verdict::Validate)) => Some(entry),
             None => None,
         };
         if wanted.is_for_cache && wanted.requested().is_only_for_cache() {
@@ -93,18 +93,18 @@ impl SharedCache {
             return Lookup::Hit(Response::text(504, sentence));
         }
         if !wanted.is_shareable() {
-            return Lookup::Nothing(StreamingFill::new(self, wanted, found, None));
+            return Lookup::Nothing(StreamingFill::new(self, wanted, entry, None));
         }
         if let Some(ticket) = self.enter(&wanted) {
-            return Lookup::Nothing(StreamingFill::new(self, wanted, found, Some(ticket)));
+            return Lookup::Nothing(StreamingFill::new(self, wanted, entry, Some(ticket)));
         }
         count_shared(&self.store.counters.collapsed);
         self.wait(&wanted.key, timeout);
         match self.find(&wanted) {
-            Some((found, Verdict::Fresh)) => Lookup::Hit(self.hit(&wanted, &found, "fwd=miss; collapsed")),
-            found => {
-                let found = found.map(|(found, _)| found);
-                Lookup::Nothing(StreamingFill::new(self, wanted, found, None))
+            Some((entry, Verdict::Fresh)) => Lookup::Hit(self.hit(&wanted, &entry, "fwd=miss; collapsed")),
+            entry => {
+                let entry = entry.map(|(entry, _)| entry);
+                Lookup::Nothing(StreamingFill::new(self, wanted, entry, None))
             }
         }
     }
@@ -117,26 +117,26 @@ impl SharedCache {
         if is_only_here || self.store.has_disk() {
             return None;
         }
-        let found = match self.find(&wanted) {
+        let entry = match self.find(&wanted) {
             Some((_, Verdict::Fresh | Verdict::StaleWhileRevalidate)) => return None,
-            Some((found, Verdict::Validate)) => Some(found),
+            Some((entry, Verdict::Validate)) => Some(entry),
             None => None,
         };
         let ticket = if wanted.is_shareable() { Some(self.enter(&wanted)?) } else { None };
-        Some(StreamingFill::new(self, wanted, found, ticket))
+        Some(StreamingFill::new(self, wanted, entry, ticket))
     }
 
     fn find(&self, wanted: &KeyedRequest) -> Option<(CacheEntry, Verdict)> {
         let requested = wanted.requested();
         let in_memory = wanted.is_for_cache.then(|| self.store.memory.find(&wanted.key, &requested))?;
-        let found = in_memory.or_else(|| self.store.find_on_disk(&wanted.key, &requested))?;
-        let verdict = found.record.policy().verdict(since_1970(), &requested);
-        Some((found, verdict))
+        let entry = in_memory.or_else(|| self.store.find_on_disk(&wanted.key, &requested))?;
+        let verdict = entry.record.policy().verdict(since_1970(), &requested);
+        Some((entry, verdict))
     }
 
-    fn hit(&self, wanted: &KeyedRequest, found: &CacheEntry, cache_status: &str) -> Response {
+    fn hit(&self, wanted: &KeyedRequest, entry: &CacheEntry, cache_status: &str) -> Response {
         count_shared(&self.store.counters.hits);
-        serve_from(found, &wanted.requested(), since_1970(), cache_status)
+        serve_from(entry, &wanted.requested(), since_1970(), cache_status)
     }
 
     /// Returns `None` if a request for it is already pending.
@@ -220,7 +220,7 @@ impl Drop for FillTicket {
 pub(crate) struct StreamingFill {
     shared_cache: Arc<SharedCache>,
     wanted: KeyedRequest,
-    found: Option<CacheEntry>,
+    entry: Option<CacheEntry>,
     request: RequestHead,
     /// Whether the conditions in it are this cache's own.
     is_validation: bool,
@@ -245,20 +245,20 @@ impl StreamingFill {
     fn new(
         shared_cache: &Arc<SharedCache>,
         wanted: KeyedRequest,
-        found: Option<CacheEntry>,
+        entry: Option<CacheEntry>,
         ticket: Option<FillTicket>,
     ) -> Box<Self> {
         let counters = &shared_cache.store.counters;
         if !wanted.is_for_cache {
             count_shared(&counters.passed);
-        } else if found.is_none() {
+        } else if entry.is_none() {
             count_shared(&counters.misses);
         }
         // HEAD is forwarded without the cache's conditions: its response only describes the stored one.
         let is_get = wanted.head.method == Method::Get;
-        let stored_response = found
+        let stored_response = entry
             .as_ref()
-            .map(|found| found.record.fields())
+            .map(|entry| entry.record.fields())
             .filter(|stored| is_get && has_validator(*stored));
         let (request, is_validation) = (for_server(&wanted.head, stored_response), stored_response.is_some());
         let shared_cache = Arc::clone(shared_cache);
@@ -266,7 +266,7 @@ impl StreamingFill {
         Box::new(Self {
             shared_cache,
             wanted,
-            found,
+            entry,
             request,
             is_validation,
             requested_at,
@@ -282,13 +282,13 @@ impl StreamingFill {
 
     /// Handles the header section of a response; `length` is that of its body, if known.
     pub(crate) fn head(&mut self, head: &ResponseHead, length: Option<u64>) -> Disposition {
-        let Self { shared_cache, wanted, found, request, is_validation, requested_at, ticket, pending_store } =
+        let Self { shared_cache, wanted, entry, request, is_validation, requested_at, ticket, pending_store } =
             self;
         let store = &shared_cache.store;
         let times = Times { requested: *requested_at, received_at: since_1970(), calendar: on_calendar() };
-        if let Some(found) = found.as_ref().filter(|_| *is_validation && head.status == 304) {
-            if is_about(found.record.fields(), &head.fields) {
-                let response = validated(store, wanted, found, head, times);
+        if let Some(entry) = entry.as_ref().filter(|_| *is_validation && head.status == 304) {
+            if is_about(entry.record.fields(), &head.fields) {
+                let response = validated(store, wanted, entry, head, times);
                 *ticket = None;
                 return Disposition::Complete(response);
             }
@@ -301,7 +301,7 @@ impl StreamingFill {
         if is_unsolicited(request, head.status) {
             let stored = stale_replacement(
                 store,
-                found.as_ref(),
+                entry.as_ref(),
                 &wanted.requested(),
                 times.received_at,
                 ServerFailure::Unreachable,
@@ -313,18 +313,18 @@ impl StreamingFill {
         }
         let failure = ServerFailure::Status(head.status);
         if let Some(response) =
-            stale_replacement(store, found.as_ref(), &wanted.requested(), times.received_at, failure)
+            stale_replacement(store, entry.as_ref(), &wanted.requested(), times.received_at, failure)
         {
             *ticket = None;
             return Disposition::Complete(response);
         }
-        update_store(store, wanted, found.as_ref(), head, length, times);
+        update_store(store, wanted, entry.as_ref(), head, length, times);
         let stored = PendingStore::of(store, wanted, head, times)
             .filter(|_| length.is_none_or(|length| length <= store.largest));
         if stored.is_none() || length.is_some_and(|length| length > MAX_SHARED_BYTES) {
             *ticket = None;
         }
-        let forwarded = forward_reason(wanted, found.as_ref(), times.received_at);
+        let forwarded = forward_reason(wanted, entry.as_ref(), times.received_at);
         let cache_status =
             if stored.is_some() { format!("{forwarded}; stored") } else { forwarded.to_owned() };
         *pending_store = stored.map(|stored| (stored, CollectedBody::default()));
@@ -352,9 +352,9 @@ impl StreamingFill {
     /// Handles the end of a complete response.
     pub(crate) fn end(self) {
         let Some((pending_store, collected)) = self.pending_store else { return };
-        let found = collected.into_body().ok().and_then(|body| pending_store.whole(&self.wanted.key, &body));
-        if let Some(found) = found {
-            self.shared_cache.store.keep(&found);
+        let entry = collected.into_body().ok().and_then(|body| pending_store.whole(&self.wanted.key, &body));
+        if let Some(entry) = entry {
+            self.shared_cache.store.keep(&entry);
         }
     }
 
@@ -363,7 +363,7 @@ impl StreamingFill {
         let (store, requested) = (&self.shared_cache.store, self.wanted.requested());
         let response = stale_replacement(
             store,
-            self.found.as_ref(),
+            self.entry.as_ref(),
             &requested,
             since_1970(),
             ServerFailure::Unreachable,

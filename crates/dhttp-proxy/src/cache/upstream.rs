@@ -38,8 +38,8 @@ pub struct UpstreamFailure(pub Response);
 
 impl From<String> for UpstreamFailure {
     /// Error of the next server, in a sentence.
-    fn from(why: String) -> Self {
-        Self(Response::text(502, &format!("502 Bad Gateway: {why}")))
+    fn from(reason: String) -> Self {
+        Self(Response::text(502, &format!("502 Bad Gateway: {reason}")))
     }
 }
 

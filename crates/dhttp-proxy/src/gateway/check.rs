@@ -20,8 +20,8 @@ pub(super) fn check(
     // A body that is not forwarded is not read, and ends the connection.
     let keep_alive = request.keep_alive && framing == Framing::Length(0);
     let planned = plan(&request.head, framing, &shared.name);
-    let refuse = |request, keep_alive, status, why: String| {
-        Stage::Refuse(Some(ClientRequest { keep_alive, ..request }), status, why)
+    let refuse = |request, keep_alive, status, reason: String| {
+        Stage::Refuse(Some(ClientRequest { keep_alive, ..request }), status, reason)
     };
     Err(Box::new(match planned {
         Ok(Plan::Forward(forward)) => return Ok(Exchange { request, forward, fill: None }),
@@ -30,8 +30,8 @@ pub(super) fn check(
             match ports.as_ref().is_none_or(|ports| ports.contains(&port)) {
                 true => Stage::Tunnel(request, host, port),
                 false => {
-                    let why = format!("CONNECT to port {port} is not allowed here (--connect-ports)");
-                    refuse(request, false, 403, why)
+                    let reason = format!("CONNECT to port {port} is not allowed here (--connect-ports)");
+                    refuse(request, false, 403, reason)
                 }
             }
         }
@@ -39,9 +39,9 @@ pub(super) fn check(
             Stage::WriteScript(ClientRequest { keep_alive, ..request })
         }
         Ok(Plan::Own(path)) => {
-            let why =
+            let reason =
                 "this is a proxy: set it as your program's proxy for http, or give browsers its /proxy.pac";
-            refuse(request, keep_alive, if path == "*" { 200 } else { 404 }, why.to_owned())
+            refuse(request, keep_alive, if path == "*" { 200 } else { 404 }, reason.to_owned())
         }
         Err(Refusal { status, sentence }) => refuse(request, keep_alive, status, sentence),
     }))

@@ -40,9 +40,9 @@ impl Pipeline<'_> {
                 }
                 Stage::Send(exchange, Box::new(server))
             }
-            Err((status, why)) => {
+            Err((status, reason)) => {
                 exchange.request.keep_alive &= exchange.forward.framing == Framing::Length(0);
-                Stage::Fail(exchange, status, why)
+                Stage::Fail(exchange, status, reason)
             }
         }
     }
@@ -51,8 +51,8 @@ impl Pipeline<'_> {
     pub(super) fn connect_tunnel(&self, request: ClientRequest, host: &str, port: u16) -> Stage {
         let server = match connect(host, port, self.shared) {
             Ok(server) => server,
-            Err((status, why)) => {
-                return Stage::Refuse(Some(ClientRequest { keep_alive: false, ..request }), status, why);
+            Err((status, reason)) => {
+                return Stage::Refuse(Some(ClientRequest { keep_alive: false, ..request }), status, reason);
             }
         };
         count_shared(&self.shared.counters.tunnels);
@@ -122,7 +122,7 @@ fn is_quiet(stream: &TcpStream) -> bool {
 pub(super) fn connect(host: &str, port: u16, shared: &super::Shared) -> Result<TcpStream, (u16, String)> {
     let addresses = (host, port).to_socket_addrs();
     let addresses = addresses.map_err(|error| (502, format!("{host} has no address: {error}")))?;
-    let mut why = (502, format!("{host} has no address"));
+    let mut reason = (502, format!("{host} has no address"));
     let (own, config) = (shared.address, shared.config());
     for address in addresses {
         if address.port() == own.port() && is_own(address, own) {
@@ -139,11 +139,11 @@ pub(super) fn connect(host: &str, port: u16, shared: &super::Shared) -> Result<T
             }
             Err(error) => {
                 let status = if error.kind() == io::ErrorKind::TimedOut { 504 } else { 502 };
-                why = (status, format!("cannot connect to {address}: {error}"));
+                reason = (status, format!("cannot connect to {address}: {error}"));
             }
         }
     }
-    Err(why)
+    Err(reason)
 }
 
 fn is_own(address: SocketAddr, own: SocketAddr) -> bool {

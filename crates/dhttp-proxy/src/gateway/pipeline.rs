@@ -203,8 +203,8 @@ impl Pipeline<'_> {
                 }
                 Stage::WriteStored(request, response) => self.write_stored(&request, &response),
                 Stage::WriteScript(request) => self.write_script(&request),
-                Stage::Refuse(request, status, why) => self.refuse(request.as_ref(), status, &why),
-                Stage::Fail(exchange, status, why) => exchange.fail(status, why),
+                Stage::Refuse(request, status, reason) => self.refuse(request.as_ref(), status, &reason),
+                Stage::Fail(exchange, status, reason) => exchange.fail(status, reason),
                 Stage::End(ended) => return ended,
             };
         }
@@ -249,15 +249,15 @@ impl ClientRequest {
 
 impl Exchange {
     /// Returns the stage after a failure after which the connection must end, since the request's body was not read.
-    pub(super) fn fail_and_close(mut self: Box<Self>, status: u16, why: String) -> Stage {
+    pub(super) fn fail_and_close(mut self: Box<Self>, status: u16, reason: String) -> Stage {
         self.request.keep_alive = false;
-        Stage::Fail(self, status, why)
+        Stage::Fail(self, status, reason)
     }
 
-    fn fail(self, status: u16, why: String) -> Stage {
+    fn fail(self, status: u16, reason: String) -> Stage {
         match self.fill.and_then(|fill| fill.failed()) {
             Some(response) => Stage::WriteStored(self.request, response),
-            None => Stage::Refuse(Some(self.request), status, why),
+            None => Stage::Refuse(Some(self.request), status, reason),
         }
     }
 }

@@ -40,8 +40,8 @@ impl Pipeline<'_> {
             if has_body {
                 scope.spawn(|| {
                     let sent = self.upload(&to, forward.framing, &has_progressed);
-                    if let Err(why) = &sent {
-                        if let Upload::Faulty(found) = why {
+                    if let Err(reason) = &sent {
+                        if let Upload::Faulty(found) = reason {
                             let _ = fault.set(*found);
                         }
                         // The server must not wait for the rest of an invalid body.
@@ -115,7 +115,7 @@ impl Pipeline<'_> {
             (Err(broken), None) if broken.is_silent && server.is_used && forward.may_be_repeated() => {
                 Stage::Reconnect(exchange)
             }
-            (Err(broken), None) => exchange.fail_and_close(broken.status, broken.why),
+            (Err(broken), None) => exchange.fail_and_close(broken.status, broken.reason),
             (Ok(_), None) if must_retry => Stage::Connect(exchange),
             // A response cannot end without having begun: the reader returns the header section first.
             (Ok(_), None) => Stage::End(ExchangeEnd::Broken),
@@ -139,7 +139,7 @@ impl Pipeline<'_> {
                     Some(Event::Body(part)) => ready.extend_from_slice(&part),
                     Some(Event::Head(..)) => {}
                     Some(Event::End) => break (Channel::Udp, Size::Known(ready.len() as u64)),
-                    Some(Event::Failed(why)) => return Stage::Fail(exchange, 502, why),
+                    Some(Event::Failed(reason)) => return Stage::Fail(exchange, 502, reason),
                     None => return Stage::Fail(exchange, 502, STOPPING.to_owned()),
                 }
             },

@@ -96,14 +96,14 @@ impl PendingRequest {
                         return self.forward(context, &head, &body);
                     }
                 }
-                (Some(Event::Failed(why)), _) => return self.fail(why),
+                (Some(Event::Failed(reason)), _) => return self.fail(reason),
                 (Some(Event::Body(_) | Event::End) | None, _) => return self.fail(STOPPING.to_owned()),
             }
         }
     }
 
-    fn fail(self, why: String) -> PollOutcome {
-        PollOutcome::Blocks(Box::new(Stage::Fail(Box::new(self.exchange), 502, why)))
+    fn fail(self, reason: String) -> PollOutcome {
+        PollOutcome::Blocks(Box::new(Stage::Fail(Box::new(self.exchange), 502, reason)))
     }
 
     /// Writes the response, and stores it if allowed.

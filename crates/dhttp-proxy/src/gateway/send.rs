@@ -80,19 +80,19 @@ impl Pipeline<'_> {
         if server.is_used && exchange.forward.may_be_repeated() {
             return Stage::Reconnect(exchange);
         }
-        let why = format!("{} closed the connection", exchange.forward.authority);
-        exchange.fail_and_close(502, why)
+        let reason = format!("{} closed the connection", exchange.forward.authority);
+        exchange.fail_and_close(502, reason)
     }
 
     /// Sends the whole request by DHTTP, and waits for the header section of the response.
     pub(super) fn send_by_dhttp(exchange: Box<Exchange>, client: Arc<Client>) -> Stage {
         let mut request = match DhttpRequest::send(client, &exchange.forward) {
             Ok(request) => request,
-            Err(why) => return Stage::Fail(exchange, 502, why),
+            Err(reason) => return Stage::Fail(exchange, 502, reason),
         };
         match request.exchange.next() {
             Some(DhttpEvent::Head(via, head)) => Stage::ReceiveDhttp(exchange, request, via, head),
-            Some(DhttpEvent::Failed(why)) => Stage::Fail(exchange, 502, why),
+            Some(DhttpEvent::Failed(reason)) => Stage::Fail(exchange, 502, reason),
             Some(DhttpEvent::Body(_) | DhttpEvent::End) | None => {
                 Stage::Fail(exchange, 502, STOPPING.to_owned())
             }

@@ -153,7 +153,7 @@ impl Upstream {
                     {
                         filled = self.incoming.fill(timeout);
                     }
-                    let broken = |why: &str| UpstreamError::server(&self.authority, why, is_silent);
+                    let broken = |reason: &str| UpstreamError::server(&self.authority, reason, is_silent);
                     let filled = filled.map_err(|error| match is_late(&error) {
                         true => UpstreamError::late(&self.authority, timeout),
                         false => broken(&error.to_string()),
@@ -193,7 +193,7 @@ pub(super) struct UpstreamError {
     /// 502 or 504, for a client that has received nothing yet.
     pub(super) status: u16,
     /// The reason, as a sentence.
-    pub(super) why: String,
+    pub(super) reason: String,
     /// Whether not a byte of a response had arrived.
     pub(super) is_silent: bool,
     /// Whether the client read too slowly.
@@ -201,18 +201,18 @@ pub(super) struct UpstreamError {
 }
 
 impl UpstreamError {
-    fn server(authority: &str, why: &str, is_silent: bool) -> Self {
-        Self { status: 502, why: format!("{authority}: {why}"), is_silent, is_slow: false }
+    fn server(authority: &str, reason: &str, is_silent: bool) -> Self {
+        Self { status: 502, reason: format!("{authority}: {reason}"), is_silent, is_slow: false }
     }
 
     /// Error of a timeout. It is not retried: a server this slow once is as slow again.
     fn late(authority: &str, timeout: Duration) -> Self {
-        let why = format!("{authority} has sent nothing for {} s", timeout.as_secs_f32());
-        Self { status: 504, why, is_silent: false, is_slow: false }
+        let reason = format!("{authority} has sent nothing for {} s", timeout.as_secs_f32());
+        Self { status: 504, reason, is_silent: false, is_slow: false }
     }
 
     fn program(error: &io::Error) -> Self {
-        let why = "the client closed the connection, or does not read".to_owned();
-        Self { status: 502, why, is_silent: false, is_slow: is_late(error) }
+        let reason = "the client closed the connection, or does not read".to_owned();
+        Self { status: 502, reason, is_silent: false, is_slow: is_late(error) }
     }
 }

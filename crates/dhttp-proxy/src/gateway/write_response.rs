@@ -134,8 +134,8 @@ impl Pipeline<'_> {
     }
 
     /// Writes a refusal, or another sentence; `None` as the request: it was invalid.
-    pub(super) fn refuse(&self, request: Option<&ClientRequest>, status: u16, why: &str) -> Stage {
-        self.write_own(request, status, "text/plain; charset=utf-8", &format!("{why}\n"))
+    pub(super) fn refuse(&self, request: Option<&ClientRequest>, status: u16, reason: &str) -> Stage {
+        self.write_own(request, status, "text/plain; charset=utf-8", &format!("{reason}\n"))
     }
 
     /// Writes a response of the gateway itself.

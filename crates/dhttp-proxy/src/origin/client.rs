@@ -64,8 +64,8 @@ pub(super) enum Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Connect(why) | Self::Ended(why) | Self::Invalid(why)) = self;
-        f.write_str(why)
+        let (Self::Connect(reason) | Self::Ended(reason) | Self::Invalid(reason)) = self;
+        f.write_str(reason)
     }
 }
 
@@ -190,11 +190,11 @@ impl ResponseBody {
         }
     }
 
-    fn broken(&mut self, why: &str) -> OriginError {
+    fn broken(&mut self, reason: &str) -> OriginError {
         self.connection = None;
         let authority = format!("{}:{}", self.client.host, self.client.port);
-        tracing::warn!(origin = authority, why, "incomplete response from the origin");
-        OriginError::Broken(format!("{authority}: {why}"))
+        tracing::warn!(origin = authority, reason, "incomplete response from the origin");
+        OriginError::Broken(format!("{authority}: {reason}"))
     }
 }
 
@@ -233,14 +233,14 @@ impl Body for ResponseBody {
                 Ok(true) => {}
                 Ok(false) => {
                     let ended = connection.end_of_stream();
-                    let why = match ended {
+                    let reason = match ended {
                         Ok(()) => {
                             this.connection = None;
                             return Poll::Ready(None);
                         }
                         Err(failure) => failure.to_string(),
                     };
-                    return Poll::Ready(Some(Err(this.broken(&why))));
+                    return Poll::Ready(Some(Err(this.broken(&reason))));
                 }
                 Err(error) => return Poll::Ready(Some(Err(this.broken(&error.to_string())))),
             }

@@ -20,7 +20,7 @@ pub(super) struct Health {
     /// Consecutive requests without a response.
     silent: AtomicU32,
     /// Reason for being down, as a sentence.
-    why: Mutex<String>,
+    reason: Mutex<String>,
     counters: Counters,
 }
 
@@ -40,7 +40,7 @@ impl Health {
         Arc::new(Self {
             is_down: AtomicBool::new(false),
             silent: AtomicU32::new(0),
-            why: Mutex::default(),
+            reason: Mutex::default(),
             counters,
         })
     }
@@ -51,7 +51,7 @@ impl Health {
             return None;
         }
         self.counters.spared.fetch_add(1, Ordering::Relaxed);
-        Some(self.why.lock().map_or_else(|_| String::new(), |why| why.clone()))
+        Some(self.reason.lock().map_or_else(|_| String::new(), |reason| reason.clone()))
     }
 
     /// Handles a response: the origin is up.
@@ -69,20 +69,20 @@ impl Health {
     }
 
     /// Handles a failed connection attempt. Returns `true` if this marks the origin down, and it was not down before.
-    pub(super) fn could_not_be_reached(&self, why: &str) -> bool {
+    pub(super) fn could_not_be_reached(&self, reason: &str) -> bool {
         self.counters.unreachable.fetch_add(1, Ordering::Relaxed);
-        self.fall(why)
+        self.fall(reason)
     }
 
     /// Handles a response timeout. Returns `true` as above.
-    pub(super) fn record_timeout(&self, why: &str) -> bool {
+    pub(super) fn record_timeout(&self, reason: &str) -> bool {
         self.counters.silent.fetch_add(1, Ordering::Relaxed);
-        self.silent.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_SILENT && self.fall(why)
+        self.silent.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_SILENT && self.fall(reason)
     }
 
-    fn fall(&self, why: &str) -> bool {
-        if let Ok(mut reported) = self.why.lock() {
-            why.clone_into(&mut reported);
+    fn fall(&self, reason: &str) -> bool {
+        if let Ok(mut reported) = self.reason.lock() {
+            reason.clone_into(&mut reported);
         }
         self.counters.up.store(0, Ordering::Relaxed);
         !self.is_down.swap(true, Ordering::AcqRel)

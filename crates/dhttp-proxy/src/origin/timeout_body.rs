@@ -43,12 +43,12 @@ impl Body for TimeoutBody {
             return Poll::Ready(frame);
         }
         ready!(self.silence.as_mut().poll(context));
-        let why = format!(
+        let reason = format!(
             "{} has sent nothing for {} s in the middle of a response",
             self.authority,
             self.timeout.as_secs_f32()
         );
-        Poll::Ready(Some(Err(OriginError::Silent(why))))
+        Poll::Ready(Some(Err(OriginError::Silent(reason))))
     }
 
     fn is_end_stream(&self) -> bool {
