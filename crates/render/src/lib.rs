@@ -19,8 +19,6 @@
 //! let text = Grid { columns, rows }.render(Terminal { width: Some(80), colour: false });
 //! assert!(text.contains("small"));
 //! ```
-//!
-//! Neither a terminal library nor a place for computations.
 
 pub mod output;
 pub mod plot;

@@ -1,6 +1,6 @@
 //! Output of results for people and programs: tables, JSON, CSV.
 //!
-//! Not the meaning of the results: rows come in, text goes out. Read in this order:
+//! Rows flow in, text flows out. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -63,7 +63,7 @@ impl Outcome {
     }
 
     /// A row without results, which has the reason in its notes.
-    pub fn missing(scenario: &Scenario, engine: Engine, why: Missing, reason: String) -> Self {
+    pub fn missing(scenario: &Scenario, engine: Engine, missing: Missing, reason: String) -> Self {
         let row = Row {
             network: scenario.network.name.clone(),
             page: scenario.page.name.clone(),
@@ -84,7 +84,7 @@ impl Outcome {
             stalls: Vec::new(),
             notes: vec![reason],
         };
-        Self { missing: Some(why), ..Self::new(scenario, row, None) }
+        Self { missing: Some(missing), ..Self::new(scenario, row, None) }
     }
 
     /// The elapsed time as in a table: a number, or the word for its absence.

@@ -1,6 +1,6 @@
 //! Pictures as SVG: contour maps, surfaces and packets in time, for print and for the screen.
 //!
-//! In flow values on a grid, or packets, and their names; out flows one self-contained SVG file. Read in this order:
+//! Values on a grid, or packets, and their names flow in; one self-contained SVG file flows out. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -17,7 +17,7 @@
 //! | [`surface`] | a field in perspective |
 //! | [`time_sequence`] | packets in time, as SVG and for xplot |
 //!
-//! It knows no network and no formula: the caller supplies the values. The same values give the same bytes.
+//! The caller supplies the values. The same values give the same bytes.
 
 pub mod axes;
 pub mod bars;

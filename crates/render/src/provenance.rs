@@ -1,6 +1,6 @@
 //! Provenance of results: the facts needed to judge or to repeat them.
 //!
-//! Not the results' notes: those list the limits of a figure, these its origin.
+//! The results' notes list the limits of a figure; these facts state its origin.
 
 /// A name and its value.
 pub type Fact = (String, String);
@@ -39,7 +39,7 @@ impl Provenance {
     pub fn of(results: &[RunFacts], settings_title: &str) -> Self {
         let Some(first) = results.first() else { return Self::default() };
         let everywhere = |fact: &Fact| {
-            results.iter().all(|known| known.circumstances.contains(fact) || known.settings.contains(fact))
+            results.iter().all(|result| result.circumstances.contains(fact) || result.settings.contains(fact))
         };
         let shared = |facts: &[Fact]| facts.iter().filter(|fact| everywhere(fact)).cloned().collect();
         let own = results.iter().map(|RunFacts { title, circumstances, settings }| {
@@ -51,7 +51,7 @@ impl Provenance {
         Self { facts: shared(&first.circumstances), groups }
     }
 
-    /// Both provenances, this one's facts first.
+    /// Joins two provenances, this one's facts first.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         let Self { facts, groups } = other;
@@ -76,12 +76,12 @@ mod tests {
 
     #[test]
     fn shared_facts_are_stated_once_and_others_under_each_result() {
-        let known = |title: &str, date, window| RunFacts {
+        let result = |title: &str, date, window| RunFacts {
             title: title.to_owned(),
             circumstances: facts(&[("kernel", "6.12"), ("date", date)]),
             settings: facts(&[("sack", "0"), ("window", window)]),
         };
-        let provenance = Provenance::of(&[known("one", "1996", "2"), known("two", "1997", "2")], "pinned");
+        let provenance = Provenance::of(&[result("one", "1996", "2"), result("two", "1997", "2")], "pinned");
         assert_eq!(provenance.facts, facts(&[("kernel", "6.12")]));
         let group = |title: &str, pairs| Group { title: title.to_owned(), facts: facts(pairs) };
         let expected = [

@@ -101,7 +101,7 @@ fn section(group: &[Outcome], layout: Layout, footnotes: &mut Footnotes) -> Stri
 /// Rows and columns as an HTML table.
 pub fn table_of(grid: &Grid) -> String {
     let present: Vec<usize> = grid.present().collect();
-    let place = |column: usize| match grid.columns[column].side {
+    let class_of = |column: usize| match grid.columns[column].side {
         Side::Left => "",
         Side::Right => " class=\"number\"",
     };
@@ -110,13 +110,13 @@ pub fn table_of(grid: &Grid) -> String {
         .map(|&column| {
             // A ratio's title may break after its slash, so that the table fits the page.
             let title = escaped(&grid.columns[column].title()).replace('/', "/<wbr>");
-            format!("<th{}>{title}</th>", place(column))
+            format!("<th{}>{title}</th>", class_of(column))
         })
         .collect();
     let row = |row: &Vec<String>| {
         let cells = present
             .iter()
-            .map(|&column| format!("<td{}>{}</td>", place(column), escaped(grid.cell(row, column))));
+            .map(|&column| format!("<td{}>{}</td>", class_of(column), escaped(grid.cell(row, column))));
         format!("<tr>{}</tr>\n", cells.collect::<String>())
     };
     let rows: String = grid.rows.iter().map(row).collect();

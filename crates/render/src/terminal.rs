@@ -1,6 +1,6 @@
 //! Capabilities of the terminal: width and colour.
 //!
-//! Not a terminal library: a few escape sequences, and none where they are not wanted (<https://no-color.org>).
+//! A few escape sequences, and none where `NO_COLOR` is set (<https://no-color.org>).
 
 /// Capabilities of one stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@
 //! | `[w3c#apache/lan/http10/first/connections]` | a quantity of the paper's code that no table prints |
 //! | `[run:nagle-off:elapsed_ms]` | a result of one of the claims' own runs; a stall's cause stands for its milliseconds |
 //!
-//! Nothing here is a number of a paper: those are in the data.
+//! The papers' numbers are in the data.
 
 use std::collections::BTreeMap;
 
@@ -311,7 +311,7 @@ mod tests {
                 let Some(expression) = &claim.ours else {
                     assert!(
                         claim.without.is_some(),
-                        "{}: {} says not what is missing",
+                        "{}: {} does not state what is missing",
                         entry.key,
                         claim.claim
                     );

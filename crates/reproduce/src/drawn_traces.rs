@@ -14,7 +14,7 @@ use crate::engine::simulate::sequence;
 pub fn p_http_figure_1() -> String {
     let (experiment, fetched) = p_http::short_initial_segment();
     let ours = "simulated: SunOS 4.1.3 and a server that sends its head apart";
-    both(
+    two_panels(
         "A short initial segment",
         "A head of 226 bytes and one full segment fill a window of two, and draw no immediate ACK",
         printed(&table("p-http/figure-2"), "short-initial-segment", "published"),
@@ -27,7 +27,7 @@ pub fn p_http_figure_1() -> String {
 pub fn p_http_figure_3() -> String {
     let (experiment, fetched) = p_http::short_final_segment();
     let ours = "simulated: SunOS 4.1.3, with the first fix";
-    both(
+    two_panels(
         "A short final segment",
         "The last 13 bytes wait, by Nagle's algorithm, for the acknowledgement of an odd segment, which is delayed",
         printed(&table("p-http/figure-4"), "nagle-delayed-ack", "published, without the first response"),
@@ -70,21 +70,21 @@ pub fn heidemann_figure_3() -> String {
 
 /// Both panels, one below the other. Ours is the client's view, from the first printed request (the first or the second)
 /// until a little after the last printed line. Time counts from the SYN.
-fn both(title: &str, subtitle: &str, printed: Panel, ours: Panel, source: &str) -> String {
-    let opens = printed.packets.iter().any(|packet| packet.flags.contains(Flags::SYN));
+fn two_panels(title: &str, subtitle: &str, printed: Panel, ours: Panel, source: &str) -> String {
+    let begins_with_syn = printed.packets.iter().any(|packet| packet.flags.contains(Flags::SYN));
     let last = printed.packets.last().map_or(Time::MAX, |packet| packet.at + Duration::from_millis(1));
     let Panel { title: name, seen_by: _, sender, mut packets, windows: _, mut stalls } = ours;
     let began = packets.first().map_or(Time::ZERO, |packet| packet.at).since(Time::ZERO);
     // No printed trace has anything before the SYN.
     stalls.retain(|stall| stall.at >= Time::ZERO + began);
-    let earlier = |at: Time| Time::ZERO + at.since(Time::ZERO + began);
-    packets.iter_mut().for_each(|packet| packet.at = earlier(packet.at));
-    stalls.iter_mut().for_each(|stall| stall.at = earlier(stall.at));
+    let since_start = |at: Time| Time::ZERO + at.since(Time::ZERO + began);
+    packets.iter_mut().for_each(|packet| packet.at = since_start(packet.at));
+    stalls.iter_mut().for_each(|stall| stall.at = since_start(stall.at));
     let is_request = |packet: &&Packet| {
         packet.sender == End::Client && packet.seen == ObservationPoint::Sent && packet.bytes > 0
     };
     let second = packets.iter().filter(is_request).nth(1);
-    let first = second.filter(|_| !opens).map_or(Time::ZERO, |packet| packet.at);
+    let first = second.filter(|_| !begins_with_syn).map_or(Time::ZERO, |packet| packet.at);
     packets.retain(|packet| (first..=last).contains(&packet.at));
     stalls.retain(|stall| first <= stall.at && stall.at + stall.lost <= last);
     // The client does not see the server's congestion window, and no printed trace has it.
@@ -98,13 +98,13 @@ fn printed(table: &Table, stall: &str, title: &str) -> Panel {
     let (mut at, mut acknowledged) = (Time::ZERO, first_byte(table));
     let mut packets = Vec::new();
     for cells in &table.rows {
-        let [_, from, what, bytes, after] = cells.as_slice() else { continue };
-        let after: f64 = after.parse().unwrap_or_default();
-        at += Duration::from_secs_f64(after / 1e3).unwrap_or_default();
-        let sender = if from == "client" { End::Client } else { End::Server };
-        let range = what.split_once(':').and_then(|(from, _)| from.parse().ok());
+        let [_, sender_name, content, bytes, pause_ms] = cells.as_slice() else { continue };
+        let pause_ms: f64 = pause_ms.parse().unwrap_or_default();
+        at += Duration::from_secs_f64(pause_ms / 1e3).unwrap_or_default();
+        let sender = if sender_name == "client" { End::Client } else { End::Server };
+        let range = content.split_once(':').and_then(|(sender_name, _)| sender_name.parse().ok());
         if sender == End::Client
-            && let Some(number) = what.strip_prefix("ack ").and_then(|number| number.parse().ok())
+            && let Some(number) = content.strip_prefix("ack ").and_then(|number| number.parse().ok())
         {
             acknowledged = number;
         }
@@ -117,7 +117,7 @@ fn printed(table: &Table, stall: &str, title: &str) -> Panel {
             bytes: bytes.parse().unwrap_or_default(),
             acknowledged: Some(acknowledged),
             window: None,
-            flags: if what.starts_with("SYN") { Flags::SYN } else { Flags::ACK },
+            flags: if content.starts_with("SYN") { Flags::SYN } else { Flags::ACK },
             number: None,
         });
     }

@@ -36,9 +36,9 @@ pub fn figure_2() -> String {
         y: Edge { title: "round-trip time (ms)", scale: y, ticks: y.ticks(100.0) },
         z: Edge { title: "overhead", scale: Scale::linear(1.0, 9.0), ticks: vec![1.0, 3.0, 5.0, 7.0, 9.0] },
         field: &field,
-        marks: named(["modem", "isdn", "fast-internet", "adsl", "direcpc"])
+        marks: network_marks(["modem", "isdn", "fast-internet", "adsl", "direcpc"])
             .zip([22.0, 18.0, 46.0, 22.0, 22.0])
-            .map(|((name, at), pole)| Flag { name, at, pole })
+            .map(|((name, at), pole)| Flag { name, at: at, pole })
             .collect(),
         source: "After Heidemann, Obraczka, Touch 1997, Fig. 2. Mb = 2^20 bits.",
     }
@@ -48,9 +48,9 @@ pub fn figure_2() -> String {
 /// The same from above, by section VI's acknowledgement policy.
 pub fn figure_4() -> String {
     let page = small_cluster();
-    let field = by_ratio(|rate, rtt| tcp_overhead(rate, rtt, &page, &Assumptions::default()));
-    let whole = Stroke::solid(palette::INK, 1.5);
-    let half = Stroke { colour: palette::INK, width: 0.9, dashes: "6 4" };
+    let field = sample_logarithmic(|rate, rtt| tcp_overhead(rate, rtt, &page, &Assumptions::default()));
+    let thick = Stroke::solid(palette::INK, 1.5);
+    let thin = Stroke { colour: palette::INK, width: 0.9, dashes: "6 4" };
     map(
         &field,
         "Overhead of HTTP over TCP",
@@ -58,16 +58,16 @@ pub fn figure_4() -> String {
             "Elapsed time over the least possible (S_TCP / S_min); small cluster: 6651 + 3883 + 1866 bytes",
             SECTION_VI,
         ],
-        levels(&field, 0.5, |step| if step.is_multiple_of(2) { (whole, true) } else { (half, true) }),
-        vec![(whole, "whole multiples of the minimum"), (half, "halves between")],
+        levels(&field, 0.5, |step| if step.is_multiple_of(2) { (thick, true) } else { (thin, true) }),
+        vec![(thick, "whole multiples of the minimum"), (thin, "halves between")],
         "After Heidemann, Obraczka, Touch 1997, Fig. 4. Mb = 2^20 bits.",
     )
 }
 
 /// Gain from connection caching.
 pub fn figure_5() -> String {
-    let field = by_ratio(|rate, rtt| gain(at(rate, rtt)).unwrap_or(1.0));
-    let half = Stroke { colour: palette::INK, width: 1.5, dashes: "12 5" };
+    let field = sample_logarithmic(|rate, rtt| gain(network_at(rate, rtt)).unwrap_or(1.0));
+    let thin = Stroke { colour: palette::INK, width: 1.5, dashes: "12 5" };
     let tenth = Stroke { colour: palette::INK, width: 0.9, dashes: "3 3" };
     map(
         &field,
@@ -76,8 +76,8 @@ pub fn figure_5() -> String {
             "Elapsed time over that with caching, first miss (S_TCP / S_first-miss); small cluster: 6651 + 3883 + 1866 bytes",
             SECTION_VI,
         ],
-        levels(&field, 0.1, |step| if step.is_multiple_of(5) { (half, true) } else { (tenth, true) }),
-        vec![(half, "halves"), (tenth, "tenths; the ratio stays below 2, that of 10 : 5 round trips")],
+        levels(&field, 0.1, |step| if step.is_multiple_of(5) { (thin, true) } else { (tenth, true) }),
+        vec![(thin, "halves"), (tenth, "tenths; the ratio stays below 2, that of 10 : 5 round trips")],
         "After Heidemann, Obraczka, Touch 1997, Fig. 5. Mb = 2^20 bits.",
     )
 }
@@ -89,35 +89,35 @@ pub fn figure_5() -> String {
 pub fn contours(scenario: &Scenario, assumptions: &Assumptions) -> Result<String, String> {
     predict(scenario, assumptions).map_err(|refusal| refusal.to_string())?;
     let mss = scenario.network.mss;
-    let field = by_ratio(|rate, rtt| {
-        let Network { rtt, rate, .. } = at(rate, rtt);
+    let field = sample_logarithmic(|rate, rtt| {
+        let Network { rtt, rate, .. } = network_at(rate, rtt);
         let network = Network::new("map".to_owned(), rtt, rate, mss);
         let scenario = Scenario { network, ..scenario.clone() };
         overhead(&scenario, assumptions).ok().flatten().unwrap_or(1.0)
     });
-    let (least, greatest) = field.range();
+    let (lowest, highest) = field.range();
     let step =
-        STEPS.into_iter().find(|step| (greatest - least) / step <= MAX_LEVELS).unwrap_or(GREATEST_STEP);
-    let (whole, half) =
+        STEPS.into_iter().find(|step| (highest - lowest) / step <= MAX_LEVELS).unwrap_or(GREATEST_STEP);
+    let (thick, thin) =
         (Stroke::solid(palette::INK, 1.5), Stroke { colour: palette::INK, width: 0.9, dashes: "6 4" });
     let (page, protocol) = (&scenario.page, scenario.protocol.name());
     let objects = page.objects.len();
     let title = format!("Overhead of {protocol}");
-    let what = format!(
+    let page_line = format!(
         "Elapsed time over the least possible; {}: {objects} object{}, {} bytes",
         page.name,
         if objects == 1 { "" } else { "s" },
         page.size().get()
     );
-    let how = format!("Segments of {} bytes; stack {}", mss.get(), scenario.stack.name);
+    let stack_line = format!("Segments of {} bytes; stack {}", mss.get(), scenario.stack.name);
     let key = (format!("multiples of {}", 2.0 * step), format!("of {step}"));
-    let levels = levels(&field, step, |number| (if number.is_multiple_of(2) { whole } else { half }, true));
+    let levels = levels(&field, step, |number| (if number.is_multiple_of(2) { thick } else { thin }, true));
     Ok(map(
         &field,
         &title,
-        [&what, &how],
+        [&page_line, &stack_line],
         levels,
-        vec![(whole, &key.0), (half, &key.1)],
+        vec![(thick, &key.0), (thin, &key.1)],
         "The formulas of Heidemann, Obraczka, Touch 1997. Mb = 2^20 bits.",
     ))
 }
@@ -137,7 +137,7 @@ fn map<'a>(
     source: &'a str,
 ) -> String {
     let (x, y) = (Scale::logarithmic(MIN_RATE_MBIT, MAX_RATE_MBIT), Scale::linear(0.0, MAX_RTT_MS));
-    let marks = named([
+    let marks = network_marks([
         "ethernet",
         "fast-ethernet",
         "slow-internet",
@@ -180,10 +180,10 @@ const PER_DECADE: u32 = 24;
 /// Every multiple of `step` within the field's values. `style` maps the number of steps to a line style and whether the
 /// line has a number.
 fn levels<'a>(field: &Field, step: f64, style: impl Fn(u32) -> (Stroke<'a>, bool)) -> Vec<Level<'a>> {
-    let (least, greatest) = field.range();
-    let values = multiples(least.max(1.0), greatest, step).into_iter();
+    let (lowest, highest) = field.range();
+    let values = multiples(lowest.max(1.0), highest, step).into_iter();
     values
-        .filter(|value| *value > least)
+        .filter(|value| *value > lowest)
         .map(|value| {
             // A ratio of at most a few units, in tenths.
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -194,7 +194,7 @@ fn levels<'a>(field: &Field, step: f64, style: impl Fn(u32) -> (Stroke<'a>, bool
 }
 
 /// Samples over bandwidth (Mb/s) and round trip (ms), spaced by the same ratio in both.
-fn by_ratio(mut value: impl FnMut(f64, f64) -> f64) -> Field {
+fn sample_logarithmic(mut value: impl FnMut(f64, f64) -> f64) -> Field {
     let exponents = |from: f64, to: f64| -> Vec<f64> {
         let step = 1.0 / f64::from(PER_DECADE);
         multiples(from.log10() - step, to.log10() + step, step)
@@ -205,13 +205,13 @@ fn by_ratio(mut value: impl FnMut(f64, f64) -> f64) -> Field {
 }
 
 fn tcp_overhead(rate_mb: f64, rtt_ms: f64, page: &Page, assumptions: &Assumptions) -> f64 {
-    let scenario = basic(at(rate_mb, rtt_ms), page.clone(), Protocol::Http10);
+    let scenario = basic(network_at(rate_mb, rtt_ms), page.clone(), Protocol::Http10);
     // The model predicts every page as small as this, and its time is above zero.
     overhead(&scenario, assumptions).ok().flatten().unwrap_or(1.0)
 }
 
 /// A point of the map.
-fn at(rate_mb: f64, rtt_ms: f64) -> Network {
+fn network_at(rate_mb: f64, rtt_ms: f64) -> Network {
     let rtt = Duration::from_secs_f64(rtt_ms / 1e3).expect("a map's round trips are short and positive");
     // Between 15 kb/s and 200 Mb/s.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
@@ -227,7 +227,7 @@ fn small_cluster() -> Page {
 }
 
 /// Networks of the catalogue with their position on a map.
-fn named<const N: usize>(names: [&'static str; N]) -> impl Iterator<Item = (&'static str, Point)> {
+fn network_marks<const N: usize>(names: [&'static str; N]) -> impl Iterator<Item = (&'static str, Point)> {
     names.into_iter().map(|name| {
         let network = network(name).expect("a network of the catalogue");
         (name, (network.rate.bits_per_second_f64() / MEGABIT, network.rtt.as_millis_f64()))
@@ -266,7 +266,7 @@ mod tests {
         let overhead = |rate: f64, rtt: f64| {
             tcp_overhead(10_f64.powf(rate), 10_f64.powf(rtt), &page, &Assumptions::default())
         };
-        let field = by_ratio(|rate, rtt| overhead(rate.log10(), rtt.log10()));
+        let field = sample_logarithmic(|rate, rtt| overhead(rate.log10(), rtt.log10()));
         let step = 1.0 / f64::from(PER_DECADE);
         for level in [2.0, 5.5, 9.0] {
             let contours = field.contours(level);

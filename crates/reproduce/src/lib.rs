@@ -1,8 +1,8 @@
 //! Each published table and figure compared with ours, with a verdict.
 //!
 //! The published values, their scenario and the criteria of agreement are data in the project's `papers` directory. The
-//! code that computes ours has one module for each paper. In flow keys (`paper/table-or-figure`), out flows a
-//! [`Report`]. Read in this order:
+//! code that computes ours has one module for each paper. Keys (`paper/table-or-figure`) flow in, a [`Report`] flows
+//! out. Read in this order:
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -25,7 +25,7 @@
 //! | [`study`] | our own comparisons, of one engine with another |
 //! | [`server_benchmark`] | servers of today under the same users |
 //! | [`engine`] | the engines, called |
-//! | [`progress`] | how far a long measurement is |
+//! | [`progress`] | progress bar of a long measurement |
 //!
 //! ```
 //! use roundtrip_reproduce::{Options, run};
@@ -328,7 +328,7 @@ mod tests {
         };
         assert_eq!(rows.iter().find(blanket), None, "explained without a mechanism and its bound");
         let fitted = |row: &&VerdictRow| row.fitted && row.verdict < Verdict::Fitted;
-        assert_eq!(rows.iter().find(fitted), None, "what was fitted is no agreement");
+        assert_eq!(rows.iter().find(fitted), None, "a fitted cell counts as agreement");
     }
 
     /// A laboratory that measures what the paper measured.

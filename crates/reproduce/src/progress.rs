@@ -15,39 +15,41 @@ pub struct Progress {
     /// Completion time of the last run, in microseconds since the start.
     last: Arc<AtomicU64>,
     /// Predicted time of all completed runs, in milliseconds.
-    before_ms: f64,
+    completed_ms: f64,
 }
 
 impl Progress {
     /// A bar at zero of `total_ms`, the time of all runs by the model.
     pub fn new(total_ms: f64) -> Self {
         let last = Arc::new(AtomicU64::new(0));
-        let seen = Arc::clone(&last);
+        let last_completed = Arc::clone(&last);
         let style = ProgressStyle::with_template("{bar:20} {percent:>3}%, {left} left: {prefix}{wide_msg}")
             .expect("the template is fixed")
-            .with_key("left", move |state: &ProgressState, out: &mut dyn fmt::Write| left(state, &seen, out));
+            .with_key("left", move |state: &ProgressState, out: &mut dyn fmt::Write| {
+                write_remaining_time(state, &last_completed, out)
+            });
         let bar = ProgressBar::new(micros(total_ms)).with_style(style);
         if !bar.is_hidden() {
             // A run over a modem takes a minute: the time left counts down meanwhile.
             bar.enable_steady_tick(Duration::from_secs(1));
         }
-        Self { bar, last, before_ms: 0.0 }
+        Self { bar, last, completed_ms: 0.0 }
     }
 
     /// Shows the measurement in progress, and its number of runs.
-    pub fn begin_measurement(&self, what: String, runs: u32) {
-        self.bar.set_prefix(what);
+    pub fn begin_measurement(&self, description: String, runs: u32) {
+        self.bar.set_prefix(description);
         self.bar.set_message(format!(", 0 of {runs} runs"));
     }
 
     /// Completes all runs of a measurement, `all_ms` together, whatever their actual number.
-    pub fn over(&mut self, all_ms: f64) {
-        self.before_ms += all_ms;
-        self.bar.set_position(micros(self.before_ms));
+    pub fn complete_measurement(&mut self, all_ms: f64) {
+        self.completed_ms += all_ms;
+        self.bar.set_position(micros(self.completed_ms));
     }
 
     /// Completes run `number` of `runs`, of `run_ms` by the model.
-    pub fn done(&self, run_ms: f64, number: u32, runs: u32) {
+    pub fn complete_run(&self, run_ms: f64, number: u32, runs: u32) {
         self.last.store(whole_micros(self.bar.elapsed()), Ordering::Relaxed);
         self.bar.set_message(format!(", {number} of {runs} runs"));
         self.bar.inc(micros(run_ms));
@@ -60,13 +62,13 @@ impl Drop for Progress {
     }
 }
 
-/// Predicted time of the runs that are left, less the time the present one has taken.
-fn left(state: &ProgressState, last: &AtomicU64, out: &mut dyn fmt::Write) {
-    let to_do = state.len().unwrap_or_default().saturating_sub(state.pos());
-    let present = whole_micros(state.elapsed()).saturating_sub(last.load(Ordering::Relaxed));
-    let left = Duration::from_micros(to_do.saturating_sub(present));
+/// Writes the predicted time of the remaining runs, less the time that the current one has taken.
+fn write_remaining_time(state: &ProgressState, last: &AtomicU64, out: &mut dyn fmt::Write) {
+    let remaining_micros = state.len().unwrap_or_default().saturating_sub(state.pos());
+    let current_run = whole_micros(state.elapsed()).saturating_sub(last.load(Ordering::Relaxed));
+    let remaining = Duration::from_micros(remaining_micros.saturating_sub(current_run));
     // A progress bar that cannot be drawn is not an error.
-    let _ = write!(out, "{:#}", HumanDuration(left));
+    let _ = write!(out, "{:#}", HumanDuration(remaining));
 }
 
 fn micros(millis: f64) -> u64 {

@@ -33,7 +33,7 @@ use super::published::Cell;
 
 use logs::Log;
 
-/// Our value, or why the log could not be counted.
+/// Our value, or the reason why the log could not be counted.
 type ReproducedValue = Result<Option<f64>, String>;
 
 const HTTP: Bytes = Bytes::ZERO;
@@ -88,13 +88,13 @@ fn whole_range(counts: &Counts, threshold: Bytes, limit: usize, column: &str) ->
         let ratios = http.iter().zip(dhttp).map(|(http, dhttp)| of(http) / of(dhttp));
         ratios.collect::<Vec<_>>()
     };
-    let least = |ratios: Vec<f64>| ratios.into_iter().reduce(f64::min);
-    let saved = |place: Option<(&TimeoutCounts, &TimeoutCounts)>| {
-        place.map(|(http, dhttp)| peaks(http) - peaks(dhttp))
+    let minimum = |ratios: Vec<f64>| ratios.into_iter().reduce(f64::min);
+    let saved = |counts_pair: Option<(&TimeoutCounts, &TimeoutCounts)>| {
+        counts_pair.map(|(http, dhttp)| peaks(http) - peaks(dhttp))
     };
     match column {
-        "least-peak" => least(ratios(peaks)),
-        "least-total" => least(ratios(totals)),
+        "least-peak" => minimum(ratios(peaks)),
+        "least-total" => minimum(ratios(totals)),
         "low-end" => {
             let ratios = ratios(totals);
             Some(ratios.first()? / ratios.last()?)
@@ -174,26 +174,26 @@ fn opened(stream: &Stream, limit: usize, timeout_s: u64) -> Option<&TimeoutCount
 pub fn quantity(name: &str, measured: &mut Laboratory<'_>) -> ReproducedValue {
     let unknown = || format!("no quantity {name}");
     match name.split('/').collect::<Vec<_>>().as_slice() {
-        [what @ ("download" | "latency" | "throughput"), users, machines] => {
-            let machines = machines.parse().map_err(|_| unknown())?;
-            congestion::simulated(what, users, machines, measured)?.ok_or_else(unknown).map(Some)
+        [quantity_name @ ("download" | "latency" | "throughput"), users, hosts] => {
+            let hosts = hosts.parse().map_err(|_| unknown())?;
+            congestion::simulated(quantity_name, users, hosts, measured)?.ok_or_else(unknown).map(Some)
         }
-        ["lan", what @ ("latency" | "throughput"), users, idle] => {
+        ["lan", quantity_name @ ("latency" | "throughput"), users, idle] => {
             let idle_s = idle.parse().map_err(|_| unknown())?;
-            congestion::in_a_lan(what, users, idle_s, measured)?.ok_or_else(unknown).map(Some)
+            congestion::in_a_lan(quantity_name, users, idle_s, measured)?.ok_or_else(unknown).map(Some)
         }
         ["request-overhead"] => Ok(Some(RequestHeader::BYTES as f64)),
         ["response-overhead"] => Ok(Some(Id::BYTES as f64)),
         ["by-tcp", scheme] => proposals::requests_by_tcp(scheme).map(Some),
         ["generation", "early"] => Ok(proposals::round_trips(true)),
         ["generation", "late"] => Ok(proposals::round_trips(false)),
-        [what @ ("peak" | "total"), "http", limit, timeout] => {
+        [quantity_name @ ("peak" | "total"), "http", limit, timeout] => {
             let limit = limit.parse().map_err(|_| unknown())?;
             let timeout = timeout.parse().map_err(|_| unknown())?;
             let counted = measured.counts(Log::BuiltIn)?;
             let opened = counted
                 .and_then(|counted| opened(stream(&counted.least_recently_used, HTTP)?, limit, timeout));
-            Ok(opened.map(|opened| match *what {
+            Ok(opened.map(|opened| match *quantity_name {
                 "peak" => opened.peak.connections as f64,
                 _ => opened.total as f64,
             }))

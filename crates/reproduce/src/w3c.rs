@@ -38,21 +38,21 @@ use super::published::Cell;
 use hosts::{ClientLocation, Software, Stacks};
 use microscape::RealPage;
 
-/// Our value, or why it is not available.
+/// Our value, or the reason why it is not available.
 type ReproducedValue = Result<Option<f64>, String>;
 
 /// One half of a table's row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Setting {
     software: Software,
-    place: ClientLocation,
+    location: ClientLocation,
     protocol: Protocol,
     visit: Visit,
 }
 
 /// Mechanism of a reason why ours differs from print, switched on (`hosts`, and the data).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Twist {
+enum Mechanism {
     /// No mechanism: the hosts as they are.
     No,
     /// Solaris 2.5 with its own retransmission timers, without the fix of May 1996.
@@ -80,44 +80,44 @@ const RUNS: u32 = 5;
 
 /// Jigsaw, LAN.
 pub fn table_4(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
-    of(Software::Jigsaw, ClientLocation::Lan, cell)
+    table_cell(Software::Jigsaw, ClientLocation::Lan, cell)
 }
 
 /// Apache, LAN.
 pub fn table_5(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
-    of(Software::Apache, ClientLocation::Lan, cell)
+    table_cell(Software::Apache, ClientLocation::Lan, cell)
 }
 
 /// Jigsaw, WAN.
 pub fn table_6(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
-    of(Software::Jigsaw, ClientLocation::Wan, cell)
+    table_cell(Software::Jigsaw, ClientLocation::Wan, cell)
 }
 
 /// Apache, WAN.
 pub fn table_7(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
-    of(Software::Apache, ClientLocation::Wan, cell)
+    table_cell(Software::Apache, ClientLocation::Wan, cell)
 }
 
 /// Jigsaw, PPP.
 pub fn table_8(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
-    of(Software::Jigsaw, ClientLocation::Ppp, cell)
+    table_cell(Software::Jigsaw, ClientLocation::Ppp, cell)
 }
 
 /// Apache, PPP.
 pub fn table_9(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
-    of(Software::Apache, ClientLocation::Ppp, cell)
+    table_cell(Software::Apache, ClientLocation::Ppp, cell)
 }
 
 /// The document alone over the modem, as it is and deflated, and the saving of deflate.
 pub fn modem_compression(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
-    let Some((software, what)) = cell.column.name.split_once('.') else { return Ok(None) };
+    let Some((software, quantity_name)) = cell.column.name.split_once('.') else { return Ok(None) };
     let software = if software == "jigsaw" { Software::Jigsaw } else { Software::Apache };
     match cell.label(0) {
-        "as it is" => document(software, microscape::plain(), hosts::MODEM, what),
-        "deflated" => document(software, microscape::deflated(), hosts::MODEM, what),
+        "as it is" => document(software, microscape::plain(), hosts::MODEM, quantity_name),
+        "deflated" => document(software, microscape::deflated(), hosts::MODEM, quantity_name),
         "saved" => {
-            let plain = document(software, microscape::plain(), hosts::MODEM, what)?;
-            let deflated = document(software, microscape::deflated(), hosts::MODEM, what)?;
+            let plain = document(software, microscape::plain(), hosts::MODEM, quantity_name)?;
+            let deflated = document(software, microscape::deflated(), hosts::MODEM, quantity_name)?;
             Ok(plain.zip(deflated).map(|(plain, deflated)| 100.0 * (1.0 - deflated / plain)))
         }
         _ => Ok(None),
@@ -129,25 +129,30 @@ pub fn modem_compression(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue
 /// # Errors
 /// When the simulator refuses it.
 pub fn header_compression(cell: &Cell) -> ReproducedValue {
-    let Some((software, what)) = cell.column.name.split_once('.') else { return Ok(None) };
+    let Some((software, quantity_name)) = cell.column.name.split_once('.') else { return Ok(None) };
     let software = if software == "jigsaw" { Software::Jigsaw } else { Software::Apache };
     let modem = modem::Config { compresses_headers: true, ..hosts::MODEM };
     match cell.label(0) {
-        "as it is" => document(software, microscape::plain(), modem, what),
-        "deflated" => document(software, microscape::deflated(), modem, what),
+        "as it is" => document(software, microscape::plain(), modem, quantity_name),
+        "deflated" => document(software, microscape::deflated(), modem, quantity_name),
         _ => Ok(None),
     }
 }
 
 /// The document alone in one GET.
-fn document(software: Software, real: &RealPage, modem: modem::Config, what: &str) -> ReproducedValue {
+fn document(
+    software: Software,
+    real: &RealPage,
+    modem: modem::Config,
+    quantity_name: &str,
+) -> ReproducedValue {
     let document = microscape::document(real);
     let (mut scenario, hosts) =
         tuned(software, ClientLocation::Ppp, Protocol::Http11, Visit::First, &document);
     scenario.network.modem = Some(modem);
     let experiment = Experiment::new(&scenario, hosts).map_err(|error| error.to_string())?;
     let SettingValues { packets, seconds, .. } = run(&experiment)?;
-    Ok(match what {
+    Ok(match quantity_name {
         "packets" => Some(packets),
         "seconds" => Some(seconds),
         _ => None,
@@ -159,7 +164,7 @@ fn document(software: Software, real: &RealPage, modem: modem::Config, what: &st
 /// # Errors
 /// When the simulator refuses it.
 pub fn with_mechanism(key: &str, mechanism: &str, cell: &Cell) -> ReproducedValue {
-    let Some((software, place)) = (match key {
+    let Some((software, location)) = (match key {
         "w3c/table-4" => Some((Software::Jigsaw, ClientLocation::Lan)),
         "w3c/table-5" => Some((Software::Apache, ClientLocation::Lan)),
         "w3c/table-6" => Some((Software::Jigsaw, ClientLocation::Wan)),
@@ -171,10 +176,12 @@ pub fn with_mechanism(key: &str, mechanism: &str, cell: &Cell) -> ReproducedValu
         return Ok(None);
     };
     match mechanism {
-        "early-retransmission" => twisted(software, place, Twist::EarlyRetransmission, cell),
-        "one-lost-packet" => twisted(software, place, Twist::OneLost, cell),
+        "early-retransmission" => {
+            with_setting_mechanism(software, location, Mechanism::EarlyRetransmission, cell)
+        }
+        "one-lost-packet" => with_setting_mechanism(software, location, Mechanism::OneLost, cell),
         "one-lost-packet-retransmitted-early" => {
-            twisted(software, place, Twist::OneLostRetransmittedEarly, cell)
+            with_setting_mechanism(software, location, Mechanism::OneLostRetransmittedEarly, cell)
         }
         "printed-packets" => {
             let (visit, _) = cell.column.name.split_once('.').unwrap_or_default();
@@ -182,8 +189,11 @@ pub fn with_mechanism(key: &str, mechanism: &str, cell: &Cell) -> ReproducedValu
             let name = format!("{}/{visit}.packets", cell.label(0));
             let printed = table.cells().into_iter().find(|cell| cell.name() == name);
             let Some(printed) = printed.map(|cell| cell.published) else { return Ok(None) };
-            let found = setting(software, place, cell)?.map(|(setting, _)| found(setting, Twist::No));
-            Ok(found.transpose()?.map(|found| overhead(printed, found.bytes)))
+            let simulated_values = setting(software, location, cell)?
+                .map(|(setting, _)| simulated_values(setting, Mechanism::No));
+            Ok(simulated_values
+                .transpose()?
+                .map(|simulated_values| overhead(printed, simulated_values.bytes)))
         }
         _ => Ok(None),
     }
@@ -204,18 +214,20 @@ pub fn quantity(name: &str) -> ReproducedValue {
         return future::quantity(name);
     }
     // A modem with compression of its own.
-    if let Some(what) = name.strip_prefix("v42bis/") {
-        return document(Software::Apache, microscape::plain(), modem::Config::default(), what);
+    if let Some(quantity_name) = name.strip_prefix("v42bis/") {
+        return document(Software::Apache, microscape::plain(), modem::Config::default(), quantity_name);
     }
     let unknown = || format!("no quantity {name}");
     let parts: Vec<&str> = name.split('/').collect();
-    let [software, place, protocol, visit, what] = parts.as_slice() else { return Err(unknown()) };
+    let [software, location, protocol, visit, quantity_name] = parts.as_slice() else {
+        return Err(unknown());
+    };
     let software = match *software {
         "jigsaw" => Software::Jigsaw,
         "apache" => Software::Apache,
         _ => return Err(unknown()),
     };
-    let place = match *place {
+    let location = match *location {
         "lan" => ClientLocation::Lan,
         "wan" => ClientLocation::Wan,
         "ppp" => ClientLocation::Ppp,
@@ -224,8 +236,8 @@ pub fn quantity(name: &str) -> ReproducedValue {
     let protocol = Protocol::named(protocol).map_err(|unknown| unknown.to_string())?;
     let visit = Visit::named(visit).map_err(|unknown| unknown.to_string())?;
     let SettingValues { packets, bytes, seconds, connections, down: _ } =
-        found(Setting { software, place, protocol, visit }, Twist::No)?;
-    Ok(Some(match *what {
+        simulated_values(Setting { software, location, protocol, visit }, Mechanism::No)?;
+    Ok(Some(match *quantity_name {
         "packets" => packets,
         "bytes" => bytes,
         "seconds" => seconds,
@@ -235,14 +247,19 @@ pub fn quantity(name: &str) -> ReproducedValue {
 }
 
 /// A cell of Tables 4 to 9: its row is a protocol, its column `first.packets` or the like.
-fn of(software: Software, place: ClientLocation, cell: &Cell) -> ReproducedValue {
-    twisted(software, place, Twist::No, cell)
+fn table_cell(software: Software, location: ClientLocation, cell: &Cell) -> ReproducedValue {
+    with_setting_mechanism(software, location, Mechanism::No, cell)
 }
 
-fn twisted(software: Software, place: ClientLocation, twist: Twist, cell: &Cell) -> ReproducedValue {
-    let Some((setting, what)) = setting(software, place, cell)? else { return Ok(None) };
-    let SettingValues { packets, bytes, seconds, .. } = found(setting, twist)?;
-    Ok(match what {
+fn with_setting_mechanism(
+    software: Software,
+    location: ClientLocation,
+    mechanism: Mechanism,
+    cell: &Cell,
+) -> ReproducedValue {
+    let Some((setting, quantity_name)) = setting(software, location, cell)? else { return Ok(None) };
+    let SettingValues { packets, bytes, seconds, .. } = simulated_values(setting, mechanism)?;
+    Ok(match quantity_name {
         "packets" => Some(packets),
         "bytes" => Some(bytes),
         "seconds" => Some(seconds),
@@ -254,13 +271,13 @@ fn twisted(software: Software, place: ClientLocation, twist: Twist, cell: &Cell)
 /// Setting of a cell, and the rest of its column's name.
 fn setting(
     software: Software,
-    place: ClientLocation,
+    location: ClientLocation,
     cell: &Cell,
 ) -> Result<Option<(Setting, &str)>, String> {
     let protocol = Protocol::named(cell.label(0)).map_err(|unknown| unknown.to_string())?;
-    let Some((visit, what)) = cell.column.name.split_once('.') else { return Ok(None) };
+    let Some((visit, quantity_name)) = cell.column.name.split_once('.') else { return Ok(None) };
     let visit = Visit::named(visit).map_err(|unknown| unknown.to_string())?;
-    Ok(Some((Setting { software, place, protocol, visit }, what)))
+    Ok(Some((Setting { software, location, protocol, visit }, quantity_name)))
 }
 
 /// "The percentage of overhead bytes due to TCP/IP packet headers."
@@ -269,42 +286,42 @@ fn overhead(packets: f64, bytes: f64) -> f64 {
 }
 
 /// Each setting is run once, whatever the number of cells it fills.
-fn found(setting: Setting, twist: Twist) -> Result<SettingValues, String> {
-    static KNOWN: Mutex<BTreeMap<(Setting, Twist), SettingValues>> = Mutex::new(BTreeMap::new());
-    let key = (setting, twist);
-    if let Some(found) = KNOWN.lock().ok().and_then(|known| known.get(&key).copied()) {
-        return Ok(found);
+fn simulated_values(setting: Setting, mechanism: Mechanism) -> Result<SettingValues, String> {
+    static KNOWN: Mutex<BTreeMap<(Setting, Mechanism), SettingValues>> = Mutex::new(BTreeMap::new());
+    let key = (setting, mechanism);
+    if let Some(simulated_values) = KNOWN.lock().ok().and_then(|known| known.get(&key).copied()) {
+        return Ok(simulated_values);
     }
-    let found = match twist {
-        Twist::No | Twist::EarlyRetransmission => run(&experiment(setting, twist, None)?)?,
-        Twist::OneLost => one_lost(setting, Twist::No)?,
-        Twist::OneLostRetransmittedEarly => one_lost(setting, Twist::EarlyRetransmission)?,
+    let simulated_values = match mechanism {
+        Mechanism::No | Mechanism::EarlyRetransmission => run(&experiment(setting, mechanism, None)?)?,
+        Mechanism::OneLost => one_lost(setting, Mechanism::No)?,
+        Mechanism::OneLostRetransmittedEarly => one_lost(setting, Mechanism::EarlyRetransmission)?,
     };
     if let Ok(mut known) = KNOWN.lock() {
-        known.insert(key, found);
+        known.insert(key, simulated_values);
     }
-    Ok(found)
+    Ok(simulated_values)
 }
 
 /// Number of lost packets over which the mean is taken.
 const LOSSES: u32 = 12;
 
 /// Means over the index of the lost packet of the server, including the SYN and the last packets.
-fn one_lost(setting: Setting, twist: Twist) -> Result<SettingValues, String> {
-    let packets = found(setting, twist)?.down;
+fn one_lost(setting: Setting, mechanism: Mechanism) -> Result<SettingValues, String> {
+    let packets = simulated_values(setting, mechanism)?.down;
     let mut experiments = Vec::new();
-    for place in 0..LOSSES {
-        let lost = lost_packet(packets, place);
-        experiments.push((experiment(setting, twist, Some(lost))?, place % RUNS));
+    for index in 0..LOSSES {
+        let lost = lost_packet(packets, index);
+        experiments.push((experiment(setting, mechanism, Some(lost))?, index % RUNS));
     }
     mean(experiments.iter().map(|(experiment, number)| (experiment, *number)))
 }
 
-/// Number of the lost packet, the first being 1, of the run at this place of [`LOSSES`].
-fn lost_packet(packets: f64, place: u32) -> u64 {
+/// Number of the lost packet, the first being 1, of run `index` of [`LOSSES`].
+fn lost_packet(packets: f64, index: u32) -> u64 {
     // Within the number of packets of a page.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let before = ((packets - 1.0) * f64::from(place) / f64::from(LOSSES)) as u64;
+    let before = ((packets - 1.0) * f64::from(index) / f64::from(LOSSES)) as u64;
     1 + before
 }
 
@@ -335,9 +352,9 @@ fn mean<'a>(runs: impl Iterator<Item = (&'a Experiment, u32)>) -> Result<Setting
     })
 }
 
-fn experiment(setting: Setting, twist: Twist, lost: Option<u64>) -> Result<Experiment, String> {
+fn experiment(setting: Setting, mechanism: Mechanism, lost: Option<u64>) -> Result<Experiment, String> {
     let (mut scenario, hosts) = self::scenario(setting);
-    if twist == Twist::EarlyRetransmission {
+    if mechanism == Mechanism::EarlyRetransmission {
         scenario.stack.packets.rto = hosts::unfixed();
     }
     if let Some(lost) = lost {
@@ -348,10 +365,10 @@ fn experiment(setting: Setting, twist: Twist, lost: Option<u64>) -> Result<Exper
 
 /// The configuration of a setting.
 fn scenario(setting: Setting) -> (Scenario, Hosts) {
-    let Setting { software, place, protocol, visit } = setting;
+    let Setting { software, location, protocol, visit } = setting;
     let is_deflated = protocol == Protocol::Http11PipelinedDeflate && visit == Visit::First;
     let real = if is_deflated { microscape::deflated() } else { microscape::plain() };
-    tuned(software, place, protocol, visit, real)
+    tuned(software, location, protocol, visit, real)
 }
 
 /// The pipelined page from Apache over the WAN with another output buffer, and with Nagle's algorithm on or off at both ends.
@@ -378,12 +395,12 @@ pub fn untuned(
 /// Configuration of Tables 4 to 9.
 fn tuned(
     software: Software,
-    place: ClientLocation,
+    location: ClientLocation,
     protocol: Protocol,
     visit: Visit,
     real: &RealPage,
 ) -> (Scenario, Hosts) {
-    let Stacks { client, server } = place.stacks();
+    let Stacks { client, server } = location.stacks();
     let is_http10 = protocol == Protocol::Http10;
     let hosts = Hosts {
         client: software.client_times(),
@@ -405,7 +422,7 @@ fn tuned(
             ..Client::default()
         },
         runs: RUNS,
-        ..Scenario::new(place.network(), real.page.clone(), protocol, server)
+        ..Scenario::new(location.network(), real.page.clone(), protocol, server)
     };
     (scenario, hosts)
 }
@@ -422,8 +439,9 @@ mod tests {
             (Protocol::Http11Pipelined, Visit::Revalidate, 29.8),
         ];
         for (protocol, visit, printed) in cases {
-            let setting = Setting { software: Software::Apache, place: ClientLocation::Wan, protocol, visit };
-            let packets = found(setting, Twist::OneLost).unwrap().packets;
+            let setting =
+                Setting { software: Software::Apache, location: ClientLocation::Wan, protocol, visit };
+            let packets = simulated_values(setting, Mechanism::OneLost).unwrap().packets;
             assert!((packets - printed).abs() < 0.05 * printed, "{protocol:?} {visit:?}: {packets}");
         }
     }
@@ -432,8 +450,8 @@ mod tests {
     /// (216,289 bytes, 0.97 s). It predicts Apache's there, and fails everywhere else: it is refuted as the host's timer.
     #[test]
     fn paper_a_short_timeout_predicts_http10_on_the_lan_and_nothing_else() {
-        let with = |software, place, protocol, visit| {
-            let (mut scenario, hosts) = tuned(software, place, protocol, visit, microscape::plain());
+        let with = |software, location, protocol, visit| {
+            let (mut scenario, hosts) = tuned(software, location, protocol, visit, microscape::plain());
             scenario.stack.packets.rto.min = Duration::from_millis(60);
             run(&Experiment::new(&scenario, hosts).unwrap()).unwrap()
         };

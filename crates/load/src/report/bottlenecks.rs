@@ -31,7 +31,7 @@ pub(super) fn strips(runs: &[NamedRun], bottom: &Axis<'_>) -> String {
         let top = TOP + APART * f64::from(number);
         for Stretch { limit, from, to } in stretches(run) {
             let (begins, ends) = (axes.x(from), axes.x(to));
-            svg.named(&format!("{}, {from} to {to} s", limit.name()), |svg| {
+            svg.with_tooltip(&format!("{}, {from} to {to} s", limit.name()), |svg| {
                 svg.rectangle((begins, top), (ends - begins, HEIGHT), colour(limit));
             });
         }

@@ -24,11 +24,11 @@ pub struct ComparisonRow<'a> {
 pub fn lines(group: &[Outcome]) -> Vec<ComparisonRow<'_>> {
     let mut lines: Vec<ComparisonRow<'_>> = Vec::new();
     for outcome in group {
-        let place = lines.iter().position(|line| line.is_of(&outcome.row)).unwrap_or_else(|| {
+        let index = lines.iter().position(|line| line.is_for(&outcome.row)).unwrap_or_else(|| {
             lines.push(ComparisonRow::default());
             lines.len() - 1
         });
-        let line = &mut lines[place];
+        let line = &mut lines[index];
         match outcome.row.engine.as_str() {
             "simulate" => line.simulated = Some(outcome),
             "measure" => line.measured = Some(outcome),
@@ -51,22 +51,22 @@ impl<'a> ComparisonRow<'a> {
         self.outcomes().map(|outcome| &outcome.row)
     }
 
-    fn is_of(&self, row: &Row) -> bool {
-        self.rows().any(|known| known.protocol == row.protocol && known.stack == row.stack)
+    fn is_for(&self, row: &Row) -> bool {
+        self.rows().any(|existing| existing.protocol == row.protocol && existing.stack == row.stack)
     }
 
     /// The row nearest to a real network: measured, else simulated, else predicted.
     pub fn best(&self) -> Option<&'a Row> {
         let Self { predicted, simulated, measured } = *self;
-        let known = [measured, simulated, predicted].into_iter().flatten().map(|outcome| &outcome.row);
-        known.into_iter().find(|row| row.elapsed_ms.is_some())
+        let existing = [measured, simulated, predicted].into_iter().flatten().map(|outcome| &outcome.row);
+        existing.into_iter().find(|row| row.elapsed_ms.is_some())
     }
 }
 
 /// One engine's time divided by another's, where both are known.
-pub fn ratio(time: Option<&Outcome>, over: Option<&Outcome>) -> Option<f64> {
-    let over = over?.row.elapsed_ms?;
-    (over > 0.0).then_some(time?.row.elapsed_ms? / over)
+pub fn ratio(time: Option<&Outcome>, divisor: Option<&Outcome>) -> Option<f64> {
+    let divisor = divisor?.row.elapsed_ms?;
+    (divisor > 0.0).then_some(time?.row.elapsed_ms? / divisor)
 }
 
 /// The engine whose other figures a table shows: one for all its lines, so that a column never mixes two.
@@ -153,11 +153,11 @@ pub fn grid(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
                 notes.push(note);
             }
         }
-        let any = line.rows().next();
+        let first_row = line.rows().next();
         let runs = line.rows().map(|row| row.runs).max().unwrap_or_default();
         vec![
-            any.map(|row| row.protocol.clone()).unwrap_or_default(),
-            any.filter(|_| stacks.len() > 1).map(|row| row.stack.clone()).unwrap_or_default(),
+            first_row.map(|row| row.protocol.clone()).unwrap_or_default(),
+            first_row.filter(|_| stacks.len() > 1).map(|row| row.stack.clone()).unwrap_or_default(),
             elapsed(predicted),
             elapsed(simulated),
             interval(simulated),
@@ -212,7 +212,8 @@ mod tests {
         let simulated = outcome(Engine::Simulate, 1_170.0, Some(81.6));
         let measured = outcome(Engine::Measure, 1_150.0, Some(2.31));
         let cells = cells(&[simulated, measured]);
-        let of = |title: &str| cells.iter().find(|(known, _)| known == title).map(|(_, cell)| cell.as_str());
+        let of =
+            |title: &str| cells.iter().find(|(existing, _)| existing == title).map(|(_, cell)| cell.as_str());
         assert_eq!(of("simulated 95% ± ms"), Some("81.6"));
         assert_eq!(of("measured 95% ± ms"), Some("2.31"));
         assert_eq!(of("simulated/measured"), Some("1.02"));
@@ -227,8 +228,8 @@ mod tests {
             Outcome::missing(&simulated.scenario, Engine::Measure, Missing::Refused, reason.clone());
         let mut footnotes = Footnotes::default();
         let grid = grid(&[simulated, refused], &mut footnotes);
-        let place = grid.columns.iter().position(|column| column.title() == "measured ms").unwrap();
-        assert_eq!(grid.rows[0][place], "refused");
+        let index = grid.columns.iter().position(|column| column.title() == "measured ms").unwrap();
+        assert_eq!(grid.rows[0][index], "refused");
         assert_eq!(footnotes.iter().next(), Some((1, reason.as_str())));
         assert!(grid.columns.iter().any(|column| column.title() == "simulated/minimum"));
     }

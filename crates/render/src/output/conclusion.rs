@@ -9,7 +9,7 @@ use super::{Outcome, number, table};
 
 /// Savings of the best protocols, and agreement of the engines; fewer sentences where there is nothing to report.
 pub fn sentences(outcomes: &[Outcome]) -> Vec<String> {
-    let groups = named(outcomes);
+    let groups = named_groups(outcomes);
     let pairs: [(&str, &str, Ratio); 3] = [
         ("Simulated", "predicted", |line| ratio(line.simulated, line.predicted)),
         ("Measured", "predicted", |line| ratio(line.measured, line.predicted)),
@@ -29,23 +29,23 @@ const MAX_LISTED: usize = 3;
 
 /// One network and page.
 struct Group<'a> {
-    place: String,
+    context: String,
     lines: Vec<ComparisonRow<'a>>,
 }
 
 /// The groups, each named by its difference from the others.
-fn named(outcomes: &[Outcome]) -> Vec<Group<'_>> {
+fn named_groups(outcomes: &[Outcome]) -> Vec<Group<'_>> {
     let groups: Vec<&[Outcome]> = table::groups(outcomes).collect();
     let differ = |of: fn(&Scenario) -> &str| {
         groups.windows(2).any(|pair| of(&pair[0][0].scenario) != of(&pair[1][0].scenario))
     };
     let (networks, pages) = (differ(network), differ(page));
-    let place = |scenario: &Scenario| match (networks, pages) {
+    let context = |scenario: &Scenario| match (networks, pages) {
         (_, false) => format!("on {}", network(scenario)),
         (false, true) => format!("for {}", page(scenario)),
         (true, true) => format!("for {} on {}", page(scenario), network(scenario)),
     };
-    groups.iter().map(|group| Group { place: place(&group[0].scenario), lines: lines(group) }).collect()
+    groups.iter().map(|group| Group { context: context(&group[0].scenario), lines: lines(group) }).collect()
 }
 
 fn network(scenario: &Scenario) -> &str {
@@ -69,15 +69,15 @@ impl<'a> Group<'a> {
             return None;
         }
         let of_ms = baseline.elapsed_ms?;
-        let (engine, place) = (&other.engine, &self.place);
-        Some(Saving { engine, place, saved_ms: of_ms - other.elapsed_ms?, of_ms })
+        let (engine, context) = (&other.engine, &self.context);
+        Some(Saving { engine, context, saved_ms: of_ms - other.elapsed_ms?, of_ms })
     }
 }
 
 /// A saving, the time it is relative to, and the network and page.
 struct Saving<'a> {
     engine: &'a str,
-    place: &'a str,
+    context: &'a str,
     saved_ms: f64,
     of_ms: f64,
 }
@@ -88,17 +88,17 @@ impl Saving<'_> {
     }
 
     /// The verb in singular and plural, with its object.
-    fn words(&self) -> ([&'static str; 2], String) {
-        let Self { engine: _, place, saved_ms, of_ms } = self;
+    fn verb_and_object(&self) -> ([&'static str; 2], String) {
+        let Self { engine: _, context, saved_ms, of_ms } = self;
         let of = number::significant(*of_ms);
         let amount = number::significant(saved_ms.abs());
         // Less than 1% gets no figure.
         if self.share().abs() < 0.01 {
-            (["changes", "change"], format!("nothing {place}"))
+            (["changes", "change"], format!("nothing {context}"))
         } else if *saved_ms > 0.0 {
-            (["saves", "save"], format!("{amount} ms of {of} {place}"))
+            (["saves", "save"], format!("{amount} ms of {of} {context}"))
         } else {
-            (["costs", "cost"], format!("{amount} ms more than {of} {place}"))
+            (["costs", "cost"], format!("{amount} ms more than {of} {context}"))
         }
     }
 }
@@ -114,8 +114,8 @@ fn savings(groups: &[Group<'_>]) -> Option<String> {
         match &mut best {
             _ if savings.is_empty() => {}
             // The formulas give the same figures for several protocols.
-            Some((most, protocols, _)) if (total - *most).abs() < 1e-9 => protocols.push(protocol),
-            Some((most, _, _)) if total < *most => {}
+            Some((highest, protocols, _)) if (total - *highest).abs() < 1e-9 => protocols.push(protocol),
+            Some((highest, _, _)) if total < *highest => {}
             Some(_) | None => best = Some((total, vec![protocol], savings)),
         }
     }
@@ -124,28 +124,30 @@ fn savings(groups: &[Group<'_>]) -> Option<String> {
 }
 
 fn sentence(protocols: &[Protocol], mut savings: Vec<Saving<'_>>) -> String {
-    let many = savings.len() > MAX_LISTED;
-    if many {
+    let is_summarised = savings.len() > MAX_LISTED;
+    if is_summarised {
         savings.sort_by(|a, b| b.share().total_cmp(&a.share()));
         savings.drain(1..savings.len() - 1);
     }
-    let reported: Vec<(&str, String)> = savings
+    let predicates: Vec<(&str, String)> = savings
         .iter()
         .map(|saving| {
-            let ([one, several], rest) = saving.words();
-            (if protocols.len() == 1 { one } else { several }, rest)
+            let ([singular, plural], object) = saving.verb_and_object();
+            (if protocols.len() == 1 { singular } else { plural }, object)
         })
         .collect();
     let subjects: Vec<String> = protocols.iter().map(|protocol| subject(*protocol).to_owned()).collect();
-    let predicate = match reported.as_slice() {
-        [(verb, most), (same, least)] if many && verb == same => format!("{verb} from {most} to {least}"),
-        _ => series(&without_repeated_verbs(&reported)),
+    let predicate = match predicates.as_slice() {
+        [(verb, highest), (same, lowest)] if is_summarised && verb == same => {
+            format!("{verb} from {highest} to {lowest}")
+        }
+        _ => series(&without_repeated_verbs(&predicates)),
     };
-    capitalised(&format!("{}{} {predicate}.", by(&savings), series(&subjects)))
+    capitalised(&format!("{}{} {predicate}.", engine_prefix(&savings), series(&subjects)))
 }
 
 /// The engine of these figures; empty if they have several.
-fn by(savings: &[Saving<'_>]) -> &'static str {
+fn engine_prefix(savings: &[Saving<'_>]) -> &'static str {
     match savings.first().map(|saving| saving.engine) {
         Some(first) if savings.iter().any(|saving| saving.engine != first) => "",
         Some("measure") => "measured, ",
@@ -155,13 +157,13 @@ fn by(savings: &[Saving<'_>]) -> &'static str {
     }
 }
 
-fn without_repeated_verbs(reported: &[(&str, String)]) -> Vec<String> {
-    let mut before = "";
-    reported
+fn without_repeated_verbs(predicates: &[(&str, String)]) -> Vec<String> {
+    let mut previous = "";
+    predicates
         .iter()
-        .map(|(verb, rest)| {
-            let part = if *verb == before { rest.clone() } else { format!("{verb} {rest}") };
-            before = verb;
+        .map(|(verb, object)| {
+            let part = if *verb == previous { object.clone() } else { format!("{verb} {object}") };
+            previous = verb;
             part
         })
         .collect()
@@ -176,8 +178,8 @@ fn capitalised(sentence: &str) -> String {
 fn series(parts: &[String]) -> String {
     match parts {
         [] => String::new(),
-        [one] => one.clone(),
-        [before @ .., last] => format!("{} and {last}", before.join(", ")),
+        [only] => only.clone(),
+        [previous @ .., last] => format!("{} and {last}", previous.join(", ")),
     }
 }
 
@@ -205,19 +207,19 @@ fn agreement(
     of: fn(&ComparisonRow<'_>) -> Option<f64>,
 ) -> Option<String> {
     let ratios = groups.iter().flat_map(|group| {
-        let known = |line| Some((of(line)?, line.rows().next()?.protocol.as_str(), group.place.as_str()));
+        let known = |line| Some((of(line)?, line.rows().next()?.protocol.as_str(), group.context.as_str()));
         group.lines.iter().filter_map(known)
     });
     let mut ratios: Vec<_> = ratios.collect();
     ratios.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (least, most) = (ratios.first()?, ratios.last()?);
-    let (low, high) = (number::ratio(least.0), number::ratio(most.0));
+    let (lowest, highest) = (ratios.first()?, ratios.last()?);
+    let (low, high) = (number::ratio(lowest.0), number::ratio(highest.0));
     if low == high {
         return Some(format!("{engine} times are {low} times the {other} ones."));
     }
-    let (_, protocol, place) = if most.0 - 1.0 > 1.0 - least.0 { most } else { least };
+    let (_, protocol, context) = if highest.0 - 1.0 > 1.0 - lowest.0 { highest } else { lowest };
     Some(format!(
-        "{engine} times are {low} to {high} times the {other} ones; the farthest apart is {protocol} {place}."
+        "{engine} times are {low} to {high} times the {other} ones; the farthest apart is {protocol} {context}."
     ))
 }
 
@@ -255,8 +257,8 @@ mod tests {
     #[test]
     fn each_network_gets_its_saving_with_the_right_verb() {
         let outcomes = predicted("fast-internet,ethernet", &[1730.0, 1070.0, 26.8, 26.7]);
-        let reported = "By the model, keep-alive saves 660 ms of 1,730 on fast-internet and changes nothing on ethernet.";
-        assert_eq!(sentences(&outcomes), [reported]);
+        let expected = "By the model, keep-alive saves 660 ms of 1,730 on fast-internet and changes nothing on ethernet.";
+        assert_eq!(sentences(&outcomes), [expected]);
         let outcomes = predicted("modem", &[100.0, 150.0]);
         assert_eq!(sentences(&outcomes), ["By the model, keep-alive costs 50.0 ms more than 100 on modem."]);
     }
@@ -276,11 +278,11 @@ mod tests {
         let predicted = predicted("modem", &[100.0, 80.0]);
         let measured = measured(&predicted, &[1.5, 0.98]);
         let outcomes = [predicted, measured].concat();
-        let reported = [
+        let expected = [
             "Measured, keep-alive saves 71.6 ms of 150 on modem.",
             "Measured times are 0.98 to 1.50 times the predicted ones; the farthest apart is http10 on modem.",
         ];
-        assert_eq!(sentences(&outcomes), reported);
+        assert_eq!(sentences(&outcomes), expected);
     }
 
     #[test]

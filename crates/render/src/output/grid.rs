@@ -1,7 +1,7 @@
-//! Columns that line up, in a terminal of any width.
+//! Aligned columns of text, in a terminal of any width.
 //!
-//! Not a table of results: cells are any text. A column without any known value is left out. In a terminal that is too
-//! narrow, columns of higher rank are hidden first; then the widest names are shortened.
+//! Cells are any text. A column without any known value is omitted. In a terminal that is too narrow, columns of higher
+//! rank are hidden first; then the widest names are shortened.
 
 use std::borrow::Cow;
 
@@ -33,7 +33,7 @@ impl Column {
         Self { heading: [Cow::Borrowed(upper), Cow::Borrowed(lower)], side: Side::Left, rank: 0 }
     }
 
-    /// A column of words that may be empty in every row; it is then left out.
+    /// A column of words that may be empty in every row; it is then omitted.
     pub const fn text([upper, lower]: [&'static str; 2], rank: u8) -> Self {
         Self { heading: [Cow::Borrowed(upper), Cow::Borrowed(lower)], side: Side::Left, rank }
     }
@@ -47,7 +47,7 @@ impl Column {
     pub fn title(&self) -> String {
         let [upper, lower] = &self.heading;
         match upper.strip_suffix('-') {
-            Some(begun) => format!("{begun}{lower}"),
+            Some(prefix) => format!("{prefix}{lower}"),
             None => format!("{upper} {lower}").trim().replace("/ ", "/"),
         }
     }
@@ -117,9 +117,9 @@ impl Grid {
             self.present().map(|column| (column, self.width_of(column))).collect();
         let Some(width) = width else { return shown };
         while total(&shown) > width {
-            let least = shown.iter().enumerate().max_by_key(|(_, (column, _))| self.columns[*column].rank);
-            match least {
-                Some((place, &(column, _))) if self.columns[column].rank > 0 => shown.remove(place),
+            let hideable = shown.iter().enumerate().max_by_key(|(_, (column, _))| self.columns[*column].rank);
+            match hideable {
+                Some((index, &(column, _))) if self.columns[column].rank > 0 => shown.remove(index),
                 Some(_) | None => break,
             };
         }
@@ -166,9 +166,9 @@ fn shortened(text: &str, width: usize) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let tail = width / 2;
-    let begins: String = text.chars().take(width - tail - 1).collect();
-    let ends: String = text.chars().skip(length - tail).collect();
-    Cow::Owned(format!("{begins}…{ends}"))
+    let start: String = text.chars().take(width - tail - 1).collect();
+    let end: String = text.chars().skip(length - tail).collect();
+    Cow::Owned(format!("{start}…{end}"))
 }
 
 /// Terminal columns of a text; names and numbers here have one for each character.

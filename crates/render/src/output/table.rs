@@ -44,9 +44,9 @@ pub fn render(outcomes: &[Outcome], layout: Layout, terminal: Terminal) -> Strin
         let scenario = &group[0].scenario;
         let heading = heading(group, &footnotes.marks(&scenario.page.notes), terminal);
         let grid = layout.grid(group, &mut footnotes);
-        let more = grid.hidden(terminal).into_iter().filter(|title| !title.is_empty());
-        let more: Vec<String> = more.filter(|title| !hidden.contains(title)).collect();
-        hidden.extend(more);
+        let new_titles = grid.hidden(terminal).into_iter().filter(|title| !title.is_empty());
+        let new_titles: Vec<String> = new_titles.filter(|title| !hidden.contains(title)).collect();
+        hidden.extend(new_titles);
         heading + &grid.render(terminal)
     });
     let mut parts: Vec<String> = tables.collect();
@@ -83,11 +83,11 @@ fn heading(group: &[Outcome], marks: &str, terminal: Terminal) -> String {
 
 /// Page and network: `small-cluster over fast-internet`.
 pub fn title(scenario: &Scenario) -> String {
-    let again = match scenario.visit {
+    let visit = match scenario.visit {
         scenario::Visit::First => "",
         scenario::Visit::Revalidate => " revalidated",
     };
-    format!("{}{again} over {}", scenario.page.name, scenario.network.name)
+    format!("{}{visit} over {}", scenario.page.name, scenario.network.name)
 }
 
 /// The numbers behind the names, of scenarios that differ in protocol and stack alone; empty for none.
@@ -144,10 +144,10 @@ fn stacks<'a>(scenarios: impl Iterator<Item = &'a Scenario>) -> String {
 
 /// Parallel connections, where any scenario has more than one; with the protocol, where they differ.
 fn connections<'a>(scenarios: impl Iterator<Item = &'a Scenario> + Clone) -> Option<String> {
-    let at_once = |scenario: &Scenario| scenario.client.parallel;
-    let several = scenarios.clone().find(|scenario| at_once(scenario) > 1)?;
-    let (count, name) = (at_once(several), several.protocol.name());
-    let is_all = scenarios.into_iter().all(|scenario| at_once(scenario) == count);
+    let parallel = |scenario: &Scenario| scenario.client.parallel;
+    let several = scenarios.clone().find(|scenario| parallel(scenario) > 1)?;
+    let (count, name) = (parallel(several), several.protocol.name());
+    let is_all = scenarios.into_iter().all(|scenario| parallel(scenario) == count);
     Some(if is_all {
         format!("{count} parallel connections")
     } else {
@@ -182,7 +182,7 @@ fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
     let rows = group.iter().map(|outcome| {
         let row = &outcome.row;
         let lost = StallCosts::of(row);
-        let shown = |wanted, name: &str| if wanted { name.to_owned() } else { String::new() };
+        let shown = |is_shown, name: &str| if is_shown { name.to_owned() } else { String::new() };
         vec![
             row.protocol.clone(),
             shown(stacks, &row.stack),
@@ -255,11 +255,11 @@ impl Footnotes {
     }
 
     fn number(&mut self, note: &String) -> usize {
-        let place = self.0.iter().position(|known| known == note).unwrap_or_else(|| {
+        let index = self.0.iter().position(|known| known == note).unwrap_or_else(|| {
             self.0.push(note.clone());
             self.0.len() - 1
         });
-        place + 1
+        index + 1
     }
 
     /// Each note with its number.

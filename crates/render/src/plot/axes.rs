@@ -1,6 +1,4 @@
 //! Field of a chart: two scales on a rectangle, with grid lines, ticks and numbers.
-//!
-//! Neither the data in it nor the choice of ticks.
 
 use super::palette;
 use super::scale::Scale;
@@ -85,12 +83,12 @@ impl Theme {
 impl Axes {
     /// Horizontal position of a value.
     pub fn x(&self, value: f64) -> f64 {
-        self.left + (self.right - self.left) * self.along.place(value)
+        self.left + (self.right - self.left) * self.along.position(value)
     }
 
     /// Vertical position of a value; beyond the scale, the edge.
     pub fn y(&self, value: f64) -> f64 {
-        self.bottom - (self.bottom - self.top) * self.up.place(value).clamp(0.0, 1.0)
+        self.bottom - (self.bottom - self.top) * self.up.position(value).clamp(0.0, 1.0)
     }
 
     /// Positions of pairs of values.
@@ -115,7 +113,7 @@ impl Axes {
         let (font, (number_at, title_at)) = (self.theme.font(Anchor::Middle), self.theme.below);
         for (tick, number) in ticks {
             let x = self.x(tick);
-            svg.placed("tick", self.along.place(tick), |svg| {
+            svg.at_zoomed_x("tick", self.along.position(tick), |svg| {
                 if self.theme.is_full_grid {
                     svg.line(&[(x, self.top), (x, self.bottom)], Stroke::solid(self.theme.grid, 1.0));
                 }

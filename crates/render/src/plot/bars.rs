@@ -109,12 +109,12 @@ impl Panel<'_> {
         let (first, last) = (y + NAME, y + self.groups.iter().map(Group::height).sum::<f64>());
         for tick in &self.ticks {
             let x = self.percent(*tick);
-            svg.upright(x, (y, last), theme.grid, "");
+            svg.vertical_line_at_percent(x, (y, last), theme.grid, "");
             let font = theme.font(Anchor::Middle);
             svg.text_at_percent((x, 0.0), last + 16.0, (&number::count(*tick), font), ("", font));
         }
         if let Some(reference) = self.reference {
-            svg.upright(self.percent(reference), (first, last), theme.tick, "3 3");
+            svg.vertical_line_at_percent(self.percent(reference), (first, last), theme.tick, "3 3");
         }
         for group in &self.groups {
             svg.text((0.0, y + NAME - 7.0), &group.name, name);
@@ -146,7 +146,7 @@ impl Panel<'_> {
         let high = value + interval;
         if *interval > 0.0 {
             let ends = (self.percent((value - interval).max(floor)), self.percent(high));
-            svg.level(ends, y + BAR / 2.0, theme.ink(Anchor::Start).colour);
+            svg.horizontal_line_at_percent(ends, y + BAR / 2.0, theme.ink(Anchor::Start).colour);
         }
         // Whole numbers without a unit are counts.
         let is_count = self.unit.is_empty() && value.fract() == 0.0;
@@ -158,7 +158,7 @@ impl Panel<'_> {
 
     /// Position of a value, in percent of the chart's width.
     fn percent(&self, value: f64) -> f64 {
-        self.scale.place(value).clamp(0.0, 1.0) * MAX_BAR_PERCENT
+        self.scale.position(value).clamp(0.0, 1.0) * MAX_BAR_PERCENT
     }
 }
 

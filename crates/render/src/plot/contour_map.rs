@@ -86,15 +86,15 @@ impl ContourMap<'_> {
         self.marks(&mut svg);
         self.frame(&mut svg);
         self.colour_key(&mut svg);
-        self.words(&mut svg);
+        self.text_lines(&mut svg);
         let description = format!("{} {}", self.subtitle[0], self.subtitle[1]);
         svg.finish(self.title, &description)
     }
 
     /// The pixel position of a pair of axes' values.
     fn point(&self, (x, y): Point) -> Point {
-        let x = LEFT + self.x.scale.place(x) * (RIGHT - LEFT);
-        let y = BOTTOM - self.y.scale.place(y) * (BOTTOM - TOP);
+        let x = LEFT + self.x.scale.position(x) * (RIGHT - LEFT);
+        let y = BOTTOM - self.y.scale.position(y) * (BOTTOM - TOP);
         (x, y)
     }
 
@@ -138,16 +138,16 @@ impl ContourMap<'_> {
         for level in &self.levels {
             for line in self.field.contours(level.value).iter().map(|contour| self.line(contour)) {
                 svg.line(&line, level.stroke);
-                let place = level.label.as_ref().and_then(|_| labels.place(&line));
-                written.extend(level.label.as_ref().zip(place));
+                let position = level.label.as_ref().and_then(|_| labels.position(&line));
+                written.extend(level.label.as_ref().zip(position));
             }
         }
-        for (label, place) in written {
+        for (label, position) in written {
             let font = Font::new(12.0, palette::INK, Anchor::Middle);
             // The baseline is below the middle of the digits.
-            let (sine, cosine) = place.turned.to_radians().sin_cos();
-            let at = (place.at.0 - sine * 4.0, place.at.1 + cosine * 4.0);
-            svg.text(at, label, Font { turned: place.turned, halo: true, ..font });
+            let (sine, cosine) = position.turned.to_radians().sin_cos();
+            let at = (position.at.0 - sine * 4.0, position.at.1 + cosine * 4.0);
+            svg.text(at, label, Font { turned: position.turned, halo: true, ..font });
         }
     }
 
@@ -197,8 +197,8 @@ impl ContourMap<'_> {
         }
         let title = Font::new(15.0, palette::INK, Anchor::Middle);
         svg.text((f64::midpoint(LEFT, RIGHT), BOTTOM + 46.0), self.x.title, title);
-        let place = (LEFT - 56.0, f64::midpoint(TOP, BOTTOM));
-        svg.text(place, self.y.title, Font { turned: -90.0, ..title });
+        let position = (LEFT - 56.0, f64::midpoint(TOP, BOTTOM));
+        svg.text(position, self.y.title, Font { turned: -90.0, ..title });
     }
 
     /// The colour key, with the numbers of the labelled levels.
@@ -220,7 +220,7 @@ impl ContourMap<'_> {
         svg.text((left, TOP - 12.0), self.value, Font::new(12.0, palette::GREY, Anchor::Start));
     }
 
-    fn words(&self, svg: &mut Svg) {
+    fn text_lines(&self, svg: &mut Svg) {
         svg.heading(LEFT, Heading::LARGE, self.title, &self.subtitle);
         let mut x = LEFT;
         for (stroke, meaning) in &self.key {

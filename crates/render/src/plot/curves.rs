@@ -1,6 +1,6 @@
 //! Line plots in panels, side by side and below one another: the same series in each, distinguished by colour and dashes.
 //!
-//! Not a chart for a page: that follows the reader's light or dark theme ([`crate::report::lines`]).
+//! For a chart on a page that follows the reader's light or dark theme: [`crate::report::lines`].
 
 use super::axes::{Axes, Theme};
 use super::palette;
@@ -66,8 +66,8 @@ impl Curves<'_> {
         for (row, panels) in self.rows.iter().enumerate() {
             let count = panels.len().max(1) as f64;
             let width = (WIDTH - LEFT - RIGHT - (count - 1.0) * ACROSS) / count;
-            for (place, panel) in panels.iter().enumerate() {
-                let corner = (LEFT + place as f64 * (width + ACROSS), TOP + row as f64 * (PANEL + DOWN));
+            for (position, panel) in panels.iter().enumerate() {
+                let corner = (LEFT + position as f64 * (width + ACROSS), TOP + row as f64 * (PANEL + DOWN));
                 self.panel(&mut svg, panel, corner, width);
             }
         }
@@ -104,17 +104,17 @@ impl Curves<'_> {
             svg.text(middle, "no value that counts", Theme::PRINT.font(Anchor::Middle));
         }
         for Curve { name, stroke, is_joined, points } in &panel.curves {
-            let places = axes.points(points);
+            let positions = axes.points(points);
             let (radius, fill, edge) = match is_joined {
                 true => (2.2, stroke.colour, 0.0),
                 false => (3.6, "none", 1.4),
             };
-            svg.named(name, |svg| {
+            svg.with_tooltip(name, |svg| {
                 if *is_joined {
-                    svg.line(&places, *stroke);
+                    svg.line(&positions, *stroke);
                 }
-                for place in &places {
-                    svg.dot(*place, radius, fill, Stroke::solid(stroke.colour, edge));
+                for position in &positions {
+                    svg.dot(*position, radius, fill, Stroke::solid(stroke.colour, edge));
                 }
             });
         }

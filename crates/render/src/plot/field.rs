@@ -2,7 +2,7 @@
 //!
 //! Each square of the grid is examined alone. A contour enters and leaves it where the value crosses the level on its
 //! sides, by linear interpolation as in the paper (`papers/heidemann-model#section-vi`). Pieces that share a side are
-//! then joined. Not smoothed: a steep step in the values is a bundle of lines.
+//! then joined, without smoothing: a steep step in the values is a bundle of lines.
 
 use std::collections::BTreeMap;
 
@@ -46,9 +46,9 @@ impl Field {
 
     /// The minimum and the maximum value.
     pub fn range(&self) -> (f64, f64) {
-        let least = self.values.iter().copied().fold(f64::INFINITY, f64::min);
-        let greatest = self.values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        (least, greatest)
+        let lowest = self.values.iter().copied().fold(f64::INFINITY, f64::min);
+        let highest = self.values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        (lowest, highest)
     }
 
     /// Lines where the values cross `level`: first open ones from edge to edge, then closed ones.
@@ -62,8 +62,8 @@ impl Field {
                 }
             }
         }
-        let place = |sides: Vec<Side>| sides.into_iter().map(|side| self.crossing(side, level)).collect();
-        joined(links).into_iter().map(|(sides, closed)| Contour { points: place(sides), closed }).collect()
+        let position = |sides: Vec<Side>| sides.into_iter().map(|side| self.crossing(side, level)).collect();
+        joined(links).into_iter().map(|(sides, closed)| Contour { points: position(sides), closed }).collect()
     }
 
     /// Regions with values at or above `level`, as closed outlines that run along the edge of the grid.
@@ -73,10 +73,10 @@ impl Field {
 
     /// The same field with a rim of very low values around it, at the coordinates of its edge.
     fn with_low_rim(&self) -> Self {
-        let rimmed = |line: &[f64]| -> Vec<f64> {
+        let with_edges = |line: &[f64]| -> Vec<f64> {
             line.first().into_iter().chain(line).chain(line.last()).copied().collect()
         };
-        let (xs, ys) = (rimmed(&self.xs), rimmed(&self.ys));
+        let (xs, ys) = (with_edges(&self.xs), with_edges(&self.ys));
         let mut values = Vec::with_capacity(xs.len() * ys.len());
         for row in 0..ys.len() {
             for column in 0..xs.len() {
@@ -167,15 +167,15 @@ fn joined(mut links: BTreeMap<Side, Vec<Side>>) -> Vec<(Vec<Side>, bool)> {
 /// Follows links from `start` to the end, and removes them.
 fn walk(links: &mut BTreeMap<Side, Vec<Side>>, start: Side) -> Vec<Side> {
     let mut line = vec![start];
-    let mut here = start;
-    while let Some(next) = links.get_mut(&here).and_then(Vec::pop) {
-        if let Some(back) = links.get_mut(&next)
-            && let Some(place) = back.iter().position(|side| *side == here)
+    let mut current = start;
+    while let Some(next) = links.get_mut(&current).and_then(Vec::pop) {
+        if let Some(links_of_next) = links.get_mut(&next)
+            && let Some(position) = links_of_next.iter().position(|side| *side == current)
         {
-            back.swap_remove(place);
+            links_of_next.swap_remove(position);
         }
         line.push(next);
-        here = next;
+        current = next;
     }
     line
 }

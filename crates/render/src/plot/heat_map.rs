@@ -1,6 +1,4 @@
 //! Values of a table as colours: panels side by side, named rows and columns, the number in each cell.
-//!
-//! Not a field: there are no values between two cells.
 
 use super::palette;
 use super::svg::{Anchor, Font, Heading, Svg};
@@ -28,7 +26,7 @@ pub struct Panel<'a> {
     /// Values, row by row.
     pub values: Vec<Vec<f64>>,
     /// Digits after the point.
-    pub places: usize,
+    pub decimals: usize,
 }
 
 const LEFT: f64 = 92.0;
@@ -50,9 +48,9 @@ impl HeatMap<'_> {
         );
         let mut svg = Svg::new(size.0, size.1);
         svg.heading(24.0, Heading::SMALL, self.title, &self.subtitle);
-        for (place, panel) in self.panels.iter().enumerate() {
-            let x = LEFT + (place % PER_LINE) as f64 * (width + GAP.0);
-            let y = TOP + (place / PER_LINE) as f64 * (height + GAP.1) + 14.0;
+        for (position, panel) in self.panels.iter().enumerate() {
+            let x = LEFT + (position % PER_LINE) as f64 * (width + GAP.0);
+            let y = TOP + (position / PER_LINE) as f64 * (height + GAP.1) + 14.0;
             self.panel(&mut svg, panel, (x, y));
         }
         svg.text((24.0, size.1 - 14.0), self.source, Font::new(11.0, palette::GREY, Anchor::Start));
@@ -63,8 +61,9 @@ impl HeatMap<'_> {
     fn panel(&self, svg: &mut Svg, panel: &Panel<'_>, (x, y): (f64, f64)) {
         let bold = Font { bold: true, ..Font::new(12.5, palette::INK, Anchor::Start) };
         svg.text((x, y - 10.0), panel.title, bold);
-        let all = || panel.values.iter().flatten().copied();
-        let (least, most) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
+        let values_of_panel = || panel.values.iter().flatten().copied();
+        let (lowest, highest) =
+            (values_of_panel().fold(f64::INFINITY, f64::min), values_of_panel().fold(0.0, f64::max));
         for (row, (values, name)) in panel.values.iter().zip(&self.rows.1).enumerate() {
             let top = y + row as f64 * CELL.1;
             let baseline = top + CELL.1 / 2.0 + 4.0;
@@ -72,10 +71,14 @@ impl HeatMap<'_> {
             for (column, value) in values.iter().enumerate() {
                 let left = x + column as f64 * CELL.0;
                 // Logarithmic: a factor of two has the same difference in colour everywhere.
-                let place = (value / least).ln() / (most / least).ln().max(1e-9);
-                svg.rectangle((left, top), (CELL.0 - 1.0, CELL.1 - 1.0), &palette::sequential(place, 0.35));
-                let text = format!("{value:.*}", panel.places);
-                let colour = if place > 0.6 { "#ffffff" } else { palette::INK };
+                let position = (value / lowest).ln() / (highest / lowest).ln().max(1e-9);
+                svg.rectangle(
+                    (left, top),
+                    (CELL.0 - 1.0, CELL.1 - 1.0),
+                    &palette::sequential(position, 0.35),
+                );
+                let text = format!("{value:.*}", panel.decimals);
+                let colour = if position > 0.6 { "#ffffff" } else { palette::INK };
                 svg.text((left + CELL.0 / 2.0, baseline), &text, Font::new(12.0, colour, Anchor::Middle));
             }
         }
@@ -102,7 +105,7 @@ mod tests {
             subtitle: ["", ""],
             rows: ("r", vec!["1".to_owned(), "2".to_owned()]),
             columns: ("c", vec!["a".to_owned(), "b".to_owned()]),
-            panels: vec![Panel { title: "p", values: vec![vec![1.0, 2.0], vec![3.0, 4.0]], places: 1 }],
+            panels: vec![Panel { title: "p", values: vec![vec![1.0, 2.0], vec![3.0, 4.0]], decimals: 1 }],
             source: "s",
         };
         let svg = map.draw();

@@ -1,6 +1,6 @@
 //! Placement of contour labels: near a guide line, away from everything else, along the contour.
 //!
-//! Not a general solver: labels are placed sequentially and never moved again.
+//! Labels are placed sequentially and never moved again.
 
 use super::svg::Point;
 
@@ -8,7 +8,7 @@ use super::svg::Point;
 #[derive(Clone, Debug)]
 pub struct Labels {
     guide: (Point, Point),
-    taken: Vec<Point>,
+    occupied: Vec<Point>,
 }
 
 /// Position of a label.
@@ -28,27 +28,27 @@ const FOLLOWED_PIXELS: f64 = 14.0;
 impl Labels {
     /// An empty set of labels, with a guide line from one point to another.
     pub fn near(guide: (Point, Point)) -> Self {
-        Self { guide, taken: Vec::new() }
+        Self { guide, occupied: Vec::new() }
     }
 
-    /// Keeps labels away from a point.
+    /// Reserves the surroundings of a point.
     pub fn reserve(&mut self, at: Point) {
-        self.taken.push(at);
+        self.occupied.push(at);
     }
 
     /// A position on the line for a label, which is then occupied; `None` if there is no space.
-    pub fn place(&mut self, line: &[Point]) -> Option<LabelPosition> {
-        let free = |at: &Point| self.taken.iter().all(|taken| distance(*taken, *at) >= APART);
+    pub fn position(&mut self, line: &[Point]) -> Option<LabelPosition> {
+        let free = |at: &Point| self.occupied.iter().all(|occupied| distance(*occupied, *at) >= APART);
         let candidates = (0..line.len()).filter_map(|index| Some((along(line, index)?, line[index])));
-        let (turned, at) = candidates
-            .filter(|(_, at)| free(at))
-            .min_by(|(_, one), (_, other)| self.off_guide(*one).total_cmp(&self.off_guide(*other)))?;
-        self.taken.push(at);
+        let (turned, at) = candidates.filter(|(_, at)| free(at)).min_by(|(_, first), (_, second)| {
+            self.distance_from_guide(*first).total_cmp(&self.distance_from_guide(*second))
+        })?;
+        self.occupied.push(at);
         Some(LabelPosition { at, turned })
     }
 
     /// Distance of a point from the guide line.
-    fn off_guide(&self, at: Point) -> f64 {
+    fn distance_from_guide(&self, at: Point) -> f64 {
         let (from, to) = self.guide;
         let (along_x, along_y) = (to.0 - from.0, to.1 - from.1);
         let length = along_x.hypot(along_y).max(1e-9);
@@ -60,10 +60,10 @@ impl Labels {
 
 /// The direction of a line at one of its points, in degrees from -90 to 90; `None` too near its ends.
 fn along(line: &[Point], index: usize) -> Option<f64> {
-    let here = line[index];
-    let far = |at: &&Point| distance(**at, here) >= FOLLOWED_PIXELS;
-    let before = line[..index].iter().rev().find(far)?;
-    let after = line[index..].iter().find(far)?;
+    let point = line[index];
+    let is_far = |at: &&Point| distance(**at, point) >= FOLLOWED_PIXELS;
+    let before = line[..index].iter().rev().find(is_far)?;
+    let after = line[index..].iter().find(is_far)?;
     let degrees = (after.1 - before.1).atan2(after.0 - before.0).to_degrees();
     Some(if degrees > 90.0 {
         degrees - 180.0
@@ -74,8 +74,8 @@ fn along(line: &[Point], index: usize) -> Option<f64> {
     })
 }
 
-fn distance(one: Point, other: Point) -> f64 {
-    (one.0 - other.0).hypot(one.1 - other.1)
+fn distance(first: Point, second: Point) -> f64 {
+    (first.0 - second.0).hypot(first.1 - second.1)
 }
 
 #[cfg(test)]
@@ -89,23 +89,23 @@ mod tests {
     #[test]
     fn a_label_is_on_its_line_next_to_the_guide() {
         let mut labels = Labels::near(((250.0, 0.0), (250.0, 300.0)));
-        let place = labels.place(&level_line(100.0)).unwrap();
-        assert_eq!(place, LabelPosition { at: (250.0, 100.0), turned: 0.0 });
+        let position = labels.position(&level_line(100.0)).unwrap();
+        assert_eq!(position, LabelPosition { at: (250.0, 100.0), turned: 0.0 });
     }
 
     #[test]
     fn labels_keep_their_distance_and_are_omitted_without_space() {
         let mut labels = Labels::near(((250.0, 0.0), (250.0, 300.0)));
-        let first = labels.place(&level_line(100.0)).unwrap();
-        let second = labels.place(&level_line(104.0)).unwrap();
+        let first = labels.position(&level_line(100.0)).unwrap();
+        let second = labels.position(&level_line(104.0)).unwrap();
         assert!(distance(first.at, second.at) >= APART);
-        assert_eq!(labels.place(&[(0.0, 0.0), (5.0, 0.0)]), None);
+        assert_eq!(labels.position(&[(0.0, 0.0), (5.0, 0.0)]), None);
     }
 
     #[test]
     fn no_label_is_upside_down() {
         let line: Vec<Point> = (0..50).map(|index| (-f64::from(index) * 5.0, f64::from(index))).collect();
-        let place = Labels::near(((-100.0, 0.0), (-100.0, 1.0))).place(&line).unwrap();
-        assert!((-90.0..=90.0).contains(&place.turned));
+        let position = Labels::near(((-100.0, 0.0), (-100.0, 1.0))).position(&line).unwrap();
+        assert!((-90.0..=90.0).contains(&position.turned));
     }
 }

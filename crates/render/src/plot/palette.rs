@@ -1,7 +1,7 @@
 //! Colours that remain distinct with colour blindness, on paper and on the screen.
 //!
 //! Viridis (Smith and van der Walt 2015; public domain, CC0) rises evenly in lightness. It preserves its order for every
-//! kind of colour blindness and in grey. Not a style: the code that uses a colour gives it a meaning.
+//! kind of colour blindness and in grey. The code that uses a colour gives it a meaning.
 
 /// Text and frames.
 pub const INK: &str = "#1a1a1a";
@@ -37,8 +37,8 @@ const VIRIDIS: [[f64; 3]; 11] = [
 ];
 
 /// The colour at `place` from light (0) to dark (1), mixed with a share of white (0 for none).
-pub fn sequential(place: f64, white: f64) -> String {
-    let at = (1.0 - place.clamp(0.0, 1.0)) * (VIRIDIS.len() - 1) as f64;
+pub fn sequential(position: f64, white: f64) -> String {
+    let at = (1.0 - position.clamp(0.0, 1.0)) * (VIRIDIS.len() - 1) as f64;
     // Between 0 and 10.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let below = (at.floor() as usize).min(VIRIDIS.len() - 2);

@@ -1,6 +1,4 @@
 //! Values to positions on an axis, and its ticks.
-//!
-//! Not the drawing of an axis: `axes`, a map or a surface does that.
 
 /// A range of values and its spacing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,7 +32,7 @@ impl Scale {
     }
 
     /// Position of a value: 0 at the first value, 1 at the last.
-    pub fn place(&self, value: f64) -> f64 {
+    pub fn position(&self, value: f64) -> f64 {
         match self.kind {
             Spacing::Linear => (value - self.from) / (self.to - self.from),
             Spacing::Logarithmic => (value / self.from).ln() / (self.to / self.from).ln(),
@@ -42,10 +40,10 @@ impl Scale {
     }
 
     /// The value at a position between 0 and 1.
-    pub fn value(&self, place: f64) -> f64 {
+    pub fn value(&self, position: f64) -> f64 {
         match self.kind {
-            Spacing::Linear => self.from + place * (self.to - self.from),
-            Spacing::Logarithmic => self.from * (self.to / self.from).powf(place),
+            Spacing::Linear => self.from + position * (self.to - self.from),
+            Spacing::Logarithmic => self.from * (self.to / self.from).powf(position),
         }
     }
 
@@ -53,7 +51,7 @@ impl Scale {
     pub fn ticks(&self, step: f64) -> Vec<f64> {
         match self.kind {
             Spacing::Linear => multiples(self.from, self.to, step),
-            Spacing::Logarithmic => decades(self.from, self.to).filter(|tick| self.holds(*tick)).collect(),
+            Spacing::Logarithmic => decades(self.from, self.to).filter(|tick| self.contains(*tick)).collect(),
         }
     }
 
@@ -63,14 +61,14 @@ impl Scale {
             Spacing::Linear => Vec::new(),
             Spacing::Logarithmic => decades(self.from, self.to)
                 .flat_map(|decade| (2..10).map(move |times| decade * f64::from(times)))
-                .filter(|tick| self.holds(*tick))
+                .filter(|tick| self.contains(*tick))
                 .collect(),
         }
     }
 
     /// Whether the value is between both ends, with a tolerance for rounding.
-    fn holds(&self, value: f64) -> bool {
-        (-1e-9..=1.0 + 1e-9).contains(&self.place(value))
+    fn contains(&self, value: f64) -> bool {
+        (-1e-9..=1.0 + 1e-9).contains(&self.position(value))
     }
 }
 
@@ -92,13 +90,17 @@ fn decades(from: f64, to: f64) -> impl Iterator<Item = f64> {
 }
 
 /// The smallest round number (1, 2 or 5 times a power of ten) of which `range` has at most `most` steps; 1 for no range.
-pub fn round_step(range: f64, most: f64) -> f64 {
+pub fn round_step(range: f64, max_steps: f64) -> f64 {
     if range <= 0.0 {
         return 1.0;
     }
-    let least = range / most;
-    let decade = 10_f64.powf(least.log10().floor());
-    [1.0, 2.0, 5.0, 10.0].map(|times| times * decade).into_iter().find(|step| *step >= least).unwrap_or(least)
+    let min_step = range / max_steps;
+    let decade = 10_f64.powf(min_step.log10().floor());
+    [1.0, 2.0, 5.0, 10.0]
+        .map(|times| times * decade)
+        .into_iter()
+        .find(|step| *step >= min_step)
+        .unwrap_or(min_step)
 }
 
 #[cfg(test)]
@@ -117,8 +119,8 @@ mod tests {
     #[test]
     fn positions_and_values_are_inverse() {
         for scale in [Scale::linear(0.0, 500.0), Scale::logarithmic(0.01, 100.0)] {
-            for place in [0.0, 0.25, 1.0] {
-                assert!((scale.place(scale.value(place)) - place).abs() < 1e-12);
+            for position in [0.0, 0.25, 1.0] {
+                assert!((scale.position(scale.value(position)) - position).abs() < 1e-12);
             }
         }
     }

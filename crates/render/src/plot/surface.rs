@@ -1,7 +1,7 @@
 //! A field in perspective: a surface over two axes, seen from above and to one side.
 //!
-//! Parallel projection and the painter's algorithm: the back is drawn first. Not for reading off numbers;
-//! [`super::contour_map`] is for that.
+//! Parallel projection and the painter's algorithm: the back is drawn first. [`super::contour_map`] is for reading off
+//! numbers.
 
 use super::field::Field;
 use super::palette;
@@ -65,7 +65,7 @@ impl Surface<'_> {
         self.sheet(&mut svg);
         self.named(&mut svg);
         self.edges(&mut svg);
-        self.words(&mut svg);
+        self.text_lines(&mut svg);
         svg.finish(self.title, &format!("{} {}", self.subtitle[0], self.subtitle[1]))
     }
 
@@ -99,13 +99,13 @@ impl Surface<'_> {
             for column in 0..xs.len().saturating_sub(1) {
                 let corners = [(0, 0), (1, 0), (1, 1), (0, 1)].map(|(right, up)| {
                     let (column, row) = (column + right, row + up);
-                    (xs[column], ys[row], self.z.scale.place(self.field.at(column, row)))
+                    (xs[column], ys[row], self.z.scale.position(self.field.at(column, row)))
                 });
                 let depth = corners.iter().map(|corner| depth(*corner)).sum();
                 squares.push((depth, corners));
             }
         }
-        squares.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        squares.sort_by(|(first, _), (second, _)| second.total_cmp(first));
         for (_, corners) in squares {
             let height = corners.iter().map(|(_, _, z)| z).sum::<f64>() / 4.0;
             let fill = palette::sequential(height, 0.12);
@@ -115,9 +115,9 @@ impl Surface<'_> {
 
     fn named(&self, svg: &mut Svg) {
         for Flag { name, at, pole } in &self.marks {
-            let (x, y) = (self.x.scale.place(at.0), self.y.scale.place(at.1));
+            let (x, y) = (self.x.scale.position(at.0), self.y.scale.position(at.1));
             let Some(z) = self.nearest(x, y) else { continue };
-            let (left, top) = project((x, y, self.z.scale.place(z)));
+            let (left, top) = project((x, y, self.z.scale.position(z)));
             svg.line(&[(left, top), (left, top - pole)], Stroke::solid(palette::INK, 1.0));
             svg.dot((left, top), 4.2, palette::ACCENT, Stroke::solid("#ffffff", 1.4));
             let font = Font::new(13.0, palette::INK, Anchor::Middle);
@@ -128,8 +128,8 @@ impl Surface<'_> {
     /// The value at the grid point nearest to a position.
     fn nearest(&self, x: f64, y: f64) -> Option<f64> {
         let next = |line: &[f64], to: f64| {
-            let off = |index: &usize| (line[*index] - to).abs();
-            (0..line.len()).min_by(|one, other| off(one).total_cmp(&off(other)))
+            let distance = |index: &usize| (line[*index] - to).abs();
+            (0..line.len()).min_by(|first, second| distance(first).total_cmp(&distance(second)))
         };
         let (xs, ys) = self.field.grid();
         Some(self.field.at(next(xs, x)?, next(ys, y)?))
@@ -139,18 +139,18 @@ impl Surface<'_> {
         let number = Font::new(13.0, palette::INK, Anchor::Middle);
         let ink = Stroke::solid(palette::INK, 1.2);
         svg.line(&[(0.0, 0.0, 1.0), (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (1.0, 1.0, 0.0)].map(project), ink);
-        for (place, tick) in self.x.positions().zip(&self.x.ticks) {
-            svg.line(&[(place, 0.0, 0.0), (place, -0.02, 0.0)].map(project), ink);
-            let (x, y) = project((place, -0.05, 0.0));
+        for (position, tick) in self.x.positions().zip(&self.x.ticks) {
+            svg.line(&[(position, 0.0, 0.0), (position, -0.02, 0.0)].map(project), ink);
+            let (x, y) = project((position, -0.05, 0.0));
             svg.text((x, y + 8.0), &tick.to_string(), Font { anchor: Anchor::End, ..number });
         }
-        for (place, tick) in self.y.positions().zip(&self.y.ticks) {
-            svg.line(&[(1.0, place, 0.0), (1.02, place, 0.0)].map(project), ink);
-            let (x, y) = project((1.05, place, 0.0));
+        for (position, tick) in self.y.positions().zip(&self.y.ticks) {
+            svg.line(&[(1.0, position, 0.0), (1.02, position, 0.0)].map(project), ink);
+            let (x, y) = project((1.05, position, 0.0));
             svg.text((x, y + 8.0), &tick.to_string(), Font { anchor: Anchor::Start, ..number });
         }
-        for (place, tick) in self.z.positions().zip(&self.z.ticks) {
-            let (x, y) = project((0.0, 0.0, place));
+        for (position, tick) in self.z.positions().zip(&self.z.ticks) {
+            let (x, y) = project((0.0, 0.0, position));
             svg.line(&[(x - 6.0, y), (x, y)], ink);
             svg.text((x - 10.0, y + 4.5), &tick.to_string(), Font { anchor: Anchor::End, ..number });
         }
@@ -171,7 +171,7 @@ impl Surface<'_> {
         svg.text((x - 40.0, y), self.z.title, Font { turned: -90.0, ..title });
     }
 
-    fn words(&self, svg: &mut Svg) {
+    fn text_lines(&self, svg: &mut Svg) {
         svg.heading(LEFT, Heading::LARGE, self.title, &self.subtitle);
         svg.text((LEFT, SIZE.1 - 16.0), self.source, Font::new(12.0, palette::GREY, Anchor::Start));
     }
@@ -182,7 +182,7 @@ const LEFT: f64 = 60.0;
 
 impl Edge<'_> {
     fn positions(&self) -> impl Iterator<Item = f64> {
-        self.ticks.iter().map(|tick| self.scale.place(*tick))
+        self.ticks.iter().map(|tick| self.scale.position(*tick))
     }
 }
 

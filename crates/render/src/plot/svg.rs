@@ -1,7 +1,7 @@
 //! Shapes and text to SVG, as plain as the format allows: no scripts, no fonts of its own, two decimals. A page's script can
 //! zoom an interactive picture ([`Svg::interactive`]).
 //!
-//! Not a drawing model: shapes written first are below later ones.
+//! Shapes written first are below later ones.
 
 use std::fmt::Write;
 
@@ -115,7 +115,7 @@ impl Svg {
     }
 
     /// An empty picture on white that a page's script can zoom horizontally, in the output of [`Svg::within`], while it
-    /// moves what is [`Svg::placed`]. Without a script it shows all of it.
+    /// moves the shapes of [`Svg::at_zoomed_x`]. Without a script it shows all of it.
     pub fn interactive(width: f64, height: f64) -> Self {
         Self { is_interactive: true, ..Self::new(width, height) }
     }
@@ -154,7 +154,13 @@ impl Svg {
     }
 
     /// A vertical line at a percentage of the picture's width.
-    pub fn upright(&mut self, x: f64, (top, bottom): (f64, f64), colour: &str, dashes: &str) {
+    pub fn vertical_line_at_percent(
+        &mut self,
+        x: f64,
+        (top, bottom): (f64, f64),
+        colour: &str,
+        dashes: &str,
+    ) {
         let stroke = attributes(Stroke { colour, width: 1.0, dashes });
         self.put(format_args!(
             r#"<line x1="{x:.3}%" x2="{x:.3}%" y1="{top:.2}" y2="{bottom:.2}" {stroke}/>"#
@@ -162,7 +168,7 @@ impl Svg {
     }
 
     /// A horizontal line between percentages of the picture's width.
-    pub fn level(&mut self, (from, to): (f64, f64), y: f64, colour: &str) {
+    pub fn horizontal_line_at_percent(&mut self, (from, to): (f64, f64), y: f64, colour: &str) {
         let stroke = attributes(Stroke::solid(colour, 1.5));
         self.put(format_args!(r#"<line x1="{from:.3}%" x2="{to:.3}%" y1="{y:.2}" y2="{y:.2}" {stroke}/>"#));
     }
@@ -215,15 +221,15 @@ impl Svg {
     }
 
     /// Adds a tooltip to the output of `draw`.
-    pub fn named(&mut self, words: &str, draw: impl FnOnce(&mut Self)) {
-        self.put(format_args!("<g><title>{}</title>", escaped(words)));
+    pub fn with_tooltip(&mut self, tooltip: &str, draw: impl FnOnce(&mut Self)) {
+        self.put(format_args!("<g><title>{}</title>", escaped(tooltip)));
         draw(self);
         self.put(format_args!("</g>"));
     }
 
     /// Marks the output of `draw` for the script of an interactive picture, at a part of the zoomed width (0 to 1). Any
     /// other picture gets the output alone.
-    pub fn placed(&mut self, class: &str, part: f64, draw: impl FnOnce(&mut Self)) {
+    pub fn at_zoomed_x(&mut self, class: &str, part: f64, draw: impl FnOnce(&mut Self)) {
         if !self.is_interactive {
             return draw(self);
         }
@@ -233,15 +239,15 @@ impl Svg {
     }
 
     /// Upright lines of one style, each with a tooltip: position, lower and upper end, words.
-    pub fn uprights(
+    pub fn vertical_lines(
         &mut self,
         stroke: Stroke<'_>,
         lines: impl IntoIterator<Item = (f64, (f64, f64), String)>,
     ) {
         self.put(format_args!("<g {}>", attributes(stroke)));
-        for (x, (low, high), words) in lines {
-            let words = escaped(&words);
-            self.put(format_args!(r#"<path d="M{x:.2} {low:.1}V{high:.1}"><title>{words}</title></path>"#));
+        for (x, (low, high), tooltip) in lines {
+            let tooltip = escaped(&tooltip);
+            self.put(format_args!(r#"<path d="M{x:.2} {low:.1}V{high:.1}"><title>{tooltip}</title></path>"#));
         }
         self.put(format_args!("</g>"));
     }

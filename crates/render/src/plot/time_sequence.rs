@@ -1,6 +1,6 @@
 //! Packets in time, as in xplot: data sent and acknowledged over time, with the stalls shaded.
 //!
-//! In flow packets and stalls from any source: a simulation, a capture. Sequence numbers are relative (a SYN is 0) and
+//! Packets and stalls flow in, from a simulation or a capture. Sequence numbers are relative (a SYN is 0) and
 //! do not wrap; windows are scaled. One direction is drawn, the data of one end, as one end sees it. The caller
 //! supplies the causes of stalls. Read in this order: the input here, [`track`] for the derived values, [`picture`] and
 //! [`xplot`] for the two output files.
@@ -112,7 +112,7 @@ impl End {
     }
 
     /// Name of its data on the axis.
-    const fn says(self) -> &'static str {
+    const fn data_name(self) -> &'static str {
         match self {
             Self::Client => "request",
             Self::Server => "response",
@@ -127,7 +127,7 @@ impl Packet {
         match self.seen {
             ObservationPoint::Sent => is_own,
             ObservationPoint::Received => !is_own,
-            // Neither end sees a loss, and it is worth showing.
+            // Neither end sees a loss; the plot shows it all the same.
             ObservationPoint::Lost => true,
         }
     }

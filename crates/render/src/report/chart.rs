@@ -1,6 +1,6 @@
 //! Bar chart of a report: the time of each protocol, by each engine, with the time lost to stalls distinguished.
 //!
-//! Not the drawing, which is [`crate::plot::bars`], and not a plot of packets in time.
+//! [`crate::plot::bars`] draws it.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! Line chart for a page: one colour for each protocol, its name at the line's end.
 //!
-//! Not a plot for print, which is [`crate::plot::curves`]. The page's style sheet has the colours, so that the chart follows
-//! the reader's light or dark theme.
+//! The page's style sheet has the colours, so that the chart follows the reader's light or dark theme. For print:
+//! [`crate::plot::curves`].
 
 use crate::plot::axes::{Axes, Theme};
 use crate::plot::scale::{Scale, round_step};
@@ -63,8 +63,8 @@ pub fn label(name: &str) -> String {
     if name.chars().count() <= MAX_NAME_CHARS {
         return name.to_owned();
     }
-    let begins: String = name.chars().take(MAX_NAME_CHARS - 1).collect();
-    begins + "…"
+    let start: String = name.chars().take(MAX_NAME_CHARS - 1).collect();
+    start + "…"
 }
 
 /// The style sheet's colours, in the order of the lines.
@@ -132,17 +132,17 @@ fn short(value: f64, step: f64) -> String {
 /// Heights in the same order, moved so that labels do not overlap.
 fn apart(heights: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..heights.len()).collect();
-    order.sort_by(|one, other| heights[*one].total_cmp(&heights[*other]));
+    order.sort_by(|first, second| heights[*first].total_cmp(&heights[*second]));
     let mut moved = heights.to_vec();
     // Down from the top, then up again from the bottom of the field.
     for pair in 1..order.len() {
-        let least = moved[order[pair - 1]] + APART;
-        moved[order[pair]] = moved[order[pair]].max(least);
+        let min_height = moved[order[pair - 1]] + APART;
+        moved[order[pair]] = moved[order[pair]].max(min_height);
     }
-    let mut most = BOTTOM + 8.0;
-    for place in order.iter().rev() {
-        moved[*place] = moved[*place].min(most);
-        most = moved[*place] - APART;
+    let mut max_height = BOTTOM + 8.0;
+    for index in order.iter().rev() {
+        moved[*index] = moved[*index].min(max_height);
+        max_height = moved[*index] - APART;
     }
     moved
 }

@@ -79,9 +79,10 @@ pub fn outcomes(plan: &Plan, peers: Peers, mut keep: Option<&mut PacketSink<'_>>
     let mut known = Vec::new();
     for (scenario, run_ms) in plan.scenarios.iter().zip(expected) {
         progress.begin_measurement(title(scenario), scenario.runs);
-        let mut measured =
-            ::measure::measure(scenario, &options, |so_far| progress.done(run_ms, so_far.done, so_far.of));
-        progress.over(run_ms * f64::from(scenario.runs));
+        let mut measured = ::measure::measure(scenario, &options, |state| {
+            progress.complete_run(run_ms, state.done, state.of)
+        });
+        progress.complete_measurement(run_ms * f64::from(scenario.runs));
         if let Ok(measured) = &mut measured {
             known.push(circumstances(measured));
             measurements.visits.extend(visit(scenario, measured));
@@ -119,7 +120,7 @@ pub fn one(scenario: &Scenario, peers: Peers) -> Result<Measurement, ::measure::
     let progress = Progress::new(f64::from(scenario.runs) * run_ms);
     progress.begin_measurement(title(scenario), scenario.runs);
     let options = Options { capture: None, peers };
-    ::measure::measure(scenario, &options, |so_far| progress.done(run_ms, so_far.done, so_far.of))
+    ::measure::measure(scenario, &options, |state| progress.complete_run(run_ms, state.done, state.of))
 }
 
 /// Capture buffer: holds a page of 25 MB at both ends.

@@ -1,6 +1,6 @@
 //! Users behind a bottleneck (`papers/dhttp#section-vi-b`, B.2): Table I, simulated and measured, and Figure 13.
 //!
-//! Not the simulation, which is [`simulate::dumbbell`], nor the measurement: `server_benchmark::population`.
+//! [`simulate::dumbbell`] simulates, `server_benchmark::population` measures.
 
 use render::plot::curves::{Curve, Curves, Panel};
 use render::plot::palette;
@@ -16,7 +16,7 @@ use crate::published::Cell;
 use crate::server_benchmark::population::{Outcome, Population};
 use crate::server_benchmark::server::{DhttpCounters, ServerKind};
 
-/// Our value, or why it is not available.
+/// Our value, or the reason why it is not available.
 type ReproducedValue = Result<Option<f64>, String>;
 
 /// Numbers of hosts of users.
@@ -24,13 +24,13 @@ const HOST_COUNTS: [u32; 3] = [1, 2, 3];
 
 /// The first label is the number of hosts. Columns that end in `-kernel` are measured, the others simulated.
 pub fn table_1(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
-    let machines = cell.label(0).parse().unwrap_or(1);
+    let hosts = cell.label(0).parse().unwrap_or(1);
     if let Some(column) = cell.column.name.strip_suffix("-kernel") {
-        let population = Population { kind: ServerKind::Dhttp, machines, beside: true };
-        let Some(found) = measured.populations(&all(true))? else { return Ok(None) };
-        return Ok(found.population(population).map(|outcome| counted(column, outcome.counted)));
+        let population = Population { kind: ServerKind::Dhttp, hosts, beside: true };
+        let Some(benchmark) = measured.populations(&all(true))? else { return Ok(None) };
+        return Ok(benchmark.population(population).map(|outcome| counted(column, outcome.counted)));
     }
-    let config = DumbbellConfig::new(machines as usize, UserProtocol::Dhttp);
+    let config = DumbbellConfig::new(hosts as usize, UserProtocol::Dhttp);
     let share: fn(&DumbbellResult) -> f64 = match cell.column.name.as_str() {
         "udp" => DumbbellResult::udp_share,
         "resent" => DumbbellResult::resent,
@@ -51,7 +51,12 @@ const FEW_SEEDS: u64 = 2;
 ///
 /// # Errors
 /// The simulator's error.
-pub fn simulated(what: &str, users: &str, machines: usize, measured: &mut Laboratory<'_>) -> ReproducedValue {
+pub fn simulated(
+    quantity_name: &str,
+    users: &str,
+    hosts: usize,
+    measured: &mut Laboratory<'_>,
+) -> ReproducedValue {
     let (users, is_slow) = users.strip_suffix("-slow").map_or((users, false), |users| (users, true));
     let protocol = match users {
         "dhttp" => UserProtocol::Dhttp,
@@ -59,14 +64,14 @@ pub fn simulated(what: &str, users: &str, machines: usize, measured: &mut Labora
         "http" | "prefork" => UserProtocol::Http,
         _ => return Ok(None),
     };
-    let mut config = DumbbellConfig::new(machines, protocol);
-    config.downloads = usize::from(what == "download");
+    let mut config = DumbbellConfig::new(hosts, protocol);
+    config.downloads = usize::from(quantity_name == "download");
     config.processes = (users == "prefork").then_some(PROCESSES);
     if is_slow {
         config.times = SLOW;
     }
     let seeds = if config.downloads > 0 && config.processes.is_none() { SEEDS } else { FEW_SEEDS };
-    quantity(what, measured.dumbbells(&config, seeds)?)
+    quantity(quantity_name, measured.dumbbells(&config, seeds)?)
 }
 
 /// Simulated users of Figures 10 to 12, in the mean over `FEW_SEEDS` seeds: `throughput` and `latency` as in [`simulated`].
@@ -75,7 +80,12 @@ pub fn simulated(what: &str, users: &str, machines: usize, measured: &mut Labora
 ///
 /// # Errors
 /// The simulator's error.
-pub fn in_a_lan(what: &str, users: &str, idle_s: u64, measured: &mut Laboratory<'_>) -> ReproducedValue {
+pub fn in_a_lan(
+    quantity_name: &str,
+    users: &str,
+    idle_s: u64,
+    measured: &mut Laboratory<'_>,
+) -> ReproducedValue {
     let (protocol, processes) = match users {
         "dhttp" | "dhttp-slow-opening" => (UserProtocol::Dhttp, MAX_CONNECTIONS),
         "prefork"
@@ -92,7 +102,7 @@ pub fn in_a_lan(what: &str, users: &str, idle_s: u64, measured: &mut Laboratory<
         "ttcp-page-first" | "ttcp-page-first-full" => Some(Transactions::PageFirst),
         _ => None,
     };
-    let machines = if transactions.is_some() { TTCP_MACHINES } else { LAN_MACHINES };
+    let hosts = if transactions.is_some() { TTCP_MACHINES } else { LAN_MACHINES };
     let mut config = DumbbellConfig {
         transactions,
         path: UserPath::Lan,
@@ -101,7 +111,7 @@ pub fn in_a_lan(what: &str, users: &str, idle_s: u64, measured: &mut Laboratory<
         processes: Some(processes),
         closes_early: users == "altruistic",
         times: SLOW,
-        ..DumbbellConfig::new(machines, protocol)
+        ..DumbbellConfig::new(hosts, protocol)
     };
     config.dhttp.connections = MAX_CONNECTIONS;
     config.dhttp.per_client = PerClient { max: 3, max_when_few: 3, few_below: 0 };
@@ -115,11 +125,11 @@ pub fn in_a_lan(what: &str, users: &str, idle_s: u64, measured: &mut Laboratory<
         }
         _ => {}
     }
-    quantity(what, measured.dumbbells(&config, FEW_SEEDS)?)
+    quantity(quantity_name, measured.dumbbells(&config, FEW_SEEDS)?)
 }
 
-fn quantity(what: &str, results: &[DumbbellResult]) -> ReproducedValue {
-    let value: fn(&DumbbellResult) -> f64 = match what {
+fn quantity(quantity_name: &str, results: &[DumbbellResult]) -> ReproducedValue {
+    let value: fn(&DumbbellResult) -> f64 = match quantity_name {
         "download" => |result| result.flows.iter().sum(),
         "latency" => DumbbellResult::charged_ms,
         "throughput" => DumbbellResult::per_second,
@@ -167,13 +177,13 @@ fn counted(column: &str, counted: DhttpCounters) -> f64 {
 /// Claims of the text on DHTTP compared with Apache, and on the bandwidth that either leaves to a download. The column
 /// is the number of hosts.
 pub fn figure_13(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
-    let machines = cell.column.name.parse().unwrap_or(1);
+    let hosts = cell.column.name.parse().unwrap_or(1);
     let (claim, beside) = match cell.label(0).strip_suffix("-beside-a-download") {
         Some(claim) => (claim, true),
         None => (cell.label(0), false),
     };
-    let Some(found) = measured.populations(&all(beside))? else { return Ok(None) };
-    let of = |kind| found.population(Population { kind, machines, beside });
+    let Some(benchmark) = measured.populations(&all(beside))? else { return Ok(None) };
+    let of = |kind| benchmark.population(Population { kind, hosts, beside });
     let [dhttp, apache] = [of(ServerKind::Dhttp), of(ServerKind::Prefork)];
     Ok(dhttp.zip(apache).map(|(dhttp, apache)| match claim {
         "throughput" => dhttp.per_second / apache.per_second,
@@ -185,7 +195,7 @@ pub fn figure_13(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue 
 /// All runs, sorted so that concurrent ones take equally long.
 fn all(beside: bool) -> Vec<Population> {
     let both =
-        |machines| [ServerKind::Dhttp, ServerKind::Prefork].map(|kind| Population { kind, machines, beside });
+        |hosts| [ServerKind::Dhttp, ServerKind::Prefork].map(|kind| Population { kind, hosts, beside });
     HOST_COUNTS.into_iter().flat_map(both).collect()
 }
 
@@ -196,13 +206,13 @@ const WIDTH: f64 = 1.8;
 type Value = fn(&Outcome) -> f64;
 
 /// Throughput and latency alone on the bottleneck; below, the bandwidths of users and a competing download.
-pub fn draw_13(found: &BenchmarkResults) -> Option<String> {
+pub fn draw_13(benchmark: &BenchmarkResults) -> Option<String> {
     let panel = |title: &str, beside, curves: &[(&'static str, Stroke<'static>, ServerKind, Value)]| {
         let mut drawn = Vec::new();
         for (name, stroke, kind, value) in curves {
-            let point = |machines| {
-                let population = Population { kind: *kind, machines, beside };
-                Some((f64::from(machines), value(found.population(population)?)))
+            let point = |hosts| {
+                let population = Population { kind: *kind, hosts, beside };
+                Some((f64::from(hosts), value(benchmark.population(population)?)))
             };
             let points: Vec<Point> = HOST_COUNTS.into_iter().filter_map(point).collect();
             drawn.push(Curve { name, stroke: *stroke, is_joined: true, points });

@@ -18,7 +18,7 @@ use wire::{Bytes, Duration, Time};
 use crate::laboratory::Laboratory;
 use crate::published::Cell;
 
-/// Our value, or why it is not available.
+/// Our value, or the reason why it is not available.
 type OurValue = Result<Option<f64>, String>;
 
 /// Size of the intercepted response.

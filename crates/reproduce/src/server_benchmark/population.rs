@@ -31,7 +31,7 @@ pub struct Population {
     /// The server, which implies the protocol.
     pub kind: ServerKind,
     /// Hosts with a hundred users each, from 1 to 3.
-    pub machines: u32,
+    pub hosts: u32,
     /// Whether a bulk download competes, from the server's host and over the same bottleneck.
     pub beside: bool,
 }
@@ -106,22 +106,22 @@ pub fn run(
 }
 
 fn one(population: Population, lasts: Duration) -> Result<Outcome, Error> {
-    let Population { kind, machines, beside } = population;
-    let site = Arc::new(Site::new(USERS * machines, lasts)?);
-    let line = BottleneckHosts::new(machines as usize)?;
+    let Population { kind, hosts, beside } = population;
+    let site = Arc::new(Site::new(USERS * hosts, lasts)?);
+    let line = BottleneckHosts::new(hosts as usize)?;
     let here = Arc::clone(&site);
     let running = line.server.run(move || server::start(kind, SERVER_OPTIONS, here.directory()))?;
     let download = beside.then(|| BulkDownload::start(&line)).transpose()?;
     let mut asking = Vec::new();
-    for (number, machine) in (1..).zip(&line.machines) {
-        let (site, config) = (Arc::clone(&site), config(kind, Shard::new(number, machines)));
+    for (number, host) in (1..).zip(&line.machines) {
+        let (site, config) = (Arc::clone(&site), config(kind, Shard::new(number, hosts)));
         let target = Target {
             address: server::address(),
             host: "server".to_owned(),
             directory: "/".to_owned(),
             security: None,
         };
-        asking.push(machine.start(move || load::run::run(&site.plan, &target, &config, &mut |_| ())));
+        asking.push(host.start(move || load::run::run(&site.plan, &target, &config, &mut |_| ())));
     }
     let beside_bits = download.map_or(0.0, |download| download.end(lasts));
     let mut records = Vec::new();
@@ -266,9 +266,9 @@ mod tests {
     fn users_and_a_download_share_a_bottleneck() {
         let mut populations = Vec::new();
         for kind in [ServerKind::Dhttp, ServerKind::Prefork] {
-            populations.extend([1, 2, 3].map(|machines| Population { kind, machines, beside: true }));
+            populations.extend([1, 2, 3].map(|hosts| Population { kind, hosts, beside: true }));
         }
-        populations.sort_unstable_by_key(|population| population.machines);
+        populations.sort_unstable_by_key(|population| population.hosts);
         let outcomes = run(&populations, Duration::from_secs(60), &|_| ()).unwrap();
         for (population, outcome) in populations.iter().zip(outcomes) {
             println!("{population:?}: {outcome:?}");

@@ -118,7 +118,7 @@ fn reported(lines: &[TableRow]) -> String {
 /// Packets and time of revalidation and of a first visit, with Nagle's algorithm off and on.
 pub fn draw() -> String {
     let lines = LINES.as_deref().unwrap_or_default();
-    let panel = |title, visit: usize, nagle: usize, value: fn(&RunMeans) -> f64, places| Panel {
+    let panel = |title, visit: usize, nagle: usize, value: fn(&RunMeans) -> f64, decimals| Panel {
         title,
         values: lines
             .iter()
@@ -126,7 +126,7 @@ pub fn draw() -> String {
             .take(BUFFERS.len())
             .map(|line| line.iter().map(|pair| value(&pair[nagle])).collect())
             .collect(),
-        places,
+        decimals,
     };
     HeatMap {
         title: "Buffer tuning: pipelined requests over the note's WAN",

@@ -25,7 +25,7 @@ pub struct Reasons {
 /// One step.
 #[derive(Clone, Copy, Debug)]
 struct Part {
-    what: &'static str,
+    name: &'static str,
     adds_ms: f64,
 }
 
@@ -49,19 +49,19 @@ impl Reasons {
         let buffered_ms = simulated(&buffered, 1)?.0;
         let simulated_ms = simulated(scenario, PHASES)?.0;
 
-        let mut parts = vec![Part { what: "response headers", adds_ms: model_ms_of(&headed)? - model_ms }];
+        let mut parts = vec![Part { name: "response headers", adds_ms: model_ms_of(&headed)? - model_ms }];
         parts.extend(formula.parts());
         let mended_ms = model_ms + parts.iter().map(|part| part.adds_ms).sum::<f64>();
-        parts.push(Part { what: REST, adds_ms: known_ms - mended_ms });
+        parts.push(Part { name: REST, adds_ms: known_ms - mended_ms });
         parts
-            .push(Part { what: "buffers of 16 kB and the first threshold", adds_ms: buffered_ms - known_ms });
-        parts.push(Part { what: "the heartbeat's ACKs", adds_ms: simulated_ms - buffered_ms });
+            .push(Part { name: "buffers of 16 kB and the first threshold", adds_ms: buffered_ms - known_ms });
+        parts.push(Part { name: "the heartbeat's ACKs", adds_ms: simulated_ms - buffered_ms });
         Ok(Self { model_ms, simulated_ms, parts })
     }
 
     /// Unexplained difference, in milliseconds.
     pub fn rest_ms(&self) -> f64 {
-        self.parts.iter().filter(|part| part.what == REST).map(|part| part.adds_ms).sum()
+        self.parts.iter().filter(|part| part.name == REST).map(|part| part.adds_ms).sum()
     }
 
     /// The share of the model's time.
@@ -79,7 +79,7 @@ impl fmt::Display for Reasons {
             self.parts.iter().filter(|part| self.share(part.adds_ms).abs() >= MIN_STATED_SHARE).collect();
         parts.sort_by(|one, other| other.adds_ms.abs().total_cmp(&one.adds_ms.abs()));
         let reported =
-            parts.iter().map(|part| format!("{} {:+.1}%", part.what, 100.0 * self.share(part.adds_ms)));
+            parts.iter().map(|part| format!("{} {:+.1}%", part.name, 100.0 * self.share(part.adds_ms)));
         f.write_str(&reported.collect::<Vec<_>>().join(", "))
     }
 }
@@ -129,9 +129,9 @@ impl Formula {
     fn parts(self) -> [Part; 3] {
         let Self { full_too_early, kept_still_opens, odd_waits } = self;
         [
-            Part { what: "stalls of a path taken for full too early", adds_ms: full_too_early },
-            Part { what: "stalls of a persistent connection", adds_ms: kept_still_opens },
-            Part { what: "odd segments that wait for the next flight", adds_ms: odd_waits },
+            Part { name: "stalls of a path taken for full too early", adds_ms: full_too_early },
+            Part { name: "stalls of a persistent connection", adds_ms: kept_still_opens },
+            Part { name: "odd segments that wait for the next flight", adds_ms: odd_waits },
         ]
     }
 }

@@ -50,28 +50,28 @@ impl Browser {
 
 /// Jigsaw, and nginx.
 pub fn table_10(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
-    of(Software::Jigsaw, ServerProgram::Nginx, cell, measured)
+    table_cell(Software::Jigsaw, ServerProgram::Nginx, cell, measured)
 }
 
 /// Apache, and Apache.
 pub fn table_11(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
-    of(Software::Apache, ServerProgram::Apache, cell, measured)
+    table_cell(Software::Apache, ServerProgram::Apache, cell, measured)
 }
 
-fn of(
+fn table_cell(
     software: Software,
     program: ServerProgram,
     cell: &Cell,
     measured: &mut Laboratory<'_>,
 ) -> ReproducedValue {
-    let Some((visit, what)) = cell.column.name.split_once('.') else { return Ok(None) };
+    let Some((visit, quantity_name)) = cell.column.name.split_once('.') else { return Ok(None) };
     let visit = Visit::named(visit).map_err(|unknown| unknown.to_string())?;
     let browser = if cell.label(0) == "netscape" { Browser::Navigator } else { Browser::Explorer };
     let values = match cell.label(1) {
         "simulated" => Some(simulated(browser, software, visit)?),
         _ => chromium(program, visit, measured)?,
     };
-    Ok(values.and_then(|(packets, bytes, seconds)| match what {
+    Ok(values.and_then(|(packets, bytes, seconds)| match quantity_name {
         "packets" => Some(packets),
         "bytes" => Some(bytes),
         "seconds" => Some(seconds),
@@ -85,8 +85,8 @@ fn simulated(browser: Browser, software: Software, visit: Visit) -> Result<(f64,
     type Key = (Browser, Software, Visit);
     static KNOWN: Mutex<BTreeMap<Key, (f64, f64, f64)>> = Mutex::new(BTreeMap::new());
     let key = (browser, software, visit);
-    if let Some(known) = KNOWN.lock().ok().and_then(|known| known.get(&key).copied()) {
-        return Ok(known);
+    if let Some(cached) = KNOWN.lock().ok().and_then(|cached| cached.get(&key).copied()) {
+        return Ok(cached);
     }
     let page = microscape::plain();
     let (scenario, hosts) = tuned(software, ClientLocation::Ppp, Protocol::Http11Parallel, visit, page);
@@ -96,8 +96,8 @@ fn simulated(browser: Browser, software: Software, visit: Visit) -> Result<(f64,
     let hosts = Hosts { client: BrowserTimes::default(), ..hosts };
     let experiment = Experiment::new(&Scenario { client, ..scenario }, hosts);
     let SettingValues { packets, bytes, seconds, .. } = run(&experiment.map_err(|error| error.to_string())?)?;
-    if let Ok(mut known) = KNOWN.lock() {
-        known.insert(key, (packets, bytes, seconds));
+    if let Ok(mut cached) = KNOWN.lock() {
+        cached.insert(key, (packets, bytes, seconds));
     }
     Ok((packets, bytes, seconds))
 }

@@ -1,7 +1,7 @@
 //! The note's hosts: stated properties, properties derived from its byte counts, and fitted ones
 //! (`papers/w3c#networks`, its Table 2).
 //!
-//! Not TCP: stacks are `scenario`'s profiles, with the note's changes. Only fitted times are included: connections cost
+//! Stacks are `scenario`'s profiles, with the note's changes. Only fitted times are included: connections cost
 //! a server nothing, and there are no disks.
 
 use std::num::NonZeroUsize;

@@ -29,7 +29,7 @@ use crate::verdict::{self, Values, Verdict};
 struct Hypothesis {
     name: &'static str,
     /// What would have been otherwise than in the set-up, and the reason to ask.
-    says: &'static str,
+    statement: &'static str,
     change: fn(&Setting, &mut Scenario, &mut Hosts),
     mean: Mean,
 }
@@ -63,55 +63,55 @@ const TABLES: [(&str, Software, ClientLocation); 6] = [
 const HYPOTHESES: [Hypothesis; 21] = [
     Hypothesis {
         name: "early-retransmission",
-        says: "Solaris 2.5 had its own retransmission timers, not the fix of May 1996",
+        statement: "Solaris 2.5 had its own retransmission timers, not the fix of May 1996",
         change: |_, scenario, _| scenario.stack.packets.rto = hosts::unfixed(),
         mean: Mean::Runs,
     },
     Hypothesis {
         name: "timeout-of-60-ms",
-        says: "Solaris 2.5 retransmitted after 60 ms at the earliest (fitted to HTTP/1.0 from Jigsaw on the LAN)",
+        statement: "Solaris 2.5 retransmitted after 60 ms at the earliest (fitted to HTTP/1.0 from Jigsaw on the LAN)",
         change: |_, scenario, _| scenario.stack.packets.rto.min = Duration::from_millis(60),
         mean: Mean::Runs,
     },
     Hypothesis {
         name: "one-lost-packet",
-        says: "each run lost one packet of the server",
+        statement: "each run lost one packet of the server",
         change: |_, _, _| {},
         mean: Mean::LostPackets,
     },
     Hypothesis {
         name: "one-lost-packet-retransmitted-early",
-        says: "both: one lost packet, and Solaris's own timers",
+        statement: "both: one lost packet, and Solaris's own timers",
         change: |_, scenario, _| scenario.stack.packets.rto = hosts::unfixed(),
         mean: Mean::LostPackets,
     },
     Hypothesis {
         name: "client-acks-every-segment",
-        says: "the client acknowledged every segment (a bug of several stacks of the time, RFC 2525)",
+        statement: "the client acknowledged every segment (a bug of several stacks of the time, RFC 2525)",
         change: |_, _, hosts| client_acks(hosts, Acks::EverySegment),
         mean: Mean::Runs,
     },
     Hypothesis {
         name: "client-acks-odd-at-once",
-        says: "the client acknowledged every second segment, and the last of a flight at once",
+        statement: "the client acknowledged every second segment, and the last of a flight at once",
         change: |_, _, hosts| client_acks(hosts, Acks::Delayed),
         mean: Mean::Runs,
     },
     Hypothesis {
         name: "client-acks-after-50-ms",
-        says: "the client had a timer for each connection, of 50 ms as Solaris, not a clock of 200 ms",
+        statement: "the client had a timer for each connection, of 50 ms as Solaris, not a clock of 200 ms",
         change: |_, _, hosts| client_acks_after(hosts, Duration::from_millis(50)),
         mean: Mean::Runs,
     },
     Hypothesis {
         name: "client-acks-after-5-ms",
-        says: "the same with 5 ms: less than the client takes for a response from Jigsaw (7.7 ms), more than for one from Apache (3.4 ms)",
+        statement: "the same with 5 ms: less than the client takes for a response from Jigsaw (7.7 ms), more than for one from Apache (3.4 ms)",
         change: |_, _, hosts| client_acks_after(hosts, Duration::from_millis(5)),
         mean: Mean::Runs,
     },
     Hypothesis {
         name: "server-acks-after-10-ms",
-        says: "the server's timer was 10 ms: less than Jigsaw takes for a response (12 ms), more than Apache does (4.9 ms)",
+        statement: "the server's timer was 10 ms: less than Jigsaw takes for a response (12 ms), more than Apache does (4.9 ms)",
         change: |_, scenario, _| {
             scenario.stack.packets.ack_delay = AckDelay::Fixed(Duration::from_millis(10));
         },
@@ -119,37 +119,37 @@ const HYPOTHESES: [Hypothesis; 21] = [
     },
     Hypothesis {
         name: "client-acks-pairs-only",
-        says: "the client never acknowledged an odd segment by itself (the model's lower bound)",
+        statement: "the client never acknowledged an odd segment by itself (the model's lower bound)",
         change: |_, _, hosts| client_acks(hosts, Acks::NoDelayed),
         mean: Mean::Runs,
     },
     Hypothesis {
         name: "server-acks-every-segment",
-        says: "the server acknowledged every segment: each request has an acknowledgement of its own",
+        statement: "the server acknowledged every segment: each request has an acknowledgement of its own",
         change: |_, scenario, _| scenario.stack.acks = Acks::EverySegment,
         mean: Mean::Runs,
     },
     Hypothesis {
         name: "server-acks-pairs-only",
-        says: "the server never acknowledged an odd segment by itself",
+        statement: "the server never acknowledged an odd segment by itself",
         change: |_, scenario, _| scenario.stack.acks = Acks::NoDelayed,
         mean: Mean::Runs,
     },
     Hypothesis {
         name: "head-written-apart",
-        says: "the server wrote the header section by itself, as P-HTTP's Apache did (papers/p-http#section-2-3)",
+        statement: "the server wrote the header section by itself, as P-HTTP's Apache did (papers/p-http#section-2-3)",
         change: |_, _, hosts| hosts.writes = WritePolicy { head_apart: true, ..hosts.writes },
         mean: Mean::Runs,
     },
     Hypothesis {
         name: "unbuffered-responses",
-        says: "the server wrote each response by itself, so that pipelined ones share no segment",
+        statement: "the server wrote each response by itself, so that pipelined ones share no segment",
         change: |_, _, hosts| hosts.writes = WritePolicy { gather: None, ..hosts.writes },
         mean: Mean::Runs,
     },
     Hypothesis {
         name: "nagle-on",
-        says: "Nagle's algorithm was on at both ends",
+        statement: "Nagle's algorithm was on at both ends",
         change: |_, scenario, hosts| {
             scenario.stack.nagle = true;
             if let Some(client) = &mut hosts.client_stack {
@@ -160,7 +160,7 @@ const HYPOTHESES: [Hypothesis; 21] = [
     },
     Hypothesis {
         name: "two-connections",
-        says: "HTTP/1.1 without pipelining had two connections, as its specification allows",
+        statement: "HTTP/1.1 without pipelining had two connections, as its specification allows",
         change: |setting, scenario, _| {
             if setting.protocol == Protocol::Http11 {
                 scenario.protocol = Protocol::Http11Parallel;
@@ -171,7 +171,7 @@ const HYPOTHESES: [Hypothesis; 21] = [
     },
     Hypothesis {
         name: "six-connections",
-        says: "HTTP/1.0 had six connections, as in Table 3, not four",
+        statement: "HTTP/1.0 had six connections, as in Table 3, not four",
         change: |setting, scenario, _| {
             if setting.protocol == Protocol::Http10 {
                 scenario.client.parallel = 6;
@@ -181,7 +181,7 @@ const HYPOTHESES: [Hypothesis; 21] = [
     },
     Hypothesis {
         name: "slow-process",
-        says: "the client's process ran 20 ms after data arrived, and read more at a time",
+        statement: "the client's process ran 20 ms after data arrived, and read more at a time",
         change: |_, _, hosts| {
             if let Some(client) = &mut hosts.client_stack {
                 client.packets.wake_up = Duration::from_millis(20);
@@ -191,19 +191,19 @@ const HYPOTHESES: [Hypothesis; 21] = [
     },
     Hypothesis {
         name: "fin-with-data",
-        says: "the server's FIN left in the segment of its last data, as RFC 793 allows",
+        statement: "the server's FIN left in the segment of its last data, as RFC 793 allows",
         change: |_, _, hosts| hosts.fin_with_data = true,
         mean: Mean::Runs,
     },
     Hypothesis {
         name: "forty-connections",
-        says: "HTTP/1.0 had 40 connections for 43 requests, as in Table 3: three carried two requests",
+        statement: "HTTP/1.0 had 40 connections for 43 requests, as in Table 3: three carried two requests",
         change: |_, _, _| {},
         mean: Mean::SharedConnections,
     },
     Hypothesis {
         name: "forty-connections-fin-with-data",
-        says: "both: 40 connections, and a FIN with the last data",
+        statement: "both: 40 connections, and a FIN with the last data",
         change: |_, _, hosts| hosts.fin_with_data = true,
         mean: Mean::SharedConnections,
     },
@@ -254,7 +254,7 @@ impl TestedCell {
 
     /// Whether the other is the same cell of the other server.
     fn is_judged_by(&self, other: &Self) -> bool {
-        self.fetch.setting.place == other.fetch.setting.place
+        self.fetch.setting.location == other.fetch.setting.location
             && self.software() != other.software()
             && self.shared_name() == other.shared_name()
     }
@@ -275,13 +275,14 @@ pub fn page() -> Result<String, String> {
     for tested in &differing {
         let TestedCell { key, fetch, cell, ours, agrees: _, note, under } = tested;
         let judge = cells.iter().find(|other| tested.is_judged_by(other));
-        let listed = |is_judged_well: bool| {
+        let list_hypotheses = |is_judged_well: bool| {
             let hypotheses = HYPOTHESES.iter().zip(under).enumerate();
             let names = hypotheses.filter(|(index, (_, agrees))| {
                 let judged = judge.is_some_and(|judge| judge.under.get(*index) == Some(&true));
                 **agrees && judged == is_judged_well
             });
-            let names: Vec<String> = names.map(|(_, (tried, _))| format!("`{}`", tried.name)).collect();
+            let names: Vec<String> =
+                names.map(|(_, (hypothesis, _))| format!("`{}`", hypothesis.name)).collect();
             if names.is_empty() { "none".to_owned() } else { names.join(", ") }
         };
         let unknown = unknown(*fetch, cell);
@@ -289,8 +290,8 @@ pub fn page() -> Result<String, String> {
             text,
             "| {} | {} | {} | {unknown} | {} |",
             numbers(key, cell, *ours),
-            listed(true),
-            listed(false),
+            list_hypotheses(true),
+            list_hypotheses(false),
             numbered(note.as_deref(), &mut notes)
         );
     }
@@ -335,7 +336,7 @@ fn scores(cells: &[TestedCell], text: &mut String) {
          under each, as many, with those gained and lost:\n\n\
          | hypothesis | it says | Jigsaw | Apache | outcome |\n| --- | --- | ---: | ---: | --- |"
     );
-    for (index, Hypothesis { name, says, .. }) in HYPOTHESES.iter().enumerate() {
+    for (index, Hypothesis { name, statement, .. }) in HYPOTHESES.iter().enumerate() {
         let agrees = |tested: &TestedCell| tested.under.get(index) == Some(&true);
         let gained = servers.map(|software| count(software, &|tested| agrees(tested) && !tested.agrees));
         let lost = servers.map(|software| count(software, &|tested| tested.agrees && !agrees(tested)));
@@ -345,10 +346,10 @@ fn scores(cells: &[TestedCell], text: &mut String) {
             (false, true) => "fitted to Apache, refuted by Jigsaw",
             (false, false) => "refuted by both",
         };
-        let [jigsaw, apache] = [(jigsaw, 0), (apache, 1)].map(|(before, at)| {
-            format!("{} (+{}, -{})", before + gained[at] - lost[at], gained[at], lost[at])
+        let [jigsaw, apache] = [(jigsaw, 0), (apache, 1)].map(|(agreeing, at)| {
+            format!("{} (+{}, -{})", agreeing + gained[at] - lost[at], gained[at], lost[at])
         });
-        let _ = writeln!(text, "| `{name}` | {says} | {jigsaw} | {apache} | {outcome} |");
+        let _ = writeln!(text, "| `{name}` | {statement} | {jigsaw} | {apache} | {outcome} |");
     }
 }
 
@@ -391,18 +392,18 @@ fn numbers(key: &str, cell: &Cell, ours: f64) -> String {
 /// Number of a note, which is listed once; empty without one.
 fn numbered(note: Option<&str>, notes: &mut Vec<String>) -> String {
     let Some(note) = note else { return String::new() };
-    let place = notes.iter().position(|known| known == note).unwrap_or_else(|| {
+    let index = notes.iter().position(|values| values == note).unwrap_or_else(|| {
         notes.push(note.to_owned());
         notes.len() - 1
     });
-    (place + 1).to_string()
+    (index + 1).to_string()
 }
 
 /// Facts that would decide a cell, and that nothing published has.
 fn unknown(fetch: Fetch, cell: &Cell) -> &'static str {
-    let Setting { software: _, place, protocol, visit } = fetch.setting;
+    let Setting { software: _, location, protocol, visit } = fetch.setting;
     let is_time = cell.column.name.ends_with("seconds");
-    match (fetch.document, protocol, visit, place) {
+    match (fetch.document, protocol, visit, location) {
         (Some(_), ..) => "what the line carried for each segment, and when the client acknowledged",
         (None, Protocol::Http10, Visit::First, _) => {
             "which segments the server retransmitted, and after what time"
@@ -424,28 +425,28 @@ fn tested_cells() -> Result<Vec<TestedCell>, String> {
     for (key, software, location) in TABLES {
         let table = catalogue::table(key);
         for cell in table.cells() {
-            let Some((setting, what)) = setting(software, location, &cell)? else { continue };
+            let Some((setting, quantity_name)) = setting(software, location, &cell)? else { continue };
             let fetch = Fetch { setting, document: None };
-            let ours = |tried: Option<&Hypothesis>| Ok(value(values(fetch, tried)?, what));
+            let ours = |hypothesis: Option<&Hypothesis>| Ok(value(values(fetch, hypothesis)?, quantity_name));
             tested.extend(tested_cell(key, &table, &cell, fetch, &ours)?);
         }
     }
     let (key, table) = ("w3c/modem-compression", catalogue::table("w3c/modem-compression"));
     for cell in table.cells() {
-        let Some((software, what)) = cell.column.name.split_once('.') else { continue };
+        let Some((software, quantity_name)) = cell.column.name.split_once('.') else { continue };
         let software = if software == "jigsaw" { Software::Jigsaw } else { Software::Apache };
-        let (place, protocol, visit) = (ClientLocation::Ppp, Protocol::Http11, Visit::First);
-        let setting = Setting { software, place, protocol, visit };
+        let (location, protocol, visit) = (ClientLocation::Ppp, Protocol::Http11, Visit::First);
+        let setting = Setting { software, location, protocol, visit };
         let document = |is_deflated| Fetch { setting, document: Some(is_deflated) };
-        let of = |is_deflated, tried: Option<&Hypothesis>| {
-            Ok::<_, String>(value(values(document(is_deflated), tried)?, what))
+        let value_of = |is_deflated, hypothesis: Option<&Hypothesis>| {
+            Ok::<_, String>(value(values(document(is_deflated), hypothesis)?, quantity_name))
         };
-        let ours = |tried: Option<&Hypothesis>| match cell.label(0) {
-            "as it is" => of(false, tried),
-            "deflated" => of(true, tried),
+        let ours = |hypothesis: Option<&Hypothesis>| match cell.label(0) {
+            "as it is" => value_of(false, hypothesis),
+            "deflated" => value_of(true, hypothesis),
             _ => {
-                let sizes = of(false, tried)?.zip(of(true, tried)?);
-                Ok(sizes.map(|(plain, deflated)| 100.0 * (1.0 - deflated / plain)))
+                let sizes = value_of(false, hypothesis)?.zip(value_of(true, hypothesis)?);
+                Ok(sizes.map(|(baseline, deflated)| 100.0 * (1.0 - deflated / baseline)))
             }
         };
         tested.extend(tested_cell(key, &table, &cell, document(false), &ours)?);
@@ -463,18 +464,18 @@ fn tested_cell(
 ) -> Result<Option<TestedCell>, String> {
     let judged = |ours| verdict::judge(table, cell, Values::from(Some(ours)), None);
     let agrees = |ours| judged(ours).verdict < Verdict::Explained;
-    let Some(plain) = ours(None)? else { return Ok(None) };
+    let Some(baseline) = ours(None)? else { return Ok(None) };
     let mut under = Vec::new();
     for hypothesis in &HYPOTHESES {
         under.push(ours(Some(hypothesis))?.is_some_and(agrees));
     }
-    let (cell, note) = (cell.clone(), judged(plain).note);
-    Ok(Some(TestedCell { key, fetch, cell, ours: plain, agrees: agrees(plain), note, under }))
+    let (cell, note) = (cell.clone(), judged(baseline).note);
+    Ok(Some(TestedCell { key, fetch, cell, ours: baseline, agrees: agrees(baseline), note, under }))
 }
 
-fn value(values: SettingValues, what: &str) -> Option<f64> {
+fn value(values: SettingValues, quantity_name: &str) -> Option<f64> {
     let SettingValues { packets, bytes, seconds, .. } = values;
-    match what {
+    match quantity_name {
         "packets" => Some(packets),
         "bytes" => Some(bytes),
         "seconds" => Some(seconds),
@@ -487,16 +488,16 @@ fn value(values: SettingValues, what: &str) -> Option<f64> {
 fn values(fetch: Fetch, hypothesis: Option<&Hypothesis>) -> Result<SettingValues, String> {
     static KNOWN: Mutex<BTreeMap<(Fetch, &str), SettingValues>> = Mutex::new(BTreeMap::new());
     let key = (fetch, hypothesis.map_or("", |hypothesis| hypothesis.name));
-    if let Some(known) = KNOWN.lock().ok().and_then(|known| known.get(&key).copied()) {
-        return Ok(known);
+    if let Some(values) = KNOWN.lock().ok().and_then(|values| values.get(&key).copied()) {
+        return Ok(values);
     }
     let Fetch { setting, document } = fetch;
     let (mut scenario, mut hosts) = match document {
         None => super::scenario(setting),
         Some(is_deflated) => {
             let real = if is_deflated { microscape::deflated() } else { microscape::plain() };
-            let Setting { software, place, protocol, visit } = setting;
-            super::tuned(software, place, protocol, visit, &microscape::document(real))
+            let Setting { software, location, protocol, visit } = setting;
+            super::tuned(software, location, protocol, visit, &microscape::document(real))
         }
     };
     if let Some(Hypothesis { change, .. }) = hypothesis {
@@ -509,8 +510,8 @@ fn values(fetch: Fetch, hypothesis: Option<&Hypothesis>) -> Result<SettingValues
         }
         Mean::Runs | Mean::SharedConnections => run(&experiment(&scenario, &hosts)?)?,
     };
-    if let Ok(mut known) = KNOWN.lock() {
-        known.insert(key, values);
+    if let Ok(mut cached) = KNOWN.lock() {
+        cached.insert(key, values);
     }
     Ok(values)
 }
@@ -523,28 +524,28 @@ fn experiment(scenario: &Scenario, hosts: &Hosts) -> Result<Experiment, String> 
 fn over_lost_packets(scenario: &Scenario, hosts: &Hosts) -> Result<SettingValues, String> {
     let packets = run(&experiment(scenario, hosts)?)?.down;
     let mut experiments = Vec::new();
-    for place in 0..LOSSES {
+    for index in 0..LOSSES {
         let mut scenario = scenario.clone();
-        scenario.network.down.loss = Loss::Exactly([super::lost_packet(packets, place)].into());
-        experiments.push((experiment(&scenario, hosts)?, place % RUNS));
+        scenario.network.down.loss = Loss::Exactly([super::lost_packet(packets, index)].into());
+        experiments.push((experiment(&scenario, hosts)?, index % RUNS));
     }
     mean(experiments.iter().map(|(experiment, number)| (experiment, *number)))
 }
 
 /// Means of runs with a connection for each request and with one for two, weighted for [`SOCKETS`].
 fn with_shared_connections(scenario: &Scenario, hosts: &Hosts) -> Result<SettingValues, String> {
-    let apart = run(&experiment(scenario, hosts)?)?;
+    let separate = run(&experiment(scenario, hosts)?)?;
     let scenario = Scenario { protocol: Protocol::Http11Parallel, ..scenario.clone() };
     let hosts = Hosts { requests: NonZeroU32::new(2), ..hosts.clone() };
     let shared = run(&experiment(&scenario, &hosts)?)?;
-    let weight = (apart.connections - SOCKETS) / (apart.connections - shared.connections);
-    let between = |apart: f64, shared: f64| apart + weight * (shared - apart);
+    let weight = (separate.connections - SOCKETS) / (separate.connections - shared.connections);
+    let between = |separate: f64, shared: f64| separate + weight * (shared - separate);
     Ok(SettingValues {
-        packets: between(apart.packets, shared.packets),
-        bytes: between(apart.bytes, shared.bytes),
-        seconds: between(apart.seconds, shared.seconds),
+        packets: between(separate.packets, shared.packets),
+        bytes: between(separate.bytes, shared.bytes),
+        seconds: between(separate.seconds, shared.seconds),
         connections: SOCKETS,
-        down: between(apart.down, shared.down),
+        down: between(separate.down, shared.down),
     })
 }
 

@@ -54,7 +54,7 @@ fn page(is_styled: bool, is_converted: bool, is_deflated: bool) -> RealPage {
 /// The name, if it is unknown, or the simulator's refusal.
 pub fn quantity(name: &str) -> ReproducedValue {
     let unknown = || format!("no quantity techniques/{name}");
-    let (form, what) = name.split_once('/').ok_or_else(unknown)?;
+    let (form, quantity_name) = name.split_once('/').ok_or_else(unknown)?;
     let form = FORMS.iter().find(|known| known.name == form).ok_or_else(unknown)?;
     let fetched = |place| {
         let protocol =
@@ -62,7 +62,7 @@ pub fn quantity(name: &str) -> ReproducedValue {
         let (scenario, hosts) = tuned(Software::Apache, place, protocol, Visit::First, &form.page);
         run(&Experiment::new(&scenario, hosts).map_err(|error| error.to_string())?)
     };
-    Ok(Some(match what {
+    Ok(Some(match quantity_name {
         "bytes" => fetched(ClientLocation::Lan)?.bytes,
         "bandwidth" => {
             let SettingValues { packets, bytes, .. } = fetched(ClientLocation::Lan)?;

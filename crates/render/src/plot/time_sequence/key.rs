@@ -1,6 +1,4 @@
 //! The symbols of a plot, and their legend.
-//!
-//! Not their positions.
 
 use crate::plot::palette;
 use crate::plot::svg::{Anchor, Font, Point, Stroke, Svg};
@@ -55,7 +53,7 @@ pub(super) struct Key {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     Segment,
-    Again,
+    Retransmission,
     Lost,
     Acknowledged,
     Allowed,
@@ -72,7 +70,7 @@ pub(super) enum Meaning {
 impl Meaning {
     const ALL: [Self; 13] = [
         Self::Segment,
-        Self::Again,
+        Self::Retransmission,
         Self::Lost,
         Self::Acknowledged,
         Self::Allowed,
@@ -89,7 +87,7 @@ impl Meaning {
     const fn words(self) -> &'static str {
         match self {
             Self::Segment => "segment",
-            Self::Again => "retransmitted",
+            Self::Retransmission => "retransmitted",
             Self::Lost => "lost",
             Self::Acknowledged => "acknowledged",
             Self::Allowed => "window",
@@ -130,7 +128,7 @@ impl Key {
         };
         match meaning {
             Meaning::Segment => bar(svg, x + 4.0, (y + 7.0, y - 7.0), palette::BLUE),
-            Meaning::Again => bar(svg, x + 4.0, (y + 7.0, y - 7.0), palette::ACCENT),
+            Meaning::Retransmission => bar(svg, x + 4.0, (y + 7.0, y - 7.0), palette::ACCENT),
             Meaning::Lost => cross(svg, (x + 4.0, y), palette::ACCENT),
             Meaning::Request => request(svg, (x + 5.0, y - 6.0)),
             Meaning::Acknowledged => {

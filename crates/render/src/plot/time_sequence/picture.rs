@@ -122,7 +122,7 @@ impl Picture<'_> {
 
 /// Number of rows of stall names of a panel.
 fn rows(stalls: &[Stall], time: Clock) -> usize {
-    let labels = labels(stalls, |millis| time.place(millis), (LEFT, RIGHT), ROWS);
+    let labels = labels(stalls, |millis| time.position(millis), (LEFT, RIGHT), ROWS);
     labels.iter().filter_map(|label| label.row).map(|row| row + 1).max().unwrap_or_default()
 }
 
@@ -148,8 +148,8 @@ impl Clock {
         Self { scale: Scale::linear(0.0, end * 1.015), step: round_step(end, 9.0) }
     }
 
-    fn place(&self, millis: f64) -> f64 {
-        LEFT + self.scale.place(millis) * (RIGHT - LEFT)
+    fn position(&self, millis: f64) -> f64 {
+        LEFT + self.scale.position(millis) * (RIGHT - LEFT)
     }
 }
 
@@ -171,18 +171,18 @@ impl Frame {
             track.connections.iter().flat_map(|line| &line.allowed).map(|(_, allowed)| *allowed).max();
         let allowed = allowed.map_or(0.0, |allowed| allowed as f64);
         let is_near = (sent..=1.6 * sent).contains(&allowed);
-        let most = if is_near { allowed } else { 1.12 * sent };
+        let max_bytes = if is_near { allowed } else { 1.12 * sent };
         // Below the first byte there is space for the symbol of its request.
-        let bytes = Scale::linear(-12.0 / height * most, most * 1.04);
+        let bytes = Scale::linear(-12.0 / height * max_bytes, max_bytes * 1.04);
         Self { top, bottom: top + height, time, bytes, is_sparse: track.segments.len() <= SPARSE }
     }
 
     fn point(&self, at: Time, bytes: u64) -> Point {
-        (self.time.place(at.as_millis_f64()), self.y(bytes as f64))
+        (self.time.position(at.as_millis_f64()), self.y(bytes as f64))
     }
 
     fn y(&self, bytes: f64) -> f64 {
-        self.bottom - self.bytes.place(bytes) * (self.bottom - self.top)
+        self.bottom - self.bytes.position(bytes) * (self.bottom - self.top)
     }
 
     fn draw(&self, svg: &mut Svg, panel: &Panel, track: &Track, key: &mut Key) {
@@ -242,33 +242,33 @@ impl Frame {
         };
         let labelled = |tick| (tick, grouped(tick));
         axes.foot(svg, self.time.scale.ticks(self.time.step).into_iter().map(labelled), "");
-        let most = self.bytes.to;
+        let max_bytes = self.bytes.to;
         // Longer numbers would reach the title.
-        let (unit, name) = match most {
+        let (unit, name) = match max_bytes {
             ..1e6 => (1.0, "bytes"),
             ..1e9 => (1e3, "kB"),
             _ => (1e6, "MB"),
         };
-        let ticks = multiples(0.0, most, round_step(most, 6.0)).into_iter();
+        let ticks = multiples(0.0, max_bytes, round_step(max_bytes, 6.0)).into_iter();
         axes.side(svg, ticks.map(|tick| (tick, grouped(tick / unit))));
-        let place = (LEFT - 60.0, f64::midpoint(self.top, self.bottom));
+        let position = (LEFT - 60.0, f64::midpoint(self.top, self.bottom));
         let title = Font::new(13.0, palette::INK, Anchor::Middle);
-        svg.text(place, &format!("{} {name}", sender.says()), Font { turned: -90.0, ..title });
+        svg.text(position, &format!("{} {name}", sender.data_name()), Font { turned: -90.0, ..title });
     }
 
     fn shades(&self, svg: &mut Svg, stalls: &[Stall], key: &mut Key) {
-        // Faults are above what is none.
+        // Faults are drawn above notes.
         let (notes, faults): (Vec<&Stall>, Vec<&Stall>) = stalls.iter().partition(|stall| stall.is_note);
         for Stall { name, at, lost, is_note, evidence } in notes.into_iter().chain(faults) {
             let (shade, meaning) = if *is_note { (NOTE, Meaning::Note) } else { (STALL, Meaning::Stall) };
-            let from = self.time.place(at.as_millis_f64());
-            let width = (self.time.place(at.as_millis_f64() + lost.as_millis_f64()) - from).max(0.6);
-            let mut words =
+            let from = self.time.position(at.as_millis_f64());
+            let width = (self.time.position(at.as_millis_f64() + lost.as_millis_f64()) - from).max(0.6);
+            let mut tooltip =
                 format!("{name}: {} from {}", millis(lost.as_millis_f64()), millis(at.as_millis_f64()));
             if !evidence.is_empty() {
-                words = words + "\n" + evidence;
+                tooltip = tooltip + "\n" + evidence;
             }
-            svg.named(&words, |svg| {
+            svg.with_tooltip(&tooltip, |svg| {
                 svg.rectangle((from, self.top), (width, self.bottom - self.top), shade);
             });
             svg.line(&[(from, self.top), (from, self.bottom)], Stroke::solid(LEADER, 0.5));
@@ -277,19 +277,19 @@ impl Frame {
     }
 
     fn names(&self, svg: &mut Svg, stalls: &[Stall]) {
-        let mut labels = labels(stalls, |millis| self.time.place(millis), (LEFT, RIGHT), ROWS);
+        let mut labels = labels(stalls, |millis| self.time.position(millis), (LEFT, RIGHT), ROWS);
         labels.retain(|label| label.row.is_some() || svg.is_interactive());
         let base = |row: usize| self.top - 6.0 - row as f64 * ROW;
         // All leader lines are below all names.
         for Label { text: _, x: _, row, points_to } in &labels {
-            svg.placed(&format!("leader{}", hidden(*row)), self.part(*points_to), |svg| {
+            svg.at_zoomed_x(&format!("leader{}", hidden(*row)), self.part(*points_to), |svg| {
                 let ends = [(*points_to, self.top), (*points_to, base(row.unwrap_or_default()) + 3.0)];
                 svg.line(&ends, Stroke::solid(LEADER, 0.8));
             });
         }
         let font = Font { halo: true, ..Font::new(11.5, palette::ACCENT, Anchor::Middle) };
         for Label { text, x, row, points_to } in &labels {
-            svg.placed(&format!("name{}", hidden(*row)), self.part(*points_to), |svg| {
+            svg.at_zoomed_x(&format!("name{}", hidden(*row)), self.part(*points_to), |svg| {
                 svg.text((*x, base(row.unwrap_or_default())), text, font);
             });
         }
@@ -347,7 +347,7 @@ impl Frame {
     fn strokes(&self, svg: &mut Svg, sender: End, track: &Track, key: &mut Key) {
         for (kind, colour) in [
             (SegmentKind::First, palette::BLUE),
-            (SegmentKind::Again, palette::ACCENT),
+            (SegmentKind::Retransmission, palette::ACCENT),
             (SegmentKind::Lost, palette::ACCENT),
         ] {
             let mut strokes = merged(&track.segments, kind).peekable();
@@ -355,12 +355,12 @@ impl Frame {
                 continue;
             }
             key.shows(meaning(kind));
-            svg.uprights(
+            svg.vertical_lines(
                 Stroke::solid(colour, 2.5),
                 strokes.map(|segment| {
                     let ((x, low), (_, high)) =
                         (self.point(segment.at, segment.from), self.point(segment.at, segment.to));
-                    (x, (low, high.min(low - 1.2)), words(&segment))
+                    (x, (low, high.min(low - 1.2)), tooltip(&segment))
                 }),
             );
         }
@@ -371,17 +371,17 @@ impl Frame {
         key.shows(Meaning::Request);
         let peer = if sender == End::Client { End::Server } else { End::Client }.name();
         let step = requests().count().div_ceil(MAX_STROKES);
-        svg.uprights(
+        svg.vertical_lines(
             REQUEST,
             requests().step_by(step).map(|mark| {
                 let (x, y) = self.point(mark.at, mark.height);
-                let words = format!(
+                let tooltip = format!(
                     "{}{} {} bytes of the {peer}",
                     numbered(mark.number),
                     millis_exact(mark.at),
                     mark.bytes
                 );
-                (x, (y + 10.5, y + 2.5), words)
+                (x, (y + 10.5, y + 2.5), tooltip)
             }),
         );
     }
@@ -390,26 +390,26 @@ impl Frame {
         let Segment { at, from, to, kind, sequence: _, number: _ } = *segment;
         let colour = match kind {
             SegmentKind::First => palette::BLUE,
-            SegmentKind::Again | SegmentKind::Lost => palette::ACCENT,
+            SegmentKind::Retransmission | SegmentKind::Lost => palette::ACCENT,
         };
         key.shows(meaning(kind));
         let ((x, low), (_, high)) = (self.point(at, from), self.point(at, to));
-        let words = words(segment);
+        let tooltip = tooltip(segment);
         let draw = |svg: &mut Svg| match kind {
-            SegmentKind::First | SegmentKind::Again => bar(svg, x, (low, high), colour),
+            SegmentKind::First | SegmentKind::Retransmission => bar(svg, x, (low, high), colour),
             SegmentKind::Lost => cross(svg, (x, f64::midpoint(low, high)), colour),
         };
-        if self.is_sparse { svg.named(&words, draw) } else { draw(svg) }
+        if self.is_sparse { svg.with_tooltip(&tooltip, draw) } else { draw(svg) }
     }
 
     /// A letter above each retransmission, where there is space.
     fn repeats(&self, svg: &mut Svg, segments: &[Segment]) {
         let mut free_from = f64::NEG_INFINITY;
-        for segment in segments.iter().filter(|segment| segment.kind == SegmentKind::Again) {
+        for segment in segments.iter().filter(|segment| segment.kind == SegmentKind::Retransmission) {
             let (x, high) = self.point(segment.at, segment.to);
             if x >= free_from {
                 let font = Font::new(10.0, palette::ACCENT, Anchor::Middle);
-                svg.placed("letter", self.part(x), |svg| {
+                svg.at_zoomed_x("letter", self.part(x), |svg| {
                     svg.text((x, high - 4.0), "R", Font { bold: true, ..font });
                 });
                 free_from = x + 9.0;
@@ -431,7 +431,7 @@ impl Frame {
             None => request(svg, (x, y)),
             Some(letter) => {
                 let font = Font::new(11.0, palette::PURPLE, Anchor::Middle);
-                svg.placed("letter", self.part(x), |svg| {
+                svg.at_zoomed_x("letter", self.part(x), |svg| {
                     svg.text((x.max(LEFT + 5.0), y - 4.0), letter, Font { bold: true, halo: true, ..font });
                 });
             }
@@ -467,22 +467,22 @@ fn merged(segments: &[Segment], kind: SegmentKind) -> impl Iterator<Item = Segme
 const fn meaning(kind: SegmentKind) -> Meaning {
     match kind {
         SegmentKind::First => Meaning::Segment,
-        SegmentKind::Again => Meaning::Again,
+        SegmentKind::Retransmission => Meaning::Retransmission,
         SegmentKind::Lost => Meaning::Lost,
     }
 }
 
 /// Tooltip of a segment.
-fn words(segment: &Segment) -> String {
+fn tooltip(segment: &Segment) -> String {
     let Segment { at, from, to, kind, sequence, number } = *segment;
-    let fate = match kind {
+    let suffix = match kind {
         SegmentKind::First => "",
-        SegmentKind::Again => ", again",
+        SegmentKind::Retransmission => ", again",
         SegmentKind::Lost => ", lost",
     };
     let bytes = to - from;
     let number = numbered(number);
-    format!("{number}{} {sequence}:{} ({bytes} bytes){fate}", millis_exact(at), sequence + bytes)
+    format!("{number}{} {sequence}:{} ({bytes} bytes){suffix}", millis_exact(at), sequence + bytes)
 }
 
 fn numbered(number: Option<u64>) -> String {

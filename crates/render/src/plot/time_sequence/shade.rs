@@ -1,6 +1,4 @@
 //! Placement of the names of stalls: in rows above the picture, without overlaps.
-//!
-//! Not the shading itself.
 
 use super::Stall;
 
@@ -20,18 +18,18 @@ pub(super) struct Label {
 /// Labels of the stalls. Those that are long enough have a row, as far as they fit between `left` and `right`.
 pub(super) fn labels(
     stalls: &[Stall],
-    place: impl Fn(f64) -> f64,
+    position: impl Fn(f64) -> f64,
     (left, right): (f64, f64),
     rows: usize,
 ) -> Vec<Label> {
     let stretch = |stall: &Stall| {
         let from = stall.at.as_millis_f64();
-        (place(from), place(from + stall.lost.as_millis_f64()))
+        (position(from), position(from + stall.lost.as_millis_f64()))
     };
     let mut longest: Vec<&Stall> = stalls.iter().collect();
     // Where not all fit, the longest are labelled.
-    longest.sort_by(|one, other| other.lost.cmp(&one.lost).then(one.at.cmp(&other.at)));
-    let mut taken: Vec<Vec<(f64, f64)>> = vec![Vec::new(); rows];
+    longest.sort_by(|first, second| second.lost.cmp(&first.lost).then(first.at.cmp(&second.at)));
+    let mut occupied: Vec<Vec<(f64, f64)>> = vec![Vec::new(); rows];
     let mut labels = Vec::new();
     for stall in longest {
         let text = format!("{} {}", stall.name, super::picture::millis(stall.lost.as_millis_f64()));
@@ -40,10 +38,11 @@ pub(super) fn labels(
         let points_to = f64::midpoint(from, to);
         let x = points_to.min(right - half).max(left + half);
         let span = (x - half - GAP, x + half + GAP);
-        let is_free = |row: &Vec<(f64, f64)>| row.iter().all(|other| span.1 <= other.0 || other.1 <= span.0);
+        let is_free =
+            |row: &Vec<(f64, f64)>| row.iter().all(|second| span.1 <= second.0 || second.1 <= span.0);
         let is_long = to - from >= MIN_SHARE * (right - left);
-        let row = if is_long { taken.iter().position(is_free) } else { None };
-        if let Some(line) = row.and_then(|row| taken.get_mut(row)) {
+        let row = if is_long { occupied.iter().position(is_free) } else { None };
+        if let Some(line) = row.and_then(|row| occupied.get_mut(row)) {
             line.push(span);
         }
         labels.push(Label { text, x, row, points_to });

@@ -1,6 +1,6 @@
 //! Values derived from packets: segments, retransmissions, acknowledged bytes, windows.
 //!
-//! Not a picture: heights are bytes. Connections are stacked in the order of their first packets.
+//! Heights are bytes. Connections are stacked in the order of their first packets.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ pub enum SegmentKind {
     /// First transmission.
     First,
     /// Retransmission of at least a part of it.
-    Again,
+    Retransmission,
     /// Lost.
     Lost,
 }
@@ -101,35 +101,35 @@ impl Track {
     /// Derives the values of a panel.
     pub fn of(panel: &Panel) -> Self {
         let seen = || panel.packets.iter().filter(|packet| packet.is_seen_by(panel.seen_by));
-        let mut lines: BTreeMap<u64, ConnectionState> = BTreeMap::new();
+        let mut states: BTreeMap<u64, ConnectionState> = BTreeMap::new();
         for packet in seen() {
-            let place = lines.len();
-            lines
+            let position = states.len();
+            states
                 .entry(packet.connection)
-                .or_insert_with(|| ConnectionState::new(place))
+                .or_insert_with(|| ConnectionState::new(position))
                 .measure(packet, panel.sender);
         }
-        let mut in_order: Vec<&ConnectionState> = lines.values().collect();
-        in_order.sort_by_key(|line| line.place);
+        let mut in_order: Vec<&ConnectionState> = states.values().collect();
+        in_order.sort_by_key(|state| state.position);
         let mut track = Self::default();
-        for line in in_order {
+        for state in in_order {
             track.connections.push(Connection { base: track.height, ..Connection::default() });
-            track.height += line.highest.saturating_sub(line.lowest);
+            track.height += state.highest.saturating_sub(state.lowest);
         }
         for packet in seen() {
-            if let Some(line) = lines.get_mut(&packet.connection) {
-                track.add(packet, panel.sender, line);
+            if let Some(state) = states.get_mut(&packet.connection) {
+                track.add(packet, panel.sender, state);
             }
         }
         track.close(panel);
         for window in &panel.windows {
-            if let Some(line) = lines.get_mut(&window.connection) {
-                line.windows.push((window.at, window.bytes));
+            if let Some(state) = states.get_mut(&window.connection) {
+                state.windows.push((window.at, window.bytes));
             }
         }
-        for line in lines.values() {
-            if let Some(connection) = track.connections.get_mut(line.place) {
-                connection.congestion = edge(&connection.acknowledged, &line.windows);
+        for state in states.values() {
+            if let Some(connection) = track.connections.get_mut(state.position) {
+                connection.congestion = edge(&connection.acknowledged, &state.windows);
             }
         }
         track
@@ -155,14 +155,14 @@ impl Track {
         }
     }
 
-    fn add(&mut self, packet: &Packet, sender: End, line: &mut ConnectionState) {
-        let Some(connection) = self.connections.get_mut(line.place) else { return };
+    fn add(&mut self, packet: &Packet, sender: End, state: &mut ConnectionState) {
+        let Some(connection) = self.connections.get_mut(state.position) else { return };
         if connection.acknowledged.is_empty() {
             connection.began = packet.at;
             connection.acknowledged.push((packet.at, connection.base));
         }
         let base = connection.base;
-        let lowest = line.lowest;
+        let lowest = state.lowest;
         let height = |number: u64| base + number.saturating_sub(lowest);
         let Packet { at, bytes, number, .. } = *packet;
         let mut mark = |height, sign| self.marks.push(Mark { at, height, sign, bytes, number });
@@ -170,7 +170,7 @@ impl Track {
         match packet.sender == sender {
             true => {
                 if packet.bytes > 0 {
-                    let kind = line.kind(packet);
+                    let kind = state.kind(packet);
                     let (from, to) = (height(packet.sequence), height(packet.end()));
                     self.segments.push(Segment { at, from, to, kind, sequence: packet.sequence, number });
                 }
@@ -206,7 +206,7 @@ const IDLE: f64 = 0.7;
 /// State of a connection while its packets are processed.
 struct ConnectionState {
     /// Index, in the order in which connections appear.
-    place: usize,
+    position: usize,
     /// Lowest known sequence number, then the one after the highest.
     lowest: u64,
     highest: u64,
@@ -217,8 +217,8 @@ struct ConnectionState {
 }
 
 impl ConnectionState {
-    const fn new(place: usize) -> Self {
-        Self { place, lowest: u64::MAX, highest: 0, next: 0, windows: Vec::new() }
+    const fn new(position: usize) -> Self {
+        Self { position, lowest: u64::MAX, highest: 0, next: 0, windows: Vec::new() }
     }
 
     /// Extends the range by the sender's bytes in a packet. The SYN's number is not that of a byte.
@@ -238,11 +238,13 @@ impl ConnectionState {
     }
 
     fn kind(&mut self, packet: &Packet) -> SegmentKind {
-        let is_again = packet.sequence < self.next;
+        let is_retransmission = packet.sequence < self.next;
         self.next = self.next.max(packet.end());
         match packet.seen {
             ObservationPoint::Lost => SegmentKind::Lost,
-            ObservationPoint::Sent | ObservationPoint::Received if is_again => SegmentKind::Again,
+            ObservationPoint::Sent | ObservationPoint::Received if is_retransmission => {
+                SegmentKind::Retransmission
+            }
             ObservationPoint::Sent | ObservationPoint::Received => SegmentKind::First,
         }
     }
@@ -313,7 +315,7 @@ mod tests {
         let second = first.map(|packet| Packet { connection: 3, ..packet });
         let track = track(&[first, second].concat(), Server);
         let kinds: Vec<SegmentKind> = track.segments.iter().map(|segment| segment.kind).collect();
-        assert_eq!(kinds[..3], [SegmentKind::First, SegmentKind::Lost, SegmentKind::Again]);
+        assert_eq!(kinds[..3], [SegmentKind::First, SegmentKind::Lost, SegmentKind::Retransmission]);
         assert_eq!((track.connections[1].base, track.height, track.end), (50, 100, Time::from_nanos(12)));
         assert_eq!((track.segments[3].from, track.segments[3].to), (50, 100));
         assert_eq!(track.connections[0].allowed, [(Time::from_nanos(12), 100)]);

@@ -13,8 +13,10 @@ use super::{Panel, Stall};
 pub fn file(panel: &Panel) -> String {
     let track = Track::of(panel);
     let title: String = panel.title.chars().filter(|letter| !letter.is_control()).collect();
-    let mut out =
-        format!("timeval unsigned\ntitle\n{title}\nxlabel\ntime\nylabel\n{} bytes\n", panel.sender.says());
+    let mut out = format!(
+        "timeval unsigned\ntitle\n{title}\nxlabel\ntime\nylabel\n{} bytes\n",
+        panel.sender.data_name()
+    );
     for stall in &panel.stalls {
         shade(&mut out, stall, track.height);
     }
@@ -26,7 +28,7 @@ pub fn file(panel: &Panel) -> String {
     for segment in &track.segments {
         let (colour, letter) = match segment.kind {
             SegmentKind::First => ("white", None),
-            SegmentKind::Again => ("red", Some("R")),
+            SegmentKind::Retransmission => ("red", Some("R")),
             SegmentKind::Lost => ("red", Some("lost")),
         };
         let (at, from, to) = (seconds(segment.at), segment.from, segment.to);
