@@ -1,6 +1,6 @@
 //! A page's files: from a directory, a recording, or a generated site.
 //!
-//! `folder` needs sizes only; here everything is read, up to a limit.
+//! [`crate::directory`] needs sizes only; here everything is read, up to a limit.
 
 use std::fs;
 use std::io::Read;
@@ -11,7 +11,7 @@ use scenario::Site;
 use wire::Seed;
 
 use crate::Error;
-use crate::folder;
+use crate::directory;
 use crate::make::{self, Progress, Source};
 use crate::{Content, recording};
 
@@ -25,7 +25,7 @@ pub fn read(text: &str, seed: Seed, quality: Option<u8>, progress: &Progress<'_>
     let is_recording = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("har"));
     let (name, sources, left_out) = if path.is_dir() {
         let (sources, left_out) = referenced(of_directory(path)?);
-        (folder::name(path), sources, left_out)
+        (directory::name(path), sources, left_out)
     } else if is_recording {
         let (sources, left_out) = of_recording(path)?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().replace(char::is_control, "?");
@@ -41,7 +41,7 @@ pub fn read(text: &str, seed: Seed, quality: Option<u8>, progress: &Progress<'_>
 fn of_directory(path: &Path) -> Result<Vec<Source>, Error> {
     let mut files = Vec::new();
     let mut left = MAX_PAGE_BYTES;
-    for (file, _) in folder::files(path)? {
+    for (file, _) in directory::files(path)? {
         let bytes = whole(&file, left)?;
         left = left.saturating_sub(bytes.len() as u64);
         let below = file.strip_prefix(path).unwrap_or(&file);

@@ -6,7 +6,7 @@
 //! | --- | --- |
 //! | (here) | [`Content`]: a page's files, and the forms of each |
 //! | [`error`] | reasons why a page cannot be read |
-//! | [`folder`] | a directory as a page of a scenario |
+//! | [`directory`] | a directory as a page of a scenario |
 //! | [`input`], [`recording`] | a directory, a named site, a browser's recording |
 //! | [`html`] | tags: in lower case, and images found and replaced |
 //! | [`coding`], [`dictionary`] | deflate, gzip, brotli, zstd; a dictionary for HTML and CSS |
@@ -26,8 +26,8 @@ pub mod avif;
 pub mod coding;
 pub mod css;
 pub mod dictionary;
+pub mod directory;
 pub mod error;
-pub mod folder;
 pub mod gallery;
 pub mod html;
 pub mod input;

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
-use content::folder;
+use content::directory;
 use quantity::names::Listing;
 use scenario::har;
 use scenario::spec::{Defaults, Key, Plan};
@@ -42,7 +42,7 @@ fn set(spec: &mut Spec, key: Key, text: &str) -> Result<(), Failure> {
         return Ok(());
     }
     if key == Key::Page && is_directory(text) {
-        spec.pages.push(folder::page(Path::new(text)).map_err(page_error)?);
+        spec.pages.push(directory::page(Path::new(text)).map_err(page_error)?);
         return Ok(());
     }
     spec.set(key, text).map_err(|error| Failure::Value(format!("--{key}: {error}")))

@@ -57,7 +57,7 @@ pub(crate) struct ServedDirectory(PathBuf);
 impl ServedDirectory {
     pub(crate) fn new() -> Self {
         let path = std::env::temp_dir().join(format!("small-responses-{}", std::process::id()));
-        fs::create_dir_all(&path).expect("a folder for what is served");
+        fs::create_dir_all(&path).expect("a directory to serve");
         fs::write(path.join("small.txt"), vec![b's'; SMALL_BYTES]).expect("room for a kilobyte");
         fs::write(path.join("large.txt"), vec![b'l'; LARGE_BYTES]).expect("room for sixteen");
         Self(path)
@@ -190,7 +190,7 @@ pub(crate) fn run(role: &str, address: SocketAddr, directory: &Path) {
                 config.dhttp.validation = Validation::Trusting;
                 config.dhttp.timeout.idle = wire::Duration::from_secs(600);
             }
-            let files = Files::below(directory).expect("the folder is there");
+            let files = Files::below(directory).expect("the directory exists");
             let server = Server::start(address, config, files, None).expect("the port is free");
             loop {
                 std::thread::park();

@@ -117,8 +117,8 @@ impl ServersFile {
             Self::Interception => "dhttp-servers-of-cache",
         };
         let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let folder = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
-        Some(folder.join("roundtrip").join(name))
+        let directory = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
+        Some(directory.join("roundtrip").join(name))
     }
 }
 

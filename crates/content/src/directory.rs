@@ -146,7 +146,8 @@ mod tests {
     use super::*;
 
     fn made(name: &str, files: &[(&str, &[u8])]) -> Result<Page, Error> {
-        let directory = std::env::temp_dir().join(format!("roundtrip-folder-{name}-{}", std::process::id()));
+        let directory =
+            std::env::temp_dir().join(format!("roundtrip-directory-{name}-{}", std::process::id()));
         for (relative, bytes) in files {
             let path = directory.join(relative);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
