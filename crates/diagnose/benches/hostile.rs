@@ -30,7 +30,7 @@ fn main() {
         report(&format!("{SEGMENTS} segments, {name}"), packets.collect());
     }
     let packets = (0..OPENINGS).map(|client| segment(client, Flags::SYN, 7, 0));
-    report(&format!("{OPENINGS} openings that nobody answers"), packets.collect());
+    report(&format!("{OPENINGS} SYNs without a response"), packets.collect());
 }
 
 fn segment(client: u32, flags: Flags, seq: u32, length: usize) -> Vec<u8> {

@@ -53,7 +53,7 @@ pub fn fits(plan: &Plan) -> Vec<Fit> {
 }
 
 pub(super) const SIZE: &str = "file size, bytes";
-pub(super) const REQUESTED_SIZE: &str = "size of what is asked for, bytes";
+pub(super) const REQUESTED_SIZE: &str = "requested size, bytes";
 pub(super) const DEPTH: &str = "depth in the stack of the latest";
 pub(super) const OBJECTS: &str = "objects of a page";
 pub(super) const ACTIVE: &str = "from object to object, s";
@@ -117,5 +117,5 @@ pub(super) fn popularity(files: u32, exponent: f64, ranks: Vec<f64>) -> Fit {
         1.0 => "Zipf, floor(C / rank)".to_owned(),
         _ => format!("Zipf, floor(C / rank^{exponent})"),
     };
-    fit::fit("rank of what is asked for", expected, ranks, 1.0, cdf, quantile)
+    fit::fit("rank of the requested file", expected, ranks, 1.0, cdf, quantile)
 }

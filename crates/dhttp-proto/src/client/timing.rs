@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn paper_a_request_is_resent_after_5_and_after_10_seconds() {
         let waits = waits(&RoundTrips::default(), &ClientConfig::paper().resend);
-        assert_eq!(waits, [5_000, 10_000, 10_000], "and given up after 10 more");
+        assert_eq!(waits, [5_000, 10_000, 10_000], "and abandoned after 10 more");
     }
 
     #[test]

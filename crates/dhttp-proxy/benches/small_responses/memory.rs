@@ -74,7 +74,7 @@ fn print_idle(gateway: &ServerProcess) {
             "each of {PROGRAMS} idle connections of programs to a gateway: {} bytes more, and {further} threads for all",
             more / PROGRAMS
         ),
-        (None, _) | (_, None) => println!("a gateway did not answer"),
+        (None, _) | (_, None) => println!("a gateway did not respond"),
     }
 }
 

@@ -93,7 +93,7 @@ const HYPOTHESES: [Hypothesis; 21] = [
     },
     Hypothesis {
         name: "client-acks-odd-at-once",
-        statement: "the client acknowledged every second segment, and the last of a flight at once",
+        statement: "the client acknowledged every second segment, and the last of a flight immediately",
         change: |_, _, hosts| client_acks(hosts, Acks::Delayed),
         mean: Mean::Runs,
     },
