@@ -1,6 +1,6 @@
 //! The two ends of a path, and values for each.
 //!
-//! Not the hosts themselves: those are [`crate::Namespace`]s.
+//! The hosts themselves are [`crate::Namespace`]s.
 
 /// One end of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -84,7 +84,7 @@ impl fmt::Display for Error {
                 f,
                 "the kernel holds {setting} at {found} instead of {wanted}; choose another stack profile or another kernel"
             ),
-            Self::Topology(what) => write!(f, "no such network can be created: {what}"),
+            Self::Topology(reason) => write!(f, "no such network can be created: {reason}"),
             Self::InterfaceName(name) => write!(
                 f,
                 "{name:?} is not a name for an interface; use 1 to 15 printable characters without slash, colon, \

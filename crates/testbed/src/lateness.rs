@@ -93,7 +93,7 @@ impl fmt::Debug for Lateness {
 /// Bucket of durations of this many nanoseconds.
 fn bucket(nanos: u64) -> usize {
     let octave = (u64::BITS - nanos.leading_zeros()).saturating_sub(STEP_BITS + 1);
-    #[expect(clippy::cast_possible_truncation, reason = "what is left after the shift is below two times 64")]
+    #[expect(clippy::cast_possible_truncation, reason = "the value after the shift is below two times 64")]
     let step = (nanos >> octave) as usize;
     octave as usize * STEPS + step
 }

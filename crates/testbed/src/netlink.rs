@@ -313,7 +313,8 @@ impl Netlink {
 
     fn link(&mut self, name: &str) -> Result<Link, Error> {
         let response = self.get_link(name)?;
-        let number = |kind, what| number(&response, LINK_HEADER, kind).ok_or_else(|| incomplete(name, what));
+        let number =
+            |kind, attribute| number(&response, LINK_HEADER, kind).ok_or_else(|| incomplete(name, attribute));
         Ok(Link {
             mtu: number(IFLA_MTU, "MTU")?,
             tx_queue_length: number(IFLA_TXQLEN, "queue length")?,
@@ -453,8 +454,8 @@ fn without_nul(text: &[u8]) -> &[u8] {
     text.strip_suffix(b"\0").unwrap_or(text)
 }
 
-fn incomplete(name: &str, what: &str) -> Error {
-    Error::Kernel { doing: format!("read the {what} of link {name}"), errno: Errno::ENODATA }
+fn incomplete(name: &str, attribute: &str) -> Error {
+    Error::Kernel { doing: format!("read the {attribute} of link {name}"), errno: Errno::ENODATA }
 }
 
 const AF_INET: u8 = 2;

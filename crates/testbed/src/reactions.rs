@@ -9,7 +9,7 @@
 //! A DHTTP server may open a connection for its response (`docs/dhttp.md`). Its response time then has two parts: from the
 //! request's datagram to the SYN, and from the client's SYN-ACK to the first data.
 //!
-//! Not a diagnosis: it only pairs packets by direction and connection.
+//! Packets are paired by direction and connection.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

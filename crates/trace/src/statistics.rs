@@ -1,6 +1,6 @@
 //! Summary of N runs: mean, deviation, 95% interval, median.
 //!
-//! Neither a histogram nor a test: for a handful of runs, with every value in memory.
+//! For a handful of runs, with every value in memory.
 
 /// A summary of values in one unit.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -130,10 +130,10 @@ impl Capture {
     /// Every observation in order: time by the emulator's clock, direction, kind, and the packet's bytes from
     /// the IP header on.
     pub fn iter(&self) -> impl Iterator<Item = (Time, PacketDirection, Observation, &[u8])> {
-        let mut rest = self.packets.as_slice();
+        let mut remaining = self.packets.as_slice();
         self.sightings.iter().map(move |Sighting { at, direction, observation, length }| {
-            let (bytes, after) = rest.split_at(usize::from(*length));
-            rest = after;
+            let (bytes, tail) = remaining.split_at(usize::from(*length));
+            remaining = tail;
             (*at, *direction, *observation, bytes)
         })
     }

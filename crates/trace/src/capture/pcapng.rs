@@ -63,7 +63,7 @@ impl Section {
         input: &mut Input<R>,
         frame: u64,
     ) -> Result<Option<PacketLocation>, Unreadable> {
-        let damaged = |what| Unreadable::Damaged { frame, what };
+        let damaged = |defect| Unreadable::Damaged { frame, what: defect };
         let cut = || Unreadable::CutShort { frame };
         let header = input.peek(BLOCK_HEADER)?.ok_or_else(cut)?;
         if header.starts_with(&SECTION_HEADER.to_be_bytes()) {
@@ -100,7 +100,7 @@ impl Section {
         let packet = match kind {
             SIMPLE_PACKET => self.simple(bytes),
             ENHANCED_PACKET => self.enhanced(bytes, self.word(bytes, 0)),
-            _ => self.enhanced(bytes, u32::from(self.half(bytes, 0))),
+            _ => self.enhanced(bytes, u32::from(self.value(bytes, 0))),
         };
         let PacketLocation { at, interface, link, bytes } =
             packet.ok_or_else(|| damaged("a packet that does not fit its block"))?;
@@ -119,11 +119,11 @@ impl Section {
             0 => MAX_PACKET_BYTES,
             some => some,
         };
-        let link = LinkType::of(u32::from(self.half(body, 0)));
+        let link = LinkType::of(u32::from(self.value(body, 0)));
         let mut interface = Interface { link, snapshot, units: 1_000_000, offset: 0 };
         let mut options = body.get(8..).unwrap_or_default();
         while options.len() >= 4 {
-            let (code, length) = (self.half(options, 0), usize::from(self.half(options, 2)));
+            let (code, length) = (self.value(options, 0), usize::from(self.value(options, 2)));
             let value = options.get(4..4 + length).unwrap_or_default();
             match (code, value) {
                 (RESOLUTION, [power]) => interface.units = units(*power),
@@ -167,9 +167,9 @@ impl Section {
         if self.big_endian { u32::from_be_bytes(word) } else { u32::from_le_bytes(word) }
     }
 
-    fn half(&self, bytes: &[u8], at: usize) -> u16 {
-        let half = bytes.get(at..).and_then(|rest| rest.first_chunk::<2>()).copied().unwrap_or_default();
-        if self.big_endian { u16::from_be_bytes(half) } else { u16::from_le_bytes(half) }
+    fn value(&self, bytes: &[u8], at: usize) -> u16 {
+        let value = bytes.get(at..).and_then(|rest| rest.first_chunk::<2>()).copied().unwrap_or_default();
+        if self.big_endian { u16::from_be_bytes(value) } else { u16::from_le_bytes(value) }
     }
 
     fn long(&self, bytes: &[u8]) -> i64 {

@@ -98,9 +98,9 @@ mod tests {
     #[test]
     fn fragments_options_beyond_the_capture_and_other_protocols_need_the_whole_parse() {
         let bytes = segment("10.0.0.1:4000", "192.0.2.9:80", Flags::ACK);
-        let with = |place: usize, byte: u8| {
+        let with = |offset: usize, byte: u8| {
             let mut bytes = bytes.clone();
-            bytes[place] = byte;
+            bytes[offset] = byte;
             PeekedSegment::read(&bytes)
         };
         assert_eq!((with(6, 0x20), with(7, 1), with(9, 17), with(0, 0x44)), (None, None, None, None));
