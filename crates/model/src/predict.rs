@@ -84,7 +84,7 @@ pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<
     }
     let path = Path::from(&scenario.network);
     let start = slow_start(&scenario.programs.sockets(&scenario.stack), assumptions);
-    let limit = assumptions.datagram_limit.min(scenario::dhttp::datagram_most(&scenario.network));
+    let limit = assumptions.datagram_limit.min(scenario::dhttp::max_datagram(&scenario.network));
     let datagram = Datagram { limit, response_head: assumptions.response_head };
     let whole = exchanges(scenario, assumptions, |object| object.size);
     let sent = match scenario.protocol {

@@ -156,9 +156,9 @@ mod tests {
         ] {
             assert_eq!(at_every_cut(html), Vec::<String>::new(), "{html}");
         }
-        let shown =
+        let samples =
             ["<!><img src=a.gif>", "<!---><img src=a.gif>", "<?x><img src=a.gif>", "</><img src=a.gif>"];
-        for html in shown {
+        for html in samples {
             assert_eq!(at_every_cut(html), ["/dir/a.gif"], "{html}");
         }
         assert_eq!(at_every_cut("<script>if(a<b)'</scrip>'</SCRIPT ><img src=a.gif>"), ["/dir/a.gif"]);

@@ -49,12 +49,11 @@ impl Dhttp {
     /// Limits datagrams to the size that the network carries unfragmented. Returns a note if that changes
     /// anything.
     pub fn on(mut self, network: &Network) -> (Self, Option<String>) {
-        let most = datagram_most(network).get();
-        let is_narrow = most < self.server.threshold;
-        self.server.threshold = self.server.threshold.min(most);
-        self.client.request_bytes =
-            self.client.request_bytes.min(usize::try_from(most).unwrap_or(usize::MAX));
-        let note = || format!("datagrams of at most {most} bytes: the network carries no larger ones whole");
+        let max = max_datagram(network).get();
+        let is_narrow = max < self.server.threshold;
+        self.server.threshold = self.server.threshold.min(max);
+        self.client.request_bytes = self.client.request_bytes.min(usize::try_from(max).unwrap_or(usize::MAX));
+        let note = || format!("datagrams of at most {max} bytes: the network carries no larger ones whole");
         (self, is_narrow.then(note))
     }
 }
@@ -114,7 +113,7 @@ impl fmt::Display for DhttpProfile {
 }
 
 /// Maximum UDP payload that a network carries unfragmented.
-pub fn datagram_most(network: &Network) -> Bytes {
+pub fn max_datagram(network: &Network) -> Bytes {
     // IPv4's header and UDP's.
     Bytes::new(network.mtu().get().saturating_sub(20 + 8))
 }
@@ -130,8 +129,10 @@ pub fn reported(runs: &[TransportCounts]) -> Option<String> {
         (mean(|counts| counts.by_connection), "on connections opened by the server"),
         (mean(|counts| counts.by_plain_http), "over plain HTTP"),
     ];
-    let ways =
-        named.iter().filter(|(mean, _)| *mean > 0.0).map(|(mean, way)| format!("{} {way}", figure(*mean)));
+    let ways = named
+        .iter()
+        .filter(|(mean, _)| *mean > 0.0)
+        .map(|(mean, transport)| format!("{} {transport}", figure(*mean)));
     let mut reported = Vec::from_iter(ways).join(", ");
     let resends = mean(|counts| counts.resends);
     if resends > 0.0 {

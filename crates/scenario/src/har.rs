@@ -51,7 +51,7 @@ pub enum HarError {
     /// More entries than the maximum.
     TooMany {
         /// The maximum.
-        most: usize,
+        max: usize,
     },
     /// No response came over the network from the document's host; the entries it has instead.
     Empty(Option<String>),
@@ -81,7 +81,7 @@ pub fn read(name: &str, from: impl io::Read) -> Result<Page, HarError> {
 /// # Errors
 /// As [`read`].
 pub fn files(from: impl io::Read) -> Result<(Vec<File>, Option<String>), HarError> {
-    let Visit { responses, left_out } = visit(from, Bodies::Kept)?;
+    let Visit { responses, left_out } = visit(from, Bodies::Retained)?;
     let file = |(entry, path, sent): (Entry, String, u64)| File {
         path: path.replace(char::is_control, "?"),
         mime: entry.mime(),
@@ -167,10 +167,10 @@ impl fmt::Display for HarError {
             Self::Malformed(what) => {
                 write!(f, "not a HAR: {what}; save one from a browser's network tools")
             }
-            Self::TooMany { most } => write!(f, "it has more than {most} entries; save a shorter visit"),
-            Self::Empty(instead) => {
+            Self::TooMany { max } => write!(f, "it has more than {max} entries; save a shorter visit"),
+            Self::Empty(found) => {
                 f.write_str("nothing in it came over the network; save a visit with the cache off")?;
-                instead.as_ref().map_or(Ok(()), |instead| write!(f, " ({instead})"))
+                found.as_ref().map_or(Ok(()), |found| write!(f, " ({found})"))
             }
             Self::Page(error) => error.fmt(f),
         }

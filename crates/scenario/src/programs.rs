@@ -435,8 +435,8 @@ fn text(value: impl ToString) -> String {
     value.to_string()
 }
 
-fn word(way: impl NamedSetting) -> String {
-    way.name().to_owned()
+fn word(setting: impl NamedSetting) -> String {
+    setting.name().to_owned()
 }
 
 impl fmt::Display for ProgramKey {

@@ -76,9 +76,9 @@ pub fn destroyed(runs: &[Vec<String>]) -> Option<String> {
 pub fn notes(visits: &[(Time, VisitStats)]) -> Vec<String> {
     let mean = |sum: f64| sum / visits.len() as f64;
     let known: Vec<Duration> =
-        visits.iter().filter_map(|(began, course)| Some(course.first_bytes?.since(*began))).collect();
+        visits.iter().filter_map(|(began, stats)| Some(stats.first_bytes?.since(*began))).collect();
     let known_sum: f64 = known.iter().map(|after| after.as_millis_f64()).sum();
-    let asked_again: u64 = visits.iter().map(|(_, course)| course.asked_again).sum();
+    let asked_again: u64 = visits.iter().map(|(_, stats)| stats.asked_again).sum();
     let mut notes = Vec::new();
     if !known.is_empty() && known.len() == visits.len() {
         notes.push(format!("first bytes of every object received after {:.1} ms", mean(known_sum)));
@@ -87,16 +87,15 @@ pub fn notes(visits: &[(Time, VisitStats)]) -> Vec<String> {
         let each = mean(asked_again as f64);
         notes.push(format!("requests retried after their connection closed without a response: {each:.1}"));
     }
-    let missing: u64 = visits.iter().map(|(_, course)| course.missing).sum();
+    let missing: u64 = visits.iter().map(|(_, stats)| stats.missing).sum();
     if missing > 0 {
         notes.push(format!(
             "objects that the document references and the server lacks: {:.1}",
             mean(missing as f64)
         ));
     }
-    if let Some(most) = visits.iter().find_map(|(_, course)| course.max) {
-        notes
-            .push(format!("the document references more than {most} objects; those beyond were not fetched"));
+    if let Some(max) = visits.iter().find_map(|(_, stats)| stats.max) {
+        notes.push(format!("the document references more than {max} objects; those beyond were not fetched"));
     }
     notes
 }
@@ -118,13 +117,13 @@ mod tests {
     #[test]
     fn notes_are_means_and_omit_zeros() {
         let at = |millis| Time::ZERO + Duration::from_millis(millis);
-        let course = |asked_again, known| VisitStats {
+        let stats = |asked_again, known| VisitStats {
             asked_again,
             first_bytes: Some(at(known)),
             missing: asked_again,
             max: (asked_again > 0).then_some(9),
         };
-        let visits = [(at(0), course(3, 100)), (at(100), course(0, 300))];
+        let visits = [(at(0), stats(3, 100)), (at(100), stats(0, 300))];
         let expected = [
             "first bytes of every object received after 150.0 ms",
             "requests retried after their connection closed without a response: 1.5",

@@ -61,7 +61,7 @@ fn a_har_of_200_megabytes_is_read_an_entry_at_a_time() {
 #[test]
 fn rejects_more_entries_than_the_maximum() {
     let read = har::read("long", Generated::new(har::MAX_ENTRIES + 1, 1));
-    assert!(matches!(read, Err(HarError::TooMany { most: har::MAX_ENTRIES })), "{read:?}");
+    assert!(matches!(read, Err(HarError::TooMany { max: har::MAX_ENTRIES })), "{read:?}");
 }
 
 proptest! {
@@ -87,10 +87,10 @@ proptest! {
         let at = cut.index(bytes.len().min(other.len()) + 1);
         bytes.truncate(at);
         bytes.extend(&other[at..]);
-        for (place, byte) in damage {
+        for (index, byte) in damage {
             if !bytes.is_empty() {
-                let place = place.index(bytes.len());
-                bytes[place] = byte;
+                let index = index.index(bytes.len());
+                bytes[index] = byte;
             }
         }
         check::check(&bytes);

@@ -147,15 +147,15 @@ const FILES: &[&str] = &[
 #[test]
 fn every_sentence_is_as_agreed() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sentences.txt");
-    let ours = sentences();
+    let actual = sentences();
     if std::env::var_os("ROUNDTRIP_BLESS").is_some() {
-        std::fs::write(&path, &ours).unwrap();
+        std::fs::write(&path, &actual).unwrap();
     }
-    let agreed = std::fs::read_to_string(&path).unwrap_or_default();
-    for (line, (ours, agreed)) in ours.lines().zip(agreed.lines()).enumerate() {
-        assert_eq!(ours, agreed, "line {} of sentences.txt", line + 1);
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    for (line, (actual, expected)) in actual.lines().zip(expected.lines()).enumerate() {
+        assert_eq!(actual, expected, "line {} of sentences.txt", line + 1);
     }
-    assert_eq!(ours.lines().count(), agreed.lines().count(), "lines of sentences.txt");
+    assert_eq!(actual.lines().count(), expected.lines().count(), "lines of sentences.txt");
 }
 
 fn sentences() -> String {

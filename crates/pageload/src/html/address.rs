@@ -26,7 +26,7 @@ impl Base {
     pub fn rebase(&mut self, reference: &[u8]) {
         let reference = trimmed(reference);
         self.path = match self.target(&reference) {
-            Target::Here(path) => Some(path),
+            Target::SameSite(path) => Some(path),
             Target::Document => return,
             Target::Elsewhere => None,
         };
@@ -36,8 +36,8 @@ impl Base {
     /// another host or to the document itself, or one longer than 8,000 bytes.
     pub fn resolve(&self, reference: &[u8]) -> Option<String> {
         match self.target(&trimmed(reference)) {
-            Target::Here(path) if path.len() <= MAX_PATH_BYTES => String::from_utf8(path).ok(),
-            Target::Here(_) | Target::Document | Target::Elsewhere => None,
+            Target::SameSite(path) if path.len() <= MAX_PATH_BYTES => String::from_utf8(path).ok(),
+            Target::SameSite(_) | Target::Document | Target::Elsewhere => None,
         }
     }
 
@@ -55,7 +55,7 @@ impl Base {
             let end = rest.iter().position(|byte| b"/\\?".contains(byte)).unwrap_or(rest.len());
             let (host, path) = rest.split_at(end);
             return if authority(host) == self.host {
-                Target::Here(normal(b"/", path))
+                Target::SameSite(normal(b"/", path))
             } else {
                 Target::Elsewhere
             };
@@ -64,7 +64,7 @@ impl Base {
             None => Target::Elsewhere,
             // `http:a.gif` is an error by the standard, and a relative reference in browsers.
             Some(_) if is_http && rest.is_empty() => Target::Document,
-            Some(base) => Target::Here(normal(base, rest)),
+            Some(base) => Target::SameSite(normal(base, rest)),
         }
     }
 }
@@ -104,7 +104,7 @@ pub fn site_path(path: &str) -> Option<String> {
 
 /// Target of a reference.
 enum Target {
-    Here(Vec<u8>),
+    SameSite(Vec<u8>),
     Document,
     Elsewhere,
 }

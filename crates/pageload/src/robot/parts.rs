@@ -143,8 +143,8 @@ impl ReceivedParts {
     pub(super) fn body(&mut self, object: usize, length: usize) -> bool {
         let progress = &mut self.objects[object];
         progress.received += length as u64;
-        let wanted = self.first_bytes.map(|first| u64::from(first.bytes.get()));
-        wanted.is_some_and(|wanted| progress.received >= wanted) && self.known(object)
+        let first_bytes = self.first_bytes.map(|first| u64::from(first.bytes.get()));
+        first_bytes.is_some_and(|first_bytes| progress.received >= first_bytes) && self.known(object)
     }
 
     /// Marks the first bytes as arrived; returns whether that is to be reported.

@@ -68,8 +68,8 @@ fn object_is_requested_while_its_document_arrives() {
         let plan =
             Plan { accepted: vec![Coding::Deflate], ..plan(Shape::Http11Pipelined(Pipelining::default())) };
         let fetched = listener.fetch(plan);
-        let at = |wanted: fn(&PageEvent) -> bool| {
-            fetched.reports.iter().position(|report| wanted(&report.event)).unwrap()
+        let at = |is_match: fn(&PageEvent) -> bool| {
+            fetched.reports.iter().position(|report| is_match(&report.event)).unwrap()
         };
         let sent = at(|event| matches!(event, PageEvent::RequestSent { object: 1, .. }));
         let complete = at(|event| matches!(event, PageEvent::ObjectComplete { object: 0, .. }));

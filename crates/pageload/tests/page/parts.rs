@@ -19,8 +19,8 @@ fn first(bytes: u32, policy: FirstBytesPolicy) -> Option<FirstBytes> {
     Some(FirstBytes { bytes: NonZeroU32::new(bytes).unwrap(), policy })
 }
 
-fn reported(fetched: &FetchedPage, wanted: fn(&PageEvent) -> Option<usize>) -> Vec<usize> {
-    fetched.reports.iter().filter_map(|report| wanted(&report.event)).collect()
+fn reported(fetched: &FetchedPage, is_match: fn(&PageEvent) -> Option<usize>) -> Vec<usize> {
+    fetched.reports.iter().filter_map(|report| is_match(&report.event)).collect()
 }
 
 fn known(event: &PageEvent) -> Option<usize> {

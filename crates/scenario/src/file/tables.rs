@@ -172,19 +172,19 @@ impl StackKey {
 
 /// Adds the page that `table` describes.
 pub(super) fn page(spec: &mut Spec, table: &DeTable<'_>, span: Range<usize>) -> ReadResult<()> {
-    let mut given: Option<String> = None;
+    let mut network_name: Option<String> = None;
     let mut page: Option<Page> = None;
     for (key, value) in in_order(table) {
         let known = names::find("key of a page", key.get_ref(), &["name", "sizes"], |name| name)
             .map_err(|unknown| unknown_key(key, unknown))?;
         if known == "name" {
-            given = Some(name(value, |_| true)?);
+            network_name = Some(name(value, |_| true)?);
         } else {
             page = Some(scalar("sizes", "sizes = \"6651+3883+1866\"", value, sizes)?);
         }
     }
     let mut page = page.ok_or((span.clone(), Problem::NoSizes))?;
-    if let Some(name) = given {
+    if let Some(name) = network_name {
         page.name = name;
     }
     if Page::named(&page.name).is_ok() || spec.pages.iter().any(|other| other.name == page.name) {

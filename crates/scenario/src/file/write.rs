@@ -128,8 +128,8 @@ fn changes(changes: &Changes) -> Vec<(PathKey, String)> {
         (PathKey::Modem, modem.map(print::modem)),
     ];
     let packets = [(PathDirection::Both, both), (PathDirection::Up, up), (PathDirection::Down, down)];
-    let packets = packets.into_iter().flat_map(|(way, changes)| {
-        direction(changes).map(|(key, value)| (PathKey::Packets(way, key), value))
+    let packets = packets.into_iter().flat_map(|(towards, changes)| {
+        direction(changes).map(|(key, value)| (PathKey::Packets(towards, key), value))
     });
     path.into_iter().chain(packets).filter_map(|(key, value)| Some((key, value?))).collect()
 }

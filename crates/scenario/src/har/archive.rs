@@ -16,7 +16,7 @@ use super::{HarError, MAX_ENTRIES};
 /// Whether bodies are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bodies {
-    Kept,
+    Retained,
     Skipped,
 }
 
@@ -36,7 +36,7 @@ pub(super) fn read(from: impl Read, bodies: Bodies) -> Result<Archive, HarError>
     let found = NamedMember { name: "log", inner: Log(bodies) }.deserialize(&mut json);
     found.and_then(|archive| json.end().map(|()| archive)).map_err(|error| {
         let error = error.to_string();
-        if error.contains(TOO_MANY) { HarError::TooMany { most: MAX_ENTRIES } } else { malformed(error) }
+        if error.contains(TOO_MANY) { HarError::TooMany { max: MAX_ENTRIES } } else { malformed(error) }
     })
 }
 
@@ -136,7 +136,7 @@ impl<'de> Visitor<'de> for Entries {
                 return Err(serde::de::Error::custom(TOO_MANY));
             }
             let entry = match self.0 {
-                Bodies::Kept => Entry::with_body(json.get()),
+                Bodies::Retained => Entry::with_body(json.get()),
                 Bodies::Skipped => Entry::of_sizes(json.get()),
             };
             match entry {

@@ -114,7 +114,7 @@ mod tests {
             ("n-fast-internet", "9.52", 9),
             ("n-modem", "396", 1),
         ];
-        let ours: Vec<_> = Network::all()
+        let actual: Vec<_> = Network::all()
             .iter()
             .filter(|network| network.is_of_the_papers())
             .map(|network| {
@@ -132,7 +132,7 @@ mod tests {
             })
             .collect();
         let printed: Vec<_> = printed.map(|(name, stt, muws)| (name.to_owned(), stt.to_owned(), muws)).into();
-        assert_eq!(ours, printed);
+        assert_eq!(actual, printed);
     }
 
     #[test]

@@ -169,9 +169,9 @@ impl Network {
     pub fn name_as_changed_from(&self, other: &Self) -> String {
         let mut name = other.name.clone();
         for (key, value) in self.differences(other) {
-            let shown: String = value.chars().take(SHOWN_OF_A_VALUE).collect();
-            let rest = if shown.len() < value.len() { "..." } else { "" };
-            name.extend(["+", key.name(), "=", &shown, rest]);
+            let prefix: String = value.chars().take(SHOWN_OF_A_VALUE).collect();
+            let ellipsis = if prefix.len() < value.len() { "..." } else { "" };
+            name.extend(["+", key.name(), "=", &prefix, ellipsis]);
         }
         name
     }
@@ -195,12 +195,12 @@ impl Network {
         ];
         let path = path.into_iter().filter(|(differs, _, _)| *differs).map(|(_, key, value)| (key, value));
         let (up, down) = (up.differences(&other.up), down.differences(&other.down));
-        let way = |way| move |(key, value)| (PathKey::Packets(way, key), value);
+        let direction = |direction| move |(key, value)| (PathKey::Packets(direction, key), value);
         if up == down {
-            return path.chain(up.into_iter().map(way(PathDirection::Both))).collect();
+            return path.chain(up.into_iter().map(direction(PathDirection::Both))).collect();
         }
-        path.chain(up.into_iter().map(way(PathDirection::Up)))
-            .chain(down.into_iter().map(way(PathDirection::Down)))
+        path.chain(up.into_iter().map(direction(PathDirection::Up)))
+            .chain(down.into_iter().map(direction(PathDirection::Down)))
             .collect()
     }
 }

@@ -41,7 +41,7 @@ impl Page {
 
 struct Entry {
     listing: Listing,
-    what: PageDefinition,
+    definition: PageDefinition,
 }
 
 /// Definition of a page.
@@ -55,7 +55,7 @@ enum PageDefinition {
 impl Entry {
     fn page(&self) -> Page {
         let name = self.listing.name;
-        match self.what {
+        match self.definition {
             PageDefinition::Sizes(sizes, deflated) => {
                 let mut objects: Vec<_> = sizes.iter().map(|size| Object::sized(Bytes::new(*size))).collect();
                 if let Some(document) = objects.first_mut() {
@@ -77,7 +77,7 @@ impl Entry {
 
 const fn workload(name: &'static str, description: &'static str, sizes: &'static [u64]) -> Entry {
     let listing = Listing { name, description, source: "papers/heidemann-model#workloads" };
-    Entry { listing, what: PageDefinition::Sizes(sizes, None) }
+    Entry { listing, definition: PageDefinition::Sizes(sizes, None) }
 }
 
 const KB: u64 = 1024;
@@ -99,7 +99,7 @@ const CATALOGUE: [Entry; 8] = [
             description: "the W3C note's page as the model has it: 42 kB and 41 images, 125 kB together",
             source: "papers/heidemann-model#table-8, papers/w3c#microscape",
         },
-        what: PageDefinition::Sizes(&W3C_PAGE, Some(Bytes::new(11 * KB))),
+        definition: PageDefinition::Sizes(&W3C_PAGE, Some(Bytes::new(11 * KB))),
     },
     Entry {
         listing: Listing {
@@ -107,7 +107,7 @@ const CATALOGUE: [Entry; 8] = [
             description: "the W3C note's page itself: 42 kB and 42 images of 128,287 B together",
             source: "papers/w3c#microscape",
         },
-        what: PageDefinition::Made(Site::Microscape),
+        definition: PageDefinition::Made(Site::Microscape),
     },
 ];
 
@@ -195,8 +195,8 @@ mod tests {
         let deflated = document.deflated.unwrap().as_f64();
         assert_eq!((document.size, (deflated / 1024.0).round()), (Bytes::new(42 * KB), 11.0));
         let contents = page.contents.unwrap();
-        let places = contents.files.iter().map(|file| file.path[1..].to_owned()).collect();
-        let named = named("index.html", &contents.files[0].body, &places);
+        let existing_paths = contents.files.iter().map(|file| file.path[1..].to_owned()).collect();
+        let named = named("index.html", &contents.files[0].body, &existing_paths);
         let paths = contents.files.iter().skip(1).map(|file| &file.path);
         assert!(named.files.iter().map(|(path, _)| path).eq(paths));
         assert!(named.missing.is_empty() && !named.is_cut);

@@ -52,8 +52,8 @@ fn object(file: &File) -> Object {
 }
 
 /// A file at this path below the root: `images/a.gif`.
-pub fn file(place: &str, body: Vec<u8>) -> File {
-    File { path: path_of(place), content_type: media_type(place).to_owned(), body: body.into() }
+pub fn file(relative: &str, body: Vec<u8>) -> File {
+    File { path: path_of(relative), content_type: media_type(relative).to_owned(), body: body.into() }
 }
 
 /// Files that a document references.
@@ -68,7 +68,7 @@ pub struct ReferencedFiles {
 }
 
 /// Resolves the references of the document at `document` against the files at these paths.
-pub fn named(document: &str, html: &[u8], places: &BTreeSet<String>) -> ReferencedFiles {
+pub fn named(document: &str, html: &[u8], existing_paths: &BTreeSet<String>) -> ReferencedFiles {
     let mut discovery = Discovery::new(HOST, &path_of(document));
     let mut known = BTreeSet::from([path_of(document)]);
     let mut named = ReferencedFiles::default();
@@ -80,8 +80,8 @@ pub fn named(document: &str, html: &[u8], places: &BTreeSet<String>) -> Referenc
             named.is_cut = true;
             return;
         }
-        match site_path(&path).filter(|place| places.contains(place)) {
-            Some(place) => named.files.push((path.clone(), place)),
+        match site_path(&path).filter(|relative| existing_paths.contains(relative)) {
+            Some(relative) => named.files.push((path.clone(), relative)),
             None => named.missing.push(path.clone()),
         }
         known.insert(path);
@@ -99,9 +99,9 @@ pub fn page(
     named: ReferencedFiles,
     bodies: &BTreeMap<String, Arc<[u8]>>,
 ) -> Result<Page, PageError> {
-    let others = named.files.into_iter().filter_map(|(path, place)| {
-        let body = bodies.get(&place)?.clone();
-        Some(File { path, content_type: media_type(&place).to_owned(), body })
+    let others = named.files.into_iter().filter_map(|(path, relative)| {
+        let body = bodies.get(&relative)?.clone();
+        Some(File { path, content_type: media_type(&relative).to_owned(), body })
     });
     Page::real(name, std::iter::once(document).chain(others).collect())
 }
@@ -110,8 +110,8 @@ pub fn page(
 mod tests {
     use super::*;
 
-    fn paths(places: &[&str]) -> BTreeSet<String> {
-        places.iter().map(|place| (*place).to_owned()).collect()
+    fn paths(existing_paths: &[&str]) -> BTreeSet<String> {
+        existing_paths.iter().map(|relative| (*relative).to_owned()).collect()
     }
 
     #[test]
@@ -122,7 +122,7 @@ mod tests {
         let found =
             named("dir/index.html", html, &paths(&["dir/b.gif", "dir/a b.gif", "x.css", "dir/unnamed"]));
         let files: Vec<(&str, &str)> =
-            found.files.iter().map(|(path, place)| (path.as_str(), place.as_str())).collect();
+            found.files.iter().map(|(path, relative)| (path.as_str(), relative.as_str())).collect();
         let expected =
             [("/dir/b.gif", "dir/b.gif"), ("/dir/a%20b.gif", "dir/a b.gif"), ("/x.css?v=3", "x.css")];
         assert_eq!(files, expected);

@@ -34,8 +34,8 @@ impl Codings {
                 UnknownName::new("coding", name, all.map(Coding::name))
             })?;
             let is_new = codings.iter().all(|listed| listed != coding);
-            if let Some(place) = codings.listed.iter_mut().find(|place| place.is_none() && is_new) {
-                *place = Some(coding);
+            if let Some(slot) = codings.listed.iter_mut().find(|slot| slot.is_none() && is_new) {
+                *slot = Some(coding);
             }
         }
         Ok(codings)

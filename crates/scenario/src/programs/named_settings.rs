@@ -95,7 +95,7 @@ impl NamedSetting for ClientDefect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdleWindow {
     /// Unchanged.
-    Kept,
+    Unchanged,
     /// Reduced to the initial window; since the last segment sent or received, as the stack has it.
     Restarted,
     /// Halved for every timeout (RFC 2861).
@@ -109,7 +109,7 @@ impl IdleWindow {
     /// last segment sent.
     pub const fn policy(self, restart: Restart) -> (Idle, Restart) {
         match (self, restart) {
-            (Self::Kept, _) => (Idle::Unchanged, restart),
+            (Self::Unchanged, _) => (Idle::Unchanged, restart),
             (Self::Paced, _) => (Idle::Paced, restart),
             (Self::Decayed, _) => (Idle::Restarted, Restart::Decaying),
             (Self::Restarted, Restart::Decaying) => (Idle::Restarted, Restart::AfterSending),
@@ -120,11 +120,11 @@ impl IdleWindow {
 
 impl NamedSetting for IdleWindow {
     const KIND: &'static str = "window after idle";
-    const ALL: &'static [Self] = &[Self::Kept, Self::Restarted, Self::Decayed, Self::Paced];
+    const ALL: &'static [Self] = &[Self::Unchanged, Self::Restarted, Self::Decayed, Self::Paced];
 
     fn name(self) -> &'static str {
         match self {
-            Self::Kept => "kept",
+            Self::Unchanged => "kept",
             Self::Restarted => "restarted",
             Self::Decayed => "decayed",
             Self::Paced => "paced",
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
 
     fn check<W: NamedSetting + PartialEq + std::fmt::Debug>() {
-        assert!(W::ALL.iter().all(|way| named::<W>(way.name()).as_ref() == Ok(way)));
+        assert!(W::ALL.iter().all(|setting| named::<W>(setting.name()).as_ref() == Ok(setting)));
         let error = named::<W>("no-such-way").unwrap_err().to_string();
         assert!(error.contains(W::KIND), "{error}");
     }

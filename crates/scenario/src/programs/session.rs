@@ -37,8 +37,8 @@ pub(super) fn idle_after(text: &str) -> Result<Duration, ValueError> {
 }
 
 fn within(text: &str, max: u32, what: &'static str, printed: &'static str) -> Result<NonZeroU32, ValueError> {
-    let not = || ValueError::NotA { what, given: text.to_owned(), example: "a whole number such as 3" };
-    let number: NonZeroU32 = text.parse().map_err(|_| not())?;
+    let not_a = || ValueError::NotA { what, given: text.to_owned(), example: "a whole number such as 3" };
+    let number: NonZeroU32 = text.parse().map_err(|_| not_a())?;
     let out_of_range = || ValueError::OutOfRange { what, given: text.to_owned(), min: "1", max: printed };
     (number.get() <= max).then_some(number).ok_or_else(out_of_range)
 }

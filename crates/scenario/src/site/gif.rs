@@ -119,14 +119,14 @@ impl Lzw {
     pub(super) fn push(&mut self, pixel: u8) {
         let Some(prefix) = self.prefix.replace(u16::from(pixel)) else { return };
         // Both are within bounds: a prefix is below CODES, and a pixel has at most `pixel_bits`.
-        let place = usize::from(prefix) << self.pixel_bits | usize::from(pixel);
-        if self.codes[place] != 0 {
-            self.prefix = Some(self.codes[place]);
+        let position = usize::from(prefix) << self.pixel_bits | usize::from(pixel);
+        if self.codes[position] != 0 {
+            self.prefix = Some(self.codes[position]);
             return;
         }
         self.emit(prefix);
         if self.next < CODES {
-            self.codes[place] = self.next;
+            self.codes[position] = self.next;
             self.next += 1;
         } else {
             self.clear();

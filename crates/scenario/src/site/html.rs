@@ -71,9 +71,9 @@ impl Prose {
     /// A word: the lower of two samples, so that some words are more frequent than others, as in any
     /// language.
     fn word(&mut self) -> &'static str {
-        let most = self.words.len().saturating_sub(1) as u64;
-        let drawn = self.random.up_to(most).min(self.random.up_to(most));
-        usize::try_from(drawn).ok().and_then(|index| self.words.get(index)).copied().unwrap_or("the")
+        let max = self.words.len().saturating_sub(1) as u64;
+        let index = self.random.up_to(max).min(self.random.up_to(max));
+        usize::try_from(index).ok().and_then(|index| self.words.get(index)).copied().unwrap_or("the")
     }
 
     fn words(&mut self, count: usize) -> String {

@@ -170,7 +170,7 @@ mod tests {
     fn every_image_decodes_to_the_size_and_the_frames_the_document_names() {
         let files = files(Seed::default());
         let document = std::str::from_utf8(&files[0].contents).unwrap();
-        let mut place = 0;
+        let mut position = 0;
         for (file, bytes) in files[1..].iter().zip(IMAGE_BYTES) {
             let mut decoder = gif::DecodeOptions::new().read_info(&file.contents[..]).unwrap();
             let (width, height) = (decoder.width(), decoder.height());
@@ -181,7 +181,7 @@ mod tests {
             }
             assert_eq!(frames, if bytes == ANIMATION { ANIMATION_FRAMES } else { 1 }, "{}", file.path);
             let named = format!("<img src=\"{}\" width=\"{width}\" height=\"{height}\"", file.path);
-            place += document[place..].find(&named).unwrap_or_else(|| panic!("{named}"));
+            position += document[position..].find(&named).unwrap_or_else(|| panic!("{named}"));
         }
         assert_eq!(document.matches("<img ").count(), 42);
     }

@@ -71,12 +71,12 @@ fn fitted(
     rasters: impl Iterator<Item = Raster>,
 ) -> Picture {
     // Not its colours, which depend on the seed, but its pixels are always the same.
-    static KNOWN: Mutex<BTreeMap<(usize, &str), FittedRaster>> = Mutex::new(BTreeMap::new());
-    let known = KNOWN.lock().ok().and_then(|known| known.get(&(bytes, name)).cloned());
-    let fitted = known.unwrap_or_else(|| {
+    static CACHE: Mutex<BTreeMap<(usize, &str), FittedRaster>> = Mutex::new(BTreeMap::new());
+    let cache = CACHE.lock().ok().and_then(|cache| cache.get(&(bytes, name)).cloned());
+    let fitted = cache.unwrap_or_else(|| {
         let fitted = FittedRaster::of(bytes, palette.len(), rasters);
-        if let Ok(mut known) = KNOWN.lock() {
-            known.insert((bytes, name), fitted.clone());
+        if let Ok(mut cache) = CACHE.lock() {
+            cache.insert((bytes, name), fitted.clone());
         }
         fitted
     });

@@ -369,7 +369,7 @@ impl PathKey {
                  also compresses TCP/IP headers (RFC 1144); --rate is then the line's, headers \
                  included",
             ),
-            Self::Packets(way, key) => key.info(way),
+            Self::Packets(direction, key) => key.info(direction),
         }
     }
 
@@ -388,7 +388,7 @@ impl DirectionKey {
     /// Every key.
     pub const ALL: [Self; 5] = [Self::Queue, Self::Loss, Self::Jitter, Self::Reordering, Self::Duplication];
 
-    const fn info(self, way: PathDirection) -> KeyInfo {
+    const fn info(self, direction: PathDirection) -> KeyInfo {
         let ([both, up, down], value_name, example, help) = match self {
             Self::Queue => (
                 ["queue", "queue-up", "queue-down"],
@@ -422,7 +422,7 @@ impl DirectionKey {
                 "Packets duplicated: 0.1%",
             ),
         };
-        let name = match way {
+        let name = match direction {
             PathDirection::Both => both,
             PathDirection::Up => up,
             PathDirection::Down => down,

@@ -147,8 +147,8 @@ const MAX_SCENARIOS: usize = 10_000;
 /// Maximum number of objects: each scenario has its own copy of its page, 50 MB in all.
 const MAX_TOTAL_OBJECTS: usize = 2_000_000;
 
-fn or<'a, T>(given: &'a [T], default: &'a [T]) -> &'a [T] {
-    if given.is_empty() { default } else { given }
+fn or<'a, T>(spec_of: &'a [T], default: &'a [T]) -> &'a [T] {
+    if spec_of.is_empty() { default } else { spec_of }
 }
 
 fn check(networks: &[Network], pages: &[crate::Page]) -> Result<(), PlanError> {
@@ -220,7 +220,7 @@ mod tests {
     use super::*;
     use crate::spec::Key;
 
-    fn given(pieces: &[(&str, &str)]) -> Spec {
+    fn spec_of(pieces: &[(&str, &str)]) -> Spec {
         let mut spec = Spec::default();
         for (key, value) in pieces {
             spec.set(Key::named(key).unwrap(), value).unwrap();
@@ -229,14 +229,14 @@ mod tests {
     }
 
     fn networks(pieces: &[(&str, &str)]) -> Result<Vec<String>, PlanError> {
-        let plan = given(pieces)
+        let plan = spec_of(pieces)
             .plan(&Defaults { protocols: vec![crate::Protocol::Http11], ..Defaults::predict() })?;
         Ok(plan.scenarios.into_iter().map(|scenario| scenario.network.name).collect())
     }
 
     #[test]
     fn scenarios_come_in_the_order_of_their_lists_the_last_fastest() {
-        let all = given(&[
+        let all = spec_of(&[
             ("network", "all"),
             ("page", "all"),
             ("protocol", "all"),
@@ -274,7 +274,7 @@ mod tests {
         let changed = [("network", "modem"), ("network", "isdn"), ("rtt", "20ms"), ("rtt", "60ms")];
         let expected = ["modem+rtt=20ms", "modem+rtt=60ms", "isdn+rtt=20ms", "isdn+rtt=60ms"];
         assert_eq!(networks(&changed), Ok(expected.map(str::to_owned).into()));
-        let mut many = given(&[("network", "modem")]);
+        let mut many = spec_of(&[("network", "modem")]);
         many.rtts = (0..200).map(wire::Duration::from_millis).collect();
         many.rates = (1..200).filter_map(wire::Rate::from_bits_per_second).collect();
         assert_eq!(many.plan(&Defaults::predict()), Err(PlanError::TooMany(200 * 199)));
@@ -284,7 +284,7 @@ mod tests {
     fn the_papers_networks_have_the_papers_stack_and_all_others_linux() {
         let stacks = |pieces: &[_]| -> Vec<&str> {
             let protocols = vec![crate::Protocol::Http11];
-            let plan = given(pieces).plan(&Defaults { protocols, ..Defaults::laboratory() }).unwrap();
+            let plan = spec_of(pieces).plan(&Defaults { protocols, ..Defaults::laboratory() }).unwrap();
             plan.scenarios.iter().map(|scenario| scenario.stack.name).collect()
         };
         assert_eq!(stacks(&[]), ["period"]);
@@ -301,7 +301,7 @@ mod tests {
     #[test]
     fn named_stack_determines_the_acknowledgement_policy() {
         let acks = |pieces: &[_]| {
-            let plan = given(pieces).plan(&Defaults::predict()).unwrap();
+            let plan = spec_of(pieces).plan(&Defaults::predict()).unwrap();
             plan.acks(&plan.scenarios[0])
         };
         assert_eq!(acks(&[]), Some(Acks::EverySegment));
@@ -312,8 +312,9 @@ mod tests {
 
     #[test]
     fn several_connections_are_used_concurrently_by_default() {
-        let requests =
-            |pieces: &[_]| given(pieces).plan(&Defaults::laboratory()).unwrap().scenarios[0].client.requests;
+        let requests = |pieces: &[_]| {
+            spec_of(pieces).plan(&Defaults::laboratory()).unwrap().scenarios[0].client.requests
+        };
         assert_eq!(requests(&[]), Requests::Dependent);
         assert_eq!(requests(&[("parallel", "4")]), Requests::Independent);
         assert_eq!(requests(&[("parallel", "4"), ("requests", "dependent")]), Requests::Dependent);
@@ -322,7 +323,7 @@ mod tests {
     #[test]
     fn browsers_open_six_connections_by_default_and_wait_for_the_document() {
         let client = |pieces: &[_]| {
-            let mut spec = given(pieces);
+            let mut spec = spec_of(pieces);
             spec.set(Key::Protocol, "http11-parallel").unwrap();
             spec.plan(&Defaults::laboratory()).unwrap().scenarios[0].client
         };
@@ -337,14 +338,14 @@ mod tests {
     fn rejects_too_many_scenarios_and_objects() {
         let all = [("network", "all"), ("protocol", "all"), ("stack", "period"), ("stack", "linux")];
         let large = |objects: usize| {
-            let mut spec = given(&all);
+            let mut spec = spec_of(&all);
             spec.set(Key::Page, &vec!["1"; objects].join("+")).unwrap();
             spec.plan(&Defaults::predict()).map(|plan| plan.scenarios.len())
         };
         assert_eq!(large(10_000), Ok(10 * PROTOCOLS * 2));
-        let many = Spec { pages: (1..=56).map(one_object).collect(), ..given(&all) };
+        let many = Spec { pages: (1..=56).map(one_object).collect(), ..spec_of(&all) };
         assert_eq!(many.plan(&Defaults::predict()), Err(PlanError::TooMany(10 * PROTOCOLS * 2 * 56)));
-        let mut twice = given(&all);
+        let mut twice = spec_of(&all);
         for document in ["1", "2"] {
             twice.set(Key::Page, &[document, &vec!["1"; 9_999].join("+")].join("+")).unwrap();
         }
