@@ -198,7 +198,7 @@ pub struct SelectedEntry {
 /// # Errors
 /// The first key that names neither a table, a figure, a row nor a paper.
 pub fn select(keys: &[String]) -> Result<Vec<SelectedEntry>, UnknownName> {
-    let mut wanted: Vec<SelectedEntry> = Vec::new();
+    let mut selected: Vec<SelectedEntry> = Vec::new();
     for key in keys {
         let whole =
             ENTRIES.iter().filter(|entry| entry.key == key || paper(entry) == key.trim_end_matches('/'));
@@ -207,17 +207,18 @@ pub fn select(keys: &[String]) -> Result<Vec<SelectedEntry>, UnknownName> {
         if found.is_empty() {
             return Err(UnknownName::new("key", key, ENTRIES.iter().map(|entry| entry.key)));
         }
-        wanted.extend(found);
+        selected.extend(found);
     }
     if keys.is_empty() {
-        wanted = ENTRIES.iter().map(|entry| SelectedEntry { entry, row: None }).collect();
+        selected = ENTRIES.iter().map(|entry| SelectedEntry { entry, row: None }).collect();
     }
-    let place = |requested: &SelectedEntry| ENTRIES.iter().position(|entry| entry.key == requested.entry.key);
-    wanted.sort_by(|one, other| place(one).cmp(&place(other)).then_with(|| one.row.cmp(&other.row)));
+    let position =
+        |requested: &SelectedEntry| ENTRIES.iter().position(|entry| entry.key == requested.entry.key);
+    selected.sort_by(|one, other| position(one).cmp(&position(other)).then_with(|| one.row.cmp(&other.row)));
     // A whole table comes before its rows, and includes them.
-    wanted
+    selected
         .dedup_by(|next, one| next.entry.key == one.entry.key && (one.row.is_none() || one.row == next.row));
-    Ok(wanted)
+    Ok(selected)
 }
 
 /// The row of a key that continues behind a table's key.
@@ -249,9 +250,9 @@ mod tests {
 
     #[test]
     fn keys_select_in_the_catalogues_order_and_a_paper_selects_all_its_keys() {
-        let keys = |given: &[&str]| -> Vec<_> {
-            let given: Vec<_> = given.iter().map(|key| (*key).to_owned()).collect();
-            select(&given).unwrap().iter().map(|requested| requested.entry.key).collect()
+        let keys = |words: &[&str]| -> Vec<_> {
+            let words: Vec<_> = words.iter().map(|key| (*key).to_owned()).collect();
+            select(&words).unwrap().iter().map(|requested| requested.entry.key).collect()
         };
         let both = ["heidemann-model/table-6", "heidemann-model/table-3", "heidemann-model/table-6"];
         assert_eq!(keys(&both), ["heidemann-model/table-3", "heidemann-model/table-6"]);

@@ -29,7 +29,7 @@ impl Digits {
                 // A number that was just printed can be parsed.
                 rounded.parse::<f64>().map_or(rounded, |rounded| rounded.to_string())
             }
-            Self::Decimals(places) => format!("{value:.places$}"),
+            Self::Decimals(decimals) => format!("{value:.decimals$}"),
             Self::Whole => format!("{value:.0}"),
             // No negative zero.
             Self::AtLeast | Self::AtMost => format!("{:.2}", (value * 100.0).round() / 100.0 + 0.0),
@@ -60,7 +60,7 @@ impl TryFrom<String> for Digits {
         let number = |text: &str| text.parse().ok().filter(|number| (1..=15).contains(number));
         let digits = match name.split_once('-') {
             Some(("significant", figures)) => number(figures).map(Self::Significant),
-            Some(("decimals", places)) => number(places).map(Self::Decimals),
+            Some(("decimals", decimals)) => number(decimals).map(Self::Decimals),
             Some(("at", "least")) => Some(Self::AtLeast),
             Some(("at", "most")) => Some(Self::AtMost),
             None if name == "whole" => Some(Self::Whole),

@@ -40,7 +40,7 @@ const BELOW_MINIMUM: f64 = 0.995;
 /// The ratio of the transferred bytes to the minimum, which only the model knows.
 fn overhead(scenario: &Scenario, elapsed_ms: Option<f64>) -> Option<f64> {
     let page = scenario.transferred();
-    let least = Scenario { protocol: Protocol::Minimum, page, ..scenario.clone() };
-    let minimum = ::model::predict(&least, &::model::Assumptions::default()).ok()?.elapsed;
+    let minimal = Scenario { protocol: Protocol::Minimum, page, ..scenario.clone() };
+    let minimum = ::model::predict(&minimal, &::model::Assumptions::default()).ok()?.elapsed;
     (minimum > Duration::ZERO).then_some(elapsed_ms? / minimum.as_millis_f64())
 }

@@ -22,7 +22,7 @@ pub fn figure_2() -> String {
     let page = small_cluster();
     let even = |count: u32| (0..=count).map(move |index| f64::from(index) / f64::from(count));
     // The values change most at short round trips, so the grid is finer there.
-    let (across, along) = (even(48).collect(), even(36).map(|place| place * place).collect());
+    let (across, along) = (even(48).collect(), even(36).map(|step| step * step).collect());
     let field = Field::sample(across, along, |u, v| {
         tcp_overhead(x.value(u), y.value(v).max(MIN_RTT_MS), &page, &Assumptions::paper())
     });

@@ -145,10 +145,10 @@ impl<'a> Laboratory<'a> {
     ///
     /// # Errors
     /// The reason why they could not run.
-    pub fn benchmarks(&mut self, wanted: &[BenchmarkRun]) -> Result<Option<&BenchmarkResults>, String> {
+    pub fn benchmarks(&mut self, requested: &[BenchmarkRun]) -> Result<Option<&BenchmarkResults>, String> {
         let Some(Benchmarks { run, gather: _, users: _ }) = &mut self.contests else { return Ok(None) };
         let new: Vec<BenchmarkRun> =
-            wanted.iter().filter(|benchmark| !self.benchmarks.is_done(benchmark)).copied().collect();
+            requested.iter().filter(|benchmark| !self.benchmarks.is_done(benchmark)).copied().collect();
         if !new.is_empty() {
             let outcomes = run(&new)?;
             self.benchmarks.found.extend(new.into_iter().zip(outcomes));
@@ -160,12 +160,12 @@ impl<'a> Laboratory<'a> {
     ///
     /// # Errors
     /// The reason why they could not run.
-    pub fn populations(&mut self, wanted: &[Population]) -> Result<Option<&BenchmarkResults>, String> {
+    pub fn populations(&mut self, requested: &[Population]) -> Result<Option<&BenchmarkResults>, String> {
         let Some(Benchmarks { run: _, gather, users: _ }) = &mut self.contests else { return Ok(None) };
         let is_known =
             |population: &Population| self.benchmarks.gathered.iter().any(|(known, _)| known == population);
         let new: Vec<Population> =
-            wanted.iter().filter(|population| !is_known(population)).copied().collect();
+            requested.iter().filter(|population| !is_known(population)).copied().collect();
         if !new.is_empty() {
             let Some(outcomes) = gather(&new)? else {
                 self.contests = None;
@@ -183,15 +183,15 @@ impl<'a> Laboratory<'a> {
     pub fn dumbbells(&mut self, config: &DumbbellConfig, seeds: u64) -> Result<&[DumbbellResult], String> {
         let count = usize::try_from(seeds).unwrap_or(usize::MAX);
         let is_it = |known: &(DumbbellConfig, Vec<_>)| known.0 == *config && known.1.len() >= count;
-        let place = match self.dumbbells.iter().position(is_it) {
-            Some(place) => place,
+        let index = match self.dumbbells.iter().position(is_it) {
+            Some(index) => index,
             None => {
                 let results = over_seeds(config, seeds).map_err(|error| error.to_string())?;
                 self.dumbbells.push((*config, results));
                 self.dumbbells.len() - 1
             }
         };
-        Ok(&self.dumbbells[place].1[..count])
+        Ok(&self.dumbbells[index].1[..count])
     }
 
     /// Counts of a log; `None` where logs are not available.

@@ -157,8 +157,8 @@ impl Cell {
     }
 
     /// A label by its index; empty if there is none.
-    pub fn label(&self, place: usize) -> &str {
-        self.labels.get(place).map_or("", String::as_str)
+    pub fn label(&self, index: usize) -> &str {
+        self.labels.get(index).map_or("", String::as_str)
     }
 }
 

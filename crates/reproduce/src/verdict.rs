@@ -266,9 +266,9 @@ mod tests {
         note = "not known"
     "#;
 
-    fn judged(place: usize, values: impl Into<Values>) -> Judgement {
+    fn judged(index: usize, values: impl Into<Values>) -> Judgement {
         let table = Table::read(TABLE).unwrap();
-        judge(&table, &table.cells()[place], values.into(), None)
+        judge(&table, &table.cells()[index], values.into(), None)
     }
 
     fn with(ours: f64, mechanism: f64) -> Values {
@@ -341,8 +341,8 @@ mod tests {
     fn fitted_cells_are_no_findings_and_the_others_are_predictions() {
         let table = Table::read(&TABLE.replace("rows =", "fitted = [\"isdn/a\"]\nrows =")).unwrap();
         let judged =
-            |place: usize, ours| judge(&table, &table.cells()[place], Values::from(Some(ours)), None);
-        let note = |place: usize, ours| judged(place, ours).note.unwrap();
+            |index: usize, ours| judge(&table, &table.cells()[index], Values::from(Some(ours)), None);
+        let note = |index: usize, ours| judged(index, ours).note.unwrap();
         assert_eq!(
             [note(0, 100.0), note(0, 109.0), note(2, 50.0)],
             ["predicted", "predicted; within 10% of what is printed", "fitted"]

@@ -287,9 +287,9 @@ fn overhead(packets: f64, bytes: f64) -> f64 {
 
 /// Each setting is run once, whatever the number of cells it fills.
 fn simulated_values(setting: Setting, mechanism: Mechanism) -> Result<SettingValues, String> {
-    static KNOWN: Mutex<BTreeMap<(Setting, Mechanism), SettingValues>> = Mutex::new(BTreeMap::new());
+    static CACHE: Mutex<BTreeMap<(Setting, Mechanism), SettingValues>> = Mutex::new(BTreeMap::new());
     let key = (setting, mechanism);
-    if let Some(simulated_values) = KNOWN.lock().ok().and_then(|known| known.get(&key).copied()) {
+    if let Some(simulated_values) = CACHE.lock().ok().and_then(|cache| cache.get(&key).copied()) {
         return Ok(simulated_values);
     }
     let simulated_values = match mechanism {
@@ -297,8 +297,8 @@ fn simulated_values(setting: Setting, mechanism: Mechanism) -> Result<SettingVal
         Mechanism::OneLost => one_lost(setting, Mechanism::No)?,
         Mechanism::OneLostRetransmittedEarly => one_lost(setting, Mechanism::EarlyRetransmission)?,
     };
-    if let Ok(mut known) = KNOWN.lock() {
-        known.insert(key, simulated_values);
+    if let Ok(mut cache) = CACHE.lock() {
+        cache.insert(key, simulated_values);
     }
     Ok(simulated_values)
 }

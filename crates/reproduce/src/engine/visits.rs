@@ -70,7 +70,7 @@ pub fn exchanges(scenario: &Scenario, reports: &[Report], connects: &[Time], beg
         };
         let is_first = !is_used.contains(&connection);
         is_used.push(connection);
-        let opened = usize::try_from(connection).ok().and_then(|place| connects.get(place)).copied();
+        let opened = usize::try_from(connection).ok().and_then(|index| connects.get(index)).copied();
         let path = paths.get(&object).map_or_else(|| planned(scenario, object), |path| (*path).to_owned());
         reported.push(Exchange {
             version: version(scenario.protocol),

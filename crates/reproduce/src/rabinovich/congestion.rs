@@ -26,7 +26,7 @@ const HOST_COUNTS: [u32; 3] = [1, 2, 3];
 pub fn table_1(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
     let hosts = cell.label(0).parse().unwrap_or(1);
     if let Some(column) = cell.column.name.strip_suffix("-kernel") {
-        let population = Population { kind: ServerKind::Dhttp, hosts, beside: true };
+        let population = Population { kind: ServerKind::Dhttp, hosts, with_download: true };
         let Some(benchmark) = measured.populations(&all(true))? else { return Ok(None) };
         return Ok(benchmark.population(population).map(|outcome| counted(column, outcome.counted)));
     }
@@ -178,12 +178,12 @@ fn counted(column: &str, counted: DhttpCounters) -> f64 {
 /// is the number of hosts.
 pub fn figure_13(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
     let hosts = cell.column.name.parse().unwrap_or(1);
-    let (claim, beside) = match cell.label(0).strip_suffix("-beside-a-download") {
+    let (claim, with_download) = match cell.label(0).strip_suffix("-beside-a-download") {
         Some(claim) => (claim, true),
         None => (cell.label(0), false),
     };
-    let Some(benchmark) = measured.populations(&all(beside))? else { return Ok(None) };
-    let of = |kind| benchmark.population(Population { kind, hosts, beside });
+    let Some(benchmark) = measured.populations(&all(with_download))? else { return Ok(None) };
+    let of = |kind| benchmark.population(Population { kind, hosts, with_download });
     let [dhttp, apache] = [of(ServerKind::Dhttp), of(ServerKind::Prefork)];
     Ok(dhttp.zip(apache).map(|(dhttp, apache)| match claim {
         "throughput" => dhttp.per_second / apache.per_second,
@@ -193,9 +193,10 @@ pub fn figure_13(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue 
 }
 
 /// All runs, sorted so that concurrent ones take equally long.
-fn all(beside: bool) -> Vec<Population> {
-    let both =
-        |hosts| [ServerKind::Dhttp, ServerKind::Prefork].map(|kind| Population { kind, hosts, beside });
+fn all(with_download: bool) -> Vec<Population> {
+    let both = |hosts| {
+        [ServerKind::Dhttp, ServerKind::Prefork].map(|kind| Population { kind, hosts, with_download })
+    };
     HOST_COUNTS.into_iter().flat_map(both).collect()
 }
 
@@ -207,18 +208,19 @@ type Value = fn(&Outcome) -> f64;
 
 /// Throughput and latency alone on the bottleneck; below, the bandwidths of users and a competing download.
 pub fn draw_13(benchmark: &BenchmarkResults) -> Option<String> {
-    let panel = |title: &str, beside, curves: &[(&'static str, Stroke<'static>, ServerKind, Value)]| {
-        let mut drawn = Vec::new();
-        for (name, stroke, kind, value) in curves {
-            let point = |hosts| {
-                let population = Population { kind: *kind, hosts, beside };
-                Some((f64::from(hosts), value(benchmark.population(population)?)))
-            };
-            let points: Vec<Point> = HOST_COUNTS.into_iter().filter_map(point).collect();
-            drawn.push(Curve { name, stroke: *stroke, is_joined: true, points });
-        }
-        Panel { title: title.to_owned(), curves: drawn }
-    };
+    let panel =
+        |title: &str, with_download, curves: &[(&'static str, Stroke<'static>, ServerKind, Value)]| {
+            let mut drawn = Vec::new();
+            for (name, stroke, kind, value) in curves {
+                let point = |hosts| {
+                    let population = Population { kind: *kind, hosts, with_download };
+                    Some((f64::from(hosts), value(benchmark.population(population)?)))
+                };
+                let points: Vec<Point> = HOST_COUNTS.into_iter().filter_map(point).collect();
+                drawn.push(Curve { name, stroke: *stroke, is_joined: true, points });
+            }
+            Panel { title: title.to_owned(), curves: drawn }
+        };
     let solid = |colour| Stroke::solid(colour, WIDTH);
     let dashed = |colour| Stroke { colour, width: WIDTH, dashes: "5 4" };
     let both = |value: Value| {
@@ -227,11 +229,11 @@ pub fn draw_13(benchmark: &BenchmarkResults) -> Option<String> {
             (APACHE, solid(palette::INK), ServerKind::Prefork, value),
         ]
     };
-    let beside: [(_, _, _, Value); 2] = [
+    let with_download: [(_, _, _, Value); 2] = [
         (BY_DHTTP, dashed(palette::ACCENT), ServerKind::Dhttp, |outcome| outcome.beside_bits / 1e6),
         (BY_APACHE, dashed(palette::INK), ServerKind::Prefork, |outcome| outcome.beside_bits / 1e6),
     ];
-    let shared: Vec<_> = both(|outcome| outcome.users_bits / 1e6).into_iter().chain(beside).collect();
+    let shared: Vec<_> = both(|outcome| outcome.users_bits / 1e6).into_iter().chain(with_download).collect();
     let rows = vec![
         vec![
             panel("users alone: responses a second", false, &both(|outcome| outcome.per_second)),

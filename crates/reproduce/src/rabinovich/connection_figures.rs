@@ -19,7 +19,7 @@ pub fn figure_6(counted: &CountedLogs) -> Option<String> {
         counted,
         "Connections at a server with three per client",
         3,
-        &[("most at once", most), ("opened", opened)],
+        &[("most at once", peak), ("opened", opened)],
         "After Rabinovich, Wang 2004, Fig. 6.",
     )
 }
@@ -41,7 +41,7 @@ pub fn figure_8(counted: &CountedLogs) -> Option<String> {
         counted,
         "Connections at a server with one per client",
         1,
-        &[("most at once", most), ("opened", opened)],
+        &[("most at once", peak), ("opened", opened)],
         "After Rabinovich, Wang 2004, Fig. 8.",
     )
 }
@@ -57,7 +57,7 @@ pub fn figure_9(counted: &CountedLogs) -> Option<String> {
     )
 }
 
-fn most(_: &Stream, opened: &TimeoutCounts) -> f64 {
+fn peak(_: &Stream, opened: &TimeoutCounts) -> f64 {
     opened.peak.connections as f64
 }
 

@@ -89,7 +89,7 @@ fn months(curve: &Path) -> Result<Curve, String> {
 }
 
 fn made_up(curve: Curve, requests: u64, clients: u32) -> Result<LogCounts, String> {
-    let wanted = SynthesisOptions { curve, requests, clients, seed: Seed::default() };
+    let options = SynthesisOptions { curve, requests, clients, seed: Seed::default() };
     let mut least_recently_used = Counter::new(&query(&TIMEOUTS_S, &[1, 3])?);
     let mut first_created = RuleCounter::new(&query(&FEW_TIMEOUTS_S, &[3])?.under(Rule::FirstCreated, false));
     let mut requests = Vec::with_capacity(BATCH_REQUESTS);
@@ -99,7 +99,7 @@ fn made_up(curve: Curve, requests: u64, clients: u32) -> Result<LogCounts, Strin
         requests.clear();
     };
     let sizing = Sizing::default();
-    synthesize::each(&wanted, |line| {
+    synthesize::each(&options, |line| {
         requests.extend(sizing.request(&record(line)));
         if requests.len() == BATCH_REQUESTS {
             count(&mut requests);

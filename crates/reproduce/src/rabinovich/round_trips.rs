@@ -43,7 +43,7 @@ pub fn figure_1(cell: &Cell, measured: &mut Laboratory<'_>) -> Result<Option<f64
 
 /// Scenario of a row.
 fn requested(cell: &Cell) -> Result<(Scenario, Hosts), String> {
-    let [protocol, response, before] = [0, 1, 2].map(|place| cell.label(place));
+    let [protocol, response, before] = [0, 1, 2].map(|index| cell.label(index));
     let mut hosts = Hosts::default();
     let protocol = match protocol {
         "http10-fast-open" => {

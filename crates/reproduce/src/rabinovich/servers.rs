@@ -46,7 +46,7 @@ const APACHE: [Arm; 8] = {
         arm(P, 15, 1),
     ]
 };
-const OURS: [Arm; 6] = {
+const DHTTP_ARMS: [Arm; 6] = {
     use ServerKind::Dhttp as D;
     [DHTTP, arm(D, 5, 3), arm(D, 15, 3), arm(D, 1, 1), arm(D, 5, 1), arm(D, 15, 1)]
 };
@@ -95,12 +95,12 @@ pub fn figure_11(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue 
         },
         3,
     );
-    let arms: Vec<Arm> = APACHE.into_iter().chain(OURS).collect();
+    let arms: Vec<Arm> = APACHE.into_iter().chain(DHTTP_ARMS).collect();
     let Some(benchmarks) = benchmarks(&arms, measured)? else { return Ok(None) };
     let all = |of: &[Arm]| of.iter().map(|arm| throughput(benchmarks, *arm)).collect::<Option<Vec<_>>>();
     Ok(match cell.label(0) {
-        "insensitive-to-time-out" => all(&OURS[..3]).map(|all| least_over_most(&all)),
-        "insensitive-to-connections" => all(&OURS).map(|all| least_over_most(&all)),
+        "insensitive-to-time-out" => all(&DHTTP_ARMS[..3]).map(|all| min_over_max(&all)),
+        "insensitive-to-connections" => all(&DHTTP_ARMS).map(|all| min_over_max(&all)),
         "scales" => scales(benchmarks),
         claim => ratio_to(benchmarks, claim, apache, cell.published),
     })
@@ -151,20 +151,20 @@ pub(super) fn slower(benchmarks: &BenchmarkResults, one: Arm, other: Arm, claime
 
 fn times(one: &Outcome, other: &Outcome, claimed: f64) -> Option<f64> {
     let servers = |outcome: &Outcome| (outcome.mean_ms - outcome.own_ms).max(0.0);
-    let (least, most) = (servers(one) / other.mean_ms, one.mean_ms / servers(other));
-    ((least >= claimed) == (most >= claimed)).then_some(one.mean_ms / other.mean_ms)
+    let (lower, upper) = (servers(one) / other.mean_ms, one.mean_ms / servers(other));
+    ((lower >= claimed) == (upper >= claimed)).then_some(one.mean_ms / other.mean_ms)
 }
 
 /// Ratio of DHTTP's throughput per user at the maximum number of users to that at the minimum.
 fn scales(benchmarks: &BenchmarkResults) -> Option<f64> {
-    let (few, most) = (*benchmarks.users.first()?, *benchmarks.users.last()?);
+    let (few, upper) = (*benchmarks.users.first()?, *benchmarks.users.last()?);
     let each = |users: u32| Some(benchmarks.of(&DHTTP.benchmark(users))?.throughput()? / f64::from(users));
-    Some(each(most)? / each(few)?)
+    Some(each(upper)? / each(few)?)
 }
 
-fn least_over_most(all: &[f64]) -> f64 {
-    let most = all.iter().copied().fold(0.0, f64::max);
-    all.iter().copied().fold(f64::INFINITY, f64::min) / most
+fn min_over_max(all: &[f64]) -> f64 {
+    let upper = all.iter().copied().fold(0.0, f64::max);
+    all.iter().copied().fold(f64::INFINITY, f64::min) / upper
 }
 
 /// Outcome at the maximum number of users.
@@ -189,8 +189,8 @@ pub(super) fn benchmarks<'a>(
     measured: &'a mut Laboratory<'_>,
 ) -> Result<Option<&'a BenchmarkResults>, String> {
     let of = |users: &u32| arms.iter().map(|arm| arm.benchmark(*users)).collect::<Vec<_>>();
-    let wanted: Vec<BenchmarkRun> = measured.users().iter().flat_map(of).collect();
-    measured.benchmarks(&wanted)
+    let runs: Vec<BenchmarkRun> = measured.users().iter().flat_map(of).collect();
+    measured.benchmarks(&runs)
 }
 
 /// Apache's throughput and latency.
@@ -203,7 +203,7 @@ pub fn draw_10(benchmarks: &BenchmarkResults) -> Option<String> {
     draw(
         benchmarks,
         title,
-        &BOTH,
+        &VALUES,
         [("three connections a user", curves(3)), ("one connection", curves(1))],
         "Fig. 10",
     )
@@ -212,14 +212,14 @@ pub fn draw_10(benchmarks: &BenchmarkResults) -> Option<String> {
 /// DHTTP's throughput and latency.
 pub fn draw_11(benchmarks: &BenchmarkResults) -> Option<String> {
     let curves = |connections: usize| {
-        let arms = OURS.into_iter().filter(move |arm| arm.connections == connections);
+        let arms = DHTTP_ARMS.into_iter().filter(move |arm| arm.connections == connections);
         arms.map(|arm| (by_time_out(arm.idle_s), arm)).collect()
     };
     let title = "DHTTP under SURGE's users";
     draw(
         benchmarks,
         title,
-        &BOTH,
+        &VALUES,
         [("three connections a user", curves(3)), ("one connection", curves(1))],
         "Fig. 11",
     )
@@ -248,7 +248,7 @@ pub fn draw_12(benchmarks: &BenchmarkResults) -> Option<String> {
     draw(
         benchmarks,
         title,
-        &BOTH,
+        &VALUES,
         [("Apache prefork, 1 s", paper), ("servers of today, 15 s", today)],
         "Fig. 12",
     )
@@ -270,7 +270,7 @@ fn by_time_out(idle_s: u64) -> (&'static str, Stroke<'static>) {
 }
 
 /// Throughput above, latency below.
-const BOTH: [(&str, Value); 2] =
+const VALUES: [(&str, Value); 2] =
     [("responses a second", Outcome::throughput), ("mean latency, ms", Outcome::latency_ms)];
 
 /// A quantity of a curve.
@@ -284,7 +284,7 @@ pub(super) fn draw(
     groups: [(&str, Vec<NamedArm>); 2],
     figure: &str,
 ) -> Option<String> {
-    let most = *benchmarks.users.last()?;
+    let upper = *benchmarks.users.last()?;
     let mut rows = Vec::new();
     for (quantity, value) in quantities {
         let mut row = Vec::new();
@@ -306,7 +306,7 @@ pub(super) fn draw(
             key.push(*named);
         }
     }
-    let ticks = (0..=5).map(|tick| f64::from(most) * f64::from(tick) / 5.0).collect();
+    let ticks = (0..=5).map(|tick| f64::from(upper) * f64::from(tick) / 5.0).collect();
     let picture = Curves {
         title,
         subtitle: [

@@ -189,12 +189,12 @@ pub fn run_installed(
 
 /// Runs these from the last to the first, at most `beside` concurrently, until one fails.
 fn run_concurrently(
-    left: Vec<usize>,
-    beside: usize,
+    pending: Vec<usize>,
+    worker_count: usize,
     run_one: &(dyn Fn(usize) -> Result<(), Error> + Sync),
 ) -> Result<(), Error> {
-    let left = Mutex::new(left);
-    let next = || left.lock().ok()?.pop();
+    let pending = Mutex::new(pending);
+    let next = || pending.lock().ok()?.pop();
     let work = || -> Result<(), Error> {
         while let Some(number) = next() {
             run_one(number)?;
@@ -202,7 +202,7 @@ fn run_concurrently(
         Ok(())
     };
     let ends: Vec<_> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..beside).map(|_| scope.spawn(work)).collect();
+        let workers: Vec<_> = (0..worker_count).map(|_| scope.spawn(work)).collect();
         workers.into_iter().map(|worker| worker.join().expect("a benchmark does not panic")).collect()
     });
     ends.into_iter().collect()
@@ -218,8 +218,8 @@ pub struct Site {
 impl Site {
     /// The site of SURGE's plan for this number of users.
     pub(super) fn new(users: u32, lasts: Duration) -> Result<Self, Error> {
-        let wanted = PlanSpec { schedule: Schedule::Users(users), duration: lasts, ..PlanSpec::default() };
-        Self::of(wanted.plan().expect("two thousand files for some hundred users are no plan beyond bounds"))
+        let spec = PlanSpec { schedule: Schedule::Users(users), duration: lasts, ..PlanSpec::default() };
+        Self::of(spec.plan().expect("two thousand files for some hundred users are no plan beyond bounds"))
     }
 
     /// The site of this plan.
@@ -246,8 +246,8 @@ fn one(benchmark: BenchmarkRun, extent: Preset, site: &Arc<Site>) -> Result<Outc
     let BenchmarkRun { kind, idle_s, connections, closes_early, how, users } = benchmark;
     let hosts = Hosts::new()?;
     how.prepare(&hosts)?;
-    let (here, progress) = (Arc::clone(site), ServerOptions { idle_s, per_client: connections, how });
-    let running = hosts.server.run(move || server::start(kind, progress, here.directory()))?;
+    let (served_site, progress) = (Arc::clone(site), ServerOptions { idle_s, per_client: connections, how });
+    let running = hosts.server.run(move || server::start(kind, progress, served_site.directory()))?;
     let config = Config {
         protocol: how.protocol(kind, idle_s),
         dhttp: ClientConfig::paper(),

@@ -37,7 +37,7 @@ pub struct BottleneckHosts {
     /// Namespaces of the users: one for each host.
     pub machines: Vec<Namespace>,
     /// Namespace of the competing download.
-    pub beside: Namespace,
+    pub download_host: Namespace,
     links: Vec<Running>,
     _router: Namespace,
 }
@@ -89,8 +89,8 @@ impl BottleneckHosts {
         let mut hosts = hosts.into_iter();
         let missing = || Error::Topology("a host is missing".to_owned());
         let mut next = || hosts.next().ok_or_else(missing);
-        let (router, server, beside) = (next()?, next()?, next()?);
-        Ok(Self { server, machines: hosts.collect(), beside, links, _router: router })
+        let (router, server, download_host) = (next()?, next()?, next()?);
+        Ok(Self { server, machines: hosts.collect(), download_host, links, _router: router })
     }
 
     /// Stops the links and returns their statistics.

@@ -33,7 +33,7 @@ pub struct Population {
     /// Hosts with a hundred users each, from 1 to 3.
     pub hosts: u32,
     /// Whether a bulk download competes, from the server's host and over the same bottleneck.
-    pub beside: bool,
+    pub with_download: bool,
 }
 
 /// Outcome of a run.
@@ -106,12 +106,12 @@ pub fn run(
 }
 
 fn one(population: Population, lasts: Duration) -> Result<Outcome, Error> {
-    let Population { kind, hosts, beside } = population;
+    let Population { kind, hosts, with_download } = population;
     let site = Arc::new(Site::new(USERS * hosts, lasts)?);
     let line = BottleneckHosts::new(hosts as usize)?;
-    let here = Arc::clone(&site);
-    let running = line.server.run(move || server::start(kind, SERVER_OPTIONS, here.directory()))?;
-    let download = beside.then(|| BulkDownload::start(&line)).transpose()?;
+    let served_site = Arc::clone(&site);
+    let running = line.server.run(move || server::start(kind, SERVER_OPTIONS, served_site.directory()))?;
+    let download = with_download.then(|| BulkDownload::start(&line)).transpose()?;
     let mut asking = Vec::new();
     for (number, host) in (1..).zip(&line.machines) {
         let (site, config) = (Arc::clone(&site), config(kind, Shard::new(number, hosts)));
@@ -197,7 +197,7 @@ impl BulkDownload {
             Ok(())
         })?;
         let (count, over) = (Arc::clone(&received), Arc::clone(&is_over));
-        let sink = spawned(&line.beside, move || {
+        let sink = spawned(&line.download_host, move || {
             let mut stream = connected(address)?;
             stream.set_read_timeout(Some(Elapsed::from_secs(1)))?;
             let mut buffer = vec![0; 65_536];
@@ -266,7 +266,7 @@ mod tests {
     fn users_and_a_download_share_a_bottleneck() {
         let mut populations = Vec::new();
         for kind in [ServerKind::Dhttp, ServerKind::Prefork] {
-            populations.extend([1, 2, 3].map(|hosts| Population { kind, hosts, beside: true }));
+            populations.extend([1, 2, 3].map(|hosts| Population { kind, hosts, with_download: true }));
         }
         populations.sort_unstable_by_key(|population| population.hosts);
         let outcomes = run(&populations, Duration::from_secs(60), &|_| ()).unwrap();

@@ -84,8 +84,8 @@ impl Drop for Program {
 }
 
 /// Path of a program: the first that exists.
-pub fn found(places: &[&str]) -> Option<PathBuf> {
-    places.iter().map(PathBuf::from).find(|path| path.is_file())
+pub fn found(paths: &[&str]) -> Option<PathBuf> {
+    paths.iter().map(PathBuf::from).find(|path| path.is_file())
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ impl ServerKind {
 
     /// Path of its program, if it needs one; `Err` if that is not installed.
     fn program(self) -> Result<Option<PathBuf>, Error> {
-        let (places, package): (&[&str], _) = match self {
+        let (paths, package): (&[&str], _) = match self {
             // Ours takes the place of a missing Apache.
             Self::Prefork => return Ok(program::found(&APACHE)),
             Self::Event => (&APACHE, "apache2-bin"),
@@ -85,7 +85,7 @@ impl ServerKind {
                 return Ok(None);
             }
         };
-        program::found(places).map(Some).ok_or(Error::NotInstalled { server: self.name(), package })
+        program::found(paths).map(Some).ok_or(Error::NotInstalled { server: self.name(), package })
     }
 
     /// Checks that everything it needs is installed.

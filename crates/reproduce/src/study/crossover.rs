@@ -41,15 +41,15 @@ enum Column {
 type CellKey<'a> = [&'a str; 4];
 
 /// Ratio of the time of the fastest HTTP to that of DHTTP; `None` where it is unknown.
-fn ratio(place: CellKey<'_>, column: Column) -> Option<f64> {
-    ratio_in(STORED_CELLS, place, column)
+fn ratio(cell: CellKey<'_>, column: Column) -> Option<f64> {
+    ratio_in(STORED_CELLS, cell, column)
 }
 
-fn ratio_in(retained: &str, place: CellKey<'_>, column: Column) -> Option<f64> {
+fn ratio_in(retained: &str, cell: CellKey<'_>, column: Column) -> Option<f64> {
     let (mut dhttp, mut http) = (None, f64::INFINITY);
     for line in retained.lines().skip(1) {
         let words: Vec<&str> = line.split(',').collect();
-        if words.get(..4) != Some(&place) {
+        if words.get(..4) != Some(&cell) {
             continue;
         }
         let value: f64 = words.get(column as usize)?.parse().ok()?;
@@ -116,7 +116,7 @@ fn again(bytes: &str, requests: &str, rtt_ms: &str) -> Result<f64, String> {
 /// Conclusion of the study.
 fn reported() -> String {
     let count = |column: Column| {
-        let ratios: Vec<f64> = cell_keys().filter_map(|place| ratio(place, column)).collect();
+        let ratios: Vec<f64> = cell_keys().filter_map(|cell| ratio(cell, column)).collect();
         let faster = ratios.iter().filter(|ratio| **ratio > 1.0 + EVEN).count();
         let slower = ratios.iter().filter(|ratio| **ratio < 1.0 - EVEN).count();
         format!(
@@ -183,8 +183,8 @@ fn counted(requests: &str) -> String {
 /// The ratios of the medians, and of the tail latencies.
 type RatioPair = [Option<f64>; 2];
 
-fn both(place: CellKey<'_>) -> RatioPair {
-    [Column::Median, Column::P999].map(|column| ratio(place, column))
+fn both(cell: CellKey<'_>) -> RatioPair {
+    [Column::Median, Column::P999].map(|column| ratio(cell, column))
 }
 
 fn table(
@@ -203,8 +203,8 @@ fn table(
         svg.text((left - 7.0, y + half + 4.0), name, Font::new(11.0, palette::INK, Anchor::End));
         for (column, halves) in cells.iter().enumerate() {
             let x = left + column as f64 * CELL.0;
-            for (place, ratio) in halves.iter().enumerate() {
-                let y = y + place as f64 * (half - 0.5);
+            for (cell, ratio) in halves.iter().enumerate() {
+                let y = y + cell as f64 * (half - 0.5);
                 let (fill, ink) = colours(*ratio);
                 svg.rectangle((x, y), (CELL.0 - 2.0, half - 1.0), fill);
                 let text = ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
@@ -256,8 +256,8 @@ mod tests {
 
     #[test]
     fn the_stored_map_is_complete_and_a_small_response_to_a_new_client_costs_half() {
-        for place in cell_keys() {
-            assert!(ratio(place, Column::Median).is_some(), "{place:?}");
+        for cell in cell_keys() {
+            assert!(ratio(cell, Column::Median).is_some(), "{cell:?}");
         }
         let small = ratio(["500", "1", "200", "0"], Column::Median).unwrap();
         assert!((small - 2.0).abs() < 0.01, "{small}");

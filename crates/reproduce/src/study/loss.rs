@@ -74,8 +74,8 @@ fn reported(lines: &[TableRow]) -> String {
         (ratios.sum::<f64>() / lines.len() as f64).exp()
     };
     let of = |stack: usize| {
-        let [least, some, much] = [0, 1, 2].map(|loss| slower(stack, loss));
-        format!("{least:.2}, {some:.2} and {much:.2} times on {}", STACKS[stack])
+        let [low, medium, high] = [0, 1, 2].map(|loss| slower(stack, loss));
+        format!("{low:.2}, {medium:.2} and {high:.2} times on {}", STACKS[stack])
     };
     format!(
         "0.1%, 1% and 5% of loss make the mean page {} and {} (geometric means over networks and protocols).",

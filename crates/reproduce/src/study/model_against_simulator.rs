@@ -58,7 +58,7 @@ fn judge(reasons: &Reasons) -> (Verdict, Option<String>) {
     if reasons.share(reasons.simulated_ms - reasons.model_ms).abs() <= NEAR {
         return (Verdict::WithinTolerance, Some("within 5% of what the model says".to_owned()));
     }
-    let is_explained = reasons.share(reasons.rest_ms()).abs() <= UNEXPLAINED;
+    let is_explained = reasons.share(reasons.unexplained_ms()).abs() <= UNEXPLAINED;
     let verdict = if is_explained { Verdict::Explained } else { Verdict::Differs };
     (verdict, Some(reasons.to_string()))
 }

@@ -51,8 +51,8 @@ impl Reasons {
 
         let mut parts = vec![Part { name: "response headers", adds_ms: model_ms_of(&headed)? - model_ms }];
         parts.extend(formula.parts());
-        let mended_ms = model_ms + parts.iter().map(|part| part.adds_ms).sum::<f64>();
-        parts.push(Part { name: REST, adds_ms: known_ms - mended_ms });
+        let fixed_ms = model_ms + parts.iter().map(|part| part.adds_ms).sum::<f64>();
+        parts.push(Part { name: UNEXPLAINED, adds_ms: known_ms - fixed_ms });
         parts
             .push(Part { name: "buffers of 16 kB and the first threshold", adds_ms: buffered_ms - known_ms });
         parts.push(Part { name: "the heartbeat's ACKs", adds_ms: simulated_ms - buffered_ms });
@@ -60,8 +60,8 @@ impl Reasons {
     }
 
     /// Unexplained difference, in milliseconds.
-    pub fn rest_ms(&self) -> f64 {
-        self.parts.iter().filter(|part| part.name == REST).map(|part| part.adds_ms).sum()
+    pub fn unexplained_ms(&self) -> f64 {
+        self.parts.iter().filter(|part| part.name == UNEXPLAINED).map(|part| part.adds_ms).sum()
     }
 
     /// The share of the model's time.
@@ -70,7 +70,7 @@ impl Reasons {
     }
 }
 
-const REST: &str = "unexplained";
+const UNEXPLAINED: &str = "unexplained";
 
 impl fmt::Display for Reasons {
     /// `stalls on a path taken for full +12.3%, response headers +0.8%`, the largest first.

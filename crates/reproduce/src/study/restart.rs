@@ -33,7 +33,7 @@ const SHORT_QUEUE: QueueLimit = QueueLimit { packets: Some(8), bytes: None };
 const NEARLY: f64 = 1.25;
 
 /// Maximum part of a paced page's time that a round trip leaves unexplained: pacing has one interval less than segments.
-const LEFT: f64 = 0.05;
+const TOLERANCE: f64 = 0.05;
 
 /// A policy, and its name in the table.
 const POLICIES: [(&str, Idle, Restart); 4] = [
@@ -43,7 +43,7 @@ const POLICIES: [(&str, Idle, Restart); 4] = [
     ("paced", Idle::Paced, Restart::AfterSending),
 ];
 
-const KEPT: usize = 0;
+const UNCHANGED: usize = 0;
 const RESTARTED: usize = 1;
 const DECAYED: usize = 2;
 const PACED: usize = 3;
@@ -55,10 +55,10 @@ const PACED: usize = 3;
 pub fn study(mut table: Table) -> Result<Study, String> {
     let mut found = Vec::new();
     let all = all_costs()?;
-    for (place, (network, costs)) in all.iter().enumerate() {
-        let think = place % THINKS.len();
-        let least = |one: Cost, other: &Cost| std::array::from_fn(|place| one[place].min(other[place]));
-        let best = costs.iter().fold([f64::INFINITY; COLUMNS], least);
+    for (index, (network, costs)) in all.iter().enumerate() {
+        let think = index % THINKS.len();
+        let min = |one: Cost, other: &Cost| std::array::from_fn(|index| one[index].min(other[index]));
+        let best = costs.iter().fold([f64::INFINITY; COLUMNS], min);
         let round_trip = Network::named(network).map_err(|unknown| unknown.to_string())?.rtt.as_millis_f64();
         for (policy, (name, _, _)) in POLICIES.iter().enumerate() {
             let printed = table.columns.iter().zip(best).map(|(column, best)| column.digits.print(best));
@@ -69,7 +69,7 @@ pub fn study(mut table: Table) -> Result<Study, String> {
                 let compared = Compared {
                     ours: of(policy),
                     best: best[column],
-                    kept: of(KEPT),
+                    unchanged: of(UNCHANGED),
                     restarted: of(RESTARTED),
                     round_trip,
                 };
@@ -78,7 +78,7 @@ pub fn study(mut table: Table) -> Result<Study, String> {
         }
     }
     let mut found = found.into_iter();
-    let study = Study::of(table, Some(LEFT), |cell: &Cell| {
+    let study = Study::of(table, Some(TOLERANCE), |cell: &Cell| {
         let computed = found.next();
         let (policy, think, compared) =
             computed.ok_or_else(|| format!("nothing was computed for {}", cell.name()))?;
@@ -107,9 +107,9 @@ fn reported(all: &AllCosts) -> String {
     let times = |think: usize, column: usize, one: usize, other: usize| {
         let costs = all.iter().skip(think).step_by(THINKS.len());
         let ratios = costs.map(|(_, costs)| costs[one][column] / costs[other][column]);
-        let (least, most) =
-            ratios.fold((f64::INFINITY, 0.0_f64), |(least, most), ratio| (least.min(ratio), most.max(ratio)));
-        format!("{least:.1} to {most:.1} times")
+        let (min, max) =
+            ratios.fold((f64::INFINITY, 0.0_f64), |(min, max), ratio| (min.min(ratio), max.max(ratio)));
+        format!("{min:.1} to {max:.1} times")
     };
     let [page, burst] = [0, 1];
     format!(
@@ -117,8 +117,8 @@ fn reported(all: &AllCosts) -> String {
          trip over which it spreads the window. Its longest burst is {} a restarted window's, and with a short queue it \
          alone is fast. After three seconds a decayed window takes {} a restarted one's time, with bursts of {} its size; \
          after ten it is a restarted one.",
-        times(LONG, page, PACED, KEPT),
-        times(LONG, page, RESTARTED, KEPT),
+        times(LONG, page, PACED, UNCHANGED),
+        times(LONG, page, RESTARTED, UNCHANGED),
         times(LONG, burst, PACED, RESTARTED),
         times(0, page, DECAYED, RESTARTED),
         times(0, burst, DECAYED, RESTARTED),
@@ -130,7 +130,7 @@ pub fn draw() -> String {
     let all = all_costs().unwrap_or_default();
     let costs: Vec<_> = all.iter().skip(LONG).step_by(THINKS.len()).map(|(_, costs)| costs).collect();
     let colours = [
-        (KEPT, palette::ACCENT),
+        (UNCHANGED, palette::ACCENT),
         (RESTARTED, palette::BLUE),
         (DECAYED, palette::PURPLE),
         (PACED, palette::GREEN),
@@ -225,7 +225,7 @@ fn burst(fetched: &PageResult) -> usize {
 struct Compared {
     ours: f64,
     best: f64,
-    kept: f64,
+    unchanged: f64,
     restarted: f64,
     /// Round-trip time of the network, in milliseconds.
     round_trip: f64,
@@ -236,7 +236,7 @@ struct Compared {
 /// "Nearly" is within 25%; a paced page may be slower by the one round trip over which pacing spreads the window. A
 /// missing expected cost differs, too.
 fn judge(policy: usize, think: usize, column: &str, costs: &Compared) -> (Verdict, Option<String>) {
-    let Compared { ours, best, kept, restarted, round_trip } = *costs;
+    let Compared { ours, best, unchanged, restarted, round_trip } = *costs;
     let is_near = |other: f64| ours <= other * NEARLY;
     let cost = if best > 0.0 {
         format!("{:.1} times the best", ours / best)
@@ -249,8 +249,8 @@ fn judge(policy: usize, think: usize, column: &str, costs: &Compared) -> (Verdic
             // restart leaves one.
             (LONG, "burst") => ours <= restarted + 1.0,
             (LONG, _) => is_near(restarted),
-            (_, "page") => kept < ours && ours < restarted,
-            (_, "burst") => restarted < ours && ours < kept,
+            (_, "page") => unchanged < ours && ours < restarted,
+            (_, "burst") => restarted < ours && ours < unchanged,
             (_, _) => !is_near(best),
         };
         let expectation = match think {
@@ -263,7 +263,7 @@ fn judge(policy: usize, think: usize, column: &str, costs: &Compared) -> (Verdic
         };
     }
     let is_expected_near = match (policy, column) {
-        (PACED, _) | (KEPT, "page") | (RESTARTED, "burst" | "lost") => true,
+        (PACED, _) | (UNCHANGED, "page") | (RESTARTED, "burst" | "lost") => true,
         (_, _) => false,
     };
     match (is_near(best), is_expected_near) {
@@ -273,7 +273,9 @@ fn judge(policy: usize, think: usize, column: &str, costs: &Compared) -> (Verdic
             (Verdict::Differs, Some("within 25% of the best, and expected to be worse".to_owned()))
         }
         (false, true)
-            if policy == PACED && column == "page" && (ours - best - round_trip).abs() <= LEFT * ours =>
+            if policy == PACED
+                && column == "page"
+                && (ours - best - round_trip).abs() <= TOLERANCE * ours =>
         {
             let later = ours - best;
             let note = format!(
@@ -292,13 +294,13 @@ mod tests {
     /// Each acknowledgement releases two segments and one more, as in slow start, and no rest of a window.
     #[test]
     fn pacing_is_as_smooth_as_a_restart_and_at_most_a_round_trip_slower_than_a_kept_window() {
-        let [kept, restarted, paced] = [Idle::Unchanged, Idle::Restarted, Idle::Paced]
+        let [unchanged, restarted, paced] = [Idle::Unchanged, Idle::Restarted, Idle::Paced]
             .map(|idle| cost("adsl", THINKS[LONG].1, idle, Restart::AfterSending).unwrap());
         let round_trip = Network::named("adsl").unwrap().rtt.as_millis_f64();
-        assert!(paced[0] <= kept[0] + round_trip, "{paced:?} {kept:?}");
+        assert!(paced[0] <= unchanged[0] + round_trip, "{paced:?} {unchanged:?}");
         assert_eq!(paced[1], restarted[1]);
         assert_eq!((paced[3], restarted[3]), (0.0, 0.0));
-        assert!(paced[2] < kept[2] / 10.0, "{paced:?} {kept:?}");
+        assert!(paced[2] < unchanged[2] / 10.0, "{paced:?} {unchanged:?}");
     }
 
     #[test]

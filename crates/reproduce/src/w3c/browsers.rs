@@ -83,9 +83,9 @@ fn table_cell(
 /// Packets, bytes and seconds of a browser of 1997; each visit is run once.
 fn simulated(browser: Browser, software: Software, visit: Visit) -> Result<(f64, f64, f64), String> {
     type Key = (Browser, Software, Visit);
-    static KNOWN: Mutex<BTreeMap<Key, (f64, f64, f64)>> = Mutex::new(BTreeMap::new());
+    static CACHE: Mutex<BTreeMap<Key, (f64, f64, f64)>> = Mutex::new(BTreeMap::new());
     let key = (browser, software, visit);
-    if let Some(cached) = KNOWN.lock().ok().and_then(|cached| cached.get(&key).copied()) {
+    if let Some(cached) = CACHE.lock().ok().and_then(|cached| cached.get(&key).copied()) {
         return Ok(cached);
     }
     let page = microscape::plain();
@@ -96,7 +96,7 @@ fn simulated(browser: Browser, software: Software, visit: Visit) -> Result<(f64,
     let hosts = Hosts { client: BrowserTimes::default(), ..hosts };
     let experiment = Experiment::new(&Scenario { client, ..scenario }, hosts);
     let SettingValues { packets, bytes, seconds, .. } = run(&experiment.map_err(|error| error.to_string())?)?;
-    if let Ok(mut cached) = KNOWN.lock() {
+    if let Ok(mut cached) = CACHE.lock() {
         cached.insert(key, (packets, bytes, seconds));
     }
     Ok((packets, bytes, seconds))

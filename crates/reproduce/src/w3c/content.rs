@@ -67,7 +67,7 @@ pub fn quantity(name: &str) -> ReproducedValue {
         replaced
             .images
             .keys()
-            .filter_map(|place| content.files.get(*place))
+            .filter_map(|index| content.files.get(*index))
             .map(|file| file.bytes.len() as f64)
             .sum()
     };
@@ -123,8 +123,8 @@ pub(super) static STYLED: LazyLock<Styled> = LazyLock::new(|| {
 /// Bytes that the rewritten document has more than the original.
 fn grown() -> f64 {
     let Styled { content, replaced } = &*STYLED;
-    let grown = |(place, rewritten): (&usize, &Vec<u8>)| {
-        Some(rewritten.len() as f64 - content.files.get(*place)?.bytes.len() as f64)
+    let grown = |(index, rewritten): (&usize, &Vec<u8>)| {
+        Some(rewritten.len() as f64 - content.files.get(*index)?.bytes.len() as f64)
     };
     replaced.documents.iter().filter_map(grown).sum()
 }
@@ -212,9 +212,9 @@ const KILOBYTE: f64 = 1024.0;
 /// random. Values and text stay.
 fn mixed(lower: &[u8]) -> Vec<u8> {
     let mut random = Seed::default().stream("case of tags", 0);
-    let (mut out, mut place, mut hand) = (lower.to_vec(), DocumentContext::Text, 0);
+    let (mut out, mut context, mut hand) = (lower.to_vec(), DocumentContext::Text, 0);
     for byte in &mut out {
-        place = match (place, *byte) {
+        context = match (context, *byte) {
             (DocumentContext::Text, b'<') => DocumentContext::Tag,
             (DocumentContext::Tag | DocumentContext::Word, b'>') => DocumentContext::Text,
             (DocumentContext::Tag | DocumentContext::Word, b'"') => DocumentContext::Value,
@@ -233,7 +233,7 @@ fn mixed(lower: &[u8]) -> Vec<u8> {
                 DocumentContext::Word
             }
             (DocumentContext::Tag | DocumentContext::Word, _) => DocumentContext::Tag,
-            (place @ (DocumentContext::Text | DocumentContext::Value), _) => place,
+            (context @ (DocumentContext::Text | DocumentContext::Value), _) => context,
         };
     }
     out

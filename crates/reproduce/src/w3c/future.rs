@@ -98,8 +98,8 @@ fn compact_bytes(messages: &[Vec<u8>]) -> usize {
             None => bytes += message.len(),
             Some(before) => {
                 bytes += 1;
-                for (place, line) in now.iter().enumerate() {
-                    let old = before.get(place).map_or(&[][..], Vec::as_slice);
+                for (index, line) in now.iter().enumerate() {
+                    let old = before.get(index).map_or(&[][..], Vec::as_slice);
                     if old != line.as_slice() {
                         bytes += 2 + changed(old, line);
                     }

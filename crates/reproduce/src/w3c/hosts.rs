@@ -89,7 +89,7 @@ impl ClientLocation {
         match self {
             Self::Lan | Self::Wan => {}
             Self::Ppp => {
-                network.rate = LINE;
+                network.rate = LINK_RATE;
                 network.modem = Some(MODEM);
             }
         }
@@ -135,7 +135,7 @@ pub struct Stacks {
 }
 
 /// "28.8k modem line".
-pub const LINE: Rate = Rate::from_bits_per_second(28_800).expect("above zero");
+pub const LINK_RATE: Rate = Rate::from_bits_per_second(28_800).expect("above zero");
 /// It corrects errors and does not compress: at 28.8 kbit/s the bytes take the times of Tables 8 and 9 and of the
 /// note's compression test. 67 packets of 42 kB take 12.5 s there, and took 12.2 s.
 pub const MODEM: modem::Config = modem::Config { dictionary: None, port: None, compresses_headers: false };

@@ -486,9 +486,9 @@ fn value(values: SettingValues, quantity_name: &str) -> Option<f64> {
 
 /// Values of a fetch under a hypothesis; each is computed once.
 fn values(fetch: Fetch, hypothesis: Option<&Hypothesis>) -> Result<SettingValues, String> {
-    static KNOWN: Mutex<BTreeMap<(Fetch, &str), SettingValues>> = Mutex::new(BTreeMap::new());
+    static CACHE: Mutex<BTreeMap<(Fetch, &str), SettingValues>> = Mutex::new(BTreeMap::new());
     let key = (fetch, hypothesis.map_or("", |hypothesis| hypothesis.name));
-    if let Some(values) = KNOWN.lock().ok().and_then(|values| values.get(&key).copied()) {
+    if let Some(values) = CACHE.lock().ok().and_then(|values| values.get(&key).copied()) {
         return Ok(values);
     }
     let Fetch { setting, document } = fetch;
@@ -510,7 +510,7 @@ fn values(fetch: Fetch, hypothesis: Option<&Hypothesis>) -> Result<SettingValues
         }
         Mean::Runs | Mean::SharedConnections => run(&experiment(&scenario, &hosts)?)?,
     };
-    if let Ok(mut cached) = KNOWN.lock() {
+    if let Ok(mut cached) = CACHE.lock() {
         cached.insert(key, values);
     }
     Ok(values)

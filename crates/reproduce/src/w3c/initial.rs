@@ -47,15 +47,15 @@ pub fn table_3(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
 
 /// Each protocol runs once, for any number of cells.
 fn found(protocol: Protocol) -> Result<InitialTableRow, String> {
-    static KNOWN: Mutex<Vec<(Protocol, InitialTableRow)>> = Mutex::new(Vec::new());
+    static CACHE: Mutex<Vec<(Protocol, InitialTableRow)>> = Mutex::new(Vec::new());
     let known = |known: &[(Protocol, InitialTableRow)]| {
         known.iter().find(|(of, _)| *of == protocol).map(|(_, it)| *it)
     };
-    if let Some(found) = KNOWN.lock().ok().and_then(|all| known(&all)) {
+    if let Some(found) = CACHE.lock().ok().and_then(|all| known(&all)) {
         return Ok(found);
     }
     let found = run(&experiment(protocol)?)?;
-    if let Ok(mut all) = KNOWN.lock() {
+    if let Ok(mut all) = CACHE.lock() {
         all.push((protocol, found));
     }
     Ok(found)

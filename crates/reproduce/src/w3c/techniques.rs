@@ -38,9 +38,9 @@ static FORMS: LazyLock<Vec<Form>> = LazyLock::new(|| {
 fn page(is_styled: bool, is_converted: bool, is_deflated: bool) -> RealPage {
     let Styled { content, replaced } = &*STYLED;
     let files = content.files.iter().enumerate();
-    let left = files.filter(|(place, _)| !is_styled || !replaced.images.contains_key(place));
-    let object = |(place, file): (usize, &content::File)| -> Arc<[u8]> {
-        let rewritten = replaced.documents.get(&place).filter(|_| is_styled);
+    let left = files.filter(|(index, _)| !is_styled || !replaced.images.contains_key(index));
+    let object = |(index, file): (usize, &content::File)| -> Arc<[u8]> {
+        let rewritten = replaced.documents.get(&index).filter(|_| is_styled);
         let image = file.picture().filter(|_| is_converted).and_then(converted);
         image.as_ref().or(rewritten).unwrap_or(&file.bytes).as_slice().into()
     };
@@ -56,10 +56,10 @@ pub fn quantity(name: &str) -> ReproducedValue {
     let unknown = || format!("no quantity techniques/{name}");
     let (form, quantity_name) = name.split_once('/').ok_or_else(unknown)?;
     let form = FORMS.iter().find(|known| known.name == form).ok_or_else(unknown)?;
-    let fetched = |place| {
+    let fetched = |index| {
         let protocol =
             if form.is_deflated { Protocol::Http11PipelinedDeflate } else { Protocol::Http11Pipelined };
-        let (scenario, hosts) = tuned(Software::Apache, place, protocol, Visit::First, &form.page);
+        let (scenario, hosts) = tuned(Software::Apache, index, protocol, Visit::First, &form.page);
         run(&Experiment::new(&scenario, hosts).map_err(|error| error.to_string())?)
     };
     Ok(Some(match quantity_name {

@@ -59,8 +59,8 @@ impl Datagrams {
             }
             // Identical datagrams are indistinguishable.
             SeenAt::Received | SeenAt::Lost => {
-                let place = self.sent[end].iter().position(|(payload, _)| *payload == segment.payload);
-                place.map_or(self.next[end], |place| self.sent[end].remove(place).1)
+                let index = self.sent[end].iter().position(|(payload, _)| *payload == segment.payload);
+                index.map_or(self.next[end], |index| self.sent[end].remove(index).1)
             }
         };
         Packet {

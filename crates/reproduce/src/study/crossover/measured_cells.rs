@@ -27,20 +27,20 @@ pub fn draw(svg: &mut Svg, top: f64) {
     svg.text((24.0, top), "Kernels over an emulated link, and the same cells simulated", bold);
     let words = "Above the median, below (where there is loss) the 99.9th percentile of one request and the 99th of ten.";
     svg.text((24.0, top + 17.0), words, Font::new(12.0, palette::GREY, Anchor::Start));
-    let mut left = NAMES;
+    let mut x = NAMES;
     for loss in LOSS {
         for requests in REQUESTS {
             let (mut names, mut cells) = (Vec::new(), Vec::new());
             for rtt in RTT_MS {
                 let columns = [Column::Median, tail(requests)];
                 names.extend([format!("kernel {rtt} ms"), format!("simul. {rtt} ms")]);
-                let place = |bytes| [bytes, requests, rtt, loss];
-                cells.push(BYTES.map(|bytes| columns.map(|column| measured(place(bytes), column))).to_vec());
-                cells.push(BYTES.map(|bytes| columns.map(|column| ratio(place(bytes), column))).to_vec());
+                let cell = |bytes| [bytes, requests, rtt, loss];
+                cells.push(BYTES.map(|bytes| columns.map(|column| measured(cell(bytes), column))).to_vec());
+                cells.push(BYTES.map(|bytes| columns.map(|column| ratio(cell(bytes), column))).to_vec());
             }
             let title = format!("{}, {loss}% lost", super::counted(requests));
-            table(svg, (left, top + 50.0), &title, &names, &BYTES, &cells);
-            left += BYTES.len() as f64 * CELL.0 + NAMES;
+            table(svg, (x, top + 50.0), &title, &names, &BYTES, &cells);
+            x += BYTES.len() as f64 * CELL.0 + NAMES;
         }
     }
 }
@@ -50,15 +50,15 @@ fn tail(requests: &str) -> Column {
     if requests == "1" { Column::P999 } else { Column::P99 }
 }
 
-fn measured(place: CellKey<'_>, column: Column) -> Option<f64> {
-    ratio_in(MEASURED, place, column)
+fn measured(cell: CellKey<'_>, column: Column) -> Option<f64> {
+    ratio_in(MEASURED, cell, column)
 }
 
 /// Number of cells in which both agree, in a sentence.
 pub fn reported() -> String {
     let count = |column: Column| {
         let both: Vec<_> =
-            cell_keys().filter_map(|place| measured(place, column).zip(ratio(place, column))).collect();
+            cell_keys().filter_map(|cell| measured(cell, column).zip(ratio(cell, column))).collect();
         let same = both.iter().filter(|(kernel, simulated)| is_same(*kernel, *simulated)).count();
         format!("{same} of {}", both.len())
     };
