@@ -4,9 +4,9 @@
 //! **Rule**: after a silence longer than the retransmission timeout, with nothing in flight, the sender stops at a
 //! flight clearly smaller than an earlier one. Nothing was lost since, and it continues on acknowledgements.
 //! **Evidence**: both flights and the silence. **Refuted by**: a receive window that does not allow the earlier flight; a
-//! message that needs no more;
-//! allowed data that is not sent (`send_buffer_limited`); a loss (`congestion_window`); a full path; a flight that ends
-//! with a short segment (Nagle's algorithm, or the program).
+//! message that needs no more; allowed data that is not sent (`send_buffer_limited`); a loss (`congestion_window`), even
+//! one that only a silence suggests; a full path; a flight that ends with a short segment (Nagle's algorithm, or the
+//! program).
 
 use wire::Duration;
 
@@ -37,8 +37,8 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     // A window stops a sender behind a full segment (RFC 9293, section 3.8.6.2.1).
     let ends_full = gap.flight.last.is_multiple_of(gap.mss);
     let is_allowed = gap.has_room && gap.window.is_none_or(|window| window >= burst.largest_before);
-    let restarted = burst.silence > burst.timeout && had_more && ends_full && !gap.has_lost && is_allowed;
-    if !restarted {
+    let is_clear = !gap.has_lost && !gap.may_have_lost;
+    if burst.silence <= burst.timeout || !had_more || !ends_full || !is_clear || !is_allowed {
         return None;
     }
     let confidence =

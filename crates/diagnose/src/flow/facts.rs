@@ -208,6 +208,7 @@ impl Flow {
             },
             burst,
             has_lost: self.ends.of(from).has_lost,
+            may_have_lost: self.ends.of(from).may_have_lost,
             needless: self.reference.of(from).needless,
             silence: self
                 .ends

@@ -125,9 +125,10 @@ impl Flow {
         // After a lost packet of the handshake the initial window may be one segment (RFC 5681, section 3.1): it opens
         // from there like any other.
         let is_of_data = !matches!(gap.end, GapEnd::Handshake { previous: _ });
-        let is_shown = ruling.confidence > Confidence::Low;
-        if is_of_data && is_shown && matches!(cause, Cause::RetransmissionTimeout | Cause::TailLossProbe) {
-            self.ends.of_mut(gap.side).has_lost = true;
+        if is_of_data && matches!(cause, Cause::RetransmissionTimeout | Cause::TailLossProbe) {
+            let end = self.ends.of_mut(gap.side);
+            end.may_have_lost = true;
+            end.has_lost |= ruling.confidence > Confidence::Low;
         }
         let claimed =
             if cause == Cause::SendBufferLimited { self.claim(gap, &ruling) } else { Duration::ZERO };

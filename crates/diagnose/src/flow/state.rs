@@ -29,6 +29,8 @@ pub(super) struct EndState {
     /// Number of short segments since its peer sent something.
     pub(super) pieces: u16,
     pub(super) has_lost: bool,
+    /// Whether a silence looked like a timeout, though no capture shows the lost packet.
+    pub(super) may_have_lost: bool,
     /// Whether it has sent a short segment while another was unacknowledged: Nagle's algorithm is off.
     pub(super) sends_shorts: bool,
     /// Whether its last packet was generated together with its last data, though it passed later.
