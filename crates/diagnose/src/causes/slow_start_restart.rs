@@ -69,6 +69,7 @@ fn evidence(gap: &Gap) -> String {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
+    use crate::report::VantagePoint;
     use crate::script::{Script, opened};
 
     /// Returns two responses of 20 segments: one that opens the window to 16, and one after `silence` ms in flights of
@@ -131,5 +132,18 @@ mod tests {
         }
         let found = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.faults_everywhere();
         assert!(matches!(found[..], [(Cause::Nagle, 30)]), "{found:?}");
+    }
+
+    #[test]
+    fn regress_window_after_a_silence_that_may_be_a_timeout_is_no_restart() {
+        // The last segment of the first page is lost before the client and repaired after 400 ms.
+        let mut lines = two_pages(420, &[2, 4, 8, 2]);
+        lines.push_str("135.3 S send=274 lost\n535.3 S seq=40880 send=274\n");
+        let mut lines: Vec<&str> = lines.lines().collect();
+        let at = |line: &&str| line.split(' ').next().unwrap().parse::<f64>().unwrap();
+        lines.sort_by(|one, other| at(one).total_cmp(&at(other)));
+        let lines = opened(15.0, &lines.join("\n"));
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Client);
+        assert_eq!(found, [(Cause::RetransmissionTimeout, 430)]);
     }
 }
