@@ -38,7 +38,7 @@ pub fn figure_2() -> String {
         field: &field,
         marks: network_marks(["modem", "isdn", "fast-internet", "adsl", "direcpc"])
             .zip([22.0, 18.0, 46.0, 22.0, 22.0])
-            .map(|((name, at), pole)| Flag { name, at: at, pole })
+            .map(|((name, at), pole)| Flag { name, at, pole })
             .collect(),
         source: "After Heidemann, Obraczka, Touch 1997, Fig. 2. Mb = 2^20 bits.",
     }
