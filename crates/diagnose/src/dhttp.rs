@@ -31,7 +31,7 @@ pub(crate) struct Dialogues {
     /// By the client's and the server's UDP sockets.
     all: BTreeMap<(SocketAddr, SocketAddr), Dialogue>,
     /// Addresses to which servers may open connections: the client's address and TCP port, the server's address.
-    doors: BTreeMap<(IpAddr, u16, IpAddr), (SocketAddr, SocketAddr)>,
+    response_ports: BTreeMap<(IpAddr, u16, IpAddr), (SocketAddr, SocketAddr)>,
     finished: VecDeque<FlowReport>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) const RESENT: [Fix; 2] = [
 /// Maximum number of concurrent dialogues; beyond it the longest idle ones are dropped.
 const MAX_DIALOGUES: usize = 1 << 12;
 /// Maximum number of remembered client ports.
-const MAX_DOORS: usize = 1 << 13;
+const MAX_RESPONSE_PORTS: usize = 1 << 13;
 /// Idle time after which a new request begins another dialogue.
 const OVER: Duration = Duration::from_secs(60);
 
@@ -80,8 +80,8 @@ impl Dialogues {
                 self.all.entry(key).or_insert_with(|| Dialogue::new(source, destination, mark, options));
             let mark = dialogue.count_packet(mark, udp.payload_length);
             dialogue.request(mark, &request);
-            if request.port > 0 && self.doors.len() < MAX_DOORS {
-                self.doors.insert((source.ip(), request.port, destination.ip()), key);
+            if request.port > 0 && self.response_ports.len() < MAX_RESPONSE_PORTS {
+                self.response_ports.insert((source.ip(), request.port, destination.ip()), key);
             }
             true
         } else if let Some(dialogue) = self.all.get_mut(&(destination, source))
@@ -97,18 +97,18 @@ impl Dialogues {
 
     /// Handles a TCP segment: it is relevant if a server opened its connection to send responses.
     pub(crate) fn segment(&mut self, mark: Mark, packet: &Packet<'_>, tcp: TcpSegment<'_>) {
-        if self.doors.is_empty() {
+        if self.response_ports.is_empty() {
             return;
         }
         let Some((server, client)) = packet.sockets() else { return };
-        let Some(key) = self.doors.get(&(client.ip(), client.port(), server.ip())) else { return };
+        let Some(key) = self.response_ports.get(&(client.ip(), client.port(), server.ip())) else { return };
         let Some(dialogue) = self.all.get_mut(key) else { return };
         dialogue.opened(mark, server, tcp);
     }
 
     /// Returns whether a connection from `client` to `server` is one that a DHTTP server opened to send responses.
-    pub(crate) fn has_door(&self, client: SocketAddr, server: SocketAddr) -> bool {
-        self.doors.contains_key(&(server.ip(), server.port(), client.ip()))
+    pub(crate) fn is_for_responses(&self, client: SocketAddr, server: SocketAddr) -> bool {
+        self.response_ports.contains_key(&(server.ip(), server.port(), client.ip()))
     }
 
     /// Returns the report of a finished dialogue, if there is one.
@@ -135,6 +135,6 @@ impl Dialogues {
         for (_, key) in silent.into_iter().take(MAX_DIALOGUES / 8) {
             self.finished.extend(self.all.remove(&key).map(Dialogue::finish));
         }
-        self.doors.retain(|_, key| self.all.contains_key(key));
+        self.response_ports.retain(|_, key| self.all.contains_key(key));
     }
 }

@@ -76,12 +76,12 @@ impl Doubt {
             Self::OneDirection => "one direction was not captured",
             Self::RequestIncomplete => "the request had not been acknowledged in full",
             Self::PathVaries => "the path alone varies by as much",
-            Self::LossUnseen => "how the sender noticed a loss does not show",
+            Self::LossUnseen => "the packets do not show how the sender detected a loss",
             Self::MaybeLostTail => {
-                "it is as long as a retransmission timer: what was lost may never have come here"
+                "it is as long as a retransmission timeout: the lost data may never have reached the point of capture"
             }
-            Self::ShortPlateau => "what is in flight does not grow, and has not been the same four times yet",
-            Self::WindowUnknown => "the scale of the receiver's window is not known",
+            Self::ShortPlateau => "the flight does not grow, but has not been constant for four rounds",
+            Self::WindowUnknown => "the receiver's window scale is unknown",
             Self::NoRule => "more than one cause fits",
         }
     }

@@ -1,7 +1,7 @@
 //! A finding: a cause, its time, its cost, and the packets that show it.
 //!
 //! A connection retains the worst findings of each cause and counts all of them: memory does not grow with the packets.
-//! `retention::Keep` limits their number.
+//! `RetentionLimits` limits their number.
 
 use dissect::Side;
 use wire::{Duration, Time};

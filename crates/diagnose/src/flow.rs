@@ -501,7 +501,7 @@ impl Flow {
         let (mut findings, mut counts) = self.findings.into_sorted();
         if let Some(tick) = tick {
             let before = account.of(Share::Unknown);
-            tick::blur(tick, &mut findings, &mut counts, &mut account);
+            tick::retract_unmeasurable(tick, &mut findings, &mut counts, &mut account);
             self.doubts.add(Doubt::CoarseClock, account.of(Share::Unknown) - before);
         }
         FlowReport {

@@ -149,9 +149,9 @@ pub(crate) enum GapStart {
 pub(crate) enum GapEnd {
     /// Data that continues the stream.
     Data,
-    /// A segment of the handshake; `again` if it is a retransmission.
+    /// A segment of the handshake.
     Handshake {
-        /// The transmission before.
+        /// The transmission before, if it is a retransmission.
         previous: Option<Mark>,
     },
     /// Retransmitted data, or data that fills a hole.

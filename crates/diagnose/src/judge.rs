@@ -18,8 +18,8 @@ const RULES: [Rule; 24] = [
     causes::retransmission::recovering,
     causes::expect_continue::rule,
     flowing,
-    on_the_way,
-    on_the_unseen,
+    sent_together,
+    awaits_uncaptured,
     causes::retransmission::before_the_capture,
     causes::bottleneck_queue::rule,
     causes::receive_window_limited::rule,
@@ -49,13 +49,13 @@ fn flowing(gap: &Gap) -> Option<Ruling> {
 }
 
 /// The sender generated both segments together (TSval): the path delayed the second one.
-fn on_the_way(gap: &Gap) -> Option<Ruling> {
+fn sent_together(gap: &Gap) -> Option<Ruling> {
     let is_data = matches!(gap.end, GapEnd::Data) && gap.continues();
     (gap.is_together && is_data).then(|| Ruling::plain(gap, Share::RoundTrip))
 }
 
 /// The sender waited for the acknowledgement of a packet that was not captured, which may be a retransmission.
-fn on_the_unseen(gap: &Gap) -> Option<Ruling> {
+fn awaits_uncaptured(gap: &Gap) -> Option<Ruling> {
     let is_of_unseen = gap.awaited()?.is_of_unseen;
     is_of_unseen.then(|| Ruling::plain(gap, Share::Unknown))
 }

@@ -92,7 +92,7 @@ const KAFKA: Fix = server(
      up to fetch.max.wait.ms, and a produce with acks=all for the replicas",
 );
 const PROFILE: Fix =
-    server("look there for what it waits for (its log with times, a profiler, strace -r -f on its process)");
+    server("find what the server waits for (its log with times, a profiler, strace -r -f on its process)");
 const BATCH: Fix = client(
     "send the next request as soon as it is known: pipelined, or many in one (batches, bulk commands), with no work in between",
 );

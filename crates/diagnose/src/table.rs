@@ -27,11 +27,11 @@ pub struct Diagnosis {
     limits: RetentionLimits,
     other_count: usize,
     /// Closed connections, oldest first: retransmissions may still follow.
-    over: VecDeque<(Time, Key)>,
+    closed: VecDeque<(Time, Key)>,
     finished: VecDeque<FlowReport>,
     dialogues: Dialogues,
     /// Connections still open at the end of the capture, in reverse order of reporting.
-    left: Vec<(Time, u64, Slot)>,
+    unfinished: Vec<(Time, u64, Slot)>,
     /// A client's last connections to a server.
     habits: BTreeMap<(IpAddr, SocketAddr), ConnectionHabit>,
     hosts: Hosts,
@@ -293,7 +293,7 @@ impl Diagnosis {
             self.was_followed(now, slot);
         }
         if is_over && !was_over {
-            self.over.push_back((now, key));
+            self.closed.push_back((now, key));
             if is_refused && self.refused.len() < MAX_REFUSED {
                 self.refused.push_back(RefusedConnection { at: now, port: server.port(), slot, frame });
             }
@@ -303,7 +303,7 @@ impl Diagnosis {
     /// Returns the report of a finished connection, if there is one.
     pub fn poll(&mut self) -> Option<FlowReport> {
         self.finished.pop_front().or_else(|| self.dialogues.poll()).or_else(|| {
-            let (_, _, slot) = self.left.pop()?;
+            let (_, _, slot) = self.unfinished.pop()?;
             let tick = self.tick.coarse();
             self.flows.remove_at(slot).map(|flow| flow.finish(tick, &self.hosts))
         })
@@ -312,9 +312,9 @@ impl Diagnosis {
     /// Ends the capture: every connection is finished, in the order in which they began, as it is polled.
     pub fn end(&mut self) {
         self.dialogues.end();
-        self.left =
+        self.unfinished =
             self.flows.iter().map(|(slot, flow)| (flow.started.at, flow.started.frame, slot)).collect();
-        self.left.sort_unstable_by(|one, other| other.cmp(one));
+        self.unfinished.sort_unstable_by(|one, other| other.cmp(one));
     }
 
     /// Returns the totals of the capture as a whole.
@@ -341,7 +341,7 @@ impl Diagnosis {
         let from = if source_is_client { Side::Client } else { Side::Server };
         let first = Segment::new(frame, now, from, packet, tcp);
         let mut flow = Flow::new(client, server, &first, self.options);
-        if self.dialogues.has_door(client, server) {
+        if self.dialogues.is_for_responses(client, server) {
             flow.is_of_a_dialogue();
         } else if opens && !responses {
             self.notice_habit(&mut flow, now);
@@ -397,11 +397,11 @@ impl Diagnosis {
     }
 
     fn release(&mut self, now: Time) {
-        while let Some((ended, key)) = self.over.front().copied() {
-            if now.since(ended) < LINGER && self.over.len() < MAX_FLOWS {
+        while let Some((ended, key)) = self.closed.front().copied() {
+            if now.since(ended) < LINGER && self.closed.len() < MAX_FLOWS {
                 break;
             }
-            self.over.pop_front();
+            self.closed.pop_front();
             let slot = self.flows.find(&key);
             let flow = slot.and_then(|slot| self.flows.at(slot));
             if flow.is_some_and(|flow| flow.is_over() && flow.last_at <= now) {
@@ -430,21 +430,21 @@ impl Diagnosis {
         let flows = self.flows.iter().map(|(slot, flow)| (!flow.is_half_open(), flow.last_at, slot));
         let mut flows: Vec<(bool, Time, Slot)> = flows.collect();
         flows.sort_unstable();
-        let may_go =
+        let is_evictable =
             |(is_answered, last_at, _): &(bool, Time, Slot)| !is_answered || now.since(*last_at) >= IDLE;
         let longest_idle = flows.first().map(|(_, last_at, _)| *last_at).unwrap_or(now);
-        let going: Vec<Slot> =
-            flows.into_iter().filter(may_go).map(|(_, _, slot)| slot).take(MAX_FLOWS / 8).collect();
-        if going.is_empty() {
+        let evicted: Vec<Slot> =
+            flows.into_iter().filter(is_evictable).map(|(_, _, slot)| slot).take(MAX_FLOWS / 8).collect();
+        if evicted.is_empty() {
             self.none_idle_before = longest_idle + IDLE;
         }
         let tick = self.tick.coarse();
-        self.totals.evicted += going.len() as u64;
-        for slot in &going {
+        self.totals.evicted += evicted.len() as u64;
+        for slot in &evicted {
             self.finished.extend(self.flows.remove_at(*slot).map(|flow| flow.finish(tick, &self.hosts)));
         }
         self.update_limits();
-        !going.is_empty()
+        !evicted.is_empty()
     }
 }
 

@@ -7,7 +7,7 @@ use crate::cause::{Cause, Describe as _};
 use crate::finding::{Count, Finding};
 
 /// Retracts findings that a clock of this tick cannot have measured: their time becomes unknown.
-pub(crate) fn blur(
+pub(crate) fn retract_unmeasurable(
     tick: Duration,
     findings: &mut Vec<Finding>,
     counts: &mut Vec<Count>,
@@ -51,7 +51,12 @@ mod tests {
     fn coarse_clock_withdraws_times_but_not_facts() {
         let count = |cause| Count { cause, times: 1, lost: Duration::ZERO };
         let mut counts = [Cause::Nagle, Cause::ConnectionRefused, Cause::PathMtu].map(count).to_vec();
-        blur(Duration::from_millis(500), &mut Vec::new(), &mut counts, &mut Account::default());
+        retract_unmeasurable(
+            Duration::from_millis(500),
+            &mut Vec::new(),
+            &mut counts,
+            &mut Account::default(),
+        );
         let causes: Vec<_> = counts.iter().map(|count| count.cause).collect();
         assert_eq!(causes, [Cause::ConnectionRefused, Cause::PathMtu]);
     }

@@ -108,7 +108,7 @@ fn unused(gap: &Gap) -> String {
 fn level(gap: &Gap) -> String {
     let window = gap.window.map_or_else(String::new, |window| format!(", below the receiver's {window}"));
     format!(
-        "again and again the {} stopped at {} in flight (packet {}){window}, with nothing lost, and waited \
+        "the {} stopped repeatedly at {} in flight (packet {}){window}, with nothing lost, and waited \
          {} for an acknowledgement",
         gap.side,
         counted(gap.flight.bytes, "byte"),

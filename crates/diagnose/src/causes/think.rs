@@ -37,7 +37,7 @@ pub(crate) const SERVER: CauseInfo = CauseInfo {
     description: "The server took long to write the response.",
     fixes: &[Fix {
         party: Party::ServerApplication,
-        change: "look there for what it waits for (log the time spent: nginx $upstream_response_time, Apache %D, a \
+        change: "find what the server waits for (log the time spent: nginx $upstream_response_time, Apache %D, a \
                  profiler), or answer from a cache",
     }],
     is_fault: true,

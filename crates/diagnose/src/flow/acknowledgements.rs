@@ -60,8 +60,8 @@ impl Flow {
         let ack = ack.and_then(|ack| if is_of_unseen { peer.sender.is_of_unseen() } else { Some(ack) });
         if ack.is_none_or(|ack| ack.bytes == 0) {
             // With a SACK option the window may change, too.
-            let tells = segment.options.sack.is_some() || segment.options.is_sack_cut;
-            let is_repeated = !segment.carries() && to == had.0 && (window == had.1 || tells);
+            let has_sack = segment.options.sack.is_some() || segment.options.is_sack_cut;
+            let is_repeated = !segment.carries() && to == had.0 && (window == had.1 || has_sack);
             if is_repeated && peer.sender.next > to {
                 peer.sender.acknowledge_duplicate(is_sacked, Mark { at, frame }, stamp);
             }

@@ -35,7 +35,7 @@ impl Flow {
         let Segment { from, at, .. } = *segment;
         let distance = self.path.to(from).unwrap_or_default();
         // Segments that follow immediately make no gap: their flight is not computed.
-        let is_looked_at = at.since(self.last.at) > Duration::from_micros(500);
+        let is_judged = at.since(self.last.at) > Duration::from_micros(500);
         let messages = self.conversation.message_facts(from, segment.tcp.payload);
         let timeout = self.timeout(from);
         let echo = segment.options.stamp.map(|stamp| stamp.echo).filter(|_| segment.has(Flags::ACK));
@@ -48,7 +48,7 @@ impl Flow {
             self.ends.of_mut(from).sender.receive_acks(at, distance, [slack, noise], echo, repeated);
         self.update_burst(from, at);
         let sender = &self.ends.of(from).sender;
-        let flight = if is_looked_at { sender.flight(learned.known) } else { Flight::default() };
+        let flight = if is_judged { sender.flight(learned.known) } else { Flight::default() };
         // A segment so soon after the acknowledgement, relative to the gap, is no coincidence.
         let share = (at.since(self.last.at) / 20).min(Duration::from_millis(20));
         let is_soon = |ack: &Ack| at.since(ack.at) <= distance + timeout.max(share);
@@ -66,14 +66,14 @@ impl Flow {
             trigger,
             messages,
             is_heard: sender.has_arrived(),
-            burst: self.burst(from, is_looked_at),
+            burst: self.burst(from, is_judged),
         }
     }
 
     /// Returns the sender's burst since its pause: complete only where something stopped.
-    fn burst(&self, from: Side, is_looked_at: bool) -> Burst {
+    fn burst(&self, from: Side, is_judged: bool) -> Burst {
         let burst = &self.ends.of(from).burst;
-        if is_looked_at {
+        if is_judged {
             burst.clone()
         } else {
             Burst { start: burst.start, progress: burst.progress, ..Burst::default() }

@@ -333,7 +333,7 @@ impl Flow {
             });
             let evidence = if is_needless {
                 format!(
-                    "the {from} sent the same {} again and again ({}) though their acknowledgement \
+                    "the {from} retransmitted the same {} repeatedly ({}) though their acknowledgement \
                      passed here: what the {peer} sends does not reach it{ended}",
                     counted(length, "byte"),
                     packets(first.frame, last.frame)
@@ -346,9 +346,9 @@ impl Flow {
                     self.full_backlog(from, last_seen)
                 )
             };
-            let mut shown = vec![if is_needless { first.frame } else { silent_since.frame }, last.frame];
-            shown.extend(reset.map(|(_, reset)| reset.frame));
-            self.find_failure(Cause::PeerVanished, from, silent_since, until, shown, evidence);
+            let mut frames = vec![if is_needless { first.frame } else { silent_since.frame }, last.frame];
+            frames.extend(reset.map(|(_, reset)| reset.frame));
+            self.find_failure(Cause::PeerVanished, from, silent_since, until, frames, evidence);
         } else if times >= TOO_LARGE
             && last.at.since(first.at) >= MIN_SILENCE
             && length * 10 >= own_sender.mss.get() * 9
@@ -356,7 +356,7 @@ impl Flow {
         {
             let evidence = format!(
                 "the {from} sent {length} bytes (packet {}) {times} times in vain, to the end (packet {}), though the {peer} \
-                 was heard meanwhile; no segment as large ever arrived{}",
+                 sent packets meanwhile; no segment as large ever arrived{}",
                 first.frame,
                 last.frame,
                 self.reported_mtu(from)

@@ -121,7 +121,7 @@ impl Flow {
 }
 
 /// Returns the window scale of a side whose SYN does not show it (a capture of 68 bytes cuts that off): the first
-/// scaled window is as wide as that in the SYN, except for the `heard` bytes that may have used it.
+/// scaled window is as wide as that in the SYN, except for the `received` bytes that may have used it.
 fn scale_by_windows(first: u16, next: u16, received: u64) -> Option<u8> {
     /// The largest shift (RFC 7323).
     const MAX_SCALE: u8 = 14;
