@@ -240,7 +240,7 @@ fn network(error: io::Error) -> Failure {
 }
 
 fn restart_required() -> Failure {
-    Failure::Value("origin and intercept: a change from one to the other takes a restart".to_owned())
+    Failure::Value("origin and intercept: a change from one to the other requires a restart".to_owned())
 }
 
 /// Runs the server, which forwards requests to the result of `upstream`.

@@ -124,7 +124,7 @@ fn reload(
     let settings = Settings::read(flags)?;
     // Permitted clients and reachable addresses were derived from that address.
     if settings.listen != listen {
-        return Err(Failure::Value(format!("--listen: a change from {listen} takes a restart")));
+        return Err(Failure::Value(format!("--listen: a change from {listen} requires a restart")));
     }
     let log = settings.log()?;
     let reloaded_ports = gateway.reload(settings.config, log);

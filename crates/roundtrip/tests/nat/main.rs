@@ -132,7 +132,7 @@ fn a_reload_revokes_clients_of_a_relay_and_an_invalid_list_opens_nothing() {
     for (text, expected) in [
         ("listen = \"11.0.100.3:3128\"\nallow = [\"192.0.2.0/24\"]\n", "reloaded the configuration"),
         // The new address would be judged as a loopback one, and the gateway would keep listening for other hosts.
-        ("listen = \"127.0.0.1:3128\"\n", "takes a restart"),
+        ("listen = \"127.0.0.1:3128\"\n", "requires a restart"),
         ("listen = \"11.0.100.3:3128\"\n", "--allow"),
     ] {
         write(text);
