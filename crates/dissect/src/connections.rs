@@ -1,7 +1,7 @@
 //! Table of open connections, found by their two sockets.
 //!
 //! A hash table with open addressing, at most half full: a packet of one connection among ten thousand touches one
-//! cache line, where an ordered map touches a dozen. Nothing depends on its order. At most [`MAX_PROBES`] connections
+//! cache line, where an ordered map touches a dozen. Nothing depends on its order. At most `MAX_PROBES` connections
 //! with colliding addresses are stored, which limits an attacker who chooses them; chance never produces more.
 
 use core::net::{IpAddr, SocketAddr};
