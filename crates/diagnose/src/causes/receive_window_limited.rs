@@ -6,7 +6,7 @@
 //! capture that begins after the handshake, where the scale is unknown). A window whose edge does not move until it
 //! allows no full segment has its own rule (`zero_window`). Also refuted by a queue on the path that doubles the round
 //! trip, if the slowest link needs longer than a round trip for the flight: the link is never idle, and a wider window
-//! only lengthens the queue.
+//! only lengthens the queue. For a window update, which shows no round trip, a standing queue suffices.
 
 use wire::Duration;
 
@@ -41,8 +41,10 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
         ack.edge.is_some_and(|edge| edge >= gap.flight.start + gap.flight.bytes + gap.length.min(gap.mss));
     // A short segment that an earlier acknowledgement had allowed waited for something else.
     let had_window = gap.freed_early() && gap.is_short();
-    let is_queue = gap.path.is_saturated && gap.fills_path();
-    (is_full && opened && !had_window && !is_queue).then(|| Ruling {
+    // A window update shows no round trip of its own: a standing queue keeps the link busy meanwhile.
+    let is_queue = gap.path.is_saturated || (gap.path.has_queue && ack.bytes == 0);
+    let is_link_busy = is_queue && gap.fills_path();
+    (is_full && opened && !had_window && !is_link_busy).then(|| Ruling {
         saving: Some(opening::saved_with_room(gap)),
         ..Ruling::all(gap, Cause::ReceiveWindowLimited, evidence)
     })
@@ -142,5 +144,24 @@ mod tests {
         let found = Script { one_way_ms: 15.0, lines: &lines }.faults(crate::report::VantagePoint::Server);
         let waits = found.iter().filter(|(cause, _)| *cause == Cause::ReceiveWindowLimited).count();
         assert!(waits <= 4, "{found:?}");
+    }
+
+    #[test]
+    fn regress_window_update_behind_a_standing_queue_is_not_awaited() {
+        // As above; later the receiver acknowledges with a smaller window, and widens it 40 ms later.
+        let mut lines = String::from("30 C send=100 win=29200\n");
+        (0..20).for_each(|n| lines.push_str(&format!("{} S send=1460\n", 45.0 + 0.1 * f64::from(n))));
+        for n in 1..40 {
+            let (at, ack) = (60 + 80 * n, 4 * 1_460 * n);
+            let update = if n < 20 { at } else { at + 40 };
+            if update > at {
+                lines.push_str(&format!("{at} C ack={ack} win=23360\n"));
+            }
+            lines.push_str(&format!("{update} C ack={ack} win=29200\n"));
+            (1..=4).for_each(|k| lines.push_str(&format!("{}.{k} S send=1460\n", update + 15)));
+        }
+        let lines = opened(15.0, &lines);
+        let found = Script { one_way_ms: 15.0, lines: &lines }.faults(crate::report::VantagePoint::Server);
+        assert_eq!(found, []);
     }
 }
