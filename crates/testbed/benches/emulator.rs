@@ -1,7 +1,7 @@
 //! Accuracy and speed of the emulated link: `cargo bench -p roundtrip-testbed --bench emulator`, as root, in two
 //! minutes; `-- TCP` for the sections with that word in their title.
 //!
-//! Not a test: the figures depend on the host as much as on the emulator. Each is the median of several
+//! The figures depend on the host as much as on the emulator. Each is the median of several
 //! tries, with minimum and maximum. Before each try it waits for other load on the host to end, up to a
 //! minute in all. The table shows the number of CPUs that were busy nevertheless.
 
@@ -35,7 +35,7 @@ fn main() -> Result<(), Error> {
     }
     println!("{:<34} {:>8} {:>8} {:>19}   target", "", "", "median", "min to max");
     let mut timeout = Duration::from_secs(60);
-    section(&mut timeout, "the machine itself", 5, FLOOR, floor)?;
+    section(&mut timeout, "the host itself", 5, FLOOR, floor)?;
     for packets_per_second in [1_000, 5_000, 20_000] {
         let title = format!("{packets_per_second} packets/s, 15 ms");
         section(&mut timeout, &title, 5, PACED, || paced(packets_per_second))?;
@@ -66,26 +66,26 @@ fn section<const N: usize>(
     title: &str,
     tries: usize,
     rows: [Row; N],
-    mut once: impl FnMut() -> Result<[f64; N], Error>,
+    mut measure: impl FnMut() -> Result<[f64; N], Error>,
 ) -> Result<(), Error> {
-    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
-    if !wanted.is_none_or(|word| title.contains(&word)) {
+    let filter = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    if !filter.is_none_or(|word| title.contains(&word)) {
         return Ok(());
     }
     let mut figures: [Vec<f64>; N] = std::array::from_fn(|_| Vec::new());
-    let mut others = Vec::new();
+    let mut loads = Vec::new();
     for _ in 0..tries {
         wait_for_quiet(timeout);
         let before = Processors::now();
-        let results = once()?;
-        others.push(Processors::now().other_load_since(&before));
+        let results = measure()?;
+        loads.push(Processors::now().other_load_since(&before));
         figures.iter_mut().zip(results).for_each(|(figure, result)| figure.push(result));
     }
-    println!("{title} (other load: {:.1} CPUs busy)", median(&mut others));
-    for ((name, unit, wanted), mut figure) in rows.into_iter().zip(figures) {
+    println!("{title} (other load: {:.1} CPUs busy)", median(&mut loads));
+    for ((name, unit, target), mut figure) in rows.into_iter().zip(figures) {
         let middle = median(&mut figure);
         let range = format!("{:.1} to {:.1}", figure[0], figure[tries - 1]);
-        println!("  {name:<32} {unit:>8} {middle:>8.1} {range:>19}   {wanted}");
+        println!("  {name:<32} {unit:>8} {middle:>8.1} {range:>19}   {target}");
     }
     Ok(())
 }
@@ -134,10 +134,10 @@ fn paced(packets_per_second: u32) -> Result<[f64; 6], Error> {
     let interval = Duration::from_secs(1) / u64::from(packets_per_second);
     let stream = Stream { datagrams: packets_per_second, interval, payload: 100 };
     let (_, bias) = measure_delay(Duration::ZERO, stream)?;
-    let (report, journeys) = measure_delay(DELAY, stream)?;
-    assert_eq!(journeys.early, 0, "a packet arrived before its time");
-    let [bias, p50, p99] = [(&bias, 500), (&journeys, 500), (&journeys, 990)]
-        .map(|(journeys, per_mille)| micros(journeys.excess.per_mille(per_mille)));
+    let (report, result) = measure_delay(DELAY, stream)?;
+    assert_eq!(result.early, 0, "a packet arrived before its time");
+    let [bias, p50, p99] = [(&bias, 500), (&result, 500), (&result, 990)]
+        .map(|(result, per_mille)| micros(result.excess.per_mille(per_mille)));
     let late = [500, 990].map(|per_mille| micros(report.lateness.per_mille(per_mille)));
     Ok([late[0], late[1], p50, p99, bias, p99 - bias])
 }
@@ -150,7 +150,7 @@ const FLOOD: [Row; 3] = [
 
 fn flood() -> Result<[f64; 3], Error> {
     let stream = Stream { datagrams: 150_000, interval: Duration::from_nanos(6_667), payload: 100 };
-    let report = driven(&Config { delay: DELAY, ..Config::default() }, |sender, clock| {
+    let report = drive(&Config { delay: DELAY, ..Config::default() }, |sender, clock| {
         stream.send(sender, clock)?;
         // The last packets are still in flight.
         pause(DELAY * 2);
@@ -161,11 +161,11 @@ fn flood() -> Result<[f64; 3], Error> {
 }
 
 /// Counters of a link while the client sent and the server read everything.
-fn driven(up: &Config, send: impl FnOnce(&UdpSocket, Clock) -> Result<(), Error>) -> Result<Report, Error> {
+fn drive(up: &Config, send: impl FnOnce(&UdpSocket, Clock) -> Result<(), Error>) -> Result<Report, Error> {
     let (hosts, running) = TwoHosts::joined(up, &Config::default(), &Options::default())?;
     let [client, server] = hosts.sockets()?;
     let timeout = std::time::Duration::from_millis(50);
-    server.set_read_timeout(Some(timeout)).expect("50 ms is a valid time-out");
+    server.set_read_timeout(Some(timeout)).expect("50 ms is a valid timeout");
     let is_over = AtomicBool::new(false);
     let receive = || {
         while !is_over.load(Ordering::Relaxed) {
@@ -186,14 +186,14 @@ fn measure_delay(delay: Duration, stream: Stream) -> Result<(Report, StreamResul
     let up = Config { delay, ..Config::default() };
     let (hosts, running) = TwoHosts::joined(&up, &Config::default(), &Options::default())?;
     let [client, server] = hosts.sockets()?;
-    let journeys = stream.run([&client, &server], running.clock(), delay)?;
-    Ok((running.stop()?, journeys))
+    let result = stream.run([&client, &server], running.clock(), delay)?;
+    Ok((running.stop()?, result))
 }
 
 const RELAY: [Row; 2] = [("relayed", "k/s", ""), ("relayed per second of the thread", "k/s", "at least 250")];
 
 fn relay() -> Result<[f64; 2], Error> {
-    let report = driven(&Config::default(), |sender, clock| {
+    let report = drive(&Config::default(), |sender, clock| {
         let end = clock.now() + Duration::from_secs(1);
         let flood = || {
             while clock.now() < end {
@@ -220,16 +220,16 @@ fn tcp() -> Result<[f64; 2], Error> {
         hosts.server.start(|| TcpListener::bind((SERVER, PORT)).expect("a fresh namespace")).wait()?;
     let receiver = thread::spawn(move || receive(&listener, clock));
     let mut stream =
-        hosts.client.start(|| TcpStream::connect((SERVER, PORT)).expect("somebody listens")).wait()?;
+        hosts.client.start(|| TcpStream::connect((SERVER, PORT)).expect("the server listens")).wait()?;
     let end = clock.now() + Duration::from_millis(1_500);
     let piece = vec![0; 1 << 18];
     while clock.now() < end {
-        stream.write_all(&piece).expect("somebody reads");
+        stream.write_all(&piece).expect("the server reads");
     }
     drop(stream);
-    let (bytes, took) = receiver.join().map_err(|_| Error::Died { thread: "receiver" })?;
+    let (bytes, elapsed) = receiver.join().map_err(|_| Error::Died { thread: "receiver" })?;
     let report = running.stop()?;
-    Ok([took, report.awake].map(|span| bytes as f64 * 8.0 / 1e9 / span.as_secs_f64()))
+    Ok([elapsed, report.awake].map(|span| bytes as f64 * 8.0 / 1e9 / span.as_secs_f64()))
 }
 
 fn receive(listener: &TcpListener, clock: Clock) -> (usize, Duration) {
@@ -258,7 +258,7 @@ fn exact_rate() -> Result<[f64; 2], Error> {
         ..Config::default()
     };
     let stream = Stream { datagrams: 1_600_000, interval: Duration::from_nanos(12_500), payload: PAYLOAD };
-    let report = driven(&up, |sender, clock| {
+    let report = drive(&up, |sender, clock| {
         // Fills the queue first, then exceeds the rate: the link is never idle, even if a thread is delayed.
         for _ in 0..20_000 {
             drop(sender.send(&[0; PAYLOAD as usize]));

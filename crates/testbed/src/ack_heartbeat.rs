@@ -1,7 +1,7 @@
 //! BSD's delayed acknowledgements for a Linux host: a shim between the host and the link.
 //!
 //! 4.4BSD delays an acknowledgement until the next tick of one free-running 200 ms clock for the whole host.
-//! It does not if two full segments' worth of bytes waits for it (`papers/p-http#section-2`; papers/README.md, "The
+//! It does not if two full segments' worth of bytes waits (`papers/p-http#section-2`; papers/README.md, "The
 //! 1997 stacks"). Linux acknowledges every segment while a connection is young, and later delays by a timer
 //! of its own. So the shim takes the host's pure acknowledgements as they come and forwards those that BSD
 //! would have sent immediately. It holds the others until the tick; a newer one replaces the older, which it
@@ -58,13 +58,13 @@ impl<P: AsRef<[u8]>> AckHeartbeat<P> {
 
     /// Takes a packet of the host. Returns an older acknowledgement that it supersedes.
     pub fn handle(&mut self, now: Time, packet: P) -> Option<P> {
-        let Some((ends, act)) = self.judge(now, packet.as_ref()) else {
+        let Some((ends, action)) = self.judge(now, packet.as_ref()) else {
             self.ready.push_back((packet, now));
             return None;
         };
         // `judge` has just looked it up; without it, the packet would leave immediately.
         let connection = self.connections.get_mut(&ends);
-        let superseded = match (act, connection) {
+        let superseded = match (action, connection) {
             (PacketAction::Hold, Some(connection)) => {
                 self.tick.get_or_insert(next_tick(self.phase, now));
                 connection.held.replace(packet)
@@ -78,7 +78,7 @@ impl<P: AsRef<[u8]>> AckHeartbeat<P> {
         superseded
     }
 
-    /// Inspects a packet of the peer on its way to the host: it determines the size of a full segment, and
+    /// Inspects a packet of the peer for the host: it determines the size of a full segment, and
     /// the end of the peer's data.
     pub fn watch(&mut self, packet: &[u8]) {
         if let Ok(packet) = Packet::read(packet)
@@ -126,11 +126,11 @@ impl<P: AsRef<[u8]>> AckHeartbeat<P> {
         if self.connections.len() < MAX_CONNECTIONS {
             return;
         }
-        let silent = self.connections.iter().min_by_key(|(_, connection)| connection.last_heard);
-        if let Some(ends) = silent.map(|(ends, _)| *ends)
-            && let Some(forgotten) = self.connections.remove(&ends)
+        let idlest = self.connections.iter().min_by_key(|(_, connection)| connection.last_heard);
+        if let Some(ends) = idlest.map(|(ends, _)| *ends)
+            && let Some(evicted) = self.connections.remove(&ends)
         {
-            self.ready.extend(forgotten.held.map(|packet| (packet, now)));
+            self.ready.extend(evicted.held.map(|packet| (packet, now)));
         }
     }
 }
@@ -166,7 +166,7 @@ mod tests {
             Self { shim, now }
         }
 
-        /// A client with a connection from this port, opened with our MSS at both ends.
+        /// A client with a connection from this port, opened with an MSS of 512 at both ends.
         fn connected(port: u16) -> Self {
             let mut client = Self::new();
             client.connect(port, &[TcpOption::Mss(512)]);
@@ -176,7 +176,7 @@ mod tests {
         fn connect(&mut self, port: u16, options: &[TcpOption<'_>]) {
             assert_eq!(self.sends(port, Flags::SYN, 0, 16_384, options, b""), 1);
             self.server_sends(port, Flags::SYN | Flags::ACK, 0, options, b"");
-            assert_eq!(self.acks(port, 1), 1, "the handshake's last segment goes at once");
+            assert_eq!(self.acks(port, 1), 1, "the handshake's last segment leaves immediately");
         }
 
         /// Number of packets forwarded to the server because of this one.
@@ -237,8 +237,8 @@ mod tests {
     #[test]
     fn an_ack_of_every_segment_becomes_one_of_every_second() {
         let mut client = Client::connected(5_000);
-        let went: Vec<usize> = (1..=6).map(|segments| client.acks(5_000, 1 + segments * MSS)).collect();
-        assert_eq!(went, [0, 1, 0, 1, 0, 1]);
+        let forwarded: Vec<usize> = (1..=6).map(|segments| client.acks(5_000, 1 + segments * MSS)).collect();
+        assert_eq!(forwarded, [0, 1, 0, 1, 0, 1]);
         assert_eq!(client.shim.merged(), 3);
     }
 
@@ -288,14 +288,14 @@ mod tests {
 
     #[test]
     fn data_fin_and_rst_leave_immediately_with_held_acks() {
-        let with =
+        let cases =
             [(Flags::ACK | Flags::PSH, &b"GET"[..]), (Flags::FIN | Flags::ACK, b""), (Flags::RST, b"")];
-        for (flags, payload) in with {
+        for (flags, payload) in cases {
             let mut client = Client::connected(5_000);
             assert_eq!(client.acks(5_000, 1 + MSS), 0);
             assert_eq!(client.sends(5_000, flags, 1 + MSS, 16_384, &[], payload), 1, "{flags}");
             client.now = client.next_tick();
-            assert_eq!(client.released(), [], "nothing was left behind {flags}");
+            assert_eq!(client.released(), [], "no acknowledgement follows {flags}");
         }
     }
 
@@ -371,7 +371,7 @@ mod tests {
             assert_eq!(client.sends(port, Flags::SYN, 0, 16_384, &[], b""), 1);
         }
         client.now += Duration::from_nanos(1);
-        assert_eq!(client.sends(1_025, Flags::SYN, 0, 16_384, &[], b""), 2, "the silent one's, and the SYN");
+        assert_eq!(client.sends(1_025, Flags::SYN, 0, 16_384, &[], b""), 2, "the idle connection's, and the SYN");
         assert_eq!(client.shim.connections.len(), MAX_CONNECTIONS);
     }
 
@@ -379,7 +379,7 @@ mod tests {
     fn every_packet_is_forwarded_or_returned_and_acknowledgements_never_decrease() {
         let mut random = Seed::default().stream("test", 0);
         let mut client = Client::connected(5_000);
-        let (mut ack, mut last, mut offered, mut went) = (1, 1, 0, 0);
+        let (mut ack, mut last, mut offered, mut forwarded) = (1, 1, 0, 0);
         for _ in 0..10_000 {
             ack += u32::try_from(random.up_to(700)).unwrap();
             client.now += Duration::from_micros(random.up_to(30_000));
@@ -388,10 +388,10 @@ mod tests {
             let flags = if random.up_to(9) == 0 { Flags::ACK | Flags::FIN } else { Flags::ACK };
             let merged = client.shim.merged();
             let now = client.sends(5_000, flags, ack, 16_384, &[], b"");
-            went += before.len() as u64 + now as u64;
+            forwarded += before.len() as u64 + now as u64;
             let held =
                 client.shim.connections.values().filter(|connection| connection.held.is_some()).count();
-            assert_eq!(offered, went + client.shim.merged() + held as u64);
+            assert_eq!(offered, forwarded + client.shim.merged() + held as u64);
             assert!(client.shim.merged() - merged <= 1);
             for (acknowledged, due) in before {
                 assert!(acknowledged >= last && due <= client.now);

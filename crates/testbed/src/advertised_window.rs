@@ -4,10 +4,10 @@
 //! a byte takes, whatever the route or the socket is set to; here it never exceeds the profile's. *4.3BSD's
 //! slow start*: Linux opens its congestion window by the number of segments that an ACK confirms, 4.3BSD by
 //! one per ACK (`papers/heidemann-model#figure-3`: flights of 2, 3, 3, 6). So the advertised window is
-//! reduced to what 4.3BSD's congestion window would be. A sender may have the lesser of the two in flight,
-//! and Linux's own is never the lesser without loss.
+//! reduced to what 4.3BSD's congestion window would be. A sender may have the smaller of the two in flight,
+//! and Linux's own is never the smaller without loss.
 //!
-//! Not a congestion control: after a loss Linux's own window is the lesser, and applies. No clock, no socket.
+//! It is no congestion control: after a loss Linux's own window is the smaller, and applies. No clock, no socket.
 //! Checksums are updated as in RFC 1624.
 
 use std::collections::BTreeMap;
@@ -100,8 +100,8 @@ fn tcp_of(packet: &mut [u8]) -> Option<&mut [u8]> {
     let header: [u8; IPV4_HEADER] = *packet.first_chunk()?;
     let is_fragment = u16::from_be_bytes([header[6], header[7]]) & FRAGMENT != 0;
     let length = usize::from(header[0] & 0x0f) * 4;
-    let is_ours = header[0] >> 4 == 4 && header[9] == TCP && !is_fragment && length >= IPV4_HEADER;
-    if is_ours { packet.get_mut(length..) } else { None }
+    let is_whole_tcp = header[0] >> 4 == 4 && header[9] == TCP && !is_fragment && length >= IPV4_HEADER;
+    if is_whole_tcp { packet.get_mut(length..) } else { None }
 }
 
 /// Checksum after 16 of the bits it covers have changed (RFC 1624, equation 3).

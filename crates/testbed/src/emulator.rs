@@ -3,7 +3,7 @@
 //! Packets of the client's kernel are read from its TUN immediately and pass the clockless pipe of `wire`. They
 //! are written to the server's TUN when they are due, never before; likewise in the other direction. The thread sleeps
 //! until shortly before a packet is due and then polls the clock, at real-time priority where the system
-//! allows it. It measures its own lateness, and grades the run by it: a late run is void.
+//! allows it. It measures its own lateness: a late run is void.
 //!
 //! | module | what it holds |
 //! | --- | --- |
@@ -12,8 +12,8 @@
 //! | [`tap`] | every packet as sent and as delivered, recorded in memory and written as pcapng afterwards |
 //! | [`report`] | lateness, counters, and whether the run is void |
 //!
-//! Neither a qdisc nor a router. It knows no address, and between the two devices there are only these two
-//! pipes and the shims that a stack profile needs: one delays packets, one reduces a field.
+//! It knows no address. Between the two devices there are only these two pipes and the shims that a stack
+//! profile needs: one delays packets, one reduces a field.
 
 pub mod priority;
 mod relay;
@@ -112,7 +112,7 @@ impl Emulator {
         let clock = Clock::start();
         let stop = Arc::new(Stop::new()?);
         let stop_flag = Arc::clone(&stop);
-        let (at_work, is_at_work) = mpsc::channel();
+        let (started, start_signal) = mpsc::channel();
         let thread = thread::Builder::new().name("emulator".to_owned()).spawn(move || {
             let heartbeats = ack_heartbeat.then(|| [0, 1].map(|host| AckHeartbeat::new(seed, host)));
             let shims = Shims { heartbeats, windows };
@@ -121,13 +121,13 @@ impl Emulator {
             let mut priority = Priority::take(real_time.then_some(Rank::Link), clock.now());
             let mut relay = Relay::new([client, server], [up, down], shims, clock, reactions, tap);
             // Does not fail: `start` waits for this message.
-            let _ = at_work.send(());
+            let _ = started.send(());
             relay.run(&stop_flag, spin, &mut priority)?;
             relay.report(&priority, late_limit)
         });
         let thread = thread.map_err(Error::io("start the emulator's thread"))?;
         // A packet sent before the thread has its priority and its memory would wait for both.
-        is_at_work.recv().map_err(|_| Error::Died { thread: "emulator" })?;
+        start_signal.recv().map_err(|_| Error::Died { thread: "emulator" })?;
         Ok(Running { clock, stop, thread: Some(thread) })
     }
 }
@@ -160,7 +160,7 @@ impl Running {
     }
 
     fn end(&mut self) -> Option<Result<Report, Error>> {
-        self.stop.now();
+        self.stop.signal();
         self.thread.take().map(|thread| thread.join().unwrap_or(Err(Error::Died { thread: "emulator" })))
     }
 }
@@ -183,11 +183,11 @@ impl Stop {
     fn new() -> Result<Self, Error> {
         let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
         let wake =
-            EventFd::from_value_and_flags(0, flags).map_err(Error::kernel("make an event descriptor"))?;
+            EventFd::from_value_and_flags(0, flags).map_err(Error::kernel("create an event descriptor"))?;
         Ok(Self { is_set: AtomicBool::new(false), wake })
     }
 
-    fn now(&self) {
+    fn signal(&self) {
         self.is_set.store(true, Ordering::Release);
         // Fails only if the counter is full, and then the thread is awake.
         let _ = self.wake.write(1);

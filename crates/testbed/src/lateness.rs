@@ -61,7 +61,7 @@ impl Lateness {
         for (index, count) in self.counts.iter().enumerate() {
             seen += u128::from(*count);
             if seen >= rank {
-                return Duration::from_nanos(last_of(index)).min(self.max);
+                return Duration::from_nanos(bucket_end(index)).min(self.max);
             }
         }
         self.max
@@ -99,7 +99,7 @@ fn bucket(nanos: u64) -> usize {
 }
 
 /// Longest duration of this bucket, in nanoseconds.
-fn last_of(bucket: usize) -> u64 {
+fn bucket_end(bucket: usize) -> u64 {
     let octave = (bucket / STEPS).saturating_sub(1);
     let step = (bucket - octave * STEPS) as u64;
     (step << octave) | ((1 << octave) - 1)
@@ -109,7 +109,7 @@ fn last_of(bucket: usize) -> u64 {
 mod tests {
     use super::*;
 
-    fn recorded(spans: impl IntoIterator<Item = u64>) -> Lateness {
+    fn histogram_of(spans: impl IntoIterator<Item = u64>) -> Lateness {
         let mut lateness = Lateness::new();
         spans.into_iter().for_each(|nanos| lateness.record(Duration::from_nanos(nanos)));
         lateness
@@ -119,7 +119,7 @@ mod tests {
     fn every_span_has_a_bucket_whose_end_is_within_one_part_in_64() {
         let edges = (0..64).flat_map(|bit| [(1_u64 << bit) - 1, 1 << bit, (1 << bit) + 1]).chain([u64::MAX]);
         for nanos in edges.chain((0..1_000).map(|n| n * 7_919)) {
-            let end = last_of(bucket(nanos));
+            let end = bucket_end(bucket(nanos));
             assert!(
                 bucket(nanos) < BUCKETS && end >= nanos && end - nanos <= nanos / 64,
                 "{nanos} ends at {end}"
@@ -129,29 +129,29 @@ mod tests {
 
     #[test]
     fn quantiles_are_accurate_to_a_64th() {
-        let lateness = recorded(1..=100_000);
+        let lateness = histogram_of(1..=100_000);
         for (per_mille, exact) in [(500, 50_000_u64), (990, 99_000), (999, 99_900), (1_000, 100_000)] {
-            let found = lateness.per_mille(per_mille).as_nanos();
-            assert!(found >= exact && found - exact <= exact / 64, "{per_mille}: {found}");
+            let quantile = lateness.per_mille(per_mille).as_nanos();
+            assert!(quantile >= exact && quantile - exact <= exact / 64, "{per_mille}: {quantile}");
         }
         assert_eq!((lateness.count(), lateness.max()), (100_000, Duration::from_nanos(100_000)));
     }
 
     #[test]
     fn p999_of_a_few_is_the_maximum() {
-        assert_eq!(recorded([5, 1_000_000]).per_mille(999), Duration::from_nanos(1_000_000));
-        assert_eq!(recorded([]).per_mille(999), Duration::ZERO);
+        assert_eq!(histogram_of([5, 1_000_000]).per_mille(999), Duration::from_nanos(1_000_000));
+        assert_eq!(histogram_of([]).per_mille(999), Duration::ZERO);
     }
 
     #[test]
     fn merging_equals_recording_in_one_histogram() {
-        let mut left = recorded([1, 1_000]);
-        left.merge(&recorded([50, 2_000_000]));
-        assert_eq!(left, recorded([1, 50, 1_000, 2_000_000]));
+        let mut left = histogram_of([1, 1_000]);
+        left.merge(&histogram_of([50, 2_000_000]));
+        assert_eq!(left, histogram_of([1, 50, 1_000, 2_000_000]));
     }
 
     #[test]
     fn display_lists_quantiles_and_maximum() {
-        assert_eq!(recorded([600]).to_string(), "p50 0.6 us, p99 0.6 us, p99.9 0.6 us, max 0.6 us of 1");
+        assert_eq!(histogram_of([600]).to_string(), "p50 0.6 us, p99 0.6 us, p99.9 0.6 us, max 0.6 us of 1");
     }
 }

@@ -5,8 +5,8 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | [`topology`] | a network as a drawing: hosts, routers, and the links between their interfaces |
-//! | [`namespace`] | a private network namespace, held by a thread, gone with the process |
+//! | [`topology`] | a network: hosts, routers, and the links between their interfaces |
+//! | [`namespace`] | a private network namespace, held by a thread |
 //! | [`netlink`], [`netlink_message`] | links, addresses, and routes with TCP metrics; messages of netlink |
 //! | [`card`], [`mounts`] | offloads of a network device; mounts that only one thread sees |
 //! | [`tun`], [`clock`] | network interfaces whose other end is a descriptor; the one place that reads the clock |
@@ -30,8 +30,8 @@
 //! let delay = Config { delay: Duration::from_millis(20), ..Config::default() };
 //! let [near, far] = [Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2)];
 //! let ends = [Interface::of("client", "eth0").address(near), Interface::of("server", "eth0").address(far)];
-//! let drawing = Topology::new().host("client").host("server").emulated(ends, [&delay; 2], &Options::default());
-//! let ([_client, server], [link]) = drawing.build()?.split()?;
+//! let topology = Topology::new().host("client").host("server").emulated(ends, [&delay; 2], &Options::default());
+//! let ([_client, server], [link]) = topology.build()?.split()?;
 //! let _listener = server.start(move || TcpListener::bind((far, 80))).wait()?;
 //! println!("{:?}", link.stop()?.lateness);
 //! # Ok::<(), Error>(())

@@ -58,7 +58,7 @@ pub fn start(up: &Config, down: &Config, mtu: u32, options: &Options) -> Result<
     let to_clients = Route::new(CLIENT, Ipv4Addr::LOCALHOST);
     netlink.add_route_in(TABLE, CLIENT_DEVICE, &to_servers)?;
     netlink.add_route_in(TABLE, SERVER_DEVICE, &to_clients)?;
-    // Packets of this host come from `lo`. The table of local addresses is asked after that.
+    // Packets of this host come from `lo`. The table of local addresses follows.
     netlink.add_rule(Rule { priority: 1, interface: Some("lo"), table: TABLE })?;
     netlink.add_rule(Rule { priority: 2, ..Rule::LOCAL })?;
     netlink.remove_rule(Rule::LOCAL)?;
@@ -69,6 +69,6 @@ pub fn start(up: &Config, down: &Config, mtu: u32, options: &Options) -> Result<
 fn set(path: &str, value: &str) -> Result<(), Error> {
     match fs::write(format!("/proc/sys/{path}"), value) {
         Err(error) if error.kind() == ErrorKind::NotFound && path.starts_with("net/ipv6") => Ok(()),
-        done => done.map_err(Error::io(format!("set {} to {value}", path.replace('/', ".")))),
+        result => result.map_err(Error::io(format!("set {} to {value}", path.replace('/', ".")))),
     }
 }

@@ -1,6 +1,6 @@
-//! Mounts that only one thread and its programs see, gone with them.
+//! Mounts that only one thread and its programs see; they vanish with the thread.
 //!
-//! Not a container: everything else in the file system is the caller's.
+//! Everything else in the file system is the caller's.
 
 use std::thread;
 
@@ -12,18 +12,18 @@ use crate::Error;
 /// Runs `job` in a thread with mounts of its own, in the calling thread's network namespace. Requires root.
 ///
 /// # Errors
-/// The system's refusal of such a thread, and errors of `job`.
+/// If the system refuses the thread or its mount namespace; and errors of `job`.
 pub fn apart<T: Send>(job: impl FnOnce() -> Result<T, Error> + Send) -> Result<T, Error> {
-    let inside = || {
+    let in_namespace = || {
         unshare(CloneFlags::CLONE_NEWNS).map_err(Error::kernel("create a mount namespace for a thread"))?;
         // Mounts from here on are private to the thread.
         change("none", "/", MsFlags::MS_REC | MsFlags::MS_PRIVATE, None)?;
         job()
     };
-    thread::scope(|scope| scope.spawn(inside).join()).map_err(|_| Error::Died { thread: "mounts" })?
+    thread::scope(|scope| scope.spawn(in_namespace).join()).map_err(|_| Error::Died { thread: "mounts" })?
 }
 
-/// Mounts a file system of this kind at a directory: `tmpfs`, with `size=4k`.
+/// Mounts a file system of this kind at a directory, such as `tmpfs` with `size=4k`.
 ///
 /// # Errors
 /// The kernel's error.

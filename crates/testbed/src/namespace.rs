@@ -4,7 +4,7 @@
 //! jobs are sent there. Nothing has a name under /run/netns: the namespace, its devices, addresses and routes
 //! vanish when the thread ends and the last socket closes, and so after `kill -9` too.
 //!
-//! Not a container: files, processes and users are the caller's.
+//! Files, processes and users are the caller's.
 
 use std::sync::mpsc;
 use std::thread;
@@ -25,7 +25,7 @@ pub struct Namespace {
 type Job = Box<dyn FnOnce() + Send>;
 
 impl Namespace {
-    /// A new, empty one: a loopback device that is down, and nothing else. `name` is for error messages.
+    /// A new namespace with a loopback device that is down, and nothing else. `name` is for error messages.
     pub fn new(name: &'static str) -> Result<Self, Error> {
         let (jobs, work) = mpsc::channel::<Job>();
         let (entered, result) = mpsc::channel();
@@ -33,10 +33,10 @@ impl Namespace {
             .name(name.to_owned())
             .spawn(move || {
                 let outcome = unshare(CloneFlags::CLONE_NEWNET);
-                let inside = outcome.is_ok();
+                let has_entered = outcome.is_ok();
                 // Without a receiver no job will come.
                 let _ = entered.send(outcome);
-                if inside {
+                if has_entered {
                     work.into_iter().for_each(|job| job());
                 }
             })
@@ -48,7 +48,7 @@ impl Namespace {
         Ok(Self { name, jobs: Some(jobs), thread: Some(thread) })
     }
 
-    /// The name given to it.
+    /// Its name, for error messages.
     pub const fn name(&self) -> &'static str {
         self.name
     }

@@ -1,6 +1,6 @@
 //! Links, addresses and routes of the calling thread's namespace: RTNETLINK, encoded by hand.
 //!
-//! Not a general library: the few requests of a laboratory, synchronous, on one socket. The numbers are
+//! Only the few requests of a testbed, synchronous, on one socket. The numbers are
 //! Linux's (`linux/rtnetlink.h`, `linux/if_link.h`), the format is that of netlink(7).
 
 use std::fmt;
@@ -173,14 +173,14 @@ impl Netlink {
         message.number(IFLA_TXQLEN, tx_queue_length);
         message.number(IFLA_GSO_MAX_SEGS, gso_max_segments);
         self.send_request(message, &format!("bring up {name} with an MTU of {mtu} bytes"))?;
-        let found = self.link(name)?;
-        if found == link {
+        let actual = self.link(name)?;
+        if actual == link {
             return Ok(());
         }
         Err(Error::Unpinned {
             setting: format!("link {name}"),
             wanted: format!("{link:?}"),
-            found: format!("{found:?}"),
+            found: format!("{actual:?}"),
         })
     }
 
@@ -257,14 +257,14 @@ impl Netlink {
         message.number(RTA_OIF, index);
         message.nested(RTA_METRICS, |nested| put_metrics(nested, metrics));
         self.send_request(message, &format!("route {destination} over {name} with {metrics:?}"))?;
-        let found = self.metrics(*destination, metrics.congestion)?;
-        if found == *metrics {
+        let actual = self.metrics(*destination, metrics.congestion)?;
+        if actual == *metrics {
             return Ok(());
         }
         Err(Error::Unpinned {
             setting: format!("the route to {destination}"),
             wanted: format!("{metrics:?}"),
-            found: format!("{found:?}"),
+            found: format!("{actual:?}"),
         })
     }
 
@@ -337,17 +337,17 @@ impl Netlink {
     }
 
     /// The kernel's metrics of the route to `destination`, limited to those in [`Metrics`].
-    fn metrics(&mut self, destination: Subnet, wanted: Option<&'static str>) -> Result<Metrics, Error> {
+    fn metrics(&mut self, destination: Subnet, expected: Option<&'static str>) -> Result<Metrics, Error> {
         let mut message = Message::new(RTM_GETROUTE, NLM_F_DUMP);
         message.put(&route_header(destination, false));
         let responses = self.send_request(message, "list the routes")?;
-        let is_there = |listed: Option<&[u8]>| match destination.address {
-            _ if destination.bits == 0 => listed.is_none(),
-            IpAddr::V4(address) => listed == Some(&address.octets()),
-            IpAddr::V6(address) => listed == Some(&address.octets()),
+        let matches_destination = |prefix: Option<&[u8]>| match destination.address {
+            _ if destination.bits == 0 => prefix.is_none(),
+            IpAddr::V4(address) => prefix == Some(&address.octets()),
+            IpAddr::V6(address) => prefix == Some(&address.octets()),
         };
         let route = responses.iter().find(|response| {
-            is_there(attribute(response, ROUTE_HEADER, RTA_DST))
+            matches_destination(attribute(response, ROUTE_HEADER, RTA_DST))
                 && response.get(1) == Some(&destination.bits)
                 && number(response, ROUTE_HEADER, RTA_TABLE) == Some(u32::from(RT_TABLE_MAIN))
         });
@@ -360,8 +360,8 @@ impl Netlink {
             initial_window: number(nested, 0, RTAX_INITCWND),
             rto_min_ms: number(nested, 0, RTAX_RTO_MIN),
             quick_acks: number(nested, 0, RTAX_QUICKACK).map(|quick| quick != 0),
-            // A name other than the wanted one shows as `None`, which is as much a mismatch.
-            congestion: wanted.filter(|name| congestion == Some(name.as_bytes())),
+            // A name other than the expected one shows as `None`, which is as much a mismatch.
+            congestion: expected.filter(|name| congestion == Some(name.as_bytes())),
         })
     }
 
@@ -443,7 +443,7 @@ fn put_metrics(nested: &mut Message, metrics: &Metrics) {
 }
 
 fn attribute(body: &[u8], header: usize, kind: u16) -> Option<&[u8]> {
-    Attributes::after(body, header).find(|(found, _)| *found == kind).map(|(_, value)| value)
+    Attributes::after(body, header).find(|(other, _)| *other == kind).map(|(_, value)| value)
 }
 
 fn number(body: &[u8], header: usize, kind: u16) -> Option<u32> {

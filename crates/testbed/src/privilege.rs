@@ -38,7 +38,7 @@ pub fn prepare() -> Result<(), Error> {
 
 /// Checks that hosts and links can be created here; the error names the missing right and the remedy.
 pub fn available() -> Result<(), Error> {
-    tun_is_there(Path::new("/dev/net/tun"))?;
+    check_tun_device(Path::new("/dev/net/tun"))?;
     if !has_capabilities() {
         return Err(forbidden(
             "this process has neither CAP_NET_ADMIN nor a user namespace of its own",
@@ -55,7 +55,7 @@ pub fn available() -> Result<(), Error> {
     }
 }
 
-fn tun_is_there(device: &Path) -> Result<(), Error> {
+fn check_tun_device(device: &Path) -> Result<(), Error> {
     OpenOptions::new()
         .read(true)
         .write(true)
@@ -100,13 +100,13 @@ fn no_user_namespace(errno: Errno) -> Error {
         ("user.max_user_namespaces", "0"),
         ("kernel.apparmor_restrict_unprivileged_userns", "1"),
     ];
-    let closed = GATES
+    let closed_gate = GATES
         .iter()
-        .find(|(name, shut)| fs::read_to_string(sysctl_path(name)).is_ok_and(|value| value.trim() == *shut));
-    match closed {
-        Some((name, shut)) => forbidden(
-            &format!("this process is not privileged, and user namespaces are off ({name} is {shut})"),
-            &format!("run as root, or `sysctl {name}={}`", if *shut == "0" { "15000" } else { "0" }),
+        .find(|(name, off_value)| fs::read_to_string(sysctl_path(name)).is_ok_and(|value| value.trim() == *off_value));
+    match closed_gate {
+        Some((name, off_value)) => forbidden(
+            &format!("this process is not privileged, and user namespaces are off ({name} is {off_value})"),
+            &format!("run as root, or `sysctl {name}={}`", if *off_value == "0" { "15000" } else { "0" }),
         ),
         None if errno == Errno::EINVAL => forbidden(
             "this process is not privileged, and has several threads already",
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn a_missing_device_is_named_with_its_remedy() {
-        let error = tun_is_there(Path::new("/nonexistent/tun")).unwrap_err().to_string();
+        let error = check_tun_device(Path::new("/nonexistent/tun")).unwrap_err().to_string();
         assert!(error.contains("/nonexistent/tun is absent") && error.contains("modprobe tun"), "{error}");
     }
 }

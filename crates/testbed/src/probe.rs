@@ -1,10 +1,9 @@
 //! One-way latency between two programs, in excess of the link's configured delay.
 //!
 //! Datagrams carry the time they were sent; the receiver subtracts it, and the link's delay, from the time of
-//! arrival. The excess contains both kernels' stacks, the emulator's lateness, and the wake-ups on the way.
-//! Over a link without delay it is the laboratory's own share, its *bias*: subtract its median, and the rest
-//! is the emulator's end-to-end error. Not a load generator: one stream, at one pace, sender and receiver
-//! polling the clock.
+//! arrival. The excess contains both kernels' stacks, the emulator's lateness, and the wake-ups between.
+//! Over a link without delay it is the testbed's own share, its *bias*: subtract its median, and the rest
+//! is the emulator's end-to-end error. There is one stream, at one pace.
 
 use std::io;
 use std::net::UdpSocket;
@@ -89,21 +88,21 @@ impl Stream {
         delay: Duration,
         end: Time,
     ) -> io::Result<StreamResult> {
-        let mut journeys =
+        let mut result =
             StreamResult { excess: Lateness::new(), missing: u64::from(self.datagrams), early: 0 };
         // Sleeps between datagrams, so that it takes no CPU from the measured host.
         let _priority = Priority::take(Some(Rank::Host), clock.now());
         let mut buffer = [0; 65_536];
-        while journeys.missing > 0 {
+        while result.missing > 0 {
             let timeout = end.since(clock.now()).as_nanos().max(1);
             socket.set_read_timeout(Some(std::time::Duration::from_nanos(timeout)))?;
             match socket.recv(&mut buffer) {
-                Ok(length) => journeys.count(&buffer[..length], clock.now(), delay),
+                Ok(length) => result.count(&buffer[..length], clock.now(), delay),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
             }
         }
-        Ok(journeys)
+        Ok(result)
     }
 }
 
@@ -142,9 +141,9 @@ pub fn floor(clock: Clock, times: u32, interval: Duration) -> Result<Lateness, E
 impl StreamResult {
     fn count(&mut self, payload: &[u8], now: Time, delay: Duration) {
         let Some(stamp) = payload.first_chunk() else { return };
-        let took = now.since(Time::from_nanos(u64::from_ne_bytes(*stamp)));
+        let latency = now.since(Time::from_nanos(u64::from_ne_bytes(*stamp)));
         self.missing = self.missing.saturating_sub(1);
-        self.early += u64::from(took < delay);
-        self.excess.record(took.saturating_sub(delay));
+        self.early += u64::from(latency < delay);
+        self.excess.record(latency.saturating_sub(delay));
     }
 }

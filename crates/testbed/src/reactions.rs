@@ -84,9 +84,9 @@ impl Reactions {
                     self.take_request_of(client)
                 }) {
                     note(&mut self.response_times, Some(requested), now);
-                } else if let Some((first, Some(accepted))) = self.opening.remove(&(client, server)) {
+                } else if let Some((until_syn, Some(accepted))) = self.opening.remove(&(client, server)) {
                     // Two parts, as one span that ends now.
-                    note(&mut self.response_times, Some(accepted), now + first);
+                    note(&mut self.response_times, Some(accepted), now + until_syn);
                 }
             }
             PacketDirection::Down if fields.is_syn && !fields.is_syn_ack => {
@@ -101,7 +101,7 @@ impl Reactions {
         }
     }
 
-    /// Takes the oldest unanswered request of a client's host.
+    /// Takes the oldest pending request of a client's host.
     fn take_request_of(&mut self, client: SocketAddr) -> Option<Time> {
         let of_host = self.requested.iter().filter(|((requester, _), _)| requester.ip() == client.ip());
         let (ends, _) = of_host.min_by_key(|(_, requested)| **requested)?;
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(reactions.think_times, [10, 50].map(Duration::from_micros));
     }
     #[test]
-    fn a_response_on_a_connection_of_the_server_s_is_timed_in_two_parts() {
+    fn response_on_a_connection_opened_by_the_server_is_timed_in_two_parts() {
         const LISTENER: ([u8; 4], u16) = ([10, 0, 0, 1], 50_000);
         const OPENED: ([u8; 4], u16) = ([10, 0, 0, 2], 60_000);
         let at = |micros| Time::ZERO + Duration::from_micros(micros);

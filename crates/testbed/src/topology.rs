@@ -1,4 +1,4 @@
-//! A network as a drawing: hosts, routers, and the links between their interfaces.
+//! A network: hosts, routers, and the links between their interfaces.
 //!
 //! Every host is a network namespace with its loopback device up. IPv6 is off on a host without an address of it:
 //! neighbour and router discovery would be among the packets. An address without a network (`/32`, `/128`) gets a
@@ -65,7 +65,7 @@ enum PlannedLink {
     Stub(Interface),
 }
 
-/// One end of a link: a device of a host, its addresses, and what is reached through it.
+/// One end of a link: a device of a host, its addresses, and the destinations beyond it.
 #[derive(Clone, Debug)]
 pub struct Interface {
     host: &'static str,
@@ -162,16 +162,16 @@ impl Topology {
         let (mut links, mut stubs) = (Vec::new(), Vec::new());
         for link in self.links {
             match link {
-                PlannedLink::Cable(ends) => lay(&hosts, ends)?,
+                PlannedLink::Cable(ends) => create_cable(&hosts, ends)?,
                 PlannedLink::Emulated { ends, directions, options } => {
                     let (mut tuns, [up, down]) = (Vec::new(), &*directions);
-                    for (own, peer) in both(&ends) {
-                        tuns.push(plug(&hosts, own, &peer.addresses)?);
+                    for (own, peer) in each_with_peer(&ends) {
+                        tuns.push(create_tun(&hosts, own, &peer.addresses)?);
                     }
                     let (Some(server), Some(client)) = (tuns.pop(), tuns.pop()) else { continue };
                     links.push(Emulator::start(client, server, up, down, &options)?);
                 }
-                PlannedLink::Stub(end) => stubs.push(plug(&hosts, &end, &[])?),
+                PlannedLink::Stub(end) => stubs.push(create_tun(&hosts, &end, &[])?),
             }
         }
         Ok(Testbed { links, stubs, hosts })
@@ -198,9 +198,9 @@ impl Testbed {
         self,
     ) -> Result<([Namespace; HOSTS], [Running; LINKS]), Error> {
         let Self { links, stubs: _, hosts } = self;
-        let drawn = format!("the topology has {} hosts and {} emulated links", hosts.len(), links.len());
-        let other = || Error::Topology(format!("{drawn}, not {HOSTS} and {LINKS}"));
-        Ok((hosts.try_into().map_err(|_| other())?, links.try_into().map_err(|_| other())?))
+        let actual = format!("the topology has {} hosts and {} emulated links", hosts.len(), links.len());
+        let mismatch = || Error::Topology(format!("{actual}, not {HOSTS} and {LINKS}"));
+        Ok((hosts.try_into().map_err(|_| mismatch())?, links.try_into().map_err(|_| mismatch())?))
     }
 }
 
@@ -301,7 +301,7 @@ impl Host {
         for (scope, name, value) in ipv6.iter().flat_map(|(name, value)| for_all(*name, *value)) {
             match fs::write(format!("/proc/sys/net/ipv6/conf/{scope}/{name}"), value) {
                 Err(error) if error.kind() == ErrorKind::NotFound && !has_ipv6 => {}
-                done => done.map_err(Error::io(format!("set {name} of IPv6 to {value}")))?,
+                result => result.map_err(Error::io(format!("set {name} of IPv6 to {value}")))?,
             }
         }
         let forwarding = self.forwards.then_some(("net.ipv4.ip_forward", "1"));
@@ -312,12 +312,12 @@ impl Host {
     }
 }
 
-fn both(ends: &[Interface; 2]) -> [(&Interface, &Interface); 2] {
-    let [one, other] = ends;
-    [(one, other), (other, one)]
+fn each_with_peer(ends: &[Interface; 2]) -> [(&Interface, &Interface); 2] {
+    let [first, second] = ends;
+    [(first, second), (second, first)]
 }
 
-fn find<'a>(hosts: &'a [Namespace], end: &Interface) -> Result<&'a Namespace, Error> {
+fn find_host<'a>(hosts: &'a [Namespace], end: &Interface) -> Result<&'a Namespace, Error> {
     let missing = || {
         let Interface { host, device, .. } = end;
         Error::Topology(format!("{device} belongs to {host}, an unknown host; add it"))
@@ -326,33 +326,33 @@ fn find<'a>(hosts: &'a [Namespace], end: &Interface) -> Result<&'a Namespace, Er
 }
 
 /// Creates a TUN device with its addresses and routes; returns its other end.
-fn plug(hosts: &[Namespace], end: &Interface, peers: &[Subnet]) -> Result<Tun, Error> {
-    let (host, routes) = (find(hosts, end)?, end.routes(peers, false));
+fn create_tun(hosts: &[Namespace], end: &Interface, peers: &[Subnet]) -> Result<Tun, Error> {
+    let (host, routes) = (find_host(hosts, end)?, end.routes(peers, false));
     let end = end.clone();
     host.run(move || {
         let tun = Tun::open(&end.device)?;
         let mut netlink = Netlink::open()?;
         netlink.bring_up(&end.device, end.settings)?;
-        end.settle(&mut netlink, &routes)?;
+        end.configure(&mut netlink, &routes)?;
         Ok(tun)
     })
 }
 
 /// Creates both ends of a cable, with their addresses and routes.
-fn lay(hosts: &[Namespace], ends: [Interface; 2]) -> Result<(), Error> {
+fn create_cable(hosts: &[Namespace], ends: [Interface; 2]) -> Result<(), Error> {
     let [near, far] = &ends;
     let (name, peer) = (near.device.clone(), far.device.clone());
-    let network = find(hosts, far)?
+    let network = find_host(hosts, far)?
         .run(|| File::open("/proc/thread-self/ns/net").map_err(Error::io("open a network namespace")))?;
-    find(hosts, near)?.run(move || Netlink::open()?.add_cable(&name, &peer, network.as_fd()))?;
-    for (own, _) in both(&ends) {
+    find_host(hosts, near)?.run(move || Netlink::open()?.add_cable(&name, &peer, network.as_fd()))?;
+    for (own, _) in each_with_peer(&ends) {
         let device = own.device.clone();
-        find(hosts, own)?.run(move || Netlink::open()?.set_link_up(&device))?;
+        find_host(hosts, own)?.run(move || Netlink::open()?.set_link_up(&device))?;
     }
-    for (own, peer) in both(&ends) {
+    for (own, peer) in each_with_peer(&ends) {
         let (routes, end) = (own.routes(&peer.addresses, true), own.clone());
-        find(hosts, own)?.run(move || {
-            end.settle(&mut Netlink::open()?, &routes)?;
+        find_host(hosts, own)?.run(move || {
+            end.configure(&mut Netlink::open()?, &routes)?;
             for (offload, is_on) in &end.offloads {
                 card::set_offload(&end.device, *offload, *is_on)?;
             }
@@ -369,11 +369,11 @@ fn lay(hosts: &[Namespace], ends: [Interface; 2]) -> Result<(), Error> {
 }
 
 impl Interface {
-    /// Routes to the other end's addresses without a network, and to what is beyond.
+    /// Routes to the other end's addresses without a network, and to the destinations beyond.
     fn routes(&self, peers: &[Subnet], has_next_hop: bool) -> Vec<Route> {
         let same_family = |subnets: &[Subnet], address: IpAddr| {
-            let mut found = subnets.iter().filter(|subnet| subnet.address.is_ipv4() == address.is_ipv4());
-            found.next().map(|subnet| subnet.address)
+            let mut matching = subnets.iter().filter(|subnet| subnet.address.is_ipv4() == address.is_ipv4());
+            matching.next().map(|subnet| subnet.address)
         };
         let route = |destination: Subnet, gateway| Route {
             destination,
@@ -389,7 +389,7 @@ impl Interface {
         to_peers.chain(beyond).collect()
     }
 
-    fn settle(&self, netlink: &mut Netlink, routes: &[Route]) -> Result<(), Error> {
+    fn configure(&self, netlink: &mut Netlink, routes: &[Route]) -> Result<(), Error> {
         for address in &self.addresses {
             netlink.add_address(&self.device, *address)?;
         }

@@ -33,14 +33,14 @@ impl Tun {
     /// The missing device node, right to open it, or right to create an interface; and the remedy.
     pub fn open(name: &str) -> Result<Self, Error> {
         let path = Path::new("/dev/net/tun");
-        let request = Request::new(name).ok_or_else(|| impossible(name))?;
+        let request = Request::new(name).ok_or_else(|| invalid_name(name))?;
         let device = OpenOptions::new()
             .read(true)
             .write(true)
             .custom_flags(libc::O_NONBLOCK)
             .open(path)
             .map_err(|error| privilege::tun_unavailable(path, &error))?;
-        request.attach(&device).map_err(|errno| not_made(name, errno))?;
+        request.attach(&device).map_err(|errno| creation_error(name, errno))?;
         Ok(Self { name: name.to_owned(), device, netlink: Netlink::open()? })
     }
 
@@ -87,30 +87,30 @@ impl AsFd for Tun {
     }
 }
 
-fn impossible(name: &str) -> Error {
+fn invalid_name(name: &str) -> Error {
     Error::InterfaceName(name.to_owned())
 }
 
-fn not_made(name: &str, errno: Errno) -> Error {
+fn creation_error(name: &str, errno: Errno) -> Error {
     if errno == Errno::EPERM {
         return Error::Forbidden {
             missing: format!(
-                "the right to make the interface {name} (CAP_NET_ADMIN in its network namespace)"
+                "the right to create the interface {name} (CAP_NET_ADMIN in its network namespace)"
             ),
             remedy: "run as root, or where user namespaces are allowed".to_owned(),
         };
     }
-    Error::Kernel { doing: format!("make the interface {name}"), errno }
+    Error::Kernel { doing: format!("create the interface {name}"), errno }
 }
 
-const REST: usize = size_of::<libc::ifreq>() - libc::IFNAMSIZ - size_of::<libc::c_short>();
+const REST_OF_UNION: usize = size_of::<libc::ifreq>() - libc::IFNAMSIZ - size_of::<libc::c_short>();
 
 /// The kernel's `struct ifreq` (netdevice(7)) with the member that TUNSETIFF reads.
 #[repr(C)]
 struct Request {
     name: [u8; libc::IFNAMSIZ],
     flags: libc::c_short,
-    rest_of_union: [u8; REST],
+    rest_of_union: [u8; REST_OF_UNION],
 }
 
 impl Request {
@@ -123,10 +123,10 @@ impl Request {
         padded.get_mut(..name.len())?.copy_from_slice(name.as_bytes());
         #[expect(clippy::cast_possible_truncation, reason = "the kernel reads the field as 16 bits: 0x9001")]
         let flags = (libc::IFF_TUN | libc::IFF_NO_PI | libc::IFF_TUN_EXCL) as libc::c_short;
-        is_valid.then_some(Self { name: padded, flags, rest_of_union: [0; REST] })
+        is_valid.then_some(Self { name: padded, flags, rest_of_union: [0; REST_OF_UNION] })
     }
 
-    /// Binds the open device to the interface, which is made if it does not exist.
+    /// Binds the open device to the interface, which is created if it does not exist.
     fn attach(&self, device: &File) -> Result<(), Errno> {
         // SAFETY: the descriptor is open for the length of the call, and TUNSETIFF reads and writes one `struct
         // ifreq`, whose size and layout this type has (asserted below); the kernel's reply in it is not needed, so
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn missing_right_is_reported_with_its_remedy() {
-        let forbidden = not_made("client", Errno::EPERM).to_string();
+        let forbidden = creation_error("client", Errno::EPERM).to_string();
         assert!(forbidden.contains("client") && forbidden.contains("run as root"), "{forbidden}");
     }
 }

@@ -39,17 +39,17 @@ fn datagram_and_its_reply_each_take_the_link_delay() {
     let clock = running.clock();
     let mut buffer = [0; 100];
 
-    let requested = clock.now();
+    let sent_at = clock.now();
     client.send(b"hello").unwrap();
     let length = server.recv(&mut buffer).unwrap();
     let received_at = clock.now();
     server.send(&buffer[..length]).unwrap();
     client.recv(&mut buffer).unwrap();
-    let answered = clock.now();
+    let replied_at = clock.now();
 
     assert_eq!(&buffer[..5], b"hello");
-    assert!(received_at.since(requested) >= up.delay, "early: {}", received_at.since(requested));
-    assert!(answered.since(received_at) >= down.delay, "early: {}", answered.since(received_at));
+    assert!(received_at.since(sent_at) >= up.delay, "early: {}", received_at.since(sent_at));
+    assert!(replied_at.since(received_at) >= down.delay, "early: {}", replied_at.since(received_at));
     let report = running.stop().unwrap();
     let Report { up, down, lateness, .. } = &report;
     for traffic in [up, down] {
@@ -104,7 +104,7 @@ fn capture_shows_both_ends_and_the_losses_between() {
     }
     let report = running.stop().unwrap();
     assert_eq!((report.up.link.lost.packets, report.up.link.delivered.packets), (1, 2));
-    let capture = report.capture.expect("a capture was asked for");
+    let capture = report.capture.expect("a capture was requested");
     assert_eq!((capture.len(), capture.missed()), (5, 0));
 
     let path = std::env::temp_dir().join(format!("roundtrip-emulator-{}.pcapng", std::process::id()));

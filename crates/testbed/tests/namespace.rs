@@ -23,9 +23,9 @@ fn a_namespace_sees_only_its_own_loopback_and_leaves_the_callers_network_alone()
     }
     let before = devices();
     let namespace = Namespace::new("client").unwrap();
-    let inside = namespace.start(devices).wait().unwrap();
-    assert_eq!(inside.lines().skip(2).count(), 1, "{inside}");
-    assert!(inside.contains("lo:"));
+    let own_devices = namespace.start(devices).wait().unwrap();
+    assert_eq!(own_devices.lines().skip(2).count(), 1, "{own_devices}");
+    assert!(own_devices.contains("lo:"));
     drop(namespace);
     // Names only: the counters of the caller's devices change.
     let names =
@@ -39,7 +39,7 @@ fn links_and_routes_are_read_back_as_set() {
         return;
     }
     let namespace = Namespace::new("server").unwrap();
-    let done = namespace.run(|| {
+    let result = namespace.run(|| {
         let mut netlink = Netlink::open()?;
         netlink.bring_up("lo", Link { mtu: 552, tx_queue_length: 500, gso_max_segments: 1 })?;
         netlink.add_address("lo", Ipv4Addr::new(10, 0, 0, 1))?;
@@ -65,7 +65,7 @@ fn links_and_routes_are_read_back_as_set() {
         assert_eq!(netlink.dropped("lo")?, 0);
         Ok::<_, Error>(())
     });
-    done.unwrap();
+    result.unwrap();
 }
 
 #[test]
@@ -74,12 +74,12 @@ fn kernel_refusals_are_named() {
         return;
     }
     let namespace = Namespace::new("server").unwrap();
-    let refused = namespace
+    let error = namespace
         .run(|| {
             Netlink::open()?.bring_up("tun7", Link { mtu: 552, tx_queue_length: 500, gso_max_segments: 1 })
         })
         .unwrap_err();
-    assert!(matches!(&refused, Error::Kernel { doing, .. } if doing.contains("tun7")), "{refused}");
+    assert!(matches!(&error, Error::Kernel { doing, .. } if doing.contains("tun7")), "{error}");
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn panicking_job_is_an_error_for_the_waiting_caller() {
         return;
     }
     let namespace = Namespace::new("client").unwrap();
-    let died = namespace.start(|| panic!("on purpose")).wait();
-    assert!(matches!(died, Err(Error::Died { thread: "client" })));
+    let result = namespace.start(|| panic!("on purpose")).wait();
+    assert!(matches!(result, Err(Error::Died { thread: "client" })));
     assert!(matches!(namespace.start(|| ()).wait(), Err(Error::Died { thread: "client" })));
 }

@@ -1,5 +1,4 @@
-//! Networks as drawn: packets cross cables, routers and emulated links by both versions of IP, and contradictions are
-//! refused.
+//! Packets cross cables, routers and emulated links by both versions of IP. Contradictory topologies are refused.
 
 extern crate roundtrip_testbed as testbed;
 
@@ -34,13 +33,13 @@ fn hosts_reach_one_another_across_a_router_by_both_versions_of_ip() {
     if !rights::granted() {
         return;
     }
-    let everything = |end: Interface| end.reaches(Subnet::IPV4).reaches(Subnet::IPV6);
+    let default_routes = |end: Interface| end.reaches(Subnet::IPV4).reaches(Subnet::IPV6);
     let ([client, _router, server], []) = Topology::new()
         .host("client")
         .router("router")
         .host("server")
         .cable([
-            everything(Interface::of("client", "eth0").address(subnet("10.0.0.2/24")))
+            default_routes(Interface::of("client", "eth0").address(subnet("10.0.0.2/24")))
                 .address(subnet("2600:db8:2::2/64")),
             Interface::of("router", "lan").address(subnet("10.0.0.1/24")).address(subnet("2600:db8:2::1/64")),
         ])
@@ -48,7 +47,7 @@ fn hosts_reach_one_another_across_a_router_by_both_versions_of_ip() {
             Interface::of("router", "wan")
                 .address(Ipv4Addr::new(11, 0, 0, 1))
                 .address(subnet("2600:db8:1::1/64")),
-            everything(Interface::of("server", "eth0").address(Ipv4Addr::new(11, 0, 0, 2)))
+            default_routes(Interface::of("server", "eth0").address(Ipv4Addr::new(11, 0, 0, 2)))
                 .address(subnet("2600:db8:1::2/64"))
                 .offload(Offload::MergeSegments, true)
                 .queue(),
@@ -63,13 +62,13 @@ fn hosts_reach_one_another_across_a_router_by_both_versions_of_ip() {
 }
 
 #[test]
-fn emulated_link_delays_what_a_default_route_leads_to_it() {
+fn packets_of_a_default_route_cross_the_emulated_link() {
     if !rights::granted() {
         return;
     }
     let delay = Config { delay: Duration::from_millis(30), ..Config::default() };
     let (near, far) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
-    let elsewhere = Ipv4Addr::new(192, 0, 2, 1);
+    let distant = Ipv4Addr::new(192, 0, 2, 1);
     let ([client, server], [link]) = Topology::new()
         .host("client")
         .host("server")
@@ -77,7 +76,7 @@ fn emulated_link_delays_what_a_default_route_leads_to_it() {
         .emulated(
             [
                 Interface::of("client", "eth0").address(near).reaches(Subnet::IPV4),
-                Interface::of("server", "eth0").address(far).address(elsewhere).reaches(Subnet::IPV4),
+                Interface::of("server", "eth0").address(far).address(distant).reaches(Subnet::IPV4),
             ],
             [&delay, &delay],
             &Options::default(),
@@ -87,7 +86,7 @@ fn emulated_link_delays_what_a_default_route_leads_to_it() {
         .split()
         .unwrap();
     let began = link.clock().now();
-    assert_eq!(client_of(&client, &server, (elsewhere, 80).into()), IpAddr::from(near));
+    assert_eq!(client_of(&client, &server, (distant, 80).into()), IpAddr::from(near));
     assert!(link.clock().now().since(began) >= Duration::from_millis(60));
     let setting = || std::fs::read_to_string("/proc/sys/net/ipv4/tcp_fastopen").unwrap();
     assert_eq!(server.start(setting).wait().unwrap().trim(), "3");
@@ -100,7 +99,7 @@ fn stub_shows_its_other_end_every_packet() {
         return;
     }
     let (own, own6) = (Ipv4Addr::new(9, 9, 0, 1), "2600:db8::1".parse::<Ipv6Addr>().unwrap());
-    let end = Interface::of("host", "way").address(own).address(own6);
+    let end = Interface::of("host", "stub0").address(own).address(own6);
     let end = end.reaches(Subnet::IPV4).reaches(Subnet::IPV6);
     let testbed = Topology::new().host("host").stub(end).build().unwrap();
     for to in ["8.8.8.8:9", "[2600:db8:9::9]:9"] {
@@ -126,14 +125,14 @@ fn stub_shows_its_other_end_every_packet() {
 }
 
 #[test]
-fn contradictory_drawings_are_refused() {
+fn contradictory_topologies_are_refused() {
     if !rights::granted() {
         return;
     }
-    let twice = Topology::new().host("client").host("client").build().unwrap_err().to_string();
-    assert!(twice.contains("two hosts are called client"), "{twice}");
+    let duplicate = Topology::new().host("client").host("client").build().unwrap_err().to_string();
+    assert!(duplicate.contains("two hosts are called client"), "{duplicate}");
     let unknown = Topology::new().stub(Interface::of("server", "eth0")).build().unwrap_err().to_string();
     assert!(unknown.contains("an unknown host"), "{unknown}");
-    let other = Topology::new().host("client").build().unwrap().split::<2, 0>();
-    assert!(matches!(other, Err(Error::Topology(_))));
+    let mismatch = Topology::new().host("client").build().unwrap().split::<2, 0>();
+    assert!(matches!(mismatch, Err(Error::Topology(_))));
 }

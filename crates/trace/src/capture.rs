@@ -326,9 +326,9 @@ mod tests {
 
     #[test]
     fn rejects_other_files_with_a_sentence() {
-        let refused = |bytes: &[u8]| Reader::new(bytes).err().map(|error| error.to_string()).unwrap();
-        assert!(refused(b"").contains("empty"));
-        assert!(refused(b"<!doctype html>").contains("3c 21 64 6f"));
-        assert!(refused(&[0xd4, 0xc3, 0xb2, 0xa1, 0]).contains("first packet"));
+        let error_of = |bytes: &[u8]| Reader::new(bytes).err().map(|error| error.to_string()).unwrap();
+        assert!(error_of(b"").contains("empty"));
+        assert!(error_of(b"<!doctype html>").contains("3c 21 64 6f"));
+        assert!(error_of(&[0xd4, 0xc3, 0xb2, 0xa1, 0]).contains("first packet"));
     }
 }

@@ -180,7 +180,7 @@ impl Visit {
         let Row { network, protocol, engine, stack, packets_up, packets_down, connections, stalls, .. } =
             &self.row;
         Page {
-            started_date_time: written(self.began),
+            started_date_time: timestamp(self.began),
             id: id(number),
             title: &self.title,
             page_timings: PageTimings { on_load: self.elapsed.map_or(NONE, Duration::as_millis_f64) },
@@ -213,12 +213,12 @@ impl Exchange {
             answered,
             complete,
         } = self;
-        let starts = connects.unwrap_or(*sent);
+        let start = connects.unwrap_or(*sent);
         let between = |from: Duration, to: Duration| to.saturating_sub(from).as_millis_f64();
         Entry {
             pageref: id(number),
-            started_date_time: written(began + starts),
-            time: between(starts, *complete),
+            started_date_time: timestamp(began + start),
+            time: between(start, *complete),
             request: Request {
                 method: "GET",
                 url: format!("http://server{path}"),
@@ -260,7 +260,7 @@ fn id(number: usize) -> String {
 }
 
 /// ISO 8601 to the millisecond.
-fn written(since_1970: Duration) -> String {
+fn timestamp(since_1970: Duration) -> String {
     let second = calendar::iso_8601(since_1970);
     format!("{}.{:03}Z", second.trim_end_matches('Z'), since_1970.as_nanos() / 1_000_000 % 1_000)
 }

@@ -4,7 +4,7 @@
 //! summarises several runs; [`cause`] names the causes of stalls; [`pcapng`] writes packets, for Wireshark and similar
 //! tools; [`capture`] reads what such tools write; [`har`] writes fetched pages, for browsers' tools.
 //!
-//! It makes no diagnosis: causes of slowness are found by `diagnose`, results are presented by `roundtrip`.
+//! It makes no diagnosis: `diagnose` finds the causes of slowness, `roundtrip` presents results.
 //!
 //! ```
 //! use roundtrip_trace::capture::Reader;

@@ -66,8 +66,8 @@ impl<W: Write> Writer<W> {
         self.declare(name, LINK_TYPE_IPV4)
     }
 
-    /// The same for packets of any protocol, each behind a header of LINKTYPE_LINUX_SLL2. All interfaces of a capture must
-    /// be of one kind, or tcpdump refuses it.
+    /// Declares an interface of packets of any protocol, each behind a header of LINKTYPE_LINUX_SLL2. All interfaces of
+    /// a capture must be of one kind, or tcpdump refuses it.
     ///
     /// # Errors
     /// Those of `out`.
@@ -242,7 +242,7 @@ mod tests {
     fn a_full_disk_is_an_error() {
         let mut disk = [0; 90];
         let mut writer = Writer::new(&mut disk[..], "roundtrip", None).unwrap();
-        let failed = writer.interface("client").and_then(|interface| {
+        let result = writer.interface("client").and_then(|interface| {
             writer.packet(&Packet {
                 interface,
                 at: Duration::ZERO,
@@ -251,6 +251,6 @@ mod tests {
                 comment: None,
             })
         });
-        assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::WriteZero);
+        assert_eq!(result.unwrap_err().kind(), io::ErrorKind::WriteZero);
     }
 }

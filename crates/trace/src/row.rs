@@ -34,7 +34,7 @@ pub struct Row {
     pub packets_down: Option<f64>,
     /// Payload of TCP or UDP, both directions.
     pub payload_bytes: Option<f64>,
-    /// Headers over everything: 40 x packets / (payload + 40 x packets), in percent (W3C note).
+    /// Share of headers in all bytes: 40 x packets / (payload + 40 x packets), in percent (W3C note).
     pub overhead_percent: Option<f64>,
     /// Connections opened.
     pub connections: Option<f64>,
@@ -53,8 +53,8 @@ pub struct Row {
 pub struct Stall {
     /// Cause, in kebab-case in the JSON.
     pub cause: Cause,
-    /// Its start, since the start of the run.
+    /// Start, in milliseconds since the start of the run.
     pub at_ms: f64,
-    /// Its cost.
+    /// Lost time, milliseconds.
     pub lost_ms: f64,
 }

@@ -38,7 +38,7 @@ impl Summary {
     }
 }
 
-/// Half the width of the 95% confidence interval of a mean: of `count` values, at least two, with that deviation.
+/// Half the width of the 95% confidence interval of a mean: of at least two values with this deviation.
 pub fn interval95(deviation: f64, count: usize) -> f64 {
     student_t_975(count.saturating_sub(1).max(1)) * deviation / (count.max(2) as f64).sqrt()
 }
@@ -92,8 +92,8 @@ mod tests {
     fn paper_table_7_intervals_follow_from_its_deviations() {
         // papers/heidemann-model#table-7: 100 trials, deviation 101 ms, interval 20.1 ms; and 48, 9.5.
         for (deviation, interval) in [(101.0_f64, 20.1), (48.0, 9.5)] {
-            let ours = interval95(deviation, 100);
-            assert!((ours - interval).abs() < 0.1, "{ours}");
+            let computed = interval95(deviation, 100);
+            assert!((computed - interval).abs() < 0.1, "{computed}");
         }
     }
 }

@@ -59,9 +59,9 @@ mod tests {
             assert_eq!(Codings::read(text).unwrap().to_string(), text);
         }
         assert_eq!(Codings::read("x-gzip + br+gzip").unwrap().to_string(), "gzip+br");
-        for wrong in ["", "gzip+", "identity", "brotli"] {
-            let error = Codings::read(wrong).unwrap_err().to_string();
-            assert!(error.contains("coding"), "{wrong}: {error}");
+        for invalid in ["", "gzip+", "identity", "brotli"] {
+            let error = Codings::read(invalid).unwrap_err().to_string();
+            assert!(error.contains("coding"), "{invalid}: {error}");
         }
     }
 }

@@ -7,12 +7,12 @@ use wire::Duration;
 
 /// Parses a number of pages, 1 to 100.
 pub(super) fn pages(text: &str) -> Result<NonZeroU32, ValueError> {
-    within(text, 100, "a number of pages", "100")
+    parse_count(text, 100, "a number of pages", "100")
 }
 
 /// Parses an initial window, 1 to 65,535 segments.
 pub(super) fn initial_window(text: &str) -> Result<NonZeroU32, ValueError> {
-    within(text, u32::from(u16::MAX), "a window in segments", "65535")
+    parse_count(text, u32::from(u16::MAX), "a window in segments", "65535")
 }
 
 /// Parses a retransmission timeout, 1 ms to 10 min.
@@ -36,10 +36,10 @@ pub(super) fn idle_after(text: &str) -> Result<Duration, ValueError> {
     (time > Duration::ZERO).then_some(time).ok_or_else(out_of_range)
 }
 
-fn within(text: &str, max: u32, what: &'static str, printed: &'static str) -> Result<NonZeroU32, ValueError> {
-    let not_a = || ValueError::NotA { what, given: text.to_owned(), example: "a whole number such as 3" };
-    let number: NonZeroU32 = text.parse().map_err(|_| not_a())?;
-    let out_of_range = || ValueError::OutOfRange { what, given: text.to_owned(), min: "1", max: printed };
+fn parse_count(text: &str, max: u32, what: &'static str, max_text: &'static str) -> Result<NonZeroU32, ValueError> {
+    let invalid = || ValueError::NotA { what, given: text.to_owned(), example: "a whole number such as 3" };
+    let number: NonZeroU32 = text.parse().map_err(|_| invalid())?;
+    let out_of_range = || ValueError::OutOfRange { what, given: text.to_owned(), min: "1", max: max_text };
     (number.get() <= max).then_some(number).ok_or_else(out_of_range)
 }
 

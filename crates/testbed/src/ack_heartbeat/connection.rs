@@ -61,12 +61,12 @@ impl<P> Connection<P> {
             }
             return PacketAction::Pass;
         }
-        let act = if self.may_wait(segment) { PacketAction::Hold } else { PacketAction::Pass };
+        let action = if self.may_wait(segment) { PacketAction::Hold } else { PacketAction::Pass };
         self.latest = Some((segment.ack, segment.window));
-        if act == PacketAction::Pass {
+        if action == PacketAction::Pass {
             self.passed = Some(segment.ack);
         }
-        act
+        action
     }
 
     fn may_wait(&mut self, segment: &TcpSegment<'_>) -> bool {

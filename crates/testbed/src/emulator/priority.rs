@@ -30,7 +30,7 @@ impl fmt::Display for Scheduling {
             Self::Refused(errno) => write!(
                 f,
                 "ordinary priority: SCHED_FIFO was refused ({}), so packets may be milliseconds late on a busy \
-                 machine; run as root or raise RLIMIT_RTPRIO to 1",
+                 host; run as root or raise RLIMIT_RTPRIO to 1",
                 errno.desc()
             ),
             Self::Ordinary => f.write_str("ordinary priority"),
@@ -108,7 +108,7 @@ impl Priority {
     }
 }
 
-/// Order among the laboratory's own threads. The numbers are SCHED_FIFO's: above every ordinary thread, and
+/// Order among the testbed's own threads. The numbers are SCHED_FIFO's: above every ordinary thread, and
 /// below any other real-time process of the host's owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rank {
@@ -139,7 +139,7 @@ enum Class {
 #[derive(Debug)]
 struct Budget {
     class: Class,
-    began: Time,
+    start: Time,
     slept: Duration,
 }
 
@@ -147,14 +147,14 @@ const WINDOW: Duration = Duration::from_millis(100);
 const MAX_AWAKE: Duration = Duration::from_millis(93);
 
 impl Budget {
-    const fn from(began: Time) -> Self {
-        Self { class: Class::RealTime, began, slept: Duration::ZERO }
+    const fn from(start: Time) -> Self {
+        Self { class: Class::RealTime, start, slept: Duration::ZERO }
     }
 
     fn sleep_need(&self, now: Time) -> Need {
-        let passed = now.since(self.began);
-        let awake = passed.saturating_sub(self.slept);
-        match (awake * 100).as_nanos().checked_div(passed.as_nanos()).unwrap_or(0) {
+        let elapsed = now.since(self.start);
+        let awake = elapsed.saturating_sub(self.slept);
+        match (awake * 100).as_nanos().checked_div(elapsed.as_nanos()).unwrap_or(0) {
             0..88 => Need::None,
             88..91 => Need::WhenIdle,
             91.. => Need::Soon,
@@ -163,18 +163,18 @@ impl Budget {
 
     /// The class to change to, if it is time for it.
     fn change(&mut self, now: Time) -> Option<Class> {
-        let passed = now.since(self.began);
-        let fitting = if passed >= WINDOW {
-            (self.began, self.slept) = (now, Duration::ZERO);
+        let elapsed = now.since(self.start);
+        let next_class = if elapsed >= WINDOW {
+            (self.start, self.slept) = (now, Duration::ZERO);
             Class::RealTime
-        } else if passed.saturating_sub(self.slept) >= MAX_AWAKE {
+        } else if elapsed.saturating_sub(self.slept) >= MAX_AWAKE {
             Class::Ordinary
         } else {
             self.class
         };
-        let has_changed = fitting != self.class;
-        self.class = fitting;
-        has_changed.then_some(fitting)
+        let has_changed = next_class != self.class;
+        self.class = next_class;
+        has_changed.then_some(next_class)
     }
 }
 
@@ -240,10 +240,10 @@ mod tests {
 
     #[test]
     fn refusal_is_reported_with_its_remedy() {
-        let reported = Scheduling::Refused(Errno::EPERM).to_string();
+        let message = Scheduling::Refused(Errno::EPERM).to_string();
         assert!(
-            reported.contains("Operation not permitted") && reported.contains("RLIMIT_RTPRIO"),
-            "{reported}"
+            message.contains("Operation not permitted") && message.contains("RLIMIT_RTPRIO"),
+            "{message}"
         );
     }
 }

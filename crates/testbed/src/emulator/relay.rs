@@ -121,7 +121,7 @@ impl Relay {
         })
     }
 
-    /// Writes every packet that is due, both ways in turn; returns when the next one is due.
+    /// Writes every packet that is due, in both directions in turn; returns the time at which the next one is due.
     fn deliver_due(&mut self) -> Result<Option<Time>, Error> {
         loop {
             let up = self.deliver(PacketDirection::Up)?;
@@ -223,9 +223,9 @@ impl Relay {
         }
     }
 
-    fn discard(&mut self, packet: Packet, seen: Observation) {
+    fn discard(&mut self, packet: Packet, observation: Observation) {
         if let Some(tap) = &mut self.notes.tap {
-            tap.replace_last(seen);
+            tap.replace_last(observation);
         }
         self.recycle(packet);
     }
@@ -270,9 +270,9 @@ impl Notes {
         }
     }
 
-    fn observe(&mut self, now: Time, direction: PacketDirection, seen: Observation, packet: &[u8]) {
+    fn observe(&mut self, now: Time, direction: PacketDirection, observation: Observation, packet: &[u8]) {
         if let Some(reactions) = &mut self.reactions {
-            match seen {
+            match observation {
                 Observation::Delivered => reactions.delivered(now, direction, packet),
                 Observation::Sent | Observation::Dropped | Observation::Lost => {
                     reactions.sent(now, direction, packet)
@@ -280,7 +280,7 @@ impl Notes {
             }
         }
         if let Some(tap) = &mut self.tap {
-            tap.record(now, direction, seen, packet);
+            tap.record(now, direction, observation, packet);
         }
     }
 }
@@ -292,7 +292,7 @@ enum IdlePeriod {
     UntilSomethingArrives,
 }
 
-/// `None` if the next packet is due so soon that there is only time to poll the clock.
+/// Period to sleep before the packet due at `next`; `None` if there is only time to poll the clock.
 ///
 /// A thread that needs sleep takes the shortest one even then. On a virtual machine, waking from it takes 15 us at the
 /// median and 22 at the 99th percentile, a third of a long sleep's wake-up time.

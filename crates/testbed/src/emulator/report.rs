@@ -117,8 +117,8 @@ impl fmt::Display for VoidReason {
                 };
                 write!(
                     f,
-                    "{packets} packets of the {sender} were lost before the emulator could read them; leave the \
-                     machine to itself, or ask for a slower link"
+                    "{packets} packets of the {sender} were lost before the emulator could read them; stop other \
+                     programs on this host, or choose a slower link"
                 )
             }
         }

@@ -77,10 +77,10 @@ impl Tap {
         observation: Observation,
         packet: &[u8],
     ) {
-        let has_room = self.sightings.len() < self.sightings.capacity()
+        let has_capacity = self.sightings.len() < self.sightings.capacity()
             && packet.len() <= self.packets.capacity() - self.packets.len();
         match u16::try_from(packet.len()) {
-            Ok(length) if has_room => {
+            Ok(length) if has_capacity => {
                 self.sightings.push(Sighting { at, direction, observation, length });
                 self.packets.extend_from_slice(packet);
             }
@@ -147,9 +147,9 @@ impl Capture {
         let failed = |error| Error::Unwritten { path: path.to_owned(), error };
         let file = File::create(path).map_err(failed)?;
         // Only a regular file is removed: not a terminal, a pipe or a device that the user named.
-        let is_ours_to_remove = file.metadata().is_ok_and(|metadata| metadata.is_file());
+        let is_regular_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
         self.write(BufWriter::new(file), comment).map_err(|error| {
-            if is_ours_to_remove {
+            if is_regular_file {
                 // The first error is the one to report.
                 let _ = fs::remove_file(path);
             }
@@ -236,12 +236,12 @@ mod tests {
     #[test]
     fn a_capture_that_cannot_be_written_is_an_error_that_names_its_file() {
         let capture = tap_of(200_000, &[(PacketDirection::Up, Observation::Sent); 1_000]);
-        let reported =
+        let message =
             capture.save(Path::new("/dev/full"), "").expect_err("the device is always full").to_string();
         assert!(Path::new("/dev/full").exists(), "a device was removed");
-        assert!(reported.contains("/dev/full") && reported.contains("No space left"), "{reported}");
-        let reported =
-            capture.save(Path::new("/nonexistent/x.pcapng"), "").expect_err("no such folder").to_string();
-        assert!(reported.contains("/nonexistent/x.pcapng"), "{reported}");
+        assert!(message.contains("/dev/full") && message.contains("No space left"), "{message}");
+        let message =
+            capture.save(Path::new("/nonexistent/x.pcapng"), "").expect_err("no such directory").to_string();
+        assert!(message.contains("/nonexistent/x.pcapng"), "{message}");
     }
 }

@@ -45,19 +45,19 @@ impl Clock {
         }
         match doubtful {
             // The clock continued from there.
-            Some(leapt) if at >= leapt || distance(at, leapt) < LEAP => {
+            Some(held) if at >= held || distance(at, held) < LEAP => {
                 self.steps += 1;
-                let is_near = distance(at, leapt) < LEAP;
-                (self.last, self.doubtful) = if is_near { (Some(at), None) } else { (Some(leapt), Some(at)) };
+                let is_near = distance(at, held) < LEAP;
+                (self.last, self.doubtful) = if is_near { (Some(at), None) } else { (Some(held), Some(at)) };
                 match is_near {
-                    true => Verdict::Good { doubtful: Some(leapt) },
-                    false => Verdict::Doubtful { before: Some(leapt) },
+                    true => Verdict::Good { doubtful: Some(held) },
+                    false => Verdict::Doubtful { before: Some(held) },
                 }
             }
-            other => {
-                self.implausible += u64::from(other.is_some());
+            unconfirmed => {
+                self.implausible += u64::from(unconfirmed.is_some());
                 self.doubtful = Some(at);
-                Verdict::Doubtful { before: other.map(|_| last) }
+                Verdict::Doubtful { before: unconfirmed.map(|_| last) }
             }
         }
     }
@@ -80,8 +80,8 @@ impl Clock {
     }
 }
 
-fn distance(one: Time, other: Time) -> Duration {
-    one.since(other).max(other.since(one))
+fn distance(first: Time, second: Time) -> Duration {
+    first.since(second).max(second.since(first))
 }
 
 #[cfg(test)]
@@ -89,47 +89,47 @@ mod tests {
     use super::*;
 
     /// Returns the resulting times in seconds.
-    fn used(times: &[u64]) -> (Vec<u64>, u64, u64) {
+    fn resulting(times: &[u64]) -> (Vec<u64>, u64, u64) {
         let mut clock = Clock::default();
-        let mut used = Vec::new();
-        let mut keep = |time: Time| used.push(time.as_nanos() / 1_000_000_000);
+        let mut resulting = Vec::new();
+        let mut record = |time: Time| resulting.push(time.as_nanos() / 1_000_000_000);
         for seconds in times {
             let at = Time::ZERO + Duration::from_secs(*seconds);
             match clock.read(at) {
                 Verdict::Good { doubtful } => {
-                    doubtful.into_iter().for_each(&mut keep);
-                    keep(at);
+                    doubtful.into_iter().for_each(&mut record);
+                    record(at);
                 }
-                Verdict::Doubtful { before } => before.into_iter().for_each(&mut keep),
+                Verdict::Doubtful { before } => before.into_iter().for_each(&mut record),
             }
         }
-        clock.end().into_iter().for_each(&mut keep);
-        (used, clock.implausible(), clock.steps())
+        clock.end().into_iter().for_each(&mut record);
+        (resulting, clock.implausible(), clock.steps())
     }
 
     const DAY: u64 = 86_400;
 
     #[test]
     fn implausible_time_is_replaced_by_that_of_the_packet_before() {
-        assert_eq!(used(&[5, 6, 900 * DAY, 7, 8]), (vec![5, 6, 6, 7, 8], 1, 0));
-        assert_eq!(used(&[9 * DAY, 0, 9 * DAY + 1]), (vec![9 * DAY, 9 * DAY, 9 * DAY + 1], 1, 0));
-        assert_eq!(used(&[5, 900 * DAY]), (vec![5, 5], 1, 0));
+        assert_eq!(resulting(&[5, 6, 900 * DAY, 7, 8]), (vec![5, 6, 6, 7, 8], 1, 0));
+        assert_eq!(resulting(&[9 * DAY, 0, 9 * DAY + 1]), (vec![9 * DAY, 9 * DAY, 9 * DAY + 1], 1, 0));
+        assert_eq!(resulting(&[5, 900 * DAY]), (vec![5, 5], 1, 0));
     }
 
     #[test]
     fn a_clock_that_was_set_stays_set() {
-        assert_eq!(used(&[5, 9 * DAY, 9 * DAY + 1]), (vec![5, 9 * DAY, 9 * DAY + 1], 0, 1));
-        assert_eq!(used(&[9 * DAY, 5, 6, 7]), (vec![9 * DAY, 5, 6, 7], 0, 1));
+        assert_eq!(resulting(&[5, 9 * DAY, 9 * DAY + 1]), (vec![5, 9 * DAY, 9 * DAY + 1], 0, 1));
+        assert_eq!(resulting(&[9 * DAY, 5, 6, 7]), (vec![9 * DAY, 5, 6, 7], 0, 1));
     }
 
     #[test]
     fn packets_of_many_months_keep_their_times() {
         let months = [0, 30 * DAY, 60 * DAY, 90 * DAY, 90 * DAY + 1];
-        assert_eq!(used(&months), (months.to_vec(), 0, 3));
+        assert_eq!(resulting(&months), (months.to_vec(), 0, 3));
     }
 
     #[test]
     fn two_successive_implausible_times_are_both_replaced() {
-        assert_eq!(used(&[5, 900 * DAY, 400 * DAY, 6]), (vec![5, 5, 5, 6], 2, 0));
+        assert_eq!(resulting(&[5, 900 * DAY, 400 * DAY, 6]), (vec![5, 5, 5, 6], 2, 0));
     }
 }

@@ -1,6 +1,6 @@
 //! A window over bytes from any source: as large as a packet requires, up to a limit.
 //!
-//! Not `BufRead`: a packet must be contiguous, whatever its length.
+//! `BufRead` does not suffice: a packet must be contiguous, whatever its length.
 
 use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
@@ -11,15 +11,15 @@ pub(super) struct Input<R> {
     read: R,
     buffer: Vec<u8>,
     /// Buffered bytes that have not been taken.
-    waiting: Range<usize>,
-    /// Takes the place of the buffer, with what is waiting there, instead of reusing it.
+    unread: Range<usize>,
+    /// Replaces the buffer, with the unread bytes, instead of reusing it.
     spare: Option<Vec<u8>>,
     /// The buffer that was replaced.
     used: Option<Vec<u8>>,
     /// Whether buffers are filled completely, so that their contents do not depend on the sizes of reads.
     fills: bool,
     /// A read error, to be returned when the bytes before it are taken.
-    failed: Option<io::Error>,
+    pending_error: Option<io::Error>,
 }
 
 /// Bytes per read.
@@ -30,30 +30,30 @@ impl<R: Read> Input<R> {
         Self {
             read,
             buffer: vec![0; AHEAD],
-            waiting: 0..0,
+            unread: 0..0,
             spare: None,
             used: None,
             fills: false,
-            failed: None,
+            pending_error: None,
         }
     }
 
     /// Returns the next `length` bytes, without taking them; `None` if there are fewer.
     pub(super) fn peek(&mut self, length: usize) -> io::Result<Option<&[u8]>> {
-        if self.waiting.len() < length && !self.fill(length)? {
+        if self.unread.len() < length && !self.fill(length)? {
             return Ok(None);
         }
-        Ok(self.buffer.get(self.waiting.start..self.waiting.start + length))
+        Ok(self.buffer.get(self.unread.start..self.unread.start + length))
     }
 
     /// Takes the next `length` bytes; returns their range, valid until the next call, or `None` if there are
     /// fewer.
     pub(super) fn take(&mut self, length: usize) -> io::Result<Option<Range<usize>>> {
-        if self.waiting.len() < length && !self.fill(length)? {
+        if self.unread.len() < length && !self.fill(length)? {
             return Ok(None);
         }
-        let start = self.waiting.start;
-        self.waiting.start += length;
+        let start = self.unread.start;
+        self.unread.start += length;
         Ok(Some(start..start + length))
     }
 
@@ -74,16 +74,16 @@ impl<R: Read> Input<R> {
 
     /// Takes the current buffer: nothing more is read.
     pub(super) fn take_buffer(&mut self) -> Vec<u8> {
-        self.waiting = 0..0;
+        self.unread = 0..0;
         std::mem::take(&mut self.buffer)
     }
 
     /// Skips any number of bytes; false if there are fewer.
     pub(super) fn skip(&mut self, mut length: u64) -> io::Result<bool> {
         loop {
-            let here = usize::try_from(length).unwrap_or(usize::MAX).min(self.waiting.len());
-            self.waiting.start += here;
-            length -= here as u64;
+            let step = usize::try_from(length).unwrap_or(usize::MAX).min(self.unread.len());
+            self.unread.start += step;
+            length -= step as u64;
             if length == 0 {
                 return Ok(true);
             }
@@ -95,34 +95,34 @@ impl<R: Read> Input<R> {
 
     /// Returns whether everything is taken and the source has ended.
     pub(super) fn at_end(&mut self) -> io::Result<bool> {
-        Ok(self.waiting.is_empty() && !self.fill(1)?)
+        Ok(self.unread.is_empty() && !self.fill(1)?)
     }
 
     /// Reads until `length` bytes are buffered; false if there are fewer.
     fn fill(&mut self, length: usize) -> io::Result<bool> {
         if let Some(mut spare) = self.spare.take() {
-            spare.resize(spare.len().max(AHEAD).max(self.waiting.len()), 0);
-            spare[..self.waiting.len()].copy_from_slice(&self.buffer[self.waiting.clone()]);
+            spare.resize(spare.len().max(AHEAD).max(self.unread.len()), 0);
+            spare[..self.unread.len()].copy_from_slice(&self.buffer[self.unread.clone()]);
             self.used = Some(std::mem::replace(&mut self.buffer, spare));
         } else {
-            self.buffer.copy_within(self.waiting.clone(), 0);
+            self.buffer.copy_within(self.unread.clone(), 0);
         }
-        self.waiting = 0..self.waiting.len();
+        self.unread = 0..self.unread.len();
         if self.buffer.len() < length {
             self.buffer.resize(length, 0);
         }
-        let enough = if self.fills { self.buffer.len() } else { length };
-        while self.waiting.len() < enough {
-            if let Some(error) = self.failed.take_if(|_| self.waiting.len() < length) {
+        let target = if self.fills { self.buffer.len() } else { length };
+        while self.unread.len() < target {
+            if let Some(error) = self.pending_error.take_if(|_| self.unread.len() < length) {
                 return Err(error);
             }
-            match self.read.read(&mut self.buffer[self.waiting.end..]) {
-                Ok(0) => return Ok(self.waiting.len() >= length),
-                Ok(more) => self.waiting.end += more.min(self.buffer.len() - self.waiting.end),
+            match self.read.read(&mut self.buffer[self.unread.end..]) {
+                Ok(0) => return Ok(self.unread.len() >= length),
+                Ok(count) => self.unread.end += count.min(self.buffer.len() - self.unread.end),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if self.waiting.len() < length => return Err(error),
+                Err(error) if self.unread.len() < length => return Err(error),
                 Err(error) => {
-                    self.failed = Some(error);
+                    self.pending_error = Some(error);
                     return Ok(true);
                 }
             }
@@ -153,8 +153,8 @@ mod tests {
         assert_eq!(input.taken(first), &bytes[..60]);
         assert!(input.skip(30).unwrap());
         assert_eq!(input.take(11).unwrap(), None);
-        let rest = input.take(10).unwrap().unwrap();
-        assert_eq!(input.taken(rest), &bytes[90..]);
+        let last = input.take(10).unwrap().unwrap();
+        assert_eq!(input.taken(last), &bytes[90..]);
         assert!(input.at_end().unwrap());
         assert!(!input.skip(1).unwrap());
     }

@@ -64,10 +64,10 @@ impl Section {
         frame: u64,
     ) -> Result<Option<PacketLocation>, Unreadable> {
         let damaged = |defect| Unreadable::Damaged { frame, what: defect };
-        let cut = || Unreadable::CutShort { frame };
-        let header = input.peek(BLOCK_HEADER)?.ok_or_else(cut)?;
+        let truncated = || Unreadable::CutShort { frame };
+        let header = input.peek(BLOCK_HEADER)?.ok_or_else(truncated)?;
         if header.starts_with(&SECTION_HEADER.to_be_bytes()) {
-            let magic = input.peek(BLOCK_FRAME)?.ok_or_else(cut)?.get(BLOCK_HEADER..).unwrap_or_default();
+            let magic = input.peek(BLOCK_FRAME)?.ok_or_else(truncated)?.get(BLOCK_HEADER..).unwrap_or_default();
             self.big_endian = match magic {
                 [0x1a, 0x2b, 0x3c, 0x4d] => true,
                 [0x4d, 0x3c, 0x2b, 0x1a] => false,
@@ -75,19 +75,19 @@ impl Section {
             };
             self.interfaces.clear();
         }
-        let header = input.peek(BLOCK_HEADER)?.ok_or_else(cut)?;
+        let header = input.peek(BLOCK_HEADER)?.ok_or_else(truncated)?;
         let (kind, total) = (self.word(header, 0), self.word(header, 4) as usize);
         if total < BLOCK_FRAME || !total.is_multiple_of(4) {
             return Err(damaged("a block of an impossible length"));
         }
         let is_read = matches!(kind, INTERFACE_DESCRIPTION | PACKET | SIMPLE_PACKET | ENHANCED_PACKET);
         if !is_read {
-            return if input.skip(total as u64)? { Ok(None) } else { Err(cut()) };
+            return if input.skip(total as u64)? { Ok(None) } else { Err(truncated()) };
         }
         if total > MAX_BLOCK_BYTES {
             return Err(damaged("a block longer than the maximum"));
         }
-        let range = input.take(total)?.ok_or_else(cut)?;
+        let range = input.take(total)?.ok_or_else(truncated)?;
         let body = range.start + BLOCK_HEADER..range.end - 4;
         let bytes = input.taken(body.clone());
         if kind == INTERFACE_DESCRIPTION {
@@ -117,7 +117,7 @@ impl Section {
         const OFFSET: u16 = 14;
         let snapshot = match self.word(body, 4) as usize {
             0 => MAX_PACKET_BYTES,
-            some => some,
+            length => length,
         };
         let link = LinkType::of(u32::from(self.value(body, 0)));
         let mut interface = Interface { link, snapshot, units: 1_000_000, offset: 0 };

@@ -1,6 +1,6 @@
-//! The hosts and flags of a plain TCP packet, read without the rest: which thread handles it depends on nothing else.
+//! The hosts and flags of a plain TCP packet, which determine the thread that handles it.
 //!
-//! Not a check of the packet: its handler parses it in full and counts it if it is damaged.
+//! The packet is not checked: its handler parses it in full and counts it if it is damaged.
 
 use core::net::IpAddr;
 
@@ -22,7 +22,7 @@ const FLAGS: usize = 13;
 const TCP: u8 = 6;
 
 impl PeekedSegment {
-    /// Reads an IP packet; `None` if that takes more: a fragment, an IPv6 extension header, a tunnel, another protocol.
+    /// Reads an IP packet; `None` if that needs a full parse: a fragment, an IPv6 extension header, a tunnel, another protocol.
     pub fn read(ip: &[u8]) -> Option<Self> {
         match ip.first()? >> 4 {
             4 => {
@@ -98,13 +98,13 @@ mod tests {
     #[test]
     fn fragments_options_beyond_the_capture_and_other_protocols_need_the_whole_parse() {
         let bytes = segment("10.0.0.1:4000", "192.0.2.9:80", Flags::ACK);
-        let with = |offset: usize, byte: u8| {
+        let with_byte = |offset: usize, byte: u8| {
             let mut bytes = bytes.clone();
             bytes[offset] = byte;
             PeekedSegment::read(&bytes)
         };
-        assert_eq!((with(6, 0x20), with(7, 1), with(9, 17), with(0, 0x44)), (None, None, None, None));
-        assert_eq!(with(0, 0x4f), None, "the header is longer than the packet");
-        assert_eq!(with(6, 0x40), PeekedSegment::read(&bytes), "DF is no fragment");
+        assert_eq!((with_byte(6, 0x20), with_byte(7, 1), with_byte(9, 17), with_byte(0, 0x44)), (None, None, None, None));
+        assert_eq!(with_byte(0, 0x4f), None, "the header is longer than the packet");
+        assert_eq!(with_byte(6, 0x40), PeekedSegment::read(&bytes), "DF is no fragment");
     }
 }

@@ -42,11 +42,11 @@ impl Tunnel {
 pub fn innermost(mut packet: Packet<'_>) -> (Packet<'_>, Option<Tunnel>) {
     let mut outermost = None;
     for _ in 0..MAX_DEPTH {
-        let Some((tunnel, Ok(within))) = inner(&packet).map(|(tunnel, bytes)| (tunnel, Packet::read(bytes)))
+        let Some((tunnel, Ok(inner_packet))) = inner(&packet).map(|(tunnel, bytes)| (tunnel, Packet::read(bytes)))
         else {
             break;
         };
-        packet = within;
+        packet = inner_packet;
         outermost = outermost.or(Some(tunnel));
     }
     (packet, outermost)
@@ -90,7 +90,7 @@ fn gre(packet: &[u8]) -> Option<&[u8]> {
         // ERSPAN: type I has no header, type II one of 8 bytes, which needs a sequence number.
         0x88be => ethernet(rest.get(if flags & SEQUENCE == 0 { 0 } else { 8 }..)?),
         0x22eb => ethernet(rest.get(if rest.get(11)? & 1 == 0 { 12 } else { 20 }..)?),
-        other => by_type(other, rest),
+        ether_type => by_type(ether_type, rest),
     }
 }
 
@@ -111,7 +111,7 @@ fn geneve(datagram: &[u8]) -> Option<&[u8]> {
     let rest = datagram.get(8 + options..).filter(|_| version == 0)?;
     match half(datagram, 2)? {
         0x6558 => ethernet(rest),
-        other => by_type(other, rest),
+        ether_type => by_type(ether_type, rest),
     }
 }
 
@@ -125,8 +125,8 @@ fn gtp_u(datagram: &[u8]) -> Option<&[u8]> {
     }
     if flags & 7 != 0 {
         const HAS_EXTENSION: u8 = 4;
-        let (&[_, _, _, mut next], after) = rest.split_first_chunk::<4>()?;
-        rest = after;
+        let (&[_, _, _, mut next], tail) = rest.split_first_chunk::<4>()?;
+        rest = tail;
         for _ in 0..8 {
             if next == 0 || flags & HAS_EXTENSION == 0 {
                 break;
@@ -154,7 +154,7 @@ mod tests {
     }
 
     /// An IPv4 packet of another protocol.
-    fn other(protocol: u8, payload: &[u8]) -> Vec<u8> {
+    fn ip_packet(protocol: u8, payload: &[u8]) -> Vec<u8> {
         let [high, low] = u16::try_from(20 + payload.len()).unwrap().to_be_bytes();
         let header = [0x45, 0, high, low, 0, 1, 0, 0, 64, protocol, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2];
         [&header[..], payload].concat()
@@ -174,12 +174,12 @@ mod tests {
         let framed = [&[0; 12][..], &[0x08, 0], &segment].concat();
         let frame_with = |header: &[u8]| [header, &framed].concat();
         for (tunnel, bytes) in [
-            (Tunnel::IpInIp, other(4, &segment)),
-            (Tunnel::Gre, other(47, &with(&[0, 0, 0x08, 0]))),
-            (Tunnel::Gre, other(47, &with(&[0xb0, 0, 0x08, 0, 1, 1, 0, 0, 2, 2, 2, 2, 3, 3, 3, 3]))),
-            (Tunnel::Gre, other(47, &frame_with(&[0, 0, 0x65, 0x58]))),
-            (Tunnel::Gre, other(47, &frame_with(&[0x10, 0, 0x88, 0xbe, 0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8]))),
-            (Tunnel::Gre, other(47, &with(&[0x30, 0x01, 0x88, 0x0b, 0, 9, 0, 1, 0, 0, 0, 1, 0x21]))),
+            (Tunnel::IpInIp, ip_packet(4, &segment)),
+            (Tunnel::Gre, ip_packet(47, &with(&[0, 0, 0x08, 0]))),
+            (Tunnel::Gre, ip_packet(47, &with(&[0xb0, 0, 0x08, 0, 1, 1, 0, 0, 2, 2, 2, 2, 3, 3, 3, 3]))),
+            (Tunnel::Gre, ip_packet(47, &frame_with(&[0, 0, 0x65, 0x58]))),
+            (Tunnel::Gre, ip_packet(47, &frame_with(&[0x10, 0, 0x88, 0xbe, 0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8]))),
+            (Tunnel::Gre, ip_packet(47, &with(&[0x30, 0x01, 0x88, 0x0b, 0, 9, 0, 1, 0, 0, 0, 1, 0x21]))),
             (Tunnel::Vxlan, datagram(4_789, &frame_with(&[8, 0, 0, 0, 0, 0, 9, 0]))),
             (Tunnel::Vxlan, datagram(4_790, &with(&[0x0c, 0, 0, 1, 0, 0, 9, 0]))),
             (Tunnel::Geneve, datagram(6_081, &frame_with(&[1, 0, 0x65, 0x58, 0, 0, 9, 0, 1, 2, 3, 4]))),
@@ -189,8 +189,8 @@ mod tests {
                 datagram(2_152, &with(&[0x34, 255, 0, 44, 0, 0, 0, 1, 0, 0, 0, 0x85, 1, 0, 9, 0])),
             ),
         ] {
-            let (packet, found) = innermost(Packet::read(&bytes).unwrap());
-            assert_eq!((packet.tcp().map(|tcp| tcp.seq), found), (Some(7), Some(tunnel)), "{bytes:?}");
+            let (packet, outermost) = innermost(Packet::read(&bytes).unwrap());
+            assert_eq!((packet.tcp().map(|tcp| tcp.seq), outermost), (Some(7), Some(tunnel)), "{bytes:?}");
             for short in 0..bytes.len() {
                 let _ = Packet::read(&bytes[..short]).map(innermost);
             }
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn tunnels_within_tunnels_are_read_up_to_a_limit() {
-        let nested = |depth: usize| (0..depth).fold(segment(), |packet, _| other(4, &packet));
+        let nested = |depth: usize| (0..depth).fold(segment(), |packet, _| ip_packet(4, &packet));
         let is_read = |depth| innermost(Packet::read(&nested(depth)).unwrap()).0.tcp().is_some();
         assert!(is_read(4) && is_read(MAX_DEPTH) && !is_read(MAX_DEPTH + 1));
     }
