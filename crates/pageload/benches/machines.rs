@@ -1,5 +1,5 @@
 //! Speed of the state machines by themselves: medians of several rounds, on one thread, without sockets or
-//! kernel. Not a server's throughput: the kernel's share of a small response is nine tenths.
+//! kernel. A server's throughput is lower: the kernel's share of a small response is nine tenths.
 //!
 //! `cargo bench -p roundtrip-pageload`
 
@@ -50,12 +50,12 @@ fn read_requests() {
     }
 }
 
-fn serve(ahead: usize) {
+fn serve(depth: usize) {
     let site = Site::new(&[Bytes::new(1_024)], Seed::default()).expect("a kilobyte fits");
     let now = Time::ZERO;
     let mut server = ServerConnection::new(now, ServerConfig::default());
-    let (requests, mut requested) = (request().repeat(ahead), None);
-    for _ in 0..REQUESTS / ahead {
+    let (requests, mut requested) = (request().repeat(depth), None);
+    for _ in 0..REQUESTS / depth {
         server.handle(now, Input::Received(&requests));
         loop {
             match server.poll(now) {

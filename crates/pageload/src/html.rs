@@ -36,8 +36,8 @@ impl Discovery {
     }
 
     /// Parses the next bytes of the document. Passes the path, with query, of each embedded object on the
-    /// same host to `found`, in order, as often as it is referenced. A tag counts when it ends.
-    pub fn take(&mut self, bytes: &[u8], mut found: impl FnMut(String)) {
+    /// same host to `visit`, in order, as often as it is referenced. A tag counts when it ends.
+    pub fn take(&mut self, bytes: &[u8], mut visit: impl FnMut(String)) {
         let Self { tokens, base, is_based } = self;
         tokens.take(bytes, |tag| {
             if let Some(reference) = tag.base() {
@@ -46,7 +46,7 @@ impl Discovery {
                 }
                 return;
             }
-            tag.embedded().filter_map(|reference| base.resolve(&reference)).for_each(&mut found);
+            tag.embedded().filter_map(|reference| base.resolve(&reference)).for_each(&mut visit);
         });
     }
 }
@@ -87,7 +87,7 @@ impl Tag {
 
     /// References of this tag; an empty one is skipped.
     fn embedded(&self) -> impl Iterator<Item = Vec<u8>> {
-        let counts = match self.name() {
+        let is_fetched = match self.name() {
             b"link" => self.value(b"rel").is_some_and(|rel| {
                 rel.split(u8::is_ascii_whitespace)
                     .any(|word| FETCHED.iter().any(|fetched| fetched.eq_ignore_ascii_case(word)))
@@ -95,8 +95,8 @@ impl Tag {
             b"input" => self.value(b"type").is_some_and(|kind| kind.eq_ignore_ascii_case(b"image")),
             _ => true,
         };
-        let named = EMBEDDING.iter().filter(move |(element, _)| counts && *element == self.name());
-        named.filter_map(|(_, attribute)| self.value(attribute))
+        let attributes = EMBEDDING.iter().filter(move |(element, _)| is_fetched && *element == self.name());
+        attributes.filter_map(|(_, attribute)| self.value(attribute))
     }
 }
 
@@ -106,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    fn found(html: &[u8], cut: usize) -> Vec<String> {
+    fn paths_of(html: &[u8], cut: usize) -> Vec<String> {
         let mut discovery = Discovery::new("h.test", "/dir/index.html");
         let mut all = Vec::new();
         html.chunks(cut.max(1)).for_each(|piece| discovery.take(piece, |path| all.push(path)));
@@ -114,9 +114,9 @@ mod tests {
     }
 
     fn at_every_cut(html: &str) -> Vec<String> {
-        let whole = found(html.as_bytes(), html.len());
+        let whole = paths_of(html.as_bytes(), html.len());
         for cut in 1..html.len() {
-            assert_eq!(found(html.as_bytes(), cut), whole, "cut {cut}: {html}");
+            assert_eq!(paths_of(html.as_bytes(), cut), whole, "cut {cut}: {html}");
         }
         whole
     }
@@ -204,7 +204,7 @@ mod tests {
             assert!(discovery.tokens.retained() <= 3 * 8_192, "{opening}: {}", discovery.tokens.retained());
         }
         let long = format!("<img src={}><img src=a.gif>", "x".repeat(10_000));
-        assert_eq!(found(long.as_bytes(), 7), ["/dir/a.gif"]);
+        assert_eq!(paths_of(long.as_bytes(), 7), ["/dir/a.gif"]);
     }
 
     proptest! {
@@ -214,9 +214,9 @@ mod tests {
             cut in 1_usize..9,
         ) {
             let html = pieces.concat();
-            let whole = found(html.as_bytes(), html.len());
+            let whole = paths_of(html.as_bytes(), html.len());
             prop_assert!(whole.iter().all(|path| path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic())));
-            prop_assert_eq!(found(html.as_bytes(), cut), whole);
+            prop_assert_eq!(paths_of(html.as_bytes(), cut), whole);
         }
     }
 

@@ -1,8 +1,8 @@
 //! A robot over DHTTP: each of its connections stands for one request and its response.
 //!
-//! The page is handled by the robot, the channels by the client; here they are connected. A request that the
-//! client refers to plain HTTP goes over a connection with the robot's own identifier. Neither a driver nor
-//! a source of unpredictable ids: it is made for laboratories, whose runs are repeatable.
+//! The page is handled by the robot, the channels by the client; this module connects them. A request that
+//! the client refers to plain HTTP goes over a connection with the robot's own identifier. It is no driver, and its
+//! message ids are predictable: the runs of a testbed are repeatable.
 //!
 //! ```text
 //! Dhttp, Plain -> handle -> poll -> Send, Dismiss, Robot
@@ -58,7 +58,7 @@ pub struct PageLoader {
     /// The robot's connection identifier of each exchange by DHTTP.
     connections: BTreeMap<Id, ConnectionId>,
     /// Connections whose opening the robot has not been notified of yet.
-    promised: VecDeque<ConnectionId>,
+    unreported_connections: VecDeque<ConnectionId>,
     /// Requests to be sent.
     unsent_requests: VecDeque<(ConnectionId, Vec<u8>)>,
     outputs: VecDeque<Output>,
@@ -116,7 +116,7 @@ impl PageLoader {
             due: BTreeMap::new(),
             heads: BTreeMap::new(),
             connections: BTreeMap::new(),
-            promised: VecDeque::new(),
+            unreported_connections: VecDeque::new(),
             unsent_requests: VecDeque::new(),
             outputs: VecDeque::new(),
             counts: TransportCounts::default(),
@@ -169,7 +169,7 @@ impl PageLoader {
         let Some(head) = self.heads.get_mut(&connection) else { return };
         head.extend_from_slice(bytes);
         loop {
-            let end = head.windows(4).position(|four| four == b"\r\n\r\n");
+            let end = head.windows(4).position(|window| window == b"\r\n\r\n");
             if end.is_none() && head.len() <= self.limits.head_bytes {
                 return;
             }
@@ -198,19 +198,19 @@ impl PageLoader {
             let page = match self.robot.poll(now) {
                 robot::Output::Timeout(page) => page,
                 output => {
-                    self.note(output);
+                    self.handle_robot_output(output);
                     continue;
                 }
             };
             // The robot is idle: notify it of the connections that it requested.
-            if let Some(connection) = self.promised.pop_front() {
+            if let Some(connection) = self.unreported_connections.pop_front() {
                 self.robot.handle(now, robot::Input::Connected(connection));
                 continue;
             }
             let channels = match self.client.poll(now) {
                 client::Output::Timeout(channels) => channels,
                 output => {
-                    self.carry(now, output);
+                    self.handle_client_output(now, output);
                     continue;
                 }
             };
@@ -219,22 +219,22 @@ impl PageLoader {
                 self.send_request(now, connection, request);
                 continue;
             }
-            let silent =
+            let next_idle =
                 self.due.iter().min_by_key(|(_, due)| **due).map(|(connection, due)| (*connection, *due));
-            match silent {
+            match next_idle {
                 Some((connection, due)) if due <= now => self.time_out_idle(now, connection),
                 Some(_) | None => {
-                    let until = [page, channels, silent.map(|(_, due)| due)].into_iter().flatten().min();
-                    return Output::Robot(robot::Output::Timeout(until));
+                    let wake = [page, channels, next_idle.map(|(_, due)| due)].into_iter().flatten().min();
+                    return Output::Robot(robot::Output::Timeout(wake));
                 }
             }
         }
     }
 
     /// Handles an output of the robot.
-    fn note(&mut self, output: robot::Output) {
+    fn handle_robot_output(&mut self, output: robot::Output) {
         match output {
-            robot::Output::Open(connection) => self.promised.push_back(connection),
+            robot::Output::Open(connection) => self.unreported_connections.push_back(connection),
             robot::Output::Send(connection, request) => self.unsent_requests.push_back((connection, request)),
             robot::Output::Close(connection) | robot::Output::Abort(connection) => {
                 self.unsent_requests.retain(|(other, _)| *other != connection);
@@ -298,7 +298,7 @@ impl PageLoader {
     }
 
     /// Translates the client's output to input of the robot on a connection.
-    fn carry(&mut self, now: Time, output: client::Output) {
+    fn handle_client_output(&mut self, now: Time, output: client::Output) {
         match output {
             client::Output::Send(to, datagram) => {
                 self.counts.resends += u64::from(is_resend(&datagram));
@@ -317,12 +317,12 @@ impl PageLoader {
                 self.deliver(now, id, |connection| robot::Input::Received(connection, &part));
             }
             client::Output::End(id) => self.deliver(now, id, robot::Input::EndOfStream),
-            client::Output::Failed(id, why) => {
-                let why = match why {
+            client::Output::Failed(id, cause) => {
+                let cause = match cause {
                     Failure::Ended | Failure::Malformed(_) => Break::Reset,
                     Failure::Stalled => Break::Unreachable,
                 };
-                self.deliver(now, id, |connection| robot::Input::Broken(connection, why));
+                self.deliver(now, id, |connection| robot::Input::Broken(connection, cause));
             }
             client::Output::Fallback(
                 id,

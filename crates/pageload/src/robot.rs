@@ -73,7 +73,7 @@ pub struct Robot {
     plan: Plan,
     /// Encoded request of each object.
     requests: Vec<Vec<u8>>,
-    /// Number of tries left for each object.
+    /// Remaining number of tries of each object.
     tries: Vec<u8>,
     /// Objects to be requested, in order.
     waiting: VecDeque<usize>,
@@ -87,14 +87,14 @@ pub struct Robot {
     /// Number of objects that have neither arrived nor failed.
     unresolved: usize,
     /// The first object that has neither arrived nor failed.
-    turn: usize,
+    first_unresolved: usize,
     /// Time at which the next page begins, while the client pauses after one.
-    resumes: Option<Time>,
+    resume_time: Option<Time>,
     /// Time at which the connections have been idle for too long, if that is before.
     idle_until: Option<Time>,
     failed: usize,
-    /// Bytes of the page's first object that have arrived: its references are in them.
-    named: Bytes,
+    /// Received bytes of the page's first object, which contain its references.
+    document_bytes: Bytes,
     /// Whether the response to that object is the document, and not an error page.
     is_document: bool,
     /// The page's first object, if objects are discovered in it.
@@ -125,11 +125,11 @@ impl Robot {
             planned: count,
             resolved: vec![false; count],
             unresolved: count,
-            turn: 0,
-            resumes: None,
+            first_unresolved: 0,
+            resume_time: None,
             idle_until: None,
             failed: 0,
-            named: Bytes::ZERO,
+            document_bytes: Bytes::ZERO,
             is_document: false,
             document: Document::of(&plan),
             connections: BTreeMap::new(),
@@ -154,7 +154,7 @@ impl Robot {
             }
             Input::Received(id, bytes) => self.receive(now, id, bytes),
             Input::EndOfStream(id) => self.end_of_stream(now, id),
-            Input::Broken(id, why) => self.lose(now, id, Failure::Broken(why)),
+            Input::Broken(id, cause) => self.lose(now, id, Failure::Broken(cause)),
         }
         self.dispatch(now);
     }
@@ -220,13 +220,13 @@ impl Robot {
     /// Retries requests where allowed; the others have failed.
     fn retry(&mut self, now: Time, orphans: Vec<Orphan>, failure: Failure) {
         let (retried, lost): (Vec<_>, Vec<_>) =
-            orphans.into_iter().partition(|orphan| !orphan.answered && self.may_retry(orphan.object));
+            orphans.into_iter().partition(|orphan| !orphan.has_response && self.may_retry(orphan.object));
         for orphan in retried.iter().rev() {
             self.waiting.push_front(orphan.object);
         }
         for orphan in lost {
             let failure = match failure {
-                Failure::Fault(_) if !orphan.answered => Failure::Unanswered,
+                Failure::Fault(_) if !orphan.has_response => Failure::Unanswered,
                 failure => failure,
             };
             self.fail(now, orphan.object, failure);
@@ -255,13 +255,13 @@ impl Robot {
 
     /// Advances to the first unresolved object; the client pauses where that begins a page.
     fn advance(&mut self, now: Time) {
-        let page = self.plan.first_object_of_page(self.turn);
-        while self.resolved.get(self.turn) == Some(&true) {
-            self.turn += 1;
+        let page = self.plan.first_object_of_page(self.first_unresolved);
+        while self.resolved.get(self.first_unresolved) == Some(&true) {
+            self.first_unresolved += 1;
         }
         let Plan { pause, idle, .. } = self.plan;
-        if self.plan.first_object_of_page(self.turn) > page && pause > Duration::ZERO {
-            self.resumes = Some(now + pause);
+        if self.plan.first_object_of_page(self.first_unresolved) > page && pause > Duration::ZERO {
+            self.resume_time = Some(now + pause);
             self.idle_until = idle.filter(|idle| *idle < pause).map(|idle| now + idle);
         }
     }
@@ -335,8 +335,8 @@ impl Robot {
 
     fn may_release(&self, object: usize) -> bool {
         let first = self.plan.first_object_of_page(object);
-        self.resumes.is_none()
-            && first <= self.turn
+        self.resume_time.is_none()
+            && first <= self.first_unresolved
             && match self.plan.release {
                 Release::Independent => true,
                 Release::AfterFirst => object == first || self.resolved[first],
@@ -349,12 +349,12 @@ impl Robot {
 
     fn is_named(&self, object: usize) -> bool {
         let named_at = self.plan.objects[object].named_at;
-        object >= self.plan.begins_at && named_at.is_some_and(|named_at| named_at <= self.named)
+        object >= self.plan.begins_at && named_at.is_some_and(|named_at| named_at <= self.document_bytes)
     }
 
     fn connection_for(&self, method: &Method) -> Option<ConnectionId> {
-        let has_room = |connection: &Connection| connection.can_take(method);
-        self.connections.iter().find(|(_, connection)| has_room(connection)).map(|(id, _)| *id)
+        let has_capacity = |connection: &Connection| connection.can_take(method);
+        self.connections.iter().find(|(_, connection)| has_capacity(connection)).map(|(id, _)| *id)
     }
 
     /// Opens a new connection, if the plan allows one more. One that only waits for its end does not count.
@@ -377,7 +377,7 @@ impl Robot {
             .flat_map(|connection| [connection.deadline(self.plan.linger), connection.flush_time()])
             .flatten()
             .chain(page)
-            .chain(self.resumes)
+            .chain(self.resume_time)
             .chain(self.idle_until)
             .min()
     }
@@ -390,17 +390,17 @@ impl Robot {
             self.idle_until = None;
             self.close_idle();
         }
-        if self.resumes.is_some_and(|resumes| now >= resumes) {
-            (self.resumes, self.idle_until) = (None, None);
+        if self.resume_time.is_some_and(|resume_time| now >= resume_time) {
+            (self.resume_time, self.idle_until) = (None, None);
             self.dispatch(now);
         }
         let (linger, outputs) = (self.plan.linger, &mut self.outputs);
         self.connections.retain(|id, connection| {
-            let late = connection.deadline(linger).is_some_and(|deadline| now >= deadline);
-            if late {
+            let is_late = connection.deadline(linger).is_some_and(|deadline| now >= deadline);
+            if is_late {
                 outputs.push_back(Output::Close(*id));
             }
-            !late
+            !is_late
         });
         let due = |connection: &&mut Connection| connection.flush_time().is_some_and(|time| now >= time);
         self.connections.values_mut().filter(due).for_each(Connection::flush);
@@ -419,6 +419,6 @@ impl Robot {
         for object in objects {
             self.fail(now, object, Failure::Deadline);
         }
-        (self.resumes, self.idle_until) = (None, None);
+        (self.resume_time, self.idle_until) = (None, None);
     }
 }

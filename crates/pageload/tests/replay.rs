@@ -1,5 +1,5 @@
 //! Replay of the fuzzers' corpora through the fuzz targets' own checks, without a fuzzer, and then proptest's
-//! inputs made from pieces of them. Not a substitute for fuzzing: fuzzing finds the inputs, this replays them.
+//! inputs made from pieces of them. It does not replace fuzzing: fuzzing finds the inputs, this replays them.
 
 extern crate roundtrip_pageload as pageload;
 

@@ -64,7 +64,7 @@ impl Dhttp {
 pub struct DhttpProfile {
     profile: &'static str,
     /// In the order of [`Extension::ALL`].
-    beyond: [bool; Extension::ALL.len()],
+    extensions: [bool; Extension::ALL.len()],
     parameters: Parameters,
 }
 
@@ -77,7 +77,7 @@ impl DhttpProfile {
         let mut words = text.split('+').map(str::trim);
         let profile = words.next().unwrap_or_default();
         let profile = names::find("profile of DHTTP", profile, &["paper", "internet"], |name| name)?;
-        let mut beyond = [false; Extension::ALL.len()];
+        let mut extensions = [false; Extension::ALL.len()];
         let mut parameters = Parameters::default();
         for word in words {
             if let Some((name, value)) = word.split_once('=') {
@@ -85,21 +85,21 @@ impl DhttpProfile {
                 continue;
             }
             let extension = names::find("extension", word, &Extension::ALL, Extension::name)?;
-            let reported = Extension::ALL.into_iter().zip(&mut beyond).filter(|(one, _)| *one == extension);
-            reported.for_each(|(_, is_on)| *is_on = true);
+            let chosen = Extension::ALL.into_iter().zip(&mut extensions).filter(|(other, _)| *other == extension);
+            chosen.for_each(|(_, is_on)| *is_on = true);
         }
-        Ok(Self { profile, beyond, parameters })
+        Ok(Self { profile, extensions, parameters })
     }
 
     /// Settings of both ends.
     pub fn ends(self) -> Dhttp {
-        let begun = if self.profile == "paper" { Dhttp::paper() } else { Dhttp::internet() };
-        let extended = self.reported().fold(begun, |ends, extension| ends.with(extension, true));
+        let base = if self.profile == "paper" { Dhttp::paper() } else { Dhttp::internet() };
+        let extended = self.reported().fold(base, |ends, extension| ends.with(extension, true));
         self.parameters.of_ends(extended)
     }
 
     fn reported(self) -> impl Iterator<Item = Extension> {
-        let all = Extension::ALL.into_iter().zip(self.beyond);
+        let all = Extension::ALL.into_iter().zip(self.extensions);
         all.filter(|(_, is_on)| *is_on).map(|(extension, _)| extension)
     }
 }
@@ -129,11 +129,11 @@ pub fn reported(runs: &[TransportCounts]) -> Option<String> {
         (mean(|counts| counts.by_connection), "on connections opened by the server"),
         (mean(|counts| counts.by_plain_http), "over plain HTTP"),
     ];
-    let ways = named
+    let parts = named
         .iter()
         .filter(|(mean, _)| *mean > 0.0)
         .map(|(mean, transport)| format!("{} {transport}", figure(*mean)));
-    let mut reported = Vec::from_iter(ways).join(", ");
+    let mut reported = Vec::from_iter(parts).join(", ");
     let resends = mean(|counts| counts.resends);
     if resends > 0.0 {
         reported += &format!("; {} requests resent", figure(resends));
@@ -174,14 +174,14 @@ mod tests {
                 ends
             }),
         ] {
-            let ways = DhttpProfile::read(text).unwrap();
-            assert_eq!((ways.to_string().as_str(), ways.ends()), (text, ends));
+            let profile = DhttpProfile::read(text).unwrap();
+            assert_eq!((profile.to_string().as_str(), profile.ends()), (text, ends));
         }
-        for (text, known) in
+        for (text, expected) in
             [("interned", "internet"), ("paper+part", "parts"), ("", "paper"), ("paper+", "parts")]
         {
             let error = DhttpProfile::read(text).unwrap_err().to_string();
-            assert!(error.contains(known), "{text}: {error}");
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 
@@ -190,8 +190,8 @@ mod tests {
         let counts =
             |by_datagram, resends| TransportCounts { by_datagram, resends, ..TransportCounts::default() };
         assert_eq!(reported(&[counts(3, 0), counts(3, 0)]).unwrap(), "responses: 3 in one datagram");
-        let sometimes = reported(&[counts(3, 1), counts(2, 0)]).unwrap();
-        assert_eq!(sometimes, "responses: 2.5 in one datagram; 0.5 requests resent");
+        let mean = reported(&[counts(3, 1), counts(2, 0)]).unwrap();
+        assert_eq!(mean, "responses: 2.5 in one datagram; 0.5 requests resent");
         assert_eq!(reported(&[]), None);
     }
 }

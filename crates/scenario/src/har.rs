@@ -12,7 +12,7 @@
 //! | `archive` | the file around them, read one entry at a time |
 //!
 //! Without bodies, memory grows with the number of entries, which is bounded, and with the largest of them,
-//! not with the file. Not a replay of the visit: one host's responses are the page, fetched from one server.
+//! not with the file. The visit is not replayed: one host's responses are the page, fetched from one server.
 
 mod archive;
 mod entry;
@@ -110,7 +110,7 @@ fn visit(from: impl io::Read, bodies: Bodies) -> Result<Visit, HarError> {
             left_out.pages += 1;
             continue;
         }
-        let Some((of, path)) = entry.url.as_deref().and_then(address) else {
+        let Some((entry_host, path)) = entry.url.as_deref().and_then(address) else {
             left_out.inline += 1;
             continue;
         };
@@ -118,8 +118,8 @@ fn visit(from: impl io::Read, bodies: Bodies) -> Result<Visit, HarError> {
             *count += 1;
             continue;
         }
-        if *host.get_or_insert_with(|| of.to_owned()) != of {
-            *left_out.hosts.entry(of.to_owned()).or_default() += 1;
+        if *host.get_or_insert_with(|| entry_host.to_owned()) != entry_host {
+            *left_out.hosts.entry(entry_host.to_owned()).or_default() += 1;
             continue;
         }
         match entry.on_wire() {
@@ -141,8 +141,8 @@ fn coded(responses: &[(Entry, String, u64)]) -> Option<String> {
     let decoded =
         |(entry, _, sent): &(Entry, String, u64)| entry.size.filter(|size| size > sent).zip(Some(*sent));
     let coded: Vec<(u64, u64)> = responses.iter().filter_map(decoded).collect();
-    let (decoded, sent) = coded.iter().fold((0_u64, 0_u64), |(decoded, sent), (one, other)| {
-        (decoded.saturating_add(*one), sent.saturating_add(*other))
+    let (decoded, sent) = coded.iter().fold((0_u64, 0_u64), |(decoded, sent), (decoded_size, sent_size)| {
+        (decoded.saturating_add(*decoded_size), sent.saturating_add(*sent_size))
     });
     (!coded.is_empty()).then(|| {
         let bodies = if coded.len() == 1 { "body was" } else { "bodies were" };
@@ -168,9 +168,9 @@ impl fmt::Display for HarError {
                 write!(f, "not a HAR: {what}; save one from a browser's network tools")
             }
             Self::TooMany { max } => write!(f, "it has more than {max} entries; save a shorter visit"),
-            Self::Empty(found) => {
+            Self::Empty(left_out) => {
                 f.write_str("nothing in it came over the network; save a visit with the cache off")?;
-                found.as_ref().map_or(Ok(()), |found| write!(f, " ({found})"))
+                left_out.as_ref().map_or(Ok(()), |left_out| write!(f, " ({left_out})"))
             }
             Self::Page(error) => error.fmt(f),
         }
@@ -191,7 +191,7 @@ mod tests {
         format!(r#"{{"log":{{"entries":[{}]}}}}"#, entries.join(","))
     }
 
-    fn recorded(entries: &[String]) -> Result<Page, HarError> {
+    fn page_of(entries: &[String]) -> Result<Page, HarError> {
         read("visit", archive(entries).as_bytes())
     }
 
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn sizes_are_transferred_bytes_in_every_browser_s_notation() {
-        let page = recorded(&[
+        let page = page_of(&[
             entry("https://h/", r#""bodySize":1000,"content":{"size":5000,"text":"..."}"#),
             entry("https://h/a", r#""bodySize":-1,"headersSize":200,"_transferSize":700"#),
             entry("https://h/b", r#""bodySize":-1,"content":{"size":900,"compression":600}"#),
@@ -229,7 +229,7 @@ mod tests {
     fn entries_left_out_are_counted_by_reason() {
         let ten = r#""bodySize":10"#;
         let status = |status: u16| entry("http://h/s", ten).replace("200", &status.to_string());
-        let found = recorded(&[
+        let page = page_of(&[
             entry("http://www/", ten).replace("200", "301"),
             entry("http://h/", ten),
             entry("http://other/x", ten),
@@ -244,13 +244,13 @@ mod tests {
             "17".to_owned(),
         ])
         .unwrap();
-        assert_eq!(sizes(&found), [10]);
+        assert_eq!(sizes(&page), [10]);
         let left_out = "fetched: 1 of 12 entries, 14% of the bytes; left out: \
              1 from another host, because other hosts are not modelled; 1 from the browser's cache; \
              1 not modified (304); 1 redirected; 3 with error statuses (404 twice, 503); \
              1 without a response; 1 not fetched by HTTP (data:, blob:, wss:); 1 without a body; \
              1 unreadable (number 12: invalid type: integer `17`, expected an entry at line 1 column 2)";
-        assert_eq!(found.notes[0], left_out);
+        assert_eq!(page.notes[0], left_out);
     }
 
     #[test]
@@ -280,18 +280,18 @@ mod tests {
             .as_bytes(),
         )
         .unwrap();
-        let found: Vec<_> =
+        let decoded: Vec<_> =
             files.iter().map(|file| (file.path.as_str(), file.mime.as_str(), file.body.as_deref())).collect();
         assert_eq!(
-            found[..2],
+            decoded[..2],
             [("index.html", "text/html", Some(&b"<P>"[..])), ("f/index.html", "image/gif", Some(b"GIF89a")),]
         );
         assert_eq!(
-            found[2].2.map(<[u8]>::len),
+            decoded[2].2.map(<[u8]>::len),
             Some("\u{fffd}\u{fffd}\u{fffd}?".len()),
             "half a pair is not lost"
         );
-        assert_eq!(found[3], ("big.js", "", None));
+        assert_eq!(decoded[3], ("big.js", "", None));
         assert_eq!(files[0].sent, Bytes::new(2));
         let left_out = "fetched: 4 of 6 entries, 56% of the bytes; left out: \
              2 from 2 other hosts, because other hosts are not modelled";

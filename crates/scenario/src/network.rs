@@ -136,10 +136,10 @@ impl Network {
         if *rtt > Self::MAX_RTT {
             return Err(NetworkError::Rtt(*rtt));
         }
-        if let Some(slow_or_fast) =
+        if let Some(invalid_rate) =
             [Some(*rate), *rate_up].into_iter().flatten().find(|rate| !is_usable(*rate))
         {
-            return Err(NetworkError::Rate(slow_or_fast));
+            return Err(NetworkError::Rate(invalid_rate));
         }
         if let Some(delay_up) = delay_up.filter(|delay_up| delay_up > rtt) {
             return Err(NetworkError::DelayUp { delay_up, rtt: *rtt });
@@ -193,9 +193,9 @@ pub enum NetworkError {
     Rate(Rate),
     /// More one-way delay than round trip.
     DelayUp {
-        /// Towards the server.
+        /// One-way delay towards the server.
         delay_up: Duration,
-        /// There and back.
+        /// Round trip.
         rtt: Duration,
     },
     /// Zero, or more than an IPv4 packet holds.
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn rejects_invalid_networks() {
-        let refused = [
+        let invalid = [
             Network { name: String::new(), ..modem() },
             Network { rtt: Duration::from_secs(3_601), ..modem() },
             Network { rate_up: Rate::from_millibits_per_second(999), ..modem() },
@@ -279,7 +279,7 @@ mod tests {
             Network { mtu: Some(Bytes::new(551)), ..modem() },
             Network { up: Direction { loss: Loss::Exactly([0].into()), ..Direction::default() }, ..modem() },
         ];
-        assert!(refused.iter().all(|network| network.check().is_err()));
+        assert!(invalid.iter().all(|network| network.check().is_err()));
         assert!(Network::all().iter().all(|network| network.check().is_ok()));
         assert_eq!(Network { mtu: Some(Bytes::new(552)), ..modem() }.check(), Ok(()));
     }

@@ -1,5 +1,5 @@
-//! Behaviour of the programs at both ends: the CPU time of their work, the sizes of their writes, their way
-//! to close, and their socket options.
+//! Behaviour of the programs at both ends: the CPU time of their work, the sizes of their writes, how they
+//! close connections, and their socket options.
 //!
 //! TCP is the stack's. The engine chooses values that are not set: a program then takes no time, writes a
 //! message in one call, and leaves its sockets as the stack makes them.
@@ -451,7 +451,7 @@ mod tests {
 
     #[test]
     fn set_values_hold_and_others_stay_default() {
-        let mut reported = Programs::default();
+        let mut programs = Programs::default();
         for (key, text) in [
             (ProgramKey::ServerHead, "apart"),
             (ProgramKey::ServerBuffer, "4kib"),
@@ -461,16 +461,16 @@ mod tests {
             (ProgramKey::ServerClose, "naive"),
             (ProgramKey::Nagle, "off"),
         ] {
-            reported.set(key, text).unwrap();
+            programs.set(key, text).unwrap();
         }
-        let writes = reported.writes(WritePolicy::gathering());
+        let writes = programs.writes(WritePolicy::gathering());
         assert_eq!(writes.buffer, NonZeroUsize::new(4_096));
         assert!(writes.head_apart && writes.gather == WritePolicy::gathering().gather);
-        let pipelining = reported.pipelining(Pipelining::default());
+        let pipelining = programs.pipelining(Pipelining::default());
         assert_eq!(pipelining.flush_after, Duration::from_secs(1));
         assert_eq!((pipelining.buffer, pipelining.flush), (Pipelining::default().buffer, Flush::First));
         let described = "client-flush 1s, client-flush-explicit first, client-validation heads, server-head apart, server-buffer 4096, server-close naive, nagle off";
-        assert_eq!(reported.described().as_deref(), Some(described));
+        assert_eq!(programs.described().as_deref(), Some(described));
         assert_eq!(Programs::default().described(), None);
     }
 

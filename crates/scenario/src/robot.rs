@@ -78,13 +78,13 @@ pub fn notes(visits: &[(Time, VisitStats)]) -> Vec<String> {
     let known: Vec<Duration> =
         visits.iter().filter_map(|(began, stats)| Some(stats.first_bytes?.since(*began))).collect();
     let known_sum: f64 = known.iter().map(|after| after.as_millis_f64()).sum();
-    let asked_again: u64 = visits.iter().map(|(_, stats)| stats.asked_again).sum();
+    let retries: u64 = visits.iter().map(|(_, stats)| stats.retries).sum();
     let mut notes = Vec::new();
     if !known.is_empty() && known.len() == visits.len() {
         notes.push(format!("first bytes of every object received after {:.1} ms", mean(known_sum)));
     }
-    if asked_again > 0 {
-        let each = mean(asked_again as f64);
+    if retries > 0 {
+        let each = mean(retries as f64);
         notes.push(format!("requests retried after their connection closed without a response: {each:.1}"));
     }
     let missing: u64 = visits.iter().map(|(_, stats)| stats.missing).sum();
@@ -117,11 +117,11 @@ mod tests {
     #[test]
     fn notes_are_means_and_omit_zeros() {
         let at = |millis| Time::ZERO + Duration::from_millis(millis);
-        let stats = |asked_again, known| VisitStats {
-            asked_again,
+        let stats = |retries, known| VisitStats {
+            retries,
             first_bytes: Some(at(known)),
-            missing: asked_again,
-            max: (asked_again > 0).then_some(9),
+            missing: retries,
+            max: (retries > 0).then_some(9),
         };
         let visits = [(at(0), stats(3, 100)), (at(100), stats(0, 300))];
         let expected = [

@@ -67,13 +67,13 @@ impl Serving {
                     None if protocol == Protocol::Http11PipelinedDeflate => vec![Coding::Deflate],
                     None => Vec::new(),
                 };
-                let unasked = ServingError {
+                let unaccepted = ServingError {
                     what: "a compression that no client accepts".to_owned(),
                     remedy: "set the accepted ones, as client-codings = \"gzip\"",
                 };
                 let compression = match programs.server_compression {
                     Some(Compression::Beforehand | Compression::OnTheFly) if accepted.is_empty() => {
-                        return Err(unasked);
+                        return Err(unaccepted);
                     }
                     Some(compression) => compression,
                     None if accepted.is_empty() => Compression::None,
@@ -253,8 +253,8 @@ mod tests {
             for version in [Version::Http10, Version::Http11] {
                 let mut serving = Serving::of(&scenario).unwrap();
                 serving.validate(&scenario, version, None);
-                let plainly = AcceptedCodings::any_of(&[]);
-                let current = |index| serving.site.validator(index, version, &plainly);
+                let identity = AcceptedCodings::any_of(&[]);
+                let current = |index| serving.site.validator(index, version, &identity);
                 let outdated = serving.objects.iter().enumerate();
                 let outdated = outdated.filter(|(index, object)| object.validator != current(*index));
                 assert_eq!(outdated.count(), count, "{share}");

@@ -126,7 +126,7 @@ fn first_non_empty<T>(above: Vec<T>, below: Vec<T>) -> Vec<T> {
 mod tests {
     use super::*;
 
-    fn reported(pieces: &[(&str, &str)]) -> Spec {
+    fn spec_of(pieces: &[(&str, &str)]) -> Spec {
         let mut spec = Spec::default();
         for (key, value) in pieces {
             spec.set(Key::named(key).unwrap(), value).unwrap();
@@ -136,9 +136,9 @@ mod tests {
 
     #[test]
     fn flags_override_a_file_key_by_key() {
-        let file = reported(&[("network", "modem"), ("page", "small-page"), ("runs", "5"), ("loss", "1%")]);
-        let flags = reported(&[("page", "large-page"), ("rtt", "1s"), ("seed", "7")]);
-        let both = reported(&[
+        let file = spec_of(&[("network", "modem"), ("page", "small-page"), ("runs", "5"), ("loss", "1%")]);
+        let flags = spec_of(&[("page", "large-page"), ("rtt", "1s"), ("seed", "7")]);
+        let both = spec_of(&[
             ("network", "modem"),
             ("page", "large-page"),
             ("runs", "5"),
@@ -151,8 +151,8 @@ mod tests {
 
     #[test]
     fn a_whole_path_by_flags_replaces_the_networks_of_a_file_and_their_changes() {
-        let file = reported(&[("network", "modem"), ("loss", "1%")]);
-        let merged = reported(&[("rtt", "89ms"), ("rate", "1mbit"), ("mss", "512")]).over(file);
+        let file = spec_of(&[("network", "modem"), ("loss", "1%")]);
+        let merged = spec_of(&[("rtt", "89ms"), ("rate", "1mbit"), ("mss", "512")]).over(file);
         assert_eq!(merged.networks.len(), 1);
         assert_eq!(merged.networks[0].name, "custom");
         assert!(merged.path.is_empty() && merged.rtts.is_empty() && merged.rates.is_empty());

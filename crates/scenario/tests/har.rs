@@ -16,20 +16,20 @@ mod check;
 /// A HAR with this many entries, each with a body of this length; the bodies are generated only as they are
 /// read.
 struct Generated {
-    left: usize,
+    remaining: usize,
     body: usize,
-    now: io::Cursor<Vec<u8>>,
-    ends: bool,
+    chunk: io::Cursor<Vec<u8>>,
+    has_end: bool,
 }
 
 impl Generated {
     fn new(entries: usize, body: usize) -> Self {
         let head = br#"{"log":{"version":"1.2","entries":["#.to_vec();
-        Self { left: entries, body, now: io::Cursor::new(head), ends: true }
+        Self { remaining: entries, body, chunk: io::Cursor::new(head), has_end: true }
     }
 
     fn next(&self) -> Vec<u8> {
-        let comma = if self.left > 1 { "," } else { "" };
+        let comma = if self.remaining > 1 { "," } else { "" };
         let (size, text) = (self.body, "x".repeat(self.body));
         format!(
             r#"{{"request":{{"url":"http://h/"}},"response":{{"status":200,"bodySize":{size},"content":{{"text":"{text}"}}}}}}{comma}"#
@@ -40,22 +40,22 @@ impl Generated {
 
 impl Read for Generated {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if self.now.position() == self.now.get_ref().len() as u64 {
-            if self.left > 0 {
-                self.now = io::Cursor::new(self.next());
-                self.left -= 1;
-            } else if std::mem::take(&mut self.ends) {
-                self.now = io::Cursor::new(b"]}}".to_vec());
+        if self.chunk.position() == self.chunk.get_ref().len() as u64 {
+            if self.remaining > 0 {
+                self.chunk = io::Cursor::new(self.next());
+                self.remaining -= 1;
+            } else if std::mem::take(&mut self.has_end) {
+                self.chunk = io::Cursor::new(b"]}}".to_vec());
             }
         }
-        self.now.read(into)
+        self.chunk.read(into)
     }
 }
 
 #[test]
 fn a_har_of_200_megabytes_is_read_an_entry_at_a_time() {
-    let recorded = har::read("large", Generated::new(200, 1_000_000)).unwrap();
-    assert_eq!((recorded.objects.len(), recorded.size().get()), (200, 200_000_000));
+    let page = har::read("large", Generated::new(200, 1_000_000)).unwrap();
+    assert_eq!((page.objects.len(), page.size().get()), (200, 200_000_000));
 }
 
 #[test]
@@ -69,8 +69,8 @@ proptest! {
     fn truncated_har_is_rejected_with_its_position(cut in 0_usize..400) {
         let mut whole = Vec::new();
         Generated::new(3, 50).read_to_end(&mut whole).unwrap();
-        let printed = har::read("cut", &whole[..cut.min(whole.len() - 1)]).unwrap_err().to_string();
-        prop_assert!(printed.starts_with("not a HAR: EOF while parsing") && printed.contains("column"), "{}", printed);
+        let error = har::read("cut", &whole[..cut.min(whole.len() - 1)]).unwrap_err().to_string();
+        prop_assert!(error.starts_with("not a HAR: EOF while parsing") && error.contains("column"), "{}", error);
     }
 
     /// A small fuzzer: the stored inputs, with some bytes changed, or with parts of one another.
@@ -83,7 +83,7 @@ proptest! {
         let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/har");
         let mut files: Vec<_> = fs::read_dir(corpus).unwrap().map(|file| file.unwrap().path()).collect();
         files.sort();
-        let [mut bytes, other] = [first, second].map(|which| fs::read(which.get(&files)).unwrap());
+        let [mut bytes, other] = [first, second].map(|file| fs::read(file.get(&files)).unwrap());
         let at = cut.index(bytes.len().min(other.len()) + 1);
         bytes.truncate(at);
         bytes.extend(&other[at..]);

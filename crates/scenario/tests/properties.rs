@@ -28,7 +28,7 @@ fn any_value() -> impl Strategy<Value = String> {
 }
 
 /// Valid values.
-fn right_value(key: Key) -> BoxedStrategy<String> {
+fn valid_value(key: Key) -> BoxedStrategy<String> {
     let duration = (0..3_600_000_000_000_u64).prop_map(|nanos| Duration::from_nanos(nanos).to_string());
     let percent = "(100|[0-9]{1,2}(\\.[0-9]{1,18})?)%";
     let one_of = |names: Vec<&'static str>| prop::sample::select(names).prop_map(str::to_owned).boxed();
@@ -116,7 +116,7 @@ fn right_value(key: Key) -> BoxedStrategy<String> {
             ]
             .boxed(),
             scenario::spec::key::DirectionKey::Jitter => {
-                (duration, "(/free)?").prop_map(|(up_to, order)| up_to + &order).boxed()
+                (duration, "(/free)?").prop_map(|(max, order)| max + &order).boxed()
             }
             scenario::spec::key::DirectionKey::Reordering => {
                 (percent, 1..1_000_u64).prop_map(|(share, ms)| format!("{share}/{ms}ms")).boxed()
@@ -126,14 +126,14 @@ fn right_value(key: Key) -> BoxedStrategy<String> {
     }
 }
 
-fn right_piece(keys: Vec<Key>) -> impl Strategy<Value = (Key, String)> {
-    prop::sample::select(keys).prop_flat_map(|key| (Just(key), right_value(key)))
+fn valid_piece(keys: Vec<Key>) -> impl Strategy<Value = (Key, String)> {
+    prop::sample::select(keys).prop_flat_map(|key| (Just(key), valid_value(key)))
 }
 
-fn right_spec() -> impl Strategy<Value = Spec> {
-    let pieces = prop::collection::vec(right_piece(Key::ALL.into()), 0..12);
+fn valid_spec() -> impl Strategy<Value = Spec> {
+    let pieces = prop::collection::vec(valid_piece(Key::ALL.into()), 0..12);
     let path_keys = PathKey::ALL.map(Key::Path).into();
-    let changed = (0..Network::all().len(), prop::collection::vec(right_piece(path_keys), 0..5));
+    let changed = (0..Network::all().len(), prop::collection::vec(valid_piece(path_keys), 0..5));
     (pieces, prop::option::of(changed)).prop_map(|(pieces, changed)| {
         let mut spec = Spec::default();
         for (key, value) in pieces {
@@ -202,7 +202,7 @@ proptest! {
     #[test]
     fn no_text_for_a_file_panics(
         lines in prop::collection::vec((prop::sample::select(Key::ALL.to_vec()), any_value(), 0..6_u8), 0..6),
-        rest in any::<String>(),
+        tail in any::<String>(),
     ) {
         let line = |(key, value, kind): (Key, String, u8)| match kind {
             0 => format!("{key} = {value}\n"),
@@ -212,7 +212,7 @@ proptest! {
             4 => format!("like = 'isdn'\n{key} = \"{value}\"\n"),
             _ => format!("{key} = true {value}\n"),
         };
-        let text: String = lines.into_iter().map(line).chain([rest]).collect();
+        let text: String = lines.into_iter().map(line).chain([tail]).collect();
         if let Err(error) = Spec::from_toml(&text, "file") {
             prop_assert!(error.line <= text.matches('\n').count() + 1);
             prop_assert!(!error.to_string().contains('\n'));
@@ -220,14 +220,14 @@ proptest! {
     }
 
     #[test]
-    fn specification_round_trips_through_a_file(spec in right_spec()) {
+    fn specification_round_trips_through_a_file(spec in valid_spec()) {
         let text = spec.to_toml();
-        let again = Spec::from_toml(&text, "printed");
-        prop_assert_eq!(again.as_ref().map_err(ToString::to_string), Ok(&spec), "{}", text);
+        let parsed = Spec::from_toml(&text, "printed");
+        prop_assert_eq!(parsed.as_ref().map_err(ToString::to_string), Ok(&spec), "{}", text);
     }
 
     #[test]
-    fn every_scenario_of_a_plan_is_possible(spec in right_spec()) {
+    fn every_scenario_of_a_plan_is_possible(spec in valid_spec()) {
         match spec.plan(&Defaults::predict()) {
             Ok(plan) => prop_assert!(!plan.scenarios.is_empty() && plan.scenarios.iter().all(is_possible)),
             Err(error) => prop_assert!(!error.to_string().is_empty()),
@@ -262,11 +262,11 @@ proptest! {
 
     #[test]
     fn values_of_a_path_and_pages_are_printed_and_read_back_unchanged(
-        queue in right_value(Key::named("queue").unwrap()),
-        loss in right_value(Key::named("loss").unwrap()),
-        jitter in right_value(Key::named("jitter").unwrap()),
-        reordering in right_value(Key::named("reordering").unwrap()),
-        text in right_value(Key::Page),
+        queue in valid_value(Key::named("queue").unwrap()),
+        loss in valid_value(Key::named("loss").unwrap()),
+        jitter in valid_value(Key::named("jitter").unwrap()),
+        reordering in valid_value(Key::named("reordering").unwrap()),
+        text in valid_value(Key::Page),
     ) {
         let queue = path::queue(&queue).unwrap();
         prop_assert_eq!(path::queue(&print::queue(queue)), Ok(queue));
@@ -277,7 +277,7 @@ proptest! {
         let reordering = path::reordering(&reordering).unwrap();
         prop_assert_eq!(path::reordering(&print::reordering(reordering)), Ok(reordering));
         if let Ok(page) = page::page(&text) {
-            prop_assert_eq!(page::page(&page.sizes()).map(|again| again.objects), Ok(page.objects));
+            prop_assert_eq!(page::page(&page.sizes()).map(|parsed| parsed.objects), Ok(page.objects));
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Replay of the fuzzers' corpora through the fuzz targets' own checks, without a fuzzer. Not a substitute
-//! for fuzzing: fuzzing finds the inputs, this replays them.
+//! Replay of the fuzzers' corpora through the fuzz targets' own checks, without a fuzzer. It does not
+//! replace fuzzing: fuzzing finds the inputs, this replays them.
 
 extern crate roundtrip_scenario as scenario;
 

@@ -161,19 +161,19 @@ fn every_sentence_is_as_agreed() {
 fn sentences() -> String {
     let mut text = String::new();
     for (key, value) in FLAGS {
-        let error = printed(&[(key, value)]).expect_err(value);
+        let error = spec_of(&[(key, value)]).expect_err(value);
         writeln!(text, "--{key} {}\n    --{key}: {error}", value.escape_debug()).unwrap();
     }
     for pieces in TOGETHER {
-        let spec = printed(pieces).unwrap();
+        let spec = spec_of(pieces).unwrap();
         let flags: Vec<_> = pieces.iter().map(|(key, value)| format!("--{key} {value}")).collect();
         let error = spec.plan(&Defaults::predict()).expect_err(&flags.join(" "));
         writeln!(text, "{}\n    {error}", flags.join(" ")).unwrap();
     }
     for file in FILES {
         let error = Spec::from_toml(file, "my.toml").expect_err(file);
-        let shown: String = file.chars().take(100).collect();
-        writeln!(text, "{}\n    {error}", shown.replace('\n', " | ")).unwrap();
+        let excerpt: String = file.chars().take(100).collect();
+        writeln!(text, "{}\n    {error}", excerpt.replace('\n', " | ")).unwrap();
     }
     let large = " ".repeat((1 << 20) + 1);
     writeln!(text, "a file of more than 1 MiB\n    {}", Spec::from_toml(&large, "my.toml").unwrap_err())
@@ -181,7 +181,7 @@ fn sentences() -> String {
     text
 }
 
-fn printed(pieces: &[(&str, &str)]) -> Result<Spec, quantity::ValueError> {
+fn spec_of(pieces: &[(&str, &str)]) -> Result<Spec, quantity::ValueError> {
     let mut spec = Spec::default();
     for (key, value) in pieces {
         spec.set(Key::named(key).unwrap(), value)?;

@@ -1,7 +1,7 @@
 //! Resolution of references relative to their document: a path on the same host, or nothing. Follows
 //! RFC 3986, section 5.2, and the URL standard where browsers differ from it.
 //!
-//! Not a type for URLs: there is one host, one scheme, and references to other hosts are ignored.
+//! There is one host and one scheme; references to other hosts are ignored.
 
 /// Base address of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,26 +18,26 @@ const MAX_PATH_BYTES: usize = 8_000;
 impl Base {
     /// Base of a document with this path, with query, on this host.
     pub fn new(host: &str, path: &str) -> Self {
-        let host = authority(host.as_bytes());
+        let host = normalize_host(host.as_bytes());
         Self { host, path: Some(path.as_bytes().to_vec()) }
     }
 
     /// Changes the base for later references.
     pub fn rebase(&mut self, reference: &[u8]) {
-        let reference = trimmed(reference);
+        let reference = trim(reference);
         self.path = match self.target(&reference) {
             Target::SameSite(path) => Some(path),
             Target::Document => return,
-            Target::Elsewhere => None,
+            Target::OtherSite => None,
         };
     }
 
     /// The path, with query, of a reference: visible ASCII that begins with `/`. `None` for a reference to
     /// another host or to the document itself, or one longer than 8,000 bytes.
     pub fn resolve(&self, reference: &[u8]) -> Option<String> {
-        match self.target(&trimmed(reference)) {
+        match self.target(&trim(reference)) {
             Target::SameSite(path) if path.len() <= MAX_PATH_BYTES => String::from_utf8(path).ok(),
-            Target::SameSite(_) | Target::Document | Target::Elsewhere => None,
+            Target::SameSite(_) | Target::Document | Target::OtherSite => None,
         }
     }
 
@@ -49,22 +49,22 @@ impl Base {
         let (is_http, rest) = match scheme(reference) {
             None => (false, reference),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case(b"http") => (true, rest),
-            Some(_) => return Target::Elsewhere,
+            Some(_) => return Target::OtherSite,
         };
         if let [b'/' | b'\\', b'/' | b'\\', rest @ ..] = rest {
             let end = rest.iter().position(|byte| b"/\\?".contains(byte)).unwrap_or(rest.len());
             let (host, path) = rest.split_at(end);
-            return if authority(host) == self.host {
-                Target::SameSite(normal(b"/", path))
+            return if normalize_host(host) == self.host {
+                Target::SameSite(normalize(b"/", path))
             } else {
-                Target::Elsewhere
+                Target::OtherSite
             };
         }
         match &self.path {
-            None => Target::Elsewhere,
+            None => Target::OtherSite,
             // `http:a.gif` is an error by the standard, and a relative reference in browsers.
             Some(_) if is_http && rest.is_empty() => Target::Document,
-            Some(base) => Target::SameSite(normal(base, rest)),
+            Some(base) => Target::SameSite(normalize(base, rest)),
         }
     }
 }
@@ -90,14 +90,14 @@ pub fn site_path(path: &str) -> Option<String> {
     let (path, _) = split_query(path.as_bytes());
     let mut file = Vec::new();
     let mut rest = path.strip_prefix(b"/").unwrap_or(path);
-    while let [byte, after @ ..] = rest {
-        let digits = after
+    while let [byte, tail @ ..] = rest {
+        let digits = tail
             .first_chunk::<2>()
             .filter(|digits| *byte == b'%' && digits.iter().all(u8::is_ascii_hexdigit));
         let escaped =
             digits.and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
         file.push(escaped.unwrap_or(*byte));
-        rest = if escaped.is_some() { after.get(2..).unwrap_or_default() } else { after };
+        rest = if escaped.is_some() { tail.get(2..).unwrap_or_default() } else { tail };
     }
     String::from_utf8(file).ok()
 }
@@ -106,13 +106,13 @@ pub fn site_path(path: &str) -> Option<String> {
 enum Target {
     SameSite(Vec<u8>),
     Document,
-    Elsewhere,
+    OtherSite,
 }
 
 /// The reference without surrounding white space, and without line breaks in it.
-fn trimmed(reference: &[u8]) -> Vec<u8> {
-    let is_kept = |byte: &&u8| !b"\t\r\n".contains(byte);
-    let inner = reference.trim_ascii().iter().filter(is_kept).copied();
+fn trim(reference: &[u8]) -> Vec<u8> {
+    let is_relevant = |byte: &&u8| !b"\t\r\n".contains(byte);
+    let inner = reference.trim_ascii().iter().filter(is_relevant).copied();
     inner.collect()
 }
 
@@ -125,22 +125,22 @@ fn scheme(reference: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// The host normalised for comparison: lower case, without port 80.
-fn authority(host: &[u8]) -> Vec<u8> {
+fn normalize_host(host: &[u8]) -> Vec<u8> {
     let host = host.to_ascii_lowercase();
     host.strip_suffix(b":80").or(host.strip_suffix(b":")).unwrap_or(&host).to_vec()
 }
 
 /// The normalised path of `reference`, which has no host, relative to `base`.
-fn normal(base: &[u8], reference: &[u8]) -> Vec<u8> {
+fn normalize(base: &[u8], reference: &[u8]) -> Vec<u8> {
     let (path, query) = split_query(reference);
     let (base_path, _) = split_query(base);
     let mut out = Vec::new();
     let directory_end = base_path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
     let directory = base_path.get(..directory_end).unwrap_or_default();
     match path.first() {
-        None => segments(base_path, &mut out),
-        Some(b'/' | b'\\') => segments(path, &mut out),
-        Some(_) => segments(&[directory, path].concat(), &mut out),
+        None => push_segments(base_path, &mut out),
+        Some(b'/' | b'\\') => push_segments(path, &mut out),
+        Some(_) => push_segments(&[directory, path].concat(), &mut out),
     }
     if let Some(query) = query {
         out.push(b'?');
@@ -155,7 +155,7 @@ fn split_query(reference: &[u8]) -> (&[u8], Option<&[u8]>) {
 }
 
 /// Appends an absolute path without dot segments (RFC 3986, section 5.2.4).
-fn segments(path: &[u8], out: &mut Vec<u8>) {
+fn push_segments(path: &[u8], out: &mut Vec<u8>) {
     let mut retained: Vec<&[u8]> = Vec::new();
     let relative = if let [b'/' | b'\\', rest @ ..] = path { rest } else { path };
     let mut is_directory = false;
@@ -231,9 +231,9 @@ mod tests {
         ] {
             assert_eq!(base.resolve(reference.as_bytes()).as_deref(), Some(path), "{reference}");
         }
-        for elsewhere in ["", "#s", "g:h", "//g", "https://a/", "http://a:8080/", "mailto:a", "javascript:x"]
+        for foreign in ["", "#s", "g:h", "//g", "https://a/", "http://a:8080/", "mailto:a", "javascript:x"]
         {
-            assert_eq!(base.resolve(elsewhere.as_bytes()), None, "{elsewhere}");
+            assert_eq!(base.resolve(foreign.as_bytes()), None, "{foreign}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! Character references in attribute values (HTML, section 13.2.5.72): `&amp;`, `&#38;`, `&#x26;`.
 //!
-//! Of the 2,231 named entities, only the five that stand for markup. The others do not occur in addresses,
-//! and those that need no semicolon would break parameters (`?a=1&copy=2`).
+//! Of the 2,231 named entities, only the five that stand for markup are decoded. The others do not occur in
+//! addresses, and those that need no semicolon would break parameters (`?a=1&copy=2`).
 
 /// The value with its references replaced. Invalid references are left unchanged.
 pub(super) fn decode(value: &[u8]) -> Vec<u8> {
@@ -23,12 +23,12 @@ const NAMED: [(&[u8], char); 5] =
 
 /// The character of a reference at the front of `text`, and the length of the reference.
 fn character(text: &[u8]) -> Option<(char, usize)> {
-    let inside = text.strip_prefix(b"&")?;
-    if let Some(number) = inside.strip_prefix(b"#") {
+    let body = text.strip_prefix(b"&")?;
+    if let Some(number) = body.strip_prefix(b"#") {
         return numeric(number).map(|(character, length)| (character, length + 2));
     }
-    let (name, character) = NAMED.into_iter().find(|(name, _)| inside.starts_with(name))?;
-    match inside.get(name.len()) {
+    let (name, character) = NAMED.into_iter().find(|(name, _)| body.starts_with(name))?;
+    match body.get(name.len()) {
         Some(b';') => Some((character, name.len() + 2)),
         // In a value `&lt=3` is a parameter named lt; `&apos` always needs its semicolon.
         Some(b'=' | b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9') => None,

@@ -1,6 +1,6 @@
 //! Positions of the tags of a whole document, for programs that rewrite it.
 //!
-//! Not another tokeniser: it follows the states of `tokens`. A tag that never ends has no position.
+//! It follows the states of the tokeniser in `tokens`. A tag that never ends has no position.
 
 use std::ops::Range;
 
@@ -42,10 +42,10 @@ impl TagPosition {
 
     /// The value of an attribute, as it is written.
     pub fn attribute(&self, html: &[u8], name: &str) -> Option<String> {
-        let named = |found: &&(Range<usize>, Option<Range<usize>>)| {
-            html[found.0.clone()].eq_ignore_ascii_case(name.as_bytes())
+        let is_named = |attribute: &&(Range<usize>, Option<Range<usize>>)| {
+            html[attribute.0.clone()].eq_ignore_ascii_case(name.as_bytes())
         };
-        let (_, value) = self.attributes.iter().find(named)?;
+        let (_, value) = self.attributes.iter().find(is_named)?;
         Some(String::from_utf8_lossy(&html[value.clone()?]).into_owned())
     }
 
@@ -56,12 +56,12 @@ impl TagPosition {
             Unquoted,
         };
         match (before, after) {
-            (Less, TagName) => *self = Self::begun(at - 1, at),
-            (LessSlash, EndTag) => *self = Self::begun(at - 2, at),
+            (Less, TagName) => *self = Self::starting_at(at - 1, at),
+            (LessSlash, EndTag) => *self = Self::starting_at(at - 2, at),
             (Raw(_), EndTag | Text) => {
                 // The end tag of an element without markup is known at its last letter.
                 let begin = html[..at].iter().rposition(|byte| *byte == b'<').unwrap_or_default();
-                *self = Self::begun(begin, begin + 2);
+                *self = Self::starting_at(begin, begin + 2);
             }
             (BeforeName | AfterName, Name) => self.attributes.push((at..at, None)),
             _ => {}
@@ -90,15 +90,15 @@ impl TagPosition {
         if is_end {
             self.whole.end = at + 1;
             if self.is_end() {
-                let of_name = |byte: &u8| !byte.is_ascii_whitespace() && !b"/>".contains(byte);
-                let length = html[self.name.start..].iter().position(|byte| !of_name(byte));
+                let is_name_byte = |byte: &u8| !byte.is_ascii_whitespace() && !b"/>".contains(byte);
+                let length = html[self.name.start..].iter().position(|byte| !is_name_byte(byte));
                 self.name.end = self.name.start + length.unwrap_or_default();
             }
         }
         is_end
     }
 
-    fn begun(whole: usize, name: usize) -> Self {
+    fn starting_at(whole: usize, name: usize) -> Self {
         Self { whole: whole..whole, name: name..name, attributes: Vec::new() }
     }
 }
@@ -113,23 +113,23 @@ mod tests {
     fn attributes_are_found_in_any_case_and_quotes() {
         let html = b"<IMG SRC = 'a.gif' alt=words width=\"7\" ismap>";
         let [tag] = &tags(html)[..] else { panic!() };
-        let found = ["src", "alt", "width", "ismap"].map(|name| tag.attribute(html, name));
-        assert_eq!(found, [Some("a.gif".into()), Some("words".into()), Some("7".into()), None]);
+        let values = ["src", "alt", "width", "ismap"].map(|name| tag.attribute(html, name));
+        assert_eq!(values, [Some("a.gif".into()), Some("words".into()), Some("7".into()), None]);
         assert!(tag.is(html, "img") && !tag.is_end() && tag.whole == (0..html.len()));
     }
 
     #[test]
     fn every_tag_is_found_but_in_comments_and_in_scripts() {
         let html = b"<!-- <B> --><TD>X < Y</TD ><SCRIPT>if (a<B) </SCRIP C</SCRIPT\n><title><b></title><br/>";
-        let found = tags(html);
-        let texts: Vec<&[u8]> = found.iter().map(|tag| &html[tag.whole.clone()]).collect();
+        let tags = tags(html);
+        let texts: Vec<&[u8]> = tags.iter().map(|tag| &html[tag.whole.clone()]).collect();
         let expected: [&[u8]; 7] =
             [b"<TD>", b"</TD >", b"<SCRIPT>", b"</SCRIPT\n>", b"<title>", b"</title>", b"<br/>"];
         assert_eq!(texts, expected);
-        let names: Vec<&[u8]> = found.iter().map(|tag| &html[tag.name.clone()]).collect();
+        let names: Vec<&[u8]> = tags.iter().map(|tag| &html[tag.name.clone()]).collect();
         let expected: [&[u8]; 7] = [b"TD", b"TD", b"SCRIPT", b"SCRIPT", b"title", b"title", b"br"];
         assert_eq!(names, expected);
-        let ends: Vec<bool> = found.iter().map(TagPosition::is_end).collect();
+        let ends: Vec<bool> = tags.iter().map(TagPosition::is_end).collect();
         assert_eq!(ends, [false, true, false, true, false, true, false]);
     }
 

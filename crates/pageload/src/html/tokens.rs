@@ -1,14 +1,14 @@
 //! Tokeniser: tags, attributes, comments and raw text (HTML, section 13.2.5), byte by byte.
 //!
-//! Tags are interpreted elsewhere. Text is not stored; of a tag only attributes that some element embeds
-//! something by.
+//! The parent module interprets tags. Text is not stored; of a tag only attributes that can embed an object
+//! are.
 
 use super::entity;
 
 /// Tokeniser of a document; reports each start tag when it ends.
 #[derive(Debug, Default)]
 pub(super) struct Tokens {
-    at: TokenizerState,
+    state: TokenizerState,
     tag: Tag,
     /// Bytes of the current name.
     name: Vec<u8>,
@@ -97,25 +97,25 @@ const RAW: [&[u8]; 8] =
     [b"script", b"style", b"title", b"textarea", b"xmp", b"iframe", b"noembed", b"noframes"];
 
 impl Tokens {
-    pub(super) fn take(&mut self, bytes: &[u8], mut ended: impl FnMut(&Tag)) {
+    pub(super) fn take(&mut self, bytes: &[u8], mut on_tag: impl FnMut(&Tag)) {
         let mut rest = bytes;
-        while let Some((byte, behind)) = rest.split_first() {
-            if self.at == TokenizerState::Text && *byte != b'<' {
+        while let Some((byte, tail)) = rest.split_first() {
+            if self.state == TokenizerState::Text && *byte != b'<' {
                 // Most of a document is text: there is nothing to do before the next tag.
                 let text = rest.iter().position(|byte| *byte == b'<').unwrap_or(rest.len());
                 rest = rest.get(text..).unwrap_or_default();
                 continue;
             }
-            rest = behind;
-            self.at = self.step(*byte, &mut ended);
+            rest = tail;
+            self.state = self.step(*byte, &mut on_tag);
         }
     }
 
     /// Takes one byte; returns the states before and after it.
     pub(super) fn advance(&mut self, byte: u8) -> (TokenizerState, TokenizerState) {
-        let before = self.at;
-        self.at = self.step(byte, &mut |_| {});
-        (before, self.at)
+        let before = self.state;
+        self.state = self.step(byte, &mut |_| {});
+        (before, self.state)
     }
 
     /// Number of bytes stored.
@@ -125,8 +125,8 @@ impl Tokens {
         self.tag.name.capacity() + self.name.capacity() + self.value.capacity() + values.sum::<usize>()
     }
 
-    fn step(&mut self, byte: u8, ended: &mut impl FnMut(&Tag)) -> TokenizerState {
-        match (self.at, byte) {
+    fn step(&mut self, byte: u8, on_tag: &mut impl FnMut(&Tag)) -> TokenizerState {
+        match (self.state, byte) {
             (TokenizerState::Text, b'<') => TokenizerState::Less,
             (TokenizerState::Text, _) => TokenizerState::Text,
             (TokenizerState::Less, b'/') => TokenizerState::LessSlash,
@@ -138,19 +138,19 @@ impl Tokens {
             (TokenizerState::LessSlash, b'>') => TokenizerState::Text,
             (TokenizerState::LessSlash, _) if byte.is_ascii_alphabetic() => TokenizerState::EndTag,
             (TokenizerState::LessSlash, _) => TokenizerState::Bogus,
-            (TokenizerState::TagName, b'>') => self.end(ended),
+            (TokenizerState::TagName, b'>') => self.end(on_tag),
             (TokenizerState::TagName, b'/') => TokenizerState::BeforeName,
             (TokenizerState::TagName, _) if is_space(byte) => TokenizerState::BeforeName,
             (TokenizerState::TagName, _) => {
                 push_bounded(&mut self.tag.name, byte.to_ascii_lowercase(), MAX_NAME_BYTES);
                 TokenizerState::TagName
             }
-            (TokenizerState::BeforeName, b'>') => self.end(ended),
+            (TokenizerState::BeforeName, b'>') => self.end(on_tag),
             (TokenizerState::BeforeName, b'/') => TokenizerState::BeforeName,
             (TokenizerState::BeforeName, _) if is_space(byte) => TokenizerState::BeforeName,
             (TokenizerState::BeforeName, _) => self.begin_name(byte),
             (TokenizerState::Name, b'=') => TokenizerState::BeforeValue,
-            (TokenizerState::Name, b'>') => self.end(ended),
+            (TokenizerState::Name, b'>') => self.end(on_tag),
             (TokenizerState::Name, b'/') => TokenizerState::BeforeName,
             (TokenizerState::Name, _) if is_space(byte) => TokenizerState::AfterName,
             (TokenizerState::Name, _) => {
@@ -158,12 +158,12 @@ impl Tokens {
                 TokenizerState::Name
             }
             (TokenizerState::AfterName, b'=') => TokenizerState::BeforeValue,
-            (TokenizerState::AfterName, b'>') => self.end(ended),
+            (TokenizerState::AfterName, b'>') => self.end(on_tag),
             (TokenizerState::AfterName, b'/') => TokenizerState::BeforeName,
             (TokenizerState::AfterName, _) if is_space(byte) => TokenizerState::AfterName,
             (TokenizerState::AfterName, _) => self.begin_name(byte),
             (TokenizerState::BeforeValue, b'"' | b'\'') => TokenizerState::Quoted(byte),
-            (TokenizerState::BeforeValue, b'>') => self.end(ended),
+            (TokenizerState::BeforeValue, b'>') => self.end(on_tag),
             (TokenizerState::BeforeValue, _) if is_space(byte) => TokenizerState::BeforeValue,
             (TokenizerState::Quoted(quote), _) if byte == quote => {
                 self.attribute();
@@ -175,7 +175,7 @@ impl Tokens {
             }
             (TokenizerState::Unquoted, b'>') => {
                 self.attribute();
-                self.end(ended)
+                self.end(on_tag)
             }
             (TokenizerState::Unquoted, _) if is_space(byte) => {
                 self.attribute();
@@ -232,8 +232,8 @@ impl Tokens {
         }
     }
 
-    fn end(&mut self, ended: &mut impl FnMut(&Tag)) -> TokenizerState {
-        ended(&self.tag);
+    fn end(&mut self, on_tag: &mut impl FnMut(&Tag)) -> TokenizerState {
+        on_tag(&self.tag);
         if RAW.contains(&self.tag.name()) { TokenizerState::Raw(RawEnd::None) } else { TokenizerState::Text }
     }
 
@@ -242,12 +242,12 @@ impl Tokens {
         match (end, byte) {
             (_, b'<') => TokenizerState::Raw(RawEnd::Less),
             (RawEnd::Less, b'/') => TokenizerState::Raw(RawEnd::Name(0)),
-            (RawEnd::Name(read), b'>') if read == name.len() => TokenizerState::Text,
-            (RawEnd::Name(read), _) if read == name.len() && (is_space(byte) || byte == b'/') => {
+            (RawEnd::Name(matched), b'>') if matched == name.len() => TokenizerState::Text,
+            (RawEnd::Name(matched), _) if matched == name.len() && (is_space(byte) || byte == b'/') => {
                 TokenizerState::EndTag
             }
-            (RawEnd::Name(read), _) if name.get(read) == Some(&byte.to_ascii_lowercase()) => {
-                TokenizerState::Raw(RawEnd::Name(read + 1))
+            (RawEnd::Name(matched), _) if name.get(matched) == Some(&byte.to_ascii_lowercase()) => {
+                TokenizerState::Raw(RawEnd::Name(matched + 1))
             }
             (RawEnd::None | RawEnd::Less | RawEnd::Name(_), _) => TokenizerState::Raw(RawEnd::None),
         }
@@ -276,8 +276,8 @@ impl Tag {
 
     /// The value of an attribute, character references decoded.
     pub(super) fn value(&self, name: &[u8]) -> Option<Vec<u8>> {
-        let found = self.attributes.iter().find(|(attribute, _)| *attribute == name);
-        found.map(|(_, value)| entity::decode(value))
+        let entry = self.attributes.iter().find(|(attribute, _)| *attribute == name);
+        entry.map(|(_, value)| entity::decode(value))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Processing of responses: an object, a part of one, references to others, or a failure.
 //!
-//! Responses are parsed in [`super::connection`]; the next request is chosen elsewhere.
+//! Responses are parsed in [`super::connection`]; [`Robot`] chooses the next request.
 
 use wire::{Bytes, Time};
 
@@ -18,14 +18,14 @@ impl Robot {
                     self.report(now, PageEvent::HeadReceived { object, status });
                     self.parts.head(object, &head);
                     if object == self.plan.begins_at {
-                        self.named = Bytes::ZERO;
+                        self.document_bytes = Bytes::ZERO;
                         self.is_document = (200..300).contains(&status);
                         self.document.iter_mut().for_each(|document| document.begin(&head));
                     }
                 }
                 Arrival::Body { object, part } => {
                     if object == self.plan.begins_at && self.is_document {
-                        self.named += Bytes::new(part.len() as u64);
+                        self.document_bytes += Bytes::new(part.len() as u64);
                         self.discover(now, part);
                     }
                     if self.parts.body(object, part.len()) {
@@ -41,7 +41,7 @@ impl Robot {
     fn complete(&mut self, now: Time, object: usize, status: u16, body: Bytes) {
         let outcome = self.parts.complete(object, status, body);
         let failure = match &outcome {
-            Outcome::Whole(body) => self.shortcoming(object, status, *body),
+            Outcome::Whole(body) => self.response_failure(object, status, *body),
             Outcome::Rest => None,
             Outcome::Failed(failure) => Some(*failure),
         };
@@ -68,7 +68,7 @@ impl Robot {
     }
 
     /// Reason why a complete response is not the requested object.
-    fn shortcoming(&mut self, object: usize, status: u16, received: Bytes) -> Option<Failure> {
+    fn response_failure(&mut self, object: usize, status: u16, received: Bytes) -> Option<Failure> {
         let is_document = object == self.plan.begins_at;
         let PlannedObject { method: _, path: _, expected, validator, named_at: _ } =
             &self.plan.objects[object];
@@ -97,7 +97,7 @@ impl Robot {
             if object >= max {
                 return self.report(now, PageEvent::TooManyObjects { max });
             }
-            let named_at = Some(self.named);
+            let named_at = Some(self.document_bytes);
             let planned = PlannedObject { named_at, ..PlannedObject::get(&path, None) };
             self.parts.add();
             let portion = self.parts.portion(object);

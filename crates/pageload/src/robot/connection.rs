@@ -20,11 +20,11 @@ pub(super) struct Connection {
     writes: WriteBuffer,
     /// Requests sent, or to be sent once the connection is open; responses come in this order.
     outstanding: VecDeque<Exchange>,
-    /// Requests that have not left, or not completely: the object, and the number of its bytes still here.
+    /// Requests that have not left, or not completely: the object, and the number of its bytes in the buffer.
     unsent: VecDeque<(usize, usize)>,
     /// Policy by which requests wait for one another; `None`: each is a write of its own.
     pipelining: Option<Pipelining>,
-    /// Time since when the oldest request waits in the buffer.
+    /// Time since which the oldest request waits in the buffer.
     buffered_since: Option<Time>,
     /// Number of requests that it may still take.
     capacity: usize,
@@ -57,7 +57,7 @@ struct Exchange {
     status: Option<u16>,
     body: Bytes,
     /// Whether any part of a response has arrived, including interim ones.
-    answered: bool,
+    has_response: bool,
     /// Number of interim responses.
     interims: usize,
     /// Whether the current message is an interim response.
@@ -74,12 +74,12 @@ pub(super) enum Arrival<'a> {
     Complete { object: usize, status: u16, body: Bytes },
 }
 
-/// A request that a connection leaves unanswered.
+/// A request whose connection ended before its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Orphan {
     pub(super) object: usize,
     /// Whether any part of a response arrived.
-    pub(super) answered: bool,
+    pub(super) has_response: bool,
 }
 
 impl Connection {
@@ -137,18 +137,18 @@ impl Connection {
             method: method.clone(),
             status: None,
             body: Bytes::ZERO,
-            answered: false,
+            has_response: false,
             interims: 0,
             interim: false,
             persists: false,
         });
         self.unsent.push_back((object, request.len()));
-        let all = self.writes.waiting() + request.len();
+        let total = self.writes.waiting() + request.len();
         self.writes.head(|out| out.extend_from_slice(request));
         match self.writes.waiting() {
             _ if self.pipelining.is_none() => self.flush(),
             0 => self.buffered_since = None,
-            left if left < all => self.buffered_since = Some(now),
+            remaining if remaining < total => self.buffered_since = Some(now),
             _ => self.buffered_since = self.buffered_since.or(Some(now)),
         }
     }
@@ -186,12 +186,12 @@ impl Connection {
     /// Notes that this number of bytes leaves; returns the objects whose requests end in them.
     fn sent(&mut self, mut bytes: usize) -> Vec<usize> {
         let mut objects = Vec::new();
-        while let Some((object, left)) = self.unsent.front_mut() {
-            if *left > bytes {
-                *left -= bytes;
+        while let Some((object, remaining)) = self.unsent.front_mut() {
+            if *remaining > bytes {
+                *remaining -= bytes;
                 break;
             }
-            bytes -= *left;
+            bytes -= *remaining;
             objects.push(*object);
             self.unsent.pop_front();
         }
@@ -217,7 +217,7 @@ impl Connection {
             let Some(exchange) = self.outstanding.front_mut().filter(|_| self.phase == Phase::Open) else {
                 return if input.is_empty() { Ok(()) } else { Err(PeerFault::Unsolicited) };
             };
-            exchange.answered |= !input.is_empty();
+            exchange.has_response |= !input.is_empty();
             match self.reader.read(&mut input, &exchange.method)? {
                 None => return Ok(()),
                 Some(Event::Head(head, _)) => {
@@ -257,7 +257,7 @@ impl Connection {
         Ok(())
     }
 
-    /// The requests it leaves unanswered, in order.
+    /// The requests without a complete response, in order.
     pub(super) fn into_orphans(mut self) -> Vec<Orphan> {
         self.take_outstanding()
     }
@@ -277,7 +277,7 @@ impl Connection {
     }
 
     fn take_outstanding(&mut self) -> Vec<Orphan> {
-        let orphan = |exchange: Exchange| Orphan { object: exchange.object, answered: exchange.answered };
+        let orphan = |exchange: Exchange| Orphan { object: exchange.object, has_response: exchange.has_response };
         self.outstanding.drain(..).map(orphan).collect()
     }
 

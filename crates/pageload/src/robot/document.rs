@@ -40,11 +40,11 @@ pub fn named_at(
     let mut decoder = Decoder::new(coding, &Limits::default());
     let mut discovery = Discovery::new(host, path);
     let (mut known, mut named) = (BTreeSet::new(), Vec::new());
-    for (come, byte) in (1_u64..).zip(body) {
+    for (position, byte) in (1_u64..).zip(body) {
         decoder.take(std::slice::from_ref(byte), |html| {
             discovery.take(html, |path| {
                 if known.insert(path.clone()) {
-                    named.push((path, Bytes::new(come)));
+                    named.push((path, Bytes::new(position)));
                 }
             });
         })?;
@@ -80,20 +80,20 @@ impl Document {
     /// Paths that these bytes reference for the first time, in order.
     pub(super) fn take(&mut self, part: &[u8]) -> Vec<String> {
         let Self { host: _, path: _, limits: _, decoder, discovery, known, max } = self;
-        let mut fresh = Vec::new();
-        let Ok(machine) = decoder else { return fresh };
-        let read = machine.take(part, |html| {
+        let mut new_paths = Vec::new();
+        let Ok(inner) = decoder else { return new_paths };
+        let read = inner.take(part, |html| {
             discovery.take(html, |path| {
                 // One more than the maximum, to know that there are more.
                 if known.len() <= *max && known.insert(path.clone()) {
-                    fresh.push(path);
+                    new_paths.push(path);
                 }
             });
         });
         if let Err(fault) = read {
             *decoder = Err(fault);
         }
-        fresh
+        new_paths
     }
 
     /// Ends the body; returns its decoding error.

@@ -1,4 +1,4 @@
-//! Range requests for objects in two parts: first the bytes of every one that hold its type and dimensions,
+//! Range requests for objects in two parts: first the bytes of every object that hold its type and dimensions,
 //! and then the rest. The W3C note calls it poor man's multiplexing (`papers/w3c#range-requests`; RFC 9110,
 //! section 14).
 //!
@@ -55,8 +55,8 @@ impl Portion {
             }
             Self::Rest { from, condition } => {
                 fields.push_checked(b"Range", format!("bytes={from}-").as_bytes());
-                if let Some(Validator::EntityTag(same) | Validator::LastModified(same)) = condition {
-                    fields.push_checked(b"If-Range", same.as_bytes());
+                if let Some(Validator::EntityTag(value) | Validator::LastModified(value)) = condition {
+                    fields.push_checked(b"If-Range", value.as_bytes());
                 }
             }
         }
@@ -96,7 +96,7 @@ enum Stage {
 pub(super) enum Outcome {
     /// The whole body, of this size.
     Whole(Bytes),
-    /// A rest remains.
+    /// The rest of the body is to be requested.
     Rest,
     Failed(Failure),
 }
@@ -165,8 +165,8 @@ impl ReceivedParts {
                 progress.stage = Stage::Rest { from: length, of };
                 Outcome::Rest
             }
-            (Stage::Rest { from, of }, 206, Some(Part { first, length, total: Some(still) }))
-                if first == from && still == of && from + length == of =>
+            (Stage::Rest { from, of }, 206, Some(Part { first, length, total: Some(total) }))
+                if first == from && total == of && from + length == of =>
             {
                 Outcome::Whole(Bytes::new(of))
             }
@@ -213,8 +213,8 @@ mod tests {
         {
             assert_eq!(outcome(&[first, (206, rest, 90)]), "Failed(Part)", "{rest}");
         }
-        for wrong in ["bytes 1-10/100", "bytes 0-8/100", "bytes 0-9/*", "bytes 0-9/9", "lines 0-9/100", ""] {
-            assert_eq!(outcome(&[(206, wrong, 10)]), "Failed(Part)", "{wrong}");
+        for invalid in ["bytes 1-10/100", "bytes 0-8/100", "bytes 0-9/*", "bytes 0-9/9", "lines 0-9/100", ""] {
+            assert_eq!(outcome(&[(206, invalid, 10)]), "Failed(Part)", "{invalid}");
         }
     }
 }

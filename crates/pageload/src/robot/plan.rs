@@ -179,7 +179,7 @@ impl Plan {
     pub(super) fn later_request(&self, object: &PlannedObject, portion: &Portion) -> Vec<u8> {
         let request = self.request(object, portion).or_else(|_| self.encode(object, portion, 0));
         request.expect(
-            "the host stands in other requests, and so do a planned validator and a path that was found",
+            "the host and a planned validator are in other requests, and a discovered path is valid",
         )
     }
 

@@ -13,7 +13,7 @@ use super::{Failure, PageEvent, Report};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VisitStats {
     /// Number of requests retried, because a connection ended before any part of their responses arrived.
-    pub asked_again: u64,
+    pub retries: u64,
     /// Time at which the first bytes of the last object had arrived. `None` if they are missing for a
     /// requested object, or the plan did not request this.
     pub first_bytes: Option<Time>,
@@ -26,18 +26,18 @@ pub struct VisitStats {
 impl VisitStats {
     /// Statistics of the page with these reports.
     pub fn of(reports: &[Report]) -> Self {
-        let (mut asked_again, mut missing, mut most_followed) = (0, 0, None);
+        let (mut retries, mut missing, mut max_objects) = (0, 0, None);
         // Whether the last request for each object has had a response.
-        let mut answered: BTreeMap<usize, bool> = BTreeMap::new();
+        let mut has_response: BTreeMap<usize, bool> = BTreeMap::new();
         let mut known: BTreeMap<usize, Time> = BTreeMap::new();
         for report in reports {
             match report.event {
                 PageEvent::RequestSent { object, connection: _ } => {
-                    asked_again += u64::from(answered.insert(object, false) == Some(false));
+                    retries += u64::from(has_response.insert(object, false) == Some(false));
                 }
-                PageEvent::HeadReceived { object, status: _ } => drop(answered.insert(object, true)),
+                PageEvent::HeadReceived { object, status: _ } => drop(has_response.insert(object, true)),
                 PageEvent::FirstBytesReceived { object } => drop(known.insert(object, report.at)),
-                PageEvent::TooManyObjects { max } => most_followed = Some(max),
+                PageEvent::TooManyObjects { max } => max_objects = Some(max),
                 PageEvent::ObjectFailed { object: _, failure: Failure::Missing } => missing += 1,
                 PageEvent::ObjectFound { object: _, path: _ }
                 | PageEvent::ObjectComplete { object: _, status: _, body: _ }
@@ -46,9 +46,9 @@ impl VisitStats {
                 | PageEvent::Finished { failed: _ } => {}
             }
         }
-        let is_all = answered.keys().eq(known.keys());
-        let max = most_followed;
-        Self { asked_again, missing, max, first_bytes: known.into_values().max().filter(|_| is_all) }
+        let are_all_known = has_response.keys().eq(known.keys());
+        let max = max_objects;
+        Self { retries, missing, max, first_bytes: known.into_values().max().filter(|_| are_all_known) }
     }
 }
 
@@ -61,31 +61,31 @@ mod tests {
     fn retries_are_requests_without_a_response() {
         let sent = |object| PageEvent::RequestSent { object, connection: ConnectionId(0) };
         let head = |object| PageEvent::HeadReceived { object, status: 206 };
-        let whats = [
+        let events = [
             sent(0),
             head(0),
             PageEvent::FirstBytesReceived { object: 0 },
-            // A rest is not a retry.
+            // A request for the rest is not a retry.
             sent(0),
             sent(1),
             sent(1),
             head(1),
         ];
-        let reports = |whats: &[PageEvent]| -> Vec<Report> {
+        let reports = |events: &[PageEvent]| -> Vec<Report> {
             let at = |seconds: usize| Time::ZERO + wire::Duration::from_secs(seconds as u64);
-            whats
+            events
                 .iter()
                 .enumerate()
                 .map(|(index, event)| Report { at: at(index), event: event.clone() })
                 .collect()
         };
-        let mut whats = whats.to_vec();
-        assert_eq!(VisitStats::of(&reports(&whats)), VisitStats { asked_again: 1, ..VisitStats::default() });
-        whats.push(PageEvent::FirstBytesReceived { object: 1 });
+        let mut events = events.to_vec();
+        assert_eq!(VisitStats::of(&reports(&events)), VisitStats { retries: 1, ..VisitStats::default() });
+        events.push(PageEvent::FirstBytesReceived { object: 1 });
         let known = Some(Time::ZERO + wire::Duration::from_secs(7));
         assert_eq!(
-            VisitStats::of(&reports(&whats)),
-            VisitStats { asked_again: 1, first_bytes: known, ..VisitStats::default() }
+            VisitStats::of(&reports(&events)),
+            VisitStats { retries: 1, first_bytes: known, ..VisitStats::default() }
         );
     }
 }

@@ -74,7 +74,7 @@ fn fetch(plan: Plan, behaviours: &[Behaviour], cut: usize) -> Outcome {
     let objects = plan.objects.len();
     let mut robot = Robot::new(now, plan).unwrap();
     let mut outcome = Outcome { events: Vec::new(), connections: 0, ended: now };
-    let mut behaving: BTreeMap<ConnectionId, (Behaviour, Vec<u8>)> = BTreeMap::new();
+    let mut active: BTreeMap<ConnectionId, (Behaviour, Vec<u8>)> = BTreeMap::new();
     let mut inputs: VecDeque<(ConnectionId, Event)> = VecDeque::new();
     loop {
         match robot.poll(now) {
@@ -82,12 +82,12 @@ fn fetch(plan: Plan, behaviours: &[Behaviour], cut: usize) -> Outcome {
                 let behaviour = behaviours.get(id.0 as usize).or(behaviours.last()).unwrap().clone();
                 let refused = behaviour.responses.is_empty() && behaviour.then == REFUSES.then;
                 inputs.push_back((id, if refused { Event::End(behaviour.then) } else { Event::Connected }));
-                behaving.insert(id, (behaviour, Vec::new()));
+                active.insert(id, (behaviour, Vec::new()));
                 outcome.connections += 1;
-                assert!(outcome.connections < 100, "it goes on for ever");
+                assert!(outcome.connections < 100, "it opens connections without end");
             }
             Output::Send(id, write) => {
-                let (behaviour, requested) = behaving.get_mut(&id).unwrap();
+                let (behaviour, requested) = active.get_mut(&id).unwrap();
                 requested.extend(write);
                 while let Some(end) = requested.windows(4).position(|end| end == b"\r\n\r\n") {
                     requested.drain(..end + 4);
@@ -95,7 +95,7 @@ fn fetch(plan: Plan, behaviours: &[Behaviour], cut: usize) -> Outcome {
                 }
             }
             Output::Close(id) | Output::Abort(id) => {
-                assert!(behaving.remove(&id).is_some());
+                assert!(active.remove(&id).is_some());
                 inputs.retain(|(other, _)| *other != id);
             }
             Output::Report(Report { at, event }) => {
@@ -116,7 +116,7 @@ fn fetch(plan: Plan, behaviours: &[Behaviour], cut: usize) -> Outcome {
     }
     assert!(robot.is_done());
     let resolved = outcome.completed().len() + outcome.failures().len();
-    assert_eq!(resolved, objects, "each object is told of once: {:?}", outcome.events);
+    assert_eq!(resolved, objects, "each object is reported once: {:?}", outcome.events);
     outcome
 }
 
@@ -131,7 +131,7 @@ impl Event {
         match self {
             Self::Connected => Input::Connected(id),
             Self::Bytes(bytes) => Input::Received(id, bytes),
-            Self::End(AfterResponses::Break(why)) => Input::Broken(id, *why),
+            Self::End(AfterResponses::Break(cause)) => Input::Broken(id, *cause),
             Self::End(AfterResponses::Close | AfterResponses::Silence) => Input::EndOfStream(id),
         }
     }
@@ -175,17 +175,17 @@ fn closed_keep_alive_connection_is_reopened() {
 fn request_without_a_response_is_retried_a_limited_number_of_times() {
     for then in [AfterResponses::Close, AfterResponses::Break(Break::Reset)] {
         let unresponsive = sends(&[""], then);
-        let once = at_every_cut(
+        let retried = at_every_cut(
             &page(Shape::Http11),
             &[unresponsive.clone(), sends(&[OK, OK], AfterResponses::Silence)],
         );
-        assert_eq!((once.completed(), once.connections), (vec![0, 1], 2));
-        let always = at_every_cut(&page(Shape::Http11), &[unresponsive]);
+        assert_eq!((retried.completed(), retried.connections), (vec![0, 1], 2));
+        let exhausted = at_every_cut(&page(Shape::Http11), &[unresponsive]);
         let failure = match then {
-            AfterResponses::Break(why) => Failure::Broken(why),
+            AfterResponses::Break(cause) => Failure::Broken(cause),
             AfterResponses::Close | AfterResponses::Silence => Failure::Unanswered,
         };
-        assert_eq!((always.failures(), always.connections), (vec![(0, failure), (1, failure)], 6));
+        assert_eq!((exhausted.failures(), exhausted.connections), (vec![(0, failure), (1, failure)], 6));
     }
     let refused = fetch(page(Shape::Http11), &[REFUSES], 1);
     let failure = Failure::Broken(Break::Refused);
@@ -291,10 +291,10 @@ fn partial_response_is_a_failure_without_a_retry() {
 
 #[test]
 fn a_body_without_a_length_ends_with_the_stream_but_not_with_a_reset() {
-    let endless = "HTTP/1.1 200 OK\r\n\r\nhello";
-    let closed = at_every_cut(&page(Shape::Http11), &[sends(&[endless], AfterResponses::Close)]);
+    let unbounded = "HTTP/1.1 200 OK\r\n\r\nhello";
+    let closed = at_every_cut(&page(Shape::Http11), &[sends(&[unbounded], AfterResponses::Close)]);
     assert_eq!((closed.completed(), closed.connections), (vec![0, 1], 2));
-    let reset = at_every_cut(&page(Shape::Http11), &[sends(&[endless], AfterResponses::Break(Break::Reset))]);
+    let reset = at_every_cut(&page(Shape::Http11), &[sends(&[unbounded], AfterResponses::Break(Break::Reset))]);
     assert_eq!(reset.failures().len(), 2);
 }
 
@@ -359,9 +359,9 @@ fn wrong_content_length_is_detected() {
 
 #[test]
 fn unsolicited_response_is_not_taken_for_the_next_one() {
-    let twice = OK.repeat(2);
+    let doubled = OK.repeat(2);
     for shape in [Shape::Http10KeepAlive, Shape::Http11] {
-        let outcome = fetch(page(shape), &[sends(&[&twice], AfterResponses::Silence)], usize::MAX);
+        let outcome = fetch(page(shape), &[sends(&[&doubled], AfterResponses::Silence)], usize::MAX);
         assert_eq!((outcome.completed(), outcome.connections), (vec![0, 1], 2));
     }
 }

@@ -94,14 +94,14 @@ impl Listener {
         loop {
             let wake = self.drain_robot(now, &mut robot, &mut peers, &mut fetched);
             let mut wakes = Vec::from_iter(wake);
-            let mut moved = false;
+            let mut has_moved = false;
             for (id, peer) in &mut peers {
-                moved |= peer.step(self, now, *id, &mut robot, &mut fetched, &mut wakes);
-                if moved {
+                has_moved |= peer.step(self, now, *id, &mut robot, &mut fetched, &mut wakes);
+                if has_moved {
                     break;
                 }
             }
-            if moved {
+            if has_moved {
                 continue;
             }
             if robot.is_done() {
@@ -154,7 +154,7 @@ struct Peer {
     up: VecDeque<Vec<u8>>,
     down: VecDeque<DownstreamItem>,
     requested: BTreeMap<RequestId, RequestHead>,
-    answering: Option<(Time, RequestId)>,
+    pending_response: Option<(Time, RequestId)>,
 }
 
 enum DownstreamItem {
@@ -172,7 +172,7 @@ impl Peer {
             up: VecDeque::new(),
             down: VecDeque::new(),
             requested: BTreeMap::new(),
-            answering: None,
+            pending_response: None,
         }
     }
 
@@ -191,7 +191,7 @@ impl Peer {
             robot.handle(now, robot::Input::Connected(id));
             return true;
         }
-        if let Some((_, request)) = self.answering.take_if(|(due, _)| *due <= now) {
+        if let Some((_, request)) = self.pending_response.take_if(|(due, _)| *due <= now) {
             let response = listener.site.respond(&self.requested.remove(&request).unwrap());
             self.server.respond(now, request, response).unwrap();
         } else if let Some(bytes) = self.up.pop_front_if(|_| self.server.is_reading()) {
@@ -207,7 +207,7 @@ impl Peer {
             );
             return true;
         } else {
-            wakes.extend(self.answering.map(|(due, _)| due));
+            wakes.extend(self.pending_response.map(|(due, _)| due));
             return self.drain_server(listener, now, id, fetched, wakes);
         }
         self.drain_server(listener, now, id, fetched, wakes);
@@ -231,7 +231,7 @@ impl Peer {
         fetched: &mut FetchedPage,
         wakes: &mut Vec<Time>,
     ) -> bool {
-        let mut moved = false;
+        let mut has_moved = false;
         loop {
             match self.server.poll(now) {
                 server::Output::Request(request, head) => {
@@ -239,11 +239,11 @@ impl Peer {
                 }
                 server::Output::RequestBody(..) => {}
                 server::Output::RequestEnd(request) => {
-                    self.answering = Some((now + listener.processing, request));
+                    self.pending_response = Some((now + listener.processing, request));
                 }
                 server::Output::RequestAborted(request) => {
                     self.requested.remove(&request);
-                    self.answering = None;
+                    self.pending_response = None;
                 }
                 server::Output::Send(write) => {
                     fetched.down[id.0 as usize].push(write.len());
@@ -261,10 +261,10 @@ impl Peer {
                 server::Output::Fault(fault) => panic!("the server refused the robot: {fault}"),
                 server::Output::Timeout(wake) => {
                     wakes.extend(wake);
-                    return moved;
+                    return has_moved;
                 }
             }
-            moved = true;
+            has_moved = true;
         }
     }
 }

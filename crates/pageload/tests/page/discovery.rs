@@ -34,11 +34,11 @@ fn plan(shape: Shape) -> Plan {
     Plan { release, embedded, ..Plan::new("server.test", document, shape) }
 }
 
-fn found(fetched: &FetchedPage) -> Vec<&str> {
-    fetched.reports.iter().filter_map(path_found).collect()
+fn discovered(fetched: &FetchedPage) -> Vec<&str> {
+    fetched.reports.iter().filter_map(discovered_path).collect()
 }
 
-fn path_found(report: &Report) -> Option<&str> {
+fn discovered_path(report: &Report) -> Option<&str> {
     match &report.event {
         PageEvent::ObjectFound { object: _, path } => Some(path),
         _ => None,
@@ -55,7 +55,7 @@ fn page_is_fetched_by_its_url_alone() {
     let shapes = [Shape::Http10 { parallel }, Shape::Http11, Shape::Http11Pipelined(Pipelining::default())];
     for shape in shapes {
         let fetched = listener(&filled(HTML), 512).fetch(plan(shape));
-        assert_eq!(found(&fetched), ["/style.css", "/home/pictures/a.gif", "/home/b.gif"]);
+        assert_eq!(discovered(&fetched), ["/style.css", "/home/pictures/a.gif", "/home/b.gif"]);
         assert_eq!((fetched.completed().len(), fetched.failures()), (4, Vec::new()), "{shape:?}");
     }
 }
@@ -85,7 +85,7 @@ fn document_is_decoded_in_every_accepted_coding() {
             let mut listener = listener(&filled(HTML), 100);
             listener.site = listener.site.with_compression(compression, &Coding::ALL);
             let fetched = listener.fetch(Plan { accepted: vec![coding], ..plan(Shape::Http11) });
-            assert_eq!(found(&fetched).len(), 3, "{coding:?}");
+            assert_eq!(discovered(&fetched).len(), 3, "{coding:?}");
             let down: usize = fetched.down.iter().flatten().sum();
             assert_eq!(down > filled(HTML).len(), coding == Coding::Identity, "{coding:?}: {down}");
         }
@@ -110,11 +110,11 @@ fn undecodable_document_fails_but_earlier_references_are_fetched() {
     ] {
         let head =
             format!("HTTP/1.1 200 OK\r\nContent-Encoding: {coding}\r\nContent-Length: {length}\r\n\r\n");
-        let reported = reported([head.as_bytes(), &body[..length]].concat());
+        let events = events([head.as_bytes(), &body[..length]].concat());
         let failure = Failure::Content(fault);
-        assert!(reported.contains(&PageEvent::ObjectFailed { object: 0, failure }), "{coding}: {reported:?}");
-        let found = reported.iter().filter(|event| matches!(event, PageEvent::ObjectFound { .. })).count();
-        assert_eq!(found, if coding == "gzip" { 3 } else { 0 });
+        assert!(events.contains(&PageEvent::ObjectFailed { object: 0, failure }), "{coding}: {events:?}");
+        let discovered = events.iter().filter(|event| matches!(event, PageEvent::ObjectFound { .. })).count();
+        assert_eq!(discovered, if coding == "gzip" { 3 } else { 0 });
     }
 }
 
@@ -124,28 +124,28 @@ fn decompression_bomb_fails_but_earlier_references_are_fetched() {
         let body = encoded(coding, &[HTML.as_bytes(), &vec![b' '; 2 << 20]].concat());
         let (name, length) = (coding.name(), body.len());
         let head = format!("HTTP/1.1 200 OK\r\nContent-Encoding: {name}\r\nContent-Length: {length}\r\n\r\n");
-        let reported = reported([head.as_bytes(), &body].concat());
+        let events = events([head.as_bytes(), &body].concat());
         let failure = Failure::Content(DecodeFault::TooDense);
-        assert!(reported.contains(&PageEvent::ObjectFailed { object: 0, failure }), "{name}: {reported:?}");
-        let found = reported.iter().filter(|event| matches!(event, PageEvent::ObjectFound { .. })).count();
-        assert_eq!(found, 3, "{name}");
+        assert!(events.contains(&PageEvent::ObjectFailed { object: 0, failure }), "{name}: {events:?}");
+        let discovered = events.iter().filter(|event| matches!(event, PageEvent::ObjectFound { .. })).count();
+        assert_eq!(discovered, 3, "{name}");
     }
 }
 
 /// Reports of a robot that gets this response for its document, and none for anything else.
-fn reported(response: Vec<u8>) -> Vec<PageEvent> {
+fn events(response: Vec<u8>) -> Vec<PageEvent> {
     let mut robot = Robot::new(Time::ZERO, plan(Shape::Http11)).unwrap();
-    let mut reported = Vec::new();
+    let mut events = Vec::new();
     let mut inputs =
         response.chunks(40).map(|piece| Input::Received(ConnectionId(0), piece)).rev().collect::<Vec<_>>();
     inputs.push(Input::Connected(ConnectionId(0)));
     loop {
         match robot.poll(Time::ZERO) {
-            Output::Report(report) => reported.push(report.event),
+            Output::Report(report) => events.push(report.event),
             Output::Open(_) | Output::Send(..) | Output::Close(_) | Output::Abort(_) => {}
             Output::Timeout(_) => match inputs.pop() {
                 Some(input) => robot.handle(Time::ZERO, input),
-                None => return reported,
+                None => return events,
             },
         }
     }
@@ -155,9 +155,9 @@ fn reported(response: Vec<u8>) -> Vec<PageEvent> {
 fn too_many_objects_are_reported_once() {
     let images: String = (0..12_000).map(|number| format!("<img src={number}.gif>")).collect();
     let fetched = listener(&images, 1_460).fetch(plan(Shape::Http11Pipelined(Pipelining::default())));
-    let reported =
+    let events =
         fetched.reports.iter().filter(|report| report.event == PageEvent::TooManyObjects { max: 10_000 });
-    assert_eq!((reported.count(), found(&fetched).len()), (1, 9_999));
+    assert_eq!((events.count(), discovered(&fetched).len()), (1, 9_999));
     // None of them exists, and each is reported.
     assert_eq!((fetched.completed(), fetched.failures().len()), (vec![0], 9_999));
 }
@@ -166,7 +166,7 @@ fn too_many_objects_are_reported_once() {
 fn error_page_references_nothing() {
     let plan = Plan { objects: vec![PlannedObject::get("/nowhere", None)], ..plan(Shape::Http11) };
     let fetched = listener(HTML, 10).fetch(plan);
-    assert_eq!((found(&fetched).len(), fetched.failures()), (0, vec![(0, Failure::Status(404))]));
+    assert_eq!((discovered(&fetched).len(), fetched.failures()), (0, vec![(0, Failure::Status(404))]));
 }
 
 proptest! {
@@ -179,7 +179,7 @@ proptest! {
         let mut listener = listener(HTML, cut);
         listener.site = listener.site.with_compression(Compression::OnTheFly, &Coding::ALL);
         let fetched = listener.fetch(Plan { accepted: vec![coding], ..plan(shape) });
-        prop_assert_eq!(found(&fetched), ["/style.css", "/home/pictures/a.gif", "/home/b.gif"]);
+        prop_assert_eq!(discovered(&fetched), ["/style.css", "/home/pictures/a.gif", "/home/b.gif"]);
         prop_assert_eq!(fetched.failures(), Vec::new());
     }
 }

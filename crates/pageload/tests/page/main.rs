@@ -1,5 +1,5 @@
 //! Robot against server, connected in memory: whole pages, under every connection policy, and under every
-//! kind of failure. Not a network: bytes arrive immediately, and time passes only when both sides wait.
+//! kind of failure. There is no network: bytes arrive immediately, and time passes only when both sides wait.
 
 mod accidents;
 mod back_to_back;

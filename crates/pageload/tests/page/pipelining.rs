@@ -48,7 +48,7 @@ fn paper_every_request_has_190_bytes() {
     let count = plan.objects.len();
     let mut robot = Robot::new(Time::ZERO, Plan { release: Release::Independent, ..plan }).unwrap();
     let mut sent = Vec::new();
-    robot_opens(&mut robot);
+    connect(&mut robot);
     loop {
         match robot.poll(Time::ZERO) {
             Output::Send(_, write) => sent.extend(write),
@@ -61,7 +61,7 @@ fn paper_every_request_has_190_bytes() {
     assert_eq!(requests, vec![190; count]);
 }
 
-fn robot_opens(robot: &mut Robot) {
+fn connect(robot: &mut Robot) {
     while !matches!(robot.poll(Time::ZERO), Output::Timeout(_)) {}
     robot.handle(Time::ZERO, Input::Connected(ConnectionId(0)));
 }
@@ -76,20 +76,20 @@ fn fetch_all(listener: &Listener, plan: Plan) -> FetchedPage {
     let count = plan.objects.len();
     let fetched = listener.fetch(plan);
     assert_eq!(fetched.failures(), []);
-    assert_eq!(fetched.completed(), (0..count).collect::<Vec<_>>(), "answers come in order");
+    assert_eq!(fetched.completed(), (0..count).collect::<Vec<_>>(), "responses come in order");
     fetched
 }
 
 #[test]
 fn requests_leave_by_full_buffers_and_the_rest_by_flush_or_timer() {
-    let rest = 42 * 190 % 1_024;
+    let remainder = 42 * 190 % 1_024;
     for (flush, release, writes, ended) in [
-        (Flush::Idle, Release::AfterFirst, [&[190][..], &[1_024; 7], &[rest]].concat(), 0),
-        (Flush::First, Release::AfterFirst, [&[190][..], &[1_024; 7], &[rest]].concat(), 50),
-        (Flush::Never, Release::AfterFirst, [&[190][..], &[1_024; 7], &[rest]].concat(), 100),
-        (Flush::Idle, Release::Independent, [&[1_024; 7][..], &[rest + 190]].concat(), 0),
-        (Flush::First, Release::Independent, [&[190][..], &[1_024; 7], &[rest]].concat(), 50),
-        (Flush::Never, Release::Independent, [&[1_024; 7][..], &[rest + 190]].concat(), 50),
+        (Flush::Idle, Release::AfterFirst, [&[190][..], &[1_024; 7], &[remainder]].concat(), 0),
+        (Flush::First, Release::AfterFirst, [&[190][..], &[1_024; 7], &[remainder]].concat(), 50),
+        (Flush::Never, Release::AfterFirst, [&[190][..], &[1_024; 7], &[remainder]].concat(), 100),
+        (Flush::Idle, Release::Independent, [&[1_024; 7][..], &[remainder + 190]].concat(), 0),
+        (Flush::First, Release::Independent, [&[190][..], &[1_024; 7], &[remainder]].concat(), 50),
+        (Flush::Never, Release::Independent, [&[1_024; 7][..], &[remainder + 190]].concat(), 50),
         (Flush::Idle, Release::Dependent, vec![190; 43], 0),
     ] {
         let fetched = fetch_all(&Listener::new(&PAGE), page(flush, release));
@@ -100,16 +100,16 @@ fn requests_leave_by_full_buffers_and_the_rest_by_flush_or_timer() {
 
 #[test]
 fn responses_are_gathered_until_the_buffer_is_full_or_no_request_waits() {
-    let alone = fetch_all(&Listener::new(&PAGE), page(Flush::Idle, Release::AfterFirst));
-    assert_eq!(alone.down[0].len(), 43);
+    let separate = fetch_all(&Listener::new(&PAGE), page(Flush::Idle, Release::AfterFirst));
+    assert_eq!(separate.down[0].len(), 43);
     let gathered = fetch_all(&gathering(1_460), page(Flush::Idle, Release::AfterFirst));
     // Five requests come with each write, and the beginning of a sixth; the responses leave when the five are
     // served.
     assert_eq!(gathered.down[0].len(), 9);
-    assert_eq!(gathered.down[0].iter().sum::<usize>(), alone.down[0].iter().sum::<usize>());
-    let once =
+    assert_eq!(gathered.down[0].iter().sum::<usize>(), separate.down[0].iter().sum::<usize>());
+    let sequential =
         fetch_all(&gathering(1_460), Plan { shape: Shape::Http11, ..page(Flush::Idle, Release::AfterFirst) });
-    assert_eq!(once.down[0].len(), 43, "where no request waits no answer does");
+    assert_eq!(sequential.down[0].len(), 43, "no response waits where no request does");
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn requests_destroyed_by_a_reset_are_retried_one_by_one_at_first() {
     listener.config.closing = Closing::Naive;
     let fetched = listener.fetch(page(Flush::Idle, Release::Independent));
     assert_eq!(fetched.failures(), []);
-    assert!(fetched.connections() > 9, "a reset takes answers with it: {}", fetched.connections());
+    assert!(fetched.connections() > 9, "a reset destroys responses: {}", fetched.connections());
     assert!(fetched.up[0].len() > 1);
     for writes in &fetched.up[1..] {
         assert_eq!(writes[0], 190, "behind a reset nothing follows the first request: {writes:?}");

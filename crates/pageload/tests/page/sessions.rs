@@ -40,8 +40,8 @@ fn each_page_begins_a_pause_after_the_one_before() {
 
 #[test]
 fn an_idle_connection_is_closed_by_either_end_and_the_next_page_opens_another() {
-    let short = Duration::from_secs(2);
-    for (client, server) in [(Some(short), NEVER), (None, short), (Some(short), short)] {
+    let timeout = Duration::from_secs(2);
+    for (client, server) in [(Some(timeout), NEVER), (None, timeout), (Some(timeout), timeout)] {
         let fetched = listener(server).fetch(session(client));
         assert_eq!(fetched.connections(), 3, "{client:?} {server}");
         assert_eq!((fetched.completed().len(), fetched.failures().len()), (9, 0));
@@ -55,8 +55,8 @@ fn paper_a_client_that_ignores_data_with_the_headers_needs_a_server_that_flushes
     let objects = [6_651, 3_883].map(|size| Bytes::new(size).get());
     let defect = || Plan { ignores_body_with_headers: true, ..plan(&objects, Shape::Http10KeepAlive) };
     let mut listener = Listener::new(&objects);
-    let lost = listener.fetch(defect());
-    assert_eq!(lost.failures().iter().map(|(object, _)| *object).collect::<Vec<_>>(), [0, 1]);
+    let without_flush = listener.fetch(defect());
+    assert_eq!(without_flush.failures().iter().map(|(object, _)| *object).collect::<Vec<_>>(), [0, 1]);
     listener.config.writes.head_apart = true;
     assert_eq!(listener.fetch(defect()).completed(), [0, 1]);
 }

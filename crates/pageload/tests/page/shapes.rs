@@ -58,17 +58,17 @@ fn dependent_requests_leave_one_by_one() {
 fn object_is_reported_sent_then_headers_then_complete() {
     let mut reports = fetch(Shape::Http11, Release::Dependent).reports.into_iter();
     for object in 0..3 {
-        let reported: Vec<Report> = reports.by_ref().take(3).collect();
+        let events: Vec<Report> = reports.by_ref().take(3).collect();
         assert!(
             matches!(
-                reported[..],
+                events[..],
                 [
                     Report { event: PageEvent::RequestSent { object: first, .. }, .. },
                     Report { event: PageEvent::HeadReceived { object: second, status: 200 }, .. },
                     Report { event: PageEvent::ObjectComplete { object: third, status: 200, .. }, .. },
                 ] if [first, second, third] == [object; 3]
             ),
-            "{reported:?}"
+            "{events:?}"
         );
     }
 }
@@ -130,7 +130,7 @@ proptest! {
 
 /// Parallel connections may finish in any order; everything else is compared in order.
 fn in_order(mut reports: Vec<Report>) -> Vec<String> {
-    let mut reported: Vec<_> = reports.drain(..).map(|report| format!("{:?}", report.event)).collect();
-    reported.sort();
-    reported
+    let mut events: Vec<_> = reports.drain(..).map(|report| format!("{:?}", report.event)).collect();
+    events.sort();
+    events
 }

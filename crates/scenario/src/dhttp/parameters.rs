@@ -42,7 +42,7 @@ const RESEND: &str = "resend";
 /// Names of the server's parameters.
 pub const SERVER_PARAMETERS: [&str; 5] = [DATAGRAM, LOSS, IDLE, OPENED, CLIENT_OPENED];
 
-/// Largest datagram that may be configured, in bytes: what IPv4 carries, without room for its options.
+/// Maximum size of a datagram that may be configured, in bytes; below IPv4's maximum with its options.
 const MAX_DATAGRAM: u64 = 65_000;
 const MILLION: u32 = 1_000_000;
 
@@ -72,8 +72,8 @@ impl Parameters {
         config.loss.threshold_ppm = loss_ppm.unwrap_or(config.loss.threshold_ppm);
         config.timeout.idle = idle.unwrap_or(config.timeout.idle);
         config.connections = opened.unwrap_or(config.connections);
-        if let Some(usual) = client_opened {
-            config.per_client = PerClient { max: usual, max_when_few: usual, few_below: 0 };
+        if let Some(max) = client_opened {
+            config.per_client = PerClient { max, max_when_few: max, few_below: 0 };
         }
         config
     }
@@ -133,11 +133,11 @@ fn count(text: &str) -> Result<usize, ValueError> {
 
 fn resend(text: &str) -> Result<[Duration; 2], ValueError> {
     let example = "the times before the first and the second, such as 5s/10s";
-    let not_a = || ValueError::NotA { what: "a pair of resend times", given: text.to_owned(), example };
-    let (first, second) = text.split_once('/').ok_or_else(not_a)?;
+    let invalid = || ValueError::NotA { what: "a pair of resend times", given: text.to_owned(), example };
+    let (first, second) = text.split_once('/').ok_or_else(invalid)?;
     let waits = [quantity::duration(first)?, quantity::duration(second)?];
     // A client that resends without waiting would send as fast as it can.
-    if waits.contains(&Duration::ZERO) { Err(not_a()) } else { Ok(waits) }
+    if waits.contains(&Duration::ZERO) { Err(invalid()) } else { Ok(waits) }
 }
 
 /// A probability in millionths, rounded.

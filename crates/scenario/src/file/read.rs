@@ -43,15 +43,15 @@ fn read(text: &str) -> ReadResult<Spec> {
     let mut spec = Spec::default();
     for (name, value) in in_order(table.get_ref()) {
         let key = Key::named(name.get_ref()).map_err(|unknown| unknown_key(name, unknown))?;
-        for one in elements_of(key, value) {
-            match (key, one.get_ref()) {
-                (Key::Network, DeValue::Table(table)) => tables::network(&mut spec, table, one.span())?,
-                (Key::Stack, DeValue::Table(table)) => tables::stack(&mut spec, table, one.span())?,
+        for element in elements_of(key, value) {
+            match (key, element.get_ref()) {
+                (Key::Network, DeValue::Table(table)) => tables::network(&mut spec, table, element.span())?,
+                (Key::Stack, DeValue::Table(table)) => tables::stack(&mut spec, table, element.span())?,
                 (Key::Program(ProgramKey::ClientStack), DeValue::Table(table)) => {
-                    tables::client_stack(&mut spec, table, one.span())?;
+                    tables::client_stack(&mut spec, table, element.span())?;
                 }
-                (Key::Page, DeValue::Table(table)) => tables::page(&mut spec, table, one.span())?,
-                (key, _) => scalar(key.name(), key.example(), one, |text| spec.set(key, text))?,
+                (Key::Page, DeValue::Table(table)) => tables::page(&mut spec, table, element.span())?,
+                (key, _) => scalar(key.name(), key.example(), element, |text| spec.set(key, text))?,
             }
         }
     }
@@ -80,14 +80,14 @@ pub(super) fn unknown_key(name: &Spanned<DeString<'_>>, unknown: UnknownName) ->
     (name.span(), Problem::UnknownKey(unknown))
 }
 
-/// Result of `read` for a string or a number: for the same text that a flag would have.
+/// Result of `read` for a string or a number: for the text that a flag would have.
 pub(super) fn scalar<T>(
     key: &'static str,
     example: impl Into<String>,
     value: &Spanned<DeValue<'_>>,
     read: impl FnOnce(&str) -> Result<T, ValueError>,
 ) -> ReadResult<T> {
-    let found = match value.get_ref() {
+    let text = match value.get_ref() {
         DeValue::String(text) => Ok(text.clone()),
         DeValue::Integer(integer) => Ok(decimal(integer)),
         DeValue::Float(float) => Ok(float.as_str().into()),
@@ -97,11 +97,11 @@ pub(super) fn scalar<T>(
         DeValue::Table(_) => Err("a table"),
     };
     let text =
-        found.map_err(|found| (value.span(), Problem::Type { key, found, example: example.into() }))?;
+        text.map_err(|found| (value.span(), Problem::Type { key, found, example: example.into() }))?;
     read(&text).map_err(|error| (value.span(), Problem::Value { key, error }))
 }
 
-/// An integer of any base in decimal digits; unchanged where it is too large for any use here.
+/// An integer of any base in decimal digits; unchanged where it is too large for any key.
 fn decimal<'a>(integer: &'a DeInteger<'_>) -> Cow<'a, str> {
     match i128::from_str_radix(integer.as_str(), integer.radix()) {
         Ok(number) => number.to_string().into(),

@@ -17,21 +17,21 @@ use crate::{Network, Page};
 
 /// Adds the network that `table` describes.
 pub(super) fn network(spec: &mut Spec, table: &DeTable<'_>, span: Range<usize>) -> ReadResult<()> {
-    let mut reported = NetworkTable::default();
+    let mut parsed = NetworkTable::default();
     for (key, value) in in_order(table) {
         let known = NetworkKey::named(key.get_ref()).map_err(|unknown| unknown_key(key, unknown))?;
         match known {
-            NetworkKey::Name => reported.name = Some(name(value, |name| !name.contains('+'))?),
+            NetworkKey::Name => parsed.name = Some(name(value, |name| !name.contains('+'))?),
             NetworkKey::Like => {
                 let example = "like = \"fast-internet\"";
-                reported.like = Some(scalar("like", example, value, |text| Ok(Network::named(text)?))?);
+                parsed.like = Some(scalar("like", example, value, |text| Ok(Network::named(text)?))?);
             }
             NetworkKey::Path(key) => {
-                scalar(key.name(), key.example(), value, |text| reported.changes.set(key, text))?;
+                scalar(key.name(), key.example(), value, |text| parsed.changes.set(key, text))?;
             }
         }
     }
-    let network = reported.network().map_err(|problem| (span.clone(), problem))?;
+    let network = parsed.network().map_err(|problem| (span.clone(), problem))?;
     network.check().map_err(|error| (span.clone(), Problem::Network(error)))?;
     if spec.networks.iter().any(|other| other.name == network.name) {
         return Err((span, Problem::NameTaken(network.name)));
@@ -172,19 +172,19 @@ impl StackKey {
 
 /// Adds the page that `table` describes.
 pub(super) fn page(spec: &mut Spec, table: &DeTable<'_>, span: Range<usize>) -> ReadResult<()> {
-    let mut network_name: Option<String> = None;
+    let mut page_name: Option<String> = None;
     let mut page: Option<Page> = None;
     for (key, value) in in_order(table) {
         let known = names::find("key of a page", key.get_ref(), &["name", "sizes"], |name| name)
             .map_err(|unknown| unknown_key(key, unknown))?;
         if known == "name" {
-            network_name = Some(name(value, |_| true)?);
+            page_name = Some(name(value, |_| true)?);
         } else {
             page = Some(scalar("sizes", "sizes = \"6651+3883+1866\"", value, sizes)?);
         }
     }
     let mut page = page.ok_or((span.clone(), Problem::NoSizes))?;
-    if let Some(name) = network_name {
+    if let Some(name) = page_name {
         page.name = name;
     }
     if Page::named(&page.name).is_ok() || spec.pages.iter().any(|other| other.name == page.name) {

@@ -33,28 +33,28 @@ impl Spec {
             rates,
         } = self;
         let mut lines = Lines::default();
-        lines.list("network", networks.iter().map(network));
-        lines.list("page", pages.iter().map(page));
-        lines.list("protocol", protocols.iter().map(|protocol| quoted(protocol.name())));
-        lines.list("stack", stacks.iter().map(|stack| quoted(stack.name)));
-        lines.list("engine", engines.iter().map(|engine| quoted(engine.name())));
-        lines.one("visit", visit.map(|visit| quoted(visit.name())));
-        lines.one("requests", requests.map(|requests| quoted(requests.name())));
-        lines.one("request-size", request.map(|size| size.get().to_string()));
-        lines.one("parallel", parallel.map(|parallel| parallel.to_string()));
-        lines.one("connection", connection.map(|connection| quoted(connection.name())));
-        lines.one("processing", processing.map(|processing| quoted(&processing.to_string())));
+        lines.push_list("network", networks.iter().map(network));
+        lines.push_list("page", pages.iter().map(page));
+        lines.push_list("protocol", protocols.iter().map(|protocol| quoted(protocol.name())));
+        lines.push_list("stack", stacks.iter().map(|stack| quoted(stack.name)));
+        lines.push_list("engine", engines.iter().map(|engine| quoted(engine.name())));
+        lines.push_value("visit", visit.map(|visit| quoted(visit.name())));
+        lines.push_value("requests", requests.map(|requests| quoted(requests.name())));
+        lines.push_value("request-size", request.map(|size| size.get().to_string()));
+        lines.push_value("parallel", parallel.map(|parallel| parallel.to_string()));
+        lines.push_value("connection", connection.map(|connection| quoted(connection.name())));
+        lines.push_value("processing", processing.map(|processing| quoted(&processing.to_string())));
         for (key, value) in programs.reported() {
-            lines.one(key.name(), Some(quoted(&value)));
+            lines.push_value(key.name(), Some(quoted(&value)));
         }
-        lines.one("sharing", sharing.map(|sharing| quoted(sharing.name())));
-        lines.one("acks", acks.map(|acks| quoted(acks.name())));
-        lines.one("runs", runs.map(|runs| runs.to_string()));
-        lines.one("seed", seed.map(|seed| quoted(&seed.get().to_string())));
-        lines.list(PathKey::Rtt.name(), rtts.iter().map(|rtt| quoted(&rtt.to_string())));
-        lines.list(PathKey::Rate.name(), rates.iter().map(|rate| quoted(&rate.to_string())));
+        lines.push_value("sharing", sharing.map(|sharing| quoted(sharing.name())));
+        lines.push_value("acks", acks.map(|acks| quoted(acks.name())));
+        lines.push_value("runs", runs.map(|runs| runs.to_string()));
+        lines.push_value("seed", seed.map(|seed| quoted(&seed.get().to_string())));
+        lines.push_list(PathKey::Rtt.name(), rtts.iter().map(|rtt| quoted(&rtt.to_string())));
+        lines.push_list(PathKey::Rate.name(), rates.iter().map(|rate| quoted(&rate.to_string())));
         for (key, value) in changes(path) {
-            lines.one(key.name(), Some(quoted(&value)));
+            lines.push_value(key.name(), Some(quoted(&value)));
         }
         lines.0
     }
@@ -64,18 +64,18 @@ impl Spec {
 struct Lines(String);
 
 impl Lines {
-    fn one(&mut self, key: &str, value: Option<String>) {
+    fn push_value(&mut self, key: &str, value: Option<String>) {
         if let Some(value) = value {
             writeln!(self.0, "{key} = {value}").expect("a String takes anything");
         }
     }
 
     /// Writes one value alone, several as an array with one per line.
-    fn list(&mut self, key: &str, values: impl Iterator<Item = String>) {
+    fn push_list(&mut self, key: &str, values: impl Iterator<Item = String>) {
         match &values.collect::<Vec<_>>()[..] {
             [] => {}
-            [value] => self.one(key, Some(value.clone())),
-            values => self.one(key, Some(format!("[\n    {},\n]", values.join(",\n    ")))),
+            [value] => self.push_value(key, Some(value.clone())),
+            values => self.push_value(key, Some(format!("[\n    {},\n]", values.join(",\n    ")))),
         }
     }
 }
@@ -91,14 +91,14 @@ fn network(network: &Network) -> String {
             let name = is_own_name.then(|| format!("name = {}", quoted(&network.name)));
             (name.into_iter().chain([format!("like = {}", quoted(&like.name))]).collect(), like)
         }
-        None => (own(network), Network::new(String::new(), network.rtt, network.rate, network.mss)),
+        None => (custom_entries(network), Network::new(String::new(), network.rtt, network.rate, network.mss)),
     };
     let differences = network.differences(&base).into_iter();
     let differences = differences.map(|(key, value)| format!("{} = {}", key.name(), quoted(&value)));
     format!("{{ {} }}", entries.into_iter().chain(differences).collect::<Vec<_>>().join(", "))
 }
 
-fn own(network: &Network) -> Vec<String> {
+fn custom_entries(network: &Network) -> Vec<String> {
     vec![
         format!("name = {}", quoted(&network.name)),
         format!("rtt = {}", quoted(&network.rtt.to_string())),
@@ -110,7 +110,7 @@ fn own(network: &Network) -> Vec<String> {
 /// The page's name where that is sufficient; otherwise its sizes, too.
 fn page(page: &Page) -> String {
     match crate::page::text::page(&page.name) {
-        Ok(same) if same == *page => quoted(&page.name),
+        Ok(parsed) if parsed == *page => quoted(&page.name),
         Ok(_) | Err(_) => format!("{{ name = {}, sizes = {} }}", quoted(&page.name), quoted(&page.sizes())),
     }
 }

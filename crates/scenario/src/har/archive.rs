@@ -33,8 +33,8 @@ pub(super) fn read(from: impl Read, bodies: Bodies) -> Result<Archive, HarError>
     let malformed = |error: String| HarError::Malformed(error.replace(char::is_control, "?"));
     let from = without_mark(from).map_err(|error| malformed(error.to_string()))?;
     let mut json = serde_json::Deserializer::from_reader(BufReader::new(from));
-    let found = NamedMember { name: "log", inner: Log(bodies) }.deserialize(&mut json);
-    found.and_then(|archive| json.end().map(|()| archive)).map_err(|error| {
+    let member = NamedMember { name: "log", inner: Log(bodies) }.deserialize(&mut json);
+    member.and_then(|archive| json.end().map(|()| archive)).map_err(|error| {
         let error = error.to_string();
         if error.contains(TOO_MANY) { HarError::TooMany { max: MAX_ENTRIES } } else { malformed(error) }
     })
@@ -72,15 +72,15 @@ impl<'de, S: DeserializeSeed<'de> + Copy> Visitor<'de> for NamedMember<S> {
         write!(f, "an object with a {}", self.name)
     }
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<S::Value, A::Error> {
-        let mut found = None;
+        let mut member = None;
         while let Some(name) = map.next_key::<String>()? {
             if name == self.name {
-                found = Some(map.next_value_seed(self.inner)?);
+                member = Some(map.next_value_seed(self.inner)?);
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
         }
-        found.ok_or_else(|| serde::de::Error::missing_field(self.name))
+        member.ok_or_else(|| serde::de::Error::missing_field(self.name))
     }
 }
 

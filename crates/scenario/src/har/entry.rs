@@ -21,7 +21,7 @@ pub(super) struct Entry {
     pub(super) is_cached: bool,
     /// Size of the decoded body, where it is known.
     pub(super) size: Option<u64>,
-    /// The body, if it is wanted and present.
+    /// The body, if it is requested and present.
     pub(super) body: Option<Vec<u8>>,
     transferred: Option<u64>,
     mime: String,
@@ -47,13 +47,13 @@ impl Entry {
         let Response { status, headers_size, body_size, content, transfer_size } = response;
         let Content { size, compression, mime_type, encoding, text } = content;
         let decoded = Number::known(size);
-        let head = Number::known(headers_size).unwrap_or(0);
-        let with_head =
-            Number::known(transfer_size).filter(|all| *all > 0).map(|all| all.saturating_sub(head));
+        let header_bytes = Number::known(headers_size).unwrap_or(0);
+        let transferred_body =
+            Number::known(transfer_size).filter(|all| *all > 0).map(|all| all.saturating_sub(header_bytes));
         // Where the size of the headers is unknown (HTTP/2), headers and body together are an upper bound of
         // the body.
         let from_transfer =
-            with_head.map(|body| decoded.filter(|_| head == 0).map_or(body, |size| body.min(size)));
+            transferred_body.map(|body| decoded.filter(|_| header_bytes == 0).map_or(body, |size| body.min(size)));
         let from_compression =
             decoded.map(|size| size.saturating_sub(Number::known(compression).unwrap_or(0)));
         Self {

@@ -1,6 +1,6 @@
 //! HAR entries that are not objects of the page, counted by reason, and the page's share of the visit.
 //!
-//! Not an error: a recording of a visit contains these as well.
+//! They are no errors: a recording of a visit contains these as well.
 
 use std::collections::BTreeMap;
 
@@ -58,18 +58,18 @@ impl LeftOut {
         }
     }
 
-    /// The page's share of the visit, and the reasons for the rest; `None` if nothing is left out.
+    /// The page's share of the visit, and the reasons for the other entries; `None` if nothing is left out.
     pub fn sentence(&self, fetched_entries: usize, fetched_bytes: u64) -> Option<String> {
         let Self { pages, hosts, cached, unchanged, redirects, errors, failed, inline, empty, odd, bytes } =
             self;
-        let from = match hosts.len() {
+        let other_hosts = match hosts.len() {
             1 => "from another host, because other hosts are not modelled".to_owned(),
-            many => format!("from {many} other hosts, because other hosts are not modelled"),
+            count => format!("from {count} other hosts, because other hosts are not modelled"),
         };
         let statuses: Vec<String> = errors.iter().map(|(status, count)| times(*status, *count)).collect();
         let error = if errors.values().sum::<usize>() == 1 { "an error status" } else { "error statuses" };
         let counted = [
-            (hosts.values().sum(), from),
+            (hosts.values().sum(), other_hosts),
             (*pages, "of later pages".to_owned()),
             (*cached, "from the browser's cache".to_owned()),
             (*unchanged, "not modified (304)".to_owned()),
@@ -110,6 +110,6 @@ fn times(status: i64, count: usize) -> String {
     match count {
         1 => status.to_string(),
         2 => format!("{status} twice"),
-        many => format!("{status} {many} times"),
+        count => format!("{status} {count} times"),
     }
 }

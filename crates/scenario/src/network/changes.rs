@@ -51,7 +51,7 @@ pub struct DirectionChanges {
 }
 
 /// Maximum length of a value shown in a name; a list of lost packets may be arbitrarily long.
-const SHOWN_OF_A_VALUE: usize = 40;
+const MAX_VALUE_CHARS: usize = 40;
 
 /// The two required values of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +100,7 @@ impl Changes {
 
     /// Required values that are missing for a custom path.
     pub fn missing(&self) -> Vec<RequiredValue> {
-        let is_missing = |needed: &RequiredValue| match needed {
+        let is_missing = |required: &RequiredValue| match required {
             RequiredValue::Rtt => self.rtt.is_none(),
             RequiredValue::Rate => self.rate.is_none(),
         };
@@ -169,7 +169,7 @@ impl Network {
     pub fn name_as_changed_from(&self, other: &Self) -> String {
         let mut name = other.name.clone();
         for (key, value) in self.differences(other) {
-            let prefix: String = value.chars().take(SHOWN_OF_A_VALUE).collect();
+            let prefix: String = value.chars().take(MAX_VALUE_CHARS).collect();
             let ellipsis = if prefix.len() < value.len() { "..." } else { "" };
             name.extend(["+", key.name(), "=", &prefix, ellipsis]);
         }

@@ -49,7 +49,7 @@ enum PageDefinition {
     /// Objects of these sizes; the first has another after deflate.
     Sizes(&'static [u64], Option<Bytes>),
     /// The files of a site.
-    Made(Site),
+    Generated(Site),
 }
 
 impl Entry {
@@ -63,10 +63,10 @@ impl Entry {
                 }
                 Page { name: name.to_owned(), objects, contents: None, notes: Vec::new() }
             }
-            PageDefinition::Made(Site::Microscape) => {
+            PageDefinition::Generated(Site::Microscape) => {
                 static MICROSCAPE: LazyLock<Page> = LazyLock::new(|| {
                     let files = Site::Microscape.files(Seed::default());
-                    let files = files.into_iter().map(|made| file(&made.path, made.contents)).collect();
+                    let files = files.into_iter().map(|site_file| file(&site_file.path, site_file.contents)).collect();
                     Page::real("microscape", files).expect("43 files")
                 });
                 MICROSCAPE.clone()
@@ -107,7 +107,7 @@ const CATALOGUE: [Entry; 8] = [
             description: "the W3C note's page itself: 42 kB and 42 images of 128,287 B together",
             source: "papers/w3c#microscape",
         },
-        definition: PageDefinition::Made(Site::Microscape),
+        definition: PageDefinition::Generated(Site::Microscape),
     },
 ];
 

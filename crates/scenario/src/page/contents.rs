@@ -1,7 +1,7 @@
 //! Real contents of a page: files, the document first. If it is HTML, it references the others, and a client
 //! discovers them there.
 //!
-//! No directory is read here. The caller has the files' paths resolved ([`named`]), and makes a page of
+//! No directory is read here. The caller has the files' paths resolved ([`named`]), and builds a page from
 //! them.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -119,21 +119,21 @@ mod tests {
         let html =
             b"<img src=b.gif><img src='a%20b.gif'><img src=b.gif><link rel=stylesheet href='/x.css?v=3'>\
                      <img src=gone.gif><img src=http://elsewhere/b.gif><img src=index.html>";
-        let found =
+        let references =
             named("dir/index.html", html, &paths(&["dir/b.gif", "dir/a b.gif", "x.css", "dir/unnamed"]));
         let files: Vec<(&str, &str)> =
-            found.files.iter().map(|(path, relative)| (path.as_str(), relative.as_str())).collect();
+            references.files.iter().map(|(path, relative)| (path.as_str(), relative.as_str())).collect();
         let expected =
             [("/dir/b.gif", "dir/b.gif"), ("/dir/a%20b.gif", "dir/a b.gif"), ("/x.css?v=3", "x.css")];
         assert_eq!(files, expected);
-        assert_eq!((found.missing, found.is_cut), (vec!["/dir/gone.gif".to_owned()], false));
+        assert_eq!((references.missing, references.is_cut), (vec!["/dir/gone.gif".to_owned()], false));
     }
 
     #[test]
     fn references_beyond_the_maximum_of_a_page_are_ignored() {
         let html: String = (0..12_000).map(|index| format!("<img src={index}>")).collect();
-        let found = named("index.html", html.as_bytes(), &BTreeSet::new());
-        assert_eq!((found.missing.len(), found.is_cut), (Page::MAX_OBJECTS - 1, true));
+        let references = named("index.html", html.as_bytes(), &BTreeSet::new());
+        assert_eq!((references.missing.len(), references.is_cut), (Page::MAX_OBJECTS - 1, true));
     }
 
     #[test]
@@ -144,7 +144,7 @@ mod tests {
             file("empty.gif", Vec::new()),
             file("a.gif", vec![0; 900]),
         ];
-        let page = Page::real("folder", files).unwrap();
+        let page = Page::real("directory", files).unwrap();
         let sizes: Vec<u64> = page.objects.iter().map(|object| object.size.get()).collect();
         assert_eq!(sizes, [1_500, 300, 900]);
         let deflated: Vec<bool> = page.objects.iter().map(|object| object.deflated.is_some()).collect();

@@ -14,19 +14,19 @@ use crate::page::{Object, Page};
 pub fn page(text: &str) -> Result<Page, ValueError> {
     if !text.starts_with(|first: char| first.is_ascii_digit()) {
         return if text.contains(['/', '\\', '.']) {
-            Err(not_a("a page that can be read", text, "a name, or sizes such as 6651+3883+1866"))
+            Err(invalid_value("a page that can be read", text, "a name, or sizes such as 6651+3883+1866"))
         } else {
             Page::named(text).map_err(ValueError::from)
         };
     }
-    let not_a_page = || not_a("a page", text, "1 to 10000 sizes, such as 6651+3883+1866");
+    let invalid_page = || invalid_value("a page", text, "1 to 10000 sizes, such as 6651+3883+1866");
     if text.split(['+', '/']).any(|size| size.trim().is_empty()) {
-        return Err(not_a_page());
+        return Err(invalid_page());
     }
     let objects: Vec<Object> =
         text.split('+').take(Page::MAX_OBJECTS + 1).map(object).collect::<Result<_, _>>()?;
     let unnamed = Page { name: String::new(), objects, contents: None, notes: Vec::new() };
-    Page::new(&name(text, &unnamed), unnamed.objects).map_err(|_| not_a_page())
+    Page::new(&name(text, &unnamed), unnamed.objects).map_err(|_| invalid_page())
 }
 
 fn object(text: &str) -> Result<Object, ValueError> {
@@ -49,7 +49,7 @@ fn name(text: &str, page: &Page) -> String {
     }
 }
 
-fn not_a(what: &'static str, given: &str, example: &'static str) -> ValueError {
+fn invalid_value(what: &'static str, given: &str, example: &'static str) -> ValueError {
     ValueError::NotA { what, given: given.to_owned(), example }
 }
 
@@ -78,9 +78,9 @@ mod tests {
 
     #[test]
     fn rejects_other_texts() {
-        for wrong in ["", "1+", "0", "5x", "1++2", "1/", "1/2/3", "visit.har", "./folder", "small-pag", "-5"]
+        for invalid in ["", "1+", "0", "5x", "1++2", "1/", "1/2/3", "visit.har", "./folder", "small-pag", "-5"]
         {
-            assert!(page(wrong).is_err(), "{wrong}");
+            assert!(page(invalid).is_err(), "{invalid}");
         }
         let many = |count| vec!["1"; count].join("+");
         assert_eq!(page(&many(10_000)).unwrap().name, "10000-objects-10000");

@@ -44,7 +44,7 @@ impl ClientStack {
 
     /// Returns the profile without its settings.
     pub fn profile(self) -> Stack {
-        Stack::named(self.name).expect("a value is only made of a name that was found")
+        Stack::named(self.name).expect("a value has the name of a stack")
     }
 
     /// Returns a stack with its settings, which override all others.
@@ -80,9 +80,9 @@ mod tests {
         let stack = client.applied_to(&client.profile());
         assert_eq!((stack.nagle, stack.initial_window), (false, 4));
         assert_eq!(stack.packets.rto.min, wire::Duration::from_secs(1));
-        for wrong in ["linux+", "linux+nagle", "linux+server-idle=3s", "linux+initial-window=0", "+nagle=off"]
+        for invalid in ["linux+", "linux+nagle", "linux+server-idle=3s", "linux+initial-window=0", "+nagle=off"]
         {
-            assert!(ClientStack::read(wrong).is_err(), "{wrong}");
+            assert!(ClientStack::read(invalid).is_err(), "{invalid}");
         }
     }
 }

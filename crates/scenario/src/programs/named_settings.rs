@@ -37,7 +37,7 @@ pub enum HeadWrite {
 }
 
 impl NamedSetting for HeadWrite {
-    const KIND: &'static str = "way to write a head";
+    const KIND: &'static str = "write of a header section";
     const ALL: &'static [Self] = &[Self::Together, Self::Apart];
 
     fn name(self) -> &'static str {
@@ -133,7 +133,7 @@ impl NamedSetting for IdleWindow {
 }
 
 impl NamedSetting for Closing {
-    const KIND: &'static str = "way to close";
+    const KIND: &'static str = "closing method";
     const ALL: &'static [Self] = &[Self::Careful, Self::Naive];
 
     fn name(self) -> &'static str {
@@ -158,7 +158,7 @@ impl NamedSetting for Flush {
 }
 
 impl NamedSetting for Compression {
-    const KIND: &'static str = "way to compress";
+    const KIND: &'static str = "time of compression";
     const ALL: &'static [Self] = &[Self::None, Self::Beforehand, Self::OnTheFly];
 
     fn name(self) -> &'static str {
@@ -205,7 +205,7 @@ mod tests {
 
     fn check<W: NamedSetting + PartialEq + std::fmt::Debug>() {
         assert!(W::ALL.iter().all(|setting| named::<W>(setting.name()).as_ref() == Ok(setting)));
-        let error = named::<W>("no-such-way").unwrap_err().to_string();
+        let error = named::<W>("no-such-value").unwrap_err().to_string();
         assert!(error.contains(W::KIND), "{error}");
     }
 

@@ -69,14 +69,14 @@ const FRAME_TIME: u8 = 20;
 
 /// Appends a comment of exactly this number of bytes; nothing for 0.
 fn comment(bytes: usize, out: &mut Vec<u8>) {
-    let Some(mut left) = bytes.checked_sub(3) else { return };
+    let Some(mut remaining) = bytes.checked_sub(3) else { return };
     out.extend([0x21, 0xfe]);
-    while left > 1 {
-        // A block has a length and at least one byte: a single byte must not be left over.
-        let block = if left == 257 { 255 } else { left.min(256) };
+    while remaining > 1 {
+        // A block has a length and at least one byte: a single byte must not remain.
+        let block = if remaining == 257 { 255 } else { remaining.min(256) };
         out.push(u8::try_from(block - 1).unwrap_or(255));
         out.extend(b"made by roundtrip ".iter().cycle().take(block - 1));
-        left -= block;
+        remaining -= block;
     }
     out.push(0);
 }
@@ -196,9 +196,9 @@ mod tests {
             let pixels: Vec<u8> = (0..usize::from(count)).map(pixel).collect();
             let mut lzw = Lzw::new(pixel_bits(colours));
             pixels.iter().for_each(|pixel| lzw.push(*pixel));
-            let foretold = lzw.length();
+            let predicted = lzw.length();
             let frame = lzw.finish();
-            assert_eq!(frame.len(), foretold, "{count} pixels of {bits} bits");
+            assert_eq!(frame.len(), predicted, "{count} pixels of {bits} bits");
             let palette = vec![[0; 3]; colours];
             for frames in [vec![frame.clone()], vec![frame.clone(); 3]] {
                 let gif = Gif { width: count, height: 1, palette: &palette, frames: &frames };

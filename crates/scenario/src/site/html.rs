@@ -20,9 +20,9 @@ pub(super) fn document(bytes: u64, images: &[Image<'_>], seed: Seed) -> String {
     let mut prose = Prose { words: WORDS.split(' ').collect(), random: seed.stream("document", 0) };
     let mut page = HEAD.to_owned();
     for (number, image) in images.iter().enumerate() {
-        let until = bytes * 9 / 10 * (number + 1) / images.len();
+        let end = bytes * 9 / 10 * (number + 1) / images.len();
         page += &item(image, &mut prose);
-        while page.len() + LINK < until {
+        while page.len() + LINK < end {
             page += &link(&mut prose);
         }
         page += "</font></td></tr>\n";

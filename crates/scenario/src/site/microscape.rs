@@ -3,9 +3,9 @@
 //!
 //! Published are the HTML's 42 KB, 11 KB after deflate; 40 images of 103,299 bytes together and 2 animations of
 //! 24,988. Of the images 19 are below 1 KB, 7 of 1-2 KB, 6 of 2-3 KB and the rest larger; the smallest has 70 B,
-//! the largest 40 KB. The images' own sizes and contents were not: here large ones are spread among small ones.
+//! the largest 40 KB. The images' own sizes and contents were not published; large ones are spread among small ones.
 //! W3C's page on the same images (CSS/microscape.html, 1997) counts 23 that style sheets replace, of 15,157
-//! bytes together: words, spacers and button bars. Here 23 of 14,852 bytes show such.
+//! bytes together: words, spacers and button bars. Here 23 of 14,852 bytes together are of these kinds.
 
 use wire::Seed;
 
@@ -135,9 +135,9 @@ mod tests {
     fn paper_style_sheets_can_replace_23_images_of_15_kb() {
         let replaceable =
             IMAGE_BYTES.map(|bytes| !matches!(scene(bytes), Scene::Drawing(_) | Scene::Photograph));
-        assert_eq!(replaceable.iter().filter(|is| **is).count(), 23);
+        assert_eq!(replaceable.iter().filter(|is_text| **is_text).count(), 23);
         let bytes: u64 =
-            IMAGE_BYTES.iter().zip(replaceable).filter(|(_, is)| *is).map(|(bytes, _)| bytes).sum();
+            IMAGE_BYTES.iter().zip(replaceable).filter(|(_, is_text)| *is_text).map(|(bytes, _)| bytes).sum();
         assert!(bytes.abs_diff(15_157) < 758, "{bytes}");
     }
 
@@ -147,8 +147,8 @@ mod tests {
             if matches!(scene(bytes), Scene::Words(_) | Scene::Symbol(_)) {
                 let gif = picture::draw(bytes, scene(bytes), Seed::default(), bytes).gif;
                 let comment = gif.windows(2).position(|two| two == [0x21, 0xfe]);
-                let used = comment.unwrap_or(gif.len()) as u64;
-                assert!(2 * used >= bytes, "{bytes}: {used} without its comment");
+                let used_bytes = comment.unwrap_or(gif.len()) as u64;
+                assert!(2 * used_bytes >= bytes, "{bytes}: {used_bytes} without its comment");
             }
         }
     }
@@ -180,8 +180,8 @@ mod tests {
                 frames += 1;
             }
             assert_eq!(frames, if bytes == ANIMATION { ANIMATION_FRAMES } else { 1 }, "{}", file.path);
-            let named = format!("<img src=\"{}\" width=\"{width}\" height=\"{height}\"", file.path);
-            position += document[position..].find(&named).unwrap_or_else(|| panic!("{named}"));
+            let tag = format!("<img src=\"{}\" width=\"{width}\" height=\"{height}\"", file.path);
+            position += document[position..].find(&tag).unwrap_or_else(|| panic!("{tag}"));
         }
         assert_eq!(document.matches("<img ").count(), 42);
     }
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn the_seed_determines_the_bytes() {
         assert_eq!(files(Seed::new(7)), files(Seed::new(7)));
-        let (one, other) = (files(Seed::new(7)), files(Seed::new(8)));
-        assert!(one.iter().zip(&other).all(|(one, other)| one.contents != other.contents));
+        let (first, second) = (files(Seed::new(7)), files(Seed::new(8)));
+        assert!(first.iter().zip(&second).all(|(first, second)| first.contents != second.contents));
     }
 }

@@ -1,4 +1,4 @@
-//! Pictures of an exact size in bytes, as large as fits, with a comment for the rest.
+//! Pictures of an exact size in bytes, as large as fits, padded with a comment.
 //!
 //! They show what the note describes (`papers/w3c#content`): words, bullets, arrows, spacers, and drawings of bands and
 //! noise. The noise and the moving part of an animation are fitted to the note's sizes of PNG and MNG.
@@ -21,7 +21,7 @@ pub(super) struct Picture {
 /// Contents of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scene {
-    /// Bands with noise, in so many frames; in an animation a part of each frame changes.
+    /// Bands with noise, in this number of frames; in an animation a part of each frame changes.
     Drawing(usize),
     /// A photograph: light that changes slowly, and grain.
     Photograph,
@@ -63,14 +63,14 @@ const MAX_SYMBOL: usize = 32;
 /// Maximum height of letters, in quarters of a pixel.
 const MAX_LETTERS: usize = 144;
 
-/// A picture of the largest of these rasters that fits; a comment fills the rest.
+/// A picture of the largest of these rasters that fits; a comment fills the remaining bytes.
 fn fitted(
     bytes: usize,
     name: &'static str,
     palette: &[[u8; 3]],
     rasters: impl Iterator<Item = Raster>,
 ) -> Picture {
-    // Not its colours, which depend on the seed, but its pixels are always the same.
+    // Pixels do not depend on the seed; colours do.
     static CACHE: Mutex<BTreeMap<(usize, &str), FittedRaster>> = Mutex::new(BTreeMap::new());
     let cache = CACHE.lock().ok().and_then(|cache| cache.get(&(bytes, name)).cloned());
     let fitted = cache.unwrap_or_else(|| {
@@ -83,7 +83,7 @@ fn fitted(
     fitted.picture(palette)
 }
 
-/// A compressed raster, and the bytes that are left for a comment.
+/// A compressed raster, and the bytes available for a comment.
 #[derive(Clone)]
 struct FittedRaster {
     width: u16,
@@ -148,7 +148,7 @@ fn drawing(bytes: usize, texture: Texture, frames: usize, seed: Seed, number: u6
             let random = seed.stream("picture row", index);
             row(texture, usize::from(width), frame + y, palette.len(), random)
         };
-        // The left part moves, and the rest stands still.
+        // The left part changes from frame to frame; the right part does not.
         let moving = usize::from(width) * ANIMATED_WIDTH / 256;
         row(frame).take(moving).chain(row(0).skip(moving))
     };
@@ -217,12 +217,12 @@ fn row(
 ) -> impl Iterator<Item = u8> {
     let mut sampled = std::iter::repeat_with(move || random.next_u64().to_le_bytes()).flatten();
     (0..width).map(move |x| {
-        let (one, other) = (sampled.next().unwrap_or(0), sampled.next().unwrap_or(0));
+        let (selector, value) = (sampled.next().unwrap_or(0), sampled.next().unwrap_or(0));
         let colour = match texture {
-            Texture::Bands if one < NOISE => usize::from(other),
+            Texture::Bands if selector < NOISE => usize::from(value),
             Texture::Bands => (x + 2 * y) / 12,
             Texture::Grain => {
-                let grain = (usize::from(one) + usize::from(other)) * GRAIN / 256;
+                let grain = (usize::from(selector) + usize::from(value)) * GRAIN / 256;
                 (3 * x + 2 * y) * colours / (6 * width) + (x / 17 + y / 13) * 7 % 5 * colours / 30 + grain
             }
         };

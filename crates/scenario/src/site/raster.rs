@@ -123,8 +123,8 @@ mod tests {
         for quarters in [32, 81, 144] {
             let Raster { width, height, pixels } = Raster::words("solutions", quarters);
             assert_eq!(pixels.len(), width * height);
-            let ground = pixels.iter().filter(|shade| **shade == 0).count();
-            assert!(2 * ground > pixels.len() && ground < pixels.len(), "{ground} of {}", pixels.len());
+            let background = pixels.iter().filter(|shade| **shade == 0).count();
+            assert!(2 * background > pixels.len() && background < pixels.len(), "{background} of {}", pixels.len());
             assert!(pixels.iter().all(|shade| usize::from(*shade) < SHADES));
         }
     }

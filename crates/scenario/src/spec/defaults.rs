@@ -95,8 +95,8 @@ impl Defaults {
     }
 }
 
-fn named<T>(found: Result<T, quantity::names::UnknownName>) -> T {
-    found.expect("the defaults are in the catalogues, which a test proves")
+fn named<T>(entry: Result<T, quantity::names::UnknownName>) -> T {
+    entry.expect("the defaults are in the catalogues, which a test proves")
 }
 
 #[cfg(test)]

@@ -509,10 +509,10 @@ impl DirectionChanges {
 /// Value for all ten networks, all six pages, or every protocol, stack or engine.
 const ALL: &str = "all";
 
-fn extend<T: PartialEq>(list: &mut Vec<T>, more: impl IntoIterator<Item = T>) {
-    for one in more {
-        if !list.contains(&one) {
-            list.push(one);
+fn extend<T: PartialEq>(list: &mut Vec<T>, values: impl IntoIterator<Item = T>) {
+    for value in values {
+        if !list.contains(&value) {
+            list.push(value);
         }
     }
 }

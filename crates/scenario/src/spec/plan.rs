@@ -34,9 +34,9 @@ impl Spec {
     /// An invalid network or page, half a network, more than 10,000 scenarios or 2,000,000 objects in all.
     pub fn plan(&self, defaults: &Defaults) -> Result<Plan, PlanError> {
         let networks = self.all_networks(&defaults.networks)?;
-        let pages = or(&self.pages, &defaults.pages);
-        let protocols = or(&self.protocols, &defaults.protocols);
-        let stacks = |network: &Network| or(&self.stacks, defaults.stacks_on(network));
+        let pages = or_default(&self.pages, &defaults.pages);
+        let protocols = or_default(&self.protocols, &defaults.protocols);
+        let stacks = |network: &Network| or_default(&self.stacks, defaults.stacks_on(network));
         check(&networks, pages)?;
 
         let stacks_of_all: usize = networks.iter().map(|network| stacks(network).len()).sum();
@@ -70,7 +70,7 @@ impl Spec {
                 }
             }
         }
-        let engines = or(&self.engines, &defaults.engines).to_vec();
+        let engines = or_default(&self.engines, &defaults.engines).to_vec();
         // A named stack determines when the receiver acknowledges, and the papers' assumption does not apply.
         let papers_acks = defaults.acks.filter(|_| self.stacks.is_empty());
         Ok(Plan { scenarios, engines, acks: self.acks, papers_acks })
@@ -112,7 +112,7 @@ impl Spec {
             let missing = self.all_changes().next().map(|changes| changes.missing());
             return Err(PlanError::HalfANetwork(missing.unwrap_or_default()));
         }
-        let networks = or(&self.networks, defaults).iter();
+        let networks = or_default(&self.networks, defaults).iter();
         let changed = |network| self.all_changes().map(move |changes| changes.applied_to(network));
         Ok(networks.flat_map(changed).collect())
     }
@@ -147,7 +147,7 @@ const MAX_SCENARIOS: usize = 10_000;
 /// Maximum number of objects: each scenario has its own copy of its page, 50 MB in all.
 const MAX_TOTAL_OBJECTS: usize = 2_000_000;
 
-fn or<'a, T>(spec_of: &'a [T], default: &'a [T]) -> &'a [T] {
+fn or_default<'a, T>(spec_of: &'a [T], default: &'a [T]) -> &'a [T] {
     if spec_of.is_empty() { default } else { spec_of }
 }
 
@@ -191,11 +191,11 @@ impl fmt::Display for PlanError {
         match self {
             Self::HalfANetwork(missing) => {
                 let missing: Vec<_> = missing.iter().map(|needed| needed.key()).collect();
-                let (are, them) = if missing.len() == 1 { ("is", "it") } else { ("are", "them") };
+                let (verb, pronoun) = if missing.len() == 1 { ("is", "it") } else { ("are", "them") };
                 let missing = missing.join(" and ");
                 write!(
                     f,
-                    "a network of your own needs rtt and rate, and {missing} {are} missing; give {them}, or name a \
+                    "a network of your own needs rtt and rate, and {missing} {verb} missing; give {pronoun}, or name a \
                      network to change"
                 )
             }
@@ -327,11 +327,11 @@ mod tests {
             spec.set(Key::Protocol, "http11-parallel").unwrap();
             spec.plan(&Defaults::laboratory()).unwrap().scenarios[0].client
         };
-        let of = |client: Client| (client.parallel, client.requests);
-        assert_eq!(of(client(&[])), (6, Requests::Dependent));
-        assert_eq!(of(client(&[("parallel", "2")])), (2, Requests::Dependent));
-        assert_eq!(of(client(&[("parallel", "1")])), (1, Requests::Dependent));
-        assert_eq!(of(client(&[("requests", "independent")])), (6, Requests::Independent));
+        let settings = |client: Client| (client.parallel, client.requests);
+        assert_eq!(settings(client(&[])), (6, Requests::Dependent));
+        assert_eq!(settings(client(&[("parallel", "2")])), (2, Requests::Dependent));
+        assert_eq!(settings(client(&[("parallel", "1")])), (1, Requests::Dependent));
+        assert_eq!(settings(client(&[("requests", "independent")])), (6, Requests::Independent));
     }
 
     #[test]
@@ -345,12 +345,12 @@ mod tests {
         assert_eq!(large(10_000), Ok(10 * PROTOCOLS * 2));
         let many = Spec { pages: (1..=56).map(one_object).collect(), ..spec_of(&all) };
         assert_eq!(many.plan(&Defaults::predict()), Err(PlanError::TooMany(10 * PROTOCOLS * 2 * 56)));
-        let mut twice = spec_of(&all);
+        let mut oversized = spec_of(&all);
         for document in ["1", "2"] {
-            twice.set(Key::Page, &[document, &vec!["1"; 9_999].join("+")].join("+")).unwrap();
+            oversized.set(Key::Page, &[document, &vec!["1"; 9_999].join("+")].join("+")).unwrap();
         }
         assert_eq!(
-            twice.plan(&Defaults::predict()),
+            oversized.plan(&Defaults::predict()),
             Err(PlanError::TooManyObjects(10 * PROTOCOLS * 2 * 20_000))
         );
     }

@@ -89,10 +89,10 @@ mod tests {
     use super::*;
 
     /// Returns the resulting times in seconds.
-    fn resulting(times: &[u64]) -> (Vec<u64>, u64, u64) {
+    fn resulting_times(times: &[u64]) -> (Vec<u64>, u64, u64) {
         let mut clock = Clock::default();
-        let mut resulting = Vec::new();
-        let mut record = |time: Time| resulting.push(time.as_nanos() / 1_000_000_000);
+        let mut resulting_times = Vec::new();
+        let mut record = |time: Time| resulting_times.push(time.as_nanos() / 1_000_000_000);
         for seconds in times {
             let at = Time::ZERO + Duration::from_secs(*seconds);
             match clock.read(at) {
@@ -104,32 +104,32 @@ mod tests {
             }
         }
         clock.end().into_iter().for_each(&mut record);
-        (resulting, clock.implausible(), clock.steps())
+        (resulting_times, clock.implausible(), clock.steps())
     }
 
     const DAY: u64 = 86_400;
 
     #[test]
     fn implausible_time_is_replaced_by_that_of_the_packet_before() {
-        assert_eq!(resulting(&[5, 6, 900 * DAY, 7, 8]), (vec![5, 6, 6, 7, 8], 1, 0));
-        assert_eq!(resulting(&[9 * DAY, 0, 9 * DAY + 1]), (vec![9 * DAY, 9 * DAY, 9 * DAY + 1], 1, 0));
-        assert_eq!(resulting(&[5, 900 * DAY]), (vec![5, 5], 1, 0));
+        assert_eq!(resulting_times(&[5, 6, 900 * DAY, 7, 8]), (vec![5, 6, 6, 7, 8], 1, 0));
+        assert_eq!(resulting_times(&[9 * DAY, 0, 9 * DAY + 1]), (vec![9 * DAY, 9 * DAY, 9 * DAY + 1], 1, 0));
+        assert_eq!(resulting_times(&[5, 900 * DAY]), (vec![5, 5], 1, 0));
     }
 
     #[test]
     fn a_clock_that_was_set_stays_set() {
-        assert_eq!(resulting(&[5, 9 * DAY, 9 * DAY + 1]), (vec![5, 9 * DAY, 9 * DAY + 1], 0, 1));
-        assert_eq!(resulting(&[9 * DAY, 5, 6, 7]), (vec![9 * DAY, 5, 6, 7], 0, 1));
+        assert_eq!(resulting_times(&[5, 9 * DAY, 9 * DAY + 1]), (vec![5, 9 * DAY, 9 * DAY + 1], 0, 1));
+        assert_eq!(resulting_times(&[9 * DAY, 5, 6, 7]), (vec![9 * DAY, 5, 6, 7], 0, 1));
     }
 
     #[test]
     fn packets_of_many_months_keep_their_times() {
         let months = [0, 30 * DAY, 60 * DAY, 90 * DAY, 90 * DAY + 1];
-        assert_eq!(resulting(&months), (months.to_vec(), 0, 3));
+        assert_eq!(resulting_times(&months), (months.to_vec(), 0, 3));
     }
 
     #[test]
     fn two_successive_implausible_times_are_both_replaced() {
-        assert_eq!(resulting(&[5, 900 * DAY, 400 * DAY, 6]), (vec![5, 5, 5, 6], 2, 0));
+        assert_eq!(resulting_times(&[5, 900 * DAY, 400 * DAY, 6]), (vec![5, 5, 5, 6], 2, 0));
     }
 }

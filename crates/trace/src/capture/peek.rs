@@ -22,7 +22,8 @@ const FLAGS: usize = 13;
 const TCP: u8 = 6;
 
 impl PeekedSegment {
-    /// Reads an IP packet; `None` if that needs a full parse: a fragment, an IPv6 extension header, a tunnel, another protocol.
+    /// Reads an IP packet; `None` if that needs a full parse: a fragment, an IPv6 extension header, a tunnel, another
+    /// protocol.
     pub fn read(ip: &[u8]) -> Option<Self> {
         match ip.first()? >> 4 {
             4 => {
@@ -103,7 +104,7 @@ mod tests {
             bytes[offset] = byte;
             PeekedSegment::read(&bytes)
         };
-        assert_eq!((with_byte(6, 0x20), with_byte(7, 1), with_byte(9, 17), with_byte(0, 0x44)), (None, None, None, None));
+        assert_eq!([with_byte(6, 0x20), with_byte(7, 1), with_byte(9, 17), with_byte(0, 0x44)], [None; 4]);
         assert_eq!(with_byte(0, 0x4f), None, "the header is longer than the packet");
         assert_eq!(with_byte(6, 0x40), PeekedSegment::read(&bytes), "DF is no fragment");
     }
