@@ -124,12 +124,12 @@ pub fn reported(runs: &[TransportCounts]) -> Option<String> {
         let sum: u64 = runs.iter().map(part).sum();
         sum as f64 / runs.len().max(1) as f64
     };
-    let named = [
+    let transports = [
         (mean(|counts| counts.by_datagram), "in one datagram"),
         (mean(|counts| counts.by_connection), "on connections opened by the server"),
         (mean(|counts| counts.by_plain_http), "over plain HTTP"),
     ];
-    let parts = named
+    let parts = transports
         .iter()
         .filter(|(mean, _)| *mean > 0.0)
         .map(|(mean, transport)| format!("{} {transport}", figure(*mean)));

@@ -67,21 +67,21 @@ pub(crate) fn format_first_bytes(first: FirstBytes) -> String {
 /// Note on responses that a naive close destroyed, run by run; `None` if there are none.
 pub fn destroyed(runs: &[Vec<String>]) -> Option<String> {
     let first = runs.iter().flatten().next()?;
-    let lost: usize = runs.iter().map(Vec::len).sum();
-    let each = lost as f64 / runs.len() as f64;
+    let count: usize = runs.iter().map(Vec::len).sum();
+    let each = count as f64 / runs.len() as f64;
     Some(format!("naive closes destroyed {each:.1} responses a run that had begun to arrive ({first})"))
 }
 
 /// Notes on visits, apart from their duration; each visit has its start time.
 pub fn notes(visits: &[(Time, VisitStats)]) -> Vec<String> {
     let mean = |sum: f64| sum / visits.len() as f64;
-    let known: Vec<Duration> =
+    let delays: Vec<Duration> =
         visits.iter().filter_map(|(began, stats)| Some(stats.first_bytes?.since(*began))).collect();
-    let known_sum: f64 = known.iter().map(|after| after.as_millis_f64()).sum();
+    let delay_sum: f64 = delays.iter().map(|delay| delay.as_millis_f64()).sum();
     let retries: u64 = visits.iter().map(|(_, stats)| stats.retries).sum();
     let mut notes = Vec::new();
-    if !known.is_empty() && known.len() == visits.len() {
-        notes.push(format!("first bytes of every object received after {:.1} ms", mean(known_sum)));
+    if !delays.is_empty() && delays.len() == visits.len() {
+        notes.push(format!("first bytes of every object received after {:.1} ms", mean(delay_sum)));
     }
     if retries > 0 {
         let each = mean(retries as f64);

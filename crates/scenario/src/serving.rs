@@ -90,8 +90,8 @@ impl Serving {
     }
 
     fn real(contents: &Contents, visit: Visit, accepted: Vec<Coding>, compression: Compression) -> Self {
-        let known = |body: &[u8]| accepted.is_empty().then(|| Bytes::new(body.len() as u64));
-        let objects = contents.files.iter().map(|file| PlannedObject::get(&file.path, known(&file.body)));
+        let body_size = |body: &[u8]| accepted.is_empty().then(|| Bytes::new(body.len() as u64));
+        let objects = contents.files.iter().map(|file| PlannedObject::get(&file.path, body_size(&file.body)));
         let embedded = match visit {
             Visit::First if contents.is_html() => EmbeddedObjects::DISCOVERED,
             // A client with a cached copy knows the page's objects.

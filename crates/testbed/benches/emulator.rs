@@ -76,9 +76,9 @@ fn section<const N: usize>(
     let mut loads = Vec::new();
     for _ in 0..tries {
         wait_for_quiet(timeout);
-        let before = Processors::now();
+        let before = CpuTimes::now();
         let results = measure()?;
-        loads.push(Processors::now().other_load_since(&before));
+        loads.push(CpuTimes::now().other_load_since(&before));
         figures.iter_mut().zip(results).for_each(|(figure, result)| figure.push(result));
     }
     println!("{title} (other load: {:.1} CPUs busy)", median(&mut loads));
@@ -94,9 +94,9 @@ fn section<const N: usize>(
 fn wait_for_quiet(timeout: &mut Duration) {
     const INTERVAL: Duration = Duration::from_millis(200);
     while *timeout > Duration::ZERO {
-        let before = Processors::now();
+        let before = CpuTimes::now();
         pause(INTERVAL);
-        if Processors::now().other_load_since(&before) < 0.5 {
+        if CpuTimes::now().other_load_since(&before) < 0.5 {
             return;
         }
         *timeout = *timeout - INTERVAL;
@@ -175,9 +175,9 @@ fn drive(up: &Config, send: impl FnOnce(&UdpSocket, Clock) -> Result<(), Error>)
     };
     thread::scope(|scope| {
         scope.spawn(receive);
-        let sent = send(&client, running.clock());
+        let result = send(&client, running.clock());
         is_over.store(true, Ordering::Relaxed);
-        sent
+        result
     })?;
     running.stop()
 }
@@ -234,12 +234,12 @@ fn tcp() -> Result<[f64; 2], Error> {
 
 fn receive(listener: &TcpListener, clock: Clock) -> (usize, Duration) {
     let (mut stream, _) = listener.accept().expect("the client connects");
-    let began = clock.now();
+    let start = clock.now();
     let mut buffer = vec![0; 1 << 18];
     let mut bytes = 0;
     loop {
         match stream.read(&mut buffer).expect("the client ends in order") {
-            0 => return (bytes, clock.now().since(began)),
+            0 => return (bytes, clock.now().since(start)),
             length => bytes += length,
         }
     }
@@ -281,13 +281,13 @@ fn micros(span: Duration) -> f64 {
 }
 
 /// CPU time used by the host and by this process up to some time, in seconds.
-struct Processors {
+struct CpuTimes {
     busy: f64,
     own_seconds: f64,
     passed: Clock,
 }
 
-impl Processors {
+impl CpuTimes {
     fn now() -> Self {
         /// The unit of /proc/stat on every architecture that Linux still runs on.
         const TICKS_PER_SECOND: f64 = 100.0;

@@ -145,9 +145,9 @@ mod tests {
 
     #[test]
     fn merging_equals_recording_in_one_histogram() {
-        let mut left = histogram_of([1, 1_000]);
-        left.merge(&histogram_of([50, 2_000_000]));
-        assert_eq!(left, histogram_of([1, 50, 1_000, 2_000_000]));
+        let mut merged = histogram_of([1, 1_000]);
+        merged.merge(&histogram_of([50, 2_000_000]));
+        assert_eq!(merged, histogram_of([1, 50, 1_000, 2_000_000]));
     }
 
     #[test]

@@ -118,13 +118,13 @@ pub fn floor(clock: Clock, times: u32, interval: Duration) -> Result<Lateness, E
     let watch = move || {
         let _priority = Priority::take(Some(Rank::Link), clock.now());
         let mut lateness = Lateness::new();
-        let mut began = clock.now();
-        let mut due = began;
+        let mut start = clock.now();
+        let mut due = start;
         for _ in 0..times {
-            if due.since(began) > WATCH {
+            if due.since(start) > WATCH {
                 thread::park_timeout(PAUSE);
-                began = clock.now();
-                due = began;
+                start = clock.now();
+                due = start;
             }
             due += interval;
             let mut now = clock.now();

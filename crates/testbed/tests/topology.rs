@@ -85,9 +85,9 @@ fn packets_of_a_default_route_cross_the_emulated_link() {
         .unwrap()
         .split()
         .unwrap();
-    let began = link.clock().now();
+    let start = link.clock().now();
     assert_eq!(client_of(&client, &server, (distant, 80).into()), IpAddr::from(near));
-    assert!(link.clock().now().since(began) >= Duration::from_millis(60));
+    assert!(link.clock().now().since(start) >= Duration::from_millis(60));
     let setting = || std::fs::read_to_string("/proc/sys/net/ipv4/tcp_fastopen").unwrap();
     assert_eq!(server.start(setting).wait().unwrap().trim(), "3");
     assert!(link.stop().unwrap().up.link.delivered.packets >= 2);

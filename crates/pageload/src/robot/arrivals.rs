@@ -48,7 +48,7 @@ impl Robot {
         if let Some(failure) = failure {
             return self.fail(now, object, failure);
         }
-        if self.parts.known(object) {
+        if self.parts.mark_known(object) {
             self.report(now, PageEvent::FirstBytesReceived { object });
         }
         match outcome {

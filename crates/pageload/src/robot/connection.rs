@@ -177,14 +177,14 @@ impl Connection {
             Phase::Opening => None,
             Phase::Open | Phase::Lingering(_) => {
                 let write = self.writes.take()?;
-                let objects = self.sent(write.len());
+                let objects = self.note_sent(write.len());
                 Some((write, objects))
             }
         }
     }
 
     /// Notes that this number of bytes leaves; returns the objects whose requests end in them.
-    fn sent(&mut self, mut bytes: usize) -> Vec<usize> {
+    fn note_sent(&mut self, mut bytes: usize) -> Vec<usize> {
         let mut objects = Vec::new();
         while let Some((object, remaining)) = self.unsent.front_mut() {
             if *remaining > bytes {

@@ -39,17 +39,17 @@ pub fn named_at(
 ) -> Result<Vec<(String, Bytes)>, DecodeFault> {
     let mut decoder = Decoder::new(coding, &Limits::default());
     let mut discovery = Discovery::new(host, path);
-    let (mut known, mut named) = (BTreeSet::new(), Vec::new());
+    let (mut known, mut references) = (BTreeSet::new(), Vec::new());
     for (position, byte) in (1_u64..).zip(body) {
         decoder.take(std::slice::from_ref(byte), |html| {
             discovery.take(html, |path| {
                 if known.insert(path.clone()) {
-                    named.push((path, Bytes::new(position)));
+                    references.push((path, Bytes::new(position)));
                 }
             });
         })?;
     }
-    decoder.end().map(|()| named)
+    decoder.end().map(|()| references)
 }
 
 impl Document {

@@ -46,7 +46,7 @@ pub(super) enum Portion {
 
 impl Portion {
     /// Adds the part to a request's fields.
-    pub(super) fn demand(&self, fields: &mut Fields) {
+    pub(super) fn add_range(&self, fields: &mut Fields) {
         match self {
             Self::Whole => {}
             Self::First(bytes) => {
@@ -144,11 +144,11 @@ impl ReceivedParts {
         let progress = &mut self.objects[object];
         progress.received += length as u64;
         let first_bytes = self.first_bytes.map(|first| u64::from(first.bytes.get()));
-        first_bytes.is_some_and(|first_bytes| progress.received >= first_bytes) && self.known(object)
+        first_bytes.is_some_and(|first_bytes| progress.received >= first_bytes) && self.mark_known(object)
     }
 
     /// Marks the first bytes as arrived; returns whether that is to be reported.
-    pub(super) fn known(&mut self, object: usize) -> bool {
+    pub(super) fn mark_known(&mut self, object: usize) -> bool {
         self.first_bytes.is_some() && !std::mem::replace(&mut self.objects[object].is_known, true)
     }
 

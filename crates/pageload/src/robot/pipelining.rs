@@ -1,4 +1,4 @@
-//! Flushing of pipelined requests: together, as long as waiting for one another costs less than it saves.
+//! Flushing of pipelined requests: they share a write while waiting for one another costs less than it saves.
 //!
 //! The bytes wait in the connection's write buffer. From `papers/w3c#pipelining` and
 //! `papers/w3c#buffer-tuning`.

@@ -227,7 +227,7 @@ impl Plan {
             let condition = validator.condition(&mut fields);
             condition.map_err(|_: FieldError| PlanError::Validator(validator.clone()))?;
         }
-        portion.demand(&mut fields);
+        portion.add_range(&mut fields);
         if !self.accepted.is_empty() {
             let names: Vec<_> = self.accepted.iter().map(|coding| coding.name()).collect();
             fields.push_checked(b"Accept-Encoding", names.join(", ").as_bytes());

@@ -23,14 +23,14 @@ fn objects_of(fetched: &FetchedPage, is_match: fn(&PageEvent) -> Option<usize>) 
     fetched.reports.iter().filter_map(|report| is_match(&report.event)).collect()
 }
 
-fn known(event: &PageEvent) -> Option<usize> {
+fn object_of_first_bytes(event: &PageEvent) -> Option<usize> {
     match event {
         PageEvent::FirstBytesReceived { object } => Some(*object),
         _ => None,
     }
 }
 
-fn sent(event: &PageEvent) -> Option<usize> {
+fn object_of_request(event: &PageEvent) -> Option<usize> {
     match event {
         PageEvent::RequestSent { object, connection: _ } => Some(*object),
         _ => None,
@@ -47,8 +47,8 @@ fn the_first_bytes_of_every_object_come_before_the_rest_of_any() {
         }
         let plan = Plan { first_bytes: first(512, FirstBytesPolicy::First), ..plan(&SIZES, shape) };
         let fetched = listener.fetch(Plan { release: Release::AfterFirst, ..plan });
-        assert_eq!(objects_of(&fetched, sent), [0, 1, 2, 3, 4, 1, 4]);
-        assert_eq!(objects_of(&fetched, known), [0, 1, 2, 3, 4]);
+        assert_eq!(objects_of(&fetched, object_of_request), [0, 1, 2, 3, 4, 1, 4]);
+        assert_eq!(objects_of(&fetched, object_of_first_bytes), [0, 1, 2, 3, 4]);
         assert_eq!((fetched.completed(), fetched.failures()), (vec![0, 2, 3, 1, 4], Vec::new()));
     }
 }
@@ -61,8 +61,8 @@ fn first_bytes_are_reported_without_extra_requests() {
         Listener::new(&SIZES).fetch(plan(None)),
     );
     assert_eq!(watched.up, plain.up);
-    assert_eq!(objects_of(&watched, known), [0, 1, 2, 3, 4]);
-    assert_eq!(objects_of(&plain, known), [0; 0]);
+    assert_eq!(objects_of(&watched, object_of_first_bytes), [0, 1, 2, 3, 4]);
+    assert_eq!(objects_of(&plain, object_of_first_bytes), [0; 0]);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn unchanged_objects_are_known_and_changed_ones_come_in_parts() {
     }
     plan.objects[2].validator = listener.site.validator(2, shape.version(), &AcceptedCodings::any_of(&[]));
     let fetched = listener.fetch(plan);
-    assert_eq!(objects_of(&fetched, sent), [0, 1, 2, 3, 4, 1, 4]);
+    assert_eq!(objects_of(&fetched, object_of_request), [0, 1, 2, 3, 4, 1, 4]);
     let statuses = fetched.reports.iter().filter_map(|report| match report.event {
         PageEvent::ObjectComplete { object, status, body } => Some((object, status, body.get())),
         _ => None,
@@ -108,7 +108,7 @@ fn discovered_objects_are_requested_in_parts_too() {
     });
     assert_eq!(fetched.failures(), Vec::new());
     assert_eq!(fetched.completed().len(), 4);
-    assert_eq!(objects_of(&fetched, sent).iter().filter(|object| **object == 1).count(), 2);
+    assert_eq!(objects_of(&fetched, object_of_request).iter().filter(|object| **object == 1).count(), 2);
 }
 
 proptest! {
@@ -128,7 +128,7 @@ proptest! {
         let listener = Listener { cut, config, ..Listener::new(&sizes) };
         let fetched = listener.fetch(Plan { first_bytes: first(bytes, FirstBytesPolicy::First), ..plan(&sizes, shape) });
         prop_assert_eq!(fetched.failures(), Vec::new());
-        prop_assert_eq!(objects_of(&fetched, known).len(), sizes.len());
+        prop_assert_eq!(objects_of(&fetched, object_of_first_bytes).len(), sizes.len());
         let mut bodies: Vec<_> = fetched.reports.iter().filter_map(|report| match report.event {
             PageEvent::ObjectComplete { object, status: _, body } => Some((object, body)),
             _ => None,

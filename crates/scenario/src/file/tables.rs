@@ -19,8 +19,8 @@ use crate::{Network, Page};
 pub(super) fn network(spec: &mut Spec, table: &DeTable<'_>, span: Range<usize>) -> ReadResult<()> {
     let mut parsed = NetworkTable::default();
     for (key, value) in in_order(table) {
-        let known = NetworkKey::named(key.get_ref()).map_err(|unknown| unknown_key(key, unknown))?;
-        match known {
+        let table_key = NetworkKey::named(key.get_ref()).map_err(|unknown| unknown_key(key, unknown))?;
+        match table_key {
             NetworkKey::Name => parsed.name = Some(name(value, |name| !name.contains('+'))?),
             NetworkKey::Like => {
                 let example = "like = \"fast-internet\"";
@@ -95,13 +95,13 @@ impl NetworkKey {
 pub(super) fn stack(spec: &mut Spec, table: &DeTable<'_>, span: Range<usize>) -> ReadResult<()> {
     let mut is_named = false;
     for (key, value) in in_order(table) {
-        let known = StackKey::named(key.get_ref()).map_err(|unknown| unknown_key(key, unknown))?;
-        let key = match known {
+        let table_key = StackKey::named(key.get_ref()).map_err(|unknown| unknown_key(key, unknown))?;
+        let key = match table_key {
             StackKey::Like => Key::Stack,
             StackKey::Change(key) => key,
         };
-        is_named |= known == StackKey::Like;
-        scalar(known.name(), known.example(), value, |text| spec.set(key, text))?;
+        is_named |= table_key == StackKey::Like;
+        scalar(table_key.name(), table_key.example(), value, |text| spec.set(key, text))?;
     }
     if is_named { Ok(()) } else { Err((span, Problem::NoLike)) }
 }
@@ -114,10 +114,10 @@ pub(super) fn client_stack(spec: &mut Spec, table: &DeTable<'_>, span: Range<usi
         .chain(ClientStack::KEYS.map(|key| StackKey::Change(Key::Program(key))))
         .collect();
     for (key, value) in in_order(table) {
-        let known = names::find("key of a client's stack", key.get_ref(), &all, StackKey::name)
+        let table_key = names::find("key of a client's stack", key.get_ref(), &all, StackKey::name)
             .map_err(|unknown| unknown_key(key, unknown))?;
-        let text = scalar(known.name(), known.example(), value, |text| Ok(text.to_owned()))?;
-        match known {
+        let text = scalar(table_key.name(), table_key.example(), value, |text| Ok(text.to_owned()))?;
+        match table_key {
             StackKey::Like => like = Some(text),
             StackKey::Change(key) => settings += &format!("+{}={text}", key.name()),
         }
@@ -175,9 +175,9 @@ pub(super) fn page(spec: &mut Spec, table: &DeTable<'_>, span: Range<usize>) -> 
     let mut page_name: Option<String> = None;
     let mut page: Option<Page> = None;
     for (key, value) in in_order(table) {
-        let known = names::find("key of a page", key.get_ref(), &["name", "sizes"], |name| name)
+        let table_key = names::find("key of a page", key.get_ref(), &["name", "sizes"], |name| name)
             .map_err(|unknown| unknown_key(key, unknown))?;
-        if known == "name" {
+        if table_key == "name" {
             page_name = Some(name(value, |_| true)?);
         } else {
             page = Some(scalar("sizes", "sizes = \"6651+3883+1866\"", value, sizes)?);
