@@ -21,7 +21,7 @@
 //! # Ok::<(), roundtrip_pageload::robot::PlanError>(())
 //! ```
 //!
-//! Not a browser: it runs no script and renders nothing. It builds for `wasm32-unknown-unknown`.
+//! It is no browser: it runs no script and renders nothing. It builds for `wasm32-unknown-unknown`.
 
 pub mod html;
 pub mod page_loader;

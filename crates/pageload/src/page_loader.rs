@@ -81,9 +81,9 @@ pub struct TransportCounts {
 /// State of one exchange.
 #[derive(Debug)]
 enum Exchange {
-    /// By DHTTP.
+    /// Request by DHTTP.
     Requested(Id, RequestHead),
-    /// Over plain HTTP: the request to send once the connection is open.
+    /// Request over plain HTTP, to be sent once the connection is open.
     Plain(Vec<u8>),
 }
 

@@ -1,8 +1,7 @@
 //! A client that fetches a whole page: a plan in, connections and requests out, a report of each arrival.
 //!
-//! Not a browser: it reads no content except the document's, if it discovers objects there, and returns none.
-//! It always ends: every object has arrived or has failed at the plan's deadline at the latest, and every
-//! connection is closed soon after.
+//! It reads no content except the document's, if it discovers objects there, and returns none. It always ends: at the
+//! plan's deadline at the latest every object has arrived or failed, and every connection is closed soon after.
 //!
 //! ```text
 //! Connected, Received, EndOfStream, Broken -> handle -> poll -> Open, Send, Close, Abort, Report, Timeout
@@ -101,7 +100,7 @@ pub struct Robot {
     document: Option<Document>,
     connections: BTreeMap<ConnectionId, Connection>,
     opened: u32,
-    /// Whether the last connection that left requests unanswered broke without announcing it.
+    /// Whether the last connection that ended before its responses broke without announcing it.
     is_cautious: bool,
     deadline: Time,
     outputs: VecDeque<Output>,

@@ -116,7 +116,7 @@ impl Requests {
 /// State that the first request encounters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Connection {
-    /// None: a cache miss; the connection is opened and its window starts small.
+    /// No connection: a cache miss; it is opened, and its window starts small.
     #[default]
     Cold,
     /// An open connection with its window open: a cache hit.

@@ -28,12 +28,12 @@ pub struct Dhttp {
 }
 
 impl Dhttp {
-    /// As in the paper (`papers/dhttp#section-iii`).
+    /// Settings of the paper (`papers/dhttp#section-iii`).
     pub fn paper() -> Self {
         Self { client: ClientConfig::paper(), server: ServerConfig::paper() }
     }
 
-    /// As on today's Internet, except that simulated addresses count as valid.
+    /// Settings for today's Internet, except that simulated addresses count as valid.
     pub fn internet() -> Self {
         let server = ServerConfig { reach: Reach::Anywhere, ..ServerConfig::internet() };
         Self { client: ClientConfig::internet(), server }
@@ -63,7 +63,7 @@ impl Dhttp {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DhttpProfile {
     profile: &'static str,
-    /// In the order of [`Extension::ALL`].
+    /// Enabled extensions, in the order of [`Extension::ALL`].
     extensions: [bool; Extension::ALL.len()],
     parameters: Parameters,
 }

@@ -39,9 +39,9 @@ use crate::spec::PlanError;
 pub struct FileError {
     /// The file, as the user named it.
     pub file: String,
-    /// From 1.
+    /// Line, from 1.
     pub line: usize,
-    /// From 1, in characters.
+    /// Column in characters, from 1.
     pub column: usize,
     /// The problem.
     pub problem: Box<Problem>,

@@ -65,7 +65,7 @@ use http1::content::{encoded, is_text};
 use http1::site::{Compression, File};
 use wire::{Bytes, Duration, Seed};
 
-/// One thing to run: the whole input of an engine.
+/// The whole input of an engine: one page, one protocol, one network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     /// The path between client and server.

@@ -19,7 +19,7 @@ pub use contents::Contents;
 pub struct Page {
     /// Lower-case with hyphens; for a page given by sizes, the sizes.
     pub name: String,
-    /// At least one.
+    /// Objects in order, the document first; at least one.
     pub objects: Vec<Object>,
     /// Real contents, where known; its files are then these objects, and files that are empty.
     pub contents: Option<Arc<Contents>>,
@@ -119,9 +119,9 @@ impl fmt::Display for Object {
 /// Reason why a page is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageError {
-    /// None, or too many.
+    /// Number of objects: zero, or above the maximum.
     Objects(usize),
-    /// Zero, or more than 1 TiB.
+    /// Size of an object: zero, or more than 1 TiB.
     Size(Bytes),
 }
 

@@ -88,7 +88,7 @@ macro_rules! programs {
                 Ok(())
             }
 
-            /// These settings, completed by those of `below`.
+            /// Completes the settings with those of `below`.
             #[must_use]
             pub fn over(self, below: Self) -> Self {
                 Self { $($field: self.$field.or(below.$field),)* }

@@ -106,7 +106,7 @@ impl Serving {
         let objects =
             sizes.iter().enumerate().map(|(index, size)| PlannedObject::get(&Site::path(index), Some(*size)));
         let site = Site::new(sizes, scenario.seed).ok_or_else(|| ServingError {
-            what: format!("a page of {} on this machine", scenario.page.size()),
+            what: format!("a page of {} on this host", scenario.page.size()),
             remedy: "use a smaller one",
         })?;
         let (embedded, accepted) = (EmbeddedObjects::Planned, Vec::new());

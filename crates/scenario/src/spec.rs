@@ -69,7 +69,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// These values, completed by those of `below`: flags over a file.
+    /// Completes the specification with the values of `below`: flags over a file.
     #[must_use]
     pub fn over(self, below: Self) -> Self {
         let (above, below) = (self.with_own_network(), below.with_own_network());

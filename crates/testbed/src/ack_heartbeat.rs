@@ -12,7 +12,7 @@
 //! a reply to a probe); the first advance after duplicates (a gap was filled); the acknowledgement of the
 //! peer's FIN.
 //!
-//! Not a stack: it creates no acknowledgement, so it cannot send one earlier than Linux would. The usual
+//! It creates no acknowledgement, so it cannot send one earlier than Linux would. The usual
 //! contract: `handle(now, ..)`, then `poll(now)` until it returns a timeout. No clock and no socket.
 
 mod connection;
@@ -159,7 +159,7 @@ mod tests {
     }
 
     impl Client {
-        /// Just after a tick.
+        /// A client just after a tick.
         fn new() -> Self {
             let shim = AckHeartbeat::new(Seed::default(), 0);
             let now = Time::ZERO + shim.phase + Duration::from_nanos(1);

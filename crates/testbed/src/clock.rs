@@ -1,6 +1,6 @@
 //! The only place of this crate that reads a clock: CLOCK_MONOTONIC, as [`Time`] since an arbitrary zero.
 //!
-//! Not a timer: each thread waits in its own poll, where the deadline is known. Threads that need a common
+//! It has no timers: each thread waits in its own poll, where the deadline is known. Threads that need a common
 //! time share one `Clock` (it is `Copy`).
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};

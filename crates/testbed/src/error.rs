@@ -1,6 +1,6 @@
 //! Errors of a testbed: each variant names the culprit and the remedy.
 //!
-//! Not the errors of the programs on its hosts: those are the caller's.
+//! Errors of the programs on its hosts are the caller's.
 
 use std::fmt;
 use std::io;
@@ -56,13 +56,13 @@ pub enum Error {
 }
 
 impl Error {
-    /// For `map_err`: the kernel's refusal of `doing`.
+    /// Converter for `map_err`: the kernel's refusal of `doing`.
     pub fn kernel(doing: impl Into<String>) -> impl FnOnce(Errno) -> Self {
         let doing = doing.into();
         move |errno| Self::Kernel { doing, errno }
     }
 
-    /// For `map_err`: the standard library's error in `doing`.
+    /// Converter for `map_err`: the standard library's error in `doing`.
     pub fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
         move |error| Self::Kernel { doing, errno: error.raw_os_error().map_or(Errno::EIO, Errno::from_raw) }

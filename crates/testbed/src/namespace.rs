@@ -48,7 +48,7 @@ impl Namespace {
         Ok(Self { name, jobs: Some(jobs), thread: Some(thread) })
     }
 
-    /// Its name, for error messages.
+    /// Name, for error messages.
     pub const fn name(&self) -> &'static str {
         self.name
     }
@@ -98,12 +98,12 @@ pub struct Pending<T> {
 }
 
 impl<T> Pending<T> {
-    /// Waits until it is done, at most this long.
+    /// Waits until the job is done, for at most `span`.
     pub fn give(&mut self, span: wire::Duration) {
         self.early = self.result.recv_timeout(std::time::Duration::from_nanos(span.as_nanos())).ok();
     }
 
-    /// Waits until it is done; an error if the thread panicked.
+    /// Waits for the result of the job; an error if the thread panicked.
     pub fn wait(self) -> Result<T, Error> {
         let Self { name, result, early } = self;
         early.map_or_else(|| result.recv().map_err(|_| Error::Died { thread: name }), Ok)

@@ -44,9 +44,9 @@ pub struct Subnet {
 }
 
 impl Subnet {
-    /// All of IPv4.
+    /// Every IPv4 address.
     pub const IPV4: Self = Self { address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), bits: 0 };
-    /// All of IPv6.
+    /// Every IPv6 address.
     pub const IPV6: Self = Self { address: IpAddr::V6(Ipv6Addr::UNSPECIFIED), bits: 0 };
 
     /// An address with a prefix length in bits.
@@ -132,7 +132,7 @@ pub struct Metrics {
 pub struct Rule {
     /// Rules apply from the lowest priority to the highest.
     pub priority: u32,
-    /// Only packets that entered by this interface; `lo`: only those that this host sends.
+    /// Interface by which the packets entered; `lo`: packets that this host sends. `None`: all packets.
     pub interface: Option<&'static str>,
     /// Number of the table.
     pub table: u8,

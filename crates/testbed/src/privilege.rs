@@ -1,6 +1,6 @@
 //! Rights of this process: namespaces and TUN devices, as root or inside a user namespace.
 //!
-//! Not a sandbox: no right is dropped. From user_namespaces(7) and capabilities(7).
+//! No right is dropped. From user_namespaces(7) and capabilities(7).
 
 use std::fs::{self, OpenOptions};
 use std::io;

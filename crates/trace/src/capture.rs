@@ -38,13 +38,13 @@ pub use link::LinkType;
 /// One captured packet, with its link-layer headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// Its number in the capture, from 1, as in Wireshark.
+    /// Number in the capture, from 1, as in Wireshark.
     pub number: u64,
     /// Timestamp, since 1 January 1970, UTC. A packet without one has that of the previous packet.
     pub at: Time,
     /// Index of the interface in its section; 0 in formats with one interface only.
     pub interface: u32,
-    /// Its link-layer type.
+    /// Link-layer type.
     pub link: LinkType,
     /// The packet, as far as it was captured.
     pub bytes: &'a [u8],
@@ -171,7 +171,7 @@ pub enum Unreadable {
     Empty,
     /// An unknown format.
     NotACapture {
-        /// Its first four bytes.
+        /// First four bytes of the file.
         magic: [u8; 4],
     },
     /// A file that ends within a packet.

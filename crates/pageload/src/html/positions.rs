@@ -9,7 +9,7 @@ use super::tokens::{TokenizerState, Tokens};
 /// Byte ranges of a start or end tag and its parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TagPosition {
-    /// From `<` to `>`, both included.
+    /// The tag from `<` to `>`, both included.
     pub whole: Range<usize>,
     /// `img` of `<img>`, `table` of `</table>`.
     pub name: Range<usize>,

@@ -44,7 +44,7 @@ enum Phase {
     /// Being opened.
     Opening,
     Open,
-    /// After the last response, since this time: the server's end of the stream is awaited.
+    /// Waiting since this time, after the last response, for the server's end of the stream.
     Lingering(Time),
 }
 

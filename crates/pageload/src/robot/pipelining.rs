@@ -10,10 +10,10 @@ use wire::Duration;
 /// Policy by which requests share writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pipelining {
-    /// Requests leave when the buffer holds this number of bytes, and are split there. Default 1024: two
+    /// Size of the buffer: requests leave when it is full, and are split there. Default 1024: two
     /// segments of 512 bytes, and most of one of 1460.
     pub buffer: NonZeroUsize,
-    /// They leave when the oldest has waited this long. Default 50 ms; Table 3 was measured with 1 s.
+    /// Maximum time that a request waits in the buffer. Default 50 ms; Table 3 was measured with 1 s.
     pub flush_after: Duration,
     /// Explicit flush by the robot.
     pub flush: Flush,

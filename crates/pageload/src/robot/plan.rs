@@ -40,8 +40,8 @@ pub struct Plan {
     /// Whether body bytes that arrive together with the end of their headers are ignored: a defect of 1996
     /// (`papers/p-http#section-2-5`). Default false.
     pub ignores_body_with_headers: bool,
-    /// Maximum number of tries of a safe request without any response. Of the requests that a connection
-    /// leaves unanswered only the first counts as tried: the server never processed the others. Default 3.
+    /// Maximum number of tries of a safe request without any response. If a connection ends before several
+    /// responses, only the first request counts as tried: the server never processed the others. Default 3.
     pub tries: NonZeroU8,
     /// Deadline of the whole page; objects that have not arrived then have failed. Default 10 minutes.
     pub deadline: Duration,
@@ -331,7 +331,7 @@ pub enum PlanError {
         path: String,
         /// The requested size.
         requested: Bytes,
-        /// Its size without padding.
+        /// Size without padding.
         min: usize,
     },
     /// A request larger than 65,536 bytes.

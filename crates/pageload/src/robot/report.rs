@@ -39,9 +39,9 @@ pub enum PageEvent {
     /// The document references an object that the plan does not have. It is numbered after all others and is
     /// requested when the plan's release allows.
     ObjectFound {
-        /// Its number.
+        /// Number of the object.
         object: usize,
-        /// Its path with query.
+        /// Path with query.
         path: String,
     },
     /// The document references more objects than the plan's maximum; reported once. The others are not

@@ -9,7 +9,7 @@ use crate::spec::key::{DirectionKey, PathDirection, PathKey};
 use crate::{Network, Page, Spec};
 
 impl Spec {
-    /// This specification as a file.
+    /// Formats the specification as a file.
     pub fn to_toml(&self) -> String {
         let Self {
             networks,

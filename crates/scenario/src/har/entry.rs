@@ -136,7 +136,7 @@ struct Response<T> {
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "T: Deserialize<'de>"), expecting = "a content")]
 struct Content<T> {
-    /// After decoding.
+    /// Size after decoding.
     size: Option<Number>,
     /// Bytes that decoding added.
     compression: Option<Number>,

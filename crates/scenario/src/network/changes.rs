@@ -66,7 +66,7 @@ impl RequiredValue {
     /// Both values.
     pub const ALL: [Self; 2] = [Self::Rtt, Self::Rate];
 
-    /// Its key.
+    /// Key of the value.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Rtt => "rtt",
@@ -81,7 +81,7 @@ impl Changes {
         *self == Self::default()
     }
 
-    /// These changes, completed by those of `below`.
+    /// Completes the changes with those of `below`.
     #[must_use]
     pub fn over(self, below: Self) -> Self {
         Self {

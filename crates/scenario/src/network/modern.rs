@@ -41,7 +41,7 @@ const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// In kbit/s, down and up.
+/// Rates from kbit/s, down and up.
 const fn kbit([down, up]: [u64; 2]) -> [Rate; 2] {
     [from_kbit(down), from_kbit(up)]
 }

@@ -21,7 +21,7 @@ pub const HOST: &str = "server";
 /// Real contents of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Contents {
-    /// At least one: the document, and the files that it references in order; empty ones too.
+    /// The document, and the files that it references in order, including empty ones; at least one.
     pub files: Vec<File>,
 }
 

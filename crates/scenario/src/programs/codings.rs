@@ -16,7 +16,7 @@ pub struct Codings {
 }
 
 impl Codings {
-    /// In the client's order.
+    /// Iterates over the codings in the client's order.
     pub fn iter(&self) -> impl Iterator<Item = Coding> {
         self.listed.into_iter().flatten()
     }

@@ -37,7 +37,7 @@ pub enum HeadWrite {
 }
 
 impl NamedSetting for HeadWrite {
-    const KIND: &'static str = "write of a header section";
+    const KIND: &'static str = "header write mode";
     const ALL: &'static [Self] = &[Self::Together, Self::Apart];
 
     fn name(self) -> &'static str {
@@ -158,7 +158,7 @@ impl NamedSetting for Flush {
 }
 
 impl NamedSetting for Compression {
-    const KIND: &'static str = "time of compression";
+    const KIND: &'static str = "compression mode";
     const ALL: &'static [Self] = &[Self::None, Self::Beforehand, Self::OnTheFly];
 
     fn name(self) -> &'static str {

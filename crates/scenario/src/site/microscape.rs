@@ -26,7 +26,7 @@ pub const IMAGE_BYTES: [u64; 42] = [
 const ANIMATION: u64 = 12_494;
 const ANIMATION_FRAMES: usize = 6;
 
-/// Its 43 files, the document first and then the images in document order.
+/// The site's 43 files, the document first and then the images in document order.
 pub fn files(seed: Seed) -> Vec<File> {
     let pictures: Vec<(String, Scene, Picture)> = (1..)
         .zip(IMAGE_BYTES)

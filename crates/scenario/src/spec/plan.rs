@@ -12,7 +12,7 @@ use crate::{Client, Defaults, Engine, Protocol, Requests, Scenario, Server, Spec
 /// Scenarios and engines to run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// At least one; each is valid.
+    /// Scenarios, each valid; at least one.
     pub scenarios: Vec<Scenario>,
     /// Engines that run each; at least one.
     pub engines: Vec<Engine>,

@@ -124,7 +124,7 @@ impl SynOptions {
     }
 }
 
-/// By how many bytes `to` is ahead of `from`; 0 if it is behind (RFC 9293, 3.4).
+/// Number of bytes by which `to` is ahead of `from`; 0 if it is behind (RFC 9293, 3.4).
 fn advance(from: u32, to: u32) -> u32 {
     let ahead = to.wrapping_sub(from);
     if ahead < 1 << 31 { ahead } else { 0 }

@@ -17,9 +17,9 @@ use wire::{Duration, Time};
 pub enum Scheduling {
     /// SCHED_FIFO: has priority over every ordinary thread.
     RealTime,
-    /// As an ordinary thread, because the kernel refused more.
+    /// Ordinary, because the kernel refused real-time priority.
     Refused(Errno),
-    /// As an ordinary thread, because no more was requested.
+    /// Ordinary, as requested.
     Ordinary,
 }
 
@@ -121,7 +121,7 @@ pub enum Rank {
 /// A thread's need to sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// None.
+    /// No need.
     None,
     /// Sleep if that makes nothing late.
     WhenIdle,

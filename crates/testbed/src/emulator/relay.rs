@@ -30,9 +30,9 @@ pub(super) type Packet = Vec<u8>;
 
 /// Parts of a stack profile that the kernel does not provide.
 pub(super) struct Shims {
-    /// Before the link, on the client's side and on the server's.
+    /// Shims before the link, on the client's side and on the server's.
     pub(super) heartbeats: Option<[AckHeartbeat<Packet>; 2]>,
-    /// Behind the link, before the sender that each limits: lost packets open no window.
+    /// Shims behind the link, before the sender that each limits: lost packets open no window.
     pub(super) windows: PerEnd<Option<AdvertisedWindow>>,
 }
 

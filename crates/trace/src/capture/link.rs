@@ -1,6 +1,6 @@
 //! Link-layer headers: Ethernet with its tags, Linux's cooked headers, loopback, raw IP.
 //!
-//! Numbers are those of <https://www.tcpdump.org/linktypes.html>. Not a dissector: it only locates the IP
+//! Numbers are those of <https://www.tcpdump.org/linktypes.html>. This module only locates the IP
 //! packet. Tunnels are in `tunnel`.
 
 /// Link-layer type of an interface's packets.

@@ -13,7 +13,7 @@ pub struct PeekedSegment {
     pub source: IpAddr,
     /// Destination address.
     pub destination: IpAddr,
-    /// Those of its flags that open or end a connection, and ACK.
+    /// Flags that open or end a connection, and ACK.
     pub flags: Flags,
 }
 
