@@ -133,12 +133,12 @@ pub fn reported(runs: &[TransportCounts]) -> Option<String> {
         .iter()
         .filter(|(mean, _)| *mean > 0.0)
         .map(|(mean, transport)| format!("{} {transport}", figure(*mean)));
-    let mut reported = Vec::from_iter(parts).join(", ");
+    let mut sentence = Vec::from_iter(parts).join(", ");
     let resends = mean(|counts| counts.resends);
     if resends > 0.0 {
-        reported += &format!("; {} requests resent", figure(resends));
+        sentence += &format!("; {} requests resent", figure(resends));
     }
-    (!reported.is_empty()).then(|| format!("responses: {reported}"))
+    (!sentence.is_empty()).then(|| format!("responses: {sentence}"))
 }
 
 /// A mean as text: whole numbers as such, others to a tenth.

@@ -375,9 +375,9 @@ impl Programs {
 
     /// The same without these keys.
     pub fn described_without(&self, keys: &[ProgramKey]) -> Option<String> {
-        let reported = self.reported().filter(|(key, _)| !keys.contains(key));
-        let reported: Vec<String> = reported.map(|(key, value)| format!("{key} {value}")).collect();
-        (!reported.is_empty()).then(|| reported.join(", "))
+        let settings = self.reported().filter(|(key, _)| !keys.contains(key));
+        let settings: Vec<String> = settings.map(|(key, value)| format!("{key} {value}")).collect();
+        (!settings.is_empty()).then(|| settings.join(", "))
     }
 }
 
