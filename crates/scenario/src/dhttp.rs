@@ -85,7 +85,8 @@ impl DhttpProfile {
                 continue;
             }
             let extension = names::find("extension", word, &Extension::ALL, Extension::name)?;
-            let chosen = Extension::ALL.into_iter().zip(&mut extensions).filter(|(other, _)| *other == extension);
+            let chosen =
+                Extension::ALL.into_iter().zip(&mut extensions).filter(|(other, _)| *other == extension);
             chosen.for_each(|(_, is_on)| *is_on = true);
         }
         Ok(Self { profile, extensions, parameters })

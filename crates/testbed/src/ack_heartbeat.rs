@@ -371,7 +371,11 @@ mod tests {
             assert_eq!(client.sends(port, Flags::SYN, 0, 16_384, &[], b""), 1);
         }
         client.now += Duration::from_nanos(1);
-        assert_eq!(client.sends(1_025, Flags::SYN, 0, 16_384, &[], b""), 2, "the idle connection's, and the SYN");
+        assert_eq!(
+            client.sends(1_025, Flags::SYN, 0, 16_384, &[], b""),
+            2,
+            "the idle connection's, and the SYN"
+        );
         assert_eq!(client.shim.connections.len(), MAX_CONNECTIONS);
     }
 

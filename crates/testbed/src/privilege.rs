@@ -100,9 +100,9 @@ fn no_user_namespace(errno: Errno) -> Error {
         ("user.max_user_namespaces", "0"),
         ("kernel.apparmor_restrict_unprivileged_userns", "1"),
     ];
-    let closed_gate = GATES
-        .iter()
-        .find(|(name, off_value)| fs::read_to_string(sysctl_path(name)).is_ok_and(|value| value.trim() == *off_value));
+    let closed_gate = GATES.iter().find(|(name, off_value)| {
+        fs::read_to_string(sysctl_path(name)).is_ok_and(|value| value.trim() == *off_value)
+    });
     match closed_gate {
         Some((name, off_value)) => forbidden(
             &format!("this process is not privileged, and user namespaces are off ({name} is {off_value})"),

@@ -231,8 +231,7 @@ mod tests {
         ] {
             assert_eq!(base.resolve(reference.as_bytes()).as_deref(), Some(path), "{reference}");
         }
-        for foreign in ["", "#s", "g:h", "//g", "https://a/", "http://a:8080/", "mailto:a", "javascript:x"]
-        {
+        for foreign in ["", "#s", "g:h", "//g", "https://a/", "http://a:8080/", "mailto:a", "javascript:x"] {
             assert_eq!(base.resolve(foreign.as_bytes()), None, "{foreign}");
         }
     }

@@ -277,7 +277,8 @@ impl Connection {
     }
 
     fn take_outstanding(&mut self) -> Vec<Orphan> {
-        let orphan = |exchange: Exchange| Orphan { object: exchange.object, has_response: exchange.has_response };
+        let orphan =
+            |exchange: Exchange| Orphan { object: exchange.object, has_response: exchange.has_response };
         self.outstanding.drain(..).map(orphan).collect()
     }
 

@@ -213,7 +213,8 @@ mod tests {
         {
             assert_eq!(outcome(&[first, (206, rest, 90)]), "Failed(Part)", "{rest}");
         }
-        for invalid in ["bytes 1-10/100", "bytes 0-8/100", "bytes 0-9/*", "bytes 0-9/9", "lines 0-9/100", ""] {
+        for invalid in ["bytes 1-10/100", "bytes 0-8/100", "bytes 0-9/*", "bytes 0-9/9", "lines 0-9/100", ""]
+        {
             assert_eq!(outcome(&[(206, invalid, 10)]), "Failed(Part)", "{invalid}");
         }
     }

@@ -178,9 +178,8 @@ impl Plan {
     /// necessary.
     pub(super) fn later_request(&self, object: &PlannedObject, portion: &Portion) -> Vec<u8> {
         let request = self.request(object, portion).or_else(|_| self.encode(object, portion, 0));
-        request.expect(
-            "the host and a planned validator are in other requests, and a discovered path is valid",
-        )
+        request
+            .expect("the host and a planned validator are in other requests, and a discovered path is valid")
     }
 
     /// Encoded request of each object, in order.

@@ -294,7 +294,8 @@ fn a_body_without_a_length_ends_with_the_stream_but_not_with_a_reset() {
     let unbounded = "HTTP/1.1 200 OK\r\n\r\nhello";
     let closed = at_every_cut(&page(Shape::Http11), &[sends(&[unbounded], AfterResponses::Close)]);
     assert_eq!((closed.completed(), closed.connections), (vec![0, 1], 2));
-    let reset = at_every_cut(&page(Shape::Http11), &[sends(&[unbounded], AfterResponses::Break(Break::Reset))]);
+    let reset =
+        at_every_cut(&page(Shape::Http11), &[sends(&[unbounded], AfterResponses::Break(Break::Reset))]);
     assert_eq!(reset.failures().len(), 2);
 }
 

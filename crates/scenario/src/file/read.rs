@@ -96,8 +96,7 @@ pub(super) fn scalar<T>(
         DeValue::Array(_) => Err("an array"),
         DeValue::Table(_) => Err("a table"),
     };
-    let text =
-        text.map_err(|found| (value.span(), Problem::Type { key, found, example: example.into() }))?;
+    let text = text.map_err(|found| (value.span(), Problem::Type { key, found, example: example.into() }))?;
     read(&text).map_err(|error| (value.span(), Problem::Value { key, error }))
 }
 

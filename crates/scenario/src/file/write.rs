@@ -91,7 +91,9 @@ fn network(network: &Network) -> String {
             let name = is_own_name.then(|| format!("name = {}", quoted(&network.name)));
             (name.into_iter().chain([format!("like = {}", quoted(&like.name))]).collect(), like)
         }
-        None => (custom_entries(network), Network::new(String::new(), network.rtt, network.rate, network.mss)),
+        None => {
+            (custom_entries(network), Network::new(String::new(), network.rtt, network.rate, network.mss))
+        }
     };
     let differences = network.differences(&base).into_iter();
     let differences = differences.map(|(key, value)| format!("{} = {}", key.name(), quoted(&value)));

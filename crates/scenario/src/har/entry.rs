@@ -52,8 +52,8 @@ impl Entry {
             Number::known(transfer_size).filter(|all| *all > 0).map(|all| all.saturating_sub(header_bytes));
         // Where the size of the headers is unknown (HTTP/2), headers and body together are an upper bound of
         // the body.
-        let from_transfer =
-            transferred_body.map(|body| decoded.filter(|_| header_bytes == 0).map_or(body, |size| body.min(size)));
+        let from_transfer = transferred_body
+            .map(|body| decoded.filter(|_| header_bytes == 0).map_or(body, |size| body.min(size)));
         let from_compression =
             decoded.map(|size| size.saturating_sub(Number::known(compression).unwrap_or(0)));
         Self {

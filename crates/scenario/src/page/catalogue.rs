@@ -66,7 +66,10 @@ impl Entry {
             PageDefinition::Generated(Site::Microscape) => {
                 static MICROSCAPE: LazyLock<Page> = LazyLock::new(|| {
                     let files = Site::Microscape.files(Seed::default());
-                    let files = files.into_iter().map(|site_file| file(&site_file.path, site_file.contents)).collect();
+                    let files = files
+                        .into_iter()
+                        .map(|site_file| file(&site_file.path, site_file.contents))
+                        .collect();
                     Page::real("microscape", files).expect("43 files")
                 });
                 MICROSCAPE.clone()

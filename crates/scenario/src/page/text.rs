@@ -78,7 +78,8 @@ mod tests {
 
     #[test]
     fn rejects_other_texts() {
-        for invalid in ["", "1+", "0", "5x", "1++2", "1/", "1/2/3", "visit.har", "./folder", "small-pag", "-5"]
+        for invalid in
+            ["", "1+", "0", "5x", "1++2", "1/", "1/2/3", "visit.har", "./folder", "small-pag", "-5"]
         {
             assert!(page(invalid).is_err(), "{invalid}");
         }

@@ -80,7 +80,8 @@ mod tests {
         let stack = client.applied_to(&client.profile());
         assert_eq!((stack.nagle, stack.initial_window), (false, 4));
         assert_eq!(stack.packets.rto.min, wire::Duration::from_secs(1));
-        for invalid in ["linux+", "linux+nagle", "linux+server-idle=3s", "linux+initial-window=0", "+nagle=off"]
+        for invalid in
+            ["linux+", "linux+nagle", "linux+server-idle=3s", "linux+initial-window=0", "+nagle=off"]
         {
             assert!(ClientStack::read(invalid).is_err(), "{invalid}");
         }

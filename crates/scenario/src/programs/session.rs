@@ -36,7 +36,12 @@ pub(super) fn idle_after(text: &str) -> Result<Duration, ValueError> {
     (time > Duration::ZERO).then_some(time).ok_or_else(out_of_range)
 }
 
-fn parse_count(text: &str, max: u32, what: &'static str, max_text: &'static str) -> Result<NonZeroU32, ValueError> {
+fn parse_count(
+    text: &str,
+    max: u32,
+    what: &'static str,
+    max_text: &'static str,
+) -> Result<NonZeroU32, ValueError> {
     let invalid = || ValueError::NotA { what, given: text.to_owned(), example: "a whole number such as 3" };
     let number: NonZeroU32 = text.parse().map_err(|_| invalid())?;
     let out_of_range = || ValueError::OutOfRange { what, given: text.to_owned(), min: "1", max: max_text };

@@ -124,7 +124,11 @@ mod tests {
             let Raster { width, height, pixels } = Raster::words("solutions", quarters);
             assert_eq!(pixels.len(), width * height);
             let background = pixels.iter().filter(|shade| **shade == 0).count();
-            assert!(2 * background > pixels.len() && background < pixels.len(), "{background} of {}", pixels.len());
+            assert!(
+                2 * background > pixels.len() && background < pixels.len(),
+                "{background} of {}",
+                pixels.len()
+            );
             assert!(pixels.iter().all(|shade| usize::from(*shade) < SHADES));
         }
     }

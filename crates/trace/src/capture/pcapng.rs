@@ -67,7 +67,8 @@ impl Section {
         let truncated = || Unreadable::CutShort { frame };
         let header = input.peek(BLOCK_HEADER)?.ok_or_else(truncated)?;
         if header.starts_with(&SECTION_HEADER.to_be_bytes()) {
-            let magic = input.peek(BLOCK_FRAME)?.ok_or_else(truncated)?.get(BLOCK_HEADER..).unwrap_or_default();
+            let magic =
+                input.peek(BLOCK_FRAME)?.ok_or_else(truncated)?.get(BLOCK_HEADER..).unwrap_or_default();
             self.big_endian = match magic {
                 [0x1a, 0x2b, 0x3c, 0x4d] => true,
                 [0x4d, 0x3c, 0x2b, 0x1a] => false,

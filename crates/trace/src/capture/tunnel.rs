@@ -42,7 +42,8 @@ impl Tunnel {
 pub fn innermost(mut packet: Packet<'_>) -> (Packet<'_>, Option<Tunnel>) {
     let mut outermost = None;
     for _ in 0..MAX_DEPTH {
-        let Some((tunnel, Ok(inner_packet))) = inner(&packet).map(|(tunnel, bytes)| (tunnel, Packet::read(bytes)))
+        let Some((tunnel, Ok(inner_packet))) =
+            inner(&packet).map(|(tunnel, bytes)| (tunnel, Packet::read(bytes)))
         else {
             break;
         };
@@ -178,7 +179,10 @@ mod tests {
             (Tunnel::Gre, ip_packet(47, &with(&[0, 0, 0x08, 0]))),
             (Tunnel::Gre, ip_packet(47, &with(&[0xb0, 0, 0x08, 0, 1, 1, 0, 0, 2, 2, 2, 2, 3, 3, 3, 3]))),
             (Tunnel::Gre, ip_packet(47, &frame_with(&[0, 0, 0x65, 0x58]))),
-            (Tunnel::Gre, ip_packet(47, &frame_with(&[0x10, 0, 0x88, 0xbe, 0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8]))),
+            (
+                Tunnel::Gre,
+                ip_packet(47, &frame_with(&[0x10, 0, 0x88, 0xbe, 0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8])),
+            ),
             (Tunnel::Gre, ip_packet(47, &with(&[0x30, 0x01, 0x88, 0x0b, 0, 9, 0, 1, 0, 0, 0, 1, 0x21]))),
             (Tunnel::Vxlan, datagram(4_789, &frame_with(&[8, 0, 0, 0, 0, 0, 9, 0]))),
             (Tunnel::Vxlan, datagram(4_790, &with(&[0x0c, 0, 0, 1, 0, 0, 9, 0]))),
