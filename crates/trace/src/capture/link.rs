@@ -1,7 +1,9 @@
-//! Link-layer headers: Ethernet with its tags, Linux's cooked headers, loopback, raw IP.
+//! Link-layer headers: Ethernet with its tags, Linux's cooked headers, loopback, raw IP, Wi-Fi, older networks.
 //!
 //! Numbers are those of <https://www.tcpdump.org/linktypes.html>. This module only locates the IP
 //! packet. Tunnels are in `tunnel`.
+
+mod wifi;
 
 /// Link-layer type of an interface's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +26,36 @@ pub enum LinkType {
     Erf,
     /// Linux's packet filter log (`tcpdump -i nflog:N`).
     Nflog,
+    /// PPP behind a byte for the direction.
+    PppWithDirection,
+    /// Cisco's HDLC.
+    CiscoHdlc,
+    /// Frame Relay.
+    FrameRelay,
+    /// IEEE 802.5.
+    TokenRing,
+    /// FDDI.
+    Fddi,
+    /// LLC without addresses: ATM (RFC 2684).
+    Llc,
+    /// IP over IEEE 1394.
+    FireWire,
+    /// SLIP, behind the 16 bytes of the BSDs.
+    Slip,
+    /// OpenBSD's `pflog` and `enc`.
+    Pflog,
+    /// The same, of a decapsulated IPsec packet.
+    Enc,
+    /// IEEE 802.11.
+    Wifi,
+    /// IEEE 802.11 behind a radiotap header.
+    Radiotap,
+    /// IEEE 802.11 behind the header of a Prism card.
+    Prism,
+    /// IEEE 802.11 behind an AVS header.
+    Avs,
+    /// A header with information about the packet, which also names its link type.
+    PerPacketInformation,
     /// A type that is not supported.
     Other(u32),
 }
@@ -34,11 +66,26 @@ impl LinkType {
         match number {
             0 | 108 => Self::Loopback,
             1 => Self::Ethernet,
+            6 => Self::TokenRing,
+            8 => Self::Slip,
             9 | 50 => Self::Ppp,
+            10 => Self::Fddi,
+            11 | 100 => Self::Llc,
             // 12 and 14 are raw IP on the BSDs.
             12 | 14 | 101 | 228 | 229 => Self::Raw,
             51 => Self::Pppoe,
+            104 => Self::CiscoHdlc,
+            105 => Self::Wifi,
+            107 => Self::FrameRelay,
+            109 => Self::Enc,
             113 => Self::LinuxCooked,
+            117 => Self::Pflog,
+            119 => Self::Prism,
+            127 => Self::Radiotap,
+            138 => Self::FireWire,
+            163 => Self::Avs,
+            166 | 204 => Self::PppWithDirection,
+            192 => Self::PerPacketInformation,
             197 => Self::Erf,
             239 => Self::Nflog,
             276 => Self::LinuxCooked2,
@@ -58,6 +105,24 @@ impl LinkType {
             Self::Pppoe => pppoe(frame),
             Self::Erf => erf(frame),
             Self::Nflog => nflog(frame),
+            // The direction replaces the address in the framing of some, and precedes it in that of others.
+            Self::PppWithDirection => {
+                frame.get(1..).and_then(|rest| ppp(rest.strip_prefix(&[0x03]).unwrap_or(rest)))
+            }
+            Self::CiscoHdlc => by_type(half(frame, 2)?, frame.get(4..)?),
+            Self::FrameRelay => frame_relay(frame),
+            Self::TokenRing => token_ring(frame),
+            Self::Fddi => llc(frame.get(13..)?),
+            Self::Llc => llc(frame),
+            Self::FireWire => by_type(half(frame, 16)?, frame.get(18..)?),
+            Self::Slip => is_ip(frame.get(16..)?),
+            Self::Pflog => is_ip(frame.get(usize::from(*frame.first()?).next_multiple_of(4)..)?),
+            Self::Enc => is_ip(frame.get(12..)?),
+            Self::Wifi => wifi::ip(frame),
+            Self::Radiotap => wifi::radiotap(frame),
+            Self::Prism => wifi::ip(frame.get(word(frame, 4, u32::from_le_bytes)?..)?),
+            Self::Avs => wifi::ip(frame.get(word(frame, 4, u32::from_be_bytes)?..)?),
+            Self::PerPacketInformation => per_packet_information(frame),
             Self::Other(_) => None,
         }
     }
@@ -69,7 +134,11 @@ impl LinkType {
             Self::LinuxCooked => half(frame, 14),
             Self::LinuxCooked2 => half(frame, 0),
             Self::Ppp => return ppp_content(frame),
-            Self::Raw | Self::Loopback | Self::Pppoe | Self::Erf | Self::Nflog | Self::Other(_) => None,
+            Self::CiscoHdlc => half(frame, 2),
+            Self::Wifi | Self::Radiotap | Self::Prism | Self::Avs => {
+                return "Wi-Fi frames that are encrypted, or without IP";
+            }
+            _ => None,
         };
         match ether_type {
             Some(0..0x600) => "LLC",
@@ -89,6 +158,44 @@ pub(super) fn ethernet(frame: &[u8]) -> Option<&[u8]> {
     by_type(half(frame, 12)?, frame.get(14..)?)
 }
 
+/// Returns the IP packet after an LLC header (IEEE 802.2): with SNAP (RFC 1042), or of IP's own access point.
+fn llc(frame: &[u8]) -> Option<&[u8]> {
+    match frame {
+        [0xaa, 0xaa, 0x03, _, _, _, high, low, rest @ ..] => by_type(u16::from_be_bytes([*high, *low]), rest),
+        [0x06, 0x06, 0x03, rest @ ..] => is_ip(rest),
+        _ => None,
+    }
+}
+
+/// Returns the IP packet of a Frame Relay frame (RFC 2427), or of one with Cisco's EtherType.
+fn frame_relay(frame: &[u8]) -> Option<&[u8]> {
+    // The last byte of the address has its lowest bit set.
+    let address = frame.iter().take(4).position(|byte| byte & 1 == 1)? + 1;
+    match frame.get(address..)? {
+        [0x03, 0xcc | 0x8e, rest @ ..] => is_ip(rest),
+        [0x03, 0x80, _, _, _, high, low, rest @ ..] | [0x03, 0x00, 0x80, _, _, _, high, low, rest @ ..] => {
+            by_type(u16::from_be_bytes([*high, *low]), rest)
+        }
+        rest => by_type(half(rest, 0)?, rest.get(2..)?),
+    }
+}
+
+/// Returns the IP packet of a Token Ring frame: two bytes, two addresses, and a route if the source address says so.
+fn token_ring(frame: &[u8]) -> Option<&[u8]> {
+    const ADDRESSES: usize = 14;
+    let has_route = frame.get(8)? & 0x80 != 0;
+    let route = if has_route { usize::from(frame.get(ADDRESSES)? & 0x1f) } else { 0 };
+    llc(frame.get(ADDRESSES + route..)?)
+}
+
+/// Returns the IP packet behind a PPI header: flags, length and link type, all little-endian.
+fn per_packet_information(frame: &[u8]) -> Option<&[u8]> {
+    let length = usize::from(half(frame, 2)?.swap_bytes());
+    let link = LinkType::of(u32::try_from(word(frame, 4, u32::from_le_bytes)?).ok()?);
+    // One within another would be an attack.
+    if link == LinkType::PerPacketInformation { None } else { link.ip(frame.get(length.max(8)..)?) }
+}
+
 /// Returns the IP packet of an EtherType, after optional tags.
 pub(super) fn by_type(mut ether_type: u16, mut rest: &[u8]) -> Option<&[u8]> {
     const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
@@ -103,6 +210,8 @@ pub(super) fn by_type(mut ether_type: u16, mut rest: &[u8]) -> Option<&[u8]> {
         0x0800 | 0x86dd => Some(rest),
         0x8847 | 0x8848 => mpls(rest),
         0x8864 => pppoe(rest),
+        // A length, in IEEE 802.3; the number with which Linux marks such packets.
+        0x0000..0x0600 => llc(rest),
         _ => None,
     }
 }
@@ -195,6 +304,12 @@ pub(super) fn is_ip(bytes: &[u8]) -> Option<&[u8]> {
     matches!(bytes.first()? >> 4, 4 | 6).then_some(bytes)
 }
 
+/// Returns a length of four bytes.
+fn word(bytes: &[u8], at: usize, read: fn([u8; 4]) -> u32) -> Option<usize> {
+    let word = bytes.get(at..)?.first_chunk::<4>()?;
+    usize::try_from(read(*word)).ok()
+}
+
 pub(super) fn half(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..)?.first_chunk::<2>().map(|half| u16::from_be_bytes(*half))
 }
@@ -204,6 +319,7 @@ mod tests {
     use super::*;
 
     const IP: &[u8] = &[0x45, 1, 2, 3];
+    const SNAP: &[u8] = &[0xaa, 0xaa, 3, 0, 0, 0, 8, 0];
 
     fn framed(before: &[u8]) -> Vec<u8> {
         [before, IP].concat()
@@ -242,6 +358,24 @@ mod tests {
             (239, &[2, 0, 0, 0, 5, 0, 10, 0, 7, 0, 0, 0, 8, 0, 9, 0]),
             (239, &[2, 0, 0, 0, 0, 5, 0, 10, 7, 0, 0, 0, 0, 8, 0, 9]),
             (197, &erf),
+            (1, &[&[0; 12][..], &[0, 30], SNAP].concat()),
+            (1, &[&[0; 12][..], &[0, 30, 6, 6, 3]].concat()),
+            (113, &[&[0; 14][..], &[0, 4], SNAP].concat()),
+            (6, &[&[0; 14][..], SNAP].concat()),
+            (6, &[&[0; 8][..], &[0x80, 0, 0, 0, 0, 0, 4, 0, 1, 2], SNAP].concat()),
+            (8, &[0; 16]),
+            (10, &[&[0x57; 13][..], SNAP].concat()),
+            (100, SNAP),
+            (104, &[0x0f, 0, 0x08, 0]),
+            (107, &[0x18, 0x41, 0x03, 0xcc]),
+            (107, &[0x18, 0x41, 0x03, 0, 0x80, 0, 0, 0, 0x08, 0]),
+            (107, &[0x18, 0x41, 0x08, 0]),
+            (109, &[0; 12]),
+            (117, &[&[61][..], &[0; 63]].concat()),
+            (138, &[&[0; 16][..], &[0x08, 0]].concat()),
+            (166, &[1, 3, 0, 0x21]),
+            (192, &[0, 0, 8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0]),
+            (204, &[1, 0xff, 3, 0, 0x21]),
         ] {
             let frame = framed(before);
             assert_eq!(LinkType::of(number).ip(&frame), Some(IP), "{number}: {before:?}");
@@ -255,7 +389,9 @@ mod tests {
     fn other_protocols_have_no_ip_packet() {
         let arp = [&[0; 12][..], &[0x08, 0x06, 0, 1]].concat();
         assert_eq!((LinkType::Ethernet.ip(&arp), LinkType::Ethernet.content(&arp)), (None, "ARP"));
-        assert_eq!(LinkType::of(105).ip(IP), None);
+        assert_eq!(LinkType::of(147).ip(IP), None);
+        let nested = [&[0, 0, 8, 0, 192, 0, 0, 0][..], &[0, 0, 8, 0, 101, 0, 0, 0], IP].concat();
+        assert_eq!(LinkType::PerPacketInformation.ip(&nested), None);
         assert_eq!(LinkType::Loopback.ip(&[7, 0, 0, 0, 0x10]), None);
     }
 }
