@@ -111,6 +111,8 @@ pub(crate) struct Gap {
     pub(crate) silence: Option<Duration>,
     /// Retransmission timeout that Linux would use.
     pub(crate) usual_timeout: Duration,
+    /// Whether it may probe for the end of a flight: only where both sides permit SACK (RFC 8985, section 7).
+    pub(crate) may_probe: bool,
     /// The loss that it was still repairing, by the way in which it was detected.
     pub(crate) recovering: Option<crate::cause::Cause>,
     /// Facts from the messages of the connection.

@@ -14,6 +14,7 @@
 //! | `win=N` | the window; 65,535 without it |
 //! | `ts=N:M` | timestamps: the value and the echo |
 //! | `mss=N` | the MSS of a SYN; 1,460 without it |
+//! | `no-sack` | a SYN that does not permit SACK |
 //! | `scale=N` | the window scale of a SYN; no such option without it |
 //! | `hex=...` | these bytes |
 //! | `mptcp=...` | an option of Multipath TCP with these bytes |
@@ -60,6 +61,7 @@ struct ScriptLine {
     scale: Option<u8>,
     stamps: Option<(u32, u32)>,
     multipath: Vec<u8>,
+    has_sack: bool,
     is_bare: bool,
     is_lost: bool,
     is_twice: bool,
@@ -214,6 +216,7 @@ impl ScriptLine {
             scale: None,
             stamps: None,
             multipath: Vec::new(),
+            has_sack: true,
             is_bare: false,
             is_lost: false,
             is_twice: false,
@@ -245,6 +248,7 @@ impl ScriptLine {
                     "fin" => read.flags = Flags::FIN,
                     "rst" => read.flags = Flags::RST,
                     "reopen" => (read.flags, read.reopens) = (Flags::SYN, true),
+                    "no-sack" => read.has_sack = false,
                     "bare" => read.is_bare = true,
                     "lost" => read.is_lost = true,
                     "twice" => read.is_twice = true,
@@ -267,6 +271,7 @@ impl ScriptLine {
         let mut options = Vec::new();
         if self.flags.contains(Flags::SYN) {
             options.push(TcpOption::Mss(self.mss));
+            options.extend(self.has_sack.then_some(TcpOption::SackPermitted));
             options.extend(self.scale.map(TcpOption::WindowScale));
         } else if sack.is_some() {
             options.push(TcpOption::Sack([sack, None, None, None]));

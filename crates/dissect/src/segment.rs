@@ -37,6 +37,8 @@ pub struct Options {
     pub stamp: Option<Stamp>,
     /// Whether further options may not have been captured.
     pub is_cut: bool,
+    /// Whether a SYN permits SACK.
+    pub is_sack_permitted: bool,
     /// The first SACK block.
     pub sack: Option<(u32, u32)>,
     /// Whether a SACK option was cut off: nothing else follows timestamps except in a SYN.
@@ -58,7 +60,8 @@ impl<'a> Segment<'a> {
                 TcpOption::Other { kind: MultipathOption::KIND, data } => {
                     options.multipath = MultipathOption::read(data).or(options.multipath);
                 }
-                TcpOption::SackPermitted | TcpOption::Other { kind: _, data: _ } => {}
+                TcpOption::SackPermitted => options.is_sack_permitted = true,
+                TcpOption::Other { kind: _, data: _ } => {}
             }
         }
         options.is_sack_cut = options.is_cut && options.stamp.is_some() && !tcp.flags.contains(Flags::SYN);

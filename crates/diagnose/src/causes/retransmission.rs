@@ -4,7 +4,7 @@
 //! that did not pass before it, and it comes after a pause as long as a timer (`low`). Three duplicate ACKs, or one
 //! SACK of later data, make it a `fast-retransmit`. Without them, and after at least the timer's duration, it is a
 //! `retransmission-timeout` (each further one takes twice as long). If it is the last segment of a flight and less time
-//! has passed, it was a probe (RFC 8985, `tail-loss-probe`). A retransmitted SYN is the timer's. **Refuted by**: a
+//! has passed, and both sides permit SACK, it was a probe (RFC 8985, `tail-loss-probe`). A retransmitted SYN is the timer's. **Refuted by**: a
 //! second capture of the same packet (the same IP ID); reordered data (it arrives sooner than the sender could have
 //! detected a loss); data that was already acknowledged (needless); an acknowledgement that echoes (TSecr) an earlier
 //! timestamp than the retransmission's (RFC 3522: the original had arrived); a duplicate SACK of data retransmitted once
@@ -143,7 +143,7 @@ pub(crate) fn needless(gap: &Gap) -> Option<Ruling> {
     }
     // Clearly earlier than the timer it was a probe.
     let since = needless.at.since(gap.from.at);
-    let is_probe = since + since / 4 + TICK < gap.usual_timeout;
+    let is_probe = gap.may_probe && since + since / 4 + TICK < gap.usual_timeout;
     let cause = if is_probe { Cause::TailLossProbe } else { Cause::RetransmissionTimeout };
     let evidence = if is_probe { of_needless_probe } else { of_needless };
     Some(Ruling { confidence: Confidence::Medium, ..Ruling::all(gap, cause, evidence) })
@@ -236,7 +236,7 @@ pub(crate) fn cause(gap: &Gap, repair: &Repair) -> Option<Cause> {
     }
     // RFC 8985: a probe is sent after two round trips. What takes longer is a timer with an unusual minimum.
     let is_due = round_trip > Duration::ZERO && since * 2 >= round_trip * 3;
-    let is_probe = is_last && since <= latest_probe + TICK;
+    let is_probe = gap.may_probe && is_last && since <= latest_probe + TICK;
     match (is_probe, is_due) {
         (true, true) => Some(Cause::TailLossProbe),
         (false, true) => Some(Cause::RetransmissionTimeout),
@@ -847,5 +847,19 @@ mod tests {
         let waits = "0 C syn\n15 S syn lost\n3015 S reopen\n3030 C\n3031 C send=9\n3046 S send=9";
         let found = Script { one_way_ms: 15.0, lines: waits }.faults(VantagePoint::Server);
         assert_eq!(found, [(Cause::RetransmissionTimeout, 3_000)]);
+    }
+
+    #[test]
+    fn sender_without_sack_sends_no_loss_probe() {
+        let found = |client: &str, server: &str| {
+            let lines = format!(
+                "0 C syn {client}\n15 S syn {server}\n30 C\n31 C send=100\n46 S\n100 C send=500 lost\n\
+                 165 C seq=100 send=500\n180 S"
+            );
+            Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Client)
+        };
+        assert_eq!(found("", ""), [(Cause::TailLossProbe, 65)]);
+        assert_eq!(found("no-sack", ""), [(Cause::RetransmissionTimeout, 65)]);
+        assert_eq!(found("", "no-sack"), [(Cause::RetransmissionTimeout, 65)]);
     }
 }

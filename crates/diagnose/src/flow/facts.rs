@@ -217,6 +217,7 @@ impl Flow {
                 .progressed_at
                 .map(|passed| at.since(passed).saturating_sub(self.path.to(from).unwrap_or_default())),
             usual_timeout: self.path.usual_timeout(),
+            may_probe: !self.ends.client.refuses_sack && !self.ends.server.refuses_sack,
             recovering: self
                 .ends
                 .of(from)

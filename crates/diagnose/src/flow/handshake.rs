@@ -25,6 +25,7 @@ impl Flow {
         };
         (end.first_number, end.scale_offer, end.first_window) =
             (Some(segment.tcp.seq), offer, Some(segment.tcp.window));
+        end.refuses_sack = !options.is_sack_permitted && !options.is_cut;
         let Both { client, server } = &mut self.ends;
         // Windows are scaled only if both sides offered it (RFC 7323).
         (client.scale, server.scale) = match (client.scale_offer, server.scale_offer) {

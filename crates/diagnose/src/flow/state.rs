@@ -38,6 +38,8 @@ pub(super) struct EndState {
     /// Shift of the windows that this side offers.
     pub(super) scale: Option<u8>,
     pub(super) scale_offer: ScaleOffer,
+    /// Whether its SYN does not permit SACK.
+    pub(super) refuses_sack: bool,
     /// The last packets, to recognize a second capture of one.
     pub(super) recent: RecentPackets,
     /// The window in its SYN, which is never shifted.
