@@ -214,8 +214,16 @@ impl Findings {
 
     /// Retracts the findings of a cause at a side since then: another cause applies. Returns their time.
     pub(crate) fn retract(&mut self, cause: Cause, side: Side, since: Time) -> Duration {
-        let is_match =
-            |retained: &Finding| retained.cause == cause && retained.side == side && retained.at >= since;
+        self.retract_if(cause, |retained| retained.side == side && retained.at >= since)
+    }
+
+    /// Retracts the findings of a cause that a packet shows. Returns their time.
+    pub(crate) fn retract_shown_by(&mut self, cause: Cause, frame: u64) -> Duration {
+        self.retract_if(cause, |retained| retained.packets.contains(&frame))
+    }
+
+    fn retract_if(&mut self, cause: Cause, is_wrong: impl Fn(&Finding) -> bool) -> Duration {
+        let is_match = |retained: &Finding| retained.cause == cause && is_wrong(retained);
         let retracted = self.retained.iter().filter(|retained| is_match(retained));
         let (times, lost) =
             retracted.fold((0, Duration::ZERO), |(times, lost), retained| (times + 1, lost + retained.lost));

@@ -105,9 +105,11 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
         return Some(Ruling::plain(gap, Share::Stall(cause)));
     }
     let ruling = Ruling::all(gap, cause, evidence);
-    // The receiver had to wait for it since it was missing, although other data arrived meanwhile.
-    let lost_since = Some(repair.earlier)
-        .filter(|earlier| earlier.at < gap.from.at && cause != Cause::RetransmissionTimeout);
+    // The receiver had to wait for it since it was missing, although other data arrived meanwhile. Further timeouts begin
+    // with the retransmission before.
+    let lost_since = Some(repair.earlier).filter(|earlier| {
+        earlier.at < gap.from.at && (cause != Cause::RetransmissionTimeout || repair.times <= 1)
+    });
     let is_doubtful = cause == Cause::TailLossProbe && repair.since > LATE_PROBE;
     let confidence = if is_doubtful { Confidence::Medium } else { ruling.confidence };
     Some(Ruling { lost_since, confidence, saving: Some(opening::saved_without_repair(gap)), ..ruling })
@@ -861,5 +863,21 @@ mod tests {
         assert_eq!(found("", ""), [(Cause::TailLossProbe, 65)]);
         assert_eq!(found("no-sack", ""), [(Cause::RetransmissionTimeout, 65)]);
         assert_eq!(found("", "no-sack"), [(Cause::RetransmissionTimeout, 65)]);
+    }
+
+    #[test]
+    fn timeout_counts_from_the_loss_though_newer_data_was_sent_meanwhile() {
+        let mut lines = String::from("30 C send=100\n45 S\n100 C send=500 lost\n");
+        // The receiver's duplicate ACKs report no SACK, and the sender ignores them.
+        for at in [400, 700, 1_000] {
+            lines.push_str(&format!("{at} C send=50\n{} S ack=100\n", at + 15));
+        }
+        let found = |end: &str| {
+            let lines = opened(15.0, &format!("{lines}1600 C seq=100 send=500\n{end}"));
+            let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Client);
+            found.into_iter().filter(|(cause, _)| *cause == Cause::RetransmissionTimeout).collect::<Vec<_>>()
+        };
+        assert_eq!(found("1615 S"), [(Cause::RetransmissionTimeout, 1_500)]);
+        assert_eq!(found("1615 S ack=750 sack=100:600"), []);
     }
 }

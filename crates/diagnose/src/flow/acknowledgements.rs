@@ -89,14 +89,20 @@ impl Flow {
 
     /// Remembers a retransmission that an acknowledgement may show to be spurious.
     pub(super) fn suspect(&mut self, segment: &Segment<'_>, start: u64, stop: u64) {
-        let since = self.last.at;
         let suspect = &mut self.ends.of_mut(segment.from).suspect;
         match suspect.as_deref_mut().filter(|suspect| suspect.start == start && !suspect.is_covered) {
             Some(suspect) => suspect.is_repeated = true,
             None => {
                 let stamp = segment.options.stamp.map(|stamp| stamp.value);
                 let (is_repeated, is_covered) = (false, false);
-                *suspect = Some(Box::new(Suspect { start, stop, stamp, since, is_repeated, is_covered }));
+                *suspect = Some(Box::new(Suspect {
+                    start,
+                    stop,
+                    stamp,
+                    frame: segment.frame,
+                    is_repeated,
+                    is_covered,
+                }));
             }
         }
     }
@@ -109,7 +115,7 @@ impl Flow {
         let side = segment.from.other();
         let EndState { sender, suspect, .. } = self.ends.of_mut(side);
         let Some(retransmission) = suspect.as_deref_mut() else { return };
-        let Suspect { start, stop, stamp, since, is_repeated, is_covered } = *retransmission;
+        let Suspect { start, stop, stamp, frame, is_repeated, is_covered } = *retransmission;
         if to <= start {
             return;
         }
@@ -126,7 +132,7 @@ impl Flow {
         };
         *suspect = None;
         for cause in causes {
-            let time = self.findings.retract(*cause, side, since);
+            let time = self.findings.retract_shown_by(*cause, frame);
             self.account.transfer(Share::Stall(*cause), Share::RoundTrip, time);
         }
     }

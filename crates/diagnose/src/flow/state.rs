@@ -185,6 +185,6 @@ pub(super) struct Suspect {
     pub(super) is_repeated: bool,
     /// Whether its first byte was acknowledged.
     pub(super) is_covered: bool,
-    /// Start of the gap before it.
-    pub(super) since: Time,
+    /// The packet of the first retransmission.
+    pub(super) frame: u64,
 }
