@@ -394,4 +394,21 @@ mod tests {
         assert_eq!(LinkType::PerPacketInformation.ip(&nested), None);
         assert_eq!(LinkType::Loopback.ip(&[7, 0, 0, 0, 0x10]), None);
     }
+
+    #[test]
+    fn no_link_reads_beyond_a_frame() {
+        for number in 0..300 {
+            for byte in [0, 1, 3, 8, 0x40, 0x80, 0x88, 0xaa, 0xff] {
+                for length in 0..48 {
+                    let mut frame = vec![byte; length];
+                    let found = LinkType::of(number).ip(&frame).map(<[u8]>::len);
+                    assert!(found.is_none_or(|found| found <= length));
+                    if let Some(last) = frame.last_mut() {
+                        *last = 0x45;
+                        let _ = LinkType::of(number).ip(&frame);
+                    }
+                }
+            }
+        }
+    }
 }
