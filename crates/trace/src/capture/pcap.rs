@@ -1,6 +1,5 @@
-//! The classic format: a header of 24 bytes, then packets with headers of 16 bytes and their data. Either
-//! byte order, micro- or nanoseconds. The dialects with longer packet headers (Kuznetzov's, Navtel's) are
-//! rejected by their magic.
+//! The classic format: a header of 24 bytes, then packets with headers of 16 bytes and their data. Either byte order,
+//! micro- or nanoseconds. Packet headers of Kuznetzov's dialect are 8 bytes longer; Navtel's is rejected by its magic.
 
 use std::io::Read;
 
@@ -15,19 +14,23 @@ pub(super) struct Header {
     /// Nanoseconds per unit of the second field.
     nanoseconds: u64,
     link: LinkType,
+    /// Length of a packet's header, in bytes.
+    packet_header: usize,
 }
 
 impl Header {
     pub(super) fn read<R: Read>(magic: [u8; 4], input: &mut Input<R>) -> Result<Self, Unreadable> {
-        let (big_endian, nanoseconds) = match u32::from_be_bytes(magic) {
-            0xa1b2_c3d4 => (true, 1_000),
-            0xd4c3_b2a1 => (false, 1_000),
-            0xa1b2_3c4d => (true, 1),
-            0x4d3c_b2a1 => (false, 1),
+        let (big_endian, nanoseconds, packet_header) = match u32::from_be_bytes(magic) {
+            0xa1b2_c3d4 => (true, 1_000, PACKET),
+            0xd4c3_b2a1 => (false, 1_000, PACKET),
+            0xa1b2_3c4d => (true, 1, PACKET),
+            0x4d3c_b2a1 => (false, 1, PACKET),
+            0xa1b2_cd34 => (true, 1_000, LONG_PACKET),
+            0x34cd_b2a1 => (false, 1_000, LONG_PACKET),
             _ => return Err(Unreadable::NotACapture { magic }),
         };
         let range = input.take(HEADER)?.ok_or(Unreadable::CutShort { frame: 1 })?;
-        let mut header = Self { big_endian, nanoseconds, link: LinkType::Raw };
+        let mut header = Self { big_endian, nanoseconds, link: LinkType::Raw, packet_header };
         // The upper half of the word shows whether frames end in a check sequence.
         let [network] = header.words(input.taken(range.start + 20..range.end));
         header.link = LinkType::of(network & 0xffff);
@@ -42,7 +45,7 @@ impl Header {
         if input.at_end()? {
             return Ok(None);
         }
-        let range = input.take(PACKET)?.ok_or(Unreadable::CutShort { frame })?;
+        let range = input.take(self.packet_header)?.ok_or(Unreadable::CutShort { frame })?;
         let [seconds, fraction, captured, _original] = self.words(input.taken(range));
         let captured = captured as usize;
         if captured > MAX_PACKET_BYTES {
@@ -66,6 +69,8 @@ impl Header {
 
 const HEADER: usize = 24;
 const PACKET: usize = 16;
+/// The same in the dialect of Linux 2.2: interface, protocol and kind of packet follow.
+const LONG_PACKET: usize = 24;
 
 #[cfg(test)]
 mod tests {
@@ -76,19 +81,24 @@ mod tests {
         let word = |word: u32| if big_endian { word.to_be_bytes() } else { word.to_le_bytes() };
         let words = [magic, 0, 0, 0, 0xffff, 0xf000_0065, 1, 2, 5, 1_500];
         let mut capture: Vec<u8> = words.into_iter().flat_map(word).collect();
+        if magic == 0xa1b2_cd34 {
+            capture.extend([0, 0, 0, 2, 0x08, 0, 4, 0]);
+        }
         capture.extend([0x45, 0, 0, 0, 0]);
         capture
     }
 
     #[test]
-    fn either_byte_order_and_either_resolution_is_read() {
+    fn every_byte_order_resolution_and_dialect_is_read() {
         for big_endian in [false, true] {
-            for (magic, nanos) in [(0xa1b2_c3d4, 1_000_002_000), (0xa1b2_3c4d, 1_000_000_002)] {
+            let of_magic =
+                [(0xa1b2_c3d4, 1_000_002_000), (0xa1b2_3c4d, 1_000_000_002), (0xa1b2_cd34, 1_000_002_000)];
+            for (magic, nanos) in of_magic {
                 let capture = capture(magic, big_endian);
                 let mut reader = Reader::new(capture.as_slice()).unwrap();
                 let frame = reader.read().unwrap().unwrap();
                 assert_eq!((frame.at.as_nanos(), frame.link), (nanos, LinkType::Raw));
-                assert_eq!(frame.bytes.len(), 5);
+                assert_eq!(frame.bytes, [0x45, 0, 0, 0, 0]);
             }
         }
     }
