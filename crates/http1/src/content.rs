@@ -59,17 +59,17 @@ impl Coding {
     /// # Errors
     /// An unknown coding, or nested codings.
     pub fn of(fields: &Fields) -> Result<Self, DecodeFault> {
-        let mut found = Self::Identity;
+        let mut body_coding = Self::Identity;
         for name in fields.all("Content-Encoding").flat_map(list).filter(|name| !name.is_empty()) {
-            match (found, Self::named(name).ok_or(DecodeFault::Unknown)?) {
+            match (body_coding, Self::named(name).ok_or(DecodeFault::Unknown)?) {
                 (_, Self::Identity) => {}
-                (Self::Identity, coding) => found = coding,
+                (Self::Identity, coding) => body_coding = coding,
                 (Self::Deflate | Self::Gzip | Self::Brotli | Self::Zstd, _) => {
                     return Err(DecodeFault::Layers);
                 }
             }
         }
-        Ok(found)
+        Ok(body_coding)
     }
 
     /// Returns the coding of this name; `x-gzip` is `gzip`.

@@ -100,8 +100,8 @@ pub fn plan(head: &RequestHead, framing: Framing, name: &str) -> Result<Plan, Re
         None => return refuse(400, "a proxy takes absolute URLs, such as http://example.org/"),
     };
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    let (at, target) = rest.split_at(end);
-    let Some((host, port)) = authority(at) else {
+    let (host_and_port, target) = rest.split_at(end);
+    let Some((host, port)) = authority(host_and_port) else {
         return refuse(400, "invalid host in the URL; write http://host/path, without a user's name");
     };
     let port = port.unwrap_or(80);
@@ -241,7 +241,7 @@ pub fn is_rewriting_field(name: &[u8]) -> bool {
     const NAMES: [&str; 6] =
         ["Forwarded", "Proxy", "X-Host", "X-HTTP-Host-Override", "X-Real-IP", "X-Rewrite-URL"];
     let starts_with =
-        |start: &[u8]| name.get(..start.len()).is_some_and(|found| found.eq_ignore_ascii_case(start));
+        |start: &[u8]| name.get(..start.len()).is_some_and(|prefix| prefix.eq_ignore_ascii_case(start));
     is_one_of(name, &NAMES)
         || starts_with(b"X-Forwarded-")
         || starts_with(b"X-Original-")

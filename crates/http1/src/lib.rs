@@ -24,7 +24,7 @@
 //! assert_eq!(head.target, "/style.css");
 //! ```
 //!
-//! Not a client, and no driver: that is `pageload`'s and the drivers'. It builds for `wasm32-unknown-unknown`.
+//! The client is in `pageload`; sockets and clocks are the drivers'. It builds for `wasm32-unknown-unknown`.
 
 pub mod cache;
 pub mod content;

@@ -140,7 +140,7 @@ impl ServerConnection {
         self.outputs.pop_front().unwrap_or(Output::Timeout(self.deadline()))
     }
 
-    /// Returns whether the socket should be read: not while more than enough waits unread. A driver whose writes the
+    /// Returns whether the socket should be read: not while a header section's worth waits unread. A driver whose writes the
     /// socket does not accept should not read or respond either. This state machine does not know how slowly a
     /// client reads.
     pub fn is_reading(&self) -> bool {
@@ -177,9 +177,9 @@ impl ServerConnection {
         body: ResponseBody,
     ) -> Result<(), Misuse> {
         let last = self.config.requests.is_some_and(|max| self.requests >= u64::from(max.get()));
-        let (head, rest) = self.exchange(id)?.begin(status, fields, body, last)?;
+        let (head, remaining_body) = self.exchange(id)?.begin(status, fields, body, last)?;
         self.writes.head(|out| head.write(fields, out));
-        match rest {
+        match remaining_body {
             RemainingBody::Whole(body) => {
                 if !body.is_empty() {
                     self.writes.body(|out| out.extend_from_slice(&body));
@@ -308,9 +308,9 @@ impl ServerConnection {
                 }
             }
             (Event::Body(part), Some(exchange)) => {
-                if let Phase::Body(until) = self.phase {
+                if let Phase::Body(deadline) = self.phase {
                     let ConnectionTimeouts { idle: _, request, least_rate, linger: _ } = self.config.timeout;
-                    let extended = until + least_rate.time_for(Bytes::new(part.len() as u64));
+                    let extended = deadline + least_rate.time_for(Bytes::new(part.len() as u64));
                     self.phase = Phase::Body(extended.min(now + request));
                 }
                 self.outputs.push_back(Output::RequestBody(exchange.id, part.to_vec()));
@@ -392,7 +392,7 @@ impl ServerConnection {
         match self.phase {
             Phase::Idle(since) => Some(since + idle),
             Phase::Head(since) => Some(since + request),
-            Phase::Body(until) => Some(until),
+            Phase::Body(deadline) => Some(deadline),
             Phase::Linger(since) => Some(since + linger),
             Phase::Respond | Phase::Closed => None,
         }

@@ -167,11 +167,11 @@ mod tests {
     #[test]
     fn objects_have_the_given_sizes_and_the_same_bytes_every_time() {
         let sizes = [6_651, 0, 1_866].map(Bytes::new);
-        let (site, again) =
+        let (site, same_site) =
             (Site::new(&sizes, Seed::new(7)).unwrap(), Site::new(&sizes, Seed::new(7)).unwrap());
         for (index, size) in sizes.into_iter().enumerate() {
             let response = respond(&site, Method::Get, &Site::path(index));
-            assert_eq!(response, respond(&again, Method::Get, &Site::path(index)));
+            assert_eq!(response, respond(&same_site, Method::Get, &Site::path(index)));
             let ResponseBody::Whole(body) = response.body else { panic!("not whole") };
             assert_eq!(body.len() as u64, size.get());
         }
@@ -194,10 +194,10 @@ mod tests {
                 };
                 let mut stored = Fields::new();
                 site.validator(index, version, &unencoded_request).unwrap().condition(&mut stored).unwrap();
-                let (first, again) = (respond(Fields::new()), respond(stored));
-                assert_eq!((first.status, again.status), (200, 304), "{version:?} {target}");
-                assert_eq!(again.body, ResponseBody::Whole(Arc::from([])));
-                assert_eq!(first.fields.iter().next(), again.fields.iter().next());
+                let (first, second) = (respond(Fields::new()), respond(stored));
+                assert_eq!((first.status, second.status), (200, 304), "{version:?} {target}");
+                assert_eq!(second.body, ResponseBody::Whole(Arc::from([])));
+                assert_eq!(first.fields.iter().next(), second.fields.iter().next());
             }
         }
         let other =

@@ -2,7 +2,7 @@
 //!
 //! Not its consequences: those are for [`super::policy`].
 
-/// Duration in whole seconds, as directives give it; anything beyond 68 years counts as for ever.
+/// Duration in whole seconds, as directives give it; anything beyond 68 years counts as infinite.
 pub(crate) type Seconds = u32;
 
 /// Maximum duration (RFC 9111, section 1.2.2).
@@ -21,14 +21,14 @@ pub(crate) struct RequestControl {
     pub(crate) max_age: Option<Seconds>,
     /// Minimum remaining freshness.
     pub(crate) min_fresh: Option<Seconds>,
-    /// Also responses stale for up to this time.
+    /// Accepts responses that have been stale for up to this time.
     pub(crate) max_stale: Option<Seconds>,
-    /// If the server fails, also responses stale for up to this time.
+    /// Accepts responses that have been stale for up to this time if the server fails.
     pub(crate) if_error: Option<Seconds>,
 }
 
 impl RequestControl {
-    /// Reads one field's value; may be called for several.
+    /// Reads the value of one field; call it once per field line.
     pub(crate) fn read(&mut self, value: &[u8]) {
         for (name, argument) in Directives(value) {
             // An invalid number requests the freshest response.
@@ -57,7 +57,7 @@ pub(crate) struct ResponseControl {
     pub(crate) public: bool,
     /// Never serve it stale.
     pub(crate) must_revalidate: bool,
-    /// Never serve it stale; but no permission to share a response to `Authorization`.
+    /// Never serve it stale, as above, but without permission to share a response to `Authorization`.
     pub(crate) proxy_revalidate: bool,
     pub(crate) must_understand: bool,
     pub(crate) max_age: Option<Seconds>,
@@ -67,7 +67,7 @@ pub(crate) struct ResponseControl {
 }
 
 impl ResponseControl {
-    /// Reads one field's value; may be called for several. The first of duplicate directives counts.
+    /// Reads the value of one field; call it once per field line. The first of duplicate directives counts.
     pub(crate) fn read(&mut self, value: &[u8]) {
         for (name, argument) in Directives(value) {
             // A lifetime that is not a number counts as zero (RFC 9111, section 4.2.1).

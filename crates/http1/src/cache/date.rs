@@ -4,9 +4,9 @@
 
 use wire::Time;
 
-/// Parses an `HTTP-date` into the time since 1970; `None` if it is not of the grammar.
+/// Parses an `HTTP-date` into the time since 1970; `None` if it is invalid.
 ///
-/// Letters match in any case, and `GMT` is the only zone, as RFC 9111, section 4.2 has it for caches.
+/// Letters match in any case, and `GMT` is the only zone, as RFC 9111, section 4.2, requires of caches.
 pub(super) fn parse(value: &[u8]) -> Option<Time> {
     let text = std::str::from_utf8(value).ok()?.trim_matches([' ', '\t']);
     let words: Vec<&str> = text.split(' ').collect();
@@ -48,7 +48,7 @@ const fn is_gmt(zone: &str) -> bool {
 
 struct Civil {
     year: u64,
-    /// From 1.
+    /// Day of the month, from 1.
     month: u64,
     day: u64,
     second_of_day: u64,

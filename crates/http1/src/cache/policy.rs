@@ -1,7 +1,7 @@
 //! Policy of a shared cache for a response: storage, freshness lifetime, and reuse when stale (RFC 9111, sections 3,
 //! 4.2 and 5.2; RFC 5861).
 //!
-//! Times count from 1970. Not the bytes, and not the requests it may be reused for: that is [`super::vary`].
+//! Times count from 1970. [`super::vary`] decides for which requests a response may be reused.
 
 use wire::{Duration, Time};
 
@@ -14,7 +14,7 @@ use crate::message::{Fields, ResponseHead};
 /// Caching policy of a response when it was received: the data to decide about its reuse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Time of its generation, as far as is known.
+    /// Estimated time of its generation.
     generated_at: Time,
     /// Freshness lifetime from then on.
     lifetime: Seconds,
@@ -89,7 +89,7 @@ impl Policy {
         if explicit.is_none() && !may_be_guessed(*status, &control) {
             return None;
         }
-        let lifetime = explicit.unwrap_or_else(|| guessed_lifetime(fields, times));
+        let lifetime = explicit.unwrap_or_else(|| heuristic_lifetime(fields, times));
         let lifetime = lifetime.min(restricted.unwrap_or(MAX_LIFETIME));
         let has_validator = fields.get("ETag").is_some() || fields.get("Last-Modified").is_some();
         // A `Set-Cookie` is for one client, unless the response is `public` (section 7.3 leaves that to caches).
@@ -129,7 +129,7 @@ impl Policy {
         let control = &request.control;
         let age = self.age(now);
         let is_old_enough = control.max_age.is_some_and(|max| age > span(max));
-        // A response from the future is of unknown age: a clock has been set back since it was stored.
+        // The age of a response from the future is unknown: the clock has been set back since it was stored.
         if self.no_cache || control.no_cache || is_old_enough || now < self.generated_at {
             return Verdict::Validate;
         }
@@ -260,26 +260,26 @@ fn lifetime_by_expires(fields: &Fields, times: Times) -> Option<Seconds> {
     let first = expires.next()?;
     // An invalid date has passed.
     let until = first.filter(|_| expires.next().is_none()).unwrap_or(Time::ZERO);
-    let seconds = whole_seconds(until.since(made(fields, times)));
+    let seconds = whole_seconds(until.since(date_or_receipt(fields, times)));
     Some(Seconds::try_from(seconds).unwrap_or(MAX_LIFETIME).min(MAX_LIFETIME))
 }
 
 /// Returns the heuristic lifetime: a tenth of the time since the last change (section 4.2.2).
-fn guessed_lifetime(fields: &Fields, times: Times) -> Seconds {
+fn heuristic_lifetime(fields: &Fields, times: Times) -> Seconds {
     let Some(changed) = fields.get("Last-Modified").and_then(date::parse) else { return 0 };
-    let guess = whole_seconds(made(fields, times).since(changed)) / 10;
-    Seconds::try_from(guess.min(MAX_HEURISTIC_SECONDS)).unwrap_or(0)
+    let heuristic = whole_seconds(date_or_receipt(fields, times).since(changed)) / 10;
+    Seconds::try_from(heuristic.min(MAX_HEURISTIC_SECONDS)).unwrap_or(0)
 }
 
-/// Returns the time of generation by its `Date`.
-fn made(fields: &Fields, times: Times) -> Time {
+/// Returns the time of generation by its `Date`, or the time of receipt without one.
+fn date_or_receipt(fields: &Fields, times: Times) -> Time {
     fields.get("Date").and_then(date::parse).unwrap_or(times.calendar)
 }
 
-/// Returns the time of its generation, as far as is known (section 4.2.3).
+/// Returns the estimated time of its generation (section 4.2.3).
 fn generation_time(fields: &Fields, times: Times) -> Time {
     let Times { requested, received_at, calendar } = times;
-    let apparent = calendar.since(made(fields, times));
+    let apparent = calendar.since(date_or_receipt(fields, times));
     let corrected = span(received_age(fields).unwrap_or(0)) + received_at.since(requested);
     let age = apparent.max(corrected);
     Time::ZERO + received_at.since(Time::ZERO).saturating_sub(age)

@@ -36,7 +36,7 @@ pub struct StoredResponse<'a> {
     pub policy: Policy,
 }
 
-/// Returns the response to the request. `by` is this cache's name, and `how` an RFC 9211 parameter on how it was found:
+/// Returns the response to the request. `by` is this cache's name, and `how` an RFC 9211 parameter on the look-up:
 /// `hit`, or `fwd=stale`.
 pub fn reuse(
     stored: StoredResponse<'_>,

@@ -9,22 +9,22 @@ pub fn for_server(request: &RequestHead, stored: Option<FieldLines<'_>>) -> Requ
     const CONDITIONS: [&str; 4] = ["If-None-Match", "If-Modified-Since", "If-Range", "Range"];
     let RequestHead { method, target, version, fields } = request;
     let is_ours = stored.is_some();
-    let mut sent = Fields::new();
+    let mut fields_to_send = Fields::new();
     for (name, value) in fields.iter() {
         let is_condition = CONDITIONS.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()));
         if !(is_ours && is_condition) {
-            sent.push_checked(name, value);
+            fields_to_send.push_checked(name, value);
         }
     }
     if let Some(stored) = stored {
         if let Some(tag) = stored.get("ETag") {
-            sent.push_checked(b"If-None-Match", tag);
+            fields_to_send.push_checked(b"If-None-Match", tag);
         }
         if let Some(date) = stored.get("Last-Modified") {
-            sent.push_checked(b"If-Modified-Since", date);
+            fields_to_send.push_checked(b"If-Modified-Since", date);
         }
     }
-    RequestHead { method: method.clone(), target: target.clone(), version: *version, fields: sent }
+    RequestHead { method: method.clone(), target: target.clone(), version: *version, fields: fields_to_send }
 }
 
 /// Returns whether the stored response has a validator.
@@ -34,8 +34,8 @@ pub fn has_validator(stored: FieldLines<'_>) -> bool {
 
 /// Returns whether a response is an unsolicited 304: no condition was sent, so it is a response to no client (RFC 9110,
 /// section 15.4.5).
-pub fn is_unsolicited(sent: &RequestHead, status: u16) -> bool {
-    let has_field = |name: &str| sent.fields.get(name).is_some();
+pub fn is_unsolicited(request: &RequestHead, status: u16) -> bool {
+    let has_field = |name: &str| request.fields.get(name).is_some();
     status == 304 && !has_field("If-None-Match") && !has_field("If-Modified-Since")
 }
 
@@ -74,9 +74,9 @@ pub fn is_about(stored: FieldLines<'_>, update: &Fields) -> bool {
 
 /// Returns whether the response to HEAD is about the stored one (section 4.3.5).
 pub fn describes(stored: FieldLines<'_>, length: u64, update: &Fields) -> bool {
-    let same = |name: &str| update.get(name).is_none_or(|new| stored.get(name) == Some(new));
+    let is_same_field = |name: &str| update.get(name).is_none_or(|new| stored.get(name) == Some(new));
     let same_length = update.get("Content-Length").is_none_or(|new| new == length.to_string().as_bytes());
-    same("ETag") && same("Last-Modified") && same_length
+    is_same_field("ETag") && is_same_field("Last-Modified") && same_length
 }
 
 /// Returns the paths that a successful response to this request invalidates (section 4.4): its own and, of the same
@@ -104,8 +104,8 @@ fn path_here(address: &str, authority: &str, base: &str) -> Option<String> {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => {
             let end = rest.find(['/', '?']).unwrap_or(rest.len());
             let (host, path) = rest.split_at(end);
-            let same = host.strip_suffix(":80").unwrap_or(host).eq_ignore_ascii_case(authority);
-            return same.then(|| if path.starts_with('/') { path.to_owned() } else { format!("/{path}") });
+            let is_same_host = host.strip_suffix(":80").unwrap_or(host).eq_ignore_ascii_case(authority);
+            return is_same_host.then(|| if path.starts_with('/') { path.to_owned() } else { format!("/{path}") });
         }
         Some(_) => return None,
         None => address,

@@ -1,6 +1,6 @@
 //! Selection of a response by `Vary`: the fields it names, and their values in its own request (RFC 9111, section 4.1).
 //!
-//! Not the target: two responses to one URL may differ in this alone.
+//! Two responses to one URL may differ in this alone.
 
 use super::parsed_request::ParsedRequest;
 use crate::message::Fields;
@@ -26,7 +26,7 @@ impl Choice {
         for name in names {
             lines.extend_from_slice(&name);
             lines.push(b':');
-            reported(request, &name, &mut lines);
+            push_field_value(request, &name, &mut lines);
             lines.push(b'\n');
         }
         Some(Self(lines))
@@ -49,14 +49,14 @@ pub fn suits(choice: &[u8], request: &ParsedRequest<'_>) -> bool {
         let colon = line.iter().position(|byte| *byte == b':').unwrap_or(line.len());
         let (name, value) = line.split_at(colon);
         let mut now = vec![b':'];
-        reported(request, name, &mut now);
+        push_field_value(request, name, &mut now);
         now == value
     })
 }
 
 /// Appends `-` and a request's value of a field, normalized over lines and spaces. Appends nothing for an absent
 /// field, which differs from an empty one.
-fn reported(request: &ParsedRequest<'_>, name: &[u8], out: &mut Vec<u8>) {
+fn push_field_value(request: &ParsedRequest<'_>, name: &[u8], out: &mut Vec<u8>) {
     let mut separator = b'-';
     for element in request.all(name).flat_map(list) {
         out.push(separator);

@@ -1,7 +1,7 @@
 //! Streaming decoder of a body: after each piece, all output of that piece is available.
 //!
-//! Input is not trusted: the output is bounded, both in total and relative to the input. A bomb is detected at the bound, not
-//! after it.
+//! Input is not trusted: the output is bounded, both in total and relative to the input. A bomb is detected at the
+//! bound, before more is decoded.
 
 use std::error::Error;
 use std::fmt;

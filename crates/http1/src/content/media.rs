@@ -1,6 +1,6 @@
 //! Media type of a file, by its name, as a file server sends it.
 //!
-//! Not by its bytes: the contents are not read.
+//! The contents are not read.
 
 /// Returns the media type of a file with this path.
 pub fn media_type(path: &str) -> &'static str {

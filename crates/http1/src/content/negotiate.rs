@@ -1,6 +1,6 @@
 //! Codings that a client accepts (RFC 9110, section 12.5.3): `Accept-Encoding: gzip;q=0.5, br, *;q=0`.
 //!
-//! Not the choice: the holder of the bodies knows which is the smallest.
+//! The caller chooses: it knows the sizes of the bodies.
 
 use super::Coding;
 use crate::message::Fields;
@@ -57,8 +57,8 @@ impl AcceptedCodings {
     /// Returns the available coding that the client prefers, given the size in each; of equal weights, the smallest. `None` if
     /// it accepts none of them.
     pub fn best(&self, available: impl IntoIterator<Item = (Coding, usize)>) -> Option<Coding> {
-        let taken = available.into_iter().filter(|(coding, _)| self.weight(*coding) > 0);
-        taken
+        let acceptable = available.into_iter().filter(|(coding, _)| self.weight(*coding) > 0);
+        acceptable
             .min_by_key(|(coding, size)| (std::cmp::Reverse(self.weight(*coding)), *size))
             .map(|(coding, _)| coding)
     }

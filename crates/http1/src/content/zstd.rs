@@ -54,8 +54,8 @@ impl Zstd {
                     self.at = FrameState::Block;
                 }
                 FrameState::Block => {
-                    let one = BlockDecodingStrategy::UptoBlocks(1);
-                    if self.decoder.decode_blocks(&mut part, one).map_err(|_| Corrupt)? {
+                    let one_block = BlockDecodingStrategy::UptoBlocks(1);
+                    if self.decoder.decode_blocks(&mut part, one_block).map_err(|_| Corrupt)? {
                         self.at = FrameState::End;
                     }
                     sink(&self.decoder.collect().unwrap_or_default())?;

@@ -221,16 +221,16 @@ mod tests {
     fn chunked(text: &str, cut: usize) -> Result<Option<(String, usize)>, PeerFault> {
         let limits = Limits { body_bytes: 100, extension_bytes: 8, trailer_bytes: 32, ..Limits::default() };
         let mut body = Body::new(Framing::Chunked, &limits);
-        let mut found = Vec::new();
+        let mut received = Vec::new();
         let mut seen = 0;
         for mut piece in text.as_bytes().chunks(cut) {
             seen += piece.len();
             loop {
                 match body.take(&mut piece)? {
-                    BodyItem::Part(part) => found.extend_from_slice(part),
+                    BodyItem::Part(part) => received.extend_from_slice(part),
                     BodyItem::End => {
                         let remaining = text.len() - seen + piece.len();
-                        return Ok(Some((String::from_utf8(found).unwrap(), remaining)));
+                        return Ok(Some((String::from_utf8(received).unwrap(), remaining)));
                     }
                     BodyItem::Nothing => break,
                 }

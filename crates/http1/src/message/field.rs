@@ -75,18 +75,18 @@ impl Fields {
     /// Returns the values of every field with this name, in any case.
     pub fn all(&self, name: &str) -> impl Iterator<Item = &[u8]> {
         self.iter()
-            .filter(move |(found, _)| found.eq_ignore_ascii_case(name.as_bytes()))
+            .filter(move |(field_name, _)| field_name.eq_ignore_ascii_case(name.as_bytes()))
             .map(|(_, value)| value)
     }
 
     /// Returns the value of the first field with this name, in any case.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
-        self.iter().find(|(found, _)| found.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
+        self.iter().find(|(field_name, _)| field_name.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
     }
 
     /// Whether a comma-separated list in a field with this name has this token, both in any case.
     pub fn has_token(&self, name: &str, token: &str) -> bool {
-        self.all(name).flat_map(list).any(|found| found.eq_ignore_ascii_case(token.as_bytes()))
+        self.all(name).flat_map(list).any(|element| element.eq_ignore_ascii_case(token.as_bytes()))
     }
 
     /// Borrows the fields.

@@ -144,7 +144,7 @@ pub fn content_length<'a>(values: impl Iterator<Item = &'a [u8]>) -> Result<Opti
     let mut agreed = None;
     for element in values.flat_map(list) {
         let length = decimal(element).ok_or(PeerFault::ContentLength)?;
-        if agreed.replace(length).is_some_and(|before| before != length) {
+        if agreed.replace(length).is_some_and(|previous| previous != length) {
             return Err(PeerFault::ContentLength);
         }
     }

@@ -1,6 +1,6 @@
 //! Parts of an object (RFC 9110, section 14): the range of a request, and the part in a response.
 //!
-//! Not the handling of the parts. A request for several ranges gets the whole, as section 14.2 allows: multipart
+//! A request for several ranges gets the whole, as section 14.2 allows: multipart
 //! responses cost more in boundaries and memory than a second request.
 
 use super::{Fields, Method, RequestHead, Validator};
@@ -165,8 +165,8 @@ mod tests {
         for (condition, is_same) in
             [("\"t\"", true), (DATE, true), ("\"u\"", false), ("W/\"t\"", false), ("", false)]
         {
-            let wanted = of_hundred(Method::Get, &[("Range", "bytes=1-"), ("If-Range", condition)]);
-            assert_eq!(wanted != RequestedRange::Whole, is_same, "{condition}");
+            let requested_range = of_hundred(Method::Get, &[("Range", "bytes=1-"), ("If-Range", condition)]);
+            assert_eq!(requested_range != RequestedRange::Whole, is_same, "{condition}");
         }
     }
 

@@ -105,8 +105,8 @@ impl Scan {
     /// Skips the rest of a line and complete valid lines after it in one step, within the limit. Without it, most of the time
     /// would be spent on single bytes.
     fn skip_lines(&mut self, input: &[u8]) -> usize {
-        let begins = self.rules.opening == FirstLine::StatusLine && self.taken < STATUS_LINE_BEGINS.len();
-        if self.line != LineState::Inside || begins {
+        let checks_status_line = self.rules.opening == FirstLine::StatusLine && self.taken < STATUS_LINE_BEGINS.len();
+        if self.line != LineState::Inside || checks_status_line {
             return 0;
         }
         let allowed = input.get(..self.rules.bytes - self.taken).unwrap_or(input);
@@ -138,7 +138,7 @@ impl Scan {
             return Err(self.rules.too_many);
         }
         let opening = (self.rules.opening == FirstLine::StatusLine).then_some(STATUS_LINE_BEGINS);
-        if opening.and_then(|begins| begins.get(self.taken)).is_some_and(|expected| *expected != byte) {
+        if opening.and_then(|expected_bytes| expected_bytes.get(self.taken)).is_some_and(|expected| *expected != byte) {
             return Err(PeerFault::StatusLine);
         }
         self.taken += 1;
@@ -215,9 +215,9 @@ mod tests {
             if let Some(head) =
                 scan.take(&mut piece, |head| Ok(String::from_utf8_lossy(head).into_owned()))?
             {
-                let left = (index + 1) * cut - piece.len();
+                let remaining = (index + 1) * cut - piece.len();
                 assert!(scan.is_empty());
-                return Ok(Some((head, text[left.min(text.len() - piece.len())..].to_owned())));
+                return Ok(Some((head, text[remaining.min(text.len() - piece.len())..].to_owned())));
             }
         }
         Ok(None)
@@ -226,16 +226,16 @@ mod tests {
     fn at_every_cut(text: &str, rules: Rules) -> Result<Option<(String, String)>, PeerFault> {
         let whole = scan(text, rules, text.len());
         for cut in 1..text.len() {
-            let found = scan(text, rules, cut).map(|found| found.map(|(head, _)| head));
-            assert_eq!(found, whole.clone().map(|found| found.map(|(head, _)| head)), "cut {cut}: {text:?}");
+            let result = scan(text, rules, cut).map(|result| result.map(|(head, _)| head));
+            assert_eq!(result, whole.clone().map(|result| result.map(|(head, _)| head)), "cut {cut}: {text:?}");
         }
         whole
     }
 
     #[test]
     fn a_header_section_ends_at_its_empty_line() {
-        let found = at_every_cut("\r\nA b\r\nC: d\r\n\r\nbody", request_rules());
-        assert_eq!(found, Ok(Some(("A b\r\nC: d\r\n\r\n".to_owned(), "body".to_owned()))));
+        let result = at_every_cut("\r\nA b\r\nC: d\r\n\r\nbody", request_rules());
+        assert_eq!(result, Ok(Some(("A b\r\nC: d\r\n\r\n".to_owned(), "body".to_owned()))));
         assert_eq!(at_every_cut("A b\r\n\r", request_rules()), Ok(None));
     }
 

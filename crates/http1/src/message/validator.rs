@@ -33,7 +33,7 @@ pub fn is_unchanged(request: &Fields, tag: &str, last_modified: &str) -> bool {
     if tags.peek().is_some() {
         // The date counts only without tags (RFC 9110, section 13.1.3).
         return tags
-            .any(|list| list == b"*" || entity_tags(list).any(|found| found == opaque(tag.as_bytes())));
+            .any(|list| list == b"*" || entity_tags(list).any(|listed_tag| listed_tag == opaque(tag.as_bytes())));
     }
     request.get("If-Modified-Since").is_some_and(|date| date == last_modified.as_bytes())
 }
@@ -46,8 +46,8 @@ fn entity_tags(list: &[u8]) -> impl Iterator<Item = &[u8]> {
         rest = opaque(rest.get(skipped..)?);
         let inside = rest.strip_prefix(b"\"")?;
         let length = inside.iter().position(|byte| *byte == b'"')? + 2;
-        let (tag, behind) = rest.split_at_checked(length)?;
-        rest = behind;
+        let (tag, after_tag) = rest.split_at_checked(length)?;
+        rest = after_tag;
         Some(tag)
     })
 }

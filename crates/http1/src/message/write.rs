@@ -1,8 +1,8 @@
 //! The buffer between a state machine and its connection: the size and the time of each write.
 //!
 //! The TCP interactions of `papers/p-http` originate here. A header section flushed apart from its body is a short segment of
-//! its own, and a body written in pieces ends in one. Not a socket: each write goes to the driver, which must pass it
-//! to TCP in one call.
+//! its own, and a body written in pieces ends in one. Each write goes to the driver, which must pass it to TCP in one
+//! call.
 
 use std::collections::VecDeque;
 use std::num::NonZeroUsize;
@@ -13,7 +13,7 @@ pub struct WritePolicy {
     /// The head is sent by itself, before the first byte of the body is known. Apache 1.1b4 did so
     /// (`papers/p-http#section-2-2`), and many servers do today.
     pub head_apart: bool,
-    /// A write is sent as soon as it has this many bytes, as by a buffered stream. `None`: the body is sent in the parts that
+    /// Buffer size in bytes: a full buffer is sent as one write. `None`: the body is sent in the parts that
     /// the application gives, the head with the first.
     pub buffer: Option<NonZeroUsize>,
     /// A message waits for those about to follow, up to this many bytes: responses to pipelined requests then share

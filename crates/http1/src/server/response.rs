@@ -83,8 +83,8 @@ pub(super) fn check(status: u16, fields: [&Fields; 2]) -> Result<(), Misuse> {
     }
     let names = fields.into_iter().flat_map(Fields::iter).map(|(name, _)| name);
     for name in names {
-        let is = |other: &&str| name.eq_ignore_ascii_case(other.as_bytes());
-        if let Some(name) = CONNECTION_FIELDS.into_iter().find(is) {
+        let is_field = |reserved: &&str| name.eq_ignore_ascii_case(reserved.as_bytes());
+        if let Some(name) = CONNECTION_FIELDS.into_iter().find(is_field) {
             return Err(Misuse::ConnectionField(name));
         }
     }

@@ -1,4 +1,4 @@
-//! Bytes received before their turn, and whether more can come. Not a reader: it only buffers.
+//! Buffer of bytes that are received and not parsed yet, and whether more can follow.
 
 /// Bytes received and not read yet.
 #[derive(Debug, Default)]
@@ -21,8 +21,8 @@ impl UnreadBytes {
         &self.bytes[self.read..]
     }
 
-    /// Marks all but the last `left` bytes as read.
-    pub(super) fn retain_last(&mut self, left: usize) {
-        self.read = self.bytes.len() - left;
+    /// Marks all but the last `count` bytes as read.
+    pub(super) fn retain_last(&mut self, count: usize) {
+        self.read = self.bytes.len() - count;
     }
 }

@@ -1,6 +1,6 @@
 //! One object of a site: its type, its validators, and its body in every available coding.
 //!
-//! Not a file: nothing is read here.
+//! Nothing is read from disk here.
 
 use std::sync::Arc;
 
@@ -80,8 +80,8 @@ impl Object {
             Compression::Beforehand => {
                 let sizes = self.coded.iter().map(|(coding, body)| (*coding, body.len()));
                 let best = accepted.best([(Coding::Identity, self.body.len())].into_iter().chain(sizes));
-                let found = self.coded.iter().find(|(coding, _)| Some(*coding) == best);
-                found.cloned().unwrap_or(plain)
+                let encoded_body = self.coded.iter().find(|(coding, _)| Some(*coding) == best);
+                encoded_body.cloned().unwrap_or(plain)
             }
             Compression::OnTheFly => {
                 let ranks = SMALLEST_FIRST.into_iter().enumerate().map(|(rank, coding)| (coding, rank));

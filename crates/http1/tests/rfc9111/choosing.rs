@@ -56,7 +56,7 @@ fn rfc9111_4_1_values_cannot_be_confused() {
         choice(&[("a", "b:-x")]),
         choice(&[("a", ""), ("b", "x")]),
     ];
-    for (index, one) in all.iter().enumerate() {
-        assert_eq!(all.iter().position(|other| other == one), Some(index));
+    for (index, key) in all.iter().enumerate() {
+        assert_eq!(all.iter().position(|candidate| candidate == key), Some(index));
     }
 }

@@ -53,7 +53,7 @@ fn rfc9213_2_2_a_targeted_field_counts_in_the_place_of_cache_control_and_expires
         let policy = Policy::of(&requested("GET", &[]), &response(200, lines), times, targets)?;
         Some(policy.seconds_left(at(0)))
     };
-    for (control, general, left) in [
+    for (control, general, seconds_left_expected) in [
         ("max-age=10", FRESH, Some(10)),
         ("max-age=10", ("Cache-Control", "no-store"), Some(10)),
         ("max-age=10", later, Some(10)),
@@ -64,14 +64,14 @@ fn rfc9213_2_2_a_targeted_field_counts_in_the_place_of_cache_control_and_expires
         ("", FRESH, Some(60)),
     ] {
         let lines = [DATE, TAG, general, ("CDN-Cache-Control", control)];
-        assert_eq!(of(&lines, &targets), left, "{control} {general:?}");
+        assert_eq!(of(&lines, &targets), seconds_left_expected, "{control} {general:?}");
     }
 }
 
 #[test]
 fn rfc9213_3_1_a_cache_that_acts_for_no_origin_takes_only_restrictions_of_cdn_cache_control() {
     let general = ("Cache-Control", "max-age=60, must-understand");
-    for (control, line, left) in [
+    for (control, line, seconds_left_expected) in [
         // As restrictive as the stricter of the two.
         ("no-store", FRESH, None),
         ("private", FRESH, None),
@@ -89,7 +89,7 @@ fn rfc9213_3_1_a_cache_that_acts_for_no_origin_takes_only_restrictions_of_cdn_ca
     ] {
         let lines = [DATE, TAG, line, ("CDN-Cache-Control", control)];
         let policy = retained(&requested("GET", &[]), 200, &lines);
-        assert_eq!(policy.map(|policy| policy.seconds_left(at(0))), left, "{control} beside {line:?}");
+        assert_eq!(policy.map(|policy| policy.seconds_left(at(0))), seconds_left_expected, "{control} beside {line:?}");
     }
     let validated = after(0, &[DATE, TAG, FRESH, ("CDN-Cache-Control", "no-cache")]);
     assert_eq!(validated, Some(Verdict::Validate));

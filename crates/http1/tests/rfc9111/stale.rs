@@ -30,7 +30,7 @@ fn rfc9111_4_2_4_stale_responses_are_served_only_where_allowed() {
 
 #[test]
 fn rfc5861_3_stale_responses_are_served_while_revalidating() {
-    let control = |more| format!("max-age=2, stale-while-revalidate=10{more}");
+    let control = |suffix| format!("max-age=2, stale-while-revalidate=10{suffix}");
     let lines = control("");
     let verdict = |second| after(second, &[("Cache-Control", &lines)]);
     assert_eq!(

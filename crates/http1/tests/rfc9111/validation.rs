@@ -111,9 +111,9 @@ fn rfc9111_4_3_2_conditions_apply_only_to_successful_responses() {
     }
     // Without a tag no condition matches; without `Last-Modified` the response's `Date` counts.
     assert_eq!(serve_stored(200, &[FRESH], "GET", &[condition]).status, 200);
-    let since = [("If-Modified-Since", DATE.1)];
-    assert_eq!(serve_stored(200, &[DATE, FRESH], "GET", &since).status, 304);
-    assert_eq!(serve_stored(200, &[FRESH], "GET", &since).status, 200);
+    let condition = [("If-Modified-Since", DATE.1)];
+    assert_eq!(serve_stored(200, &[DATE, FRESH], "GET", &condition).status, 304);
+    assert_eq!(serve_stored(200, &[FRESH], "GET", &condition).status, 200);
 }
 
 #[test]
@@ -146,15 +146,15 @@ fn rfc9111_4_3_2_and_rfc9110_15_4_5_a_304_has_only_the_required_fields() {
 
 #[test]
 fn rfc9111_4_3_4_a_304_matches_by_tag_or_date_or_the_only_response() {
-    let other = ("Last-Modified", "Sun, 06 Nov 1994 08:00:01 GMT");
+    let other_date = ("Last-Modified", "Sun, 06 Nov 1994 08:00:01 GMT");
     for (stored, update, is_match) in [
         (&[TAG][..], &[TAG][..], true),
         (&[TAG], &[("ETag", "\"u\"")], false),
         (&[TAG, CHANGED], &[("ETag", "\"u\""), CHANGED], false),
-        (&[TAG, CHANGED], &[TAG, other], true),
+        (&[TAG, CHANGED], &[TAG, other_date], true),
         (&[CHANGED], &[TAG], false),
         (&[CHANGED], &[CHANGED], true),
-        (&[CHANGED], &[other], false),
+        (&[CHANGED], &[other_date], false),
         (&[TAG], &[], true),
         // Weak comparison: servers that compress send weak tags (nginx).
         (&[("ETag", "W/\"t\"")], &[TAG], true),
