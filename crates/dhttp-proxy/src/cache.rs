@@ -222,9 +222,9 @@ impl<U: Upstream> Cache<U> {
         entry: Option<CacheEntry>,
         promise: Option<dhttp::deferred::ResponseSender>,
     ) {
-        let wanted = KeyedRequest { key: self.key.clone(), head: to_head(request), is_for_cache };
+        let keyed_request = KeyedRequest { key: self.key.clone(), head: to_head(request), is_for_cache };
         let (client, max) = (request.client, request.budget.unwrap_or(MAX_BODY_BYTES));
-        let owned = OwnedRequest { wanted, client, max, to: request.meant_for, body: request.body.to_vec() };
+        let owned = OwnedRequest { keyed_request, client, max, to: request.meant_for, body: request.body.to_vec() };
         pending_requests::begin(&self.shared, owned, entry, promise);
     }
 }
@@ -247,11 +247,11 @@ fn write_key(key: &mut Vec<u8>, request: &Request<'_>) {
 fn forwarded_lines<'a>(request: &Request<'a>) -> Vec<(&'a [u8], &'a [u8])> {
     let mut lines = Vec::with_capacity(16);
     request.each_field(|name, value| lines.push((name, value)));
-    let is = |name: &[u8], wanted: &str| name.eq_ignore_ascii_case(wanted.as_bytes());
-    let connection = lines.iter().filter(|(name, _)| is(name, "Connection")).map(|(_, value)| *value);
+    let matches = |name: &[u8], expected: &str| name.eq_ignore_ascii_case(expected.as_bytes());
+    let connection = lines.iter().filter(|(name, _)| matches(name, "Connection")).map(|(_, value)| *value);
     let hop = HopByHop::named_by(connection);
     let trailers = |(name, value): &(&[u8], &[u8])| {
-        is(name, "TE") && value.split(|byte| *byte == b',').any(|coding| is(coding.trim_ascii(), "trailers"))
+        matches(name, "TE") && value.split(|byte| *byte == b',').any(|coding| matches(coding.trim_ascii(), "trailers"))
     };
     let takes_trailers = lines.iter().any(trailers);
     lines.retain(|(name, _)| !hop.covers(name) && !is_dhttp_field(name) && !is_rewriting_field(name));

@@ -186,13 +186,13 @@ impl Spill {
     fn grow_within(&self, bytes: u64, limits: FetchLimits) -> io::Result<()> {
         let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
         files.retain(|spilled| spilled.file.strong_count() > 0);
-        let sum = |of: &dyn Fn(&SpillEntry) -> bool| -> u64 {
-            files.iter().filter(|one| of(one)).map(|one| one.bytes.load(Ordering::Relaxed)).sum()
+        let sum = |is_counted: &dyn Fn(&SpillEntry) -> bool| -> u64 {
+            files.iter().filter(|file| is_counted(file)).map(|file| file.bytes.load(Ordering::Relaxed)).sum()
         };
-        let own = files.iter().find(|one| Arc::ptr_eq(&one.bytes, &self.bytes));
+        let own = files.iter().find(|file| Arc::ptr_eq(&file.bytes, &self.bytes));
         let client = own.and_then(|own| own.client);
         let (total, of_client) = limits.file_bytes(client);
-        if sum(&|one| one.client == client) + bytes > of_client || sum(&|_| true) + bytes > total {
+        if sum(&|file| file.client == client) + bytes > of_client || sum(&|_| true) + bytes > total {
             count_shared(&COUNTERS.files);
             let reason = "temporary files for responses are full; retry later";
             return Err(io::Error::new(ErrorKind::QuotaExceeded, reason));

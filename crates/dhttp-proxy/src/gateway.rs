@@ -205,12 +205,12 @@ impl Gateway {
     /// # Errors
     /// The system's error for changed ports; then nothing has changed.
     pub fn reload(&self, config: GatewayConfig, log: Option<Arc<Log>>) -> io::Result<()> {
-        let before = self.shared.live();
-        let client = if before.config.client == config.client {
-            before.client
+        let previous = self.shared.live();
+        let client = if previous.config.client == config.client {
+            previous.client
         } else {
             // The old client ends with its last pending request.
-            let known = before.client.known();
+            let known = previous.client.known();
             Arc::new(Client::start(config.client.clone(), known, self.shared.watch.clone())?)
         };
         *self.shared.live.lock().unwrap_or_else(PoisonError::into_inner) =

@@ -124,15 +124,15 @@ impl Nat {
     /// # Errors
     /// The part that is missing, or was refused; then nothing has changed.
     pub fn reload(&self, config: NatConfig, log: Option<Arc<Log>>) -> Result<(), NatError> {
-        let (tell, reported) = mpsc::channel();
+        let (result_sender, result) = mpsc::channel();
         if let Ok(mut change) = self.shared.change.lock() {
-            *change = Some((config, tell));
+            *change = Some((config, result_sender));
         }
         self.shared.waker.wake();
         // If the thread has ended, this times out.
-        reported.recv_timeout(CHANGED).map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-        if let Ok(mut reported) = self.shared.log.lock() {
-            *reported = log;
+        result.recv_timeout(CHANGED).map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+        if let Ok(mut current_log) = self.shared.log.lock() {
+            *current_log = log;
         }
         Ok(())
     }

@@ -129,10 +129,10 @@ impl Rules {
     }
 
     fn exists(&self) -> Result<bool, RulesError> {
-        let listed = run("nft", &["list", "tables", self.family.name()], "")?;
-        let wanted = format!("table {} {}", self.family.name(), self.table);
-        let exists = String::from_utf8_lossy(&listed.stdout).lines().any(|line| line.trim() == wanted);
-        check("nft", listed)?;
+        let output = run("nft", &["list", "tables", self.family.name()], "")?;
+        let table_line = format!("table {} {}", self.family.name(), self.table);
+        let exists = String::from_utf8_lossy(&output.stdout).lines().any(|line| line.trim() == table_line);
+        check("nft", output)?;
         Ok(exists)
     }
 
@@ -239,7 +239,7 @@ fn check(program: &'static str, output: Output) -> Result<(), RulesError> {
         return Ok(());
     }
     let reported = String::from_utf8_lossy(&output.stderr);
-    let first = reported.lines().find(|line| !line.trim().is_empty()).unwrap_or("it did not say why");
+    let first = reported.lines().find(|line| !line.trim().is_empty()).unwrap_or("no reason given");
     Err(RulesError::Refused(program, first.trim().replace(char::is_control, " ")))
 }
 

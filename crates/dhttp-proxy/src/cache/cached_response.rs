@@ -81,29 +81,29 @@ pub(super) fn stale_replacement(
 /// Handles a 304 from the upstream: the stored response is still valid.
 pub(super) fn validated(
     store: &Store,
-    wanted: &KeyedRequest,
+    keyed_request: &KeyedRequest,
     entry: &CacheEntry,
     update: &ResponseHead,
     times: Times,
 ) -> Response {
     count_shared(&store.counters.validated);
     let fields = freshened(entry.record.fields(), &stored_fields(&update.fields, times.calendar));
-    let renewed = renewed(store, wanted, entry, fields, times);
+    let renewed = renewed(store, keyed_request, entry, fields, times);
     match &renewed {
         Some(fresh) => store.keep(fresh),
         // This client forbids storing: the new response is not stored, and the old one may stay.
-        None if wanted.requested().is_not_to_be_kept() => {}
+        None if keyed_request.requested().is_not_to_be_kept() => {}
         // It was valid for this request, and may no longer be stored.
-        None => store.drop_all(&wanted.key),
+        None => store.drop_all(&keyed_request.key),
     }
-    let cache_status = format!("{}; fwd-status=304", forward_reason(wanted, Some(entry), times.received_at));
-    serve_from(renewed.as_ref().unwrap_or(entry), &wanted.requested(), times.received_at, &cache_status)
+    let cache_status = format!("{}; fwd-status=304", forward_reason(keyed_request, Some(entry), times.received_at));
+    serve_from(renewed.as_ref().unwrap_or(entry), &keyed_request.requested(), times.received_at, &cache_status)
 }
 
 /// Returns the stored response with other fields; `None` if these forbid storing it.
 fn renewed(
     store: &Store,
-    wanted: &KeyedRequest,
+    keyed_request: &KeyedRequest,
     entry: &CacheEntry,
     fields: Fields,
     times: Times,
@@ -111,10 +111,10 @@ fn renewed(
     let status = entry.record.status();
     let head = ResponseHead { version: Version::Http11, status, fields };
     // The stored response was to GET, whatever this request's method is.
-    let get = ParsedRequest::new("GET", wanted.head.fields.iter());
+    let get = ParsedRequest::new("GET", keyed_request.head.fields.iter());
     let policy = Policy::of(&get, &head, times, &store.targets)?;
     let choice = Choice::of(&get, &head.fields)?;
-    let (key, fields) = (&*wanted.key, head.fields.as_lines());
+    let (key, fields) = (&*keyed_request.key, head.fields.as_lines());
     let record =
         Record::new(RecordParts { key, choice: &choice, policy, status, fields, body: entry.record.body() });
     Some(CacheEntry { record, large: entry.large.clone() })
@@ -124,26 +124,26 @@ fn renewed(
 /// are unchanged. `length` is the length of the body described to HEAD, in bytes.
 pub(super) fn update_store(
     store: &Store,
-    wanted: &KeyedRequest,
+    keyed_request: &KeyedRequest,
     entry: Option<&CacheEntry>,
     head: &ResponseHead,
     length: Option<u64>,
     times: Times,
 ) {
-    for path in obsolete(&wanted.head, &wanted.host(), head) {
-        store.drop_all(&wanted.key_beside(&path));
+    for path in obsolete(&keyed_request.head, &keyed_request.host(), head) {
+        store.drop_all(&keyed_request.key_beside(&path));
     }
-    if let Some(entry) = entry.filter(|_| wanted.head.method == Method::Head && head.status == 200) {
+    if let Some(entry) = entry.filter(|_| keyed_request.head.method == Method::Head && head.status == 200) {
         // Either it describes the stored response, or the stored one is outdated (section 4.3.5).
         let fields = stored_fields(&head.fields, times.calendar);
         let stored = entry.large.as_ref().map_or(entry.record.body().len() as u64, Body::len);
         if length.is_none_or(|update| update == stored) && describes(entry.record.fields(), stored, &fields) {
             let fields = freshened(entry.record.fields(), &fields);
-            if let Some(fresh) = renewed(store, wanted, entry, fields, times) {
+            if let Some(fresh) = renewed(store, keyed_request, entry, fields, times) {
                 store.keep(&fresh);
             }
         } else {
-            store.drop_all(&wanted.key);
+            store.drop_all(&keyed_request.key);
         }
     }
 }
@@ -161,16 +161,16 @@ impl PendingStore {
     /// Returns `None` if it is not to be stored.
     pub(super) fn of(
         store: &Store,
-        wanted: &KeyedRequest,
+        keyed_request: &KeyedRequest,
         head: &ResponseHead,
         times: Times,
     ) -> Option<Self> {
-        if !wanted.is_for_cache {
+        if !keyed_request.is_for_cache {
             return None;
         }
         let fields = stored_fields(&head.fields, times.calendar);
         let head = ResponseHead { version: Version::Http11, status: head.status, fields };
-        let requested = wanted.requested();
+        let requested = keyed_request.requested();
         let policy = Policy::of(&requested, &head, times, &store.targets)?;
         let choice = Choice::of(&requested, &head.fields)?;
         Some(Self { policy, choice, status: head.status, fields: head.fields })
@@ -191,8 +191,8 @@ impl PendingStore {
 }
 
 /// Reason of the forward, for `Cache-Status` (RFC 9211, section 2.2).
-pub(super) fn forward_reason(wanted: &KeyedRequest, entry: Option<&CacheEntry>, now: Time) -> &'static str {
-    match (wanted.is_for_cache, &wanted.head.method, entry) {
+pub(super) fn forward_reason(keyed_request: &KeyedRequest, entry: Option<&CacheEntry>, now: Time) -> &'static str {
+    match (keyed_request.is_for_cache, &keyed_request.head.method, entry) {
         (false, Method::Get | Method::Head, _) => "fwd=bypass",
         (false, Method::Options | Method::Other(_), _) => "fwd=method",
         // A fresh one is stored, but the request did not accept it.

@@ -65,8 +65,8 @@ impl Disk {
     /// # Errors
     /// The file's error, in a sentence.
     pub(super) fn open(path: &Path, max: u64, report: fn(&str)) -> io::Result<Self> {
-        let shown = path.display().to_string();
-        let failed = |error: Error| io::Error::other(format!("cannot store responses in {shown}: {error}"));
+        let display_path = path.display().to_string();
+        let failed = |error: Error| io::Error::other(format!("cannot store responses in {display_path}: {error}"));
         let max = Arc::new(AtomicU64::new(max));
         let (database, mut writer) = match opened(path, &max) {
             Ok(opened) => opened,
@@ -74,36 +74,36 @@ impl Disk {
             // A file of another program, passed by mistake, is left unchanged.
             Err(DatabaseError::Damaged(reason)) if !is_store(path) => {
                 return Err(io::Error::other(format!(
-                    "cannot store responses in {shown}: {reason}; it is not a store"
+                    "cannot store responses in {display_path}: {reason}; it is not a store"
                 )));
             }
             Err(DatabaseError::Damaged(reason)) => {
                 let moved_to = set_aside(path)?;
                 report(&format!(
-                    "{shown} is damaged ({reason}); moved to {}, and replaced by an empty one",
+                    "{display_path} is damaged ({reason}); moved to {}, and replaced by an empty one",
                     moved_to.display()
                 ));
                 opened(path, &max).map_err(|failure| match failure {
                     DatabaseError::Other(error) => failed(error),
                     DatabaseError::Damaged(reason) => {
-                        io::Error::other(format!("cannot store responses in {shown}: {reason}"))
+                        io::Error::other(format!("cannot store responses in {display_path}: {reason}"))
                     }
                 })?
             }
         };
-        let (jobs, come) = sync_channel(MAX_QUEUED_JOBS);
+        let (jobs, queue) = sync_channel(MAX_QUEUED_JOBS);
         let is_off = Arc::new(AtomicBool::new(false));
-        let off = Arc::clone(&is_off);
+        let writer_is_off = Arc::clone(&is_off);
         thread::Builder::new().name("cache-disk".to_owned()).spawn(move || {
-            let ended = catch_unwind(AssertUnwindSafe(|| writer.run(&come, &off)));
+            let ended = catch_unwind(AssertUnwindSafe(|| writer.run(&queue, &writer_is_off)));
             let reason = match ended {
                 Ok(Ok(())) => return,
                 Ok(Err(error)) => error.to_string(),
                 Err(_) => "it is damaged".to_owned(),
             };
-            off.store(true, Ordering::Release);
+            writer_is_off.store(true, Ordering::Release);
             report(&format!(
-                "cannot write to {shown}: {reason}; responses are stored in memory only from now on"
+                "cannot write to {display_path}: {reason}; responses are stored in memory only from now on"
             ));
         })?;
         Ok(Self { database: Some(database), jobs, max, is_off })
@@ -131,7 +131,7 @@ impl Disk {
             if !is_of(stored_key.value(), key) {
                 break;
             }
-            let (value, number) = (value.value(), number_of(value.value()));
+            let (value, number) = (value.value(), sequence_number(value.value()));
             if best.is_some() && number < newest {
                 continue;
             }
@@ -217,7 +217,7 @@ fn is_store(path: &Path) -> bool {
     const MAGIC: [u8; 9] = *b"redb\x1A\x0A\xA9\x0D\x0A";
     let mut first = [0; MAGIC.len()];
     let is_read = std::fs::File::open(path).and_then(|file| file.read_exact_at(&mut first, 0)).is_ok();
-    is_read && first.iter().zip(MAGIC).filter(|(found, magic)| *found == magic).count() > MAGIC.len() / 2
+    is_read && first.iter().zip(MAGIC).filter(|(byte, magic)| *byte == magic).count() > MAGIC.len() / 2
 }
 
 /// Renames a damaged file, and replaces one that was damaged before.
@@ -257,8 +257,8 @@ impl Writer {
             let begun = self.database.begin_write()?;
             let written = (|| -> Result<(), Error> {
                 let (mut responses, mut order) = (begun.open_table(RESPONSES)?, begun.open_table(ORDER)?);
-                let more = std::iter::from_fn(|| jobs.try_recv().ok());
-                for job in std::iter::once(first).chain(more).take(BATCH) {
+                let queued = std::iter::from_fn(|| jobs.try_recv().ok());
+                for job in std::iter::once(first).chain(queued).take(BATCH) {
                     match job {
                         Job::Keep(entry) => self.keep(&mut responses, &mut order, &entry)?,
                         Job::Drop(key, report) => {
@@ -290,15 +290,15 @@ impl Writer {
         order.insert(self.number, storage_key.as_slice())?;
         self.number += 1;
         self.bytes += value.len() as u64;
-        if let Some(before) = responses.insert(storage_key.as_slice(), value.as_slice())? {
-            self.bytes = self.bytes.saturating_sub(before.value().len() as u64);
+        if let Some(replaced) = responses.insert(storage_key.as_slice(), value.as_slice())? {
+            self.bytes = self.bytes.saturating_sub(replaced.value().len() as u64);
         }
         while self.bytes > self.max.load(Ordering::Relaxed) {
             let Some((number, storage_key)) = order.pop_first()? else { break };
             // Unless its key has been replaced since.
             let is_it = responses
                 .get(storage_key.value())?
-                .is_some_and(|value| number_of(value.value()) == number.value());
+                .is_some_and(|value| sequence_number(value.value()) == number.value());
             if is_it && let Some(value) = responses.remove(storage_key.value())? {
                 self.bytes = self.bytes.saturating_sub(value.value().len() as u64);
             }
@@ -363,7 +363,7 @@ fn checksum(bytes: &[u8]) -> [u8; CHECKSUM] {
     SipHasher13::new().hash(bytes).to_be_bytes()
 }
 
-fn number_of(value: &[u8]) -> u64 {
+fn sequence_number(value: &[u8]) -> u64 {
     value.first_chunk().map_or(0, |number| u64::from_be_bytes(*number))
 }
 

@@ -22,7 +22,7 @@ use dhttp::handler::{Body, Response};
 /// A request whose response may also serve others.
 #[derive(Debug)]
 pub(super) struct OwnedRequest {
-    pub(super) wanted: KeyedRequest,
+    pub(super) keyed_request: KeyedRequest,
     /// The client's address, if known.
     pub(super) client: Option<IpAddr>,
     /// Maximum length of a body that is fetched for it, in bytes.
@@ -58,11 +58,11 @@ async fn respond<U: Upstream>(
     entry: Option<CacheEntry>,
     interims: Option<Interims>,
 ) -> (Response, Fields) {
-    let (store, wanted) = (&shared.store, &owned.wanted);
-    let requested = wanted.requested();
+    let (store, keyed_request) = (&shared.store, &owned.keyed_request);
+    let requested = keyed_request.requested();
     let entry = match entry {
-        None if wanted.is_for_cache => {
-            let (entry, now) = (store.find_on_disk(&wanted.key, &requested), since_1970());
+        None if keyed_request.is_for_cache => {
+            let (entry, now) = (store.find_on_disk(&keyed_request.key, &requested), since_1970());
             if let Some(entry) = &entry
                 && entry.record.policy().verdict(now, &requested) == Verdict::Fresh
             {
@@ -73,7 +73,7 @@ async fn respond<U: Upstream>(
         }
         entry => entry,
     };
-    if !wanted.is_for_cache {
+    if !keyed_request.is_for_cache {
         count_shared(&store.counters.passed);
     } else if entry.is_none() {
         count_shared(&store.counters.misses);
@@ -81,19 +81,19 @@ async fn respond<U: Upstream>(
     // HEAD is forwarded without the cache's conditions: its response only describes the stored one.
     let stored_response = entry
         .as_ref()
-        .filter(|entry| wanted.head.method == Method::Get && has_validator(entry.record.fields()));
+        .filter(|entry| keyed_request.head.method == Method::Get && has_validator(entry.record.fields()));
     let (head, body) =
-        (for_server(&wanted.head, stored_response.map(|entry| entry.record.fields())), owned.body.clone());
+        (for_server(&keyed_request.head, stored_response.map(|entry| entry.record.fields())), owned.body.clone());
     let requested_at = since_1970();
     let fetched = send_request(shared, owned, head, body, interims.clone()).await;
     let times = Times { requested: requested_at, received_at: since_1970(), calendar: on_calendar() };
     let fetched = match (fetched, stored_response) {
         (Ok(UpstreamResponse { head, body: _, trailers: _ }), Some(entry)) if head.status == 304 => {
             if is_about(entry.record.fields(), &head.fields) {
-                return alone(validated(store, wanted, entry, &head, times));
+                return alone(validated(store, keyed_request, entry, &head, times));
             }
             // It describes a response that is not stored: retry without the cache's conditions.
-            let head = for_server(&wanted.head, Some(Fields::new().as_lines()));
+            let head = for_server(&keyed_request.head, Some(Fields::new().as_lines()));
             send_request(shared, owned, head, owned.body.clone(), interims).await
         }
         (fetched, _) => fetched,
@@ -153,18 +153,18 @@ fn handle_response<U: Upstream>(
     fetched: UpstreamResponse,
     times: Times,
 ) -> (Response, Fields) {
-    let (store, wanted) = (&shared.store, &owned.wanted);
+    let (store, keyed_request) = (&shared.store, &owned.keyed_request);
     let UpstreamResponse { head, body, trailers } = fetched;
     let described = match body {
         Body::Described(length) => length,
         Body::Whole(_) | Body::File { file: _, offset: _, length: _ } => None,
     };
-    update_store(store, wanted, entry.as_ref(), &head, described, times);
-    let forwarded = forward_reason(wanted, entry.as_ref(), times.received_at);
+    update_store(store, keyed_request, entry.as_ref(), &head, described, times);
+    let forwarded = forward_reason(keyed_request, entry.as_ref(), times.received_at);
     let states_lifetime = || states_lifetime(&head.fields, &store.targets);
     let is_wanted = body.len() <= store.largest && (!store.is_sparing || states_lifetime());
-    let pending_store = is_wanted.then(|| PendingStore::of(store, wanted, &head, times)).flatten();
-    if let Some(stored) = pending_store.and_then(|pending_store| pending_store.whole(&wanted.key, &body)) {
+    let pending_store = is_wanted.then(|| PendingStore::of(store, keyed_request, &head, times)).flatten();
+    if let Some(stored) = pending_store.and_then(|pending_store| pending_store.whole(&keyed_request.key, &body)) {
         store.keep(&stored);
         let response = serve_from(&stored, requested, times.received_at, &format!("{forwarded}; stored"));
         // Trailers describe the whole response: not a part, and not a 304.

@@ -116,7 +116,7 @@ mod tests {
         const MAX_SENT: usize = 64 << 20;
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let server = listener.local_addr().unwrap();
-        let sent = thread::spawn(move || {
+        let sender = thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             let _ = stream.read(&mut [0; 4_096]).unwrap();
             stream.write_all(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n").unwrap();
@@ -140,7 +140,7 @@ mod tests {
         let fetched = runtime.block_on(upstream.send_request(Some(server), head, Vec::new(), 1_000, None));
         let UpstreamFailure(response) = fetched.unwrap_err();
         assert_eq!(response.status, 502);
-        let sent = sent.join().unwrap();
+        let sent = sender.join().unwrap();
         assert!(sent < MAX_SENT, "the connection is closed, not read: {sent} bytes");
     }
 }

@@ -38,11 +38,11 @@ const MAX_CHOICES: usize = 32;
 impl Memory {
     /// Creates a store of this capacity; `secret` is random, so that clients cannot construct colliding keys.
     pub(super) fn new(bytes: u64, secret: [u8; 16]) -> Self {
-        let (one, other) = secret.split_at(8);
+        let (first_key, second_key) = secret.split_at(8);
         let number = |half: &[u8]| half.first_chunk().map_or(0, |half| u64::from_be_bytes(*half));
         let max = bytes / SHARDS as u64;
         Self {
-            secret: (number(one), number(other)),
+            secret: (number(first_key), number(second_key)),
             shards: (0..SHARDS).map(|_| Mutex::new(Shard::new(max))).collect(),
         }
     }
@@ -90,7 +90,7 @@ impl Memory {
     pub(super) fn size(&self) -> (u64, u64) {
         let sizes =
             self.shards.iter().filter_map(|shard| shard.lock().ok().map(|shard| (shard.count, shard.bytes)));
-        sizes.fold((0, 0), |(count, bytes), (more, further)| (count + more, bytes + further))
+        sizes.fold((0, 0), |(count, bytes), (shard_count, shard_bytes)| (count + shard_count, bytes + shard_bytes))
     }
 
     fn hash(&self, key: &[u8]) -> u64 {
@@ -105,7 +105,7 @@ impl Memory {
 }
 
 /// Returns the part of a hash that a slot stores.
-#[expect(clippy::cast_possible_truncation, reason = "half of the hash is what is wanted")]
+#[expect(clippy::cast_possible_truncation, reason = "half of the hash suffices")]
 const fn tag(hash: u64) -> u32 {
     hash as u32
 }
@@ -181,7 +181,7 @@ impl Shard {
     fn keep(&mut self, tag: u32, cached_body: CacheEntry) {
         let CacheEntry { record, large } = cached_body;
         let size = weight(&record, large.as_ref());
-        self.drop_where(tag, record.key(), MAX_CHOICES - 1, |other| other == record.choice());
+        self.drop_where(tag, record.key(), MAX_CHOICES - 1, |choice| choice == record.choice());
         if size > self.max {
             return;
         }
@@ -272,13 +272,13 @@ impl Shard {
         match self.table.get_mut(bucket) {
             Some(first) if *first == at => *first = next,
             Some(first) => {
-                let mut before = *first;
-                while let Some(slot) = self.slots.get_mut(before as usize) {
+                let mut predecessor = *first;
+                while let Some(slot) = self.slots.get_mut(predecessor as usize) {
                     if slot.next == at {
                         slot.next = next;
                         break;
                     }
-                    before = slot.next;
+                    predecessor = slot.next;
                 }
             }
             None => {}

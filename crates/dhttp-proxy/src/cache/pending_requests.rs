@@ -36,11 +36,11 @@ enum QueuePosition {
 impl PendingRequests {
     fn enter(&self, owned: OwnedRequest, promise: Option<ResponseSender>) -> QueuePosition {
         let Ok(mut keys) = self.keys.lock() else { return QueuePosition::First(Box::new(owned), promise) };
-        match (keys.get_mut(&owned.wanted.key), promise) {
+        match (keys.get_mut(&owned.keyed_request.key), promise) {
             (Some(queue), Some(promise)) => queue.push((owned, promise)),
             (Some(_), None) => {}
             (None, promise) => {
-                keys.insert(owned.wanted.key.clone(), Queue::new());
+                keys.insert(owned.keyed_request.key.clone(), Queue::new());
                 return QueuePosition::First(Box::new(owned), promise);
             }
         }
@@ -59,7 +59,7 @@ pub(super) fn begin<U: Upstream>(
     entry: Option<CacheEntry>,
     promise: Option<ResponseSender>,
 ) {
-    if shared.store.is_sparing || !owned.wanted.is_shareable() {
+    if shared.store.is_sparing || !owned.keyed_request.is_shareable() {
         return run(shared, owned, entry, promise);
     }
     match shared.waiting.enter(owned, promise) {
@@ -69,12 +69,12 @@ pub(super) fn begin<U: Upstream>(
             let runtime = shared.runtime.clone();
             let Some(fetch) = begun(&owned, promise.is_some()) else {
                 // Each request that waits behind is looked up again.
-                drop(PendingGuard { shared: &shared, key: &owned.wanted.key });
+                drop(PendingGuard { shared: &shared, key: &owned.keyed_request.key });
                 return refuse(promise);
             };
             // If the runtime is gone, dropping the sender notifies the client.
             drop(runtime.spawn(async move {
-                let key = owned.wanted.key.clone();
+                let key = owned.keyed_request.key.clone();
                 let guard = PendingGuard { shared: &shared, key: &key };
                 fetch.run(exchange(&shared, &owned, entry, promise)).await;
                 drop(guard);
@@ -99,8 +99,8 @@ impl<U: Upstream> Drop for PendingGuard<'_, U> {
 
 /// Looks up a request that waited, and sends it separately if the response may not be shared.
 fn retry_after_wait<U: Upstream>(shared: &Arc<Shared<U>>, owned: OwnedRequest, promise: ResponseSender) {
-    let requested = owned.wanted.requested();
-    let entry = shared.store.memory.find(&owned.wanted.key, &requested);
+    let requested = owned.keyed_request.requested();
+    let entry = shared.store.memory.find(&owned.keyed_request.key, &requested);
     let now = since_1970();
     match entry {
         Some(entry) if entry.record.policy().verdict(now, &requested) == Verdict::Fresh => {

@@ -31,7 +31,7 @@ use dhttp::handler::Response;
 pub(crate) struct SharedCache {
     store: Store,
     /// Keys with a pending request.
-    asked_for: Mutex<BTreeSet<Vec<u8>>>,
+    pending_keys: Mutex<BTreeSet<Vec<u8>>>,
     has_come: Condvar,
 }
 
@@ -56,7 +56,7 @@ impl SharedCache {
     /// # Errors
     /// If the kernel gives no random bytes, or the file cannot be used.
     pub(crate) fn new(config: &CacheConfig) -> io::Result<Self> {
-        Ok(Self { store: Store::new(config)?, asked_for: Mutex::default(), has_come: Condvar::new() })
+        Ok(Self { store: Store::new(config)?, pending_keys: Mutex::default(), has_come: Condvar::new() })
     }
 
     /// Renders the counters in Prometheus' text format.
@@ -66,45 +66,45 @@ impl SharedCache {
 
     /// Returns the fresh response in memory, for callers that cannot wait, not even for the disk.
     pub(crate) fn fresh_in_memory(&self, forward: &Forward) -> Option<Response> {
-        let wanted = wanted(forward);
-        let requested = wanted.requested();
-        let entry = wanted.is_for_cache.then(|| self.store.memory.find(&wanted.key, &requested))??;
+        let keyed_request = keyed_request(forward);
+        let requested = keyed_request.requested();
+        let entry = keyed_request.is_for_cache.then(|| self.store.memory.find(&keyed_request.key, &requested))??;
         let is_fresh = entry.record.policy().verdict(since_1970(), &requested) == Verdict::Fresh;
-        is_fresh.then(|| self.hit(&wanted, &entry, "hit"))
+        is_fresh.then(|| self.hit(&keyed_request, &entry, "hit"))
     }
 
     /// Looks up this request. Waits up to `timeout` for a pending request for the same.
     pub(crate) fn look(self: &Arc<Self>, forward: &Forward, timeout: Duration) -> Lookup {
-        let wanted = wanted(forward);
-        let entry = match self.find(&wanted) {
-            Some((entry, Verdict::Fresh)) => return Lookup::Hit(self.hit(&wanted, &entry, "hit")),
+        let keyed_request = keyed_request(forward);
+        let entry = match self.find(&keyed_request) {
+            Some((entry, Verdict::Fresh)) => return Lookup::Hit(self.hit(&keyed_request, &entry, "hit")),
             Some((entry, Verdict::StaleWhileRevalidate)) => {
-                let response = self.hit(&wanted, &entry, "hit");
-                return match self.enter(&wanted) {
+                let response = self.hit(&keyed_request, &entry, "hit");
+                return match self.enter(&keyed_request) {
                     None => Lookup::Hit(response),
-                    ticket => Lookup::Stale(response, StreamingFill::new(self, wanted, Some(entry), ticket)),
+                    ticket => Lookup::Stale(response, StreamingFill::new(self, keyed_request, Some(entry), ticket)),
                 };
             }
             Some((entry, Verdict::Validate)) => Some(entry),
             None => None,
         };
-        if wanted.is_for_cache && wanted.requested().is_only_for_cache() {
+        if keyed_request.is_for_cache && keyed_request.requested().is_only_for_cache() {
             let sentence = "504 Gateway Timeout: not cached, and the request was only-if-cached";
             return Lookup::Hit(Response::text(504, sentence));
         }
-        if !wanted.is_shareable() {
-            return Lookup::Nothing(StreamingFill::new(self, wanted, entry, None));
+        if !keyed_request.is_shareable() {
+            return Lookup::Nothing(StreamingFill::new(self, keyed_request, entry, None));
         }
-        if let Some(ticket) = self.enter(&wanted) {
-            return Lookup::Nothing(StreamingFill::new(self, wanted, entry, Some(ticket)));
+        if let Some(ticket) = self.enter(&keyed_request) {
+            return Lookup::Nothing(StreamingFill::new(self, keyed_request, entry, Some(ticket)));
         }
         count_shared(&self.store.counters.collapsed);
-        self.wait(&wanted.key, timeout);
-        match self.find(&wanted) {
-            Some((entry, Verdict::Fresh)) => Lookup::Hit(self.hit(&wanted, &entry, "fwd=miss; collapsed")),
+        self.wait(&keyed_request.key, timeout);
+        match self.find(&keyed_request) {
+            Some((entry, Verdict::Fresh)) => Lookup::Hit(self.hit(&keyed_request, &entry, "fwd=miss; collapsed")),
             entry => {
                 let entry = entry.map(|(entry, _)| entry);
-                Lookup::Nothing(StreamingFill::new(self, wanted, entry, None))
+                Lookup::Nothing(StreamingFill::new(self, keyed_request, entry, None))
             }
         }
     }
@@ -112,52 +112,52 @@ impl SharedCache {
     /// Returns the fill for callers that cannot wait; `None` if it would wait for the disk, or for a pending request for the
     /// same object.
     pub(crate) fn pass_at_once(self: &Arc<Self>, forward: &Forward) -> Option<Box<StreamingFill>> {
-        let wanted = wanted(forward);
-        let is_only_here = wanted.is_for_cache && wanted.requested().is_only_for_cache();
+        let keyed_request = keyed_request(forward);
+        let is_only_here = keyed_request.is_for_cache && keyed_request.requested().is_only_for_cache();
         if is_only_here || self.store.has_disk() {
             return None;
         }
-        let entry = match self.find(&wanted) {
+        let entry = match self.find(&keyed_request) {
             Some((_, Verdict::Fresh | Verdict::StaleWhileRevalidate)) => return None,
             Some((entry, Verdict::Validate)) => Some(entry),
             None => None,
         };
-        let ticket = if wanted.is_shareable() { Some(self.enter(&wanted)?) } else { None };
-        Some(StreamingFill::new(self, wanted, entry, ticket))
+        let ticket = if keyed_request.is_shareable() { Some(self.enter(&keyed_request)?) } else { None };
+        Some(StreamingFill::new(self, keyed_request, entry, ticket))
     }
 
-    fn find(&self, wanted: &KeyedRequest) -> Option<(CacheEntry, Verdict)> {
-        let requested = wanted.requested();
-        let in_memory = wanted.is_for_cache.then(|| self.store.memory.find(&wanted.key, &requested))?;
-        let entry = in_memory.or_else(|| self.store.find_on_disk(&wanted.key, &requested))?;
+    fn find(&self, keyed_request: &KeyedRequest) -> Option<(CacheEntry, Verdict)> {
+        let requested = keyed_request.requested();
+        let in_memory = keyed_request.is_for_cache.then(|| self.store.memory.find(&keyed_request.key, &requested))?;
+        let entry = in_memory.or_else(|| self.store.find_on_disk(&keyed_request.key, &requested))?;
         let verdict = entry.record.policy().verdict(since_1970(), &requested);
         Some((entry, verdict))
     }
 
-    fn hit(&self, wanted: &KeyedRequest, entry: &CacheEntry, cache_status: &str) -> Response {
+    fn hit(&self, keyed_request: &KeyedRequest, entry: &CacheEntry, cache_status: &str) -> Response {
         count_shared(&self.store.counters.hits);
-        serve_from(entry, &wanted.requested(), since_1970(), cache_status)
+        serve_from(entry, &keyed_request.requested(), since_1970(), cache_status)
     }
 
     /// Returns `None` if a request for it is already pending.
-    fn enter(self: &Arc<Self>, wanted: &KeyedRequest) -> Option<FillTicket> {
-        let is_first = self.asked_for.lock().ok()?.insert(wanted.key.clone());
-        is_first.then(|| FillTicket { shared_cache: Arc::clone(self), key: wanted.key.clone() })
+    fn enter(self: &Arc<Self>, keyed_request: &KeyedRequest) -> Option<FillTicket> {
+        let is_first = self.pending_keys.lock().ok()?.insert(keyed_request.key.clone());
+        is_first.then(|| FillTicket { shared_cache: Arc::clone(self), key: keyed_request.key.clone() })
     }
 
     fn wait(&self, key: &[u8], timeout: Duration) {
-        if let Ok(keys) = self.asked_for.lock() {
+        if let Ok(keys) = self.pending_keys.lock() {
             let _ = self.has_come.wait_timeout_while(keys, timeout, |keys| keys.contains(key));
         }
     }
 }
 
 /// Returns the request with its cache key.
-fn wanted(forward: &Forward) -> KeyedRequest {
+fn keyed_request(forward: &Forward) -> KeyedRequest {
     let key = format!("{} {}", forward.authority.to_ascii_lowercase(), forward.head.target);
-    let mut wanted = KeyedRequest { key: key.into_bytes(), head: forward.head.clone(), is_for_cache: false };
-    wanted.is_for_cache = forward.framing == Framing::Length(0) && wanted.requested().is_for_cache();
-    wanted
+    let mut keyed_request = KeyedRequest { key: key.into_bytes(), head: forward.head.clone(), is_for_cache: false };
+    keyed_request.is_for_cache = forward.framing == Framing::Length(0) && keyed_request.requested().is_for_cache();
+    keyed_request
 }
 
 /// Fast look-up of responses that one thread serves repeatedly.
@@ -208,7 +208,7 @@ struct FillTicket {
 
 impl Drop for FillTicket {
     fn drop(&mut self) {
-        if let Ok(mut keys) = self.shared_cache.asked_for.lock() {
+        if let Ok(mut keys) = self.shared_cache.pending_keys.lock() {
             keys.remove(&self.key);
         }
         self.shared_cache.has_come.notify_all();
@@ -219,7 +219,7 @@ impl Drop for FillTicket {
 #[derive(Debug)]
 pub(crate) struct StreamingFill {
     shared_cache: Arc<SharedCache>,
-    wanted: KeyedRequest,
+    keyed_request: KeyedRequest,
     entry: Option<CacheEntry>,
     request: RequestHead,
     /// Whether the conditions in it are this cache's own.
@@ -244,28 +244,28 @@ pub(crate) enum Disposition {
 impl StreamingFill {
     fn new(
         shared_cache: &Arc<SharedCache>,
-        wanted: KeyedRequest,
+        keyed_request: KeyedRequest,
         entry: Option<CacheEntry>,
         ticket: Option<FillTicket>,
     ) -> Box<Self> {
         let counters = &shared_cache.store.counters;
-        if !wanted.is_for_cache {
+        if !keyed_request.is_for_cache {
             count_shared(&counters.passed);
         } else if entry.is_none() {
             count_shared(&counters.misses);
         }
         // HEAD is forwarded without the cache's conditions: its response only describes the stored one.
-        let is_get = wanted.head.method == Method::Get;
+        let is_get = keyed_request.head.method == Method::Get;
         let stored_response = entry
             .as_ref()
             .map(|entry| entry.record.fields())
             .filter(|stored| is_get && has_validator(*stored));
-        let (request, is_validation) = (for_server(&wanted.head, stored_response), stored_response.is_some());
+        let (request, is_validation) = (for_server(&keyed_request.head, stored_response), stored_response.is_some());
         let shared_cache = Arc::clone(shared_cache);
         let requested_at = since_1970();
         Box::new(Self {
             shared_cache,
-            wanted,
+            keyed_request,
             entry,
             request,
             is_validation,
@@ -282,19 +282,19 @@ impl StreamingFill {
 
     /// Handles the header section of a response; `length` is that of its body, if known.
     pub(crate) fn head(&mut self, head: &ResponseHead, length: Option<u64>) -> Disposition {
-        let Self { shared_cache, wanted, entry, request, is_validation, requested_at, ticket, pending_store } =
+        let Self { shared_cache, keyed_request, entry, request, is_validation, requested_at, ticket, pending_store } =
             self;
         let store = &shared_cache.store;
         let times = Times { requested: *requested_at, received_at: since_1970(), calendar: on_calendar() };
         if let Some(entry) = entry.as_ref().filter(|_| *is_validation && head.status == 304) {
             if is_about(entry.record.fields(), &head.fields) {
-                let response = validated(store, wanted, entry, head, times);
+                let response = validated(store, keyed_request, entry, head, times);
                 *ticket = None;
                 return Disposition::Complete(response);
             }
             // It describes a response that is not stored: retry without the cache's conditions.
-            store.drop_all(&wanted.key);
-            *request = for_server(&wanted.head, Some(Fields::new().as_lines()));
+            store.drop_all(&keyed_request.key);
+            *request = for_server(&keyed_request.head, Some(Fields::new().as_lines()));
             *is_validation = false;
             return Disposition::Again;
         }
@@ -302,7 +302,7 @@ impl StreamingFill {
             let stored = stale_replacement(
                 store,
                 entry.as_ref(),
-                &wanted.requested(),
+                &keyed_request.requested(),
                 times.received_at,
                 ServerFailure::Unreachable,
             );
@@ -313,18 +313,18 @@ impl StreamingFill {
         }
         let failure = ServerFailure::Status(head.status);
         if let Some(response) =
-            stale_replacement(store, entry.as_ref(), &wanted.requested(), times.received_at, failure)
+            stale_replacement(store, entry.as_ref(), &keyed_request.requested(), times.received_at, failure)
         {
             *ticket = None;
             return Disposition::Complete(response);
         }
-        update_store(store, wanted, entry.as_ref(), head, length, times);
-        let stored = PendingStore::of(store, wanted, head, times)
+        update_store(store, keyed_request, entry.as_ref(), head, length, times);
+        let stored = PendingStore::of(store, keyed_request, head, times)
             .filter(|_| length.is_none_or(|length| length <= store.largest));
         if stored.is_none() || length.is_some_and(|length| length > MAX_SHARED_BYTES) {
             *ticket = None;
         }
-        let forwarded = forward_reason(wanted, entry.as_ref(), times.received_at);
+        let forwarded = forward_reason(keyed_request, entry.as_ref(), times.received_at);
         let cache_status =
             if stored.is_some() { format!("{forwarded}; stored") } else { forwarded.to_owned() };
         *pending_store = stored.map(|stored| (stored, CollectedBody::default()));
@@ -352,7 +352,7 @@ impl StreamingFill {
     /// Handles the end of a complete response.
     pub(crate) fn end(self) {
         let Some((pending_store, collected)) = self.pending_store else { return };
-        let entry = collected.into_body().ok().and_then(|body| pending_store.whole(&self.wanted.key, &body));
+        let entry = collected.into_body().ok().and_then(|body| pending_store.whole(&self.keyed_request.key, &body));
         if let Some(entry) = entry {
             self.shared_cache.store.keep(&entry);
         }
@@ -360,7 +360,7 @@ impl StreamingFill {
 
     /// Handles a failed request. Returns the stored response that replaces it, if allowed.
     pub(crate) fn failed(self) -> Option<Response> {
-        let (store, requested) = (&self.shared_cache.store, self.wanted.requested());
+        let (store, requested) = (&self.shared_cache.store, self.keyed_request.requested());
         let response = stale_replacement(
             store,
             self.entry.as_ref(),

@@ -271,10 +271,10 @@ impl EventLoop {
             // During the shutdown no new exchange begins.
             ConnectionStep::Leases(stage) if is_last && stage.is_first() => drop(self.slots.remove(number)),
             ConnectionStep::Stays => {
-                let wanted = waiting.interest();
-                if wanted != waiting.watched {
-                    self.poller.modify(&waiting.connection.stream, number, wanted);
-                    waiting.watched = wanted;
+                let interest = waiting.interest();
+                if interest != waiting.watched {
+                    self.poller.modify(&waiting.connection.stream, number, interest);
+                    waiting.watched = interest;
                 }
                 let deadline = waiting.deadline(timeout);
                 self.poller.wake_by(now, deadline);

@@ -30,7 +30,7 @@ impl Pipeline<'_> {
         let (shared, requested) = (self.shared, request.context());
         let (client, to) = (Arc::clone(&self.incoming.stream), server.stream());
         let has_body = forward.framing != Framing::Length(0);
-        let (tell, reported) = mpsc::channel();
+        let (result_sender, upload_result) = mpsc::channel();
         // Whether the body has been sent whole, once that is known; and its error if it is invalid.
         let mut sent = (!has_body).then_some(true);
         let fault = OnceLock::new();
@@ -41,14 +41,14 @@ impl Pipeline<'_> {
                 scope.spawn(|| {
                     let sent = self.upload(&to, forward.framing, &has_progressed);
                     if let Err(reason) = &sent {
-                        if let Upload::Faulty(found) = reason {
-                            let _ = fault.set(*found);
+                        if let Upload::Faulty(fault_kind) = reason {
+                            let _ = fault.set(*fault_kind);
                         }
                         // The server must not wait for the rest of an invalid body.
                         send::abandon(&to);
                     }
                     // If the response was cut short, the receiver is gone.
-                    let _ = tell.send(sent.is_ok());
+                    let _ = result_sender.send(sent.is_ok());
                 });
             }
             let mut each = |item: ResponseItem<'_>| -> io::Result<()> {
@@ -66,7 +66,7 @@ impl Pipeline<'_> {
                         };
                         // A response that precedes the end of the request's body is usually a refusal, and the connection is
                         // not reused.
-                        sent = sent.or_else(|| reported.recv_timeout(REPORT_DELAY).ok());
+                        sent = sent.or_else(|| upload_result.recv_timeout(REPORT_DELAY).ok());
                         let keep_alive = requested.keep_alive && sent == Some(true);
                         let response = gateway::response(&response, &shared.name);
                         match begin(fill, &client, ReplyContext { keep_alive, ..requested }, &response, size)?
@@ -83,7 +83,7 @@ impl Pipeline<'_> {
                 }
             };
             let received = server.respond(forward, shared.config().timeout, &has_progressed, &mut each);
-            sent = sent.or_else(|| reported.recv_timeout(REPORT_DELAY).ok());
+            sent = sent.or_else(|| upload_result.recv_timeout(REPORT_DELAY).ok());
             if sent != Some(true) {
                 // Stops the upload: the response is complete, or will never be.
                 send::abandon(&to);

@@ -111,9 +111,9 @@ impl Pipeline<'_> {
             (self.shared.clock.now(), config.timeout, config.min_upload_rate, 0_u64);
         loop {
             let mut input = self.incoming.unread();
-            let before = input.len();
+            let unread_length = input.len();
             let event = self.reader.read(&mut input);
-            let used = before - input.len();
+            let used = unread_length - input.len();
             let (mut is_over, mut is_dry) = (false, false);
             match event.map_err(Upload::Faulty)? {
                 Some(Event::Body(part)) => send_part(to, framing, part)?,

@@ -71,8 +71,8 @@ impl Slots {
     /// Inserts a connection under a number that is free.
     pub(super) fn insert(&mut self, number: u64, slot: ConnectionSlot) {
         *self.by_client.entry(site(slot.peer().ip())).or_default() += 1;
-        let before = self.by_number.insert(number, slot);
-        debug_assert!(before.is_none(), "the number of another connection");
+        let previous = self.by_number.insert(number, slot);
+        debug_assert!(previous.is_none(), "the number of another connection");
     }
 
     pub(super) fn remove(&mut self, number: u64) -> Option<ConnectionSlot> {
@@ -87,10 +87,10 @@ impl Slots {
         Some(slot)
     }
 
-    /// Removes the connections for which `keeps` is `false`.
-    pub(super) fn retain(&mut self, keeps: impl Fn(&ConnectionSlot) -> bool) {
+    /// Removes the connections for which `predicate` is `false`.
+    pub(super) fn retain(&mut self, predicate: impl Fn(&ConnectionSlot) -> bool) {
         let removed: Vec<u64> =
-            self.iter().filter(|(_, slot)| !keeps(slot)).map(|(number, _)| number).collect();
+            self.iter().filter(|(_, slot)| !predicate(slot)).map(|(number, _)| number).collect();
         for number in removed {
             self.remove(number);
         }

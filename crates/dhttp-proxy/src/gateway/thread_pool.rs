@@ -81,7 +81,7 @@ impl ThreadPool {
                     if let Ok(mut idle_threads) = self.idle_threads.lock()
                         && let Some(idle_threads) = idle_threads.as_mut()
                     {
-                        idle_threads.retain(|one| one.name != name);
+                        idle_threads.retain(|thread| thread.name != name);
                     }
                     // If it was already taken off the list, a job is coming.
                     let Ok(job) = work.recv() else { return };
@@ -99,19 +99,19 @@ mod tests {
     #[test]
     fn idle_threads_are_reused() {
         let threads = Arc::new(ThreadPool::default());
-        let (tell, reported) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let mut names = Vec::new();
         for _ in 0..3 {
-            let tell = tell.clone();
-            threads.run(Box::new(move |_| tell.send(thread::current().id()).unwrap())).unwrap();
-            names.push(reported.recv().unwrap());
+            let sender = sender.clone();
+            threads.run(Box::new(move |_| sender.send(thread::current().id()).unwrap())).unwrap();
+            names.push(receiver.recv().unwrap());
             while threads.idle_threads.lock().unwrap().as_ref().is_some_and(Vec::is_empty) {
                 thread::yield_now();
             }
         }
         assert_eq!((names[0], names[0]), (names[1], names[2]));
         threads.end();
-        threads.run(Box::new(move |_| tell.send(thread::current().id()).unwrap())).unwrap();
-        assert_ne!(reported.recv().unwrap(), names[0]);
+        threads.run(Box::new(move |_| sender.send(thread::current().id()).unwrap())).unwrap();
+        assert_ne!(receiver.recv().unwrap(), names[0]);
     }
 }

@@ -79,20 +79,20 @@ impl Tunnel {
 
     /// Handles an event at one side.
     pub(super) fn ready(&mut self, side: Side, buffer: &mut [u8]) -> RelayLimit {
-        let (sender, other) = match side {
+        let (source, destination) = match side {
             Side::Program => (&mut self.program, &mut self.server),
             Side::Server => (&mut self.server, &mut self.program),
         };
-        let was_full = !sender.unwritten.is_empty();
-        let progress = carry(sender, other, buffer);
+        let was_full = !source.unwritten.is_empty();
+        let progress = carry(source, destination, buffer);
         // Its freed buffer space takes what the other side could not send before.
-        let back = if was_full { carry(other, sender, buffer) } else { Ok(true) };
-        match (progress, back) {
-            (Ok(_), Ok(_)) if sender.has_ended && other.has_ended => RelayLimit::ToTheEnd,
+        let reverse_progress = if was_full { carry(destination, source, buffer) } else { Ok(true) };
+        match (progress, reverse_progress) {
+            (Ok(_), Ok(_)) if source.has_ended && destination.has_ended => RelayLimit::ToTheEnd,
             (Ok(true), Ok(true)) => RelayLimit::All,
             (Ok(_), Ok(_)) => RelayLimit::Turn,
             (Err(_), _) | (_, Err(_)) => {
-                let _ = (sender.stream.shutdown(Shutdown::Both), other.stream.shutdown(Shutdown::Both));
+                let _ = (source.stream.shutdown(Shutdown::Both), destination.stream.shutdown(Shutdown::Both));
                 RelayLimit::ToTheEnd
             }
         }

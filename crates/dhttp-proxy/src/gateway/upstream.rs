@@ -111,9 +111,9 @@ impl Upstream {
         let (mut interim, mut is_silent) = (0, true);
         loop {
             let mut input = self.incoming.unread();
-            let before = input.len();
+            let unread_length = input.len();
             let event = self.reader.read(&mut input, &forward.head.method);
-            let used = before - input.len();
+            let used = unread_length - input.len();
             let event =
                 event.map_err(|fault| UpstreamError::server(&self.authority, &fault.to_string(), false))?;
             match event {

@@ -153,7 +153,7 @@ impl Pipeline<'_> {
         if let (Some(request), Ok((_, bytes))) = (request, &ended) {
             self.log(&request.head, status, *bytes, Channel::TcpClient);
         }
-        Stage::End(end_of(&ended))
+        Stage::End(exchange_end(&ended))
     }
 
     /// Counts and logs a response, complete or cut short, and ends the exchange.
@@ -177,7 +177,7 @@ impl Pipeline<'_> {
                 }
             }
         }
-        Stage::End(end_of(ended))
+        Stage::End(exchange_end(ended))
     }
 
     fn log(&self, head: &RequestHead, status: u16, bytes: u64, channel: Channel) {
@@ -189,7 +189,7 @@ impl Pipeline<'_> {
     }
 }
 
-const fn end_of(ended: &io::Result<(bool, u64)>) -> ExchangeEnd {
+const fn exchange_end(ended: &io::Result<(bool, u64)>) -> ExchangeEnd {
     match ended {
         Ok((true, _)) => ExchangeEnd::Whole,
         Ok((false, _)) => ExchangeEnd::Last,

@@ -65,10 +65,10 @@ impl Driver {
     pub(super) fn new(
         config: &NatConfig,
         shared: Arc<Shared>,
-        before: Option<&Self>,
+        predecessor: Option<&Self>,
     ) -> Result<Self, NatError> {
-        let diverted = match before.filter(|before| before.port == config.port) {
-            Some(before) => before.diverted.try_clone(),
+        let diverted = match predecessor.filter(|predecessor| predecessor.port == config.port) {
+            Some(predecessor) => predecessor.diverted.try_clone(),
             None => sockets::diverted(config.family, config.port),
         };
         let diverted = diverted.map_err(|error| NatError::Port(config.port, error))?;
@@ -205,7 +205,7 @@ impl Driver {
                     self.check(closed);
                 }
                 Output::Request { outside, to, datagram } => self.send(outside, to, &datagram),
-                Output::Response { from, to, datagram } => self.give(from, to, &datagram),
+                Output::Response { from, to, datagram } => self.send_response(from, to, &datagram),
                 Output::Unreachable { server, to } => {
                     let message = sockets::port_unreachable(to, server);
                     // If the message is lost, the client waits for its timeout.
@@ -266,7 +266,7 @@ impl Driver {
     }
 
     /// Sends a response with the server's source address: for another port than the servers', by a separate socket.
-    fn give(&mut self, from: SocketAddr, to: SocketAddr, datagram: &[u8]) {
+    fn send_response(&mut self, from: SocketAddr, to: SocketAddr, datagram: &[u8]) {
         self.shared.counters.responses.fetch_add(1, Ordering::Relaxed);
         if from.port() == self.port {
             let ends = Endpoints { peer: to, local: Some(from.ip().to_canonical()) };

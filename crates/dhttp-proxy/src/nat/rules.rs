@@ -155,8 +155,8 @@ fn key(family: Family, translation: &Translation, responders: Responders) -> (St
         Translation::None => parts.push((address, format!("{ip} daddr"))),
     }
     parts.push(("inet_service", "tcp dport".to_owned()));
-    let (types, found): (Vec<&str>, Vec<String>) = parts.into_iter().unzip();
-    (types.join(" . "), found.join(" . "))
+    let (types, expressions): (Vec<&str>, Vec<String>) = parts.into_iter().unzip();
+    (types.join(" . "), expressions.join(" . "))
 }
 
 /// The table's elements.

@@ -102,9 +102,9 @@ impl Connection {
     /// Returns the next event of the received bytes; `None`: more bytes are needed.
     pub(super) fn event(&mut self, method: &Method) -> Result<Option<Event<'_, ResponseHead>>, Failure> {
         let mut input = self.buffer.get(self.start..self.end).unwrap_or_default();
-        let before = input.len();
+        let unread_length = input.len();
         let event = self.reader.read(&mut input, method);
-        self.start += before - input.len();
+        self.start += unread_length - input.len();
         event.map_err(|fault| Failure::Invalid(fault.to_string()))
     }
 

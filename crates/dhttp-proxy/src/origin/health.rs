@@ -104,12 +104,12 @@ pub(super) async fn probe(client: Arc<Client>, authority: String, health: Weak<H
     let mut pause = FIRST_PAUSE;
     loop {
         tokio::time::sleep(pause).await;
-        let answered = tokio::time::timeout(PROBE_TIMEOUT, client.send(&request)).await;
+        let response = tokio::time::timeout(PROBE_TIMEOUT, client.send(&request)).await;
         let Some(health) = health.upgrade().filter(|health| health.is_down.load(Ordering::Acquire)) else {
             return;
         };
         // Any response shows that the origin is up.
-        if matches!(answered, Ok(Ok(_))) {
+        if matches!(response, Ok(Ok(_))) {
             return health.mark_up(&authority);
         }
         pause = (2 * pause).min(MAX_PAUSE);

@@ -38,8 +38,8 @@ impl Body for TimeoutBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, OriginError>>> {
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
-            let until = Instant::now() + self.timeout;
-            self.silence.as_mut().reset(until);
+            let deadline = Instant::now() + self.timeout;
+            self.silence.as_mut().reset(deadline);
             return Poll::Ready(frame);
         }
         ready!(self.silence.as_mut().poll(context));

@@ -48,7 +48,7 @@ const fn is_gmt(zone: &str) -> bool {
 
 struct Civil {
     year: u64,
-    /// Day of the month, from 1.
+    /// Month, from 1.
     month: u64,
     day: u64,
     second_of_day: u64,
