@@ -47,13 +47,13 @@ fn main() {
             std::thread::yield_now();
         }
     }
-    let grown = resident() - before;
+    let growth = resident() - before;
     let each = |bytes: u64| bytes as f64 / OBJECTS as f64;
     println!("{OBJECTS} responses: {:.1} bytes of content each", each(content));
-    println!("resident memory: {:.1} bytes each", each(grown));
-    let beside = each(grown) - each(content);
-    let verdict = if beside <= 150.0 { "reached" } else { "missed" };
-    println!("overhead: {beside:.1} bytes each; target: at most 150: {verdict}");
+    println!("resident memory: {:.1} bytes each", each(growth));
+    let overhead = each(growth) - each(content);
+    let verdict = if overhead <= 150.0 { "reached" } else { "missed" };
+    println!("overhead: {overhead:.1} bytes each; target: at most 150: {verdict}");
 }
 
 /// Requests an object; returns the bytes of its key, fields and body.
@@ -70,6 +70,6 @@ fn send_request(cache: &mut Cache<Origin>, number: u64) -> u64 {
 /// Resident memory of this process, in bytes (proc(5)).
 fn resident() -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").expect("Linux");
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it says so");
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line VmRSS");
     line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1_024
 }

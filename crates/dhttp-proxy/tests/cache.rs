@@ -142,8 +142,8 @@ fn fresh_responses_are_fetched_once() {
     assert!(part.starts_with("HTTP/1.1 206 ") && part.contains("Content-Range: bytes 1-2/5\r\n"), "{part}");
     assert_eq!(body, b"el");
     assert_eq!(servers.origin.requested(), 1);
-    let (other, _) = servers.send_request("GET", "/a", "Cache-Control: no-cache\r\n");
-    assert!(other.contains("fwd=request; stored"), "{other}");
+    let (revalidated, _) = servers.send_request("GET", "/a", "Cache-Control: no-cache\r\n");
+    assert!(revalidated.contains("fwd=request; stored"), "{revalidated}");
     assert_eq!(servers.origin.requested(), 2);
 }
 
@@ -272,12 +272,12 @@ fn regress_only_if_cached_finds_responses_on_disk() {
     servers.origin.set_response("/a", 200, &[FRESH], b"hello");
     assert_eq!(servers.send_request("GET", "/a", "").1, b"hello");
     // The disk's thread may still be writing.
-    let found = (0..500).find_map(|_| {
+    let body = (0..500).find_map(|_| {
         pause();
         let (head, body) = servers.send_request("GET", "/a", "Cache-Control: only-if-cached\r\n");
         head.starts_with("HTTP/1.1 200 ").then_some(body)
     });
-    assert_eq!(found.as_deref(), Some(&b"hello"[..]));
+    assert_eq!(body.as_deref(), Some(&b"hello"[..]));
     assert_eq!(servers.origin.requested(), 1);
     let _ = std::fs::remove_file(file);
 }

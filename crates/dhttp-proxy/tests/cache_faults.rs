@@ -17,7 +17,7 @@ use tokio::runtime::{Builder, Runtime};
 
 /// The correct body at every path.
 const BODY: &str = "these are the right bytes";
-const PATIENCE: Duration = Duration::from_millis(500);
+const ORIGIN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// An origin with the fault that each path names, until it is cured.
 struct FaultyOrigin {
@@ -61,7 +61,7 @@ impl FaultyOrigin {
                         let _ = stream.write_all(head.as_bytes());
                         for byte in body.as_bytes().chunks(1) {
                             let _ = stream.write_all(byte);
-                            pause(PATIENCE / 20);
+                            pause(ORIGIN_TIMEOUT / 20);
                         }
                     } else {
                         let _ = stream.write_all(all.as_bytes());
@@ -168,7 +168,7 @@ fn letter(number: usize) -> String {
 }
 
 struct TestServer {
-    ill: FaultyOrigin,
+    origin: FaultyOrigin,
     server: Server<Cache<Origin>>,
     _runtime: Runtime,
 }
@@ -176,16 +176,16 @@ struct TestServer {
 impl TestServer {
     /// Starts one whose cache has this timeout for its origin.
     fn open(timeout: Duration) -> Self {
-        let ill = FaultyOrigin::new();
+        let origin = FaultyOrigin::new();
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let origin = {
             let _inside = runtime.enter();
-            Origin::new(&format!("http://{}/", ill.address).parse().unwrap()).unwrap().with_timeout(timeout)
+            Origin::new(&format!("http://{}/", origin.address).parse().unwrap()).unwrap().with_timeout(timeout)
         };
         let cache = Cache::new(origin, CacheConfig::default(), runtime.handle().clone()).unwrap();
         let config = ServerConfig { threads: 1, ..ServerConfig::internet() }.reaching_anywhere();
         let server = Server::start("127.0.0.1:0".parse().unwrap(), config, cache, None).unwrap();
-        Self { ill, server, _runtime: runtime }
+        Self { origin, server, _runtime: runtime }
     }
 
     /// Returns status, body and header section. No response takes longer than ten seconds.
@@ -194,7 +194,7 @@ impl TestServer {
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{lines}\r\n").unwrap();
         let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).expect("it says something, and ends");
+        stream.read_to_end(&mut bytes).expect("a response, and the end of the stream");
         let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
         let body = bytes.split_off(end);
         let head = String::from_utf8(bytes).unwrap();
@@ -204,39 +204,39 @@ impl TestServer {
 
 #[test]
 fn faulty_origins_cause_no_wrong_bytes_and_nothing_is_stored() {
-    let houses: Vec<(TestServer, &str)> =
-        FAULTS.iter().map(|illness| (TestServer::open(PATIENCE), *illness)).collect();
+    let servers_by_fault: Vec<(TestServer, &str)> =
+        FAULTS.iter().map(|fault| (TestServer::open(ORIGIN_TIMEOUT), *fault)).collect();
     thread::scope(|scope| {
-        for (servers, illness) in &houses {
+        for (servers, fault) in &servers_by_fault {
             scope.spawn(move || {
                 // Concurrent requests: one is sent to the origin, and the others wait for its response.
-                let (tell, reported) = mpsc::channel();
+                let (sender, receiver) = mpsc::channel();
                 thread::scope(|scope| {
                     for _ in 0..3 {
-                        let tell = tell.clone();
-                        scope.spawn(move || tell.send(servers.get(illness, "")).unwrap());
+                        let sender = sender.clone();
+                        scope.spawn(move || sender.send(servers.get(fault, "")).unwrap());
                     }
                 });
-                drop(tell);
-                for (status, body, head) in reported {
-                    let is_part = *illness == "/part-of-nothing-asked";
-                    assert!(status >= 500 || (is_part && status == 206), "{illness}: {head}");
-                    assert!(!BODY.as_bytes().starts_with(&body) || body.is_empty(), "{illness}: {head}");
+                drop(sender);
+                for (status, body, head) in receiver {
+                    let is_part = *fault == "/part-of-nothing-asked";
+                    assert!(status >= 500 || (is_part && status == 206), "{fault}: {head}");
+                    assert!(!BODY.as_bytes().starts_with(&body) || body.is_empty(), "{fault}: {head}");
                 }
-                servers.ill.fixed.store(true, Ordering::SeqCst);
+                servers.origin.fixed.store(true, Ordering::SeqCst);
                 // An origin that was down gets requests again once it has responded to a probe.
                 let well = (0..100).find_map(|_| {
-                    let (status, body, _) = servers.get(illness, "");
+                    let (status, body, _) = servers.get(fault, "");
                     let is_well = status == 200;
                     if !is_well {
                         pause(Duration::from_millis(100));
                     }
                     is_well.then_some(body)
                 });
-                assert_eq!(well.as_deref(), Some(BODY.as_bytes()), "{illness}");
-                let before = servers.ill.requested.load(Ordering::SeqCst);
-                assert_eq!(servers.get(illness, "").1, BODY.as_bytes(), "{illness}");
-                assert_eq!(servers.ill.requested.load(Ordering::SeqCst), before, "{illness}: it is kept now");
+                assert_eq!(well.as_deref(), Some(BODY.as_bytes()), "{fault}");
+                let before = servers.origin.requested.load(Ordering::SeqCst);
+                assert_eq!(servers.get(fault, "").1, BODY.as_bytes(), "{fault}");
+                assert_eq!(servers.origin.requested.load(Ordering::SeqCst), before, "{fault}: it is stored now");
             });
         }
     });
@@ -246,8 +246,8 @@ fn faulty_origins_cause_no_wrong_bytes_and_nothing_is_stored() {
 #[test]
 fn unsolicited_304_gives_no_empty_page() {
     for (first, second) in [("/stale", "/unchanged-since-never"), ("/unchanged-since-never", "/well")] {
-        let servers = TestServer::open(PATIENCE);
-        *servers.ill.next_paths.lock().unwrap() = vec![first, second, second];
+        let servers = TestServer::open(ORIGIN_TIMEOUT);
+        *servers.origin.next_paths.lock().unwrap() = vec![first, second, second];
         let (status, body, head) = servers.get("/a", "");
         let is_right = if first == "/stale" { body == BODY.as_bytes() } else { status == 502 };
         assert!(is_right, "{head}");
@@ -259,7 +259,7 @@ fn unsolicited_304_gives_no_empty_page() {
 
 #[test]
 fn a_slow_origin_is_awaited_while_bytes_arrive() {
-    let servers = TestServer::open(PATIENCE);
+    let servers = TestServer::open(ORIGIN_TIMEOUT);
     let (status, body, head) = servers.get("/drips", "");
     assert_eq!((status, &*body), (200, BODY.as_bytes()), "{head}");
 }
@@ -273,9 +273,9 @@ fn parts_of_an_origin_that_changes_in_between_are_never_put_together() {
         (body, head)
     };
     // Each part is of another version, with another tag.
-    let ((first, one), (second, other)) = (part("0-9"), part("10-19"));
+    let ((first, first_head), (second, second_head)) = (part("0-9"), part("10-19"));
     let tag = |head: &str| head.lines().find_map(|line| line.strip_prefix("etag: ")).map(str::to_owned);
-    assert!(tag(&one) != tag(&other), "{one}{other}");
+    assert!(tag(&first_head) != tag(&second_head), "{first_head}{second_head}");
     assert_eq!((first.len(), second.len()), (10, 10));
     // The whole is one version, fetched in one response, and from then on all parts are of that version.
     let (status, whole, head) = servers.get("/changes-in-parts", "");

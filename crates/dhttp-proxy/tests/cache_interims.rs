@@ -98,10 +98,10 @@ fn rfc9110_15_2_interim_responses_pass_immediately_and_are_not_stored() {
     assert!(hint.starts_with("HTTP/1.1 103 Early Hints\r\n"), "{hint}");
     assert!(hint.to_ascii_lowercase().contains("link: </style.css>; rel=preload\r\n"), "{hint}");
     go_on.send(()).unwrap();
-    let mut rest = String::new();
-    stream.read_to_string(&mut rest).unwrap();
-    assert!(rest.starts_with("HTTP/1.1 200 ") && rest.ends_with("\r\n\r\nwhole"), "{rest}");
-    assert!(!rest.contains("style.css"), "{rest}");
+    let mut final_text = String::new();
+    stream.read_to_string(&mut final_text).unwrap();
+    assert!(final_text.starts_with("HTTP/1.1 200 ") && final_text.ends_with("\r\n\r\nwhole"), "{final_text}");
+    assert!(!final_text.contains("style.css"), "{final_text}");
     let stored = servers.send_request(GET);
     assert!(stored.starts_with("HTTP/1.1 200 ") && stored.contains("roundtrip; hit"), "{stored}");
 }
@@ -140,9 +140,9 @@ fn rfc9110_10_1_1_expectation_with_a_body_gets_100() {
     let mut stream = servers.connect(head);
     assert_eq!(read_until(&mut stream, "\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
     write(&mut stream, "body");
-    let mut rest = String::new();
-    stream.read_to_string(&mut rest).unwrap();
-    assert!(rest.starts_with("HTTP/1.1 200 ") && rest.ends_with("right"), "{rest}");
+    let mut final_text = String::new();
+    stream.read_to_string(&mut final_text).unwrap();
+    assert!(final_text.starts_with("HTTP/1.1 200 ") && final_text.ends_with("right"), "{final_text}");
 }
 
 /// Returns a chunked response with a valid trailer, and one that is only allowed in header sections.
@@ -157,8 +157,8 @@ fn chunked(body: &str) -> String {
 #[test]
 fn rfc9110_6_5_trailers_pass_if_accepted_and_are_not_stored() {
     let servers = TestServer::before(|head, stream| {
-        let asks = head.to_ascii_lowercase().contains("\r\nte: trailers\r\n");
-        write(stream, &chunked(if asks { "asked" } else { "whole" }));
+        let accepts_trailers = head.to_ascii_lowercase().contains("\r\nte: trailers\r\n");
+        write(stream, &chunked(if accepts_trailers { "asked" } else { "whole" }));
     });
     let taking = |path: &str| {
         servers.send_request(&format!(
@@ -184,9 +184,9 @@ fn rfc9110_6_5_trailers_pass_if_accepted_and_are_not_stored() {
         );
     }
     // A client that does not accept trailers gets a length.
-    let other = servers.send_request(&GET.replace("/a", "/b"));
-    assert!(other.contains("\r\nContent-Length: 5\r\n") && other.ends_with("\r\n\r\nwhole"), "{other}");
-    assert!(!other.to_ascii_lowercase().contains("x-sum"), "{other}");
+    let plain = servers.send_request(&GET.replace("/a", "/b"));
+    assert!(plain.contains("\r\nContent-Length: 5\r\n") && plain.ends_with("\r\n\r\nwhole"), "{plain}");
+    assert!(!plain.to_ascii_lowercase().contains("x-sum"), "{plain}");
     // Trailers describe the whole response, and are left out of any other.
     let part =
         servers.send_request("HEAD /c HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: TE, close\r\n\r\n");
@@ -196,21 +196,21 @@ fn rfc9110_6_5_trailers_pass_if_accepted_and_are_not_stored() {
 #[test]
 fn trailers_follow_bodies_spooled_to_files_too() {
     let body = "0123456789abcdef".repeat(40_000);
-    let sent = body.clone();
-    let servers = TestServer::before(move |_, stream| write(stream, &chunked(&sent)));
+    let origin_body = body.clone();
+    let servers = TestServer::before(move |_, stream| write(stream, &chunked(&origin_body)));
     let all =
         servers.send_request("GET /a HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: TE, close\r\n\r\n");
-    let (_, mut rest) = all.split_once("\r\n\r\n").unwrap();
+    let (_, mut chunks) = all.split_once("\r\n\r\n").unwrap();
     let mut received = String::new();
     loop {
-        let (length, more) = rest.split_once("\r\n").unwrap();
+        let (length, after_length) = chunks.split_once("\r\n").unwrap();
         let length = usize::from_str_radix(length, 16).unwrap();
         if length == 0 {
-            assert_eq!(more.to_ascii_lowercase(), "x-sum: 9\r\n\r\n");
+            assert_eq!(after_length.to_ascii_lowercase(), "x-sum: 9\r\n\r\n");
             break;
         }
-        received.push_str(&more[..length]);
-        rest = &more[length + 2..];
+        received.push_str(&after_length[..length]);
+        chunks = &after_length[length + 2..];
     }
     assert!(received == body);
     let address: SocketAddr = servers.server.address();

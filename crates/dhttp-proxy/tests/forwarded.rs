@@ -76,9 +76,9 @@ fn origin_gets_proved_client_addresses_and_no_claims() {
     assert_eq!(by_datagram(server.address(), ""), "", "a datagram may come from anywhere: eight bytes");
     let first = by_connection(server.address(), "DHTTP-Port: 0\r\n");
     let token = first.lines().find(|line| line.starts_with("DHTTP-Token: ")).unwrap();
-    let here = ["forwarded: for=127.0.0.1", "x-forwarded-for: 127.0.0.1", host];
-    assert_eq!(reported(&by_datagram(server.address(), &format!("{token}\r\n"))), here);
-    assert_eq!(reported(&first), here);
+    let expected = ["forwarded: for=127.0.0.1", "x-forwarded-for: 127.0.0.1", host];
+    assert_eq!(reported(&by_datagram(server.address(), &format!("{token}\r\n"))), expected);
+    assert_eq!(reported(&first), expected);
 }
 
 #[test]

@@ -60,8 +60,8 @@ impl GatewayClient {
         let head = self.head();
         let field = |name: &str| {
             head.lines().find_map(|line| {
-                let (found, value) = line.split_once(": ")?;
-                found.eq_ignore_ascii_case(name).then(|| value.to_owned())
+                let (field_name, value) = line.split_once(": ")?;
+                field_name.eq_ignore_ascii_case(name).then(|| value.to_owned())
             })
         };
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
@@ -395,7 +395,7 @@ fn excess_connections_get_503() {
     let mut first = GatewayClient::new(&gateway);
     let at = silent.local_addr().unwrap();
     first.send(&format!("GET http://{at}/ HTTP/1.1\r\nHost: {at}\r\n\r\n"));
-    let _asked = silent.accept().unwrap();
+    let _pending_connection = silent.accept().unwrap();
     assert_eq!(GatewayClient::new(&gateway).respond().status, 503);
 }
 
@@ -558,10 +558,10 @@ fn dhttp_responses_arrive_across_a_reload() {
 /// Servers without DHTTP: after a failed DHTTP request they get HTTP requests immediately or soon.
 #[test]
 fn old_server_gets_http_whatever_its_udp_port_does() {
-    for other in [OtherPeer::Nobody, OtherPeer::Reflector] {
+    for peer in [OtherPeer::Nobody, OtherPeer::Reflector] {
         let response = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nold";
         let origin = scripted(vec![response, response]);
-        let reflector = (other == OtherPeer::Reflector).then(|| UdpSocket::bind(origin).unwrap());
+        let reflector = (peer == OtherPeer::Reflector).then(|| UdpSocket::bind(origin).unwrap());
         let received = reflector.map(|socket| {
             socket.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
             thread::spawn(move || {
@@ -578,7 +578,7 @@ fn old_server_gets_http_whatever_its_udp_port_does() {
         client.dhttp.resend = Resend::Fixed { waits: [wire::Duration::from_millis(100); 2] };
         let gateway = gateway_with(GatewayConfig::new(client));
         let mut program = GatewayClient::new(&gateway);
-        assert_eq!(program.get(origin, "/_dhttp_/page").body, b"old", "{other:?}");
+        assert_eq!(program.get(origin, "/_dhttp_/page").body, b"old", "{peer:?}");
         assert_eq!(
             counted(&mut program, &gateway, "roundtrip_gateway_responses_total{channel=\"tcp-client\"}"),
             1

@@ -44,8 +44,8 @@ fn request(to: SocketAddr, path: &str, lines: &str) -> String {
 }
 
 /// Sends this; returns all received bytes until the gateway closes.
-fn all(mut program: TcpStream, sent: &str) -> String {
-    program.write_all(sent.as_bytes()).unwrap();
+fn all(mut program: TcpStream, requests: &str) -> String {
+    program.write_all(requests.as_bytes()).unwrap();
     let mut received = String::new();
     program.read_to_string(&mut received).unwrap();
     received
@@ -56,9 +56,9 @@ fn pipelined_requests_get_responses_in_order() {
     let (server, gateway) = (server(), gateway());
     let at = server.address();
     let paths = ["/a", "/_dhttp_/b", "/fleeting", "/a", "/_dhttp_/b", "/_dhttp_/fleeting", "/a", "/c"];
-    let mut sent: String = (0..20).flat_map(|_| paths).map(|path| request(at, path, "")).collect();
-    sent.push_str(&request(at, "/last", "Connection: close\r\n"));
-    let received = all(connect(&gateway), &sent);
+    let mut requests: String = (0..20).flat_map(|_| paths).map(|path| request(at, path, "")).collect();
+    requests.push_str(&request(at, "/last", "Connection: close\r\n"));
+    let received = all(connect(&gateway), &requests);
     let bodies: Vec<&str> = received.split('<').skip(1).map(|rest| rest.split('>').next().unwrap()).collect();
     let expected: Vec<&str> = (0..20)
         .flat_map(|_| paths)
@@ -85,8 +85,8 @@ fn slow_reader_gets_everything_and_delays_no_one() {
     assert!(all(connect(&gateway), &request(at, "/small", close)).ends_with("</small>"));
     // Three large responses, a small one after them, and nothing is read.
     let mut slow = connect(&gateway);
-    let sent = request(at, "/large", "").repeat(3) + &request(at, "/small", "");
-    slow.write_all(sent.as_bytes()).unwrap();
+    let requests = request(at, "/large", "").repeat(3) + &request(at, "/small", "");
+    slow.write_all(requests.as_bytes()).unwrap();
     slow.shutdown(Shutdown::Write).unwrap();
     for _ in 0..10 {
         let received = all(connect(&gateway), &request(at, "/small", close));

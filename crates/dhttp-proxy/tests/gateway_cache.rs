@@ -158,11 +158,11 @@ fn response_streams_through_and_is_stored_when_whole() {
 fn trailers_pass_and_truncated_responses_are_not_stored() {
     let origin = Origin::new(|head, stream| {
         let whole = head.starts_with("GET /whole ");
-        let rest = if whole { "0\r\nDigest: abc\r\n\r\n" } else { "" };
+        let chunked_end = if whole { "0\r\nDigest: abc\r\n\r\n" } else { "" };
         let _ = write!(
             stream,
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: Digest\r\nCache-Control: max-age=60\r\n\r\n\
-             5\r\nhello\r\n{rest}"
+             5\r\nhello\r\n{chunked_end}"
         );
     });
     let gateway = gateway();
@@ -188,7 +188,7 @@ fn concurrent_requests_are_collapsed_unless_private() {
         respond(stream, &format!("Cache-Control: {control}\r\n"), "x");
     });
     let gateway = gateway();
-    for (path, questions) in [("/a", 1), ("/private", 5)] {
+    for (path, origin_requests) in [("/a", 1), ("/private", 5)] {
         let before = origin.requested();
         thread::scope(|scope| {
             for _ in 0..5 {
@@ -197,7 +197,7 @@ fn concurrent_requests_are_collapsed_unless_private() {
                 });
             }
         });
-        assert_eq!(origin.requested() - before, questions, "{path}");
+        assert_eq!(origin.requested() - before, origin_requests, "{path}");
     }
 }
 
@@ -230,7 +230,7 @@ fn stale_responses_are_validated_and_replace_failures() {
     *origin_state.lock().unwrap() = "lying";
     let before = origin.requested();
     assert_eq!(get().1, b"lying");
-    assert_eq!(origin.requested() - before, 2, "it was asked again, without the condition");
+    assert_eq!(origin.requested() - before, 2, "the request was retried without the condition");
     for (now, how) in
         [("gone", "detail=unreachable"), ("sick", "fwd-status=503"), ("wild", "detail=unreachable")]
     {
@@ -260,17 +260,17 @@ fn unsafe_methods_invalidate_and_hosts_are_separate() {
     let response = |name: &'static str| {
         Origin::new(move |_, stream| respond(stream, "Cache-Control: max-age=60\r\n", name))
     };
-    let (one, other) = (response("one"), response("other"));
+    let (first_origin, second_origin) = (response("one"), response("other"));
     let gateway = gateway();
     let exchange =
         |origin: &Origin, method, lines| send_request(gateway.address(), origin.address, method, "/a", lines);
-    assert_eq!(exchange(&one, "GET", "").1, b"one");
-    assert_eq!(exchange(&other, "GET", "").1, b"other");
-    let (head, _) = exchange(&one, "POST", "Content-Length: 0\r\n");
+    assert_eq!(exchange(&first_origin, "GET", "").1, b"one");
+    assert_eq!(exchange(&second_origin, "GET", "").1, b"other");
+    let (head, _) = exchange(&first_origin, "POST", "Content-Length: 0\r\n");
     assert!(head.contains("fwd=method"), "{head}");
-    assert!(exchange(&one, "GET", "").0.contains("fwd=miss"));
-    assert!(exchange(&other, "GET", "").0.contains("roundtrip; hit"));
-    let (head, _) = exchange(&other, "GET", "Cache-Control: only-if-cached, no-cache\r\n");
+    assert!(exchange(&first_origin, "GET", "").0.contains("fwd=miss"));
+    assert!(exchange(&second_origin, "GET", "").0.contains("roundtrip; hit"));
+    let (head, _) = exchange(&second_origin, "GET", "Cache-Control: only-if-cached, no-cache\r\n");
     assert!(head.starts_with("HTTP/1.1 504"), "{head}");
 }
 
@@ -284,23 +284,23 @@ fn oversized_responses_pass_and_those_on_disk_survive_a_restart() {
         respond(stream, "Cache-Control: max-age=60\r\n", &"x".repeat(length));
     });
     let first = gateway_with(config());
-    for (path, length, questions) in [("/long", 5_000, 2), ("/short", 500, 1)] {
+    for (path, length, origin_requests) in [("/long", 5_000, 2), ("/short", 500, 1)] {
         let before = origin.requested();
         for _ in 0..2 {
             let (head, body) = send_request(first.address(), origin.address, "GET", path, "");
             assert_eq!(body.len(), length, "{head}");
         }
-        assert_eq!(origin.requested() - before, questions, "{path}");
+        assert_eq!(origin.requested() - before, origin_requests, "{path}");
     }
     drop(first);
     // The disk is one gateway's at a time, and its thread may still be writing.
-    let again = (0..500).find_map(|_| {
+    let restarted = (0..500).find_map(|_| {
         pause(Duration::from_millis(10));
         let config = GatewayConfig { cache: Some(config()), ..GatewayConfig::new(ClientConfig::internet()) };
         Gateway::start("127.0.0.1:0".parse().unwrap(), config, KnownServers::default(), None, None).ok()
     });
-    let again = again.expect("the file is free again");
-    assert!(send_request(again.address(), origin.address, "GET", "/short", "").0.contains("roundtrip; hit"));
+    let restarted = restarted.expect("the file is free again");
+    assert!(send_request(restarted.address(), origin.address, "GET", "/short", "").0.contains("roundtrip; hit"));
     let _ = std::fs::remove_file(directory);
 }
 

@@ -35,14 +35,14 @@ fn carry(
 ) -> JoinHandle<SentTraffic> {
     let (from, by, stop) = (Arc::clone(from), Arc::clone(by), Arc::clone(stop));
     thread::spawn(move || {
-        let (mut inbox, mut outbox, mut gone) = (Inbox::default(), Outbox::default(), SentTraffic::default());
+        let (mut inbox, mut outbox, mut total) = (Inbox::default(), Outbox::default(), SentTraffic::default());
         while !stop.load(Ordering::SeqCst) {
             if from.peek_from(&mut [0]).is_err() {
                 continue;
             }
             let Ok(pieces) = inbox.receive(&from) else { continue };
-            gone.pieces += pieces;
-            gone.datagrams += inbox.len();
+            total.pieces += pieces;
+            total.datagrams += inbox.len();
             for (ends, bytes) in (0..inbox.len()).filter_map(|index| inbox.datagram(index)) {
                 *backward.lock().unwrap() = ends.peer;
                 let peer = *to.lock().unwrap();
@@ -50,7 +50,7 @@ fn carry(
             }
             outbox.send(&by);
         }
-        gone
+        total
     })
 }
 
@@ -71,7 +71,7 @@ fn requests_and_responses_are_batched_by_segmentation_offload() {
         (Arc::new(Mutex::new(server.address())), Arc::new(Mutex::new(server.address())));
     let unused = Arc::new(Mutex::new(server.address()));
     let requested = carry(&front, &behind, forward, Arc::clone(&backward), &stop);
-    let answered = carry(&behind, &front, backward, unused, &stop);
+    let responses_thread = carry(&behind, &front, backward, unused, &stop);
 
     let config = GatewayConfig::new(ClientConfig::internet());
     let gateway =
@@ -97,7 +97,7 @@ fn requests_and_responses_are_batched_by_segmentation_offload() {
         }
     }
     stop.store(true, Ordering::SeqCst);
-    for (name, traffic) in [("requests", requested.join().unwrap()), ("responses", answered.join().unwrap())]
+    for (name, traffic) in [("requests", requested.join().unwrap()), ("responses", responses_thread.join().unwrap())]
     {
         println!("{name}: {} datagrams in {} pieces", traffic.datagrams, traffic.pieces);
         assert!(traffic.datagrams >= PROGRAMS * ROUNDS, "{name}: {traffic:?}");

@@ -75,9 +75,9 @@ fn regress_received_part_of_a_response_is_forwarded_before_the_rest() {
             received.extend(byte);
         }
         go.send(()).unwrap();
-        let mut rest = [0; 5];
-        program.read_exact(&mut rest).unwrap();
-        assert_eq!(rest, HALVES[1]);
+        let mut second_half = [0; 5];
+        program.read_exact(&mut second_half).unwrap();
+        assert_eq!(second_half, HALVES[1]);
     }
 }
 
@@ -93,10 +93,10 @@ fn a_program_that_does_not_read_delays_no_response_by_dhttp_to_another() {
     };
     let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
     let server = Server::start("127.0.0.1:0".parse().unwrap(), config, respond, None).unwrap();
-    let (tell, paused) = channel();
+    let (sender, receiver) = channel();
     let watch = move |note: &Note| {
         if matches!(note, Note::Paused(_)) {
-            let _ = tell.send(());
+            let _ = sender.send(());
         }
     };
     let config = GatewayConfig::new(ClientConfig::internet());
@@ -120,7 +120,7 @@ fn a_program_that_does_not_read_delays_no_response_by_dhttp_to_another() {
     };
     assert_eq!(length(request(0)), 5, "with the token for the next");
     let slow = request(2);
-    paused.recv_timeout(Duration::from_secs(30)).expect("the server's connection is not read");
+    receiver.recv_timeout(Duration::from_secs(30)).expect("the server's connection is not read");
     assert_eq!([0, 1].map(|kind| length(request(kind))), [5, 100_000]);
     let metrics = gateway.metrics()();
     assert!(metrics.contains("channel=\"tcp-opened\"} 1\n"), "{metrics}");

@@ -74,21 +74,21 @@ fn idle_tunnels_cost_no_threads_and_a_busy_one_carries_all_there_and_back() {
     let mut writer = busy.try_clone().unwrap();
     let sent: Vec<u8> = (0..=250).cycle().take(MUCH).collect();
     let expected = sent.clone();
-    let (tell, reported) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let sending = thread::spawn(move || {
         writer.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
-        let mut rest = &sent[..];
-        while !rest.is_empty() {
-            match writer.write(rest) {
-                Ok(written) => rest = &rest[written..],
+        let mut unsent = &sent[..];
+        while !unsent.is_empty() {
+            match writer.write(unsent) {
+                Ok(written) => unsent = &unsent[written..],
                 // All buffers on the path are full: now the reader may begin.
-                Err(_) => tell.send(()).unwrap_or_default(),
+                Err(_) => sender.send(()).unwrap_or_default(),
             }
         }
         writer.shutdown(Shutdown::Write).unwrap();
     });
     // Or the buffers hold everything.
-    let _ = reported.recv();
+    let _ = receiver.recv();
     let mut back = Vec::new();
     busy.read_to_end(&mut back).unwrap();
     sending.join().unwrap();

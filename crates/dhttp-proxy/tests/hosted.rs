@@ -77,11 +77,11 @@ fn a_body_over_the_limit_is_an_error() {
 
 #[test]
 fn late_response_delays_no_other_and_stopping_waits_for_it() {
-    let (tell, reported) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let handler = move |request: &Request<'_>| match request.target {
         "/slow" => {
             let (promise, later) = promise();
-            tell.send(promise).unwrap();
+            sender.send(promise).unwrap();
             Reply::Later(later)
         }
         _ => Response::text(200, "quick").into(),
@@ -90,7 +90,7 @@ fn late_response_delays_no_other_and_stopping_waits_for_it() {
     let client = client();
     let slow: Vec<_> =
         ["dhttp", "http"].map(|scheme| client.get(&url(scheme, &server, "/slow")).unwrap()).into();
-    let promises: Vec<_> = (0..2).map(|_| reported.recv().unwrap()).collect();
+    let promises: Vec<_> = (0..2).map(|_| receiver.recv().unwrap()).collect();
     let (_, _, body) = client.get(&url("dhttp", &server, "/quick")).unwrap().whole().unwrap();
     assert_eq!(body, b"quick\n");
     let stopping = thread::spawn(move || server.stop());
@@ -109,14 +109,14 @@ fn in_front_of(
 ) -> (Server<impl dhttp::Handler>, mpsc::Receiver<String>, tokio::runtime::Runtime) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let origin: Url = format!("http://{}", listener.local_addr().unwrap()).parse().unwrap();
-    let (tell, reported) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         for response in responses {
             let (stream, _) = listener.accept().unwrap();
             let mut stream = BufReader::new(stream);
             let mut head = String::new();
             while !head.ends_with("\r\n\r\n") && stream.read_line(&mut head).unwrap() > 0 {}
-            tell.send(head).unwrap();
+            sender.send(head).unwrap();
             stream.get_mut().write_all(response.as_bytes()).unwrap();
         }
     });
@@ -125,7 +125,7 @@ fn in_front_of(
     let handler = service_handler(Origin::new(&origin).unwrap(), runtime.handle().clone());
     drop(inside);
     let server = Server::start("127.0.0.1:0".parse().unwrap(), config(), handler, None).unwrap();
-    (server, reported, runtime)
+    (server, receiver, runtime)
 }
 
 #[test]
@@ -135,16 +135,16 @@ fn an_origin_sees_a_clean_request_and_its_responses_go_by_dhttp() {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n493e0\r\n{}\r\n0\r\n\r\n",
         "y".repeat(300_000)
     );
-    let (server, reported, _runtime) = in_front_of(vec![small.to_owned(), small.to_owned(), chunks]);
+    let (server, receiver, _runtime) = in_front_of(vec![small.to_owned(), small.to_owned(), chunks]);
     let client = client();
     assert_eq!(client.get(&url("dhttp", &server, "/a?b")).unwrap().whole().unwrap().0, Via::TcpClient);
-    let requested = reported.recv().unwrap().to_ascii_lowercase();
+    let requested = receiver.recv().unwrap().to_ascii_lowercase();
     assert!(!requested.contains("dhttp-"), "{requested}");
     let (via, head, body) = client.get(&url("dhttp", &server, "/a?b")).unwrap().whole().unwrap();
     assert_eq!((via, head.status, body.as_slice()), (Via::Udp, 200, &b"small"[..]));
     assert_eq!((head.fields.get("X-Hop"), head.fields.get("X-Kept")), (None, Some(&b"2"[..])));
     assert!(head.fields.get("Via").is_some_and(|via| via.starts_with(b"1.1 roundtrip-")));
-    let requested = reported.recv().unwrap().to_ascii_lowercase();
+    let requested = receiver.recv().unwrap().to_ascii_lowercase();
     assert!(requested.starts_with("get /a?b http/1.1\r\n"), "{requested}");
     assert!(requested.contains(&format!("x-forwarded-host: {}\r\n", server.address())), "{requested}");
     let (via, _, body) = client.get(&url("dhttp", &server, "/large")).unwrap().whole().unwrap();

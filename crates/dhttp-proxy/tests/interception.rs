@@ -145,7 +145,7 @@ fn fetch(figure: &Figure, paths: PathChoice, fetches: usize) -> FetchResults {
                     let length = if number.is_multiple_of(4) { 20_000 } else { 400 };
                     let path = format!("/{length}/{}", number % (fetches / 3));
                     let url: Url = format!("dhttp://{SERVER}{path}").parse().unwrap();
-                    one(&client, &url, &path, &fetched);
+                    fetch_one(&client, &url, &path, &fetched);
                 }
             });
         }
@@ -153,7 +153,7 @@ fn fetch(figure: &Figure, paths: PathChoice, fetches: usize) -> FetchResults {
     fetched
 }
 
-fn one(client: &Client, url: &Url, path: &str, fetched: &FetchResults) {
+fn fetch_one(client: &Client, url: &Url, path: &str, fetched: &FetchResults) {
     let mut exchange = client.get(url).unwrap();
     let (mut body, mut is_whole) = (Vec::new(), false);
     while let Some(event) = exchange.next() {
@@ -328,7 +328,7 @@ fn broken(figure: &Figure, fetches: usize) -> usize {
             let all: Vec<_> = (0..fetches)
                 .map(|number| scope.spawn(move || is_whole(&format!("/20000/{number}"))))
                 .collect();
-            all.into_iter().map(|one| one.join().unwrap()).filter(|one| !matches!(one, Ok(true))).count()
+            all.into_iter().map(|thread| thread.join().unwrap()).filter(|result| !matches!(result, Ok(true))).count()
         })
     })
 }

@@ -56,13 +56,13 @@ fn intercepts_requests_over_ipv6() {
         router.inside(|| Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap());
     let (handle, listen) = (runtime.handle().clone(), "[::]:3129".parse().unwrap());
     let inside = ["toclient".to_owned()];
-    let taken = Interception { listen, ports: &[80], inside: &inside, reaches_private: true };
+    let intercepted = Interception { listen, ports: &[80], inside: &inside, reaches_private: true };
     let _cache = router.inside(|| {
         let onward = ForwardUpstream::start(ClientConfig::internet(), KnownServers::default(), None).unwrap();
         let cache = Cache::new(onward, CacheConfig::default(), handle).unwrap();
         let config = ServerConfig { intercepts: true, ..config() };
         let server = Server::start(listen, config, cache, None).unwrap();
-        (server, rules(Family::Ip6, taken).install().unwrap())
+        (server, rules(Family::Ip6, intercepted).install().unwrap())
     });
     let mut config = ClientConfig::internet();
     config.dhttp.responders = Responders::AnyHost;

@@ -68,7 +68,7 @@ fn proxies(response: &'static str) -> Proxies {
 }
 
 /// Sends a request; returns the status of the first response (0: none), and all bytes until the connection ends or stalls.
-fn printed(to: SocketAddr, request: &str) -> (u16, String) {
+fn exchange(to: SocketAddr, request: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(to).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     // A proxy that refuses may have closed before the last byte.
@@ -109,8 +109,8 @@ fn invalid_requests_are_refused_by_gateway_and_origin_proxy_alike() {
     let absolute_url = format!("http://{}/", proxies.origin.address);
     for (request, status) in &refused {
         for (to, target) in [(proxies.gateway.address(), &*absolute_url), (proxies.server, "/")] {
-            let (found, text) = printed(to, &request.replace("TARGET", target));
-            assert_eq!(found, *status, "{:?} to {target}: {text:?}", request.get(..80).unwrap_or(request));
+            let (received_status, text) = exchange(to, &request.replace("TARGET", target));
+            assert_eq!(received_status, *status, "{:?} to {target}: {text:?}", request.get(..80).unwrap_or(request));
         }
     }
     assert_eq!(proxies.origin.requested.load(Ordering::SeqCst), 0, "nothing of it reached the origin");
@@ -130,9 +130,9 @@ fn every_form_of_a_target_means_the_same_to_the_origin_or_nothing() {
         // Every server accepts absolute URLs (RFC 9112, section 3.2.2).
         (proxies.server, "http://elsewhere.example/".to_owned(), 200),
     ] {
-        let (found, text) =
-            printed(to, &format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"));
-        assert_eq!(found, status, "{target}: {text}");
+        let (received_status, text) =
+            exchange(to, &format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"));
+        assert_eq!(received_status, status, "{target}: {text}");
     }
 }
 
@@ -151,7 +151,7 @@ fn malformed_chunks_abort_the_request_on_both_sides() {
     ] {
         for (to, target) in [(proxies.gateway.address(), &*absolute_url), (proxies.server, "/")] {
             let head = format!("POST {target} HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
-            let (status, text) = printed(to, &(head + body));
+            let (status, text) = exchange(to, &(head + body));
             assert!(
                 (400..=431).contains(&status),
                 "{:?} to {target}: {text}",
@@ -167,7 +167,7 @@ fn upgrades_are_not_forwarded() {
     let proxies = proxies(origin);
     let absolute_url = format!("http://{}/", proxies.origin.address);
     for (to, target) in [(proxies.gateway.address(), &*absolute_url), (proxies.server, "/")] {
-        let (status, text) = printed(
+        let (status, text) = exchange(
             to,
             &format!(
                 "GET {target} HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n"
@@ -187,7 +187,7 @@ fn server_in_front_of_itself_is_detected() {
     let config = ServerConfig { threads: 1, ..ServerConfig::internet().reaching_anywhere() };
     let _server =
         Server::start(own, config, service_handler(origin, runtime.handle().clone()), None).unwrap();
-    let (status, text) = printed(own, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    let (status, text) = exchange(own, "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
     assert_eq!(status, 508, "{text}");
 }
 
@@ -225,7 +225,7 @@ fn invalid_responses_of_an_origin_are_never_forwarded() {
         let absolute_url = format!("http://{}/", proxies.origin.address);
         for (to, target) in [(proxies.gateway.address(), &*absolute_url), (proxies.server, "/")] {
             let (status, text) =
-                printed(to, &format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"));
+                exchange(to, &format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"));
             assert!(statuses.contains(&status), "{response:?} to {target}: {text}");
             let is_whole = text.contains("ength: 4\r\n") || text.ends_with("0\r\n\r\n");
             assert!(status != 200 || !is_whole, "{response:?} to {target} looks whole: {text}");
@@ -244,7 +244,7 @@ fn silent_origin_costs_its_timeout_and_gives_504() {
         [(proxies.gateway.address(), format!("http://{at}/")), (server.address(), "/".to_owned())]
     {
         let (status, text) =
-            printed(to, &format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"));
+            exchange(to, &format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"));
         assert!(status == 504 && text.contains("has sent nothing for 0.4 s"), "{target}: {text}");
     }
 }
@@ -264,7 +264,7 @@ fn flapping_origin_gives_whole_responses_or_none() {
             scope.spawn(move || {
                 while is_over.load(Ordering::SeqCst) == 0 {
                     let request = format!("GET {target} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
-                    let (status, text) = printed(*to, &request);
+                    let (status, text) = exchange(*to, &request);
                     match status {
                         200 if text.ends_with("good") => good.fetch_add(1, Ordering::SeqCst),
                         502..=504 => refused.fetch_add(1, Ordering::SeqCst),

@@ -57,23 +57,23 @@ impl TestServer {
             let location = format!("{section}, line {number}: {request}");
             *self.script.lock().unwrap() = ((*response).to_owned(), Vec::new());
             let (head, body) = exchange(self.server.address(), request);
-            let questions = std::mem::take(&mut self.script.lock().unwrap().1);
-            assert_eq!(questions.is_empty(), response.is_empty(), "{location}: {questions:?}; {head}");
-            requested.push(questions.concat());
-            let (wanted, wanted_body) = expected.split_once(" || ").unwrap_or((*expected, ""));
-            let mut wanted = wanted.split(" | ");
-            let status = wanted.next().unwrap();
+            let origin_requests = std::mem::take(&mut self.script.lock().unwrap().1);
+            assert_eq!(origin_requests.is_empty(), response.is_empty(), "{location}: {origin_requests:?}; {head}");
+            requested.push(origin_requests.concat());
+            let (expected_head, expected_body) = expected.split_once(" || ").unwrap_or((*expected, ""));
+            let mut expected_head = expected_head.split(" | ");
+            let status = expected_head.next().unwrap();
             assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{location}: {head}");
             // Field names are case-insensitive, and no values here differ only in case.
             let low = head.to_ascii_lowercase();
-            for line in wanted.map(str::to_ascii_lowercase) {
+            for line in expected_head.map(str::to_ascii_lowercase) {
                 match line.strip_prefix('!') {
                     Some(name) => assert!(!low.contains(&format!("\r\n{name}: ")), "{location}: {head}"),
                     None => assert!(low.contains(&format!("\r\n{line}")), "{location}: {head}"),
                 }
             }
             // The body of an error response is not compared.
-            assert!(status.starts_with('5') || body == wanted_body, "{location}: {body}");
+            assert!(status.starts_with('5') || body == expected_body, "{location}: {body}");
         }
         requested
     }
@@ -147,7 +147,7 @@ fn rfc9111_3_1_hop_by_hop_fields_are_neither_stored_nor_forwarded() {
 
 #[test]
 fn rfc9111_4_1_fields_that_the_origin_did_not_get_choose_no_response() {
-    let by = |what: &str, body: &str| format!("200 | Cache-Control: max-age=60 | Vary: {what} || {body}");
+    let by = |vary: &str, body: &str| format!("200 | Cache-Control: max-age=60 | Vary: {vary} || {body}");
     let (default, french) = (by("Accept-Language", "default"), by("Accept-Language", "fr"));
     let hop = "GET /a | Accept-Language: fr | Connection: Accept-Language, close";
     tables(
@@ -166,8 +166,8 @@ fn rfc9111_4_1_fields_that_the_origin_did_not_get_choose_no_response() {
 fn requests_with_method_overrides_are_not_stored() {
     let fresh = |body: &str| format!("200 | Cache-Control: max-age=60 || {body}");
     let (deleted, page) = (fresh("deleted"), fresh("page"));
-    let other = "GET /a | X-HTTP-Method-Override: DELETE";
-    let deletes = (other, &*deleted, "200 || deleted");
+    let override_request = "GET /a | X-HTTP-Method-Override: DELETE";
+    let deletes = (override_request, &*deleted, "200 || deleted");
     // These fields are dropped, and the response is that to the request without them.
     let dropped = ("GET /a | X-Original-URL: /b | Proxy: x | X_Y: z", &*page, "200 || page");
     tables(
@@ -226,14 +226,14 @@ fn rfc9111_3_3_and_3_4_incomplete_responses_are_not_stored_and_parts_come_from_w
 
 #[test]
 fn rfc9111_3_5_authenticated_requests_share_only_public_responses() {
-    let (one, other) = ("GET /a | Authorization: Basic b25l", "GET /a | Authorization: Basic dHdv");
+    let (first_client, second_client) = ("GET /a | Authorization: Basic b25l", "GET /a | Authorization: Basic dHdv");
     let own = "200 | Cache-Control: max-age=60 || own";
     let all = "200 | Cache-Control: max-age=60, public || all";
     tables(
         "3.5",
         &[
-            &[(one, own, "200 || own"), (other, own, "200 || own"), ("GET /a", own, "200 || own")],
-            &[(one, all, "200 || all"), (other, "", "200 || all"), ("GET /a", "", "200 || all")],
+            &[(first_client, own, "200 || own"), (second_client, own, "200 || own"), ("GET /a", own, "200 || own")],
+            &[(first_client, all, "200 || all"), (second_client, "", "200 || all"), ("GET /a", "", "200 || all")],
         ],
     );
 }
@@ -323,19 +323,19 @@ fn rfc5861_3_stale_responses_are_served_immediately_and_revalidated_in_the_backg
     servers.goes("RFC 5861, 3", &[("GET /a", old, "200 || old")]);
     let new = "200 | Cache-Control: max-age=60 | ETag: \"u\" || new";
     *servers.script.lock().unwrap() = (new.to_owned(), Vec::new());
-    let (mut given, mut requested) = (Vec::new(), String::new());
+    let (mut bodies, mut requested) = (Vec::new(), String::new());
     // The served response changes as soon as the new one has arrived.
-    while given.last().is_none_or(|body| body == "old") {
-        assert!(given.len() < 10_000, "it is never asked for");
+    while bodies.last().is_none_or(|body| body == "old") {
+        assert!(bodies.len() < 10_000, "the stale response is never validated");
         let (head, body) = exchange(servers.server.address(), "GET /a");
         assert!(head.contains("\r\nCache-Status: roundtrip; hit; ttl="), "{head}");
-        given.push(body);
+        bodies.push(body);
         requested += &std::mem::take(&mut servers.script.lock().unwrap().1).concat();
     }
-    assert_eq!((&*given[0], &**given.last().unwrap()), ("old", "new"));
+    assert_eq!((&*bodies[0], &**bodies.last().unwrap()), ("old", "new"));
     // Twice, if the new one arrives between a look-up and the next request.
-    let questions = requested.to_ascii_lowercase().matches("if-none-match: \"t\"").count();
-    assert!((1..=2).contains(&questions), "{requested}");
+    let validations = requested.to_ascii_lowercase().matches("if-none-match: \"t\"").count();
+    assert!((1..=2).contains(&validations), "{requested}");
 }
 
 #[test]

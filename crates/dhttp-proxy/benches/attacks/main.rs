@@ -166,7 +166,7 @@ fn main() -> ExitCode {
     println!("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
     let services: [(&str, Start); 3] = [("serve", serve), ("cache", cache), ("gateway", gateway)];
     for (name, start) in services {
-        if names.is_empty() || names.iter().any(|one| one == name) {
+        if names.is_empty() || names.iter().any(|selected| selected == name) {
             compare(name, start, rounds);
         }
     }

@@ -124,9 +124,9 @@ impl Loader {
         self.requested += 1;
         let id = self.seed + self.requested;
         let turn = usize::try_from(self.requested).unwrap_or(0) % self.requests.len();
-        let (whose, request) = &self.requests[turn];
+        let (owner, request) = &self.requests[turn];
         let local = match self.load {
-            Load::Known | Load::One | Load::Coap => *whose,
+            Load::Known | Load::One | Load::Coap => *owner,
             // A new address every time, and all networks in turn, because each has a rate share; other loads use other
             // addresses.
             Load::New => {

@@ -32,17 +32,17 @@ pub(crate) fn compare(directory: &ServedDirectory, rounds: usize) {
     let mut clients = [ReturningClient::new(reflector.address), ReturningClient::new(ours.address)];
     let rounds: Vec<[Percentiles; 2]> = (0..rounds).map(|_| round(&mut clients)).collect();
     scheduling::restore_priority();
-    let whose = if is_first { "before all other programs" } else { "among other programs" };
-    println!("\nunloaded, microseconds, {whose}: medians of {} rounds, minimum and maximum\n", rounds.len());
+    let moment = if is_first { "before all other programs" } else { "among other programs" };
+    println!("\nunloaded, microseconds, {moment}: medians of {} rounds, minimum and maximum\n", rounds.len());
     println!("| | p50 | min | max | p99.9 | min | max |");
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: |");
     for (name, which) in [("reflector", 0), ("ours, DHTTP", 1)] {
         print_row(name, |index| spread(rounds.iter().map(|round| round[which][index]).collect()));
     }
-    let more = |index: usize| spread(rounds.iter().map(|round| round[1][index] - round[0][index]).collect());
-    print_row("more", more);
+    let difference = |index: usize| spread(rounds.iter().map(|round| round[1][index] - round[0][index]).collect());
+    print_row("more", difference);
     for (index, name, requested) in [(0, "p50", 2.0), (1, "p99.9", 15.0)] {
-        let (measured, ..) = more(index);
+        let (measured, ..) = difference(index);
         let verdict = if measured <= requested { "reached" } else { "missed" };
         println!("{name}: target: at most {requested} microseconds more; measured: {measured:.1}: {verdict}");
     }
@@ -60,7 +60,7 @@ fn round(clients: &mut [ReturningClient; 2]) -> [Percentiles; 2] {
     for _ in 0..TURNS {
         for (clients, times) in clients.iter_mut().zip(&mut times) {
             times.extend((0..TOGETHER).map(|_| clients.send_request()));
-            rest();
+            pause_for_throttling();
         }
     }
     times.map(|mut times| {
@@ -71,7 +71,7 @@ fn round(clients: &mut [ReturningClient; 2]) -> [Percentiles; 2] {
 
 /// Pauses, so that real-time priority leaves CPU time to others, before the kernel throttles it.
 #[expect(clippy::disallowed_methods, reason = "there is nothing to be waited for")]
-fn rest() {
+fn pause_for_throttling() {
     std::thread::sleep(Duration::from_millis(10));
 }
 

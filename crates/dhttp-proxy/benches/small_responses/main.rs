@@ -98,11 +98,11 @@ const LINES: [TableRow; 24] = {
     ]
 };
 
-/// Target: one line reaches `wanted` times the responses of another; 0: only the ratio is reported.
+/// Target: one line reaches `ratio` times the responses of another; 0: only the ratio is reported.
 struct Target {
     section: &'static str,
     measured_row: &'static str,
-    wanted: f64,
+    ratio: f64,
     reference_row: &'static str,
 }
 
@@ -110,10 +110,10 @@ const TARGETS: [Target; 18] = {
     const fn target(
         section: &'static str,
         measured_row: &'static str,
-        wanted: f64,
+        ratio: f64,
         reference_row: &'static str,
     ) -> Target {
-        Target { section, measured_row, wanted, reference_row }
+        Target { section, measured_row, ratio, reference_row }
     }
     [
         target("http", "roundtrip, kept alive", 1.2, "nginx, kept alive"),
@@ -171,8 +171,8 @@ impl Options {
         options
     }
 
-    fn wants(&self, section: &str) -> bool {
-        self.sections.is_empty() || self.sections.iter().any(|wanted| wanted == section)
+    fn selects(&self, section: &str) -> bool {
+        self.sections.is_empty() || self.sections.iter().any(|selected| selected == section)
     }
 
     fn network(&self) -> Network {
@@ -188,12 +188,12 @@ impl Options {
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    if let [server::ROLE, role, address, directory] = words[..] {
+    let arguments_as_str: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let [server::ROLE, role, address, directory] = arguments_as_str[..] {
         server::run(role, address.parse().expect("this program wrote it"), Path::new(directory));
         return ExitCode::SUCCESS;
     }
-    if let [memory::ROLE, server, connections] = words[..] {
+    if let [memory::ROLE, server, connections] = arguments_as_str[..] {
         let parsed = (server.parse().ok(), connections.parse().ok());
         let (Some(server), Some(connections)) = parsed else { return ExitCode::FAILURE };
         memory::keep(server, connections);
@@ -204,7 +204,7 @@ fn main() -> ExitCode {
     scheduling::load_here();
     let directory = server::ServedDirectory::new();
     let servers = ServerProcesses::start(&network, &directory);
-    let targets: Vec<&Target> = TARGETS.iter().filter(|target| options.wants(target.section)).collect();
+    let targets: Vec<&Target> = TARGETS.iter().filter(|target| options.selects(target.section)).collect();
     let is_wanted = |line: &TableRow| {
         targets.iter().any(|target| [target.measured_row, target.reference_row].contains(&line.name))
     };
@@ -218,14 +218,14 @@ fn main() -> ExitCode {
         print_rates(&rates);
         print_ratios(&targets, &rates);
     }
-    if options.wants("mutated") {
+    if options.selects("mutated") {
         mutated::compare(&servers);
     }
     drop(servers);
-    if options.wants("latency") {
+    if options.selects("latency") {
         latency::compare(&directory, options.rounds);
     }
-    if options.wants("memory") {
+    if options.selects("memory") {
         memory::compare(&network, &directory);
     }
     ExitCode::SUCCESS
@@ -246,7 +246,7 @@ fn measure(line: &TableRow, servers: &ServerProcesses) -> Option<Rate> {
         }
     } as f64;
     let after = look();
-    let [spent, loading, elapsed] = std::array::from_fn(|which| (after[which] - before[which]).as_secs_f64());
+    let [spent, loading, elapsed] = std::array::from_fn(|index| (after[index] - before[index]).as_secs_f64());
     Some(Rate { server: responses / spent, both: responses / (spent + loading), busy: spent / elapsed })
 }
 
@@ -268,20 +268,20 @@ fn print_ratios(targets: &[&Target], rates: &[Vec<Rate>]) {
     println!("\nratios within a round: median, minimum and maximum\n");
     println!("| row | compared with | target | ratio | min | max | | ratio by both ends' time |");
     println!("| --- | --- | ---: | ---: | ---: | ---: | --- | ---: |");
-    for Target { section: _, measured_row, wanted, reference_row } in targets {
+    for Target { section: _, measured_row, ratio, reference_row } in targets {
         let (Some(first), Some(second)) = (of(measured_row), of(reference_row)) else { continue };
         let pairs = || first.iter().zip(second);
         if pairs().next().is_some() {
             let (measured, min, max) =
-                spread(pairs().map(|(one, other)| one.server / other.server).collect());
-            let (both, ..) = spread(pairs().map(|(one, other)| one.both / other.both).collect());
-            let verdict = match *wanted {
+                spread(pairs().map(|(measured, reference)| measured.server / reference.server).collect());
+            let (both, ..) = spread(pairs().map(|(measured, reference)| measured.both / reference.both).collect());
+            let verdict = match *ratio {
                 0.0 => "",
-                wanted if measured >= wanted => "reached",
+                ratio if measured >= ratio => "reached",
                 _ => "missed",
             };
             println!(
-                "| {measured_row} | {reference_row} | {wanted:.2} | {measured:.2} | {min:.2} | {max:.2} | {verdict} | {both:.2} |"
+                "| {measured_row} | {reference_row} | {ratio:.2} | {measured:.2} | {min:.2} | {max:.2} | {verdict} | {both:.2} |"
             );
         }
     }

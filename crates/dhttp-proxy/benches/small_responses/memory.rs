@@ -33,18 +33,18 @@ pub(crate) fn compare(network: &Network, directory: &ServedDirectory) {
         while responses < CLIENTS {
             responses += datagrams::run(datagrams::Load::New, server.address, || ());
         }
-        let more = resident(server.process).saturating_sub(before);
-        print_row(&format!("{responses} first requests, each from another client"), 64 << 20, more);
+        let growth = resident(server.process).saturating_sub(before);
+        print_row(&format!("{responses} first requests, each from another client"), 64 << 20, growth);
     }
     let each = descriptors();
-    let (mut servers, mut held, mut more) = (0, 0, 0);
+    let (mut servers, mut held, mut growth) = (0, 0, 0);
     // All holders keep their connections open concurrently.
     let mut all = Vec::new();
     while held < CONNECTIONS {
         let Some(server) = ServerProcess::start(ServerKind::Holding, network, directory) else { return };
         let before = resident(server.process);
         let Some(stored) = HolderProcess::start(server.address, each.min(CONNECTIONS - held)) else { break };
-        more += resident(server.process).saturating_sub(before);
+        growth += resident(server.process).saturating_sub(before);
         (servers, held) = (servers + 1, held + stored.count);
         let is_all = stored.count > 0;
         all.push((server, stored));
@@ -53,7 +53,7 @@ pub(crate) fn compare(network: &Network, directory: &ServedDirectory) {
         }
     }
     let name = format!("each of {held} idle connections that {servers} servers opened");
-    print_row(&name, 1_024, more / u64::from(held).max(1));
+    print_row(&name, 1_024, growth / u64::from(held).max(1));
     drop(all);
     if let Some(gateway) = ServerProcess::start(ServerKind::Gateway, network, directory) {
         print_idle(&gateway);
@@ -67,12 +67,12 @@ fn print_idle(gateway: &ServerProcess) {
     let first = send_request(gateway.address);
     let (before, threads) = (resident(gateway.process), threads(gateway.process));
     let stored: Option<Vec<_>> = (0..PROGRAMS).map(|_| send_request(gateway.address)).collect();
-    let more = resident(gateway.process).saturating_sub(before);
+    let growth = resident(gateway.process).saturating_sub(before);
     let further = self::threads(gateway.process).saturating_sub(threads);
     match (first, stored) {
         (Some(_), Some(_)) => println!(
             "each of {PROGRAMS} idle connections of programs to a gateway: {} bytes more, and {further} threads for all",
-            more / PROGRAMS
+            growth / PROGRAMS
         ),
         (None, _) | (_, None) => println!("a gateway did not respond"),
     }
@@ -103,10 +103,10 @@ fn print_row(name: &str, requested: u64, measured: u64) {
 /// Returns the number of connections that a server can have: each needs a descriptor, and child processes have this program's
 /// limit.
 fn descriptors() -> u32 {
-    let wanted = u64::from(CONNECTIONS) + SPARE;
+    let requested_limit = u64::from(CONNECTIONS) + SPARE;
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or_default();
-    let max = if setrlimit(Resource::RLIMIT_NOFILE, wanted, wanted.max(hard)).is_ok() {
-        wanted
+    let max = if setrlimit(Resource::RLIMIT_NOFILE, requested_limit, requested_limit.max(hard)).is_ok() {
+        requested_limit
     } else {
         println!("several servers, because the limit is {hard} open files per process");
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
@@ -184,10 +184,10 @@ fn hold(server: SocketAddr, connections: u32) -> Vec<TcpStream> {
 /// Returns a connection whose response has arrived completely.
 fn whole(mut stream: TcpStream, buffer: &mut [u8]) -> Option<TcpStream> {
     stream.set_read_timeout(Some(Duration::from_secs(1))).ok()?;
-    let mut taken = 0;
+    let mut received = 0;
     // The header section has about two hundred bytes.
-    while taken < LARGE_BYTES + 100 {
-        taken += stream.read(buffer).ok().filter(|count| *count > 0)?;
+    while received < LARGE_BYTES + 100 {
+        received += stream.read(buffer).ok().filter(|count| *count > 0)?;
     }
     Some(stream)
 }

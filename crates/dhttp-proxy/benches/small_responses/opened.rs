@@ -114,7 +114,7 @@ impl Loader {
     }
 
     fn run(mut self) -> u64 {
-        let epoll = epoll::create(CreateFlags::CLOEXEC).expect("room for a descriptor");
+        let epoll = epoll::create(CreateFlags::CLOEXEC).expect("a free descriptor");
         epoll::add(&epoll, &self.listener, EventData::new_u64(LISTENER), EventFlags::IN).expect("it is new");
         let clients: Vec<IpAddr> = self.requests.keys().copied().collect();
         let end = now() + LOADED;

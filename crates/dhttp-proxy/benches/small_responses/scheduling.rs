@@ -12,12 +12,12 @@ use nix::unistd::Pid;
 
 /// Pins the calling thread, and those it starts, to the first CPU, for servers.
 pub(crate) fn serve_here() {
-    keep(0, 0..1);
+    pin(0, 0..1);
 }
 
 /// Pins the calling thread, and those it starts, to all CPUs but the first, for loads.
 pub(crate) fn load_here() {
-    keep(0, other_cpus());
+    pin(0, other_cpus());
 }
 
 fn other_cpus() -> Range<usize> {
@@ -25,7 +25,7 @@ fn other_cpus() -> Range<usize> {
 }
 
 /// Pins a thread, 0 for the calling one, to these CPUs.
-fn keep(thread: u32, cpus: Range<usize>) {
+fn pin(thread: u32, cpus: Range<usize>) {
     let mut set = CpuSet::new();
     for cpu in cpus {
         // CPUs beyond the set's size are left out.
@@ -67,10 +67,10 @@ fn schedule(policy: i32, priority: i32) -> bool {
 /// Pins the kernel threads that receive packets to the CPUs of the receiving programs.
 pub(crate) fn pin_network_threads() {
     for number in kernel_threads("napi/servers-") {
-        keep(number, 0..1);
+        pin(number, 0..1);
     }
     for number in kernel_threads("napi/loaders-") {
-        keep(number, other_cpus());
+        pin(number, other_cpus());
     }
 }
 

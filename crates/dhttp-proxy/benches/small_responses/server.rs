@@ -154,7 +154,7 @@ fn start(kind: ServerKind, host: Ipv4Addr, directory: &Path) -> io::Result<Serve
 }
 
 fn of_this_program(role: &str, address: SocketAddr, directory: &Path) -> Command {
-    let mut command = Command::new(std::env::current_exe().expect("this program is somewhere"));
+    let mut command = Command::new(std::env::current_exe().expect("the path of this program"));
     command.args([ROLE, role, &address.to_string()]).arg(directory);
     command
 }

@@ -65,6 +65,6 @@ fn count(url: &str, flags: &[&str], script: Option<&str>) -> Option<u64> {
     let text = String::from_utf8_lossy(&output.stdout);
     // Refusals do not count as responses, however fast.
     assert!(!text.contains("Non-2xx"), "{text}");
-    let (before, _) = text.split_once(" requests in ").expect("wrk says how many");
+    let (before, _) = text.split_once(" requests in ").expect("a number of requests");
     before.split_whitespace().last()?.parse().ok()
 }

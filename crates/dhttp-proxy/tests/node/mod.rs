@@ -21,11 +21,11 @@ pub(crate) fn router(topology: Topology, name: &'static str) -> Topology {
 /// Joins two hosts by a cable whose ends have this name, with the first two addresses of each network.
 pub(crate) fn cable(
     topology: Topology,
-    [one, other]: [&'static str; 2],
+    [first, second]: [&'static str; 2],
     name: &str,
     networks: &[&str],
 ) -> Topology {
-    topology.cable([(one, 1), (other, 2)].map(|(host, last)| {
+    topology.cable([(first, 1), (second, 2)].map(|(host, last)| {
         networks.iter().fold(Interface::of(host, name), |end, network| {
             let (separator, bits) = if network.contains(':') { ("::", 64) } else { (".", 24) };
             let address = format!("{network}{separator}{last}/{bits}").parse::<Subnet>();
