@@ -64,7 +64,7 @@ impl NatConfig {
     }
 }
 
-/// Removes what a killed helper has left; returns whether there was anything.
+/// Removes the rules of a killed helper; returns whether there were any.
 ///
 /// # Errors
 /// If the required programs are missing or not permitted.
@@ -88,7 +88,7 @@ struct Shared {
 }
 
 /// Timeout of a change of the rules.
-const CHANGED: Duration = Duration::from_secs(30);
+const CHANGE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// New configuration, and the sender of its result.
 type Change = (NatConfig, Sender<Result<(), NatError>>);
@@ -97,7 +97,7 @@ impl Nat {
     /// Binds the port, installs the rules and starts.
     ///
     /// # Errors
-    /// The missing part; then nothing is left installed.
+    /// The missing part; then nothing stays installed.
     pub fn start(config: &NatConfig, log: Option<Arc<Log>>) -> Result<Self, NatError> {
         let shared = Arc::new(Shared {
             counters: Counters::default(),
@@ -130,7 +130,7 @@ impl Nat {
         }
         self.shared.waker.wake();
         // If the thread has ended, this times out.
-        result.recv_timeout(CHANGED).map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+        result.recv_timeout(CHANGE_TIMEOUT).map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
         if let Ok(mut current_log) = self.shared.log.lock() {
             *current_log = log;
         }

@@ -111,7 +111,7 @@ impl Rules {
         check("nft", run("nft", &["--check", "--file", "-"], &self.text())?)
     }
 
-    /// Removes what a killed process has left; returns whether there was anything.
+    /// Removes the rules of a killed process; returns whether there were any.
     ///
     /// # Errors
     /// If the programs are missing or not permitted.

@@ -227,7 +227,7 @@ async fn rewritten(
     let body = body.collect().await.map_or_else(|never| match never {}, http_body_util::Collected::to_bytes);
     let path = head.uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
     let mut fields = Fields::new();
-    // The host that the client requested, for origins that need it.
+    // The requested host, for origins that need it.
     let requested_host = head.headers.get("Host").and_then(|host| host.to_str().ok());
     for (name, value) in fields_from(&head.headers).iter() {
         // Forwarding fields are this proxy's to set: an origin that trusts them would otherwise trust any client.
@@ -257,7 +257,7 @@ async fn rewritten(
     };
     let mut fields = Fields::new();
     for (name, value) in forward.head.fields.iter() {
-        // The body is complete: 100 Continue would serve nothing.
+        // The body is complete: 100 Continue is unnecessary.
         if !name.eq_ignore_ascii_case(b"Expect") {
             copy(&mut fields, name, value);
         }

@@ -114,7 +114,7 @@ where
     }
 }
 
-/// The response to a client that has as many fetches in progress as it may.
+/// The response to a client that is at its limit of fetches.
 pub(crate) fn busy() -> Response {
     let mut response =
         Response::text(503, "503 Service Unavailable: too many requests in progress; retry later");

@@ -304,7 +304,7 @@ fn versions_of_a_changing_origin_are_never_mixed() {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "an origin that was down is asked again after a pause")]
+#[expect(clippy::disallowed_methods, reason = "an origin that was down is retried after a pause")]
 fn pause(time: Duration) {
     thread::sleep(time);
 }

@@ -87,7 +87,7 @@ fn idle_tunnels_cost_no_threads_and_a_busy_one_carries_all_there_and_back() {
         }
         writer.shutdown(Shutdown::Write).unwrap();
     });
-    // Or the buffers hold everything.
+    // The buffers may also hold everything.
     let _ = receiver.recv();
     let mut back = Vec::new();
     busy.read_to_end(&mut back).unwrap();

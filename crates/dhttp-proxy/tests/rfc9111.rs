@@ -168,7 +168,7 @@ fn requests_with_method_overrides_are_not_stored() {
     let (deleted, page) = (fresh("deleted"), fresh("page"));
     let override_request = "GET /a | X-HTTP-Method-Override: DELETE";
     let deletes = (override_request, &*deleted, "200 || deleted");
-    // These fields are dropped, and the response is that to the request without them.
+    // These fields are dropped: the response is the same as without them.
     let dropped = ("GET /a | X-Original-URL: /b | Proxy: x | X_Y: z", &*page, "200 || page");
     tables(
         "9.3",

@@ -103,7 +103,7 @@ fn take(socket: &UdpSocket, inbox: &mut Inbox, reported: &mut RunResult) {
     }
 }
 
-/// Random number generator (xorshift64): any reproducible sequence will do.
+/// Random number generator (xorshift64): any reproducible sequence suffices.
 struct Xorshift(u64);
 
 impl Xorshift {

@@ -93,7 +93,7 @@ pub(super) fn validated(
         Some(fresh) => store.keep(fresh),
         // This client forbids storing: the new response is not stored, and the old one may stay.
         None if keyed_request.requested().is_not_to_be_kept() => {}
-        // It was valid for this request, and may no longer be stored.
+        // The response is valid for this request, but may no longer be stored.
         None => store.drop_all(&keyed_request.key),
     }
     let cache_status = format!("{}; fwd-status=304", forward_reason(keyed_request, Some(entry), times.received_at));

@@ -2,8 +2,8 @@
 //! cut.
 //!
 //! A separate thread writes, with many responses in one commit; look-ups read what is committed. A caller that drops a response
-//! waits until it is gone. The oldest are evicted first. A failed or full disk is reported once, and the cache continues from
-//! memory. `http1::cache` decides what may be served.
+//! waits until the deletion is committed. The oldest are evicted first. A failed or full disk is reported once, and the
+//! cache continues from memory. `http1::cache` decides what may be served.
 
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -55,7 +55,7 @@ pub(super) struct Disk {
 /// Job of the thread.
 enum Job {
     Keep(CacheEntry),
-    /// Drops everything of a key, then notifies the caller.
+    /// Drops all responses of a key, then notifies the caller.
     Drop(Vec<u8>, SyncSender<()>),
 }
 
@@ -143,7 +143,7 @@ impl Disk {
         Ok(best)
     }
 
-    /// Stores a response as soon as the thread gets to it.
+    /// Queues a response for the writer.
     pub(super) fn keep(&self, entry: CacheEntry) {
         // If the queue is full, this one is skipped.
         let _ = self.jobs.try_send(Job::Keep(entry));
@@ -154,7 +154,7 @@ impl Disk {
         self.max.store(max, Ordering::Relaxed);
     }
 
-    /// Drops everything of a key; returns when it is gone.
+    /// Drops all responses of a key; returns once they are gone.
     pub(super) fn drop_all(&self, key: &[u8]) {
         let (report, reported) = sync_channel(1);
         // If the writer has ended, there is no reader either.
@@ -271,7 +271,7 @@ impl Writer {
                 Ok(())
             })();
             let committed = written.and_then(|()| begun.commit().map_err(Error::from));
-            // Callers must not continue and still find what they dropped.
+            // Callers must not continue until the entries that they dropped are gone.
             is_off.store(committed.is_err(), Ordering::Release);
             drop(reported);
             committed?;

@@ -162,8 +162,8 @@ fn handle_response<U: Upstream>(
     update_store(store, keyed_request, entry.as_ref(), &head, described, times);
     let forwarded = forward_reason(keyed_request, entry.as_ref(), times.received_at);
     let states_lifetime = || states_lifetime(&head.fields, &store.targets);
-    let is_wanted = body.len() <= store.largest && (!store.is_sparing || states_lifetime());
-    let pending_store = is_wanted.then(|| PendingStore::of(store, keyed_request, &head, times)).flatten();
+    let is_storable = body.len() <= store.largest && (!store.is_sparing || states_lifetime());
+    let pending_store = is_storable.then(|| PendingStore::of(store, keyed_request, &head, times)).flatten();
     if let Some(stored) = pending_store.and_then(|pending_store| pending_store.whole(&keyed_request.key, &body)) {
         store.keep(&stored);
         let response = serve_from(&stored, requested, times.received_at, &format!("{forwarded}; stored"));

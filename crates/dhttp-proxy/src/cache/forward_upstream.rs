@@ -95,7 +95,7 @@ impl ForwardUpstream {
         let digits = head.fields.get("Content-Length").and_then(|digits| std::str::from_utf8(digits).ok());
         let length = digits.and_then(|digits| digits.parse().ok());
         let body = if is_head { Body::Described(length) } else { Body::Whole(body.into()) };
-        // No trailers: DHTTP's datagrams have room for a response alone.
+        // No trailers: a DHTTP datagram carries only the response.
         Ok(UpstreamResponse { head: gateway::response(&head, &self.name), body, trailers: Fields::new() })
     }
 }

@@ -136,7 +136,7 @@ struct Slot {
     newer: u32,
     older: u32,
     /// Whether it was requested since the hand last passed.
-    is_wanted: bool,
+    is_visited: bool,
 }
 
 /// No slot.
@@ -170,7 +170,7 @@ impl Shard {
                 && record.key() == key
                 && is_for(record.choice())
             {
-                slot.is_wanted = true;
+                slot.is_visited = true;
                 return Some(CacheEntry { record: record.clone(), large: slot.large.as_deref().cloned() });
             }
             at = slot.next;
@@ -189,7 +189,7 @@ impl Shard {
         self.make_room();
         let large = large.map(Box::new);
         let (next, older) = (self.first(tag), self.newest);
-        let slot = Slot { record: Some(record), large, tag, next, newer: NONE, older, is_wanted: false };
+        let slot = Slot { record: Some(record), large, tag, next, newer: NONE, older, is_visited: false };
         let at = self.allocate_slot(slot);
         if let Some(newest) = self.slots.get_mut(self.newest as usize) {
             newest.newer = at;
@@ -237,12 +237,12 @@ impl Shard {
                 self.clock_hand = self.oldest;
             }
             let Some(slot) = self.slots.get_mut(self.clock_hand as usize) else { return false };
-            if !slot.is_wanted {
+            if !slot.is_visited {
                 let at = self.clock_hand;
                 self.remove(at);
                 return true;
             }
-            slot.is_wanted = false;
+            slot.is_visited = false;
             self.clock_hand = slot.newer;
         }
     }
@@ -285,7 +285,7 @@ impl Shard {
         }
     }
 
-    /// Puts a slot into an empty one, or at the end.
+    /// Stores a slot in an empty one, or appends it.
     fn allocate_slot(&mut self, slot: Slot) -> u32 {
         let at = self.empty;
         if let Some(empty_slot) = self.slots.get_mut(at as usize) {

@@ -32,7 +32,7 @@ pub(crate) struct SharedCache {
     store: Store,
     /// Keys with a pending request.
     pending_keys: Mutex<BTreeSet<Vec<u8>>>,
-    has_come: Condvar,
+    response_arrived: Condvar,
 }
 
 /// Result of a look-up.
@@ -42,8 +42,8 @@ pub(crate) enum Lookup {
     Hit(Response),
     /// A stale response, to be sent immediately while it is revalidated.
     Stale(Response, Box<StreamingFill>),
-    /// Nothing usable is stored: to be requested.
-    Nothing(Box<StreamingFill>),
+    /// No usable response is stored: to be requested.
+    Miss(Box<StreamingFill>),
 }
 
 /// Maximum length of a response for which collapsed requests wait, in bytes. For a longer one they are sent separately, so
@@ -56,7 +56,7 @@ impl SharedCache {
     /// # Errors
     /// If the kernel gives no random bytes, or the file cannot be used.
     pub(crate) fn new(config: &CacheConfig) -> io::Result<Self> {
-        Ok(Self { store: Store::new(config)?, pending_keys: Mutex::default(), has_come: Condvar::new() })
+        Ok(Self { store: Store::new(config)?, pending_keys: Mutex::default(), response_arrived: Condvar::new() })
     }
 
     /// Renders the counters in Prometheus' text format.
@@ -93,10 +93,10 @@ impl SharedCache {
             return Lookup::Hit(Response::text(504, sentence));
         }
         if !keyed_request.is_shareable() {
-            return Lookup::Nothing(StreamingFill::new(self, keyed_request, entry, None));
+            return Lookup::Miss(StreamingFill::new(self, keyed_request, entry, None));
         }
         if let Some(ticket) = self.enter(&keyed_request) {
-            return Lookup::Nothing(StreamingFill::new(self, keyed_request, entry, Some(ticket)));
+            return Lookup::Miss(StreamingFill::new(self, keyed_request, entry, Some(ticket)));
         }
         count_shared(&self.store.counters.collapsed);
         self.wait(&keyed_request.key, timeout);
@@ -104,14 +104,14 @@ impl SharedCache {
             Some((entry, Verdict::Fresh)) => Lookup::Hit(self.hit(&keyed_request, &entry, "fwd=miss; collapsed")),
             entry => {
                 let entry = entry.map(|(entry, _)| entry);
-                Lookup::Nothing(StreamingFill::new(self, keyed_request, entry, None))
+                Lookup::Miss(StreamingFill::new(self, keyed_request, entry, None))
             }
         }
     }
 
     /// Returns the fill for callers that cannot wait; `None` if it would wait for the disk, or for a pending request for the
     /// same object.
-    pub(crate) fn pass_at_once(self: &Arc<Self>, forward: &Forward) -> Option<Box<StreamingFill>> {
+    pub(crate) fn fill_without_waiting(self: &Arc<Self>, forward: &Forward) -> Option<Box<StreamingFill>> {
         let keyed_request = keyed_request(forward);
         let is_only_here = keyed_request.is_for_cache && keyed_request.requested().is_only_for_cache();
         if is_only_here || self.store.has_disk() {
@@ -147,7 +147,7 @@ impl SharedCache {
 
     fn wait(&self, key: &[u8], timeout: Duration) {
         if let Ok(keys) = self.pending_keys.lock() {
-            let _ = self.has_come.wait_timeout_while(keys, timeout, |keys| keys.contains(key));
+            let _ = self.response_arrived.wait_timeout_while(keys, timeout, |keys| keys.contains(key));
         }
     }
 }
@@ -164,14 +164,14 @@ fn keyed_request(forward: &Forward) -> KeyedRequest {
 #[derive(Debug)]
 pub(crate) struct ThreadCache {
     shared_cache: Arc<SharedCache>,
-    ready: HotResponses,
+    hot_responses: HotResponses,
     /// Buffer for keys, reused.
     key: Vec<u8>,
 }
 
 impl ThreadCache {
     pub(crate) fn new(shared_cache: Arc<SharedCache>) -> Self {
-        Self { shared_cache, ready: HotResponses::default(), key: Vec::new() }
+        Self { shared_cache, hot_responses: HotResponses::default(), key: Vec::new() }
     }
 
     /// Returns the fresh response in memory for a proxy's GET without a body, and without fields for caches or other proxies.
@@ -190,7 +190,7 @@ impl ThreadCache {
         for part in [authority, " ", path] {
             self.key.extend_from_slice(part.as_bytes());
         }
-        self.ready.fresh_in_memory(&self.shared_cache.store, &self.key)
+        self.hot_responses.fresh_in_memory(&self.shared_cache.store, &self.key)
     }
 
     /// Does the same for any request.
@@ -211,7 +211,7 @@ impl Drop for FillTicket {
         if let Ok(mut keys) = self.shared_cache.pending_keys.lock() {
             keys.remove(&self.key);
         }
-        self.shared_cache.has_come.notify_all();
+        self.shared_cache.response_arrived.notify_all();
     }
 }
 
@@ -236,9 +236,9 @@ pub(crate) enum Disposition {
     /// A stored response replaces it, whole.
     Complete(Response),
     /// The response is forwarded as it arrives, with these fields.
-    Passed(Fields),
+    Forward(Fields),
     /// No response yet: the server is to be sent [`StreamingFill::request`], which has changed.
-    Again,
+    Retry,
 }
 
 impl StreamingFill {
@@ -296,7 +296,7 @@ impl StreamingFill {
             store.drop_all(&keyed_request.key);
             *request = for_server(&keyed_request.head, Some(Fields::new().as_lines()));
             *is_validation = false;
-            return Disposition::Again;
+            return Disposition::Retry;
         }
         if is_unsolicited(request, head.status) {
             let stored = stale_replacement(
@@ -333,7 +333,7 @@ impl StreamingFill {
             // A forwarded response needs a date, if it has none (RFC 9110, section 6.6.1).
             copy(&mut fields, b"Date", calendar::http(times.calendar.since(Time::ZERO)).as_bytes());
         }
-        Disposition::Passed(fields)
+        Disposition::Forward(fields)
     }
 
     /// Handles a part of the body.

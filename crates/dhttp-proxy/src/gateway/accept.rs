@@ -56,7 +56,7 @@ impl EventLoop {
 
     fn evict_idle(&mut self, may: impl Fn(&ConnectionSlot) -> bool) -> bool {
         let idle = self.slots.iter().filter(|(_, slot)| may(slot)).filter_map(|(number, slot)| match slot {
-            ConnectionSlot::Here(waiting) => Some((waiting.idle_since()?, number)),
+            ConnectionSlot::Watched(waiting) => Some((waiting.idle_since()?, number)),
             ConnectionSlot::Leased(..) | ConnectionSlot::Tunnel(_) => None,
         });
         let Some((_, number)) = idle.min() else { return false };

@@ -71,10 +71,10 @@ pub(super) struct Pool {
     idle: Mutex<BTreeMap<String, Vec<PooledConnection>>>,
 }
 
-/// A connection, and since when it is idle.
+/// A connection, and the start of its idle time.
 type PooledConnection = (Arc<TcpStream>, Time);
 
-/// Idle timeout of a pooled connection: shorter than servers' own, so that both seldom close at the same time.
+/// Idle timeout of a pooled connection: shorter than usual for servers, so that both sides seldom close simultaneously.
 const MAX_IDLE: wire::Duration = wire::Duration::from_secs(4);
 /// Maximum number of pooled connections to one server: as many as clients used concurrently. With fewer, each of the others
 /// would leave a port in TIME-WAIT for a minute.

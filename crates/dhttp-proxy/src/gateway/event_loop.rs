@@ -41,14 +41,14 @@ pub(super) struct EventLoop {
     is_stopping: bool,
 }
 
-/// Connections that return to the loop, and its waker.
+/// Connections returned to the loop, and its waker.
 #[derive(Debug)]
 pub(super) struct Completions {
     returned: Mutex<Vec<(u64, Completion)>>,
     waker: Waker,
 }
 
-/// State in which a connection comes back.
+/// State of a returned connection.
 #[derive(Debug)]
 pub(super) enum Completion {
     /// It can carry another request.
@@ -114,7 +114,7 @@ impl EventLoop {
         let now = self.shared.clock.now();
         let end = now + self.shared.grace();
         self.slots.retain(|slot| match slot {
-            ConnectionSlot::Here(waiting) => waiting.is_busy(),
+            ConnectionSlot::Watched(waiting) => waiting.is_busy(),
             ConnectionSlot::Leased(..) | ConnectionSlot::Tunnel(_) => true,
         });
         while !self.slots.is_empty() && self.shared.clock.now() < end {
@@ -125,7 +125,7 @@ impl EventLoop {
             match slot {
                 ConnectionSlot::Leased(_, stream) => drop(stream.shutdown(Shutdown::Both)),
                 ConnectionSlot::Tunnel(tunnel) => self.log_tunnel(tunnel),
-                ConnectionSlot::Here(_) => {}
+                ConnectionSlot::Watched(_) => {}
             }
         }
         self.flush();
@@ -145,7 +145,7 @@ impl EventLoop {
                 number if number & 1 == 1 => self.carry(number - 1, Side::Server),
                 number => match self.slots.get(number) {
                     Some(ConnectionSlot::Tunnel(_)) => self.carry(number, Side::Program),
-                    Some(ConnectionSlot::Here(_) | ConnectionSlot::Leased(..)) | None => {
+                    Some(ConnectionSlot::Watched(_) | ConnectionSlot::Leased(..)) | None => {
                         self.step(number, WatchedConnection::ready)
                     }
                 },
@@ -158,14 +158,14 @@ impl EventLoop {
     }
 
     fn process_completions(&mut self) {
-        for (number, back) in self.shared.completions.take() {
-            if matches!(back, Completion::Progress) {
+        for (number, completion) in self.shared.completions.take() {
+            if matches!(completion, Completion::Progress) {
                 self.step(number, |waiting, context, _| waiting.poll(context));
                 continue;
             }
             self.slots.remove(number);
             self.busy -= 1;
-            match back {
+            match completion {
                 Completion::Open(connection) if !self.is_stopping => self.watch(number, connection),
                 Completion::Ending(connection) if !self.is_stopping => {
                     let waiting = WatchedConnection::ending(self.shared.clock.now(), connection);
@@ -188,7 +188,7 @@ impl EventLoop {
         let stream = &waiting.connection.stream;
         let is_watched = self.poller.add(stream, number, Interest::IN).is_ok();
         if is_watched {
-            self.slots.insert(number, ConnectionSlot::Here(Box::new(waiting)));
+            self.slots.insert(number, ConnectionSlot::Watched(Box::new(waiting)));
         }
         is_watched
     }
@@ -237,20 +237,20 @@ impl EventLoop {
     /// Handles expired timeouts.
     fn expire(&mut self) {
         let timeout = timeout(&self.config);
-        let is_watched = |slot: &ConnectionSlot| matches!(slot, ConnectionSlot::Here(_));
+        let is_watched = |slot: &ConnectionSlot| matches!(slot, ConnectionSlot::Watched(_));
         let watched = self.slots.iter().filter(|(_, slot)| is_watched(slot)).map(|(number, _)| number);
         for number in watched.collect::<Vec<_>>() {
             self.step(number, |waiting, context, _| waiting.expire(context, timeout));
         }
     }
 
-    /// Runs a step of a connection, and registers the events that it wants then.
+    /// Runs a step of a connection, and registers its events of interest.
     fn step(
         &mut self,
         number: u64,
         step: impl FnOnce(&mut WatchedConnection, &mut ConnectionContext<'_>, &mut [u8]) -> ConnectionStep,
     ) {
-        let Some(ConnectionSlot::Here(waiting)) = self.slots.get_mut(number) else { return };
+        let Some(ConnectionSlot::Watched(waiting)) = self.slots.get_mut(number) else { return };
         let (now, timeout) = (self.shared.clock.now(), timeout(&self.config));
         let was_pending = waiting.is_pending();
         let mut context = ConnectionContext {
@@ -290,7 +290,7 @@ impl EventLoop {
 
     /// Leases a connection to a thread.
     fn lease(&mut self, number: u64, stage: Box<Stage>) {
-        let Some(ConnectionSlot::Here(waiting)) = self.slots.remove(number) else { return };
+        let Some(ConnectionSlot::Watched(waiting)) = self.slots.remove(number) else { return };
         let connection = waiting.connection;
         self.poller.remove(&connection.stream);
         let slot = ConnectionSlot::Leased(connection.peer, Arc::clone(&connection.stream));

@@ -31,7 +31,7 @@ impl Pipeline<'_> {
                 let _ = self.shared.threads.run(revalidation);
                 ended
             }
-            Lookup::Nothing(fill) => {
+            Lookup::Miss(fill) => {
                 exchange.fill = Some(fill);
                 Stage::Connect(exchange)
             }

@@ -112,7 +112,7 @@ pub(super) struct Pipeline<'a> {
     pub(super) reader: RequestReader,
 }
 
-/// Runs a request as far as that needs no waiting.
+/// Runs the stages of a request that never block.
 pub(super) fn begin(
     context: &mut ConnectionContext<'_>,
     queue: &mut Queue,

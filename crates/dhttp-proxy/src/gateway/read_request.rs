@@ -55,7 +55,7 @@ pub(super) struct WatchedConnection {
     pub(super) watched: Interest,
 }
 
-/// The awaited event, and since when it is awaited.
+/// The awaited event, and the start of the wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// A request.
@@ -87,7 +87,7 @@ pub(super) enum ConnectionStep {
     Leases(Box<Stage>),
 }
 
-/// Context that it needs of the watching thread.
+/// Context of the watching thread.
 pub(super) struct ConnectionContext<'a> {
     pub(super) now: Time,
     pub(super) shared: &'a Arc<Shared>,
@@ -120,7 +120,7 @@ pub(super) struct PhaseTimeouts {
 /// Timeout for the client's close after ours.
 const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Maximum bytes of responses that are gathered for one write.
-const TOGETHER: usize = 64 << 10;
+const MAX_GATHERED_BYTES: usize = 64 << 10;
 
 impl WatchedConnection {
     /// Creates one for a connection that was accepted, or returned by a thread.
@@ -148,7 +148,7 @@ impl WatchedConnection {
             return self.write_on(context);
         }
         if self.is_pending() {
-            // While reading is not watched, this event means that it broke.
+            // Without read interest, this event means that the connection broke.
             return if std::mem::replace(&mut self.has_unread, true) {
                 ConnectionStep::Ends
             } else {
@@ -331,7 +331,7 @@ impl WatchedConnection {
 
     /// Reads and serves requests until all input is read, enough is to be written, or a task or pending request takes over.
     fn respond(&mut self, context: &mut ConnectionContext<'_>, input: &mut &[u8]) -> NextAction {
-        while self.queue.is_empty() && context.out.len() < TOGETHER {
+        while self.queue.is_empty() && context.out.len() < MAX_GATHERED_BYTES {
             match self.connection.reader.read(input) {
                 Ok(Some(Event::Head(head, framing))) => {
                     match begin(context, &mut self.queue, head, framing) {

@@ -72,7 +72,7 @@ impl Pipeline<'_> {
                         match begin(fill, &client, ReplyContext { keep_alive, ..requested }, &response, size)?
                         {
                             ReplyStart::Reply(begun) => reply = Some(begun),
-                            ReplyStart::Again => must_retry = true,
+                            ReplyStart::Retry => must_retry = true,
                         }
                         Ok(())
                     }
@@ -150,7 +150,7 @@ impl Pipeline<'_> {
         let requested = exchange.request.context();
         let mut reply = match begin(&mut exchange.fill, self.stream(), requested, &response, size) {
             Ok(ReplyStart::Reply(reply)) => reply,
-            Ok(ReplyStart::Again) => return Stage::Connect(exchange),
+            Ok(ReplyStart::Retry) => return Stage::Connect(exchange),
             Err(_) => return Stage::End(ExchangeEnd::Broken),
         };
         let status = reply.status;
@@ -160,7 +160,7 @@ impl Pipeline<'_> {
             }
             loop {
                 if !events.is_ready() {
-                    // A browser requests what the first lines of a page name long before the last ones arrive.
+                    // A browser requests the resources named in the first lines of a page long before the last ones arrive.
                     reply.flush()?;
                 }
                 match events.next() {

@@ -61,7 +61,7 @@ impl PendingRequest {
     ) -> Result<Box<Self>, Box<Exchange>> {
         let Some(client) = dhttp_client(shared, &exchange.forward) else { return Err(Box::new(exchange)) };
         if let Some(cache) = &shared.cache {
-            let Some(fill) = cache.pass_at_once(&exchange.forward) else { return Err(Box::new(exchange)) };
+            let Some(fill) = cache.fill_without_waiting(&exchange.forward) else { return Err(Box::new(exchange)) };
             // With the cache's validators; a thread that must retry takes them from the fill again.
             exchange.forward.head = fill.request().clone();
             exchange.fill = Some(fill);
@@ -112,7 +112,7 @@ impl PendingRequest {
         let mut head = gateway::response(head, &context.shared.name);
         if let Some(fill) = &mut exchange.fill {
             match fill.head(&head, Some(body.len() as u64)) {
-                Disposition::Passed(fields) => {
+                Disposition::Forward(fields) => {
                     head = ResponseHead { version: Version::Http11, status: head.status, fields };
                 }
                 Disposition::Complete(stored) => {
@@ -126,7 +126,7 @@ impl PendingRequest {
                     context.report(&request.head, stored.status, bytes.len() as u64, Channel::Udp);
                     return PollOutcome::Written(request.keep_alive);
                 }
-                Disposition::Again => {
+                Disposition::Retry => {
                     return PollOutcome::Blocks(Box::new(Stage::Connect(Box::new(exchange))));
                 }
             }

@@ -57,7 +57,7 @@ fn url(forward: &Forward) -> Url {
     Url { is_dhttp: false, is_by_tcp: false, host: host.clone(), port: *port, target: head.target.clone() }
 }
 
-/// Reason why a request's body did not reach the server whole.
+/// Reason for an incomplete upload.
 pub(super) enum Upload {
     /// The body was invalid.
     Faulty(PeerFault),
@@ -129,7 +129,7 @@ impl Pipeline<'_> {
             if is_over {
                 return Ok(send_end(to, framing, &gateway::trailers(self.reader.trailers()))?);
             }
-            // Minimum rate: a trickle would hold this thread and the server's connection for ever.
+            // Minimum rate: a trickle would occupy this thread and the server's connection indefinitely.
             let elapsed = Duration::from_nanos(self.shared.clock.now().since(begun).as_nanos());
             if is_dry && elapsed > timeout && bytes < min_rate.saturating_mul(elapsed.as_secs()) {
                 count_shared(&self.shared.counters.slow);

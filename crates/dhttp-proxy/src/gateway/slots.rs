@@ -12,7 +12,7 @@ use crate::fetches::site;
 
 /// State of a connection.
 pub(super) enum ConnectionSlot {
-    Here(Box<WatchedConnection>),
+    Watched(Box<WatchedConnection>),
     /// Leased to a thread.
     Leased(SocketAddr, Arc<TcpStream>),
     Tunnel(Box<Tunnel>),
@@ -21,7 +21,7 @@ pub(super) enum ConnectionSlot {
 impl ConnectionSlot {
     fn peer(&self) -> SocketAddr {
         match self {
-            Self::Here(waiting) => waiting.connection.peer,
+            Self::Watched(waiting) => waiting.connection.peer,
             Self::Leased(peer, _) => *peer,
             Self::Tunnel(tunnel) => tunnel.peer,
         }

@@ -19,7 +19,7 @@ use dhttp::log::Channel;
 use dhttp::server::queue::Queue;
 use dhttp::socket;
 
-/// Length of a response's body, as known from its header section.
+/// Length of a response's body, according to its header section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Size {
     /// This number of bytes.
@@ -49,7 +49,7 @@ pub(super) struct Reply<'a> {
     bytes: u64,
     /// Bytes to be written together.
     out: Vec<u8>,
-    /// Stores the response as it passes.
+    /// Cache entry that is filled from the response.
     cache_fill: Option<Box<StreamingFill>>,
     /// Whether it was served from the cache, whole: the server's body is not for the program.
     is_from_cache: bool,
@@ -58,7 +58,7 @@ pub(super) struct Reply<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ReplyFraming {
     Nothing,
-    /// Bytes that are left.
+    /// Remaining bytes.
     Length(u64),
     Chunked,
     UntilClose,
@@ -74,16 +74,16 @@ pub(super) struct ReplyContext<'a> {
 }
 
 /// Maximum bytes of small parts that are gathered for one write.
-const TOGETHER: usize = 16 << 10;
+const MAX_GATHERED_BYTES: usize = 16 << 10;
 /// A body of the event loop up to this length is copied behind its header section.
-const COPIED: usize = 16 << 10;
+const MAX_COPIED_BYTES: usize = 16 << 10;
 
 /// Outcome of the header section of a response.
 pub(super) enum ReplyStart<'a> {
     /// The response to the client has begun.
     Reply(Reply<'a>),
     /// The request is to be retried.
-    Again,
+    Retry,
 }
 
 /// Begins the response to a client, and stores it meanwhile if allowed.
@@ -102,14 +102,14 @@ pub(super) fn begin<'a>(
     };
     let reply = match filling.head(response, size.known()) {
         Disposition::Complete(stored) => Reply::serve_from(stream, requested, &stored)?,
-        Disposition::Passed(fields) => {
+        Disposition::Forward(fields) => {
             let (version, status) = (response.version, response.status);
             let head = ResponseHead { version, status, fields };
             Reply { cache_fill: Some(filling), ..Reply::begin(stream, requested, &head, size) }
         }
-        Disposition::Again => {
+        Disposition::Retry => {
             *fill = Some(filling);
-            return Ok(ReplyStart::Again);
+            return Ok(ReplyStart::Retry);
         }
     };
     Ok(ReplyStart::Reply(reply))
@@ -225,10 +225,10 @@ impl<'a> Reply<'a> {
         match &response.body {
             Body::Whole(bytes) if has_body => reply.part(bytes)?,
             Body::File { file, offset, length } if has_body => {
-                let (mut buffer, end) = (vec![0; TOGETHER], offset + length);
+                let (mut buffer, end) = (vec![0; MAX_GATHERED_BYTES], offset + length);
                 let mut offset = *offset;
                 while offset < end {
-                    let max = usize::try_from(end - offset).unwrap_or(TOGETHER).min(TOGETHER);
+                    let max = usize::try_from(end - offset).unwrap_or(MAX_GATHERED_BYTES).min(MAX_GATHERED_BYTES);
                     let buffer = buffer.get_mut(..max).unwrap_or_default();
                     file.read_exact_at(buffer, offset)?;
                     reply.part(buffer)?;
@@ -262,7 +262,7 @@ impl<'a> Reply<'a> {
             ReplyFraming::Chunked => chunked::part(&mut self.out, part),
             ReplyFraming::UntilClose => self.out.extend_from_slice(part),
         }
-        if self.out.len() >= TOGETHER { self.flush() } else { Ok(()) }
+        if self.out.len() >= MAX_GATHERED_BYTES { self.flush() } else { Ok(()) }
     }
 
     /// Writes gathered bytes: the next part may take long.
@@ -371,7 +371,7 @@ pub(super) fn stored(
     if !write_head(out, requested, response) {
         return 0;
     }
-    if bytes.len() <= COPIED {
+    if bytes.len() <= MAX_COPIED_BYTES {
         out.extend_from_slice(bytes);
     } else {
         queue.push_bytes(std::mem::take(out));

@@ -227,8 +227,8 @@ impl Driver {
             outside.mappings += 1;
             return Ok(());
         }
-        let (udp, stored) = if self.is_translating {
-            (sockets::own(at)?, Some(sockets::stored(at)?))
+        let (udp, reserved) = if self.is_translating {
+            (sockets::own(at)?, Some(sockets::reserve_tcp(at)?))
         } else {
             (sockets::bind_as(at)?, None)
         };
@@ -236,7 +236,7 @@ impl Driver {
         self.next += 1;
         self.poller.add(&udp, number, Interest::IN)?;
         self.numbers.insert(number, at);
-        self.outsides.insert(at, OutsidePort { number, udp, _reserved: stored, mappings: 1 });
+        self.outsides.insert(at, OutsidePort { number, udp, _reserved: reserved, mappings: 1 });
         let begun = self.holes.begin(mapping);
         self.check(begun);
         Ok(())

@@ -43,7 +43,7 @@ pub(super) fn own(address: SocketAddr) -> io::Result<UdpSocket> {
 }
 
 /// Reserves the same TCP port: nothing listens there, as long as no pinhole leads elsewhere.
-pub(super) fn stored(address: SocketAddr) -> io::Result<Socket> {
+pub(super) fn reserve_tcp(address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.bind(&address.into())?;
     Ok(socket)

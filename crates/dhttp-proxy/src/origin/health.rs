@@ -45,7 +45,7 @@ impl Health {
         })
     }
 
-    /// Returns why it is down, if it is.
+    /// Returns the reason for being down, if it is.
     pub(super) fn down(&self) -> Option<String> {
         if !self.is_down.load(Ordering::Acquire) {
             return None;
