@@ -89,7 +89,7 @@ pub struct Cache<U> {
     shared: Arc<Shared<U>>,
     /// Buffer for keys, reused.
     key: Vec<u8>,
-    ready: HotResponses,
+    hot_responses: HotResponses,
 }
 
 /// State shared by the threads.
@@ -114,7 +114,7 @@ impl<U: Upstream> Cache<U> {
         Ok(Self {
             shared: Arc::new(Shared { upstream, runtime, store, waiting }),
             key: Vec::new(),
-            ready: HotResponses::default(),
+            hot_responses: HotResponses::default(),
         })
     }
 
@@ -125,7 +125,7 @@ impl<U: Upstream> Cache<U> {
         Cache {
             shared: Arc::new(Shared { upstream, runtime, store, waiting }),
             key: Vec::new(),
-            ready: HotResponses::default(),
+            hot_responses: HotResponses::default(),
         }
     }
 
@@ -143,7 +143,7 @@ impl<U: Upstream> Cache<U> {
 
 impl<U> Clone for Cache<U> {
     fn clone(&self) -> Self {
-        Self { shared: Arc::clone(&self.shared), key: Vec::new(), ready: HotResponses::default() }
+        Self { shared: Arc::clone(&self.shared), key: Vec::new(), hot_responses: HotResponses::default() }
     }
 }
 
@@ -172,7 +172,7 @@ impl<U: Upstream> Cache<U> {
             return None;
         }
         write_key(&mut self.key, request);
-        self.ready.fresh_in_memory(&self.shared.store, &self.key)
+        self.hot_responses.fresh_in_memory(&self.shared.store, &self.key)
     }
 
     fn respond_with_directives(&mut self, request: &Request<'_>) -> Reply {
@@ -184,8 +184,8 @@ impl<U: Upstream> Cache<U> {
         // Disk look-ups run in another thread, unless this request allows nothing else. Without a token there are no disk
         // look-ups and no fetches, unless the request was intercepted: then they stay within its budget.
         let is_immediate = request.client.is_none() && request.meant_for.is_none();
-        let is_all = is_for_cache && entry.is_none() && requested.is_only_for_cache() && !is_immediate;
-        let entry = if is_all { store.find_on_disk(&self.key, &requested) } else { entry };
+        let may_wait_for_disk = is_for_cache && entry.is_none() && requested.is_only_for_cache() && !is_immediate;
+        let entry = if may_wait_for_disk { store.find_on_disk(&self.key, &requested) } else { entry };
         let now = since_1970();
         let verdict = entry.as_ref().map(|entry| entry.record.policy().verdict(now, &requested));
         match (entry, verdict) {
@@ -195,11 +195,11 @@ impl<U: Upstream> Cache<U> {
             }
             (Some(entry), Some(Verdict::StaleWhileRevalidate)) => {
                 count_shared(&self.shared.store.counters.hits);
-                let serve_from = serve_from(&entry, &requested, now, "hit");
+                let response = serve_from(&entry, &requested, now, "hit");
                 if request.client.is_some() {
                     self.begin(request, is_for_cache, Some(entry), None);
                 }
-                serve_from.into()
+                response.into()
             }
             (_, _) if is_immediate => Reply::PlainHttp,
             (_, _) if is_for_cache && requested.is_only_for_cache() => {
@@ -253,9 +253,9 @@ fn forwarded_lines<'a>(request: &Request<'a>) -> Vec<(&'a [u8], &'a [u8])> {
     let trailers = |(name, value): &(&[u8], &[u8])| {
         matches(name, "TE") && value.split(|byte| *byte == b',').any(|coding| matches(coding.trim_ascii(), "trailers"))
     };
-    let takes_trailers = lines.iter().any(trailers);
+    let accepts_trailers = lines.iter().any(trailers);
     lines.retain(|(name, _)| !hop.covers(name) && !is_dhttp_field(name) && !is_rewriting_field(name));
-    if takes_trailers {
+    if accepts_trailers {
         // This cache reads trailers and forwards them.
         lines.push((b"TE", b"trailers"));
     }
@@ -291,11 +291,11 @@ fn serve_from(entry: &CacheEntry, requested: &ParsedRequest<'_>, now: Time, cach
     let length = large.as_ref().map_or(record.body().len() as u64, Body::len);
     let stored =
         StoredResponse { status: record.status(), fields: record.fields(), length, policy: record.policy() };
-    let serve_from = reuse(stored, requested, now, NAME, cache_status);
-    let (first, length) = serve_from.part;
+    let served = reuse(stored, requested, now, NAME, cache_status);
+    let (first, length) = served.part;
     let body = match large {
         Some(large) => large.part(first, length),
         None => Body::of_slice(record.body(), first, length),
     };
-    Response { status: serve_from.status, fields: Arc::new(serve_from.fields), body }
+    Response { status: served.status, fields: Arc::new(served.fields), body }
 }

@@ -117,11 +117,11 @@ impl Fetch {
         let client = client.map(site);
         let (total, of_client) = limits.fetches(client);
         let mut fetches = FETCHES.lock().unwrap_or_else(PoisonError::into_inner);
-        let its = fetches.get(&client).copied().unwrap_or(0);
-        if its >= of_client || fetches.values().sum::<u64>() >= total {
+        let count = fetches.get(&client).copied().unwrap_or(0);
+        if count >= of_client || fetches.values().sum::<u64>() >= total {
             return None;
         }
-        fetches.insert(client, its + 1);
+        fetches.insert(client, count + 1);
         Some(Self { client })
     }
 
@@ -134,9 +134,9 @@ impl Fetch {
 impl Drop for Fetch {
     fn drop(&mut self) {
         let mut fetches = FETCHES.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(its) = fetches.get_mut(&self.client) {
-            *its -= 1;
-            if *its == 0 {
+        if let Some(count) = fetches.get_mut(&self.client) {
+            *count -= 1;
+            if *count == 0 {
                 fetches.remove(&self.client);
             }
         }

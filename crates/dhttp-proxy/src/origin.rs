@@ -108,7 +108,7 @@ impl Origin {
         match tokio::time::timeout(*timeout, client.send(&request)).await {
             Ok(Ok((head, body))) => {
                 health.mark_up(authority);
-                Ok(passed_on(&head, body, authority, name, *timeout))
+                Ok(forwarded_response(&head, body, authority, name, *timeout))
             }
             Ok(Err(Failure::Connect(error))) => {
                 let reason = format!("{authority} cannot be reached: {error}");
@@ -129,9 +129,9 @@ impl Origin {
     }
 
     /// Logs a failure; if the origin has just been marked down, starts the probes.
-    fn log_failure(&self, reason: &str, just_now: bool) {
+    fn log_failure(&self, reason: &str, was_marked_down: bool) {
         tracing::warn!(origin = self.authority, reason, "no response from the origin");
-        if just_now {
+        if was_marked_down {
             tracing::warn!(origin = self.authority, "no requests to the origin until it responds to a probe");
             let (client, authority) = (Arc::clone(&self.client), self.authority.clone());
             drop(tokio::spawn(health::probe(client, authority, Arc::downgrade(&self.health))));
@@ -194,13 +194,13 @@ impl Service<Request<Full<Bytes>>> for Origin {
     fn call(&mut self, request: Request<Full<Bytes>>) -> Self::Future {
         let origin = self.clone();
         Box::pin(async move {
-            Ok(origin.send_request(request).await.unwrap_or_else(|error| own(error.respond())))
+            Ok(origin.send_request(request).await.unwrap_or_else(|error| own_response(error.respond())))
         })
     }
 }
 
 /// Returns the response as clients get it.
-fn passed_on(
+fn forwarded_response(
     head: &ResponseHead,
     body: ResponseBody,
     authority: &str,
@@ -285,7 +285,7 @@ fn add_client_address(fields: &mut Fields, client: Option<IpAddr>) {
 }
 
 /// Converts a response of this proxy's own.
-fn own(reply: Response) -> HttpResponse<OriginBody> {
+fn own_response(reply: Response) -> HttpResponse<OriginBody> {
     let Response { status, fields, body } = reply;
     let body = match body {
         Body::Whole(bytes) => Bytes::copy_from_slice(&bytes),

@@ -47,7 +47,7 @@ pub struct ClientAddress(pub Option<IpAddr>);
 pub(crate) type Cause = Box<dyn Error + Send + Sync>;
 
 /// Maximum bytes of a body in memory; the rest is buffered in a file.
-const IN_MEMORY: usize = 256 << 10;
+const MAX_MEMORY_BYTES: usize = 256 << 10;
 /// Maximum length of a body, unless [`ServiceHandler::with_longest_body`] sets another.
 const MAX_BODY_BYTES: u64 = 1 << 30;
 
@@ -145,8 +145,8 @@ where
     let (head, body) = response.into_parts();
     let mut fields = Fields::new();
     for (name, value) in &head.headers {
-        let is_by_us = BY_US.iter().any(|by_us| name.as_str().eq_ignore_ascii_case(by_us));
-        if !is_by_us && !is_dhttp_field(name.as_str().as_bytes()) {
+        let is_server_field = SERVER_FIELDS.iter().any(|field| name.as_str().eq_ignore_ascii_case(field));
+        if !is_server_field && !is_dhttp_field(name.as_str().as_bytes()) {
             copy(&mut fields, name.as_str().as_bytes(), value.as_bytes());
         }
     }
@@ -161,7 +161,7 @@ where
 }
 
 /// Fields that the server sets itself.
-const BY_US: [&str; 6] =
+const SERVER_FIELDS: [&str; 6] =
     ["Connection", "Content-Length", "Date", "Keep-Alive", "Transfer-Encoding", "Upgrade"];
 
 /// A received body, in memory or in an unnamed file.
@@ -208,7 +208,7 @@ impl CollectedBody {
     pub(crate) fn push(&mut self, part: &[u8]) -> std::io::Result<()> {
         self.length += part.len() as u64;
         self.memory.extend_from_slice(part);
-        if self.memory.len() > IN_MEMORY { self.spill() } else { Ok(()) }
+        if self.memory.len() > MAX_MEMORY_BYTES { self.spill() } else { Ok(()) }
     }
 
     /// Takes the trailers.

@@ -49,9 +49,9 @@ impl Client {
 
     fn poll_outputs(&mut self, now: Time) -> Vec<OutputEvent> {
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        let mut did = Vec::new();
+        let mut outputs = Vec::new();
         loop {
-            did.push(match self.0.poll(now) {
+            outputs.push(match self.0.poll(now) {
                 Output::Request(RequestId(id), head) => OutputEvent::Requested(id, head.target),
                 Output::RequestBody(_, part) => OutputEvent::Body(text(part)),
                 Output::RequestEnd(RequestId(id)) => OutputEvent::Ended(id),
@@ -61,7 +61,7 @@ impl Client {
                 Output::Close => OutputEvent::Closed,
                 Output::Abort => OutputEvent::Reset,
                 Output::Fault(fault) => OutputEvent::Rejected(fault),
-                Output::Timeout(_) => return did,
+                Output::Timeout(_) => return outputs,
             });
         }
     }
@@ -172,17 +172,17 @@ fn a_body_in_parts_is_chunked_or_counted_or_ends_with_the_connection() {
     ] {
         let mut client = Client::connect();
         client.receive(request);
-        let mut did = client.respond(0, streamed(body));
+        let mut outputs = client.respond(0, streamed(body));
         for part in ["hello", "", " world"] {
             client.0.send_part(RequestId(0), part.as_bytes()).unwrap();
         }
         client.0.finish(NOW, RequestId(0)).unwrap();
-        did.extend(client.poll_outputs(NOW));
+        outputs.extend(client.poll_outputs(NOW));
         let expected = writes.into_iter().map(|write| match write {
             "(end)" => OutputEvent::HalfClosed,
             write => OutputEvent::Sent(write.to_owned()),
         });
-        assert_eq!(did, expected.collect::<Vec<_>>());
+        assert_eq!(outputs, expected.collect::<Vec<_>>());
     }
 }
 
@@ -224,12 +224,12 @@ fn bad_request_gets_400_and_is_read_no_further() {
         ("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip\r\n\r\n", PeerFault::TransferEncoding, 501),
     ] {
         let mut client = Client::connect();
-        let did = client.receive(request);
-        assert_eq!(did[0], OutputEvent::Rejected(fault), "{request:?}");
-        let OutputEvent::Sent(response) = &did[1] else { panic!("{did:?}") };
+        let outputs = client.receive(request);
+        assert_eq!(outputs[0], OutputEvent::Rejected(fault), "{request:?}");
+        let OutputEvent::Sent(response) = &outputs[1] else { panic!("{outputs:?}") };
         assert!(response.starts_with(&format!("HTTP/1.1 {status} ")), "{response}");
         assert!(response.ends_with("\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"), "{response}");
-        assert_eq!(did[2..], [OutputEvent::HalfClosed]);
+        assert_eq!(outputs[2..], [OutputEvent::HalfClosed]);
         assert_eq!(client.receive(GET), []);
     }
 }
@@ -239,21 +239,21 @@ fn truncated_request_is_aborted() {
     let post = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n";
     let mut client = Client::connect();
     client.receive(post);
-    let did = client.receive("nonsense\r\n");
-    assert_eq!(did[..2], [OutputEvent::Rejected(PeerFault::Chunk), OutputEvent::Aborted(0)]);
+    let outputs = client.receive("nonsense\r\n");
+    assert_eq!(outputs[..2], [OutputEvent::Rejected(PeerFault::Chunk), OutputEvent::Aborted(0)]);
     assert_eq!(client.0.respond(NOW, RequestId(0), hello()), Err(Misuse::NotAwaited(RequestId(0))));
 
     let mut client = Client::connect();
     client.receive(post);
-    let did = client.ends();
-    assert_eq!(did[..2], [OutputEvent::Rejected(PeerFault::Truncated), OutputEvent::Aborted(0)]);
-    assert_eq!(did[3..], [OutputEvent::Closed]);
+    let outputs = client.ends();
+    assert_eq!(outputs[..2], [OutputEvent::Rejected(PeerFault::Truncated), OutputEvent::Aborted(0)]);
+    assert_eq!(outputs[3..], [OutputEvent::Closed]);
 
     let mut client = Client::connect();
     client.receive(post);
     client.respond(0, streamed(ResponseBody::Unknown));
-    let did = client.receive("nonsense\r\n");
-    assert_eq!(did, [OutputEvent::Rejected(PeerFault::Chunk), OutputEvent::Aborted(0), OutputEvent::Reset]);
+    let outputs = client.receive("nonsense\r\n");
+    assert_eq!(outputs, [OutputEvent::Rejected(PeerFault::Chunk), OutputEvent::Aborted(0), OutputEvent::Reset]);
 
     let mut client = Client::connect();
     client.receive(GET);
@@ -263,16 +263,16 @@ fn truncated_request_is_aborted() {
 
 #[test]
 fn rfc9110_10_1_1_expectations_with_a_body_get_100() {
-    let leave = || OutputEvent::Sent("HTTP/1.1 100 Continue\r\n\r\n".to_owned());
-    for (request, gets_leave) in [
+    let continue_response = || OutputEvent::Sent("HTTP/1.1 100 Continue\r\n\r\n".to_owned());
+    for (request, gets_100) in [
         ("POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n", true),
         ("POST / HTTP/1.1\r\nHost: h\r\nexpect: 100-Continue\r\nTransfer-Encoding: chunked\r\n\r\n", true),
         ("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n", false),
         ("POST / HTTP/1.0\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n", false),
         ("GET / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n\r\n", false),
     ] {
-        let did = Client::connect().receive(request);
-        assert_eq!(did.contains(&leave()), gets_leave, "{request}: {did:?}");
+        let outputs = Client::connect().receive(request);
+        assert_eq!(outputs.contains(&continue_response()), gets_100, "{request}: {outputs:?}");
     }
 }
 
@@ -318,7 +318,7 @@ fn rfc9112_7_1_2_trailers_only_follow_chunks() {
         let sent: String = client
             .poll_outputs(NOW)
             .into_iter()
-            .filter_map(|did| match did {
+            .filter_map(|output| match output {
                 OutputEvent::Sent(text) => Some(text),
                 _ => None,
             })
@@ -370,14 +370,14 @@ fn timeouts_depend_on_the_awaited_event() {
     let mut client = Client::connect();
     client.receive(&GET[..3]);
     client.0.handle(NOW + Duration::from_secs(1), Input::Received(&GET[3..9]));
-    assert_eq!(client.deadline(), Some(NOW + request), "a slow head does not buy itself time");
-    let did = client.poll_outputs(NOW + request);
-    assert_eq!(did[0], OutputEvent::Rejected(PeerFault::TooSlow));
-    assert!(matches!(&did[1], OutputEvent::Sent(response) if response.starts_with("HTTP/1.1 408 ")));
+    assert_eq!(client.deadline(), Some(NOW + request), "a slow header section does not extend its timeout");
+    let outputs = client.poll_outputs(NOW + request);
+    assert_eq!(outputs[0], OutputEvent::Rejected(PeerFault::TooSlow));
+    assert!(matches!(&outputs[1], OutputEvent::Sent(response) if response.starts_with("HTTP/1.1 408 ")));
 
     let mut client = Client::connect();
     client.receive(GET);
-    assert_eq!(client.deadline(), None, "an application may take as long as it likes");
+    assert_eq!(client.deadline(), None, "an application has no timeout");
 }
 
 #[test]
@@ -393,12 +393,12 @@ fn slow_body_times_out_and_steady_body_gets_more_time() {
         client.poll_outputs(now);
     }
     let end = NOW + request + Duration::from_millis(29 * 2);
-    assert_eq!(client.deadline(), Some(end), "a byte a second buys two milliseconds");
+    assert_eq!(client.deadline(), Some(end), "each byte adds two milliseconds");
     assert_eq!(client.poll_outputs(end)[0], OutputEvent::Rejected(PeerFault::TooSlow));
 
     let mut client = Client::connect();
     client.receive(head);
     client.0.handle(now, Input::Received(&[b'x'; 90_000]));
     assert_eq!(client.poll_outputs(now).len(), 1);
-    assert_eq!(client.deadline(), Some(now + request), "no more than the patience itself");
+    assert_eq!(client.deadline(), Some(now + request), "no more than the timeout itself");
 }

@@ -46,7 +46,7 @@ impl KeyedRequest {
     }
 
     /// Returns the key of another path of the same host.
-    fn key_beside(&self, path: &str) -> Vec<u8> {
+    fn sibling_key(&self, path: &str) -> Vec<u8> {
         let end = self.key.len() - self.head.target.len().min(self.key.len());
         let mut key = self.key.get(..end).unwrap_or_default().to_vec();
         key.extend_from_slice(path.as_bytes());
@@ -58,7 +58,7 @@ impl KeyedRequest {
 pub(super) const UNSOLICITED_304: &str = "304 to an unconditional request";
 
 /// A body up to this length is stored within its record.
-const SHORT: u64 = 8 << 10;
+const MAX_INLINE_BYTES: u64 = 8 << 10;
 
 /// Returns the stale response that replaces a failed one, if allowed.
 pub(super) fn stale_replacement(
@@ -131,7 +131,7 @@ pub(super) fn update_store(
     times: Times,
 ) {
     for path in obsolete(&keyed_request.head, &keyed_request.host(), head) {
-        store.drop_all(&keyed_request.key_beside(&path));
+        store.drop_all(&keyed_request.sibling_key(&path));
     }
     if let Some(entry) = entry.filter(|_| keyed_request.head.method == Method::Head && head.status == 200) {
         // Either it describes the stored response, or the stored one is outdated (section 4.3.5).
@@ -180,7 +180,7 @@ impl PendingStore {
     pub(super) fn whole(self, key: &[u8], body: &Body) -> Option<CacheEntry> {
         let Self { policy, choice, status, fields } = self;
         let (short, large) = match body {
-            Body::Whole(bytes) if bytes.len() as u64 <= SHORT => (&**bytes, None),
+            Body::Whole(bytes) if bytes.len() as u64 <= MAX_INLINE_BYTES => (&**bytes, None),
             Body::Whole(_) | Body::File { file: _, offset: _, length: _ } => (&[][..], Some(body.clone())),
             Body::Described(_) => return None,
         };

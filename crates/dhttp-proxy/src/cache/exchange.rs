@@ -46,8 +46,8 @@ pub(super) async fn exchange<U: Upstream>(
     let (response, trailers) = respond(shared, owned, entry, interims).await;
     if let Some(promise) = promise {
         // A client learns of failures, and fetches what exceeds a budget, over plain HTTP.
-        let is_within = owned.max == MAX_BODY_BYTES || response.status < 500;
-        if is_within { promise.send_with_trailers(response, trailers) } else { promise.refer() }
+        let is_within_budget = owned.max == MAX_BODY_BYTES || response.status < 500;
+        if is_within_budget { promise.send_with_trailers(response, trailers) } else { promise.refer() }
     }
 }
 
@@ -67,7 +67,7 @@ async fn respond<U: Upstream>(
                 && entry.record.policy().verdict(now, &requested) == Verdict::Fresh
             {
                 count_shared(&store.counters.hits);
-                return alone(serve_from(entry, &requested, now, "hit"));
+                return without_trailers(serve_from(entry, &requested, now, "hit"));
             }
             entry
         }
@@ -90,7 +90,7 @@ async fn respond<U: Upstream>(
     let fetched = match (fetched, stored_response) {
         (Ok(UpstreamResponse { head, body: _, trailers: _ }), Some(entry)) if head.status == 304 => {
             if is_about(entry.record.fields(), &head.fields) {
-                return alone(validated(store, keyed_request, entry, &head, times));
+                return without_trailers(validated(store, keyed_request, entry, &head, times));
             }
             // It describes a response that is not stored: retry without the cache's conditions.
             let head = for_server(&keyed_request.head, Some(Fields::new().as_lines()));
@@ -101,14 +101,14 @@ async fn respond<U: Upstream>(
     match fetched {
         Ok(fetched) => {
             let failure = ServerFailure::Status(fetched.head.status);
-            if let Some(respond) =
+            if let Some(response) =
                 stale_replacement(store, entry.as_ref(), &requested, times.received_at, failure)
             {
-                return alone(respond);
+                return without_trailers(response);
             }
             handle_response(shared, owned, &requested, entry, fetched, times)
         }
-        Err(UpstreamFailure(respond)) => {
+        Err(UpstreamFailure(response)) => {
             let stored = stale_replacement(
                 store,
                 entry.as_ref(),
@@ -116,9 +116,9 @@ async fn respond<U: Upstream>(
                 times.received_at,
                 ServerFailure::Unreachable,
             );
-            alone(stored.unwrap_or_else(|| {
+            without_trailers(stored.unwrap_or_else(|| {
                 count_shared(&store.counters.failed);
-                respond
+                response
             }))
         }
     }
@@ -140,7 +140,7 @@ async fn send_request<U: Upstream>(
 }
 
 /// Adds empty trailers to a stored response.
-const fn alone(response: Response) -> (Response, Fields) {
+const fn without_trailers(response: Response) -> (Response, Fields) {
     (response, Fields::new())
 }
 
@@ -168,8 +168,8 @@ fn handle_response<U: Upstream>(
         store.keep(&stored);
         let response = serve_from(&stored, requested, times.received_at, &format!("{forwarded}; stored"));
         // Trailers describe the whole response: not a part, and not a 304.
-        let is_all = response.status == head.status;
-        return (response, if is_all { trailers } else { Fields::new() });
+        let is_whole = response.status == head.status;
+        return (response, if is_whole { trailers } else { Fields::new() });
     }
     (passed_through(&head, body, forwarded, times.calendar), trailers)
 }

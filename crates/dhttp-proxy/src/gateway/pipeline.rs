@@ -167,8 +167,8 @@ pub(super) fn serve(
     let mut pipeline = Pipeline { shared, peer, incoming, reader };
     let ended = pipeline.run(stage);
     let Pipeline { shared: _, peer, incoming, reader } = pipeline;
-    let (stream, unread, back) = incoming.end();
-    *buffer = back;
+    let (stream, unread, read_buffer) = incoming.end();
+    *buffer = read_buffer;
     let mut connection = Connection { peer, stream, reader, unread, has_send_timeout: true };
     match ended {
         ExchangeEnd::Whole => {

@@ -160,7 +160,7 @@ impl Pipeline<'_> {
             }
             loop {
                 if !events.is_ready() {
-                    // A browser requests the resources named in the first lines of a page long before the last ones arrive.
+                    // A browser requests resources named in the first lines of a page before the last lines arrive.
                     reply.flush()?;
                 }
                 match events.next() {

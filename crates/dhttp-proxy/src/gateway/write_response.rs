@@ -118,8 +118,8 @@ pub(super) fn begin<'a>(
 impl Pipeline<'_> {
     /// Writes a cached response.
     pub(super) fn write_stored(&self, request: &ClientRequest, response: &Response) -> Stage {
-        let serve_from = Reply::serve_from(self.stream(), request.context(), response);
-        let ended = serve_from.and_then(|reply| reply.end(&Fields::new()));
+        let cached_reply = Reply::serve_from(self.stream(), request.context(), response);
+        let ended = cached_reply.and_then(|reply| reply.end(&Fields::new()));
         self.conclude(&request.head, response.status, Channel::Cache, &ended)
     }
 

@@ -22,7 +22,8 @@ use super::{OriginError, headers_from};
 
 /// Timeout of a connection attempt, for each address of the origin.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Idle time after which a connection is closed: shorter than usual for servers, so that both sides seldom close simultaneously.
+/// Idle time after which a connection is closed: shorter than usual for servers, so that both sides seldom close
+/// simultaneously.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 /// Maximum number of idle connections.
 const MAX_IDLE: usize = 256;
