@@ -176,16 +176,16 @@ struct TestServer {
 impl TestServer {
     /// Starts one whose cache has this timeout for its origin.
     fn open(timeout: Duration) -> Self {
-        let origin = FaultyOrigin::new();
+        let faulty_origin = FaultyOrigin::new();
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let origin = {
             let _inside = runtime.enter();
-            Origin::new(&format!("http://{}/", origin.address).parse().unwrap()).unwrap().with_timeout(timeout)
+            Origin::new(&format!("http://{}/", faulty_origin.address).parse().unwrap()).unwrap().with_timeout(timeout)
         };
         let cache = Cache::new(origin, CacheConfig::default(), runtime.handle().clone()).unwrap();
         let config = ServerConfig { threads: 1, ..ServerConfig::internet() }.reaching_anywhere();
         let server = Server::start("127.0.0.1:0".parse().unwrap(), config, cache, None).unwrap();
-        Self { origin, server, _runtime: runtime }
+        Self { origin: faulty_origin, server, _runtime: runtime }
     }
 
     /// Returns status, body and header section. No response takes longer than ten seconds.

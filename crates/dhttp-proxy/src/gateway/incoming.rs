@@ -31,7 +31,7 @@ impl<S: AsRef<TcpStream>> Incoming<S> {
             buffer.0 = vec![0; READ_BUFFER_BYTES].into_boxed_slice();
         }
         let end = unread.len().min(READ_BUFFER_BYTES);
-        debug_assert!(end == unread.len(), "who reads so much reads less at once");
+        debug_assert!(end == unread.len(), "the unread bytes fit into the buffer");
         for (target, byte) in buffer.0.iter_mut().zip(unread) {
             *target = *byte;
         }
