@@ -1,6 +1,6 @@
 //! Compression of a whole body, in advance or per request.
 //!
-//! The caller chooses the coding. There is no streaming: objects of pages are small, and a known length needs no chunks.
+//! The caller chooses the coding. No streaming: objects of pages are small, and a known length needs no chunks.
 //! The caller accounts for the CPU time.
 
 use std::io::Write;

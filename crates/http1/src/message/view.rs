@@ -187,18 +187,18 @@ mod tests {
         fn a_view_sees_what_the_reader_sees(lines in prop::collection::vec(line(), 0..8)) {
             let text = lines.concat();
             let limits = Limits { blank_lines: 0, ..Limits::default() };
-            let (mut view_input, mut reader_input) = (text.as_bytes(), text.as_bytes());
-            match (RequestView::read(&mut view_input, &limits), RequestReader::new(limits).read(&mut reader_input)) {
-                (Ok(view), Ok(Some(Event::Head(head, _)))) => prop_assert_eq!((view.to_head(), view_input), (head, reader_input)),
+            let (mut viewed, mut input) = (text.as_bytes(), text.as_bytes());
+            match (RequestView::read(&mut viewed, &limits), RequestReader::new(limits).read(&mut input)) {
+                (Ok(view), Ok(Some(Event::Head(head, _)))) => prop_assert_eq!((view.to_head(), viewed), (head, input)),
                 // The reader also checks the framing, which a view does not.
                 (Ok(_), Err(fault)) => prop_assert_eq!(fault, PeerFault::Host),
                 (Err(PeerFault::Truncated), Ok(None)) => {}
                 (Err(fault), Err(same)) => prop_assert_eq!(fault, same),
                 (view, event) => prop_assert!(false, "{view:?} but {event:?}"),
             }
-            let (mut view_input, mut reader_input) = (text.as_bytes(), text.as_bytes());
-            match (ResponseView::read(&mut view_input, &limits), ResponseReader::new(limits).read(&mut reader_input, &Method::Get)) {
-                (Ok(view), Ok(Some(Event::Head(head, _)))) => prop_assert_eq!((view.to_head(), view_input), (head, reader_input)),
+            let (mut viewed, mut input) = (text.as_bytes(), text.as_bytes());
+            match (ResponseView::read(&mut viewed, &limits), ResponseReader::new(limits).read(&mut input, &Method::Get)) {
+                (Ok(view), Ok(Some(Event::Head(head, _)))) => prop_assert_eq!((view.to_head(), viewed), (head, input)),
                 (Err(PeerFault::Truncated), Ok(None)) => {}
                 (Err(fault), Err(same)) => prop_assert_eq!(fault, same),
                 (view, event) => prop_assert!(false, "{view:?} but {event:?}"),
