@@ -140,8 +140,8 @@ impl ServerConnection {
         self.outputs.pop_front().unwrap_or(Output::Timeout(self.deadline()))
     }
 
-    /// Returns whether the socket should be read: not while `limits.head_bytes` or more wait unread. A driver whose writes
-    /// the socket does not accept should not read or respond either. This state machine does not know how slowly a
+    /// Returns whether the socket should be read: not while `limits.head_bytes` or more wait unread. A driver whose
+    /// writes the socket does not accept should not read or respond either. This state machine does not know how slowly a
     /// client reads.
     pub fn is_reading(&self) -> bool {
         match self.phase {
