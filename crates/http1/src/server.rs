@@ -141,7 +141,7 @@ impl ServerConnection {
     }
 
     /// Returns whether the socket should be read: not while `limits.head_bytes` or more wait unread. A driver whose
-    /// writes the socket does not accept should not read or respond either. This state machine does not know how slowly a
+    /// writes the socket does not accept should not read or respond either. This state machine cannot tell how slowly a
     /// client reads.
     pub fn is_reading(&self) -> bool {
         match self.phase {
