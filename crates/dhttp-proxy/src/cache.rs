@@ -184,7 +184,8 @@ impl<U: Upstream> Cache<U> {
         // Disk look-ups run in another thread, unless this request allows nothing else. Without a token there are no disk
         // look-ups and no fetches, unless the request was intercepted: then they stay within its budget.
         let is_immediate = request.client.is_none() && request.meant_for.is_none();
-        let may_wait_for_disk = is_for_cache && entry.is_none() && requested.is_only_for_cache() && !is_immediate;
+        let may_wait_for_disk =
+            is_for_cache && entry.is_none() && requested.is_only_for_cache() && !is_immediate;
         let entry = if may_wait_for_disk { store.find_on_disk(&self.key, &requested) } else { entry };
         let now = since_1970();
         let verdict = entry.as_ref().map(|entry| entry.record.policy().verdict(now, &requested));
@@ -224,7 +225,8 @@ impl<U: Upstream> Cache<U> {
     ) {
         let keyed_request = KeyedRequest { key: self.key.clone(), head: to_head(request), is_for_cache };
         let (client, max) = (request.client, request.budget.unwrap_or(MAX_BODY_BYTES));
-        let owned = OwnedRequest { keyed_request, client, max, to: request.meant_for, body: request.body.to_vec() };
+        let owned =
+            OwnedRequest { keyed_request, client, max, to: request.meant_for, body: request.body.to_vec() };
         pending_requests::begin(&self.shared, owned, entry, promise);
     }
 }
@@ -251,7 +253,8 @@ fn forwarded_lines<'a>(request: &Request<'a>) -> Vec<(&'a [u8], &'a [u8])> {
     let connection = lines.iter().filter(|(name, _)| matches(name, "Connection")).map(|(_, value)| *value);
     let hop = HopByHop::named_by(connection);
     let trailers = |(name, value): &(&[u8], &[u8])| {
-        matches(name, "TE") && value.split(|byte| *byte == b',').any(|coding| matches(coding.trim_ascii(), "trailers"))
+        matches(name, "TE")
+            && value.split(|byte| *byte == b',').any(|coding| matches(coding.trim_ascii(), "trailers"))
     };
     let accepts_trailers = lines.iter().any(trailers);
     lines.retain(|(name, _)| !hop.covers(name) && !is_dhttp_field(name) && !is_rewriting_field(name));

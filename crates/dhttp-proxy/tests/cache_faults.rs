@@ -180,7 +180,9 @@ impl TestServer {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let origin = {
             let _inside = runtime.enter();
-            Origin::new(&format!("http://{}/", faulty_origin.address).parse().unwrap()).unwrap().with_timeout(timeout)
+            Origin::new(&format!("http://{}/", faulty_origin.address).parse().unwrap())
+                .unwrap()
+                .with_timeout(timeout)
         };
         let cache = Cache::new(origin, CacheConfig::default(), runtime.handle().clone()).unwrap();
         let config = ServerConfig { threads: 1, ..ServerConfig::internet() }.reaching_anywhere();
@@ -236,7 +238,11 @@ fn faulty_origins_cause_no_wrong_bytes_and_nothing_is_stored() {
                 assert_eq!(well.as_deref(), Some(BODY.as_bytes()), "{fault}");
                 let before = servers.origin.requested.load(Ordering::SeqCst);
                 assert_eq!(servers.get(fault, "").1, BODY.as_bytes(), "{fault}");
-                assert_eq!(servers.origin.requested.load(Ordering::SeqCst), before, "{fault}: it is stored now");
+                assert_eq!(
+                    servers.origin.requested.load(Ordering::SeqCst),
+                    before,
+                    "{fault}: it is stored now"
+                );
             });
         }
     });

@@ -300,7 +300,9 @@ fn oversized_responses_pass_and_those_on_disk_survive_a_restart() {
         Gateway::start("127.0.0.1:0".parse().unwrap(), config, KnownServers::default(), None, None).ok()
     });
     let restarted = restarted.expect("the file is free again");
-    assert!(send_request(restarted.address(), origin.address, "GET", "/short", "").0.contains("roundtrip; hit"));
+    assert!(
+        send_request(restarted.address(), origin.address, "GET", "/short", "").0.contains("roundtrip; hit")
+    );
     let _ = std::fs::remove_file(directory);
 }
 

@@ -35,7 +35,8 @@ fn carry(
 ) -> JoinHandle<SentTraffic> {
     let (from, by, stop) = (Arc::clone(from), Arc::clone(by), Arc::clone(stop));
     thread::spawn(move || {
-        let (mut inbox, mut outbox, mut total) = (Inbox::default(), Outbox::default(), SentTraffic::default());
+        let (mut inbox, mut outbox, mut total) =
+            (Inbox::default(), Outbox::default(), SentTraffic::default());
         while !stop.load(Ordering::SeqCst) {
             if from.peek_from(&mut [0]).is_err() {
                 continue;
@@ -97,7 +98,8 @@ fn requests_and_responses_are_batched_by_segmentation_offload() {
         }
     }
     stop.store(true, Ordering::SeqCst);
-    for (name, traffic) in [("requests", requested.join().unwrap()), ("responses", responses_thread.join().unwrap())]
+    for (name, traffic) in
+        [("requests", requested.join().unwrap()), ("responses", responses_thread.join().unwrap())]
     {
         println!("{name}: {} datagrams in {} pieces", traffic.datagrams, traffic.pieces);
         assert!(traffic.datagrams >= PROGRAMS * ROUNDS, "{name}: {traffic:?}");

@@ -328,7 +328,10 @@ fn broken(figure: &Figure, fetches: usize) -> usize {
             let all: Vec<_> = (0..fetches)
                 .map(|number| scope.spawn(move || is_whole(&format!("/20000/{number}"))))
                 .collect();
-            all.into_iter().map(|thread| thread.join().unwrap()).filter(|result| !matches!(result, Ok(true))).count()
+            all.into_iter()
+                .map(|thread| thread.join().unwrap())
+                .filter(|result| !matches!(result, Ok(true)))
+                .count()
         })
     })
 }

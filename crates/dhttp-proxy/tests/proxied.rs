@@ -110,7 +110,12 @@ fn invalid_requests_are_refused_by_gateway_and_origin_proxy_alike() {
     for (request, status) in &refused {
         for (to, target) in [(proxies.gateway.address(), &*absolute_url), (proxies.server, "/")] {
             let (received_status, text) = exchange(to, &request.replace("TARGET", target));
-            assert_eq!(received_status, *status, "{:?} to {target}: {text:?}", request.get(..80).unwrap_or(request));
+            assert_eq!(
+                received_status,
+                *status,
+                "{:?} to {target}: {text:?}",
+                request.get(..80).unwrap_or(request)
+            );
         }
     }
     assert_eq!(proxies.origin.requested.load(Ordering::SeqCst), 0, "nothing of it reached the origin");

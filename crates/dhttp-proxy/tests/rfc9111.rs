@@ -58,7 +58,11 @@ impl TestServer {
             *self.script.lock().unwrap() = ((*response).to_owned(), Vec::new());
             let (head, body) = exchange(self.server.address(), request);
             let origin_requests = std::mem::take(&mut self.script.lock().unwrap().1);
-            assert_eq!(origin_requests.is_empty(), response.is_empty(), "{location}: {origin_requests:?}; {head}");
+            assert_eq!(
+                origin_requests.is_empty(),
+                response.is_empty(),
+                "{location}: {origin_requests:?}; {head}"
+            );
             requested.push(origin_requests.concat());
             let (expected_head, expected_body) = expected.split_once(" || ").unwrap_or((*expected, ""));
             let mut expected_head = expected_head.split(" | ");
@@ -226,14 +230,23 @@ fn rfc9111_3_3_and_3_4_incomplete_responses_are_not_stored_and_parts_come_from_w
 
 #[test]
 fn rfc9111_3_5_authenticated_requests_share_only_public_responses() {
-    let (first_client, second_client) = ("GET /a | Authorization: Basic b25l", "GET /a | Authorization: Basic dHdv");
+    let (first_client, second_client) =
+        ("GET /a | Authorization: Basic b25l", "GET /a | Authorization: Basic dHdv");
     let own = "200 | Cache-Control: max-age=60 || own";
     let all = "200 | Cache-Control: max-age=60, public || all";
     tables(
         "3.5",
         &[
-            &[(first_client, own, "200 || own"), (second_client, own, "200 || own"), ("GET /a", own, "200 || own")],
-            &[(first_client, all, "200 || all"), (second_client, "", "200 || all"), ("GET /a", "", "200 || all")],
+            &[
+                (first_client, own, "200 || own"),
+                (second_client, own, "200 || own"),
+                ("GET /a", own, "200 || own"),
+            ],
+            &[
+                (first_client, all, "200 || all"),
+                (second_client, "", "200 || all"),
+                ("GET /a", "", "200 || all"),
+            ],
         ],
     );
 }

@@ -253,7 +253,10 @@ fn truncated_request_is_aborted() {
     client.receive(post);
     client.respond(0, streamed(ResponseBody::Unknown));
     let outputs = client.receive("nonsense\r\n");
-    assert_eq!(outputs, [OutputEvent::Rejected(PeerFault::Chunk), OutputEvent::Aborted(0), OutputEvent::Reset]);
+    assert_eq!(
+        outputs,
+        [OutputEvent::Rejected(PeerFault::Chunk), OutputEvent::Aborted(0), OutputEvent::Reset]
+    );
 
     let mut client = Client::connect();
     client.receive(GET);

@@ -39,7 +39,8 @@ pub(crate) fn compare(directory: &ServedDirectory, rounds: usize) {
     for (name, which) in [("reflector", 0), ("ours, DHTTP", 1)] {
         print_row(name, |index| spread(rounds.iter().map(|round| round[which][index]).collect()));
     }
-    let difference = |index: usize| spread(rounds.iter().map(|round| round[1][index] - round[0][index]).collect());
+    let difference =
+        |index: usize| spread(rounds.iter().map(|round| round[1][index] - round[0][index]).collect());
     print_row("more", difference);
     for (index, name, requested) in [(0, "p50", 2.0), (1, "p99.9", 15.0)] {
         let (measured, ..) = difference(index);

@@ -274,7 +274,8 @@ fn print_ratios(targets: &[&Target], rates: &[Vec<Rate>]) {
         if pairs().next().is_some() {
             let (measured, min, max) =
                 spread(pairs().map(|(measured, reference)| measured.server / reference.server).collect());
-            let (both, ..) = spread(pairs().map(|(measured, reference)| measured.both / reference.both).collect());
+            let (both, ..) =
+                spread(pairs().map(|(measured, reference)| measured.both / reference.both).collect());
             let verdict = match *ratio {
                 0.0 => "",
                 ratio if measured >= ratio => "reached",

@@ -96,8 +96,14 @@ pub(super) fn validated(
         // The response is valid for this request, but may no longer be stored.
         None => store.drop_all(&keyed_request.key),
     }
-    let cache_status = format!("{}; fwd-status=304", forward_reason(keyed_request, Some(entry), times.received_at));
-    serve_from(renewed.as_ref().unwrap_or(entry), &keyed_request.requested(), times.received_at, &cache_status)
+    let cache_status =
+        format!("{}; fwd-status=304", forward_reason(keyed_request, Some(entry), times.received_at));
+    serve_from(
+        renewed.as_ref().unwrap_or(entry),
+        &keyed_request.requested(),
+        times.received_at,
+        &cache_status,
+    )
 }
 
 /// Returns the stored response with other fields; `None` if these forbid storing it.
@@ -191,7 +197,11 @@ impl PendingStore {
 }
 
 /// Reason of the forward, for `Cache-Status` (RFC 9211, section 2.2).
-pub(super) fn forward_reason(keyed_request: &KeyedRequest, entry: Option<&CacheEntry>, now: Time) -> &'static str {
+pub(super) fn forward_reason(
+    keyed_request: &KeyedRequest,
+    entry: Option<&CacheEntry>,
+    now: Time,
+) -> &'static str {
     match (keyed_request.is_for_cache, &keyed_request.head.method, entry) {
         (false, Method::Get | Method::Head, _) => "fwd=bypass",
         (false, Method::Options | Method::Other(_), _) => "fwd=method",

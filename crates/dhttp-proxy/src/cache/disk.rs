@@ -66,7 +66,8 @@ impl Disk {
     /// The file's error, in a sentence.
     pub(super) fn open(path: &Path, max: u64, report: fn(&str)) -> io::Result<Self> {
         let display_path = path.display().to_string();
-        let failed = |error: Error| io::Error::other(format!("cannot store responses in {display_path}: {error}"));
+        let failed =
+            |error: Error| io::Error::other(format!("cannot store responses in {display_path}: {error}"));
         let max = Arc::new(AtomicU64::new(max));
         let (database, mut writer) = match opened(path, &max) {
             Ok(opened) => opened,

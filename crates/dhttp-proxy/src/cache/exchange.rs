@@ -82,8 +82,10 @@ async fn respond<U: Upstream>(
     let stored_response = entry
         .as_ref()
         .filter(|entry| keyed_request.head.method == Method::Get && has_validator(entry.record.fields()));
-    let (head, body) =
-        (for_server(&keyed_request.head, stored_response.map(|entry| entry.record.fields())), owned.body.clone());
+    let (head, body) = (
+        for_server(&keyed_request.head, stored_response.map(|entry| entry.record.fields())),
+        owned.body.clone(),
+    );
     let requested_at = since_1970();
     let fetched = send_request(shared, owned, head, body, interims.clone()).await;
     let times = Times { requested: requested_at, received_at: since_1970(), calendar: on_calendar() };
@@ -164,7 +166,9 @@ fn handle_response<U: Upstream>(
     let states_lifetime = || states_lifetime(&head.fields, &store.targets);
     let is_storable = body.len() <= store.largest && (!store.is_sparing || states_lifetime());
     let pending_store = is_storable.then(|| PendingStore::of(store, keyed_request, &head, times)).flatten();
-    if let Some(stored) = pending_store.and_then(|pending_store| pending_store.whole(&keyed_request.key, &body)) {
+    if let Some(stored) =
+        pending_store.and_then(|pending_store| pending_store.whole(&keyed_request.key, &body))
+    {
         store.keep(&stored);
         let response = serve_from(&stored, requested, times.received_at, &format!("{forwarded}; stored"));
         // Trailers describe the whole response: not a part, and not a 304.

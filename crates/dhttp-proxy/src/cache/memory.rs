@@ -90,7 +90,9 @@ impl Memory {
     pub(super) fn size(&self) -> (u64, u64) {
         let sizes =
             self.shards.iter().filter_map(|shard| shard.lock().ok().map(|shard| (shard.count, shard.bytes)));
-        sizes.fold((0, 0), |(count, bytes), (shard_count, shard_bytes)| (count + shard_count, bytes + shard_bytes))
+        sizes.fold((0, 0), |(count, bytes), (shard_count, shard_bytes)| {
+            (count + shard_count, bytes + shard_bytes)
+        })
     }
 
     fn hash(&self, key: &[u8]) -> u64 {

@@ -56,7 +56,11 @@ impl SharedCache {
     /// # Errors
     /// If the kernel gives no random bytes, or the file cannot be used.
     pub(crate) fn new(config: &CacheConfig) -> io::Result<Self> {
-        Ok(Self { store: Store::new(config)?, pending_keys: Mutex::default(), response_arrived: Condvar::new() })
+        Ok(Self {
+            store: Store::new(config)?,
+            pending_keys: Mutex::default(),
+            response_arrived: Condvar::new(),
+        })
     }
 
     /// Renders the counters in Prometheus' text format.
@@ -68,7 +72,8 @@ impl SharedCache {
     pub(crate) fn fresh_in_memory(&self, forward: &Forward) -> Option<Response> {
         let keyed_request = keyed_request(forward);
         let requested = keyed_request.requested();
-        let entry = keyed_request.is_for_cache.then(|| self.store.memory.find(&keyed_request.key, &requested))??;
+        let entry =
+            keyed_request.is_for_cache.then(|| self.store.memory.find(&keyed_request.key, &requested))??;
         let is_fresh = entry.record.policy().verdict(since_1970(), &requested) == Verdict::Fresh;
         is_fresh.then(|| self.hit(&keyed_request, &entry, "hit"))
     }
@@ -82,7 +87,9 @@ impl SharedCache {
                 let response = self.hit(&keyed_request, &entry, "hit");
                 return match self.enter(&keyed_request) {
                     None => Lookup::Hit(response),
-                    ticket => Lookup::Stale(response, StreamingFill::new(self, keyed_request, Some(entry), ticket)),
+                    ticket => {
+                        Lookup::Stale(response, StreamingFill::new(self, keyed_request, Some(entry), ticket))
+                    }
                 };
             }
             Some((entry, Verdict::Validate)) => Some(entry),
@@ -101,7 +108,9 @@ impl SharedCache {
         count_shared(&self.store.counters.collapsed);
         self.wait(&keyed_request.key, timeout);
         match self.find(&keyed_request) {
-            Some((entry, Verdict::Fresh)) => Lookup::Hit(self.hit(&keyed_request, &entry, "fwd=miss; collapsed")),
+            Some((entry, Verdict::Fresh)) => {
+                Lookup::Hit(self.hit(&keyed_request, &entry, "fwd=miss; collapsed"))
+            }
             entry => {
                 let entry = entry.map(|(entry, _)| entry);
                 Lookup::Miss(StreamingFill::new(self, keyed_request, entry, None))
@@ -128,7 +137,8 @@ impl SharedCache {
 
     fn find(&self, keyed_request: &KeyedRequest) -> Option<(CacheEntry, Verdict)> {
         let requested = keyed_request.requested();
-        let in_memory = keyed_request.is_for_cache.then(|| self.store.memory.find(&keyed_request.key, &requested))?;
+        let in_memory =
+            keyed_request.is_for_cache.then(|| self.store.memory.find(&keyed_request.key, &requested))?;
         let entry = in_memory.or_else(|| self.store.find_on_disk(&keyed_request.key, &requested))?;
         let verdict = entry.record.policy().verdict(since_1970(), &requested);
         Some((entry, verdict))
@@ -155,8 +165,10 @@ impl SharedCache {
 /// Returns the request with its cache key.
 fn keyed_request(forward: &Forward) -> KeyedRequest {
     let key = format!("{} {}", forward.authority.to_ascii_lowercase(), forward.head.target);
-    let mut keyed_request = KeyedRequest { key: key.into_bytes(), head: forward.head.clone(), is_for_cache: false };
-    keyed_request.is_for_cache = forward.framing == Framing::Length(0) && keyed_request.requested().is_for_cache();
+    let mut keyed_request =
+        KeyedRequest { key: key.into_bytes(), head: forward.head.clone(), is_for_cache: false };
+    keyed_request.is_for_cache =
+        forward.framing == Framing::Length(0) && keyed_request.requested().is_for_cache();
     keyed_request
 }
 
@@ -260,7 +272,8 @@ impl StreamingFill {
             .as_ref()
             .map(|entry| entry.record.fields())
             .filter(|stored| is_get && has_validator(*stored));
-        let (request, is_validation) = (for_server(&keyed_request.head, stored_response), stored_response.is_some());
+        let (request, is_validation) =
+            (for_server(&keyed_request.head, stored_response), stored_response.is_some());
         let shared_cache = Arc::clone(shared_cache);
         let requested_at = since_1970();
         Box::new(Self {
@@ -282,8 +295,16 @@ impl StreamingFill {
 
     /// Handles the header section of a response; `length` is that of its body, if known.
     pub(crate) fn head(&mut self, head: &ResponseHead, length: Option<u64>) -> Disposition {
-        let Self { shared_cache, keyed_request, entry, request, is_validation, requested_at, ticket, pending_store } =
-            self;
+        let Self {
+            shared_cache,
+            keyed_request,
+            entry,
+            request,
+            is_validation,
+            requested_at,
+            ticket,
+            pending_store,
+        } = self;
         let store = &shared_cache.store;
         let times = Times { requested: *requested_at, received_at: since_1970(), calendar: on_calendar() };
         if let Some(entry) = entry.as_ref().filter(|_| *is_validation && head.status == 304) {
@@ -352,7 +373,8 @@ impl StreamingFill {
     /// Handles the end of a complete response.
     pub(crate) fn end(self) {
         let Some((pending_store, collected)) = self.pending_store else { return };
-        let entry = collected.into_body().ok().and_then(|body| pending_store.whole(&self.keyed_request.key, &body));
+        let entry =
+            collected.into_body().ok().and_then(|body| pending_store.whole(&self.keyed_request.key, &body));
         if let Some(entry) = entry {
             self.shared_cache.store.keep(&entry);
         }

@@ -61,7 +61,9 @@ impl PendingRequest {
     ) -> Result<Box<Self>, Box<Exchange>> {
         let Some(client) = dhttp_client(shared, &exchange.forward) else { return Err(Box::new(exchange)) };
         if let Some(cache) = &shared.cache {
-            let Some(fill) = cache.fill_without_waiting(&exchange.forward) else { return Err(Box::new(exchange)) };
+            let Some(fill) = cache.fill_without_waiting(&exchange.forward) else {
+                return Err(Box::new(exchange));
+            };
             // With the cache's validators; a thread that must retry takes them from the fill again.
             exchange.forward.head = fill.request().clone();
             exchange.fill = Some(fill);

@@ -228,7 +228,8 @@ impl<'a> Reply<'a> {
                 let (mut buffer, end) = (vec![0; MAX_GATHERED_BYTES], offset + length);
                 let mut offset = *offset;
                 while offset < end {
-                    let max = usize::try_from(end - offset).unwrap_or(MAX_GATHERED_BYTES).min(MAX_GATHERED_BYTES);
+                    let max =
+                        usize::try_from(end - offset).unwrap_or(MAX_GATHERED_BYTES).min(MAX_GATHERED_BYTES);
                     let buffer = buffer.get_mut(..max).unwrap_or_default();
                     file.read_exact_at(buffer, offset)?;
                     reply.part(buffer)?;

@@ -91,7 +91,10 @@ impl<'a> ParsedRequest<'a> {
 
     /// Returns the values of every field with this name, in any case.
     pub(super) fn all<'s>(&'s self, name: &'s [u8]) -> impl Iterator<Item = &'a [u8]> + 's {
-        self.lines.iter().filter(move |(field_name, _)| field_name.eq_ignore_ascii_case(name)).map(|(_, value)| *value)
+        self.lines
+            .iter()
+            .filter(move |(field_name, _)| field_name.eq_ignore_ascii_case(name))
+            .map(|(_, value)| *value)
     }
 
     /// Copies the fields.

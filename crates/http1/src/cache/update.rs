@@ -105,7 +105,8 @@ fn path_here(address: &str, authority: &str, base: &str) -> Option<String> {
             let end = rest.find(['/', '?']).unwrap_or(rest.len());
             let (host, path) = rest.split_at(end);
             let is_same_host = host.strip_suffix(":80").unwrap_or(host).eq_ignore_ascii_case(authority);
-            return is_same_host.then(|| if path.starts_with('/') { path.to_owned() } else { format!("/{path}") });
+            return is_same_host
+                .then(|| if path.starts_with('/') { path.to_owned() } else { format!("/{path}") });
         }
         Some(_) => return None,
         None => address,

@@ -81,7 +81,9 @@ impl Fields {
 
     /// Returns the value of the first field with this name, in any case.
     pub fn get(&self, name: &str) -> Option<&[u8]> {
-        self.iter().find(|(field_name, _)| field_name.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
+        self.iter()
+            .find(|(field_name, _)| field_name.eq_ignore_ascii_case(name.as_bytes()))
+            .map(|(_, value)| value)
     }
 
     /// Whether a comma-separated list in a field with this name has this token, both in any case.

@@ -105,7 +105,8 @@ impl Scan {
     /// Skips the rest of a line and complete valid lines after it in one step, within the limit. Without it, most of the time
     /// would be spent on single bytes.
     fn skip_lines(&mut self, input: &[u8]) -> usize {
-        let checks_status_line = self.rules.opening == FirstLine::StatusLine && self.taken < STATUS_LINE_BEGINS.len();
+        let checks_status_line =
+            self.rules.opening == FirstLine::StatusLine && self.taken < STATUS_LINE_BEGINS.len();
         if self.line != LineState::Inside || checks_status_line {
             return 0;
         }
@@ -138,7 +139,10 @@ impl Scan {
             return Err(self.rules.too_many);
         }
         let opening = (self.rules.opening == FirstLine::StatusLine).then_some(STATUS_LINE_BEGINS);
-        if opening.and_then(|expected_bytes| expected_bytes.get(self.taken)).is_some_and(|expected| *expected != byte) {
+        if opening
+            .and_then(|expected_bytes| expected_bytes.get(self.taken))
+            .is_some_and(|expected| *expected != byte)
+        {
             return Err(PeerFault::StatusLine);
         }
         self.taken += 1;
@@ -227,7 +231,11 @@ mod tests {
         let whole = scan(text, rules, text.len());
         for cut in 1..text.len() {
             let result = scan(text, rules, cut).map(|result| result.map(|(head, _)| head));
-            assert_eq!(result, whole.clone().map(|result| result.map(|(head, _)| head)), "cut {cut}: {text:?}");
+            assert_eq!(
+                result,
+                whole.clone().map(|result| result.map(|(head, _)| head)),
+                "cut {cut}: {text:?}"
+            );
         }
         whole
     }

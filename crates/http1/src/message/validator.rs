@@ -32,8 +32,9 @@ pub fn is_unchanged(request: &Fields, tag: &str, last_modified: &str) -> bool {
     let mut tags = request.all("If-None-Match").peekable();
     if tags.peek().is_some() {
         // The date counts only without tags (RFC 9110, section 13.1.3).
-        return tags
-            .any(|list| list == b"*" || entity_tags(list).any(|listed_tag| listed_tag == opaque(tag.as_bytes())));
+        return tags.any(|list| {
+            list == b"*" || entity_tags(list).any(|listed_tag| listed_tag == opaque(tag.as_bytes()))
+        });
     }
     request.get("If-Modified-Since").is_some_and(|date| date == last_modified.as_bytes())
 }

@@ -89,7 +89,11 @@ fn rfc9213_3_1_a_cache_that_acts_for_no_origin_takes_only_restrictions_of_cdn_ca
     ] {
         let lines = [DATE, TAG, line, ("CDN-Cache-Control", control)];
         let policy = retained(&requested("GET", &[]), 200, &lines);
-        assert_eq!(policy.map(|policy| policy.seconds_left(at(0))), seconds_left_expected, "{control} beside {line:?}");
+        assert_eq!(
+            policy.map(|policy| policy.seconds_left(at(0))),
+            seconds_left_expected,
+            "{control} beside {line:?}"
+        );
     }
     let validated = after(0, &[DATE, TAG, FRESH, ("CDN-Cache-Control", "no-cache")]);
     assert_eq!(validated, Some(Verdict::Validate));
