@@ -162,15 +162,15 @@ impl Browser {
             Input::Accepted(socket, ..) => {
                 self.accepted.insert(socket);
                 let server = capture::socket(self.server);
-                self.reported(now, dhttp::Input::Accepted(opened(socket), server));
+                self.handle_dhttp(now, dhttp::Input::Accepted(opened(socket), server));
             }
             Input::Datagram(Datagram { peer, port: _, payload }) => {
-                self.reported(now, dhttp::Input::Datagram(capture::socket(peer), &payload));
+                self.handle_dhttp(now, dhttp::Input::Datagram(capture::socket(peer), &payload));
                 self.steps.push_front(BrowserStep::Work(self.config.times.reading(payload.len())));
             }
             Input::Data(socket, bytes) => {
                 if self.accepted.contains(&socket) {
-                    self.reported(now, dhttp::Input::Received(opened(socket), &bytes));
+                    self.handle_dhttp(now, dhttp::Input::Received(opened(socket), &bytes));
                 } else {
                     self.deliver(now, socket, |id| robot::Input::Received(id, &bytes));
                 }
@@ -178,7 +178,7 @@ impl Browser {
             }
             Input::Connected(socket) => self.deliver(now, socket, robot::Input::Connected),
             Input::Finished(socket) | Input::Closed(socket) if self.accepted.remove(&socket) => {
-                self.reported(now, dhttp::Input::Ended(opened(socket)));
+                self.handle_dhttp(now, dhttp::Input::Ended(opened(socket)));
                 self.steps.push_back(BrowserStep::Close(socket));
             }
             Input::Finished(socket) => self.deliver(now, socket, robot::Input::EndOfStream),
@@ -189,7 +189,7 @@ impl Browser {
                 }
             }
             Input::Failed(socket, _) if self.accepted.remove(&socket) => {
-                self.reported(now, dhttp::Input::Ended(opened(socket)));
+                self.handle_dhttp(now, dhttp::Input::Ended(opened(socket)));
             }
             Input::Failed(socket, failure) => {
                 let why = match failure {
@@ -216,7 +216,7 @@ impl Browser {
     }
 
     /// Handles an event of DHTTP's channels.
-    fn reported(&mut self, now: Time, input: dhttp::Input<'_>) {
+    fn handle_dhttp(&mut self, now: Time, input: dhttp::Input<'_>) {
         self.fetcher.handle(now, page_loader::Input::Dhttp(input));
     }
 

@@ -71,7 +71,7 @@ pub(super) struct PendingRequest {
 #[derive(Debug)]
 pub(super) enum DhttpStep {
     /// Have the site produce the response.
-    Answer(Box<PendingRequest>),
+    Respond(Box<PendingRequest>),
     Send(Datagram),
     Open(ConnectionId),
     Proceed(ConnectionId),
@@ -147,7 +147,7 @@ impl DhttpService {
         // A datagram that arrives while the CPU is busy is not seen until then, but the current request takes
         // its time.
         self.machine.defer(&ticket);
-        Some(DhttpStep::Answer(Box::new(PendingRequest { head, ticket, datagram })))
+        Some(DhttpStep::Respond(Box::new(PendingRequest { head, ticket, datagram })))
     }
 
     /// Adds a token to a response over plain HTTP, if its request names the port on which the client accepts connections.
@@ -256,7 +256,7 @@ impl DhttpService {
     pub(super) fn act(&mut self, step: DhttpStep, fresh: SocketId) -> Option<Action> {
         match step {
             // This step needs the site.
-            DhttpStep::Answer(_) => None,
+            DhttpStep::Respond(_) => None,
             DhttpStep::Send(datagram) => Some(Action::Send(datagram)),
             DhttpStep::Open(id) => {
                 let client_connection = self.open_connections.get_mut(&id)?;

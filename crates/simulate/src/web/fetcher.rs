@@ -49,14 +49,14 @@ impl Fetcher {
             (Self::Plain(robot), Input::Plain(input)) => robot.handle(now, input),
             // The plain client has bound no port and receives no datagram.
             (Self::Plain(_), Input::Dhttp(_)) => {}
-            (Self::Dhttp(visitor), input) => visitor.handle(now, input),
+            (Self::Dhttp(page_loader), input) => page_loader.handle(now, input),
         }
     }
 
     pub(super) fn poll(&mut self, now: Time) -> Output {
         match self {
             Self::Plain(robot) => Output::Robot(robot.poll(now)),
-            Self::Dhttp(visitor) => visitor.poll(now),
+            Self::Dhttp(page_loader) => page_loader.poll(now),
         }
     }
 
@@ -64,7 +64,7 @@ impl Fetcher {
     pub(super) fn counts(&self) -> Option<TransportCounts> {
         match self {
             Self::Plain(_) => None,
-            Self::Dhttp(visitor) => Some(visitor.counts()),
+            Self::Dhttp(page_loader) => Some(page_loader.counts()),
         }
     }
 }

@@ -273,7 +273,7 @@ impl WebServer {
     /// Executes a step of the DHTTP part; steps that follow from a response come next.
     fn serve(&mut self, now: Time, step: dhttp_service::DhttpStep, fresh: SocketId) -> Option<Action> {
         match step {
-            dhttp_service::DhttpStep::Answer(requested) => {
+            dhttp_service::DhttpStep::Respond(requested) => {
                 let mut response = self.site.respond(&requested.head);
                 self.pad(&requested.head, &mut response);
                 let steps = self.dhttp.as_mut()?.respond(now, *requested, &response);

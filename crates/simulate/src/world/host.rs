@@ -31,7 +31,7 @@ pub(super) struct Host<A> {
     by_address: BTreeMap<(u16, Address), SocketId>,
     listening: Vec<u16>,
     /// Ports whose backlog is full.
-    full: Vec<u16>,
+    ports_with_full_backlog: Vec<u16>,
     /// Ports that take datagrams.
     bound: Vec<u16>,
     /// Datagrams to be sent.
@@ -42,9 +42,9 @@ pub(super) struct Host<A> {
     /// Connections so far: RFC 1644's generator of connection counts.
     count: u32,
     /// Sockets to be polled.
-    restless: VecDeque<SocketId>,
+    sockets_to_poll: VecDeque<SocketId>,
     /// Segments for which there is no connection.
-    strays: VecDeque<(Address, Address, Segment)>,
+    unknown_segments: VecDeque<(Address, Address, Segment)>,
     /// Notifications that the application has not received yet.
     inbox: VecDeque<Notice>,
     is_turn: bool,
@@ -54,7 +54,7 @@ pub(super) struct Host<A> {
     /// Whether the application waits for something to arrive.
     is_asleep: bool,
     /// Time at which the application runs, after something has arrived.
-    awakes: Option<Time>,
+    woken_at: Option<Time>,
     counters: Counters,
     /// State of connections, if probed.
     probes: Option<Vec<Probe>>,
@@ -92,21 +92,21 @@ impl<A: Application> Host<A> {
             sockets: Vec::new(),
             by_address: BTreeMap::new(),
             listening: Vec::new(),
-            full: Vec::new(),
+            ports_with_full_backlog: Vec::new(),
             bound: Vec::new(),
             datagrams: VecDeque::new(),
             next_port: FIRST_EPHEMERAL,
             host_cache: BTreeMap::new(),
             count: 0,
-            restless: VecDeque::new(),
-            strays: VecDeque::new(),
+            sockets_to_poll: VecDeque::new(),
+            unknown_segments: VecDeque::new(),
             inbox: VecDeque::new(),
             is_turn: false,
             is_finished: false,
             busy_until: Time::ZERO,
             application_wakes: None,
             is_asleep: false,
-            awakes: None,
+            woken_at: None,
             counters: Counters { packets: 0, payload_bytes: 0, retransmissions: 0, connections: 0 },
             probes: None,
         }
@@ -140,15 +140,15 @@ impl<A: Application> Host<A> {
         }
         let known = self.by_address.get(&(to.port, from)).copied();
         let Some(id) = known.or_else(|| self.accept(from, to, &segment)) else {
-            if segment.flags.syn && self.full.contains(&to.port) {
+            if segment.flags.syn && self.ports_with_full_backlog.contains(&to.port) {
                 return;
             }
-            self.strays.push_back((from, to, segment));
+            self.unknown_segments.push_back((from, to, segment));
             return;
         };
         if let Some(socket) = self.socket(id) {
             socket.connection.handle(now, tcp::Input::Segment(&segment));
-            self.restless.push_back(id);
+            self.sockets_to_poll.push_back(id);
         }
     }
 
@@ -166,13 +166,13 @@ impl<A: Application> Host<A> {
             && socket.scheduled == Some(now)
         {
             socket.scheduled = None;
-            self.restless.push_back(id);
+            self.sockets_to_poll.push_back(id);
         }
     }
 
     /// Gives the application its turn.
     pub(super) fn take_turn(&mut self, now: Time) {
-        if self.awakes == Some(now) {
+        if self.woken_at == Some(now) {
             self.is_turn = true;
         } else if self.application_wakes.is_none_or(|wakes| wakes <= now) {
             self.application_wakes = None;
@@ -183,7 +183,7 @@ impl<A: Application> Host<A> {
     /// Next output of the host. Connections come before the application.
     pub(super) fn step(&mut self, now: Time) -> HostOutput {
         loop {
-            if let Some((from, to, segment)) = self.strays.pop_front() {
+            if let Some((from, to, segment)) = self.unknown_segments.pop_front() {
                 if let Some(segment) = segment::reset_for(&segment) {
                     return self.transmit(to, from, segment);
                 }
@@ -192,7 +192,7 @@ impl<A: Application> Host<A> {
             if let Some((from, to, segment)) = self.datagrams.pop_front() {
                 return self.transmit(from, to, segment);
             }
-            if let Some(id) = self.restless.front().copied() {
+            if let Some(id) = self.sockets_to_poll.front().copied() {
                 match self.poll_socket(now, id) {
                     Some(step) => return step,
                     None => continue,
@@ -217,7 +217,7 @@ impl<A: Application> Host<A> {
     /// Polls a connection once. Returns `None` if there was no output, or it needs no step.
     fn poll_socket(&mut self, now: Time, id: SocketId) -> Option<HostOutput> {
         let Some(socket) = self.socket(id) else {
-            self.restless.pop_front();
+            self.sockets_to_poll.pop_front();
             return None;
         };
         match socket.connection.poll(now) {
@@ -233,7 +233,7 @@ impl<A: Application> Host<A> {
                 None
             }
             tcp::Output::Timeout(next) => {
-                self.restless.pop_front();
+                self.sockets_to_poll.pop_front();
                 self.remove_when_done(id);
                 if self.probes.is_some() {
                     self.probe_socket(now, id);
@@ -291,7 +291,7 @@ impl<A: Application> Host<A> {
 
     /// Polls the application once, or delivers the next notification. `None`: continue.
     fn poll_application(&mut self, now: Time) -> Option<HostOutput> {
-        (self.is_turn, self.is_asleep, self.awakes) = (true, false, None);
+        (self.is_turn, self.is_asleep, self.woken_at) = (true, false, None);
         let fresh = SocketId(u32::try_from(self.sockets.len()).unwrap_or(u32::MAX));
         match self.application.poll(now, fresh) {
             Action::Wait(until) => {
@@ -311,12 +311,12 @@ impl<A: Application> Host<A> {
             Action::Work(time) => self.busy_until = now + time,
             Action::Finish => self.is_finished = true,
             Action::Listen(port) => {
-                self.full.retain(|full| *full != port);
+                self.ports_with_full_backlog.retain(|full| *full != port);
                 self.listening.push(port);
             }
             Action::DropSyns(port) => {
                 self.listening.retain(|listening| *listening != port);
-                self.full.push(port);
+                self.ports_with_full_backlog.push(port);
             }
             Action::Bind(port) => self.bound.push(port),
             Action::Send(Datagram { peer, port, payload }) => {
@@ -356,16 +356,17 @@ impl<A: Application> Host<A> {
                     let Some(payload) = socket.connection.read() else { continue };
                     // One read of the application takes everything: data that arrived while it was busy is
                     // acknowledged together, before the application processes it.
-                    let idle: Vec<_> = if socket.connection.has_unread() {
+                    let later: Vec<_> = if socket.connection.has_unread() {
                         std::iter::from_fn(|| socket.connection.read()).collect()
                     } else {
                         Vec::new()
                     };
                     if socket.connection.must_acknowledge() {
-                        self.restless.push_back(id);
+                        self.sockets_to_poll.push_back(id);
                     }
-                    let idle = idle.into_iter().rev().map(|payload| Notice::Other(Input::Data(id, payload)));
-                    idle.for_each(|notice| self.inbox.push_front(notice));
+                    let later =
+                        later.into_iter().rev().map(|payload| Notice::Other(Input::Data(id, payload)));
+                    later.for_each(|notice| self.inbox.push_front(notice));
                     return Some(Input::Data(id, payload));
                 }
                 Notice::Other(input) => {
@@ -399,11 +400,11 @@ impl<A: Application> Host<A> {
 
     /// Wakes a sleeping application after an arrival: segments that arrive before it runs are handled first.
     fn wake_up(&mut self, now: Time) -> HostOutput {
-        if self.awakes.is_some() {
+        if self.woken_at.is_some() {
             return HostOutput::Idle;
         }
         let at = now + self.config.wake_up;
-        self.awakes = Some(at);
+        self.woken_at = Some(at);
         HostOutput::Schedule(at, Wake::Application(self.id))
     }
 
@@ -476,7 +477,7 @@ impl<A: Application> Host<A> {
     fn deliver(&mut self, now: Time, id: SocketId, input: tcp::Input<'_>) {
         if let Some(socket) = self.socket(id) {
             socket.connection.handle(now, input);
-            self.restless.push_back(id);
+            self.sockets_to_poll.push_back(id);
         }
     }
 
