@@ -3,7 +3,7 @@
 //! The package's Python code finds the data and distributes the work; the kernel parses and counts with the program's
 //! code. Counts of a slice are serialised as bytes, so that other processes can count slices. Reading order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`query`] | a validated query; requests from the rows of a table |
 //! | [`lines`] | requests from the lines of a log |

@@ -4,7 +4,7 @@
 //! In flow names; out flow counts, and the counters of each log. `accesslog` parses lines and counts connections. Read in
 //! this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`options`] | the query, and options for reading |
 //! | [`input`] | files, directories, patterns, standard input; unpacked |

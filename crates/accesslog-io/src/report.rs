@@ -2,7 +2,7 @@
 //!
 //! Output is text and bytes; the caller writes files and standard output. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`warning`] | warnings about unreadable input |
 //! | [`row`] | the result for programs |

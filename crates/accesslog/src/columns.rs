@@ -4,7 +4,7 @@
 //! [`Record`](crate::Record)s that lines give, and a [`Tally`](crate::Tally) of rows that
 //! give none. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`role`] | the role of each column, by given names or by common ones |
 //! | [`row`](mod@row) | a batch's rows as records, whatever types its columns have |

@@ -13,7 +13,7 @@
 //!
 //! In flow [`Request`](crate::Request)s in order of time; out flow [`Counts`]. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`query`] | timeouts, limits, thresholds and the rule |
 //! | [`counts`] | the result, and sums of partial results |

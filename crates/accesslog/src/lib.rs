@@ -4,7 +4,7 @@
 //! `papers/dhttp#section-vi-a` needs no more. In flow blocks of whole lines; out flow [`Record`]s, as
 //! numbers, and a [`Tally`] of rejected lines. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`format`](mod@format) | the formats, by name or by format string, and the single entry point of their readers |
 //! | [`mod@recognise`] | detection of a log's format |

@@ -2,7 +2,7 @@
 //!
 //! Input: a path or a [`live::LiveOptions`]. Output: a value that every report format uses. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | (here) | [`Capture`]: one file, read and diagnosed |
 //! | [`reading`] | packets in, from any source |

@@ -2,7 +2,7 @@
 //!
 //! Strings out; files and standard output are the caller's.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`text`] | for a terminal |
 //! | [`json`], [`csv`] | for programs |

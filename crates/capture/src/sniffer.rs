@@ -1,6 +1,6 @@
 //! Packets on this host's interfaces: TCP and UDP over IPv4 and IPv6, each with the kernel's timestamp.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | (here) | [`Sniffer`]: a packet socket, filled by the kernel and emptied by the caller |
 //! | `filter` | the kernel's packet filter |

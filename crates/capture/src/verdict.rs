@@ -4,7 +4,7 @@
 //! of server port make a [`Case`], whatever the connection. A fault has the same [`Key`] in every run, so that a
 //! [`Baseline`] recognises it. Notes and unknown time make no case.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | (here) | [`Policy`], [`Verdict`] |
 //! | [`threshold`] | `--fail-on` |

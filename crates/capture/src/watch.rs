@@ -3,7 +3,7 @@
 //! Input: samples of sockets ([`crate::sockets`]). Output: [`Row`]s, stalls by program, endpoint and cause. Only the
 //! kernel is read, so the protocol does not matter: TLS, HTTP/2 and gRPC work alike.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | (here) | [`Watch`]: which sockets are sampled when |
 //! | [`history`] | the rules |

@@ -2,7 +2,7 @@
 //!
 //! Every form is produced and its bytes are counted; nothing is estimated (`papers/w3c#content`). Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | (here) | [`Content`]: a page's files, and the forms of each |
 //! | [`error`] | reasons why a page cannot be read |

@@ -292,7 +292,7 @@ impl Client {
         let wait = self.servers.round_trips(request.server).wait(&self.config.resend, request.resends);
         if let Some(wait) = wait.filter(|_| request.gathered.is_none())
             && let Some(due) =
-                request.timer.goes_on(now, self.servers.received(request.server), wait, &self.config.resend)
+                request.timer.extend(now, self.servers.received(request.server), wait, &self.config.resend)
         {
             request.due = Some(due);
             self.timers.insert((due, TimerTarget::Request(key)));

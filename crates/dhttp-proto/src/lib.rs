@@ -3,7 +3,7 @@
 //! Inputs are datagrams and the bytes of connections; outputs are datagrams, responses and decisions. Read in this
 //! order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`message`] | wire format: requests, responses, the bare id of eight bytes |
 //! | [`parts`] | a response in several datagrams |

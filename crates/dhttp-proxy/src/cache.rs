@@ -3,7 +3,7 @@
 //!
 //! Requests flow in as to any handler, and out to an [`Upstream`]; its responses are stored as they allow. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`upstream`] | the source of missing responses |
 //! | [`forward_upstream`] | an upstream: the servers to which intercepted requests were addressed |

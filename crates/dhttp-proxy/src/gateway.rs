@@ -4,7 +4,7 @@
 //! otherwise by plain HTTP on persistent connections. Responses flow back as they arrive, never buffered whole. Read in this
 //! order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | `pipeline` | the stages of a request, and the hand-overs between threads |
 //! | `accept`, `slots` | connections of clients, and the limits of their number |
@@ -156,7 +156,7 @@ impl Gateway {
         let listener = socket::tcp(address, false, false)?;
         socket::limit_unsent(&listener);
         let address = listener.local_addr()?;
-        descriptors::make_room();
+        descriptors::grow_table();
         let number = u32::from_be_bytes(random::bytes()?);
         let client = Client::start(config.client.clone(), known, watch.clone())?;
         let cache = config.cache.as_ref().map(SharedCache::new).transpose()?;

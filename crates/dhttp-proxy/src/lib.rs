@@ -4,7 +4,7 @@
 //! Requests flow in from clients or a router's kernel; each is served from the cache, or forwarded over DHTTP or HTTP. Read in
 //! this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`mod@service_handler`] | any `tower` service as a handler |
 //! | [`origin`] | another HTTP server as such a service |

@@ -5,7 +5,7 @@
 //! client's. A response by datagram is passed back with the server's source address. A connection is let in and translated by
 //! the kernel, through a pinhole that was opened when the request left. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | `rules` | the rules, and pinholes as elements of them |
 //! | `driver` | the thread: datagrams in and out |

@@ -3,7 +3,7 @@
 //! DHTTP opens no connection: there is one UDP port for requests, and one TCP port that servers connect to. Requests
 //! to servers not known to speak DHTTP go over plain HTTP, and so does what DHTTP cannot carry. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | `exchange` | events of one request |
 //! | `known_servers` | servers known to speak DHTTP, and their tokens |

@@ -11,7 +11,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 
 /// Raises the soft limit of descriptors to the hard one, and grows the table to that limit, up to 262,144 entries (2 MB). Call
 /// it before there are threads that must not wait.
-pub fn make_room() {
+pub fn grow_table() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     // Any process may do so; if it is refused, the limit is unchanged.
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn the_descriptor_table_grows_to_the_limit() {
-        make_room();
+        grow_table();
         let status = fs::read_to_string("/proc/self/status").unwrap();
         let size: u64 =
             status.lines().find_map(|line| line.strip_prefix("FDSize:")?.trim().parse().ok()).unwrap();

@@ -3,7 +3,7 @@
 //! Requests arrive by UDP and TCP. Responses leave by the channel that `dhttp-proto`'s state machines choose: one datagram, a
 //! connection that the server opened, or plain HTTP/1.1. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`handler`] | requests and responses, whatever the channel |
 //! | [`deferred`] | responses that arrive later |

@@ -3,7 +3,7 @@
 //! The kernel spreads datagrams and connections over the threads by their addresses (`SO_REUSEPORT`). One client is therefore
 //! served by one thread, and nothing is locked. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | `config` | configuration of a server |
 //! | `worker` | one thread: waits for events, and dispatches them |
@@ -105,7 +105,7 @@ impl<H: Handler> Server<H> {
             clients: Clients::new(config.clients),
             limits: SharedLimits::new(&config.dhttp, random::bytes()?),
         });
-        descriptors::make_room();
+        descriptors::grow_table();
         let keys = Keys::draw()?;
         let clock = Clock::start();
         let counters: Vec<_> = (0..count).map(|_| Arc::new(Counters::default())).collect();

@@ -1,7 +1,7 @@
 //! DHTTP: requests in datagrams, responses in datagrams or on TCP connections that the server opens (docs/dhttp.md),
 //! paired by their ids.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | (here) | [`Dialogues`]: all clients and servers |
 //! | `dialogue` | one client and one server: requests, responses, and where their time went |

@@ -1,6 +1,6 @@
 //! One connection: takes its segments in the order of the capture; produces gaps, findings and an account.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | (here) | [`Flow`]: what each segment is to the connection |
 //! | `acknowledgements` | acknowledgements, and windows with them |

@@ -2,7 +2,7 @@
 //!
 //! Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`table`] | [`Diagnosis`], the state machine: packets in, finished connections out |
 //! | [`report`] | report of each connection |

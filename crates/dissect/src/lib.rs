@@ -3,7 +3,7 @@
 //!
 //! Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`Mark`], [`Side`], [`Segment`] | a moment of the capture; one end of a connection; one packet, parsed |
 //! | [`connections`] | the open connections, found by their sockets |

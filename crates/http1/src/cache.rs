@@ -2,7 +2,7 @@
 //!
 //! Requests and responses flow in, parsed by [`crate::message`]; decisions flow out. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | `control` | `Cache-Control` |
 //! | [`targeted`] | fields for one class of caches, instead of `Cache-Control` |

@@ -3,7 +3,7 @@
 //! Bytes flow in both directions. Only one layer of coding is supported. Everything is in Rust and without a clock, so it
 //! builds for `wasm32-unknown-unknown`; zstd's own library is better in part, but not available there.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`decode`] | streaming decoder, with limits against bombs |
 //! | `zstd` | zstd's frames, cut into blocks |

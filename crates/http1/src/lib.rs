@@ -3,7 +3,7 @@
 //!
 //! Bytes off a socket flow in; messages, responses and bytes to send flow out. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`message`] | heads, framing, bodies, writes |
 //! | [`content`] | content codings: negotiation, encoding, decoding with limits |

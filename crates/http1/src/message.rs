@@ -2,7 +2,7 @@
 //!
 //! Bytes flow in and [`Event`]s flow out; in the other direction heads are encoded. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`field`] | header fields |
 //! | [`head`] | start line and header section of requests and responses |

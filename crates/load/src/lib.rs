@@ -4,7 +4,7 @@
 //! the latency of every response, every failure, and each second's bottleneck. Latency counts both from sending a request and
 //! from its due time. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`requests`] | requests: method, target, header fields, body |
 //! | [`traffic`] | a plan, or a list of requests with its schedule |

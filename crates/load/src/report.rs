@@ -2,7 +2,7 @@
 //!
 //! Strings out; files and terminals are the caller's.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`result`] | the results of a run |
 //! | [`view`] | a run in progress, in lines |

@@ -152,7 +152,7 @@ pub fn run_until<'a>(
         let control = (ProgressSender::new(sender.clone()), stop.clone());
         parts.push(Worker::new(job, clock, common, pages, ids, control)?);
     }
-    descriptors::make_room();
+    descriptors::grow_table();
     let mut record = Record::default();
     let mut dropped = vec![dropped_datagrams()];
     thread::scope(|scope| {

@@ -3,7 +3,7 @@
 //! In flow requests from [`crate::user`], and reports from the connections' tasks; out flow finished requests. Read in
 //! this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`connection_task`] | a connection's task: orders and reports |
 //! | [`streams_config`] | configuration of connections |

@@ -3,7 +3,7 @@
 //! Ready sockets flow in; the robot's reports and the server's processing times flow out. One thread
 //! in each namespace, non-blocking sockets, `ppoll`. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`client`] | the robot on its connections: fetches a page and measures its duration |
 //! | [`page_loader`] | the same over DHTTP |

@@ -3,7 +3,7 @@
 //! A [`scenario::Scenario`] flows in; elapsed times, packets and bytes flow out, run by run, with the pinned
 //! settings of the kernel. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`series`] | many runs of one scenario: [`measure()`], and its result |
 //! | [`run`] | one run: two hosts are created, a page is fetched, the observations are summarised |

@@ -1,6 +1,6 @@
 //! Third-party programs in place of our own: current servers and clients on the same two hosts.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`server`] | the configuration of each server, and the check that it listens |
 //! | [`client`] | the command of each client |

@@ -4,7 +4,7 @@
 //! a [`scenario::Scenario`], the output a [`Prediction`]: elapsed time, round trips, stalls, and the formulas'
 //! assumptions that the scenario breaks. In reading order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`path`] | the five characteristics of a network that the formulas use (Table I) |
 //! | [`slow_start`] | slow start: segments between stalls, and the time wasted by each stall (appendix) |

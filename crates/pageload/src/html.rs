@@ -5,7 +5,7 @@
 //! references. Tokens are those of the HTML standard (section 13.2.5), except for parts that do not affect a
 //! reference. Its memory is bounded, whatever the input: a tag, a value or a comment without an end.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | `tokens` | tokens: tags, attributes, comments and raw text |
 //! | `entity` | `&amp;` in a value: character references |

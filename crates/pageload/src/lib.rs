@@ -4,7 +4,7 @@
 //! A plan and bytes from connections flow in; connections to open, requests to send and a report of each
 //! arrival flow out. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`html`] | references to embedded objects, found while a document arrives |
 //! | [`robot`] | a client that fetches a page over TCP connections |

@@ -3,7 +3,7 @@
 //! Arithmetic is exact: `1.02mibit` is 1,069,547.52 bit/s, without a float's rounding. Every quantity has a range. An
 //! error names the invalid value and gives a valid one. In reading order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | `decimal` | exact decimal numbers, followed by a unit |
 //! | `scalar` | durations, rates, sizes, counts, probabilities: [`duration`], [`rate`], ... |

@@ -2,7 +2,7 @@
 //!
 //! Rows and values flow in, strings flow out; the same values give the same bytes. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`output`] | rows as tables, comparisons, JSON and CSV |
 //! | [`plot`] | plots as SVG, for print and for the screen |

@@ -2,7 +2,7 @@
 //!
 //! Rows flow in, text flows out. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`table`] | rows grouped by network and page, for people |
 //! | [`comparison`] | engines side by side, and their agreement |

@@ -2,7 +2,7 @@
 //!
 //! Values on a grid, or packets, and their names flow in; one self-contained SVG file flows out. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`svg`] | shapes and text to SVG |
 //! | [`scale`] | values to positions on an axis, and its ticks |

@@ -3,7 +3,7 @@
 //! One file that needs no network: style and charts are inside. The same rows as the table, drawn and with their
 //! provenance; nothing is computed here. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`chart`] | bars: time of each protocol, by each engine |
 //! | [`lines`] | curves over an axis |

@@ -4,7 +4,7 @@
 //! code that computes ours has one module for each paper. Keys (`paper/table-or-figure`) flow in, a [`Report`] flows
 //! out. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`published`] | published values, as the data files have them |
 //! | [`digits`] | numbers rounded as a paper prints them |

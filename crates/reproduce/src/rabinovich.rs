@@ -4,7 +4,7 @@
 //! The environment variable `ROUNDTRIP_LOGS` names the directory of the other logs, without which these are not testable.
 //! "Oldest" is read in two ways: the least recently used connection, and the first created one. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`logs`] | the logs, and their counts |
 //! | [`connection_figures`] | Figures 6 to 9 for them |

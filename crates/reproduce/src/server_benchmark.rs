@@ -3,7 +3,7 @@
 //! In flow [`benchmark_run::BenchmarkRun`]s: server, transport, number of users. Out flow [`benchmark_run::Outcome`]s. Read in
 //! this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`benchmark_run`] | one run: a server under one plan; and several runs concurrently |
 //! | [`population`] | users at several hosts behind a saturated bottleneck, with a competing bulk download |

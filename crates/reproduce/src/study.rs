@@ -4,7 +4,7 @@
 //! published, and every explanation is computed. A study's question, its scenarios and its criteria of agreement are
 //! data in the project's `studies` directory.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`model_against_simulator`] | the closed formulas compared with packets |
 //! | [`reasons`] | the reasons for differences, each with its share |

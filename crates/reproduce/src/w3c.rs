@@ -1,6 +1,6 @@
 //! Ours for the tables of `papers/w3c`: its robot, its two servers and its page, packet by packet.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`hosts`] | the hosts, with fitted times |
 //! | [`microscape`] | the page |

@@ -1,6 +1,6 @@
 //! Input and files of `load`: requests, plans and results.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`emulated`] | Roundtrip's server behind an emulated link |
 //! | [`log`] | results files |

@@ -3,7 +3,7 @@
 //! [`scenario`] parses the flags, an engine turns the values into rows, and the rows are printed as tables, JSON, CSV or
 //! HTML. Reading order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`cli`] | verbs and flags, with their help |
 //! | [`plan_flags`] | plans, from flags and files |

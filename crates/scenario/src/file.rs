@@ -15,7 +15,7 @@
 //! and the other keys of a path. A custom page is a table of `name` and `sizes`. A changed stack is a table of `like`
 //! and the keys that change it: `stack = { like = "linux", idle = "paced" }`.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | `read` | from text to a `Spec` |
 //! | `tables` | the tables of networks, stacks and pages |

@@ -4,7 +4,7 @@
 //! Bytes flow in; a page ([`read`]) or its files ([`files`]), and a sentence on the entries left out of
 //! either, flow out. Both use the same responses; cookies, headers and timings are ignored. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | (here) | selection of the page's responses |
 //! | [`left_out`] | entries left out, counted by reason |

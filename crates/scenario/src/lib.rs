@@ -3,7 +3,7 @@
 //! A [`Scenario`] is a value: one page over one network, by one protocol, between two stacks. Every engine takes
 //! the same one. Texts for a [`Spec`] flow in; a [`Plan`]'s scenarios flow out. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`network`] | round trip, rate, segment size; the papers' and today's networks by name |
 //! | [`page`] | the objects of a page and their sizes; the papers' pages by name |

@@ -3,7 +3,7 @@
 //! An engine builds the emulated link from [`Network::links`]. Rates count payload, as the papers measured
 //! them (`papers/heidemann-model#table-2`: "our segment sizes already account for link-level headers").
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | `catalogue` | networks by name, and the papers' thirteen |
 //! | `modern` | today's |

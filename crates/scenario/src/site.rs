@@ -1,6 +1,6 @@
 //! Synthetic sites: files of the published sizes, the same from the same seed on every host.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`microscape`] | the site that the W3C note measured |
 //! | `html` | its document |

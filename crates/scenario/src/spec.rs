@@ -4,7 +4,7 @@
 //! `requests = "dependent"`. A [`Spec`] holds the values that were set; the others come from [`Defaults`],
 //! which differ between verbs because the verbs' meanings do.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`key`] | the keys, and a setter for each |
 //! | [`defaults`] | values of unset keys |

@@ -3,7 +3,7 @@
 //! A scenario flows in, [`simulate`] runs it packet by packet, and a row flows out. For more than a row, an
 //! [`Experiment`] returns the whole run, segment by segment. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`world`] | hosts, links, and one queue of future events |
 //! | [`web`] | `pageload`'s robot and `http1`'s server on hosts, and the time their work takes |

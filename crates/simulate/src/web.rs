@@ -1,7 +1,7 @@
 //! The web on simulated hosts: `pageload`'s robot and `http1`'s server as applications, with the CPU time of
 //! their work.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`browser`] | a client that fetches a page |
 //! | [`fetcher`] | its state machine: HTTP over its own connections, or DHTTP |

@@ -3,7 +3,7 @@
 //! Hosts and paths flow in, then [`World::run`]; what flows out is in the hosts' applications, in the counters
 //! and, if enabled, in the [`Recorder`]. In reading order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`application`] | the application of a host, and its socket calls |
 //! | [`host`] | connections, ports, one CPU |

@@ -3,7 +3,7 @@
 //! Input: segments and the application's calls. Output: segments, events and timeouts. A [`Connection`] is one endpoint:
 //! call `handle` with an input, then `poll` until it returns a timeout. In reading order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`stack`] | profiles of TCP stacks by name, each value with its source |
 //! | [`config`] | configuration of an endpoint |

@@ -5,7 +5,7 @@
 //! until shortly before a packet is due and then polls the clock, at real-time priority where the system
 //! allows it. It measures its own lateness: a late run is void.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | `relay` | the loop: read, offer to the pipe, wait, write |
 //! | [`priority`] | real-time priority, and avoidance of its throttling |

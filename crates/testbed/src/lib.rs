@@ -3,7 +3,7 @@
 //! Names, addresses and [`wire::link::Config`]s flow in; hosts, in which a caller runs its programs, and
 //! reports of the links flow out. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`topology`] | a network: hosts, routers, and the links between their interfaces |
 //! | [`namespace`] | a private network namespace, held by a thread |

@@ -1,6 +1,6 @@
 //! Capture reader: pcap and pcapng, one packet at a time, in memory that does not grow with the file.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | (here) | [`Reader`]: bytes in, [`Frame`]s out |
 //! | [`batch`] | many packets at a time |

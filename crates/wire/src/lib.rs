@@ -1,6 +1,6 @@
 //! Packets, links, sizes, rates and times: the types that all other crates share. In reading order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`time`] | [`Time`] and [`Duration`], integer nanoseconds since an arbitrary zero |
 //! | [`calendar`] | dates for users, access logs and HTTP |

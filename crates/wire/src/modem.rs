@@ -1,6 +1,6 @@
 //! Modem with optional compression: takes the bytes of packets, and returns their size on the phone line.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | `headers` | TCP/IP header compression (RFC 1144) |
 //! | `frame` | PPP frames on a serial port (RFC 1662) |

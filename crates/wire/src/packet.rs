@@ -1,6 +1,6 @@
 //! Parser and builder of IP packets: addresses, ports, TCP's sequence numbers, flags and options.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | (here) | [`Packet::read`]: the parser |
 //! | [`tcp`] | [`TcpSegment`] and its [`Flags`] |

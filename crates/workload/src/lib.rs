@@ -4,7 +4,7 @@
 //! used it. Input: a set of distributions, a number of files and of users, a schedule, a seed. Output: a
 //! [`plan::Plan`] with every page, every object and every intended time. In reading order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`distribution`] | the distributions, and values sampled from them |
 //! | [`set`] | sets of distributions: those of 1998, those of 1999, a site's own |

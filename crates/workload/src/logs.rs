@@ -2,7 +2,7 @@
 //!
 //! Input: a curve and a seed. Output: lines in Common Log Format. The same seed gives the same lines. In reading order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`curve`] | number of requests in each minute |
 //! | [`visitor`] | clients: visits that overlap, by clients that return |

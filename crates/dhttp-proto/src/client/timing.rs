@@ -64,7 +64,7 @@ impl ResponseTimer {
 
     /// Returns the time until which the response may still be queued behind arriving data, unless there is silence for
     /// `wait`. It is at most a quarter of `wait` ahead: arriving data may show that the response is not queued.
-    pub(super) fn goes_on(
+    pub(super) fn extend(
         &mut self,
         now: Time,
         received: ReceivedTraffic,
@@ -82,12 +82,12 @@ impl ResponseTimer {
             self.last = (received.at, received.bytes);
         }
         let due = (self.last.0 + wait).min(now + wait / 4);
-        let goes_on = !self.is_vain
+        let is_extended = !self.is_vain
             && due > now
             && received.by_connection <= self.began
             && received.bytes.saturating_sub(self.before.bytes) < queue
             && now.since(self.began) < queued;
-        goes_on.then_some(due)
+        is_extended.then_some(due)
     }
 }
 

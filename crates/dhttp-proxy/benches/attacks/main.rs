@@ -159,7 +159,7 @@ fn main() -> ExitCode {
         eprintln!("{missing}");
         return ExitCode::FAILURE;
     }
-    dhttp::descriptors::make_room();
+    dhttp::descriptors::grow_table();
     println!(
         "| service | attack by another host | median alone, ms | control | attacked | ratio | p99 alone, ms | control | attacked | ratio | failed | closed |"
     );

@@ -62,7 +62,7 @@ impl Loader {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).expect("a free port");
         socket.set_nonblocking(true).expect("it is a socket");
         dhttp::batch::prepare(&socket);
-        make_room(&socket);
+        enlarge_buffers(&socket);
         let (inbox, outbox) = (Inbox::default(), Outbox::default());
         let mut loader =
             Self { load, server, socket, inbox, outbox, requests: Vec::new(), requested: 0, seed: run << 32 };
@@ -159,7 +159,7 @@ impl Loader {
 
 /// Sets socket buffers for everything in flight, as the server does: a datagram takes more memory than its bytes, and a
 /// datagram lost here costs a timeout.
-pub(crate) fn make_room(socket: &UdpSocket) {
+pub(crate) fn enlarge_buffers(socket: &UdpSocket) {
     // The kernel grants what its limits allow.
     let _ = setsockopt(socket, sockopt::RcvBuf, &(4 << 20));
     let _ = setsockopt(socket, sockopt::SndBuf, &(4 << 20));

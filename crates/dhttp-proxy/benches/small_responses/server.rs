@@ -22,7 +22,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use roundtrip_dhttp_proxy::{Cache, CacheConfig, Gateway, GatewayConfig};
 use std::os::fd::AsFd;
 
-use super::datagrams::make_room;
+use super::datagrams::enlarge_buffers;
 use super::network::Network;
 use super::origin::Origin;
 use super::scheduling;
@@ -273,7 +273,7 @@ fn reflect(address: SocketAddr) {
     let socket = UdpSocket::bind(address).expect("the port is free");
     socket.set_nonblocking(true).expect("it is a socket");
     dhttp::batch::prepare(&socket);
-    make_room(&socket);
+    enlarge_buffers(&socket);
     let response = [b'r'; SMALL_BYTES + 200];
     let (mut inbox, mut outbox) = (Inbox::default(), Outbox::default());
     loop {

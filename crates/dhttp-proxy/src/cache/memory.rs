@@ -188,7 +188,7 @@ impl Shard {
             return;
         }
         while self.bytes + size > self.max && self.evict() {}
-        self.make_room();
+        self.grow_table();
         let large = large.map(Box::new);
         let (next, older) = (self.first(tag), self.newest);
         let slot = Slot { record: Some(record), large, tag, next, newer: NONE, older, is_visited: false };
@@ -304,7 +304,7 @@ impl Shard {
     }
 
     /// Grows the hash table, to at least one chain for every two slots.
-    fn make_room(&mut self) {
+    fn grow_table(&mut self) {
         if self.slots.len() < self.table.len() * 2 {
             return;
         }

@@ -4,7 +4,7 @@
 //! cells without loss are computed again. HTTP is the fastest of three variants in each cell: a connection for each
 //! request, one kept alive, one with pipelined requests. Read in this order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`cell`] | a cell as a scenario |
 //! | [`measured_cells`] | the cells measured on a kernel, compared with the same simulated |

@@ -2,7 +2,7 @@
 //!
 //! `accesslog`'s tests compare the counts with brute force. Reading order:
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | [`lines`] | logs of lines, in every form |
 //! | `tables` | Parquet and Arrow |

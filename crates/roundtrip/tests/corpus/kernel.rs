@@ -1,6 +1,6 @@
 //! The corpus over real kernels: two hosts, a link, programs with a fault, and the true causes of each run.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | `cases` | the runs |
 //! | `hosts` | two hosts with network cards, two routers, a link |

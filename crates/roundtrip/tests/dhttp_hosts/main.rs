@@ -1,6 +1,6 @@
 //! DHTTP's server and client on hosts of their own, with the test as the network between them.
 //!
-//! | module | what it holds |
+//! | module | contents |
 //! | --- | --- |
 //! | `host` | a host whose only link ends in the test |
 //! | `network` | a faulty network between two of them |
