@@ -1,0 +1,194 @@
+//! Packets of a datagram, by their long headers (RFC 9000, section 17.2; RFC 9369, section 3.2).
+
+use crate::{VERSION_1, VERSION_2};
+
+/// Type of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketType {
+    /// The first packets of both sides: Client Hello and Server Hello.
+    Initial,
+    /// Early data.
+    ZeroRtt,
+    /// The rest of the handshake.
+    Handshake,
+    /// The server requests a token that proves the client's address.
+    Retry,
+    /// The server does not support the client's version.
+    VersionNegotiation,
+    /// A short header: after the handshake.
+    OneRtt,
+}
+
+/// A packet, as far as its header shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'a> {
+    /// Its type.
+    pub kind: PacketType,
+    /// The version; 0 of Version Negotiation and short headers.
+    pub version: u32,
+    /// The destination's connection ID; empty for short headers, which do not show its length.
+    pub destination: &'a [u8],
+    /// The source's connection ID.
+    pub source: &'a [u8],
+    /// The address validation token of an Initial or a Retry.
+    pub token: &'a [u8],
+    /// The whole packet, as far as it was captured.
+    pub bytes: &'a [u8],
+    /// Position of the packet number in these bytes.
+    pub number_at: usize,
+}
+
+/// Maximum length of a connection ID (RFC 9000, section 17.2).
+const MAX_ID_BYTES: u8 = 20;
+/// Maximum number of packets read from a datagram; four encryption levels fit into one.
+const MAX_PACKETS: usize = 16;
+/// Bytes of a Retry's integrity tag.
+const RETRY_TAG_BYTES: usize = 16;
+const LONG: u8 = 0x80;
+const FIXED: u8 = 0x40;
+
+/// Returns whether a datagram begins with a long header of a known version, or with Version Negotiation.
+pub fn is_long(datagram: &[u8]) -> bool {
+    let &[first, a, b, c, d, ..] = datagram else { return false };
+    let version = u32::from_be_bytes([a, b, c, d]);
+    first & LONG != 0 && (version == 0 || (is_known(version) && first & FIXED != 0))
+}
+
+/// Returns whether a datagram can begin with a short header.
+pub fn is_short(datagram: &[u8]) -> bool {
+    // A packet number, and a sample of 16 bytes after the longest one (RFC 9001, section 5.4.2).
+    const MIN_BYTES: usize = 21;
+    datagram.len() >= MIN_BYTES && datagram.first().is_some_and(|first| first & (LONG | FIXED) == FIXED)
+}
+
+/// Returns whether these rules hold for a version.
+pub const fn is_known(version: u32) -> bool {
+    matches!(version, VERSION_1 | VERSION_2)
+}
+
+/// Iterates over the packets of a datagram, up to the first that cannot be read.
+pub fn packets(datagram: &[u8]) -> impl Iterator<Item = Packet<'_>> {
+    let mut rest = datagram;
+    std::iter::from_fn(move || {
+        let (packet, after) = read(rest)?;
+        rest = after;
+        Some(packet)
+    })
+    .take(MAX_PACKETS)
+}
+
+/// Reads the first packet; returns the bytes after it, too.
+fn read(bytes: &[u8]) -> Option<(Packet<'_>, &[u8])> {
+    if !is_long(bytes) {
+        // Nothing shows where a short packet ends: it is the last of its datagram.
+        let (kind, empty) = (PacketType::OneRtt, &[][..]);
+        let packet = Packet {
+            kind,
+            version: 0,
+            destination: empty,
+            source: empty,
+            token: empty,
+            bytes,
+            number_at: bytes.len(),
+        };
+        return is_short(bytes).then_some((packet, empty));
+    }
+    let (first, version) = (*bytes.first()?, u32::from_be_bytes(*bytes.get(1..)?.first_chunk()?));
+    let mut at = 5;
+    let destination = connection_id(bytes, &mut at)?;
+    let source = connection_id(bytes, &mut at)?;
+    let kind = long_type(first, version);
+    let rest = bytes.get(at..)?;
+    let whole =
+        |token, number_at| (Packet { kind, version, destination, source, token, bytes, number_at }, &[][..]);
+    match kind {
+        PacketType::VersionNegotiation => Some(whole(&[], bytes.len())),
+        PacketType::Retry => Some(whole(rest.split_last_chunk::<RETRY_TAG_BYTES>()?.0, bytes.len())),
+        PacketType::Initial | PacketType::ZeroRtt | PacketType::Handshake | PacketType::OneRtt => {
+            let token_length = if kind == PacketType::Initial { variable(bytes, &mut at)? } else { 0 };
+            let token = bytes.get(at..at.checked_add(usize::try_from(token_length).ok()?)?)?;
+            at += token.len();
+            let length = usize::try_from(variable(bytes, &mut at)?).ok()?;
+            // A capture may have cut the datagram.
+            let end = at.checked_add(length)?.min(bytes.len());
+            let (bytes, after) = bytes.split_at(end);
+            Some((Packet { kind, version, destination, source, token, bytes, number_at: at }, after))
+        }
+    }
+}
+
+const fn long_type(first: u8, version: u32) -> PacketType {
+    let number = (first >> 4) & 3;
+    match (version, number) {
+        (0, _) => PacketType::VersionNegotiation,
+        (VERSION_2, 1) => PacketType::Initial,
+        (VERSION_2, 2) => PacketType::ZeroRtt,
+        (VERSION_2, 3) => PacketType::Handshake,
+        (VERSION_2, _) => PacketType::Retry,
+        (_, 0) => PacketType::Initial,
+        (_, 1) => PacketType::ZeroRtt,
+        (_, 2) => PacketType::Handshake,
+        (_, _) => PacketType::Retry,
+    }
+}
+
+fn connection_id<'a>(bytes: &'a [u8], at: &mut usize) -> Option<&'a [u8]> {
+    let length = *bytes.get(*at).filter(|length| **length <= MAX_ID_BYTES)?;
+    let id = bytes.get(*at + 1..*at + 1 + usize::from(length))?;
+    *at += 1 + id.len();
+    Some(id)
+}
+
+/// Reads a variable-length integer (RFC 9000, section 16).
+pub(crate) fn variable(bytes: &[u8], at: &mut usize) -> Option<u64> {
+    let first = *bytes.get(*at)?;
+    let length = 1_usize << (first >> 6);
+    let encoded = bytes.get(*at..*at + length)?;
+    *at += length;
+    let value = encoded.iter().fold(0_u64, |value, byte| value << 8 | u64::from(*byte));
+    Some(value & (u64::MAX >> (64 - (8 * length - 2))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9000, appendix A.1.
+    #[test]
+    fn variable_length_integers_of_rfc_9000_are_read() {
+        let read = |bytes: &[u8]| variable(bytes, &mut 0);
+        let eight = [0xc2, 0x19, 0x7c, 0x5e, 0xff, 0x14, 0xe8, 0x8c];
+        assert_eq!(read(&eight), Some(151_288_809_941_952_652));
+        assert_eq!(read(&[0x9d, 0x7f, 0x3e, 0x7d]), Some(494_878_333));
+        assert_eq!((read(&[0x7b, 0xbd]), read(&[0x25]), read(&[0x40])), (Some(15_293), Some(37), None));
+    }
+
+    #[test]
+    fn coalesced_packets_are_separated() {
+        let mut datagram = vec![0xc0, 0, 0, 0, 1, 2, 1, 2, 1, 3, 0, 4, 0, 9, 9, 9];
+        datagram.extend([0xe0, 0, 0, 0, 1, 2, 1, 2, 1, 3, 3, 0, 8, 8]);
+        datagram.extend([0x40; 30]);
+        let kinds: Vec<PacketType> = packets(&datagram).map(|packet| packet.kind).collect();
+        assert_eq!(kinds, [PacketType::Initial, PacketType::Handshake, PacketType::OneRtt]);
+    }
+
+    /// RFC 9001, appendix A.4; RFC 9369, appendix A.4.
+    #[test]
+    fn retries_of_both_versions_are_read() {
+        for header in [[0xff, 0, 0, 0, 1], [0xcf, 0x6b, 0x33, 0x43, 0xcf]] {
+            let mut datagram = header.to_vec();
+            datagram.extend([0, 8, 0xf0, 0x67, 0xa5, 0x50, 0x2a, 0x42, 0x62, 0xb5]);
+            datagram.extend(b"token");
+            datagram.extend([1; 16]);
+            let retry = packets(&datagram).next().unwrap();
+            assert_eq!((retry.kind, retry.token, retry.source.len()), (PacketType::Retry, &b"token"[..], 8));
+        }
+    }
+
+    #[test]
+    fn other_datagrams_are_not_quic() {
+        assert!(!is_long(b"\x80\x01\x02\x03\x04\x05"), "an unknown version");
+        assert!(!is_long(&[0x16, 0xfe, 0xfd, 0, 0]), "DTLS");
+        assert!(packets(&[0xc0, 0, 0, 0, 1, 21]).next().is_none(), "a connection ID of 21 bytes");
+    }
+}
