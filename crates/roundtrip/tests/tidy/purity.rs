@@ -3,13 +3,16 @@
 
 use crate::tree;
 
-const PURE: [&str; 15] = [
+const PURE: [&str; 18] = [
     "wire",
     "quantity",
     "tcp",
     "accesslog",
     "workload",
     "http1",
+    "tls",
+    "http2",
+    "quic",
     "dhttp-proto",
     "pageload",
     "scenario",
