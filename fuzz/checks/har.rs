@@ -1,7 +1,7 @@
 //! Invariants for any bytes as a browser's HAR: they are a possible page, or rejected with a message; the page is the
 //! same with bodies. Not a generator.
 
-use scenario::har::{self, HarError};
+use page::har::{self, HarError};
 
 /// Panics if these bytes violate an invariant.
 pub(crate) fn check(data: &[u8]) {

@@ -3,7 +3,7 @@
 
 use http1::content::{Coding, Decoder};
 use http1::message::Limits;
-use pageload::html::Discovery;
+use page::html::Discovery;
 
 /// Panics if these bytes violate an invariant.
 pub(crate) fn check(data: &[u8]) {

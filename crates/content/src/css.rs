@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use pageload::html::positions::{self, TagPosition};
+use page::html::positions::{self, TagPosition};
 
 use crate::html;
 use crate::picture::Picture;

@@ -9,8 +9,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use page::contents::{self, ReferencedFiles, file, named};
 use scenario::Page;
-use scenario::page::contents::{self, ReferencedFiles, file, named};
 use scenario::serving::MAX_PAGE_BYTES;
 use wire::Bytes;
 

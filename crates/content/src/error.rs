@@ -4,8 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use page::PageError;
 use quantity::names::{UnknownName, shown};
-use scenario::page::PageError;
 
 /// Reason why a page could not be read.
 #[derive(Debug)]

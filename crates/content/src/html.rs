@@ -1,10 +1,10 @@
 //! An HTML document with its tags rewritten: in lower case, or replaced.
 //!
-//! `pageload` finds the tags. Comments, and text between the tags of script and style, stay as they are.
+//! `page` finds the tags. Comments, and text between the tags of script and style, stay as they are.
 
 use std::ops::Range;
 
-use pageload::html::positions::{TagPosition, tags};
+use page::html::positions::{TagPosition, tags};
 
 /// Returns the document with the names of tags and of attributes in lower case (`papers/w3c#compression`).
 pub fn in_lower_case(html: &[u8]) -> Vec<u8> {

@@ -1,11 +1,11 @@
 //! A page's files from a browser's recording (HAR 1.2) with bodies.
 //!
-//! Not a parser: that is `scenario::har`, also for callers that need sizes only. Here bodies become files, decoded as the
+//! Not a parser: that is `page::har`, also for callers that need sizes only. Here bodies become files, decoded as the
 //! browser had them; a response without a recorded body is reported.
 
 use std::io::Read;
 
-use scenario::har;
+use page::har;
 
 use crate::make::Source;
 

@@ -44,12 +44,7 @@ fn page(runs: u32) {
         runs,
         ..Scenario::new(
             Network::new("custom".to_owned(), Duration::from_millis(40), rate, Bytes::new(512)),
-            Page {
-                name: "custom".to_owned(),
-                objects: vec![Object { size: Bytes::new(1_000), deflated: None }],
-                contents: None,
-                notes: Vec::new(),
-            },
+            Page::of("custom", vec![Object::sized(Bytes::new(1_000))]),
             Protocol::Http10,
             Stack::named("period").expect("a stack's name"),
         )

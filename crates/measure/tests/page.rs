@@ -11,8 +11,8 @@ use std::num::NonZeroU32;
 use http1::server::Closing;
 use measure::fidelity::StackPart;
 use measure::{Error, Measurement, Options, measure};
+use page::contents::file;
 use pageload::robot::{Flush, PageEvent, Report};
-use scenario::page::contents::file;
 use scenario::programs::{HeadWrite, ProgramKey, Validation};
 use scenario::{Client, Network, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
 use tcp::stack::packets::{Nagle, Recovery};
@@ -25,14 +25,14 @@ const RTT: Duration = Duration::from_millis(20);
 const OBJECTS: [u64; 3] = [6_651, 3_883, 1_866];
 
 fn scenario(protocol: Protocol, stack: &str) -> Scenario {
-    let objects = OBJECTS.map(|size| Object { size: Bytes::new(size), deflated: None });
+    let objects = OBJECTS.map(|size| Object::sized(Bytes::new(size)));
     let rate = Rate::from_bits_per_second(10_000_000).unwrap();
     Scenario {
         server: Server { processing: Duration::from_millis(1) },
         runs: 2,
         ..Scenario::new(
             Network::new("custom".to_owned(), RTT, rate, Bytes::new(512)),
-            Page { name: "custom".to_owned(), objects: objects.to_vec(), contents: None, notes: Vec::new() },
+            Page::of("custom", objects.to_vec()),
             protocol,
             Stack::named(stack).unwrap(),
         )
@@ -99,13 +99,8 @@ fn paper_figure_1_dhttp_takes_a_datagram_each_way_or_a_connection_that_the_serve
     }
     for stack in ["period", "linux"] {
         let of = |sizes: &[u64]| {
-            let objects = sizes.iter().map(|size| Object { size: Bytes::new(*size), deflated: None });
-            let page = Page {
-                name: "custom".to_owned(),
-                objects: objects.collect(),
-                contents: None,
-                notes: Vec::new(),
-            };
+            let objects = sizes.iter().map(|size| Object::sized(Bytes::new(*size)));
+            let page = Page::of("custom", objects.collect());
             let mut scenario = Scenario { page, ..scenario(Protocol::Dhttp, stack) };
             scenario.network.mss = Bytes::new(1_460);
             measured_once(&scenario)
@@ -372,7 +367,7 @@ fn closing(closing: Closing) -> Scenario {
     let mut scenario = scenario(Protocol::Http11Pipelined, "linux");
     let rate = Rate::from_bits_per_second(2_000_000).unwrap();
     scenario.network = Network::new("custom".to_owned(), RTT, rate, Bytes::new(512));
-    scenario.page.objects = vec![Object { size: Bytes::new(20_000), deflated: None }; 9];
+    scenario.page.objects = vec![Object::sized(Bytes::new(20_000)); 9];
     scenario.programs.server_requests = NonZeroU32::new(2);
     scenario.programs.server_close = Some(closing);
     scenario

@@ -26,7 +26,7 @@ fn scenario(protocol: Protocol) -> Scenario {
 
 fn sizes(sizes: &[u64]) -> Page {
     let objects = sizes.iter().map(|size| Object::sized(Bytes::new(*size))).collect();
-    Page { name: "custom".to_owned(), objects, contents: None, notes: Vec::new() }
+    Page::of("custom", objects)
 }
 
 fn predicted(scenario: &Scenario) -> Prediction<'_> {

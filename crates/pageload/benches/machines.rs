@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use http1::message::{Event, Limits, Method, RequestHead, RequestReader, ResponseReader, WritePolicy};
 use http1::server::{Input, Output, ServerConfig, ServerConnection};
 use http1::site::Site;
-use roundtrip_pageload::html::Discovery;
+use page::html::Discovery;
 use roundtrip_pageload::robot::{self, ConnectionId, Pipelining, Plan, PlannedObject, Robot, Shape};
 use wire::{Bytes, Seed, Time};
 

@@ -1,4 +1,4 @@
-//! The client that loads a whole page: discovery in HTML, connection policy, pipelining, parts of objects; without
+//! The client that loads a whole page: connection policy, pipelining, parts of objects; without
 //! sockets or clocks.
 //!
 //! A plan and bytes from connections flow in; connections to open, requests to send and a report of each
@@ -6,7 +6,6 @@
 //!
 //! | module | contents |
 //! | --- | --- |
-//! | [`html`] | references to embedded objects, found while a document arrives |
 //! | [`robot`] | a client that fetches a page over TCP connections |
 //! | [`page_loader`] | the same client over DHTTP |
 //!
@@ -23,7 +22,6 @@
 //!
 //! It is no browser: it runs no script and renders nothing. It builds for `wasm32-unknown-unknown`.
 
-pub mod html;
 pub mod page_loader;
 pub mod robot;
 

@@ -5,21 +5,12 @@ extern crate roundtrip_pageload as pageload;
 
 use proptest::prelude::*;
 
-#[path = "../../../fuzz/checks/html.rs"]
-mod html;
 #[path = "../../../fuzz/checks/http_client.rs"]
 mod http_client;
 #[path = "../../../fuzz/checks/stored.rs"]
 mod stored;
 
 use stored::{corpus, pieces};
-
-#[test]
-fn every_stored_input_holds_for_documents() {
-    for input in corpus("html") {
-        html::check(&input);
-    }
-}
 
 #[test]
 fn every_stored_input_holds_for_the_client() {
@@ -29,11 +20,6 @@ fn every_stored_input_holds_for_the_client() {
 }
 
 proptest! {
-    #[test]
-    fn pieces_of_stored_inputs_hold_for_documents(input in pieces("html")) {
-        html::check(&input);
-    }
-
     #[test]
     fn pieces_of_stored_inputs_hold_for_the_client(input in pieces("http_client")) {
         http_client::check(&input);

@@ -7,8 +7,8 @@ use std::io::{BufReader, Read};
 use std::path::Path;
 
 use content::directory;
+use page::har;
 use quantity::names::Listing;
-use scenario::har;
 use scenario::spec::{Defaults, Key, Plan};
 use scenario::{Page, Spec};
 

@@ -31,8 +31,8 @@ use quantity::ValueError;
 use quantity::names::{Quoted, UnknownName};
 
 use crate::network::NetworkError;
-use crate::page::PageError;
 use crate::spec::PlanError;
+use page::PageError;
 
 /// A problem of a file, and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,6 @@
 //! | module | contents |
 //! | --- | --- |
 //! | [`network`] | round trip, rate, segment size; the papers' and today's networks by name |
-//! | [`page`] | the objects of a page and their sizes; the papers' pages by name |
 //! | [`protocol`] | the protocols by name |
 //! | [`client`] | visits, requests, connections |
 //! | [`programs`] | the programs at both ends: CPU time, writes, closing |
@@ -16,8 +15,6 @@
 //! | [`engine`] | the engines by name |
 //! | [`spec`] | a user's specification, and the scenarios that it expands to |
 //! | [`mod@file`] | the same as TOML |
-//! | [`har`] | a page from a browser's HTTP archive |
-//! | [`site`] | synthetic sites: Microscape |
 //!
 //! It runs nothing, reads no file and prints nothing. TOML is confined to its own module; the values here
 //! know no format.
@@ -40,24 +37,20 @@ pub mod client;
 pub mod dhttp;
 pub mod engine;
 pub mod file;
-pub mod har;
 pub mod network;
-pub mod page;
 pub mod programs;
 pub mod protocol;
 pub mod robot;
 pub mod serving;
-pub mod site;
 pub mod spec;
 
 pub use client::{Client, Connection, Requests, Visit};
 pub use engine::Engine;
 pub use network::Network;
-pub use page::{Object, Page};
+pub use page::{Object, Page, Site};
 pub use programs::Programs;
 pub use protocol::Protocol;
 pub use serving::Serving;
-pub use site::Site;
 pub use spec::{Defaults, Plan, Spec};
 pub use tcp::Stack;
 
@@ -126,7 +119,7 @@ impl Scenario {
             };
             let files = contents.files.iter().filter(|file| !file.body.is_empty());
             let objects = files.map(|file| Object::sized(shortest(file))).collect();
-            return Page { objects, contents: None, ..self.page.clone() };
+            return Page { notes: self.page.notes.clone(), ..Page::of(&self.page.name, objects) };
         }
         let deflated =
             matches!(self.protocol, Protocol::Http11PipelinedDeflate).then(|| self.page.deflated());

@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 use http1::content::{AcceptedCodings, Coding};
 use http1::message::{Method, Validator, Version};
 use http1::site::{Compression, Site};
+use page::Contents;
 use pageload::robot::{EmbeddedObjects, PlannedObject, Release};
 use wire::{Bytes, Probability};
 
-use crate::page::Contents;
 use crate::programs::Validation;
 use crate::{Page, Protocol, Scenario, Visit};
 

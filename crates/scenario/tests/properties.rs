@@ -2,10 +2,10 @@
 
 extern crate roundtrip_scenario as scenario;
 
+use page::text as page;
 use proptest::prelude::*;
 use quantity::{path, print};
 use scenario::network::Changes;
-use scenario::page::text as page;
 use scenario::programs::ProgramKey;
 use scenario::spec::{Key, key::PathKey};
 use scenario::{Defaults, Network, Scenario, Spec};

@@ -3,8 +3,6 @@
 
 extern crate roundtrip_scenario as scenario;
 
-#[path = "../../../fuzz/checks/har.rs"]
-mod har;
 #[path = "../../../fuzz/checks/replay.rs"]
 mod replay;
 #[path = "../../../fuzz/checks/scenario_flags.rs"]
@@ -17,11 +15,6 @@ use replay::replay;
 #[test]
 fn every_stored_file_holds() {
     replay("scenario_toml", scenario_toml::check);
-}
-
-#[test]
-fn every_stored_har_holds() {
-    replay("har", har::check);
 }
 
 #[test]

@@ -5,8 +5,9 @@ extern crate roundtrip_simulate as simulate;
 
 use std::sync::Arc;
 
+use page::Host;
+use page::contents::file;
 use pageload::robot::{PageEvent, named_at};
-use scenario::page::contents::{HOST, file};
 use scenario::programs::ProgramKey;
 use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Stack, Visit};
 use simulate::page::Contents;
@@ -67,7 +68,8 @@ fn discovered_objects_are_requested_at_the_times_of_a_complete_plan() {
     let real = microscape(Protocol::Http11Pipelined);
     let contents = real.page.contents.clone().unwrap();
     let [document, ..] = &contents.files[..] else { panic!("no files") };
-    let named = named_at(HOST, &document.path, http1::content::Coding::Identity, &document.body).unwrap();
+    let named =
+        named_at(Host::UNNAMED, &document.path, http1::content::Coding::Identity, &document.body).unwrap();
     let named_at = std::iter::once(Bytes::ZERO).chain(named.into_iter().map(|(_, at)| at)).collect();
     let objects = contents.files.iter().map(|file| Arc::clone(&file.body)).collect();
     let hosts = Hosts { contents: Some(Contents { objects, named_at }), ..Hosts::default() };

@@ -12,7 +12,7 @@ use std::time::{Duration as Elapsed, SystemTime};
 
 use http1::message::Validator;
 use http1::site::Site;
-use pageload::html::address::site_path;
+use page::html::address::site_path;
 use scenario::Programs;
 use testbed::clock::Clock;
 use wire::Duration;

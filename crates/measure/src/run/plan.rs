@@ -6,8 +6,8 @@ use std::num::NonZeroU16;
 
 use http1::message::WritePolicy;
 use http1::server::{ConnectionTimeouts, ServerConfig};
+use page::Host;
 use pageload::robot::{Pipelining, Plan, Shape};
-use scenario::page::contents::HOST;
 use scenario::programs::{ClientDefect, Validation};
 use scenario::{Client, Connection, Programs, Protocol, Scenario, Serving, Visit};
 use wire::{Bytes, Duration};
@@ -65,7 +65,7 @@ pub(super) fn plan(
         accepted: serving.accepted.clone(),
         embedded: serving.embedded,
         ignores_body_with_headers: programs.client_defect == Some(ClientDefect::BodyWithHeaders),
-        ..Plan::new(HOST, serving.known().to_vec(), shape)
+        ..Plan::new(Host::UNNAMED, serving.known().to_vec(), shape)
     };
     Ok((plan, note.into_iter().map(str::to_owned).collect()))
 }

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 
 use wire::Bytes;
 
-use crate::html::Discovery;
 use http1::content::{Coding, DecodeFault, Decoder};
 use http1::message::{Limits, ResponseHead};
+use page::html::Discovery;
 
 use super::plan::{EmbeddedObjects, Plan};
 

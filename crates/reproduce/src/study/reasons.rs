@@ -173,7 +173,7 @@ fn with_heads(scenario: &Scenario, down: u64) -> Scenario {
     let page = &scenario.page;
     let heads = down.saturating_sub(page.size().get());
     let head = heads / (page.objects.len() as u64).max(1);
-    let longer = |object: &Object| Object { size: object.size + Bytes::new(head), ..*object };
+    let longer = |object: &Object| Object { size: object.size + Bytes::new(head), ..object.clone() };
     let page = Page { objects: page.objects.iter().map(longer).collect(), contents: None, ..page.clone() };
     Scenario { page, ..scenario.clone() }
 }

@@ -99,7 +99,7 @@ pub(super) struct Styled {
 
 /// Computed once.
 pub(super) static STYLED: LazyLock<Styled> = LazyLock::new(|| {
-    let file = |file: scenario::site::File| {
+    let file = |file: page::site::File| {
         let kind = match Picture::of_gif(&file.contents) {
             Ok(picture) => FileKind::Picture(Box::new(ImageForms {
                 picture: Ok(picture),

@@ -61,7 +61,7 @@ impl RealPage {
         // The contents determine which of the two it is: the sizes are those on the wire.
         let object = |bytes: &Arc<[u8]>| {
             let size = Bytes::new(bytes.len() as u64);
-            Object { size, deflated: Some(size) }
+            Object::deflatable(size, size)
         };
         let page = Page::new("microscape", objects.iter().map(object).collect())
             .expect("a document and at most 42 images");

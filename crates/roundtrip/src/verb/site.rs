@@ -6,8 +6,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use page::site::File;
 use scenario::Site;
-use scenario::site::File;
 use wire::Seed;
 use workload::plan::{contents, path};
 

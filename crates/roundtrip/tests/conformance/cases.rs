@@ -199,18 +199,13 @@ impl Case {
             parallel,
         } = self.setting.clone();
         let linux = Stack::named("linux").expect("a stack's name");
-        let objects = sizes.into_iter().map(|size| Object { size: Bytes::new(size), deflated: None });
+        let objects = sizes.into_iter().map(|size| Object::sized(Bytes::new(size)));
         // A few megabits: exact.
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let rate = Rate::from_bits_per_second((rate_mbit * 1e6) as u64).expect("above zero");
         Scenario {
             network: Network::new("custom".to_owned(), Duration::from_millis(rtt_ms), rate, Bytes::new(mss)),
-            page: Page {
-                name: "custom".to_owned(),
-                objects: objects.collect(),
-                contents: None,
-                notes: Vec::new(),
-            },
+            page: Page::of("custom", objects.collect()),
             visit: Visit::First,
             protocol,
             stack: Stack { initial_window, acks, nagle, congestion, timestamps, ..linux },

@@ -3,7 +3,7 @@
 
 use crate::tree;
 
-const PURE: [&str; 18] = [
+const PURE: [&str; 19] = [
     "wire",
     "quantity",
     "tcp",
@@ -14,6 +14,7 @@ const PURE: [&str; 18] = [
     "http2",
     "quic",
     "dhttp-proto",
+    "page",
     "pageload",
     "scenario",
     "trace",

@@ -197,7 +197,7 @@ pub(super) fn page(spec: &mut Spec, table: &DeTable<'_>, span: Range<usize>) -> 
 /// Parses sizes only: a name would be another page.
 fn sizes(text: &str) -> Result<Page, ValueError> {
     if text.starts_with(|first: char| first.is_ascii_digit()) {
-        return crate::page::text::page(text);
+        return page::text::page(text);
     }
     let example = "sizes with + between them, such as 6651+3883+1866";
     Err(ValueError::NotA { what: "a list of sizes", given: text.to_owned(), example })

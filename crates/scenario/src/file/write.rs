@@ -111,7 +111,7 @@ fn custom_entries(network: &Network) -> Vec<String> {
 
 /// The page's name where that is sufficient; otherwise its sizes, too.
 fn page(page: &Page) -> String {
-    match crate::page::text::page(&page.name) {
+    match ::page::text::page(&page.name) {
         Ok(parsed) if parsed == *page => quoted(&page.name),
         Ok(_) | Err(_) => format!("{{ name = {}, sizes = {} }}", quoted(&page.name), quoted(&page.sizes())),
     }

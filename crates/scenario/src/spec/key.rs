@@ -441,7 +441,7 @@ impl Spec {
             Key::Network if text == ALL => extend(&mut self.networks, Network::ten()),
             Key::Network => extend(&mut self.networks, [Network::named(text)?]),
             Key::Page if text == ALL => extend(&mut self.pages, crate::Page::six()),
-            Key::Page => extend(&mut self.pages, [crate::page::text::page(text)?]),
+            Key::Page => extend(&mut self.pages, [page::text::page(text)?]),
             Key::Protocol if text == ALL => extend(&mut self.protocols, Protocol::ALL),
             Key::Protocol => extend(&mut self.protocols, [Protocol::named(text)?]),
             Key::Stack if text == ALL => extend(&mut self.stacks, Stack::ALL),

@@ -6,8 +6,8 @@ use tcp::stack::Acks;
 
 use crate::network::changes::RequiredValue;
 use crate::network::{Changes, Network, NetworkError};
-use crate::page::PageError;
 use crate::{Client, Defaults, Engine, Protocol, Requests, Scenario, Server, Spec, Stack};
+use page::PageError;
 
 /// Scenarios and engines to run.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,8 +6,8 @@ use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use http1::site::Site;
+use page::Host;
 use pageload::robot::{Pipelining, Plan, Release, Shape};
-use scenario::page::contents::HOST;
 use scenario::programs::ClientDefect;
 use scenario::{Client, Connection, Page, Programs, Protocol, Serving};
 use wire::{Bytes, Duration};
@@ -72,7 +72,7 @@ pub(super) fn plan(
         deadline: TIMEOUT + pause * pages_before as u64,
         accepted: serving.accepted.clone(),
         embedded: serving.embedded,
-        ..Plan::new(HOST, [before.as_slice(), serving.known()].concat(), shape)
+        ..Plan::new(Host::UNNAMED, [before.as_slice(), serving.known()].concat(), shape)
     };
     Ok((plan, note.into_iter().map(str::to_owned).collect()))
 }

@@ -9,14 +9,11 @@ use std::sync::Arc;
 
 use http1::content::{Coding, encoded, is_text, media_type};
 use http1::site::File;
-use pageload::html::Discovery;
-use pageload::html::address::{path_of, site_path};
 use wire::Bytes;
 
-use super::{Object, Page, PageError};
-
-/// Name of the server, for references that contain it.
-pub const HOST: &str = "server";
+use crate::html::Discovery;
+use crate::html::address::{path_of, site_path};
+use crate::{Host, Object, Page, PageError};
 
 /// Real contents of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +45,8 @@ impl Page {
 fn object(file: &File) -> Object {
     let size = Bytes::new(file.body.len() as u64);
     let deflated = is_text(&file.content_type).then(|| encoded(Coding::Deflate, &file.body).len() as u64);
-    Object { size, deflated: deflated.map(Bytes::new).filter(|deflated| *deflated < size) }
+    let deflated = deflated.map(Bytes::new).filter(|deflated| *deflated < size);
+    Object { deflated, ..Object::sized(size) }
 }
 
 /// A file at this path below the root: `images/a.gif`.
@@ -69,7 +67,7 @@ pub struct ReferencedFiles {
 
 /// Resolves the references of the document at `document` against the files at these paths.
 pub fn named(document: &str, html: &[u8], existing_paths: &BTreeSet<String>) -> ReferencedFiles {
-    let mut discovery = Discovery::new(HOST, &path_of(document));
+    let mut discovery = Discovery::new(Host::UNNAMED, &path_of(document));
     let mut known = BTreeSet::from([path_of(document)]);
     let mut named = ReferencedFiles::default();
     discovery.take(html, |path| {

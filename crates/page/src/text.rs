@@ -5,7 +5,7 @@
 
 use quantity::ValueError;
 
-use crate::page::{Object, Page};
+use crate::{Object, Page};
 
 /// The page with this name or these sizes.
 ///
@@ -25,7 +25,7 @@ pub fn page(text: &str) -> Result<Page, ValueError> {
     }
     let objects: Vec<Object> =
         text.split('+').take(Page::MAX_OBJECTS + 1).map(object).collect::<Result<_, _>>()?;
-    let unnamed = Page { name: String::new(), objects, contents: None, notes: Vec::new() };
+    let unnamed = Page::of("", objects);
     Page::new(&name(text, &unnamed), unnamed.objects).map_err(|_| invalid_page())
 }
 
@@ -34,7 +34,7 @@ fn object(text: &str) -> Result<Object, ValueError> {
         None => quantity::object_size(text).map(Object::sized),
         Some((size, deflated)) => {
             let (size, deflated) = (quantity::object_size(size)?, quantity::object_size(deflated)?);
-            Ok(Object { size, deflated: Some(deflated) })
+            Ok(Object::deflatable(size, deflated))
         }
     }
 }
@@ -58,6 +58,7 @@ mod tests {
     use wire::Bytes;
 
     use super::*;
+    use crate::Dependency;
 
     #[test]
     fn a_page_is_a_name_or_sizes() {
@@ -65,8 +66,9 @@ mod tests {
         let sizes = page("6651+3883+1866").unwrap();
         assert_eq!(sizes.objects, Page::named("small-cluster").unwrap().objects);
         assert_eq!(sizes.name, "6651+3883+1866");
-        let document = Object { size: Bytes::new(43_008), deflated: Some(Bytes::new(11_264)) };
-        assert_eq!(page("42kib/11kib+70").unwrap().objects, [document, Object::sized(Bytes::new(70))]);
+        let document = Object::deflatable(Bytes::new(43_008), Bytes::new(11_264));
+        let image = Object { after: vec![Dependency::on_end(0)], ..Object::sized(Bytes::new(70)) };
+        assert_eq!(page("42kib/11kib+70").unwrap().objects, [document, image]);
     }
 
     #[test]

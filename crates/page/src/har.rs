@@ -23,7 +23,7 @@ use std::io;
 
 use wire::Bytes;
 
-use crate::page::{Object, Page, PageError};
+use crate::{Object, Page, PageError};
 
 use archive::{Archive, Bodies};
 use entry::{Entry, address};

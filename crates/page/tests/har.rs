@@ -1,14 +1,14 @@
 //! HARs of the maximum size, generated while they are read, and HARs truncated at any position. Contents are
 //! tested in the module itself.
 
-extern crate roundtrip_scenario as scenario;
+extern crate roundtrip_page as page;
 
 use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
+use page::har::{self, HarError};
 use proptest::prelude::*;
-use scenario::har::{self, HarError};
 
 #[path = "../../../fuzz/checks/har.rs"]
 mod check;

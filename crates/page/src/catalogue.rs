@@ -6,9 +6,8 @@ use std::sync::LazyLock;
 use quantity::names::{Listing, UnknownName};
 use wire::{Bytes, Seed};
 
-use super::contents::file;
-use super::{Object, Page};
-use crate::Site;
+use crate::contents::file;
+use crate::{Object, Page, Site};
 
 impl Page {
     /// The page of that name.
@@ -61,7 +60,7 @@ impl Entry {
                 if let Some(document) = objects.first_mut() {
                     document.deflated = deflated;
                 }
-                Page { name: name.to_owned(), objects, contents: None, notes: Vec::new() }
+                Page::of(name, objects)
             }
             PageDefinition::Generated(Site::Microscape) => {
                 static MICROSCAPE: LazyLock<Page> = LazyLock::new(|| {
@@ -173,7 +172,7 @@ const W3C_PAGE: [u64; 42] = [
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::contents::named;
+    use crate::contents::named;
     use crate::site::microscape;
 
     #[test]
@@ -181,7 +180,7 @@ mod tests {
         let page = Page::named("w3c-page").unwrap();
         assert_eq!(page.objects.len(), 42);
         assert_eq!(page.size(), Bytes::new((42 + 125) * 1024));
-        assert_eq!(page.objects[0], Object { size: Bytes::new(43_008), deflated: Some(Bytes::new(11_264)) });
+        assert_eq!(page.objects[0], Object::deflatable(Bytes::new(43_008), Bytes::new(11_264)));
         let images: Vec<u64> = page.objects[1..].iter().map(|object| object.size.get()).collect();
         let classes = [0..1024, 1024..2048, 2048..3072, 3072..u64::MAX]
             .map(|class| images.iter().filter(|size| class.contains(size)).count());

@@ -1,0 +1,251 @@
+//! A page as a graph: hosts, the objects on them, and what each object waits for.
+//!
+//! The first object is the document. The client knows an object when all its dependencies are met: the moments of
+//! other objects at which it is discovered, each with a delay. Of most pages only sizes are known: a server generates
+//! filler bytes. Contents, where known, are in [`crate::contents`].
+
+mod object;
+
+use std::fmt;
+use std::sync::Arc;
+
+use wire::{Bytes, Duration};
+
+use crate::Contents;
+pub use object::{Dependency, Kind, Moment, Object, Priority};
+
+/// A page: the first object is the document, the others are its embedded objects, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// Lower-case with hyphens; for a page given by sizes, the sizes.
+    pub name: String,
+    /// Hosts of the objects, the document's first; at least one.
+    pub hosts: Vec<Host>,
+    /// Objects in order, the document first; at least one.
+    pub objects: Vec<Object>,
+    /// Real contents, where known; its files are then these objects, and files that are empty.
+    pub contents: Option<Arc<Contents>>,
+    /// Sentences about recorded or stored parts that are not modelled, and the share that is.
+    pub notes: Vec<String>,
+}
+
+/// A host of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// Name, for references and for the `Host` field.
+    pub name: String,
+    /// Round trip beyond that of the network.
+    pub extra_rtt: Duration,
+    /// Time of the server for each response, beyond that of the scenario.
+    pub processing: Duration,
+}
+
+impl Host {
+    /// The host of a page of which no host is known.
+    pub const UNNAMED: &str = "server";
+
+    /// A host as near as the network, without processing time of its own.
+    pub fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), extra_rtt: Duration::ZERO, processing: Duration::ZERO }
+    }
+}
+
+impl Page {
+    /// Maximum number of objects, above that of any real page; catches typing errors.
+    pub const MAX_OBJECTS: usize = 10_000;
+    /// Maximum size of an object: 1 TiB.
+    pub const MAX_OBJECT_BYTES: Bytes = Bytes::new(1 << 40);
+
+    /// Maximum number of hosts, above that of any real page.
+    pub const MAX_HOSTS: usize = 1_000;
+
+    /// A page of these objects on one host. Objects without dependencies, except the first, wait for the
+    /// document's end.
+    ///
+    /// # Errors
+    /// As [`Page::check`].
+    pub fn new(name: &str, objects: Vec<Object>) -> Result<Self, PageError> {
+        let page = Self::of(name, objects);
+        page.check().map(|()| page)
+    }
+
+    /// The same, unchecked.
+    pub fn of(name: &str, mut objects: Vec<Object>) -> Self {
+        for object in objects.iter_mut().skip(1).filter(|object| object.after.is_empty()) {
+            object.after.push(Dependency::on_end(0));
+        }
+        let hosts = vec![Host::new(Host::UNNAMED)];
+        Self { name: name.to_owned(), hosts, objects, contents: None, notes: Vec::new() }
+    }
+
+    /// A custom page of which only the stored sizes are known.
+    ///
+    /// # Errors
+    /// As [`Page::new`].
+    pub fn from_sizes(name: &str, sizes: impl IntoIterator<Item = Bytes>) -> Result<Self, PageError> {
+        Self::new(name, sizes.into_iter().map(Object::sized).collect())
+    }
+
+    /// The page as sent by a server that deflated in advance the bodies that shrink by it. `None` if no
+    /// object's size after deflate is known.
+    pub fn deflated(&self) -> Option<Self> {
+        let is_known = self.objects.iter().any(|object| object.deflated.is_some());
+        is_known.then(|| Self {
+            objects: self.objects.iter().map(Object::as_deflated).collect(),
+            contents: None,
+            ..self.clone()
+        })
+    }
+
+    /// Size of all bodies together.
+    pub fn size(&self) -> Bytes {
+        self.objects.iter().map(|object| object.size).sum()
+    }
+
+    /// The sizes in the notation of the command line: `43008/11264+3883+1866`.
+    pub fn sizes(&self) -> String {
+        let sizes: Vec<_> = self.objects.iter().map(Object::to_string).collect();
+        sizes.join("+")
+    }
+
+    /// Validates the page.
+    ///
+    /// # Errors
+    /// The first invalid value: no objects or hosts, too many, an empty object or one above 1 TiB, an object on an
+    /// unknown host, or one that cannot be discovered.
+    pub fn check(&self) -> Result<(), PageError> {
+        let Self { name: _, hosts, objects, contents: _, notes: _ } = self;
+        if objects.is_empty() || objects.len() > Self::MAX_OBJECTS {
+            return Err(PageError::Objects(objects.len()));
+        }
+        if hosts.is_empty() || hosts.len() > Self::MAX_HOSTS {
+            return Err(PageError::Hosts(hosts.len()));
+        }
+        let sizes = objects.iter().flat_map(|object| [Some(object.size), object.deflated]).flatten();
+        if let Some(size) =
+            sizes.into_iter().find(|size| *size == Bytes::ZERO || *size > Self::MAX_OBJECT_BYTES)
+        {
+            return Err(PageError::Size(size));
+        }
+        if let Some(object) = objects.iter().position(|object| object.host >= hosts.len()) {
+            return Err(PageError::Host { object });
+        }
+        match self.first_undiscovered() {
+            Some(object) => Err(PageError::Undiscovered { object }),
+            None => Ok(()),
+        }
+    }
+
+    /// The first object whose dependencies are never met: it waits for an object that is not there, for itself, or
+    /// for more bytes than another has.
+    fn first_undiscovered(&self) -> Option<usize> {
+        let has = |dependency: &Dependency| {
+            self.objects.get(dependency.on).is_some_and(|on| match dependency.at {
+                Moment::Begun | Moment::Ended => true,
+                Moment::Delivered(bytes) => bytes <= on.size,
+            })
+        };
+        if let Some(object) = self.objects.iter().position(|object| !object.after.iter().all(has)) {
+            return Some(object);
+        }
+        // Objects by the ones that they wait for; each is discovered when its last dependency is.
+        let mut waiting: Vec<usize> = self.objects.iter().map(|object| object.after.len()).collect();
+        let mut dependents = vec![Vec::new(); self.objects.len()];
+        for (index, object) in self.objects.iter().enumerate() {
+            for dependency in &object.after {
+                dependents[dependency.on].push(index);
+            }
+        }
+        let mut ready: Vec<usize> = (0..waiting.len()).filter(|index| waiting[*index] == 0).collect();
+        while let Some(object) = ready.pop() {
+            for dependent in std::mem::take(&mut dependents[object]) {
+                waiting[dependent] -= 1;
+                if waiting[dependent] == 0 {
+                    ready.push(dependent);
+                }
+            }
+        }
+        waiting.iter().position(|waiting| *waiting > 0)
+    }
+}
+
+/// Reason why a page is invalid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PageError {
+    /// Number of objects: zero, or above the maximum.
+    Objects(usize),
+    /// Number of hosts: zero, or above the maximum.
+    Hosts(usize),
+    /// Size of an object: zero, or more than 1 TiB.
+    Size(Bytes),
+    /// An object on a host that the page does not have.
+    Host {
+        /// Index of the object.
+        object: usize,
+    },
+    /// An object whose dependencies are never met.
+    Undiscovered {
+        /// Index of the object.
+        object: usize,
+    },
+}
+
+impl fmt::Display for PageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Objects(count) => {
+                write!(f, "a page of {count} objects is out of range; give 1 to {}", Page::MAX_OBJECTS)
+            }
+            Self::Hosts(count) => {
+                write!(f, "a page of {count} hosts is out of range; give 1 to {}", Page::MAX_HOSTS)
+            }
+            Self::Host { object } => {
+                write!(f, "object {} is on a host that the page does not have; name the host", object + 1)
+            }
+            Self::Undiscovered { object } => write!(
+                f,
+                "object {} is never discovered; let it wait for objects of the page, without a cycle",
+                object + 1
+            ),
+            Self::Size(size) => write!(f, "an object of {size} is out of range; give 1 byte to 1 TiB"),
+        }
+    }
+}
+
+impl std::error::Error for PageError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(after: [&[Dependency]; 3]) -> Page {
+        let object = |after: &[Dependency]| Object { after: after.to_vec(), ..Object::sized(Bytes::new(10)) };
+        Page { objects: after.map(object).to_vec(), ..Page::of("graph", Vec::new()) }
+    }
+
+    #[test]
+    fn objects_of_a_page_of_sizes_wait_for_the_document() {
+        let page = Page::from_sizes("sizes", [Bytes::new(5), Bytes::new(6)]).unwrap();
+        assert_eq!(page.objects[0].after, []);
+        assert_eq!(page.objects[1].after, [Dependency::on_end(0)]);
+    }
+
+    #[test]
+    fn object_that_is_never_discovered_is_named() {
+        let end = Dependency::on_end;
+        assert_eq!(page([&[], &[end(0)], &[end(0), end(1)]]).check(), Ok(()));
+        for (after, object) in [
+            ([&[][..], &[end(3)], &[]], 1),
+            ([&[], &[end(1)], &[]], 1),
+            ([&[], &[end(0), end(2)], &[end(1)]], 1),
+            ([&[], &[], &[Dependency { at: Moment::Delivered(Bytes::new(11)), ..end(0) }]], 2),
+        ] {
+            assert_eq!(page(after).check(), Err(PageError::Undiscovered { object }));
+        }
+        let elsewhere = Page { hosts: vec![Host::new("a"); 2], ..page([&[], &[], &[]]) };
+        assert_eq!(elsewhere.check(), Ok(()));
+        let mut nowhere = elsewhere;
+        nowhere.objects[2].host = 2;
+        assert_eq!(nowhere.check(), Err(PageError::Host { object: 2 }));
+    }
+}

@@ -1,0 +1,134 @@
+//! An object of a page: its host, its message sizes, its priority, and its discovery.
+
+use std::fmt;
+
+use http1::message::Method;
+use wire::{Bytes, Duration};
+
+/// An object with a URL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// Index of its host in [`super::Page::hosts`].
+    pub host: usize,
+    /// Path with query, where known.
+    pub path: Option<String>,
+    /// Method of the request.
+    pub method: Method,
+    /// Type of the contents.
+    pub kind: Kind,
+    /// Priority of the request.
+    pub priority: Priority,
+    /// Size of the request's header section, where known.
+    pub request_head: Option<Bytes>,
+    /// Size of the response's header section, where known.
+    pub response_head: Option<Bytes>,
+    /// Size of the body, as stored; at least 1 byte.
+    pub size: Bytes,
+    /// Size of the body after deflate, where known.
+    pub deflated: Option<Bytes>,
+    /// Dependencies: the client knows the object when all of them are met.
+    pub after: Vec<Dependency>,
+}
+
+/// A discovery edge: a moment of another object, and a delay after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dependency {
+    /// Index of the other object.
+    pub on: usize,
+    /// The moment.
+    pub at: Moment,
+    /// Delay: the client's own work, such as running a script.
+    pub plus: Duration,
+}
+
+/// A moment of an object's transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Its request has been passed to a connection.
+    Begun,
+    /// This number of bytes of its body has arrived.
+    Delivered(Bytes),
+    /// It has arrived completely, or failed.
+    Ended,
+}
+
+/// Type of an object's contents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// HTML.
+    Document,
+    /// Style sheet.
+    StyleSheet,
+    /// Script.
+    Script,
+    /// Font.
+    Font,
+    /// Image.
+    Image,
+    /// Audio or video.
+    Media,
+    /// Data requested by a script.
+    Data,
+    /// Any other type, or an unknown one.
+    #[default]
+    Other,
+}
+
+/// Priority of a request, in the five levels of Chromium (net/base/request_priority.h).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Priority {
+    /// Prefetches.
+    Lowest,
+    /// Images outside the viewport.
+    Low,
+    /// The default.
+    #[default]
+    Medium,
+    /// Scripts.
+    High,
+    /// Documents, style sheets, fonts.
+    Highest,
+}
+
+impl Object {
+    /// An object of which only the stored size is known.
+    pub const fn sized(size: Bytes) -> Self {
+        Self {
+            host: 0,
+            path: None,
+            method: Method::Get,
+            kind: Kind::Other,
+            priority: Priority::Medium,
+            request_head: None,
+            response_head: None,
+            size,
+            deflated: None,
+            after: Vec::new(),
+        }
+    }
+
+    /// An object of which the size after deflate is known, too.
+    pub fn deflatable(size: Bytes, deflated: Bytes) -> Self {
+        Self { deflated: Some(deflated), ..Self::sized(size) }
+    }
+
+    /// The object as sent by a server that has deflated it in advance.
+    pub(super) fn as_deflated(&self) -> Self {
+        Self { size: self.deflated.unwrap_or(self.size), deflated: None, ..self.clone() }
+    }
+}
+
+impl Dependency {
+    /// The end of an object.
+    pub const fn on_end(on: usize) -> Self {
+        Self { on, at: Moment::Ended, plus: Duration::ZERO }
+    }
+}
+
+impl fmt::Display for Object {
+    /// Notation of the command line: the size, and after a slash the size after deflate where known.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.size.get())?;
+        self.deflated.map_or(Ok(()), |deflated| write!(f, "/{}", deflated.get()))
+    }
+}
