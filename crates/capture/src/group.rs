@@ -27,14 +27,18 @@ pub struct Group<'a> {
     pub listed: u64,
     /// Time that a fix would save; `None` if unknown.
     pub saving: Option<Duration>,
+    /// The part of the elapsed time in which at least one connection waited.
+    pub wall_clock: Duration,
 }
 
-/// Returns the causes worth fixing, and the others: failures first, then by the saving of a fix, then by the time lost.
+/// Returns the causes worth fixing, and the others: failures that no time makes good first, then by the saving of a fix,
+/// then by the time lost.
 pub fn groups(capture: &Capture) -> (Vec<Group<'_>>, Vec<Group<'_>>) {
     let mut groups: Vec<Group<'_>> =
         Cause::ALL.into_iter().filter_map(|cause| group(capture, cause)).collect();
     groups.sort_by_key(|group| {
-        Reverse((group.cause.is_failure(), group.saving.unwrap_or_default(), group.lost))
+        let is_final = group.cause.is_failure() && group.saving.is_none();
+        Reverse((is_final, group.saving.unwrap_or_default(), group.lost))
     });
     groups.into_iter().partition(|group| group.worst.1.severity.is_worth_fixing())
 }
@@ -50,20 +54,34 @@ fn group(capture: &Capture, cause: Cause) -> Option<Group<'_>> {
     let spans = listed
         .iter()
         .map(|(_, finding)| (finding.at, finding.at + finding.lost.max(finding.saving.unwrap_or_default())));
-    let wall_clock = united(spans.collect());
+    let (times, lost) = found
+        .iter()
+        .fold((0, Duration::ZERO), |(times, lost), (_, count)| (times + count.times, lost + count.lost));
+    let united = united(spans.collect());
+    // Those that are not listed may have been at any time.
+    let is_complete = listed.len() as u64 == times;
+    let wall_clock = if is_complete { united } else { lost.min(elapsed(capture)) };
     let worst = listed
         .iter()
         .copied()
         .max_by_key(|(_, finding)| (finding.severity, finding.lost, Reverse(finding.at)))?;
     Some(Group {
         cause,
-        times: found.iter().map(|(_, count)| count.times).sum(),
-        lost: found.iter().map(|(_, count)| count.lost).sum(),
+        times,
+        lost,
         worst,
         connections: found.len(),
         listed: listed.len() as u64,
-        saving: savings.reduce(|sum, saving| sum + saving).map(|sum| sum.min(wall_clock)),
+        saving: savings.reduce(|sum, saving| sum + saving).map(|sum| sum.min(united)),
+        wall_clock,
     })
+}
+
+/// Returns the time from the first packet of any connection to the last.
+fn elapsed(capture: &Capture) -> Duration {
+    let began = capture.flows.iter().map(|flow| flow.started).min().unwrap_or_default();
+    let ended = capture.flows.iter().map(|flow| flow.started + flow.elapsed).max().unwrap_or_default();
+    ended.since(began.min(ended))
 }
 
 /// Returns the time covered by at least one of the spans.
@@ -79,7 +97,7 @@ fn united(mut spans: Vec<(Time, Time)>) -> Duration {
 }
 
 impl Group<'_> {
-    /// Formats the cost: `233 ms lost, 4 times in 2 connections`.
+    /// Formats the cost: `233 ms lost, 4 times in 2 connections`. Connections that wait at the same time count once.
     pub fn cost(&self) -> String {
         let times = match (self.times, self.connections) {
             (1, _) => "once".to_owned(),
@@ -89,6 +107,9 @@ impl Group<'_> {
         match (self.cause.is_failure(), self.times) {
             (true, _) => times,
             (false, 1) => format!("{} lost", shown(self.lost)),
+            (false, _) if self.connections > 1 && self.wall_clock < self.lost => {
+                format!("{} lost, {times}; {} if each is counted", shown(self.wall_clock), shown(self.lost))
+            }
             (false, _) => format!("{} lost, {times}", shown(self.lost)),
         }
     }
@@ -112,7 +133,11 @@ impl Group<'_> {
     pub fn saving(&self) -> Option<String> {
         let saving = self.saving.filter(|saving| *saving > Duration::ZERO)?;
         let min = if self.times > self.listed { "at least" } else { "about" };
-        let all = if self.times > 1 { " in all" } else { "" };
+        let all = match (self.times, self.connections) {
+            (1, _) => String::new(),
+            (times, 1) => format!(" in all {times} cases"),
+            (_, connections) => format!(" of the elapsed time, in {connections} connections"),
+        };
         let confidence = self.worst.1.confidence.name();
         Some(format!("A fix would save {min} {}{all} (confidence: {confidence}).", shown(saving)))
     }
@@ -197,5 +222,8 @@ mod tests {
         let ((_, lost, saving), (connections, all_lost, most_saved)) = (timeouts(&one), timeouts(&many));
         assert_eq!((connections, all_lost), (20, lost * 20));
         assert_eq!(most_saved, saving);
+        let groups = groups(&many).0;
+        let cost = groups.iter().find(|group| group.cause == Cause::RetransmissionTimeout).unwrap().cost();
+        assert!(cost.starts_with(&format!("{} lost, 40 times in 20 connections; ", shown(lost))), "{cost}");
     }
 }

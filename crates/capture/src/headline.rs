@@ -14,7 +14,7 @@ pub fn of(capture: &Capture) -> String {
         return format!("No stalls were found: {}.", view::facts(report));
     }
     let account = capture.account();
-    let waited = account.total() - account.of(Share::Idle) - account.of(Share::Closing);
+    let waited = account.waited();
     let largest = account.iter().filter(|(share, _)| !matches!(share, Share::Idle | Share::Closing));
     let Some((share, time)) = largest.max_by_key(|(_, time)| *time) else {
         return "Nothing worth fixing was found.".to_owned();
@@ -51,7 +51,7 @@ pub fn of(capture: &Capture) -> String {
 /// Returns a sentence for a capture with these causes worth fixing, if the server itself takes most of the time.
 pub fn of_server(capture: &Capture, faults: &[Group<'_>]) -> Option<String> {
     let account = capture.account();
-    let waited = account.total() - account.of(Share::Idle) - account.of(Share::Closing);
+    let waited = account.waited();
     if account.of(Share::Stall(Cause::ServerThink)) * 2 < waited {
         return None;
     }

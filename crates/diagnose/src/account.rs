@@ -98,6 +98,11 @@ impl Account {
         self.iter().map(|(_, time)| time).sum()
     }
 
+    /// Returns the time in which either side waited, or data flowed.
+    pub fn waited(&self) -> Duration {
+        self.total() - self.of(Share::Idle) - self.of(Share::Closing)
+    }
+
     /// Iterates over the shares that are not empty, in the order of [`Share::all`].
     pub fn iter(&self) -> impl Iterator<Item = (Share, Duration)> {
         self.shares.iter().copied()

@@ -6,7 +6,7 @@
 use dissect::Side;
 use wire::{Duration, Time};
 
-use crate::cause::{Cause, CauseInfo, Describe as _};
+use crate::cause::{Cause, Describe as _};
 use crate::gap::millis;
 pub use crate::ruling::Confidence;
 
@@ -15,7 +15,7 @@ pub use crate::ruling::Confidence;
 pub struct Finding {
     /// Its cause.
     pub cause: Cause,
-    /// Severity, by the time lost.
+    /// Severity, by what a fix would save; until the connection ends, the maximum.
     pub severity: Severity,
     /// Confidence of the rule.
     pub confidence: Confidence,
@@ -37,22 +37,21 @@ impl Finding {
     /// Lowers its confidence, and with it its severity.
     fn doubt(&mut self, reason: &str) {
         self.confidence = Confidence::Low;
-        self.severity = self.severity.when(Confidence::Low);
         self.evidence.reserve_exact(reason.len());
         self.evidence.push_str(reason);
     }
 }
 
-/// Severity of a finding.
+/// Severity of a finding: by one rule for every cause, what a fix would save.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
     /// Information, not a fault.
     Note,
-    /// A fault that costs less than 20 ms.
+    /// A fault that costs less, or that the packets do not prove.
     Low,
-    /// Worth fixing: at least 20 ms.
+    /// Worth fixing: at least 20 ms and a hundredth of the waiting time.
     Medium,
-    /// At least 100 ms lost, or data.
+    /// At least 100 ms and a tenth of the waiting time, or data.
     High,
 }
 
@@ -75,28 +74,27 @@ impl Severity {
         }
     }
 
-    /// Limits the severity to low where something else may explain the finding as well: a guess must not fail a build.
-    pub(crate) fn when(self, confidence: Confidence) -> Self {
-        match confidence {
-            Confidence::Low => self.min(Self::Low),
-            Confidence::Medium | Confidence::High => self,
-        }
+    /// Returns the maximum for a cause: what the path or the protocol's start costs is never a fault.
+    pub(crate) fn most(cause: Cause) -> Self {
+        if cause.about().is_fault { Self::High } else { Self::Note }
     }
 
-    /// Returns the severity of `lost` time due to `cause`.
-    pub fn of(cause: Cause, lost: Duration) -> Self {
-        let CauseInfo { description: _, fixes: _, is_fault, min_duration: _ } = cause.about();
-        if !is_fault {
-            return Self::Note;
-        }
+    /// Returns the severity of a cause whose fix would save `saving` of `waited`.
+    pub fn of(cause: Cause, saving: Duration, waited: Duration) -> Self {
+        /// Perceptible savings, in milliseconds, and the shares of the waiting time that they must reach.
+        const LEAST: [(u64, u64, Severity); 2] = [(100, 10, Severity::High), (20, 100, Severity::Medium)];
         // Programs may take their time: only a noticeable delay, a tenth of a second, is worth reporting.
-        let timeout = if cause == Cause::ServerThink { 5 } else { 1 };
-        match lost.as_nanos() / 1_000_000 / timeout {
-            _ if cause.is_failure() => Self::High,
-            100.. => Self::High,
-            20.. => Self::Medium,
-            0.. => Self::Low,
-        }
+        let patience = if cause == Cause::ServerThink { 5 } else { 1 };
+        let is_reached = |(millis, part): (u64, u64)| {
+            saving >= Duration::from_millis(millis * patience) && saving >= waited / part
+        };
+        let reached = LEAST.into_iter().find(|(millis, part, _)| is_reached((*millis, *part)));
+        reached.map_or(Self::Low, |(_, _, severity)| severity).min(Self::most(cause))
+    }
+
+    /// Limits the severity to low where something else may explain the finding as well: a guess must not fail a build.
+    pub(crate) fn unless(self, is_guess: bool) -> Self {
+        if is_guess { self.min(Self::Low) } else { self }
     }
 }
 
@@ -108,15 +106,17 @@ pub(crate) struct Findings {
 }
 
 /// Tally of one cause: shows whether a finding is worth retaining without a scan of the retained ones.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Tally {
     count: Count,
     retained: usize,
     /// Minimum time lost among those retained.
     least: Duration,
-    /// Number of stalls too short for a finding, and the time that a fix would save of them.
+    /// Number of stalls too short for a finding, the time that a fix would save of them, and their sum with the evidence
+    /// of the longest.
     short: u64,
     short_saving: Duration,
+    short_sum: Option<Box<(Duration, Finding)>>,
 }
 
 impl Tally {
@@ -127,25 +127,62 @@ impl Tally {
                 tallies.reserve_exact(1);
                 let count = Count { cause, times: 0, lost: Duration::ZERO };
                 let (least, short_saving) = (Duration::MAX, Duration::ZERO);
-                tallies.push_mut(Self { count, retained: 0, least, short: 0, short_saving })
+                tallies.push_mut(Self { count, retained: 0, least, short: 0, short_saving, short_sum: None })
             }
         }
     }
 
     /// Adds the savings of stalls too short for a finding to those of the worst finding of the cause: one fix saves both.
-    fn report_short_stalls(&self, retained: &mut [Finding]) {
-        /// Imperceptible below this.
-        const FELT: Duration = Duration::from_millis(1);
-        let Self { count, retained: _, least: _, short, short_saving } = self;
+    /// Without one, they are a finding together if their sum is worth one; not a program's short times.
+    fn report_short_stalls(&mut self, retained: &mut Vec<Finding>) {
+        /// Imperceptible below this; and the least sum that is worth a finding of its own.
+        const FELT: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(20)];
+        let Self { count, retained: _, least: _, short, short_saving, short_sum } = self;
         let alike =
             retained.iter_mut().filter(|retained| retained.cause == count.cause && retained.saving.is_some());
-        let Some(worst) = alike.max_by_key(|retained| retained.lost).filter(|_| *short_saving >= FELT) else {
-            return;
+        let (millis, most) = (millis(*short_saving), alike.max_by_key(|retained| retained.lost));
+        if let Some(worst) = most.filter(|_| *short_saving >= FELT[0]) {
+            worst.saving = worst.saving.map(|saving| saving + *short_saving);
+            let waits = if *short == 1 { "one more wait".to_owned() } else { format!("{short} more waits") };
+            worst.evidence = format!("{}; a fix also saves {waits} ({millis})", worst.evidence);
+        } else if *short_saving >= FELT[1]
+            && count.times == 0
+            && count.cause != Cause::ServerThink
+            && let Some(sum) = short_sum.take()
+        {
+            let (_, sum) = *sum;
+            (count.times, count.lost) = (*short, sum.lost);
+            let evidence = format!("{}; {short} such waits, of which a fix saves {millis}", sum.evidence);
+            retained.push(Finding { saving: Some(*short_saving), evidence, ..sum });
+        }
+    }
+
+    /// Sets the severity of the cause's findings by their savings, of `waited` time, and that of the worst by their sum:
+    /// one fix saves all. A program takes its time for each request anew.
+    fn grade(&self, retained: &mut [Finding], waited: Duration) {
+        let cause = self.count.cause;
+        let mut sum = Duration::ZERO;
+        let alike = retained.iter_mut().filter(|retained| retained.cause == cause);
+        for finding in alike {
+            let is_of_saving = !cause.is_failure() || finding.saving.is_some();
+            let saving = finding.saving.unwrap_or_default();
+            if is_of_saving {
+                finding.severity = finding.severity.min(Severity::of(cause, saving, waited));
+            }
+            finding.severity = finding.severity.unless(finding.confidence == Confidence::Low);
+            sum += if finding.confidence == Confidence::High { saving } else { Duration::ZERO };
+        }
+        let is_proven = |retained: &&mut Finding| {
+            retained.cause == cause
+                && retained.confidence == Confidence::High
+                && retained.severity > Severity::Note
         };
-        worst.saving = worst.saving.map(|saving| saving + *short_saving);
-        let waits = if *short == 1 { "one more wait".to_owned() } else { format!("{short} more waits") };
-        let millis = millis(*short_saving);
-        worst.evidence = format!("{}; a fix also saves {waits} ({millis})", worst.evidence);
+        let proven = retained.iter_mut().filter(is_proven);
+        if let Some(worst) =
+            proven.max_by_key(|retained| retained.saving).filter(|_| cause != Cause::ServerThink)
+        {
+            worst.severity = worst.severity.max(Severity::of(cause, sum, waited));
+        }
     }
 }
 
@@ -190,6 +227,28 @@ impl Findings {
     pub(crate) fn add_short(&mut self, cause: Cause, saving: Duration) {
         let tally = Tally::of(&mut self.tallies, cause);
         (tally.short, tally.short_saving) = (tally.short + 1, tally.short_saving + saving);
+    }
+
+    /// The same with its evidence.
+    pub(crate) fn add_short_finding(
+        &mut self,
+        cause: Cause,
+        lost: Duration,
+        saving: Duration,
+        finding: impl FnOnce() -> Finding,
+    ) {
+        self.add_short(cause, saving);
+        let sum = &mut Tally::of(&mut self.tallies, cause).short_sum;
+        match sum.as_deref_mut() {
+            None => *sum = Some(Box::new((lost, finding()))),
+            Some((longest, sum)) => {
+                let (at, total) = (sum.at, sum.lost + lost);
+                if lost > *longest {
+                    (*longest, *sum) = (lost, Finding { at, ..finding() });
+                }
+                sum.lost = total;
+            }
+        }
     }
 
     /// Adds `more` to the saving of the latest stall of a cause, and subtracts `less` from those of its latest stalls.
@@ -249,7 +308,8 @@ impl Findings {
     pub(crate) fn doubt_all(&mut self, cause: Cause, reason: &str) {
         let is_match =
             |finding: &&mut Finding| finding.cause == cause && finding.confidence > Confidence::Low;
-        self.retained.iter_mut().filter(is_match).for_each(|finding| finding.doubt(reason));
+        let short = self.tallies.iter_mut().filter_map(|tally| Some(&mut tally.short_sum.as_deref_mut()?.1));
+        self.retained.iter_mut().chain(short).filter(is_match).for_each(|finding| finding.doubt(reason));
     }
 
     /// Retracts all findings of a cause.
@@ -258,9 +318,12 @@ impl Findings {
         self.tallies.retain(|tally| tally.count.cause != cause);
     }
 
-    /// Returns the retained findings in chronological order, and the counts.
-    pub(crate) fn into_sorted(mut self) -> (Vec<Finding>, Vec<Count>) {
-        self.tallies.iter().for_each(|tally| tally.report_short_stalls(&mut self.retained));
+    /// Returns the retained findings in chronological order, and the counts; `waited` is the time in which a side waited.
+    pub(crate) fn into_sorted(mut self, waited: Duration) -> (Vec<Finding>, Vec<Count>) {
+        for tally in &mut self.tallies {
+            tally.report_short_stalls(&mut self.retained);
+            tally.grade(&mut self.retained, waited);
+        }
         self.retained.sort_by_key(|finding| (finding.at, finding.cause));
         let counts = self.tallies.into_iter().map(|tally| tally.count);
         (self.retained, counts.filter(|count| count.times > 0).collect())
@@ -275,7 +338,7 @@ mod tests {
         let lost = Duration::from_millis(millis);
         Finding {
             cause: Cause::DelayedAck,
-            severity: Severity::of(Cause::DelayedAck, lost),
+            severity: Severity::most(Cause::DelayedAck),
             confidence: Confidence::High,
             side: Side::Client,
             at: Time::from_nanos(1_000 - millis),
@@ -293,7 +356,7 @@ mod tests {
             let lost = Duration::from_millis(millis);
             findings.add(Cause::DelayedAck, lost, 64, || finding(millis));
         }
-        let (retained, counts) = findings.into_sorted();
+        let (retained, counts) = findings.into_sorted(Duration::ZERO);
         assert_eq!((counts[0].times, counts[0].lost), (200, Duration::from_millis(20_100)));
         assert_eq!(
             (retained.len(), retained[0].lost, retained[63].lost),
@@ -311,7 +374,7 @@ mod tests {
             findings.add(Cause::DelayedAck, found.lost, 64, || found);
         }
         findings.add_short(Cause::DelayedAck, Duration::from_millis(3));
-        let (retained, counts) = findings.into_sorted();
+        let (retained, counts) = findings.into_sorted(Duration::ZERO);
         let savings: Vec<_> = retained.iter().filter_map(|retained| retained.saving).collect();
         // The latest is the first: `finding` has it so.
         assert_eq!(savings, [16, 7, 6].map(Duration::from_millis));
@@ -319,15 +382,56 @@ mod tests {
         assert_eq!(counts.len(), 1);
     }
 
+    const SECOND: Duration = Duration::from_secs(1);
+
     #[test]
-    fn severity_goes_by_what_was_lost() {
-        let of = |cause, millis| Severity::of(cause, Duration::from_millis(millis));
-        assert_eq!(of(Cause::NagleDelayedAck, 44), Severity::Medium);
-        assert_eq!(of(Cause::RetransmissionTimeout, 206), Severity::High);
-        assert_eq!(of(Cause::ServerThink, 44), Severity::Low);
-        assert_eq!(of(Cause::ResetLostData, 0), Severity::High);
-        assert_eq!(of(Cause::ClientThink, 10_000), Severity::Note);
-        assert_eq!(of(Cause::RetransmissionTimeout, 206).when(Confidence::Low), Severity::Low);
-        assert_eq!(of(Cause::RetransmissionTimeout, 206).when(Confidence::Medium), Severity::High);
+    fn severity_goes_by_what_a_fix_saves_and_by_its_share_of_the_waiting_time() {
+        let of =
+            |cause, millis, waited: u64| Severity::of(cause, Duration::from_millis(millis), SECOND * waited);
+        assert_eq!(of(Cause::NagleDelayedAck, 44, 1), Severity::Medium);
+        assert_eq!(of(Cause::RetransmissionTimeout, 206, 1), Severity::High);
+        assert_eq!(of(Cause::RetransmissionTimeout, 206, 3), Severity::Medium);
+        assert_eq!(of(Cause::RetransmissionTimeout, 206, 60), Severity::Low);
+        assert_eq!(of(Cause::ServerThink, 44, 0), Severity::Low);
+        assert_eq!(of(Cause::ClientThink, 10_000, 0), Severity::Note);
+    }
+
+    /// Graded findings of a cause with these savings in milliseconds.
+    fn graded(cause: Cause, savings: &[u64], confidence: Confidence) -> Vec<Severity> {
+        let mut findings = Findings::default();
+        for millis in savings {
+            let (lost, saving) = (SECOND, Some(Duration::from_millis(*millis)));
+            findings.add(cause, lost, 64, || Finding { cause, lost, saving, confidence, ..finding(*millis) });
+        }
+        findings.into_sorted(SECOND).0.into_iter().map(|finding| finding.severity).collect()
+    }
+
+    #[test]
+    fn worst_of_many_small_stalls_has_the_severity_of_their_sum() {
+        // The latest is the first.
+        let of = |confidence| graded(Cause::ReceiveWindowLimited, &[9, 8, 7], confidence);
+        assert_eq!(of(Confidence::High), [Severity::Medium, Severity::Low, Severity::Low]);
+        assert_eq!(of(Confidence::Low), [Severity::Low; 3]);
+        assert_eq!(graded(Cause::ServerThink, &[44, 45, 46], Confidence::High), [Severity::Low; 3]);
+        // The time lost does not count.
+        assert_eq!(graded(Cause::ReceiveWindowLimited, &[0], Confidence::High), [Severity::Low]);
+    }
+
+    #[test]
+    fn stalls_that_are_all_too_short_are_a_finding_by_their_sum() {
+        let of = |times: u64| {
+            let mut findings = Findings::default();
+            let millis = Duration::from_millis;
+            for lost in 1..=times {
+                let short = || Finding { saving: Some(millis(lost)), ..finding(lost) };
+                findings.add_short_finding(Cause::DelayedAck, millis(lost), millis(lost), short);
+            }
+            findings.into_sorted(SECOND)
+        };
+        assert!(of(4).0.is_empty() && of(4).1.is_empty());
+        let (found, counts) = of(8);
+        let [sum] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((sum.lost, sum.saving), (Duration::from_millis(36), Some(Duration::from_millis(36))));
+        assert_eq!((sum.severity, counts[0].times), (Severity::Medium, 8));
     }
 }

@@ -110,8 +110,8 @@ pub(crate) struct Flow {
     findings: Findings,
     conversation: Conversation<Account>,
     turns: Turns,
-    /// The last repair's cause, and the time up to which repairs already count.
-    claimed: (Option<Cause>, Time),
+    /// Time up to which repairs already count.
+    claimed: Time,
     /// Reasons for unknown time.
     doubts: Doubts,
     exchanges: Vec<ExchangeReport>,
@@ -180,7 +180,7 @@ impl Flow {
             follows: None,
             is_within_dialogue: false,
             reopened: Duration::ZERO,
-            claimed: (None, Time::ZERO),
+            claimed: Time::ZERO,
             opening: None,
             multipath: None,
             is_opening_lost: false,
@@ -498,7 +498,9 @@ impl Flow {
         } = self;
         let mut exchanges = self.exchanges;
         exchanges.sort_by_key(|exchange| exchange.at);
-        let (mut findings, mut counts) = self.findings.into_sorted();
+        // A client that does not send waits for no one.
+        let waited = account.waited() - account.of(Share::Stall(Cause::ClientThink));
+        let (mut findings, mut counts) = self.findings.into_sorted(waited);
         if let Some(tick) = tick {
             let before = account.of(Share::Unknown);
             tick::retract_unmeasurable(tick, &mut findings, &mut counts, &mut account);

@@ -43,6 +43,8 @@ pub(crate) struct Gap {
     pub(crate) has_room: bool,
     /// The window that it had been offered by then.
     pub(crate) window: Option<u64>,
+    /// The same, with what it received in the gap.
+    pub(crate) window_now: Option<u64>,
     /// The largest window that it was ever offered.
     pub(crate) widest: Option<u64>,
     /// The acknowledgement that triggered its segment, if one did.

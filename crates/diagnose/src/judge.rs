@@ -10,9 +10,10 @@ use crate::ruling::Ruling;
 type Rule = fn(&Gap) -> Option<Ruling>;
 
 /// The rules in order; the first ruling counts.
-const RULES: [Rule; 24] = [
+const RULES: [Rule; 25] = [
     causes::retransmission::handshake,
     causes::connection_setup::rule,
+    causes::receive_window_limited::too_small,
     causes::retransmission::rule,
     causes::retransmission::needless,
     causes::retransmission::recovering,

@@ -1,9 +1,10 @@
 //! The JSON: an object for a capture, an array of them for several.
 
 use diagnose::report::{ExchangeReport, Oddities, VantagePoint};
-use diagnose::{Account, Doubts, Finding, FlowReport, Side};
+use diagnose::{Account, Cause, Doubts, Finding, FlowReport, Side};
 use serde_json::{Value, json};
 
+use crate::group::{Group, groups};
 use crate::live::CommandExit;
 use crate::sockets::TcpInfo;
 use crate::verdict::Verdict;
@@ -56,6 +57,8 @@ fn capture(capture: &Capture) -> Value {
         warnings,
         left_out: _,
     } = capture;
+    let ranked = ranked(capture);
+    let order: Vec<Cause> = ranked.iter().map(|group| group.cause).collect();
     let notes = skipped.notes().into_iter().map(
         |(cause, packets, evidence)| json!({ "cause": cause, "packets": packets, "evidence": evidence }),
     );
@@ -77,11 +80,38 @@ fn capture(capture: &Capture) -> Value {
         "skipped": kinds.collect::<Value>(),
         "tunnels": tunnels.collect::<Value>(),
         "account_ms": account(&capture.account()),
-        "flows": flows.iter().map(|flow| self::flow(capture, flow)).collect::<Value>(),
+        "causes": ranked.iter().map(|group| self::group(capture, group)).collect::<Value>(),
+        "flows": flows.iter().map(|flow| self::flow(capture, flow, &order)).collect::<Value>(),
     })
 }
 
-fn flow(capture: &Capture, flow: &FlowReport) -> Value {
+/// Returns the causes in the order in which the text prints them.
+fn ranked(capture: &Capture) -> Vec<Group<'_>> {
+    let (faults, notes) = groups(capture);
+    faults.into_iter().chain(notes).collect()
+}
+
+fn group(capture: &Capture, group: &Group<'_>) -> Value {
+    let Group { cause, times, lost, worst: (flow, finding), connections, listed: _, saving, wall_clock } =
+        group;
+    json!({
+        "cause": cause.name(),
+        "severity": finding.severity.name(),
+        "confidence": finding.confidence.name(),
+        "times": times,
+        "connections": connections,
+        "lost_ms": lost.as_millis_f64(),
+        "wall_clock_ms": wall_clock.as_millis_f64(),
+        "saving_ms": saving.map(|span| span.as_millis_f64()),
+        "client": flow.client.to_string(),
+        "server": flow.server.to_string(),
+        "at_ms": capture.millis(finding.at),
+        "packets": finding.packets,
+    })
+}
+
+/// Returns a connection; its findings are in the order of the causes, then in chronological order.
+fn flow(capture: &Capture, flow: &FlowReport, order: &[Cause]) -> Value {
     let FlowReport {
         protocol,
         is_within_dialogue,
@@ -107,6 +137,9 @@ fn flow(capture: &Capture, flow: &FlowReport) -> Value {
         ..
     } = flow;
     let Oddities { captured_twice, not_captured, backwards, out_of_order, needless } = oddities;
+    let rank = |cause: Cause| order.iter().position(|ranked| *ranked == cause);
+    let mut findings: Vec<&Finding> = findings.iter().collect();
+    findings.sort_by_key(|finding| (rank(finding.cause), finding.at));
     json!({
         "protocol": protocol.name(),
         "within_dialogue": is_within_dialogue,

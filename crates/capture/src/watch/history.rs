@@ -361,7 +361,8 @@ impl History {
             Cause::ReceiveWindowLimited if tally.is_closed_window => Cause::ZeroWindow,
             other => other,
         };
-        let severity = Severity::of(cause, tally.lost);
+        // A fix saves what was lost: the kernel counts only what held the sender.
+        let severity = Severity::of(cause, tally.lost, self.last_at.since(self.began));
         // A client that does not complete a handshake is not the server's fault.
         let is_waiting_server = cause == Cause::SynUnanswered && self.last.state == State::SynReceived;
         Stall {

@@ -9,6 +9,9 @@
 //! captured (it acknowledges data that was not captured); an acknowledgement that does not advance the window's edge (the
 //! receiving program had not read: it, or its window, held the sender); Nagle and short first segments, which have rules
 //! of their own. A delayed acknowledgement for which the sender does not wait is no stall.
+//!
+//! **Saved** is the delay, if the acknowledgement covers all that is in flight: nothing else lets the sender continue, and
+//! all that follows comes later. Otherwise the acknowledgement of the rest clocks the next round, and nothing is saved.
 
 use wire::Duration;
 
@@ -42,7 +45,12 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     }
     let late = gap.late?;
     let ruling = Ruling::all(gap, Cause::DelayedAck, evidence);
-    Some(Ruling { saving: Some(late.min(gap.duration())), confidence: Confidence::Medium, ..ruling })
+    let (saving, confidence) = match gap.in_flight {
+        0 if gap.acks <= 1 && gap.is_prompt() => (late.min(gap.duration()), Confidence::High),
+        0 => (late.min(gap.duration()), Confidence::Medium),
+        _others_follow => (Duration::ZERO, Confidence::Medium),
+    };
+    Some(Ruling { saving: Some(saving), confidence, ..ruling })
 }
 
 fn evidence(gap: &Gap) -> String {
@@ -61,9 +69,9 @@ fn evidence(gap: &Gap) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::Cause;
     use crate::report::VantagePoint;
     use crate::script::{Script, opened};
+    use crate::{Cause, Severity};
 
     #[test]
     fn a_window_of_one_segment_waits_for_the_receivers_timer() {
@@ -73,6 +81,23 @@ mod tests {
         );
         let script = Script { one_way_ms: 15.0, lines: &lines };
         assert_eq!(script.faults_everywhere(), [(Cause::DelayedAck, 70)]);
+    }
+
+    #[test]
+    fn delayed_acknowledgement_costs_nothing_if_another_clocks_the_round() {
+        let saved = |second: &str| {
+            let lines = format!(
+                "30 C send=100\n45 S send=1460\n{second}\n100 C ack=1460\n115.1 S send=1460\n115.2 S send=1460\n130.3 C"
+            );
+            let report =
+                Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(VantagePoint::Server);
+            let found = report.findings.into_iter().filter(|finding| finding.cause == Cause::DelayedAck);
+            found
+                .map(|finding| (finding.saving.unwrap().as_nanos() / 1_000_000, finding.severity))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(saved(""), [(40, Severity::Medium)]);
+        assert_eq!(saved("97 S send=1460"), [(0, Severity::Low)]);
     }
 
     #[test]

@@ -55,6 +55,9 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
 /// Longest delay of an acknowledgement in use (200 ms in Windows, BSD and Linux), and a tick.
 const LONGEST: Duration = Duration::from_millis(250);
 
+/// A reaction this much shorter than the wait is a coincidence in one case of as many.
+const COINCIDENCE: u64 = 50;
+
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     let ack = gap.awaited()?;
     let flight = &gap.flight;
@@ -89,6 +92,10 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
             ..Ruling::all(gap, Cause::NagleDelayedAck, delayed)
         },
         Some(_) => Ruling { confidence, ..Ruling::all(gap, Cause::NagleDelayedAck, delayed) },
+        // Near the sender, a segment right after the acknowledgement, relative to the wait, is no coincidence.
+        None if gap.path.is_at_sender && gap.reaction() * COINCIDENCE <= gap.duration() => {
+            Ruling { confidence, ..Ruling::all(gap, Cause::Nagle, held) }
+        }
         None => {
             Ruling { confidence: confidence.min(Confidence::Medium), ..Ruling::all(gap, Cause::Nagle, held) }
         }

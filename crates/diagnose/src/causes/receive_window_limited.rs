@@ -7,12 +7,17 @@
 //! allows no full segment has its own rule (`zero_window`). Also refuted by a queue on the path that doubles the round
 //! trip, if the slowest link needs longer than a round trip for the flight: the link is never idle, and a wider window
 //! only lengthens the queue. For a window update, which shows no round trip, a standing queue suffices.
+//!
+//! **Or**: a segment fills the window to the byte, after at least a persist timer, and is smaller than the MSS and than half of
+//! the largest window. A sender leaves such a window unused until its timer expires (silly window avoidance, RFC 9293,
+//! section 3.8.6.2.1). It is no retransmission, even of data that was sent before: that arrived when the window was closed,
+//! and the receiver discarded it.
 
 use wire::Duration;
 
 use super::opening;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::gap::{Gap, counted, millis};
+use crate::gap::{Gap, GapEnd, GapStart, counted, millis};
 use crate::ruling::Ruling;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
@@ -50,6 +55,36 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     })
 }
 
+/// Minimum persist timer, less a tick.
+const PERSIST: Duration = Duration::from_millis(190);
+
+/// The window is too small to send into: the sender waited for its timer.
+pub(crate) fn too_small(gap: &Gap) -> Option<Ruling> {
+    let is_timer = matches!(gap.end, GapEnd::Data | GapEnd::Repair(_)) && gap.duration() >= PERSIST;
+    let is_filled = gap.window_now == Some(gap.length) && gap.length > 0 && gap.length < gap.mss;
+    let is_small = gap.widest.is_some_and(|widest| 2 * gap.length < widest);
+    let is_continued = gap.before != GapStart::Data(gap.side.other());
+    (is_timer && is_filled && is_small && is_continued).then(|| {
+        // Until the window was offered, the program had not read.
+        let offered = gap.last_ack_at.filter(|at| *at > gap.from.at).unwrap_or(gap.from.at);
+        let saving = Some(gap.to.at.since(offered));
+        Ruling { saving, ..Ruling::all(gap, Cause::ReceiveWindowLimited, silly) }
+    })
+}
+
+fn silly(gap: &Gap) -> String {
+    format!(
+        "the {}'s window of {} was less than a segment ({}) and than half of what it had been: the {} must not use it until a          timer expires, and filled it to the byte (packet {}) {} after packet {}",
+        gap.side.other(),
+        counted(gap.length, "byte"),
+        gap.mss,
+        gap.side,
+        gap.to.frame,
+        millis(gap.duration()),
+        gap.from.frame,
+    )
+}
+
 fn evidence(gap: &Gap) -> String {
     format!(
         "the {}'s window of {} was full ({} in flight, packet {}); the {} waited {} for it to move",
@@ -64,8 +99,9 @@ fn evidence(gap: &Gap) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::Cause;
+    use crate::report::VantagePoint;
     use crate::script::{Script, opened};
+    use crate::{Cause, Severity};
 
     #[test]
     fn a_window_of_four_kilobytes_stops_the_sender_each_round_trip() {
@@ -87,6 +123,58 @@ mod tests {
         );
         let found = Script { one_way_ms: 15.0, lines: &lines }.faults_everywhere();
         assert_eq!(found, [(Cause::ReceiveWindowLimited, 30); 2]);
+    }
+
+    /// A reader of 16 kB at a time, with a segment of 64 kB (a loopback's).
+    fn slow_reader(filled: u32) -> Vec<(Cause, u64)> {
+        let mut lines = String::from(
+            "0 C syn mss=65495\n0.01 S syn mss=65495\n0.02 C\n0.1 C send=32768\n0.2 S\n\
+             1 C send=32768\n1.01 C send=32768\n1.02 S ack=65536 win=0\n50 S ack=65536 win=16384\n\
+             209 C seq=65536 send=16384\n225 S ack=81920 win=16384\n449 C seq=81920 send=16384\n465 S ack=98304 win=16384\n",
+        );
+        for n in 0..3 {
+            let at = 679 + 230 * n;
+            lines += &format!("{at} C send={filled}\n{} S win=16384\n", at + 16);
+        }
+        Script { one_way_ms: 0.005, lines: &lines }.faults(VantagePoint::Client)
+    }
+
+    #[test]
+    fn window_filled_to_the_byte_after_each_timer_is_too_small_to_use() {
+        let found = slow_reader(16_384);
+        assert!(found.iter().all(|(cause, _)| is_of_window(*cause)), "{found:?}");
+        let lost: u64 = found.iter().map(|(_, lost)| lost).sum();
+        assert!((1_130..1_150).contains(&lost), "{found:?}");
+        // A program that writes this much in that rhythm does not fill it.
+        let paced = slow_reader(9_000);
+        assert_eq!(paced, found[..3]);
+    }
+
+    fn is_of_window(cause: Cause) -> bool {
+        matches!(cause, Cause::ReceiveWindowLimited | Cause::ZeroWindow)
+    }
+
+    /// Rounds of 4 ms, each too short for a finding.
+    #[test]
+    fn many_short_waits_for_the_window_are_a_finding_together() {
+        let found = |rounds: u32| {
+            let mut lines = String::from("4 C send=100 win=4380\n");
+            for round in 0..rounds {
+                let at = 6.0 + 4.2 * f64::from(round);
+                for n in 0..3 {
+                    lines += &format!("{} S send=1460\n", at + 0.02 * f64::from(n));
+                }
+                lines += &format!("{} C win=4380\n", at + 2.1);
+            }
+            let report =
+                Script { one_way_ms: 2.0, lines: &opened(2.0, &lines) }.diagnose(VantagePoint::Server);
+            let found =
+                report.findings.into_iter().filter(|finding| finding.cause == Cause::ReceiveWindowLimited);
+            found.map(|finding| (finding.severity, finding.evidence)).collect::<Vec<_>>()
+        };
+        let [(Severity::High, evidence)] = &found(60)[..] else { panic!("{:?}", found(60)) };
+        assert!(evidence.contains("such waits"), "{evidence}");
+        assert_eq!(found(4).len(), 0);
     }
 
     #[test]

@@ -148,7 +148,11 @@ pub(crate) fn needless(gap: &Gap) -> Option<Ruling> {
     let is_probe = gap.may_probe && since + since / 4 + TICK < gap.usual_timeout;
     let cause = if is_probe { Cause::TailLossProbe } else { Cause::RetransmissionTimeout };
     let evidence = if is_probe { of_needless_probe } else { of_needless };
-    Some(Ruling { confidence: Confidence::Medium, ..Ruling::all(gap, cause, evidence) })
+    // After the timer's time the sender still waited for an acknowledgement, and the reply to its retransmission was one.
+    let answered = gap.path.round_trip + gap.path.round_trip / 4 + TICK;
+    let is_shown = !is_probe && since + TICK >= gap.usual_timeout && gap.to.at.since(needless.at) <= answered;
+    let confidence = if is_shown { Confidence::High } else { Confidence::Medium };
+    Some(Ruling { confidence, ..Ruling::all(gap, cause, evidence) })
 }
 
 /// Data lost before the point of capture, together with all that followed: the retransmission is the first copy

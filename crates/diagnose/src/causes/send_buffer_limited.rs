@@ -4,7 +4,7 @@
 //! **Rule**: three times in a row, over at least a round trip, the sender stops at the same flight, to within half a segment
 //! (an eighth, if the last segment is short), below the receiver's window, without a loss, and continues promptly on
 //! acknowledgements. A congestion window would grow meanwhile, by at least
-//! half a segment per round trip.
+//! half a segment per round trip: from the fifth stop on nothing else fits.
 //!
 //! **Or**: it does not react to acknowledgements of more than a third of the data in flight (and two thirds of a
 //! segment: from a distance the packets do not show exactly which one it reacted to), and continues on a later one. A
@@ -46,18 +46,18 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     min_duration: Duration::from_millis(5),
 };
 
-/// Number of waits at the same flight, this one included.
-const ROUNDS: usize = 3;
+/// Number of waits at the same flight, this one included; and the number at which a congestion window would have grown by
+/// at least two segments, even with delayed acknowledgements.
+const ROUNDS: [usize; 2] = [3, 5];
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     gap.awaited()?;
     let rounds = &gap.burst.rounds;
     // Stops within one round trip have the same flight under any window: each acknowledgement releases as much as it covers.
     let is_long = rounds.last_but_one().is_some_and(|end| gap.to.at.since(end) >= gap.path.round_trip);
-    let is_plateau = rounds.count + 1 >= ROUNDS
-        && is_long
-        && rounds.latest().take(ROUNDS - 1).all(|flight| is_same(gap, flight))
-        && gap.flight.bytes >= 2 * gap.mss;
+    let equal = rounds.latest().take_while(|flight| is_same(gap, *flight)).count() + 1;
+    let is_plateau = equal >= ROUNDS[0] && is_long && gap.flight.bytes >= 2 * gap.mss;
+    let is_proven = is_plateau && equal >= ROUNDS[1];
     let evidence: Evidence = match (is_plateau, leaves_window_unused(gap)) {
         (true, _) => level,
         (false, true) => unused,
@@ -65,7 +65,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     };
     // Data that no acknowledgement released was written late.
     (!gap.has_lost && gap.has_room && gap.is_prompt()).then(|| Ruling {
-        confidence: Confidence::Medium,
+        confidence: if is_proven { Confidence::High } else { Confidence::Medium },
         saving: Some(opening::saved_with_room(gap)),
         ..Ruling::all(gap, Cause::SendBufferLimited, evidence)
     })

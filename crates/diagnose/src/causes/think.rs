@@ -241,10 +241,12 @@ fn abandoned(gap: &Gap) -> Option<Ruling> {
     (is_open || is_unanswered).then(|| {
         let since = gap.from.at + path_time(gap).min(gap.duration());
         let evidence = if is_open { of_server } else { unanswered };
+        // A response that never came is observed.
+        let confidence = if is_open { Confidence::Medium } else { Confidence::High };
         Ruling {
             since,
-            saving: None,
-            confidence: Confidence::Medium,
+            saving: Some(gap.to.at.since(since)),
+            confidence,
             ..Ruling::all(gap, Cause::ServerThink, evidence)
         }
     })

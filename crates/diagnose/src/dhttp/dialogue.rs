@@ -223,7 +223,7 @@ impl Dialogue {
     /// Closes the dialogue and returns its report.
     pub(super) fn finish(mut self) -> FlowReport {
         self.spend_until(self.last_at, if self.waiting.is_empty() { Share::Closing } else { Share::Unknown });
-        let (findings, counts) = self.findings.into_sorted();
+        let (findings, counts) = self.findings.into_sorted(self.account.waited());
         let mut exchanges = self.exchanges;
         exchanges.sort_by_key(|exchange| exchange.at);
         FlowReport {
@@ -326,7 +326,7 @@ impl Dialogue {
         }
         self.findings.add(cause, lost, MAX_FINDINGS, || Finding {
             cause,
-            severity: Severity::of(cause, lost),
+            severity: Severity::most(cause),
             confidence: Confidence::High,
             side,
             at,

@@ -11,11 +11,14 @@ use wire::{Duration, Time};
 
 use crate::account::Share;
 use crate::cause::{Cause, Describe as _};
+use crate::causes::receive_window_limited;
 use crate::doubt::Doubt;
 use crate::finding::{Confidence, Finding, Severity};
 use crate::gap::{Gap, GapStart, millis};
+use crate::ruling::Ruling;
 
 use super::Flow;
+use super::state::EndState;
 
 impl Flow {
     /// Handles an acknowledgement for `sender`, up to `to`: its window closes, stays closed, or opens. `window` is
@@ -67,7 +70,12 @@ impl Flow {
         /// Maximum time after the window update's arrival in which a held sender sends.
         const PROMPT: Duration = Duration::from_millis(10);
         let distance = self.path.to(sender).unwrap_or_default();
-        let Some(closed) = self.ends.of_mut(sender).closed.as_deref_mut() else { return };
+        let EndState { closed, sender: own, offered, .. } = self.ends.of_mut(sender);
+        // A window too small to send into opened nothing.
+        let is_useless =
+            own.window.is_some_and(|window| u64::from(window) == length && 2 * window < offered.largest)
+                && length < own.mss.get();
+        let Some(closed) = closed.as_deref_mut() else { return };
         if let Some(since) = closed.since {
             // Data that fits and does not wait for a timer is not blocked.
             if closed.window > 0
@@ -80,7 +88,8 @@ impl Flow {
             }
         }
         let Some((since, until)) = closed.reopened.take() else { return };
-        let is_held = closed.probes > 0 || at.since(until.at) <= distance + distance / 10 + PROMPT;
+        let is_held =
+            closed.probes > 0 || is_useless || at.since(until.at) <= distance + distance / 10 + PROMPT;
         let (window, shrunk_since, sent, probes) =
             (closed.window, closed.shrunk_since, closed.sent, closed.probes);
         if is_held {
@@ -109,7 +118,7 @@ impl Flow {
             (if probes == 1 { "once".to_owned() } else { format!("{probes} times") }, sender.other());
         self.add(Finding {
             cause: Cause::ZeroWindow,
-            severity: Severity::of(Cause::ZeroWindow, lost),
+            severity: Severity::most(Cause::ZeroWindow),
             confidence: Confidence::High,
             side: sender,
             at: since.at,
@@ -143,7 +152,7 @@ impl Flow {
         self.account.transfer(Share::Stall(Cause::ZeroWindow), Share::Stall(cause), lost);
         self.add(Finding {
             cause,
-            severity: Severity::of(cause, lost),
+            severity: Severity::most(cause),
             confidence: Confidence::High,
             side: sender,
             at: since.at,
@@ -198,6 +207,12 @@ impl Flow {
     /// Attributes a gap in which the window was closed: the rest of it is the path's, as far as that explains it.
     pub(super) fn spend_around(&mut self, gap: &Gap, closed: Duration) {
         let rest = gap.duration() - closed;
+        if let Some(ruling) = receive_window_limited::too_small(gap) {
+            self.spend(Share::Stall(Cause::ZeroWindow), closed);
+            self.spend(ruling.share, rest);
+            self.find(gap, Cause::ReceiveWindowLimited, &Ruling { since: gap.from.at + closed, ..ruling });
+            return;
+        }
         let round_trip = self.path.round_trip_at_least() + Duration::from_millis(10);
         self.spend(Share::Stall(Cause::ZeroWindow), closed);
         self.spend(Share::RoundTrip, rest.min(round_trip));

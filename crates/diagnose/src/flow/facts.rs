@@ -155,6 +155,7 @@ impl Flow {
             headroom,
             has_room,
             window,
+            window_now: self.ends.of(from).sender.edge.map(|edge| edge.saturating_sub(known)),
             widest: Some(u64::from(self.ends.of(from).offered.largest)).filter(|widest| *widest > 0),
             trigger,
             late,

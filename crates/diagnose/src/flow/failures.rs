@@ -420,7 +420,7 @@ impl Flow {
         }
         self.add(Finding {
             cause,
-            severity: Severity::of(cause, lost),
+            severity: Severity::most(cause),
             confidence: Confidence::High,
             side,
             at: first.at,
@@ -480,7 +480,7 @@ impl Flow {
             if is_large && round_trip > Duration::ZERO && lost >= round_trip * 9 / 10 {
                 self.add(Finding {
                     cause: Cause::TlsCertificateFlight,
-                    severity: Severity::of(Cause::TlsCertificateFlight, lost),
+                    severity: Severity::most(Cause::TlsCertificateFlight),
                     confidence: Confidence::Medium,
                     side: Side::Server,
                     at: flight.first.at,

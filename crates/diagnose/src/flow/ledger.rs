@@ -54,7 +54,11 @@ impl Flow {
                 self.judge(&gap);
             }
         }
-        if let (GapEnd::Repair(repair), false) = (&gap.end, gap.is_bare_fin()) {
+        let is_discarded = || causes::receive_window_limited::too_small(&gap).is_some();
+        if let GapEnd::Repair(repair) = &gap.end
+            && !gap.is_bare_fin()
+            && !is_discarded()
+        {
             let cause = causes::retransmission::cause(&gap, repair);
             let end = self.ends.of_mut(gap.side);
             end.has_lost = true;
@@ -230,7 +234,7 @@ impl Flow {
         claimed
     }
 
-    fn find(&mut self, gap: &Gap, cause: Cause, ruling: &Ruling) {
+    pub(super) fn find(&mut self, gap: &Gap, cause: Cause, ruling: &Ruling) {
         if let Some(evidence) = ruling.evidence {
             self.find_as(gap, cause, ruling, evidence);
         }
@@ -238,26 +242,20 @@ impl Flow {
 
     fn find_as(&mut self, gap: &Gap, cause: Cause, ruling: &Ruling, evidence: impl Fn(&Gap) -> String) {
         // Time reported for another repair is not counted twice: losses of one flight are missing at the same time.
-        let (other, until) = self.claimed;
+        let until = self.claimed;
         let missing = ruling.lost_since.map_or(ruling.since, |mark| mark.at);
         let since = if ruling.lost_since.is_some() { missing.max(until) } else { missing };
         let lost = gap.to.at.since(since);
-        // It is as severe as all of the repair that it continues.
-        let severity =
-            Severity::of(cause, if other == Some(cause) { gap.to.at.since(missing) } else { lost });
         if lost >= LEAP || gap.to.at <= self.since {
             return;
         }
-        if lost < cause.about().min_duration {
-            ruling.saving.into_iter().for_each(|saving| self.findings.add_short(cause, saving));
-            return;
-        }
-        if matches!(gap.end, GapEnd::Repair(_)) {
-            self.claimed = (Some(cause), gap.to.at);
-        }
-        self.findings.add(cause, lost, self.limits.findings.into(), || Finding {
+        // A failure, or a message that did not come, is observed. What else is likely is inferred.
+        let is_awaited = !gap.continues() || gap.messages.is_within.is_some();
+        let is_observed = cause.is_failure() || cause == Cause::ServerThink && is_awaited;
+        let is_guess = ruling.confidence < if is_observed { Confidence::Medium } else { Confidence::High };
+        let finding = || Finding {
             cause,
-            severity: severity.when(ruling.confidence),
+            severity: Severity::most(cause).unless(is_guess),
             confidence: ruling.confidence,
             side: gap.side,
             at: since,
@@ -265,7 +263,17 @@ impl Flow {
             saving: ruling.saving,
             packets: evidence_packets(gap, ruling),
             evidence: tight(evidence(gap)),
-        });
+        };
+        if lost < cause.about().min_duration {
+            if let Some(saving) = ruling.saving {
+                self.findings.add_short_finding(cause, lost, saving, finding);
+            }
+            return;
+        }
+        if matches!(gap.end, GapEnd::Repair(_)) {
+            self.claimed = gap.to.at;
+        }
+        self.findings.add(cause, lost, self.limits.findings.into(), finding);
     }
 
     pub(crate) fn add(&mut self, finding: Finding) {
@@ -286,7 +294,7 @@ impl Flow {
         }
         self.add(Finding {
             cause: Cause::ConnectionSetup,
-            severity: Severity::of(Cause::ConnectionSetup, lost),
+            severity: Severity::Note,
             confidence: Confidence::High,
             side: Side::Client,
             at: opened.at,
@@ -325,8 +333,8 @@ impl Flow {
             (Cause::ConnectionPerRequest, self.account.of(Share::Stall(Cause::ConnectionSetup)));
         self.add(Finding {
             cause,
-            severity: Severity::of(cause, lost),
-            confidence: Confidence::Medium,
+            severity: Severity::most(cause),
+            confidence: Confidence::High,
             side: Side::Client,
             at: opened.at,
             lost,

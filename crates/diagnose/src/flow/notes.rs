@@ -155,7 +155,7 @@ impl Flow {
         const MIN_LOST: Duration = Duration::from_millis(20);
         const LONG: Duration = Duration::from_millis(200);
         let of = |share| self.account.of(share);
-        let waited = self.account.total() - of(Share::Idle) - of(Share::Closing);
+        let waited = self.account.waited();
         let setup = of(Share::Stall(Cause::ConnectionSetup));
         let path_time = of(Share::RoundTrip) + setup + of(Share::Stall(Cause::SlowStart));
         let transfer = of(Share::Transfer);

@@ -161,7 +161,7 @@ impl Flow {
             side: Side::Client,
             at: first.at,
             lost,
-            saving: None,
+            saving: (cause == Cause::SynTimeWait).then_some(lost),
             packets,
             evidence,
         });
@@ -224,7 +224,7 @@ impl Flow {
     }
 
     fn find_time_wait(&mut self, first: Mark, challenge: Mark, until: Mark) {
-        let severity = Severity::of(Cause::SynTimeWait, until.at.since(first.at));
+        let severity = Severity::most(Cause::SynTimeWait);
         let evidence = format!(
             "the reply to the SYN (packet {}) was an acknowledgement of something else (packet {}): the server still had an \
              older connection between these ports; {} later (packet {}) the new one went on",
@@ -260,7 +260,7 @@ impl Flow {
             };
             self.add(Finding {
                 cause,
-                severity: Severity::of(Cause::RetransmissionTimeout, lost),
+                severity: Severity::most(Cause::RetransmissionTimeout),
                 confidence: if is_dropped { Confidence::Medium } else { Confidence::High },
                 side: Side::Client,
                 at: before.at,
