@@ -10,7 +10,7 @@ for pair in ROUNDTRIP_CAPTURES:captures ROUNDTRIP_LOGS:logs; do
   if [ -d "$directory" ]; then export "${pair%%:*}=$directory"; fi
 done
 
-PURE="wire quantity tcp accesslog workload http1 tls http2 quic dhttp-proto page pageload scenario trace model simulate dissect diagnose render"
+PURE="wire quantity tcp accesslog workload http1 tls http2 quic dhttp-proto page pageload scenario packets trace model simulate dissect diagnose render"
 ALL="fresh tools fmt commits clippy wasm docs package smoke test"
 
 # Programs that tests run, with their Debian packages. A test reports `skipped: PROGRAM` where one is missing.

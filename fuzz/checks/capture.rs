@@ -3,7 +3,7 @@
 
 use diagnose::report::Protocol;
 use diagnose::{Diagnosis, FlowReport, Options, PacketPosition};
-use trace::capture::{Reader, tunnel};
+use packets::{Reader, tunnel};
 use wire::packet::Packet;
 use wire::{Duration, Time};
 

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use packets::{Reader, tunnel};
 use roundtrip_capture::Capture;
 use roundtrip_capture::filter::Filter;
-use trace::capture::{Reader, tunnel};
 use wire::packet::{Flags, Packet, TcpBuilder, TcpOption};
 
 const PACKETS: u32 = 1_000_000;

@@ -5,8 +5,8 @@ use std::io;
 use std::path::PathBuf;
 
 use nix::errno::Errno;
+use packets::Unreadable;
 use quantity::names::shown;
-use trace::capture::Unreadable;
 
 /// Reason why nothing was diagnosed.
 #[derive(Debug)]

@@ -68,7 +68,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 
 use diagnose::{Account, Doubts, FlowReport};
-use trace::capture::{Reader, Unreadable};
+use packets::{Reader, Unreadable};
 use wire::Time;
 
 pub use error::Error;

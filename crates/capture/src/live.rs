@@ -13,9 +13,9 @@ use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+use packets::writer::{Interface, Packet, Writer};
+use packets::{Frame, LinkType};
 use testbed::clock::Clock;
-use trace::capture::{Frame, LinkType};
-use trace::pcapng::{self, Interface, Packet};
 use wire::packet::Flags;
 use wire::{Duration, Time};
 
@@ -317,7 +317,7 @@ impl Process {
 
 /// The file to which the packets are written.
 struct CaptureFile<'a> {
-    writer: pcapng::Writer<&'a mut dyn Write>,
+    writer: Writer<&'a mut dyn Write>,
     interfaces: BTreeMap<u32, Interface>,
     /// Buffer for a packet with its header, as written.
     packet: Vec<u8>,
@@ -328,7 +328,7 @@ struct CaptureFile<'a> {
 impl<'a> CaptureFile<'a> {
     fn begin(out: &'a mut dyn Write) -> io::Result<Self> {
         let application = concat!("roundtrip ", env!("CARGO_PKG_VERSION"));
-        let writer = pcapng::Writer::new(out, application, None)?;
+        let writer = Writer::new(out, application, None)?;
         Ok(Self { writer, interfaces: BTreeMap::new(), packet: Vec::new(), failed: None })
     }
 

@@ -20,10 +20,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{Scope, ScopedJoinHandle, scope};
 
 use diagnose::{Diagnosis, FlowReport, Options, shard_of};
-use trace::capture::batch::FrameBatch;
-use trace::capture::clock::Verdict;
-use trace::capture::peek::PeekedSegment;
-use trace::capture::{Frame, Reader, Unreadable, tunnel};
+use packets::batch::FrameBatch;
+use packets::clock::Verdict;
+use packets::peek::PeekedSegment;
+use packets::{Frame, Reader, Unreadable, tunnel};
 use wire::Time;
 use wire::packet::Packet;
 

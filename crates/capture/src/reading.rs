@@ -1,12 +1,12 @@
 //! Packet-by-packet diagnosis: the caller passes packets, and gets a [`Capture`] at the end.
 //!
-//! Packets come from `trace::capture` or `capture::sniffer`. Memory does not grow with
+//! Packets come from `packets` or `capture::sniffer`. Memory does not grow with
 //! the packets: finished connections leave the diagnosis as they close, and with many connections less of each is
 //! retained.
 
 use diagnose::{Account, Cause, FlowReport, Options};
-use trace::capture::clock::{Clock, Verdict};
-use trace::capture::{Frame, LinkType};
+use packets::clock::{Clock, Verdict};
+use packets::{Frame, LinkType};
 use wire::Time;
 
 use crate::Capture;

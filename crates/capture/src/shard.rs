@@ -4,7 +4,7 @@
 //! pairs of hosts.
 
 use diagnose::{Diagnosis, FlowReport, Options, PacketPosition};
-use trace::capture::{Frame, tunnel};
+use packets::{Frame, tunnel};
 use wire::packet::Packet;
 
 use crate::skipped::SkippedPackets;

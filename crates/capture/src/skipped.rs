@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use diagnose::Cause;
-use trace::capture::tunnel::Tunnel;
+use packets::tunnel::Tunnel;
 use wire::packet::{Packet, Transport, UdpDatagram};
 
 use crate::group::counted;

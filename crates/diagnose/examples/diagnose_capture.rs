@@ -6,8 +6,8 @@
 use std::error::Error;
 use std::fs::File;
 
+use packets::{Reader, tunnel};
 use roundtrip_diagnose::{Diagnosis, FlowReport, Options, PacketPosition};
-use trace::capture::{Reader, tunnel};
 use wire::packet::Packet;
 
 fn main() -> Result<(), Box<dyn Error>> {

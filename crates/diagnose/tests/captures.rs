@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use diagnose::{Cause, Diagnosis, Finding, FlowReport, Options, PacketPosition};
 use flate2::read::MultiGzDecoder;
+use packets::{Reader, tunnel};
 use ruzstd::decoding::StreamingDecoder;
-use trace::capture::{Reader, tunnel};
 use wire::Duration;
 use wire::packet::Packet;
 

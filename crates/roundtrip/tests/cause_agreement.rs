@@ -7,10 +7,10 @@
 use std::collections::BTreeMap;
 
 use diagnose::{Cause, Diagnosis, Finding, Options, PacketPosition, Severity};
+use packets::Reader;
 use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::{Experiment, Hosts};
 use trace::Stall;
-use trace::capture::Reader;
 use wire::packet::Packet;
 
 const NETWORKS: [&str; 5] = ["ethernet", "fast-internet", "modem", "adsl", "direcpc"];

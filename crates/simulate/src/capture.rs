@@ -7,9 +7,9 @@ use core::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
+use packets::writer::{Packet, Writer};
 use tcp::Segment;
 use tcp::segment::{self, ConnectionCount, FastOpen, Framing, Options, SynOptions, Timestamps};
-use trace::pcapng::{Packet, Writer};
 use wire::Time;
 use wire::packet::{Flags, TcpBuilder, TcpOption, UdpBuilder};
 

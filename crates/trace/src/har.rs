@@ -1,6 +1,6 @@
 //! HTTP Archive 1.2 of fetched pages: for browsers' network tools and other readers of the format.
 //!
-//! Packets are written by [`crate::pcapng`]. Our own fields begin with an underscore, as the format requires.
+//! Our own fields begin with an underscore, as the format requires.
 
 use serde::Serialize;
 use wire::{Bytes, Duration, calendar};

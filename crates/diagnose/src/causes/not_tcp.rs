@@ -1,7 +1,7 @@
 //! Packets that are not diagnosed: other protocols, and opaque tunnels. Notes about the whole capture.
 //!
 //! **Rule**: a packet is neither TCP nor a DHTTP datagram. **Evidence**: their number, by kind. **Refuted by**:
-//! nothing; tunnels that are decapsulated (`trace::capture::tunnel`) are not counted here.
+//! nothing; tunnels that are decapsulated (`packets::tunnel`) are not counted here.
 
 use wire::Duration;
 

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use diagnose::{Account, Cause, Diagnosis, Finding, FlowReport, Options, PacketPosition};
+use packets::Reader;
 use simulate::page::CLIENT;
 use simulate::world::{Address, ObservationPoint as SeenAt, Record};
 use trace::Stall;
-use trace::capture::Reader;
 use wire::packet::Packet;
 use wire::{Duration, Time};
 

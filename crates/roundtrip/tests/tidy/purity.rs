@@ -3,7 +3,7 @@
 
 use crate::tree;
 
-const PURE: [&str; 19] = [
+const PURE: [&str; 20] = [
     "wire",
     "quantity",
     "tcp",
@@ -17,6 +17,7 @@ const PURE: [&str; 19] = [
     "page",
     "pageload",
     "scenario",
+    "packets",
     "trace",
     "model",
     "simulate",

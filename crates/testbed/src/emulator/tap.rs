@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::Path;
 
-use trace::pcapng::{Packet, Writer};
+use packets::writer::{Packet, Writer};
 use wire::{Bytes, Duration, Time};
 
 use crate::Error;

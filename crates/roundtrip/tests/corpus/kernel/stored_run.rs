@@ -6,9 +6,9 @@ use std::io;
 use std::path::Path;
 
 use diagnose::{Diagnosis, FlowReport, Options, PacketPosition};
+use packets::Reader;
+use packets::writer::{self, Writer};
 use testbed::emulator::{Capture, Observation as SeenAt};
-use trace::capture::Reader;
-use trace::pcapng;
 use trace::{Cause, Stall};
 use wire::packet::Packet;
 use wire::{Duration, Time};
@@ -133,11 +133,11 @@ impl StoredRun {
 fn to_pcapng(frames: &[Frame], is_cut: bool) -> io::Result<Vec<u8>> {
     /// 68 bytes without the 14 of Ethernet.
     const CUT: usize = 54;
-    let mut writer = pcapng::Writer::new(Vec::new(), "roundtrip", None)?;
+    let mut writer = Writer::new(Vec::new(), "roundtrip", None)?;
     let interface = writer.interface("card")?;
     for Frame { at, bytes } in frames {
         let stored = if is_cut { bytes.get(..CUT).unwrap_or(bytes) } else { bytes };
-        writer.packet(&pcapng::Packet {
+        writer.packet(&writer::Packet {
             interface,
             at: at.since(Time::ZERO),
             bytes: stored,

@@ -5,24 +5,24 @@
 
 use wire::Time;
 
-use super::{Frame, LinkType};
+use crate::{Frame, LinkType};
 
 /// Successive packets of a capture.
 #[derive(Debug, Default)]
 pub struct FrameBatch {
-    pub(super) bytes: Vec<u8>,
-    pub(super) frames: Vec<FrameLocation>,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) frames: Vec<FrameLocation>,
 }
 
 /// A packet of a batch.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct FrameLocation {
-    pub(super) number: u64,
-    pub(super) at: Time,
-    pub(super) interface: u32,
-    pub(super) link: LinkType,
-    pub(super) start: usize,
-    pub(super) end: usize,
+pub(crate) struct FrameLocation {
+    pub(crate) number: u64,
+    pub(crate) at: Time,
+    pub(crate) interface: u32,
+    pub(crate) link: LinkType,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
 }
 
 impl FrameBatch {

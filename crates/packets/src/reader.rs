@@ -3,37 +3,26 @@
 //! | module | contents |
 //! | --- | --- |
 //! | (here) | [`Reader`]: bytes in, [`Frame`]s out |
-//! | [`batch`] | many packets at a time |
 //! | `input` | a window over the bytes, with a limit |
 //! | `pcap` | the classic format, four byte orders and resolutions |
 //! | `pcapng` | blocks, sections, interfaces |
-//! | [`link`] | the link-layer headers before the IP header |
-//! | [`tunnel`] | the packet within tunnels |
-//! | [`peek`] | the hosts and flags of a plain TCP packet |
-//! | [`clock`] | packets with an implausible time |
 //!
 //! It neither decompresses nor opens files: the caller passes a `Read`. All input is untrusted: lengths are checked
 //! against limits before anything is stored. Formats: <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcap-04.html>
 //! and <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html>.
 
-pub mod batch;
-pub mod clock;
 mod input;
-pub mod link;
 mod pcap;
 mod pcapng;
-pub mod peek;
-pub mod tunnel;
 
 use std::fmt;
 use std::io::{self, Read};
 
 use wire::Time;
 
-use batch::{FrameBatch, FrameLocation};
+use crate::LinkType;
+use crate::batch::{FrameBatch, FrameLocation};
 use input::Input;
-
-pub use link::LinkType;
 
 /// One captured packet, with its link-layer headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -239,7 +228,7 @@ impl std::error::Error for Unreadable {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pcapng as writer;
+    use crate::writer;
     use wire::Duration;
 
     #[test]

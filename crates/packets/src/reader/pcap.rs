@@ -6,7 +6,8 @@ use std::io::Read;
 use wire::Time;
 
 use super::input::Input;
-use super::{LinkType, MAX_PACKET_BYTES, PacketLocation, Unreadable};
+use super::{MAX_PACKET_BYTES, PacketLocation, Unreadable};
+use crate::LinkType;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
@@ -74,7 +75,7 @@ const LONG_PACKET: usize = 24;
 
 #[cfg(test)]
 mod tests {
-    use crate::capture::{LinkType, Reader, Unreadable};
+    use crate::{LinkType, Reader, Unreadable};
 
     /// A capture of one packet of 5 bytes at 1.000002 s (or 1.000000002 s), in either byte order.
     fn capture(magic: u32, big_endian: bool) -> Vec<u8> {

@@ -65,7 +65,7 @@ mod tests {
     use wire::packet::{Packet, TcpBuilder};
 
     use super::*;
-    use crate::capture::tunnel;
+    use crate::tunnel;
 
     fn segment(source: &str, destination: &str, flags: Flags) -> Vec<u8> {
         let (source, destination) = (source.parse().unwrap(), destination.parse().unwrap());

@@ -8,7 +8,8 @@ use std::io::Read;
 use wire::Time;
 
 use super::input::Input;
-use super::{LinkType, MAX_PACKET_BYTES, PacketLocation, Unreadable};
+use super::{MAX_PACKET_BYTES, PacketLocation, Unreadable};
+use crate::LinkType;
 
 /// A section: the byte order and the interfaces.
 #[derive(Debug, Default)]
@@ -207,7 +208,7 @@ fn units(power: u8) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::capture::Reader;
+    use crate::Reader;
 
     /// A block in big-endian order.
     fn block(kind: u32, body: &[u8]) -> Vec<u8> {

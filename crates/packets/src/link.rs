@@ -154,7 +154,7 @@ impl LinkType {
     }
 }
 
-pub(super) fn ethernet(frame: &[u8]) -> Option<&[u8]> {
+pub(crate) fn ethernet(frame: &[u8]) -> Option<&[u8]> {
     by_type(half(frame, 12)?, frame.get(14..)?)
 }
 
@@ -197,7 +197,7 @@ fn per_packet_information(frame: &[u8]) -> Option<&[u8]> {
 }
 
 /// Returns the IP packet of an EtherType, after optional tags.
-pub(super) fn by_type(mut ether_type: u16, mut rest: &[u8]) -> Option<&[u8]> {
+pub(crate) fn by_type(mut ether_type: u16, mut rest: &[u8]) -> Option<&[u8]> {
     const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
     // Provider tags may be stacked; more than a few are an attack.
     for _ in 0..4 {
@@ -231,7 +231,7 @@ fn pppoe(frame: &[u8]) -> Option<&[u8]> {
 const PPP_IPV4: u16 = 0x0021;
 const PPP_IPV6: u16 = 0x0057;
 
-pub(super) fn ppp(frame: &[u8]) -> Option<&[u8]> {
+pub(crate) fn ppp(frame: &[u8]) -> Option<&[u8]> {
     let (protocol, rest) = ppp_protocol(frame)?;
     matches!(protocol, PPP_IPV4 | PPP_IPV6).then_some(rest)
 }
@@ -300,7 +300,7 @@ fn erf(record: &[u8]) -> Option<&[u8]> {
 
 /// The bytes if they begin with an IP version, where the address family is unreliable (each BSD numbers IPv6
 /// differently).
-pub(super) fn is_ip(bytes: &[u8]) -> Option<&[u8]> {
+pub(crate) fn is_ip(bytes: &[u8]) -> Option<&[u8]> {
     matches!(bytes.first()? >> 4, 4 | 6).then_some(bytes)
 }
 
@@ -310,7 +310,7 @@ fn word(bytes: &[u8], at: usize, read: fn([u8; 4]) -> u32) -> Option<usize> {
     usize::try_from(read(*word)).ok()
 }
 
-pub(super) fn half(bytes: &[u8], at: usize) -> Option<u16> {
+pub(crate) fn half(bytes: &[u8], at: usize) -> Option<u16> {
     bytes.get(at..)?.first_chunk::<2>().map(|half| u16::from_be_bytes(*half))
 }
 

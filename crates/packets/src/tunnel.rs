@@ -5,7 +5,7 @@
 
 use wire::packet::{Packet, Transport, UdpDatagram};
 
-use super::link::{by_type, ethernet, half, is_ip, ppp};
+use crate::link::{by_type, ethernet, half, is_ip, ppp};
 
 /// A kind of tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
