@@ -13,10 +13,10 @@ use std::thread;
 use std::time::Duration;
 
 use diagnose::Cause;
+use linux::clock::Clock;
 use nix::sys::time::TimeValLike;
 use nix::time::{ClockId, clock_gettime};
 use roundtrip_capture::watch::{Scope, Watch};
-use testbed::clock::Clock;
 
 /// Number of connections; both sockets of each are on this host.
 const CONNECTIONS: usize = 500;

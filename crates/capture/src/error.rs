@@ -40,15 +40,15 @@ pub enum Error {
         remedy: String,
     },
     /// The kernel refused to report packets or sockets.
-    Kernel(testbed::Error),
+    Kernel(linux::Error),
     /// Waiting for signals failed.
     Signals(Errno),
     /// Waiting for packets failed.
     Packets(Errno),
 }
 
-impl From<testbed::Error> for Error {
-    fn from(error: testbed::Error) -> Self {
+impl From<linux::Error> for Error {
+    fn from(error: linux::Error) -> Self {
         Self::Kernel(error)
     }
 }

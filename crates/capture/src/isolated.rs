@@ -7,14 +7,10 @@
 use std::fs;
 use std::path::Path;
 
+use linux::netlink::Netlink;
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{getegid, geteuid};
-use testbed::emulator::{Options, Running};
-use testbed::loopback;
-use testbed::netlink::Netlink;
-use wire::Duration;
-use wire::link::Config;
 
 use crate::Error;
 
@@ -30,21 +26,9 @@ pub fn enter() -> Result<(), Error> {
         Err(errno) => return Err(refused(errno)),
     }
     Netlink::open()?.bring_up_loopback().map_err(|error| match error {
-        testbed::Error::Kernel { doing: _, errno } => refused(errno),
+        linux::Error::Kernel { doing: _, errno } => refused(errno),
         other => other.into(),
     })
-}
-
-/// The same, with an emulated link between the clients and the servers inside: `up` is what clients send, and packets have
-/// at most `mtu` bytes. The link ends when the result is dropped.
-///
-/// # Errors
-/// The setting or the device that is missing, and the remedy.
-pub fn enter_linked(up: &Config, down: &Config, mtu: u32) -> Result<Running, Error> {
-    enter()?;
-    // A thread that polls the clock for every packet would take the command's CPU.
-    let options = Options { spin: Duration::ZERO, ..Options::default() };
-    Ok(loopback::start(up, down, mtu, &options)?)
 }
 
 fn enter_as_user() -> Result<(), Error> {

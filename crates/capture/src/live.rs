@@ -13,9 +13,9 @@ use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
+use linux::clock::Clock;
 use packets::writer::{Interface, Packet, Writer};
 use packets::{Frame, LinkType};
-use testbed::clock::Clock;
 use wire::packet::Flags;
 use wire::{Duration, Time};
 

@@ -61,10 +61,10 @@ impl Sniffer {
         let socket = Socket::new(Domain::PACKET, Type::DGRAM, None).map_err(|error| refused(&error))?;
         socket
             .attach_filter(&filter::program(port))
-            .map_err(testbed::Error::io("filter the packets of a capture"))?;
+            .map_err(linux::Error::io("filter the packets of a capture"))?;
         let ring = Ring::new(socket)?;
         let index = interface.map(if_nametoindex).transpose();
-        ring.listen(index.map_err(testbed::Error::kernel("find an interface"))?)?;
+        ring.listen(index.map_err(linux::Error::kernel("find an interface"))?)?;
         Ok(Self { ring, lost: 0 })
     }
 

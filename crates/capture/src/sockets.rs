@@ -7,12 +7,12 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use linux::Error;
+use linux::netlink_message::{Attributes, Message, messages};
 use nix::errno::Errno;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, sendto, socket,
 };
-use testbed::Error;
-use testbed::netlink_message::{Attributes, Message, messages};
 use wire::{Bytes, Duration};
 
 /// Netlink sockets for queries and for notifications.

@@ -29,8 +29,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use diagnose::Side;
-use testbed::Error;
-use testbed::clock::Clock;
+use linux::Error;
+use linux::clock::Clock;
 use wire::{Duration, Time};
 
 use crate::kernel::{inodes_below, sockets_of};

@@ -46,13 +46,13 @@ use tokio::runtime::Handle;
 use wire::Time;
 
 use cached_response::KeyedRequest;
-use dhttp::clock::{calendar, steady_calendar};
 use dhttp::counters::count_shared;
 use dhttp::deferred::{Reply, promise};
 use dhttp::fields::copy;
 use dhttp::handler::{Body, Handler, Outcome, Request, Response};
 use exchange::{MAX_BODY_BYTES, OwnedRequest};
 use hot_responses::HotResponses;
+use linux::clock::{calendar, steady_calendar};
 use memory::CacheEntry;
 use pending_requests::PendingRequests;
 use store::Store;

@@ -57,11 +57,11 @@ use crate::cache::streaming_fill::SharedCache;
 use connect::Pool;
 use counters::Counters;
 use dhttp::client::{KnownServers, Observer};
-use dhttp::clock::{self, Clock};
 use dhttp::handler::Request;
 use dhttp::log::{Channel, Log};
 use dhttp::{Client, ClientConfig, descriptors, random, socket};
 use event_loop::{Completions, EventLoop};
+use linux::clock::{self, Clock};
 use thread_pool::ThreadPool;
 
 /// Configuration of a gateway.

@@ -41,12 +41,12 @@ use rustix::event::{EventfdFlags, eventfd};
 use wire::Duration;
 
 use crate::Url;
-use crate::clock::calendar;
 use crate::fields::copy;
 use crate::own_address::is_own;
 use driver::Driver;
 use exchange::Sink;
 use known_servers::StoredToken;
+use linux::clock::calendar;
 use race::Race;
 
 pub use exchange::{Event, Exchange, Via};

@@ -15,7 +15,6 @@
 //! | [`descriptors`] | the table of descriptors, grown in advance |
 //! | [`readiness`] | the event loop of servers and proxies: sockets, a timer, wake-ups |
 //! | [`batch`] | batched datagrams, for servers and load generators |
-//! | [`clock`] | the time |
 //! | [`random`], [`fields`], [`socket`], `url` | secrets, header fields, sockets with their options, addresses |
 //!
 //! It makes no protocol decisions. Channels, timeouts, rates and limits are for the state machines in [`dhttp_proto`] and
@@ -37,7 +36,6 @@
 
 pub mod batch;
 pub mod client;
-pub mod clock;
 pub mod counters;
 pub mod deferred;
 pub mod descriptors;

@@ -12,8 +12,8 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::epoll::{self, CreateFlags, Event, EventData};
-use rustix::event::{EventfdFlags, eventfd};
-use wire::Time;
+use rustix::event::{EventfdFlags, Timespec, eventfd};
+use wire::{Duration, Time};
 
 use alarm::Alarm;
 
@@ -158,6 +158,15 @@ impl SpareDescriptor {
             *self = Self::default();
         }
         is_lack
+    }
+}
+
+/// Converts a duration for the kernel.
+pub fn timespec(span: Duration) -> Timespec {
+    let nanos = span.as_nanos();
+    Timespec {
+        tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0),
     }
 }
 

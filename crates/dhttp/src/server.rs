@@ -36,7 +36,6 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 use crate::batch;
-use crate::clock::Clock;
 use crate::counters::Counters;
 use crate::descriptors;
 use crate::handler::Handler;
@@ -47,6 +46,7 @@ use crate::socket;
 use clients::Clients;
 use dhttp_proto::server::SharedLimits;
 use keys::Keys;
+use linux::clock::Clock;
 use worker::{Sockets, Worker};
 
 pub use clients::ClientLimits;

@@ -9,8 +9,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use dhttp::client::{KnownServers, Via};
-use dhttp::clock::Clock;
 use dhttp::{Client, ClientConfig, Request, Response, Server, ServerConfig};
+use linux::clock::Clock;
 use wire::Time;
 
 type Handler = fn(&Request<'_>) -> Response;

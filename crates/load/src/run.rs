@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 
-use dhttp::clock::{Clock, calendar};
 use dhttp::descriptors;
+use linux::clock::{Clock, calendar};
 use rustix::event::epoll::{self, CreateFlags};
 use rustix::rand::{GetRandomFlags, getrandom};
 use wire::{Duration, Seed, Time};

@@ -7,8 +7,9 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 
 use dhttp::batch::{Endpoints, Inbox};
-use dhttp::clock::{Clock, timespec};
+use dhttp::readiness::timespec;
 use dhttp_proto::Id;
+use linux::clock::Clock;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, poll};
 use wire::seed::Random;

@@ -10,11 +10,11 @@
 use std::fs;
 use std::io::ErrorKind;
 
+use linux::netlink::Metrics;
+use linux::privilege::sysctl_path;
 use scenario::Stack;
 use tcp::stack::{Acks, Congestion, Growth, Idle};
 use testbed::advertised_window::SlowStart;
-use testbed::netlink::Metrics;
-use testbed::privilege::sysctl_path;
 use testbed::{End, PerEnd};
 use wire::Bytes;
 

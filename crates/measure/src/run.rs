@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use http1::server::{Closing, ConnectionTimeouts};
 use http1::site::Site;
+use linux::clock::Clock;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use pageload::page_loader::TransportCounts;
 use pageload::robot::{Flush, Pipelining, Plan, Shape};
 use scenario::dhttp::{Dhttp, DhttpProfile};
 use scenario::{Network, Protocol, Scenario, Serving, Visit};
 use testbed::Namespace;
-use testbed::clock::Clock;
 use testbed::emulator::{Capture, Report, Scheduling};
 use testbed::lateness::Lateness;
 use testbed::reactions::Reactions;

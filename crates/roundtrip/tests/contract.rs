@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use testbed::mounts;
+use linux::mounts;
 
 use serde_json::Value;
 

@@ -5,7 +5,7 @@
 
 use std::process::{Command, Output};
 
-use testbed::mounts;
+use linux::mounts;
 
 use serde_json::Value;
 

@@ -16,10 +16,10 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use linux::clock::Clock;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use testbed::Error;
-use testbed::clock::Clock;
 use testbed::emulator::{Options, Report};
 use testbed::probe::{self, Stream, StreamResult};
 use two_hosts::{PORT, SERVER, TwoHosts};

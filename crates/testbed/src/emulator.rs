@@ -15,7 +15,6 @@
 //! It knows no address. Between the two devices there are only these two pipes and the shims that a stack
 //! profile needs: one delays packets, one reduces a field.
 
-pub mod priority;
 mod relay;
 pub mod report;
 pub mod tap;
@@ -30,18 +29,18 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use wire::link::{Config, Pipe};
 use wire::{Bytes, Duration, Seed};
 
-pub use priority::Scheduling;
+pub use linux::priority::Scheduling;
 pub use report::{Report, Traffic, VoidReason};
 pub use tap::{Capture, Observation, PacketDirection};
 
 use crate::Error;
 use crate::ack_heartbeat::AckHeartbeat;
 use crate::advertised_window::AdvertisedWindow;
-use crate::clock::Clock;
 use crate::ends::PerEnd;
 use crate::reactions::Reactions;
-use crate::tun::Tun;
-use priority::{Priority, Rank};
+use linux::clock::Clock;
+use linux::priority::{Priority, Rank};
+use linux::tun::Tun;
 use relay::{Relay, Shims};
 use tap::Tap;
 

@@ -6,10 +6,6 @@
 //! | module | contents |
 //! | --- | --- |
 //! | [`topology`] | a network: hosts, routers, and the links between their interfaces |
-//! | [`namespace`] | a private network namespace, held by a thread |
-//! | [`netlink`], [`netlink_message`] | links, addresses, and routes with TCP metrics; messages of netlink |
-//! | [`card`], [`mounts`] | offloads of a network device; mounts that only one thread sees |
-//! | [`tun`], [`clock`] | network interfaces whose other end is a descriptor; the one place that reads the clock |
 //! | [`emulator`] | the link in real time, with its own lateness measured |
 //! | [`loopback`] | an emulated link between the programs of one host |
 //! | [`ack_heartbeat`], [`advertised_window`] | shims in the link: delayed ACKs and slow start of 1996 |
@@ -17,9 +13,8 @@
 //! | [`probe`] | one-way latency in excess of the link's configured delay |
 //! | [`lateness`] | a histogram of durations |
 //! | [`ends`] | the client's end of a path and the server's |
-//! | [`privilege`], [`error`] | rights of this process; errors and their remedies |
 //!
-//! It knows no scenario, page or protocol: what runs on the hosts is the caller's.
+//! Namespaces, devices, routes and clocks are `linux`'s. It knows no scenario, page or protocol: what runs on the hosts is the caller's.
 //!
 //! ```no_run
 //! use std::net::{Ipv4Addr, TcpListener};
@@ -39,26 +34,15 @@
 
 pub mod ack_heartbeat;
 pub mod advertised_window;
-pub mod card;
-pub mod clock;
 pub mod emulator;
 pub mod ends;
-pub mod error;
 pub mod lateness;
 pub mod loopback;
-pub mod mounts;
-pub mod namespace;
-pub mod netlink;
-pub mod netlink_message;
-pub mod privilege;
 pub mod probe;
 pub mod reactions;
 pub mod topology;
-pub mod tun;
 
 pub use emulator::Emulator;
 pub use ends::{End, PerEnd};
-pub use error::Error;
-pub use namespace::Namespace;
-pub use privilege::{available, prepare};
+pub use linux::{Error, Namespace, available, prepare};
 pub use topology::{Interface, Testbed, Topology};

@@ -20,9 +20,9 @@ use std::net::Ipv4Addr;
 use wire::link::Config;
 
 use crate::emulator::{Options, Running};
-use crate::netlink::{Link, Netlink, Route, Rule, Subnet};
-use crate::tun::Tun;
 use crate::{Emulator, Error};
+use linux::netlink::{Link, Netlink, Route, Rule, Subnet};
+use linux::tun::Tun;
 
 /// Name of the device of all clients.
 pub const CLIENT_DEVICE: &str = "client";

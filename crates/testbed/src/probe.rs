@@ -12,9 +12,9 @@ use std::thread;
 use wire::{Duration, Time};
 
 use crate::Error;
-use crate::clock::Clock;
-use crate::emulator::priority::{Priority, Rank};
 use crate::lateness::Lateness;
+use linux::clock::Clock;
+use linux::priority::{Priority, Rank};
 
 /// A stream of timestamped datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

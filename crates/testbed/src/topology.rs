@@ -37,12 +37,12 @@ use std::os::fd::AsFd;
 
 use wire::link::Config;
 
-use crate::card::{self, Offload};
 use crate::emulator::{Options, Running};
-use crate::netlink::{Link, Metrics, Netlink, Route, Subnet};
-use crate::privilege::sysctl_path;
-use crate::tun::Tun;
 use crate::{Emulator, Error, Namespace};
+use linux::card::{self, Offload};
+use linux::netlink::{Link, Metrics, Netlink, Route, Subnet};
+use linux::privilege::sysctl_path;
+use linux::tun::Tun;
 
 /// A network to be created.
 #[derive(Clone, Debug, Default)]

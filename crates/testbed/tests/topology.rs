@@ -8,9 +8,9 @@ use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
-use testbed::card::Offload;
+use linux::card::Offload;
+use linux::netlink::Subnet;
 use testbed::emulator::Options;
-use testbed::netlink::Subnet;
 use testbed::{Error, Interface, Namespace, Topology};
 use wire::Duration;
 use wire::link::Config;

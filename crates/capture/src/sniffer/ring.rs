@@ -11,9 +11,9 @@ use std::slice;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use libc::{c_int, c_void, sockaddr_ll, tpacket_req3, tpacket_stats_v3};
+use linux::Error;
 use nix::errno::Errno;
 use socket2::Socket;
-use testbed::Error;
 
 /// Block size: a packet of the loopback has up to 64 KiB, and must lie in one block.
 const BLOCK: usize = 1 << 18;

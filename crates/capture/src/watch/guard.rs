@@ -7,7 +7,7 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use testbed::Error;
+use linux::Error;
 
 use super::{Row, Scope, Watch};
 use crate::span::shown;

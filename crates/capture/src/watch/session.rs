@@ -8,7 +8,7 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::{TimeSpec, TimeValLike};
 use nix::time::{ClockId, clock_gettime};
 
-use testbed::clock::Clock;
+use linux::clock::Clock;
 use wire::Duration;
 
 use super::{Row, Scope, Watch};

@@ -19,9 +19,9 @@ use super::rules::Holes;
 use super::{NatConfig, NatError, Shared, sockets};
 use crate::nft::{InstalledRules, RulesError};
 use dhttp::batch::{Endpoints, Inbox, Outbox};
-use dhttp::clock::Clock;
 use dhttp::random;
 use dhttp::readiness::{Events, Interest, Poller};
+use linux::clock::Clock;
 
 /// The thread's state.
 pub(super) struct Driver {
@@ -302,7 +302,7 @@ impl Driver {
         if let Ok(log) = self.shared.log.lock()
             && let Some(log) = log.as_ref()
         {
-            log.write_event(dhttp::clock::calendar(), event);
+            log.write_event(linux::clock::calendar(), event);
         }
     }
 

@@ -5,8 +5,8 @@ use std::io;
 use std::process::Command;
 use std::thread;
 
+use linux::netlink::Subnet;
 use nix::sched::{CloneFlags, setns};
-use testbed::netlink::Subnet;
 use testbed::{Error, Interface, Topology};
 
 /// A host or a router, removed with its last descriptor.

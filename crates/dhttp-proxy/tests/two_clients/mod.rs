@@ -15,10 +15,10 @@ use dhttp::counters::Counters;
 use dhttp::server::ClientLimits;
 use dhttp::{Body, ClientConfig, Handler, Interims, Request, Response, Server, ServerConfig};
 use http1::message::{Fields, RequestHead, ResponseHead, Version};
+use linux::netlink::Subnet;
 use roundtrip_dhttp_proxy::cache::Upstream;
 use roundtrip_dhttp_proxy::cache::upstream::{UpstreamFailure, UpstreamResponse};
 use roundtrip_dhttp_proxy::{Cache, CacheConfig, Gateway, GatewayConfig};
-use testbed::netlink::Subnet;
 use testbed::{Error, Interface, Namespace, Topology};
 
 /// The three hosts.

@@ -21,8 +21,9 @@ use super::known_servers::{StoredToken, TOKEN_LIFETIME_SECONDS};
 use super::race::Race;
 use super::{Command, Note, PendingRequest, STOPPED, Shared, StoredTokens, plain};
 use crate::batch::{self, Endpoints, Inbox, Outbox};
-use crate::clock::{Clock, calendar, timespec};
+use crate::readiness::timespec;
 use crate::{random, socket};
+use linux::clock::{Clock, calendar};
 
 /// The thread.
 pub(super) struct Driver {

@@ -13,7 +13,7 @@ use wire::{Duration, Time};
 
 use super::exchange::{Event, Sink, Via};
 use super::{Command, Note, PendingRequest, Shared};
-use crate::clock::Clock;
+use linux::clock::Clock;
 
 /// Sends the request in a thread of its own.
 pub(super) fn send_request(shared: &Arc<Shared>, question: PendingRequest) {

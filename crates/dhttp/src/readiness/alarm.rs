@@ -11,7 +11,7 @@ use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, 
 use rustix::time::{timerfd_create, timerfd_settime};
 use wire::{Duration, Time};
 
-use crate::clock::timespec;
+use super::timespec;
 
 /// A timer that is polled like a socket.
 #[derive(Debug)]

@@ -7,9 +7,9 @@ use http1::message::head::{write_decimal, write_status_line};
 use http1::message::{Fields, Version};
 use wire::{Duration, Time, calendar};
 
-use crate::clock;
 use crate::fields::copy;
 use crate::handler::Response;
+use linux::clock;
 
 /// Writes a header section with this token, including the final empty line.
 pub(super) fn write(out: &mut Vec<u8>, response: &Response, today: &DateHeader, token: Option<&Token>) {

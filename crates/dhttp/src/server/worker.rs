@@ -23,7 +23,6 @@ use super::opened_connections::OpenedConnections;
 use super::plain::{ConnectionContext, PlainConnection};
 use super::{LiveConfig, ServerConfig, Shared};
 use crate::batch::{Inbox, Outbox};
-use crate::clock::Clock;
 use crate::counters::{Counters, count, set};
 use crate::deferred::{NO_RESPONSE, ResponseEvent};
 use crate::descriptors::limit_now;
@@ -31,6 +30,7 @@ use crate::handler::{Handler, Response};
 use crate::log::{self, Log};
 use crate::readiness::{Events, Interest, Poller, SpareDescriptor};
 use crate::socket;
+use linux::clock::Clock;
 
 /// A thread's sockets, all on the server's port.
 #[derive(Debug)]

@@ -31,7 +31,7 @@ fn ends(protocol: Protocol) {
     let trust = (protocol == Protocol::Http3).then_some(Trust::Unverified);
     let (plan, stop) = (plan_for(100.0, Duration::from_secs(60)), Stop::default());
     let long_timeout = Config { timeout: Duration::from_secs(30), users: 3, ..config(protocol) };
-    let clock = dhttp::clock::Clock::start();
+    let clock = linux::clock::Clock::start();
     let record = run_until(&plan, &target(server, trust), &long_timeout, &stop, &mut |progress| {
         // On a busy host the first second may be reported late.
         if progress.seconds.iter().any(|second| second.due > 0) {

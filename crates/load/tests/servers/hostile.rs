@@ -27,7 +27,7 @@ const GRACE: Duration = Duration::from_millis(2_500);
 fn account(case: &str, protocol: Protocol, address: SocketAddr, trust: Option<Trust>) -> Record {
     let plan = plan_for(REQUESTS as f64 * 1e9 / LASTS.as_nanos() as f64, LASTS);
     let short_timeout = Config { timeout: REQUEST_TIMEOUT, users: 3, ..config(protocol) };
-    let clock = dhttp::clock::Clock::start();
+    let clock = linux::clock::Clock::start();
     let record = run(&plan, &target(address, trust), &short_timeout);
     let took = clock.now().since(wire::Time::ZERO);
     let case = format!("{case} by {}", protocol.name());

@@ -9,10 +9,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
+use linux::clock::Clock;
 use nix::poll::{PollFd, PollFlags};
 use pageload::page_loader::TransportCounts;
 use pageload::robot::{Break, ConnectionId, Failure, Input, Output, PageEvent, Plan, Report, Robot};
-use testbed::clock::Clock;
 use wire::Time;
 
 use super::wait::{WaitStrategy, WaitUntil};

@@ -13,11 +13,11 @@ use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 
 use dhttp_proto::client::{self, ClientConfig};
+use linux::clock::Clock;
 use nix::poll::{PollFd, PollFlags};
 use pageload::page_loader::{Input, Output, PageLoader};
 use pageload::robot::{self, Break, Plan};
 use socket2::Socket;
-use testbed::clock::Clock;
 use wire::{Seed, Time};
 
 use super::client::{FetchedPage, reason};

@@ -13,10 +13,10 @@ use dhttp_proto::server::ConnectionId;
 use http1::message::{Method, RequestHead, WritePolicy};
 use http1::server::{Input, Misuse, Output, RequestId, ResponseBody, ServerConfig, ServerConnection};
 use http1::site::Site;
+use linux::clock::Clock;
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::eventfd::EventFd;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
-use testbed::clock::Clock;
 use wire::{Duration, Time};
 
 use super::dhttp_endpoint::{DhttpEndpoint, DhttpServer};

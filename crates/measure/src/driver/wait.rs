@@ -6,12 +6,12 @@
 
 use std::thread::available_parallelism;
 
+use linux::clock::Clock;
+use linux::priority::{Priority, Rank};
 use nix::errno::Errno;
 use nix::poll::{PollFd, ppoll};
 use nix::sys::time::TimeSpec;
-use testbed::clock::Clock;
 use testbed::emulator::Scheduling;
-use testbed::emulator::priority::{Priority, Rank};
 use wire::{Duration, Time};
 
 use crate::Error;

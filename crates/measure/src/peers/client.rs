@@ -8,8 +8,8 @@ use std::net::SocketAddr;
 use std::process::Command;
 
 use http1::site::Site;
+use linux::clock::Clock;
 use scenario::{Client, Connection, Protocol, Visit};
-use testbed::clock::Clock;
 use testbed::emulator::{Capture, Observation, PacketDirection};
 use wire::packet::{Flags, Packet, Transport};
 use wire::{Bytes, Duration};

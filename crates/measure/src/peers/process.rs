@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
-use testbed::clock::Clock;
+use linux::clock::Clock;
 use wire::Duration;
 
 use crate::Error;

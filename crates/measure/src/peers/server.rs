@@ -12,9 +12,9 @@ use std::time::{Duration as Elapsed, SystemTime};
 
 use http1::message::Validator;
 use http1::site::Site;
+use linux::clock::Clock;
 use page::html::address::site_path;
 use scenario::Programs;
-use testbed::clock::Clock;
 use wire::Duration;
 
 use super::process::{Process, RunDirectory};

@@ -6,8 +6,8 @@
 
 use std::net::Ipv4Addr;
 
+use linux::netlink::Subnet;
 use testbed::emulator::{Options, Running};
-use testbed::netlink::Subnet;
 use testbed::{Error, Interface, Namespace, Testbed, Topology};
 use wire::link::{Config, QueueLimit};
 use wire::{Duration, Rate};

@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use testbed::card::Offload;
+use linux::card::Offload;
 use testbed::{Error, Interface, Namespace, Topology};
 
 /// The address of a host that serves.

@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration as Elapsed;
 
-use dhttp::clock::Clock;
 use http1::message::{Fields, RequestHead};
 use http1::server::{
     ConnectionTimeouts, Input, Output, Response, ResponseBody, ServerConfig, ServerConnection,
 };
+use linux::clock::Clock;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, SockaddrStorage, bind, listen, setsockopt, shutdown, socket,

@@ -9,7 +9,7 @@ use std::process;
 use std::sync::{Arc, OnceLock};
 use std::thread;
 
-use dhttp::clock::calendar;
+use linux::clock::calendar;
 use load::progress::{Progress, Stop};
 use load::report::view;
 use nix::sys::signal::{SigSet, Signal};

@@ -12,8 +12,9 @@ use capture::verdict;
 use render::output::grid::wrap;
 use scenario::Network;
 use scenario::network::Links;
-use testbed::emulator::Running;
-use testbed::loopback::CLIENT_DEVICE;
+use testbed::emulator::{Options, Running};
+use testbed::loopback::{self, CLIENT_DEVICE};
+use wire::Duration;
 
 use crate::cli::gate::Format;
 use crate::cli::{Diagnose, diagnosed_command};
@@ -128,7 +129,10 @@ fn isolate(arguments: &Diagnose) -> Result<CommandNetwork, Failure> {
             let network = named.map_err(|unknown| Failure::Value(format!("--isolated: {unknown}")))?;
             let Links { up, down } = network.links();
             let mtu = u32::try_from(network.mtu().get()).unwrap_or(u32::MAX);
-            Ok(CommandNetwork::Emulated(capture::isolated::enter_linked(&up, &down, mtu)?))
+            capture::isolated::enter()?;
+            // A thread that polls the clock for every packet would take the command's CPU.
+            let options = Options { spin: Duration::ZERO, ..Options::default() };
+            Ok(CommandNetwork::Emulated(loopback::start(&up, &down, mtu, &options)?))
         }
     }
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::thread;
 
-use dhttp::clock::calendar;
 use dhttp_proto::ClientConfig;
+use linux::clock::calendar;
 use load::config::MAX_CONNECTIONS;
 use load::log::{self, Log, RunParameters};
 use load::progress::{Progress, Stop};

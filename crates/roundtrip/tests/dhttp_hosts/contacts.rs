@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use dhttp::client::{KnownServers, Via};
 use dhttp::{Client, ClientConfig, Server};
-use testbed::clock::Clock;
+use linux::clock::Clock;
 use wire::Duration;
 
 use super::faulty_network::CLIENT;

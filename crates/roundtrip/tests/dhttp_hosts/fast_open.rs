@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use dhttp::client::{KnownServers, Note, Via};
 use dhttp::{Client, ClientConfig, Request, Response, Server, ServerConfig};
-use testbed::clock::Clock;
+use linux::clock::Clock;
 use wire::Duration;
 
 use super::faulty_network::CLIENT;

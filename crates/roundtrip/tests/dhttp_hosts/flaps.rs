@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use testbed::netlink::{Netlink, Route, Subnet};
+use linux::netlink::{Netlink, Route, Subnet};
 
 use super::faulty_network::{CLIENT, PerformedRequests, SHORT, counting_server};
 use super::gateway::{RequestOutcome, TimeoutSetting, gateway, send_request};

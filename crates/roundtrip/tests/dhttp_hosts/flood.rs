@@ -4,7 +4,7 @@
 
 use std::process::{Command, Stdio};
 
-use testbed::clock::Clock;
+use linux::clock::Clock;
 use wire::Time;
 
 use super::host::{Host, SentPacket, available};

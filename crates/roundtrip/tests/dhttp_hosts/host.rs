@@ -7,9 +7,9 @@ use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
+use linux::netlink::Subnet;
+use linux::tun::Tun;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use testbed::netlink::Subnet;
-use testbed::tun::Tun;
 use testbed::{Interface, Namespace, Testbed, Topology};
 use wire::packet::{Flags, Packet, TcpBuilder, Transport, UdpBuilder};
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
+use linux::clock::Clock;
 use nix::poll::{PollFd, PollFlags, poll};
-use testbed::clock::Clock;
 use wire::packet::{Packet, Transport};
 use wire::{Duration, Probability, Seed};
 

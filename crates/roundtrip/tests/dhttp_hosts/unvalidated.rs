@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::net::{Ipv6Addr, SocketAddr};
 
-use testbed::clock::Clock;
+use linux::clock::Clock;
 use wire::Time;
 
 use super::flood::start_server;

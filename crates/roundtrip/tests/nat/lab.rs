@@ -13,9 +13,9 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use linux::netlink::Subnet;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use testbed::netlink::Subnet;
 use testbed::{Interface, Namespace, Topology};
 
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");

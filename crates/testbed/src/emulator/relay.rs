@@ -13,17 +13,17 @@ use wire::link::{OfferResult, Output, Pipe};
 use wire::{Bytes, Duration, Time};
 
 use super::Stop;
-use super::priority::{Need, Priority};
 use super::report::{Report, Traffic};
 use super::tap::{Observation, PacketDirection, Tap};
 use crate::Error;
 use crate::ack_heartbeat::AckHeartbeat;
 use crate::advertised_window::AdvertisedWindow;
-use crate::clock::Clock;
 use crate::ends::PerEnd;
 use crate::lateness::Lateness;
 use crate::reactions::Reactions;
-use crate::tun::Tun;
+use linux::clock::Clock;
+use linux::priority::{Need, Priority};
+use linux::tun::Tun;
 
 /// A packet in flight. Its buffer is reused once it has been delivered, dropped or lost.
 pub(super) type Packet = Vec<u8>;

@@ -9,10 +9,10 @@ use wire::link::Counters;
 use wire::packet::Packet;
 use wire::{Bytes, Duration, Time};
 
-use super::priority::Scheduling;
 use super::tap::{Capture, PacketDirection};
 use crate::lateness::Lateness;
 use crate::reactions::Reactions;
+use linux::priority::Scheduling;
 
 /// A run from the link's point of view.
 #[derive(Debug)]

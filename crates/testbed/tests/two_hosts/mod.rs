@@ -2,8 +2,8 @@
 
 use std::net::{Ipv4Addr, UdpSocket};
 
+use linux::netlink::Metrics;
 use testbed::emulator::{Options, Running};
-use testbed::netlink::Metrics;
 use testbed::{Error, Interface, Namespace, Topology};
 use wire::link::Config;
 

@@ -4,9 +4,9 @@
 //! `ethtool -K` configures them, they leave segmentation to the card (TSO, GSO) and merge segments (GRO), or not. A
 //! TUN device always gets segmented packets.
 
-use testbed::card::Offload;
+use linux::card::Offload;
+use linux::netlink::{Metrics, Subnet};
 use testbed::emulator::{Options, Running};
-use testbed::netlink::{Metrics, Subnet};
 use testbed::{Interface, Namespace, Topology};
 use wire::{Bytes, Seed};
 

@@ -9,10 +9,10 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::linux::net::TcpStreamExt;
 use std::sync::mpsc::Sender;
 
+use linux::clock::Clock;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::sockopt::{RcvBuf, SndBuf};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, connect, setsockopt, socket};
-use testbed::clock::Clock;
 use wire::{Duration, Time};
 
 use super::cases::{Acks, ProgramBehaviour, RequestOrder};

@@ -9,8 +9,8 @@ use std::thread::JoinHandle;
 
 use capture::sniffer::Sniffer;
 use capture::sockets::{Sockets, TcpInfo};
+use linux::clock::Clock;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use testbed::clock::Clock;
 use wire::{Duration, Time};
 
 use super::hosts::reported;

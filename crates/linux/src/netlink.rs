@@ -1,6 +1,6 @@
 //! Links, addresses and routes of the calling thread's namespace: RTNETLINK, encoded by hand.
 //!
-//! Only the few requests of a testbed, synchronous, on one socket. The numbers are
+//! Only a few requests, synchronous, on one socket. The numbers are
 //! Linux's (`linux/rtnetlink.h`, `linux/if_link.h`), the format is that of netlink(7).
 
 use std::fmt;

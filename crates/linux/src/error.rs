@@ -1,6 +1,6 @@
-//! Errors of a testbed: each variant names the culprit and the remedy.
+//! Errors of the kernel and of the networks made of it: each variant names the culprit and the remedy.
 //!
-//! Errors of the programs on its hosts are the caller's.
+//! One type for this crate and for `testbed`, because both are reported alike. Errors of programs are the caller's.
 
 use std::fmt;
 use std::io;

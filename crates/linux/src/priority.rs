@@ -1,4 +1,4 @@
-//! Real-time priority for the emulator's thread, and avoidance of its throttling.
+//! Real-time priority for a thread, such as the emulator's, and avoidance of its throttling.
 //!
 //! The kernel stops a thread that spins under SCHED_FIFO for more than `sched_rt_runtime_us` (950 ms of each
 //! second) for the rest of that second: 50 ms without deliveries. So a thread that
