@@ -4,9 +4,10 @@
 //! Not a strict reader (`http1` has one). TLS, a database protocol, a capture of headers only, or a hole counts as not
 //! HTTP. The connection is then treated as turns of two sides. Bodies are counted, not stored.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
-use crate::{Both, Mark, Side};
+use crate::exchange::{Certainty, MessageFacts};
+use crate::{Both, Mark, Side, stream};
 
 /// Both directions, and the exchanges between them. `C` is what the caller wants to have with each exchange: its own state
 /// when the request was sent.
@@ -22,6 +23,7 @@ pub struct Conversation<C> {
     is_lost: bool,
     /// Whether the server sends without requests: an event stream, or another protocol after 101.
     is_pushed: bool,
+    handover: Option<Box<Handover>>,
 }
 
 /// A request and its response.
@@ -43,39 +45,33 @@ pub struct Exchange<C> {
     is_continued: bool,
 }
 
-/// Facts from the messages of the connection, as far as they can be read.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MessageFacts {
-    /// Whether the sender was within a message; `None` if unknown.
-    pub is_within: Option<bool>,
-    /// Whether only the close of the connection will end that message.
-    pub is_until_close: bool,
-    /// Whether the server sends without requests.
-    pub is_pushed: bool,
-    /// Number of requests without a complete response; `None` if unknown.
-    pub unanswered: Option<usize>,
-    /// Whether the last request expects `100 Continue` before its body.
-    pub expects_continue: bool,
-    /// When it sent that request, if the interim response has arrived and its body has not begun.
-    pub permitted: Option<Mark>,
+impl<C> Exchange<C> {
+    /// Creates the exchange of a stream of HTTP/2, whose fields are compressed.
+    pub(crate) fn of_stream(
+        stream: u32,
+        status: Option<u16>,
+        requested: Mark,
+        ended: Mark,
+        context: C,
+    ) -> Self {
+        Self {
+            method: "HTTP/2".to_owned(),
+            target: format!("stream {stream}"),
+            status,
+            requested,
+            ended,
+            context,
+            expects_continue: false,
+            is_continued: false,
+        }
+    }
 }
 
 #[derive(Debug, Default)]
 struct Stream {
-    /// Position of the next byte to be read.
-    next: Option<u64>,
-    /// Out-of-order data beyond it, if any.
-    ahead: Option<Box<OutOfOrderData>>,
     reader: Reader,
     /// Body bytes of the message so far.
     body: u64,
-}
-
-/// Out-of-order pieces, and their total size.
-#[derive(Debug, Default)]
-struct OutOfOrderData {
-    pieces: BTreeMap<u64, Vec<u8>>,
-    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -101,51 +97,30 @@ impl Default for Reader {
 
 /// Limits on the memory of one connection.
 const MAX_HEAD_BYTES: usize = 1 << 16;
-const MAX_AHEAD_BYTES: usize = 1 << 16;
 const MAX_OPEN: usize = 1_024;
 const MAX_TARGET_BYTES: usize = 200;
 const MAX_FIELDS: usize = 128;
 
-impl<C: Clone> Conversation<C> {
-    /// Handles `length` bytes that `side` sent from `start` on, `payload` of them captured.
-    pub fn sent(&mut self, side: Side, start: u64, payload: &[u8], length: u64, mark: Mark, context: &C) {
-        if self.is_lost || length == 0 {
-            return;
-        }
-        let stream = self.streams.of_mut(side);
-        let next = *stream.next.get_or_insert(start);
-        let end = start + length;
-        if end <= next {
-            return;
-        }
-        if start > next {
-            let ahead = stream.ahead.get_or_insert_default();
-            ahead.bytes += payload.len();
-            if (payload.len() as u64) < length || ahead.bytes > MAX_AHEAD_BYTES {
-                self.lose();
-                return;
-            }
-            ahead.pieces.insert(start, payload.to_vec());
-            return;
-        }
-        let known =
-            usize::try_from(next - start).map_or(&[][..], |known| payload.get(known..).unwrap_or_default());
-        stream.next = Some(end);
-        self.read(side, known, end - next - known.len() as u64, mark, context);
-        while !self.is_lost {
-            let stream = self.streams.of_mut(side);
-            let next = stream.next.unwrap_or_default();
-            let Some(ahead) = &mut stream.ahead else { break };
-            let Some(piece) = ahead.pieces.first_entry().filter(|piece| *piece.key() <= next) else { break };
-            let (start, piece) = piece.remove_entry();
-            ahead.bytes -= piece.len();
-            let fresh =
-                usize::try_from(next - start).ok().and_then(|known| piece.get(known..)).unwrap_or_default();
-            stream.next = Some(next + fresh.len() as u64);
-            self.read(side, fresh, 0, mark, context);
-        }
+/// The conversation as a reader of ordered bytes; requests get the caller's state.
+#[derive(Debug)]
+pub struct ConversationReader<'a, C> {
+    /// The conversation.
+    pub conversation: &'a mut Conversation<C>,
+    /// The caller's state now.
+    pub context: &'a C,
+}
+
+impl<C: Clone> stream::Reader for ConversationReader<'_, C> {
+    fn bytes(&mut self, side: Side, data: &[u8], mark: Mark) {
+        self.conversation.read(side, data, 0, mark, self.context);
     }
 
+    fn hole(&mut self, side: Side, length: u64, mark: Mark) {
+        self.conversation.read(side, &[], length, mark, self.context);
+    }
+}
+
+impl<C: Clone> Conversation<C> {
     /// Handles the end of the data of `side`.
     pub fn ended(&mut self, side: Side, mark: Mark) {
         if matches!(self.streams.of(side).reader, Reader::UntilClose) && side == Side::Server {
@@ -162,8 +137,11 @@ impl<C: Clone> Conversation<C> {
         let stream = self.streams.of(side);
         let is_first = self.streams.of(Side::Client).body == 0;
         let asks = self.open.back().filter(|last| last.expects_continue && is_first);
+        let is_within = !matches!(&stream.reader, Reader::Head(begun) if begun.is_empty());
         MessageFacts {
-            is_within: Some(!matches!(&stream.reader, Reader::Head(begun) if begun.is_empty())),
+            certainty: Certainty::Parsed,
+            pending: self.first_unanswered().filter(|_| side == Side::Server && !is_within),
+            is_within: Some(is_within),
             is_until_close: matches!(stream.reader, Reader::UntilClose),
             is_pushed: self.is_pushed,
             unanswered: Some(self.open.len()),
@@ -172,6 +150,7 @@ impl<C: Clone> Conversation<C> {
             permitted: asks
                 .filter(|last| last.is_continued && side == Side::Client)
                 .map(|last| last.requested),
+            ..MessageFacts::default()
         }
     }
 
@@ -184,6 +163,21 @@ impl<C: Clone> Conversation<C> {
     /// Returns when the oldest request without a complete response was sent.
     pub fn first_unanswered(&self) -> Option<Mark> {
         self.open.front().map(|exchange| exchange.requested)
+    }
+
+    /// Returns whether this is not HTTP, or cannot be followed further.
+    pub const fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
+    /// Returns whether another protocol follows (101), or the connection is a tunnel (CONNECT).
+    pub fn handover(&self) -> Option<&Handover> {
+        self.handover.as_deref()
+    }
+
+    /// Returns whether WebSocket follows.
+    pub fn is_websocket(&self) -> bool {
+        self.handover().is_some_and(|handover| handover.protocol.as_deref() == Some("websocket"))
     }
 
     /// Stops reading: this is not HTTP, or it cannot be followed further.
@@ -355,7 +349,12 @@ impl<C: Clone> Conversation<C> {
         let method = requested.as_ref().map_or("GET", |requested| requested.method.as_str());
         // A different protocol follows.
         self.is_pushed = status == 101 || reported.is_event_stream;
-        if status == 101 || (method == "CONNECT" && (200..300).contains(&status)) {
+        let is_tunnel = method == "CONNECT" && (200..300).contains(&status);
+        if status == 101 || is_tunnel {
+            let target = requested.map(|requested| requested.target.clone()).filter(|_| is_tunnel);
+            let upgrade = response.headers.iter().find(|field| field.name.eq_ignore_ascii_case("Upgrade"));
+            let protocol = upgrade.map(|field| String::from_utf8_lossy(field.value).to_ascii_lowercase());
+            self.handover = Some(Box::new(Handover { target, protocol, length }));
             return Err(NotHttp);
         }
         let has_no_body = matches!(status, 100..200 | 204 | 304) || method == "HEAD";
@@ -405,6 +404,17 @@ impl<C: Clone> Conversation<C> {
             }
         }
     }
+}
+
+/// End of HTTP/1 on a connection by agreement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Handover {
+    /// The target of a tunnel (CONNECT).
+    pub target: Option<String>,
+    /// The protocol that follows (`Upgrade`), in lower case.
+    pub protocol: Option<String>,
+    /// Bytes of the response's header section.
+    pub length: usize,
 }
 
 struct NotHttp;

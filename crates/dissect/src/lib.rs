@@ -12,8 +12,10 @@
 //! | [`clock`], [`tick`] | TCP timestamps: when a segment was generated; the capture's clock, if it is coarse |
 //! | [`recent`] | packets that were captured twice |
 //! | [`multipath`] | whether other subflows share the conversation |
-//! | [`tls`], [`record`] | TLS: the handshake; records that close a connection |
-//! | [`http`], [`dhttp`] | messages and exchanges, where they can be read |
+//! | [`stream`] | ordered bytes with marks and holes; readers stack on it |
+//! | [`exchange`] | requests and responses of whatever protocol, through one interface |
+//! | [`http`], [`http2`], [`tls`] | the readers: messages, frames, records |
+//! | [`record`], [`dhttp`] | TLS records that close a connection; DHTTP's datagrams |
 //! | [`turns`] | whether a client waited for its server, where messages cannot be read |
 //! | [`hosts`] | hosts and ports that responded |
 //! | [`plot`] | points of a time-sequence plot |
@@ -22,17 +24,20 @@
 //! parse them, it reports that, and nothing further.
 //!
 //! ```
-//! use roundtrip_dissect::http::Conversation;
+//! use roundtrip_dissect::exchange::{Content, Exchanges, SegmentData};
 //! use roundtrip_dissect::{Mark, Side};
 //! use wire::Time;
 //!
-//! let (request, response) = (b"GET /a HTTP/1.1\r\n\r\n", b"HTTP/1.1 204 No Content\r\n\r\n");
-//! let mark = |frame| Mark { at: Time::from_nanos(frame * 1_000_000), frame };
-//! let mut conversation = Conversation::default();
-//! conversation.sent(Side::Client, 1, request, request.len() as u64, mark(4), &"the caller's state");
-//! assert_eq!(conversation.unanswered(), Some(1));
-//! conversation.sent(Side::Server, 1, response, response.len() as u64, mark(6), &"a later one");
-//! let exchange = conversation.answered.pop().ok_or("an exchange")?;
+//! let (request, response) = (&b"GET /a HTTP/1.1\r\n\r\n"[..], &b"HTTP/1.1 204 No Content\r\n\r\n"[..]);
+//! let segment = |side, payload: &'static [u8], frame| {
+//!     let mark = Mark { at: Time::from_nanos(frame * 1_000_000), frame };
+//!     SegmentData { side, start: 1, payload, length: payload.len() as u64, mark, covers_all: true }
+//! };
+//! let mut exchanges = Exchanges::default();
+//! exchanges.sent(&segment(Side::Client, request, 4), Content::Message, &"the caller's state");
+//! assert_eq!(exchanges.unanswered(), Some(1));
+//! exchanges.sent(&segment(Side::Server, response, 6), Content::Message, &"a later one");
+//! let exchange = exchanges.take_answered().pop().ok_or("an exchange")?;
 //! assert_eq!((exchange.target.as_str(), exchange.status, exchange.context), ("/a", Some(204), "the caller's state"));
 //! assert_eq!(exchange.ended.at.since(exchange.requested.at).as_millis_f64(), 2.0);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -41,9 +46,11 @@
 pub mod clock;
 pub mod connections;
 pub mod dhttp;
+pub mod exchange;
 pub mod flight;
 pub mod hosts;
 pub mod http;
+pub mod http2;
 mod mark;
 pub mod mss;
 pub mod multipath;
@@ -55,6 +62,7 @@ pub mod record;
 mod segment;
 pub mod sender;
 pub mod side;
+pub mod stream;
 pub mod tick;
 pub mod tls;
 pub mod turns;

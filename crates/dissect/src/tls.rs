@@ -1,24 +1,70 @@
-//! The unencrypted part of a TLS handshake (RFC 8446, RFC 5246): its begin and end, the size of the server's first
-//! flight, and fatal alerts.
+//! TLS of one connection without keys: hellos, flights and round trips of the handshake, alerts, and later the sizes of
+//! records, as far as they show what a record is not.
 //!
-//! Not a TLS reader: records are counted and skipped, whatever they contain. A hole in a direction ends the reading.
+//! A layer on [`stream`](crate::stream). Encrypted records are types and lengths; their plaintext is as long as the cipher
+//! suite shows.
 
+mod control;
+
+pub use control::Content;
+use tls::hello::group_name;
+use tls::message::MessageType;
+use tls::{ClientHello, ContentType, Direction, Event, ServerHello, Version};
+use wire::{Duration, Time};
+
+use crate::stream::Reader;
 use crate::{Both, Mark, Side};
 
-/// The handshake of one connection.
+/// TLS of one connection.
 #[derive(Debug)]
 pub struct Tls {
-    streams: Both<Stream>,
-    /// The Client Hello.
+    directions: Both<Direction>,
+    /// The Client Hello's first packet.
     pub began: Mark,
-    /// The server's flight that begins with its Server Hello: its first and last segment, and its bytes.
+    /// The Client Hello.
+    pub client: Option<Box<ClientHello>>,
+    /// The Server Hello.
+    pub server: Option<Box<ServerHello>>,
+    /// A Hello Retry Request, and the Client Hello that follows it.
+    pub retry: Option<Box<Retry>>,
+    /// The server's flight that begins with its Server Hello.
     pub flight: Option<Flight>,
-    /// Whether the client sent something after that flight.
-    is_answered: bool,
-    /// The client's first application data.
+    /// Bytes of the server's certificates, where they are in the clear (TLS 1.2).
+    pub certificate: Option<u32>,
+    /// Whether the session was resumed; known once the client responds to the server's flight.
+    pub is_resumed: bool,
+    /// The client's first record after the server's flight: its turn in the handshake.
+    pub reply: Option<Mark>,
+    /// The client's first application data; in TLS 1.3 it can be its Finished message.
     pub ended: Option<Mark>,
+    /// Records of the client's application data after its Finished message; the server's, without session tickets.
+    pub contents: Both<u64>,
     /// The first fatal alert.
     pub alert: Option<Alert>,
+    /// Maximum time after which session tickets follow the client's Finished message, on this path.
+    pub soon: Duration,
+    /// Whether HTTP/2 is spoken: by ALPN, or by the sizes of the server's first records.
+    is_http2: Option<bool>,
+}
+
+/// A Hello Retry Request.
+#[derive(Clone, Debug)]
+pub struct Retry {
+    /// Its packet.
+    pub mark: Mark,
+    /// The packet of the next Client Hello.
+    pub again: Option<Mark>,
+    /// The group that the server requests.
+    pub group: Option<u16>,
+    /// Groups for which the client had sent a share.
+    pub offered: Vec<u16>,
+}
+
+impl Retry {
+    /// Returns the name of a group.
+    pub fn name(group: u16) -> String {
+        group_name(group).map_or_else(|| format!("group {group}"), str::to_owned)
+    }
 }
 
 /// The server's first flight.
@@ -39,155 +85,217 @@ pub struct Alert {
     pub from: Side,
     /// Its packet.
     pub mark: Mark,
-    /// Its description (RFC 8446, section 6).
-    pub description: u8,
+    /// The alert.
+    pub alert: tls::Alert,
 }
-
-/// One direction, as far as it was captured in order.
-#[derive(Debug, Default)]
-struct Stream {
-    /// Position of the next byte in the stream.
-    next: Option<u64>,
-    /// The beginning of a record: its header, and the two bytes of an alert.
-    begun: Vec<u8>,
-    /// Bytes of the record still to come.
-    left: u64,
-    is_lost: bool,
-}
-
-/// A record's header, and the bytes that identify an alert.
-const HEADER: usize = 5;
-const HEADER_AND_ALERT: usize = 7;
-const ALERT: u8 = 21;
-const HANDSHAKE: u8 = 22;
-const APPLICATION_DATA: u8 = 23;
 
 impl Tls {
     /// Returns whether a connection that begins with `payload` speaks TLS: a record with a Client Hello.
     pub fn begins(payload: &[u8]) -> bool {
+        const HANDSHAKE: u8 = 22;
         const CLIENT_HELLO: u8 = 1;
         matches!(payload, [HANDSHAKE, 3, 0..=4, _, _, CLIENT_HELLO, ..])
     }
 
-    /// Creates the state at a Client Hello.
+    /// Creates the state at a Client Hello, or at another record in the middle of a connection.
     pub fn new(began: Mark) -> Self {
-        Self { streams: Both::default(), began, flight: None, is_answered: false, ended: None, alert: None }
+        Self {
+            directions: Both::default(),
+            began,
+            client: None,
+            server: None,
+            retry: None,
+            flight: None,
+            certificate: None,
+            is_resumed: false,
+            reply: None,
+            ended: None,
+            contents: Both::default(),
+            alert: None,
+            soon: Duration::from_millis(20),
+            is_http2: None,
+        }
     }
 
-    /// Returns whether the rest of it is encrypted.
+    /// Returns whether application data follows, or an alert has ended the handshake.
     pub const fn is_over(&self) -> bool {
         self.ended.is_some() || self.alert.is_some()
     }
 
     /// Returns whether both directions were captured in order so far.
     pub const fn is_read(&self) -> bool {
-        !self.streams.client.is_lost && !self.streams.server.is_lost
+        !self.directions.client.is_lost() && !self.directions.server.is_lost()
     }
 
-    /// Handles `length` bytes that `side` sent from `start` on, `payload` of them captured.
-    pub fn sent(&mut self, side: Side, start: u64, payload: &[u8], length: u64, mark: Mark) {
-        self.is_answered |= side == Side::Client && self.flight.is_some();
-        if side == Side::Server && !self.is_answered {
+    /// Returns the name of the server, as the client requested it.
+    pub fn server_name(&self) -> Option<&str> {
+        self.client.as_ref()?.server_name.as_deref()
+    }
+
+    /// Returns whether requests get responses: the client offers HTTP/1.1, alone or beside HTTP/2. Clients of gRPC, which also
+    /// streams, offer HTTP/2 alone.
+    pub fn is_of_requests(&self) -> bool {
+        let has_chosen =
+            |name| self.server.as_ref().is_some_and(|hello| hello.protocol.as_deref() == Some(name));
+        let offers = self.client.as_ref().is_some_and(|hello| hello.offers("http/1.1"));
+        offers || has_chosen("http/1.1")
+    }
+
+    /// Returns the round trips that the handshake needs before the client's first request, as agreed.
+    pub fn round_trips(&self) -> u32 {
+        let version = self.server.as_ref().map(|hello| hello.version);
+        let own = match version {
+            Some(Version::Old | Version::Tls12) if !self.is_resumed => 2,
+            Some(Version::Old | Version::Tls12 | Version::Tls13) | None => 1,
+        };
+        own + u32::from(self.retry.is_some())
+    }
+
+    /// Returns the duration from the server's last record of its flight to the client's next: the time that the client
+    /// took within the handshake, and the path.
+    pub fn client_turn(&self) -> Option<(Mark, Mark)> {
+        Some((self.flight?.last, self.reply?))
+    }
+
+    /// Returns the bytes that encryption adds to each record.
+    fn overhead(&self) -> Option<u16> {
+        let hello = self.server.as_ref()?;
+        hello.suite.overhead(hello.version)
+    }
+
+    fn handle(&mut self, side: Side, event: Event, mark: Mark) {
+        match event {
+            Event::ClientHello(hello) => self.client_hello(hello, mark),
+            Event::ServerHello(hello) if hello.is_retry => {
+                let offered = self.client.as_ref().map(|hello| hello.shares.clone()).unwrap_or_default();
+                self.flight = None;
+                self.retry = Some(Box::new(Retry { mark, again: None, group: hello.group, offered }));
+            }
+            Event::ServerHello(hello) => {
+                let is_same =
+                    |client: &ClientHello| !hello.session.is_empty() && hello.session == client.session;
+                let is_same = self.client.as_deref().is_some_and(is_same);
+                self.is_resumed = match hello.version {
+                    Version::Tls13 => hello.accepts_psk,
+                    Version::Old | Version::Tls12 => is_same,
+                };
+                self.server = Some(hello);
+            }
+            Event::Message { kind: MessageType::CERTIFICATE, length } if side == Side::Server => {
+                self.certificate = Some(length);
+                self.is_resumed = false;
+            }
+            Event::Message { kind: _, length: _ } => {}
+            Event::Alert(alert) if alert.is_fatal && !alert.is_orderly() => {
+                self.alert = self.alert.or(Some(Alert { from: side, mark, alert }));
+            }
+            Event::Alert(_) => {}
+            Event::Begins { content, length } => self.record(side, content, length, mark),
+            Event::Ends { .. } => {}
+        }
+    }
+
+    fn client_hello(&mut self, hello: Box<ClientHello>, mark: Mark) {
+        if let Some(retry) = self.retry.as_mut() {
+            retry.again.get_or_insert(mark);
+        }
+        self.client = Some(hello);
+    }
+
+    /// Handles the header of a record.
+    fn record(&mut self, side: Side, content: ContentType, length: u16, mark: Mark) {
+        let is_early =
+            self.client.as_ref().is_some_and(|hello| hello.has_early_data) && self.flight.is_none();
+        match side {
+            Side::Client if is_early => {}
+            Side::Client => {
+                // Before the server's flight is complete, TLS 1.3 clients send a Change Cipher Spec without meaning.
+                if self.flight.is_some() && content != ContentType::ChangeCipherSpec {
+                    self.reply.get_or_insert(mark);
+                }
+                if content == ContentType::ApplicationData {
+                    let is_finished = self.ended.is_none() && self.is_finished(length);
+                    self.contents.client += u64::from(!is_finished);
+                    self.ended.get_or_insert(mark);
+                }
+            }
+            Side::Server if content == ContentType::ApplicationData && self.ended.is_some() => {
+                if !self.is_ticket(length, mark.at) {
+                    self.learn_protocol(length);
+                    self.contents.server += 1;
+                }
+            }
+            Side::Server => {}
+        }
+    }
+
+    /// Learns from the server's first record whether it speaks HTTP/2: it begins with SETTINGS.
+    fn learn_protocol(&mut self, length: u16) {
+        if self.contents.server == 0 && self.may_be_http2() {
+            let plain = self.overhead().map(|overhead| length.saturating_sub(overhead));
+            self.is_http2 = Some(plain.is_some_and(control::is_server_preface));
+        }
+    }
+
+    /// Returns whether the client's first record of application data has the size of a Finished message (TLS 1.3).
+    fn is_finished(&self, length: u16) -> bool {
+        const HEADER: u16 = 4;
+        let is_new = self.server.as_ref().is_some_and(|hello| hello.version == Version::Tls13);
+        // A hash of SHA-256 or SHA-384.
+        is_new
+            && self
+                .overhead()
+                .is_some_and(|overhead| [32, 48].contains(&length.saturating_sub(overhead + HEADER)))
+    }
+
+    /// Handles a part of the server's flight, of `length` bytes with headers.
+    fn extend_flight(&mut self, length: u64, mark: Mark) {
+        if self.reply.is_none() && self.ended.is_none() && self.server.is_some() {
             let Flight { first, bytes, .. } =
                 self.flight.unwrap_or(Flight { first: mark, last: mark, bytes: 0 });
             self.flight = Some(Flight { first, last: mark, bytes: bytes + length });
         }
-        let stream = self.streams.of_mut(side);
-        let next = *stream.next.get_or_insert(start);
-        if stream.is_lost || start + length <= next {
-            return;
-        }
-        if start > next || (payload.len() as u64) < length {
-            stream.is_lost = true;
-            return;
-        }
-        stream.next = Some(start + length);
-        let mut rest =
-            usize::try_from(next - start).ok().and_then(|known| payload.get(known..)).unwrap_or_default();
-        while !rest.is_empty() && self.alert.is_none() {
-            rest = self.record(side, rest, mark);
-        }
     }
 
-    /// Reads on within a record, or into the next; returns the remaining bytes.
-    fn record<'a>(&mut self, side: Side, bytes: &'a [u8], mark: Mark) -> &'a [u8] {
-        let stream = self.streams.of_mut(side);
-        if stream.left > 0 {
-            let here = usize::try_from(stream.left).unwrap_or(usize::MAX).min(bytes.len());
-            stream.left -= here as u64;
-            return bytes.get(here..).unwrap_or_default();
-        }
-        let is_alert = stream.begun.first() == Some(&ALERT)
-            || (stream.begun.is_empty() && bytes.first() == Some(&ALERT));
-        let wanted = if is_alert { HEADER_AND_ALERT } else { HEADER };
-        let here = wanted.saturating_sub(stream.begun.len()).min(bytes.len());
-        stream.begun.extend_from_slice(bytes.get(..here).unwrap_or_default());
-        let rest = bytes.get(here..).unwrap_or_default();
-        if stream.begun.len() < wanted {
-            return rest;
-        }
-        let begun = std::mem::take(&mut stream.begun);
-        let &[kind, 3, _, high, low, ..] = begun.as_slice() else {
-            stream.is_lost = true;
-            return &[];
-        };
-        let length = u64::from(u16::from_be_bytes([high, low]));
-        stream.left = length.saturating_sub((begun.len() - HEADER) as u64);
-        match (kind, begun.get(HEADER..)) {
-            (ALERT, Some(&[FATAL, description])) if length == 2 && !is_orderly(description) => {
-                self.alert = Some(Alert { from: side, mark, description });
-            }
-            (APPLICATION_DATA, _) if side == Side::Client => self.ended = self.ended.or(Some(mark)),
-            _ => {}
-        }
-        rest
+    /// Returns whether HTTP/2 is possible: by ALPN in the clear, or offered and not known otherwise.
+    fn may_be_http2(&self) -> bool {
+        let chosen = self.server.as_ref().and_then(|hello| hello.protocol.as_deref());
+        let offers = self.client.as_ref().is_some_and(|hello| hello.offers("h2"));
+        self.is_http2.unwrap_or(match chosen {
+            Some(protocol) => protocol == "h2",
+            None => offers && self.server.as_ref().is_some_and(|hello| hello.version == Version::Tls13),
+        })
+    }
+
+    /// Returns whether a server's record may be a session ticket of TLS 1.3: sent soon after the client's Finished message,
+    /// before anything else, in the size of a ticket.
+    fn is_ticket(&self, length: u16, at: Time) -> bool {
+        const SIZES: core::ops::RangeInclusive<u16> = 80..=1_500;
+        let is_new = self.server.as_ref().is_some_and(|hello| hello.version == Version::Tls13);
+        let is_soon = self.ended.is_some_and(|ended| at.since(ended.at) <= self.soon);
+        is_new && is_soon && self.contents.server == 0 && SIZES.contains(&length)
     }
 }
 
-const FATAL: u8 = 2;
+impl Reader for Tls {
+    fn bytes(&mut self, side: Side, data: &[u8], mark: Mark) {
+        if self.alert.is_some() {
+            return;
+        }
+        let mut direction = std::mem::take(self.directions.of_mut(side));
+        direction.read(data, &mut |event| self.handle(side, event, mark));
+        *self.directions.of_mut(side) = direction;
+        if side == Side::Server {
+            self.extend_flight(data.len() as u64, mark);
+        }
+    }
 
-/// Returns whether an alert is `close_notify` or `user_canceled`.
-const fn is_orderly(description: u8) -> bool {
-    matches!(description, 0 | 90)
-}
-
-impl Alert {
-    /// Returns its name (RFC 8446, section 6).
-    pub const fn name(&self) -> &'static str {
-        match self.description {
-            10 => "unexpected_message",
-            20 => "bad_record_mac",
-            21 => "decryption_failed",
-            22 => "record_overflow",
-            30 => "decompression_failure",
-            40 => "handshake_failure",
-            41 => "no_certificate",
-            42 => "bad_certificate",
-            43 => "unsupported_certificate",
-            44 => "certificate_revoked",
-            45 => "certificate_expired",
-            46 => "certificate_unknown",
-            47 => "illegal_parameter",
-            48 => "unknown_ca",
-            49 => "access_denied",
-            50 => "decode_error",
-            51 => "decrypt_error",
-            60 => "export_restriction",
-            70 => "protocol_version",
-            71 => "insufficient_security",
-            80 => "internal_error",
-            86 => "inappropriate_fallback",
-            100 => "no_renegotiation",
-            109 => "missing_extension",
-            110 => "unsupported_extension",
-            111 => "certificate_unobtainable",
-            112 => "unrecognized_name",
-            113 => "bad_certificate_status_response",
-            114 => "bad_certificate_hash_value",
-            115 => "unknown_psk_identity",
-            116 => "certificate_required",
-            120 => "no_application_protocol",
-            _ => "unknown alert",
+    fn hole(&mut self, side: Side, length: u64, mark: Mark) {
+        let mut direction = std::mem::take(self.directions.of_mut(side));
+        direction.skip(length, &mut |event| self.handle(side, event, mark));
+        *self.directions.of_mut(side) = direction;
+        if side == Side::Server {
+            self.extend_flight(length, mark);
         }
     }
 }

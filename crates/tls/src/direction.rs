@@ -82,6 +82,12 @@ impl Direction {
         self.records = records;
     }
 
+    /// Passes the parts of records in the next bytes to `on`, without reading on.
+    pub fn peek(&self, bytes: &[u8], on: &mut impl FnMut(Part<'_>)) {
+        let mut records = self.records;
+        records.read(bytes, on);
+    }
+
     fn part(&mut self, part: Part<'_>, on: &mut impl FnMut(Event)) {
         match part {
             Part::Begins(Header { content, length }) => {

@@ -4,13 +4,14 @@ use super::*;
 use wire::Time;
 
 fn conversation_of(messages: &[(Side, &str)]) -> Conversation<()> {
-    let mut conversation = Conversation::default();
+    let (mut streams, mut conversation) = (stream::Streams::default(), Conversation::default());
     let mut positions = Both { client: 10, server: 1_000 };
     for (frame, (side, text)) in (1..).zip(messages) {
         let mark = Mark { at: Time::from_nanos(frame), frame };
         let position = positions.of_mut(*side);
         let context = ();
-        conversation.sent(*side, *position, text.as_bytes(), text.len() as u64, mark, &context);
+        let mut reader = ConversationReader { conversation: &mut conversation, context: &context };
+        streams.sent(*side, *position, text.as_bytes(), text.len() as u64, mark, &mut reader);
         *position += text.len() as u64;
     }
     conversation
@@ -77,13 +78,34 @@ fn other_protocols_are_ignored() {
 
 #[test]
 fn out_of_order_pieces_wait_for_their_turn() {
-    let mut conversation = Conversation::default();
+    let (mut streams, mut conversation) = (stream::Streams::default(), Conversation::default());
     let (first, last) = ("GET / HTTP/1.1\r\n", "Host: h\r\n\r\n");
     let context = ();
     let mark = |frame| Mark { at: Time::from_nanos(frame), frame };
-    conversation.sent(Client, 100, b"G", 1, mark(1), &context);
-    conversation.sent(Client, 116, last.as_bytes(), last.len() as u64, mark(2), &context);
+    streams.sent(
+        Client,
+        100,
+        b"G",
+        1,
+        mark(1),
+        &mut ConversationReader { conversation: &mut conversation, context: &context },
+    );
+    streams.sent(
+        Client,
+        116,
+        last.as_bytes(),
+        last.len() as u64,
+        mark(2),
+        &mut ConversationReader { conversation: &mut conversation, context: &context },
+    );
     assert_eq!(conversation.requests, 0);
-    conversation.sent(Client, 100, first.as_bytes(), first.len() as u64, mark(3), &context);
+    streams.sent(
+        Client,
+        100,
+        first.as_bytes(),
+        first.len() as u64,
+        mark(3),
+        &mut ConversationReader { conversation: &mut conversation, context: &context },
+    );
     assert_eq!(conversation.requests, 1);
 }

@@ -1,0 +1,387 @@
+//! Exchanges: requests and their responses, of whatever protocol, through one interface.
+//!
+//! Ordered bytes ([`stream`]) are read as HTTP/1 ([`http`](crate::http)), HTTP/2 ([`http2`](crate::http2)) or TLS
+//! ([`tls`](crate::tls)), by the first bytes of the connection; everything else is turns of two sides. The facts are the same
+//! for all; [`Certainty`] states how sure they are.
+//!
+//! Two rules hold for every protocol. A segment whose acknowledgement does not cover the end of the request cannot be its
+//! response. Control traffic ([`Content::Control`]) is neither a request nor a response.
+
+mod turn;
+
+use crate::http::{Conversation, ConversationReader, Exchange};
+use crate::http2::{self, BlockedSender, Http2, Http2Reader, StreamError};
+use crate::stream::Streams;
+use crate::tls::Tls;
+use crate::{Mark, Side};
+
+pub use crate::tls::Content;
+use turn::Turn;
+
+/// How sure it is where messages begin and end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Certainty {
+    /// By the turns of two sides: each side's data up to the other's.
+    #[default]
+    Turns,
+    /// By encrypted records (TLS): turns without control traffic.
+    Records,
+    /// By frames in the clear (HTTP/2).
+    Framed,
+    /// Messages are parsed (HTTP/1).
+    Parsed,
+}
+
+/// Facts from the messages of the connection before a side sends, as far as they can be read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MessageFacts {
+    /// How sure they are.
+    pub certainty: Certainty,
+    /// Whether the sender was within a message; `None` if unknown.
+    pub is_within: Option<bool>,
+    /// Whether only the close of the connection will end that message.
+    pub is_until_close: bool,
+    /// Whether the server sends without requests.
+    pub is_pushed: bool,
+    /// Number of requests without a complete response; `None` if unknown.
+    pub unanswered: Option<usize>,
+    /// Whether the last request expects `100 Continue` before its body.
+    pub expects_continue: bool,
+    /// When it sent that request, if the interim response has arrived and its body has not begun.
+    pub permitted: Option<Mark>,
+    /// The last packet of a request, if nothing of its response has passed.
+    pub pending: Option<Mark>,
+    /// Whether the protocol is one in which each request gets a response: HTTP, also over TLS.
+    pub is_of_requests: bool,
+    /// A window of HTTP/2 that the sender had used up.
+    pub blocked: Option<BlockedSender>,
+}
+
+/// Kind of protocol, by the first bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// No data was seen yet.
+    #[default]
+    Undetermined,
+    /// HTTP/1.x.
+    Http1,
+    /// HTTP/2 in the clear.
+    Http2,
+    /// TLS.
+    Tls,
+    /// Anything else.
+    Other,
+}
+
+/// The exchanges of one connection. `C` is what the caller wants to have with each exchange.
+#[derive(Debug, Default)]
+pub struct Exchanges<C> {
+    kind: Kind,
+    streams: Streams,
+    http1: Conversation<C>,
+    http2: Option<Box<Http2<C>>>,
+    tls: Option<Box<Tls>>,
+    turn: Turn,
+    /// The target of a tunnel (CONNECT) that the connection has become.
+    pub tunnel: Option<Box<str>>,
+}
+
+/// A segment with data.
+#[derive(Clone, Copy, Debug)]
+pub struct SegmentData<'a> {
+    /// Side that sent it.
+    pub side: Side,
+    /// Position of its first byte.
+    pub start: u64,
+    /// Its captured bytes.
+    pub payload: &'a [u8],
+    /// Its bytes on the wire.
+    pub length: u64,
+    /// Its packet.
+    pub mark: Mark,
+    /// Whether it acknowledges everything that its peer had sent.
+    pub covers_all: bool,
+}
+
+impl<C: Clone> Exchanges<C> {
+    /// Returns the kind of protocol.
+    pub const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Returns TLS of the connection, if it is spoken.
+    pub fn tls(&self) -> Option<&Tls> {
+        self.tls.as_deref()
+    }
+
+    /// The same, to be changed.
+    pub fn tls_mut(&mut self) -> Option<&mut Tls> {
+        self.tls.as_deref_mut()
+    }
+
+    /// Returns the content of a segment that was not read yet.
+    pub fn content(&self, data: &SegmentData<'_>) -> Content {
+        let SegmentData { side, start, payload, length, mark, covers_all: _ } = *data;
+        if !self.streams.is_next(side, start) || (payload.len() as u64) < length || payload.is_empty() {
+            return Content::Message;
+        }
+        match (self.kind, &self.http2, &self.tls) {
+            (Kind::Http2, Some(http2), _) if http2.is_control(side, payload) => Content::Control,
+            (Kind::Tls, _, Some(tls)) => tls.content(side, payload, mark),
+            (Kind::Other, ..) if self.http1.is_websocket() && turn::is_websocket_control(payload) => {
+                Content::Control
+            }
+            _ => Content::Message,
+        }
+    }
+
+    /// Handles the data of a segment with this content.
+    pub fn sent(&mut self, data: &SegmentData<'_>, content: Content, context: &C) {
+        let SegmentData { side, start, payload, length, mark, covers_all } = *data;
+        if length == 0 {
+            return;
+        }
+        if self.kind == Kind::Undetermined {
+            self.detect(side, payload, mark);
+        }
+        let before = self.contents(side);
+        match (self.kind, &mut self.http2, &mut self.tls) {
+            (Kind::Http1, ..) => {
+                let mut reader = ConversationReader { conversation: &mut self.http1, context };
+                self.streams.sent(side, start, payload, length, mark, &mut reader);
+                self.leave_http1();
+            }
+            (Kind::Http2, Some(http2), _) => {
+                let mut reader = Http2Reader { connection: http2, context };
+                self.streams.sent(side, start, payload, length, mark, &mut reader);
+                if http2.is_lost() {
+                    self.leave(Kind::Other);
+                }
+            }
+            (Kind::Tls, _, Some(tls)) => {
+                self.streams.sent(side, start, payload, length, mark, tls.as_mut());
+            }
+            _ => {}
+        }
+        let is_content = match (self.kind, content) {
+            (_, Content::Control) => false,
+            (Kind::Tls, Content::Message) => self.contents(side) > before,
+            (_, Content::Message) => true,
+        };
+        if is_content && self.kind == Kind::Other && turn::is_of_session(side, payload) {
+            return;
+        }
+        match side {
+            Side::Client if is_content => self.turn.requests(mark),
+            Side::Server if is_content && covers_all => self.turn.responds(mark),
+            Side::Client | Side::Server => {}
+        }
+    }
+
+    /// Handles the end of the data of `side`.
+    pub fn ended(&mut self, side: Side, mark: Mark) {
+        self.http1.ended(side, mark);
+    }
+
+    /// Takes the exchanges completed since they were last taken.
+    pub fn take_answered(&mut self) -> Vec<Exchange<C>> {
+        match &mut self.http2 {
+            Some(http2) if !http2.answered.is_empty() => std::mem::take(&mut http2.answered),
+            _ if self.http1.answered.is_empty() => Vec::new(),
+            _ => std::mem::take(&mut self.http1.answered),
+        }
+    }
+
+    /// Returns the facts before `side` sends `payload`.
+    pub fn message_facts(&self, side: Side, payload: &[u8]) -> MessageFacts {
+        let pending = self.turn.pending().filter(|_| side == Side::Server);
+        match (self.kind, &self.http2, &self.tls) {
+            (Kind::Http2, Some(http2), _) => {
+                MessageFacts { is_of_requests: true, ..http2.message_facts(side, payload) }
+            }
+            (Kind::Tls, _, Some(tls)) => MessageFacts {
+                certainty: Certainty::Records,
+                pending,
+                is_of_requests: tls.is_of_requests(),
+                ..MessageFacts::default()
+            },
+            (Kind::Other, ..) => MessageFacts { pending, ..self.http1.message_facts(side, payload) },
+            _ => MessageFacts { is_of_requests: true, ..self.http1.message_facts(side, payload) },
+        }
+    }
+
+    /// Returns the number of requests that were read.
+    pub fn requests(&self) -> u64 {
+        self.http1.requests + self.http2.as_ref().map_or(0, |http2| http2.requests)
+    }
+
+    /// Returns the number of requests of whatever protocol, without those that set up a session.
+    pub fn count(&self) -> u64 {
+        match self.kind {
+            Kind::Http1 | Kind::Http2 => self.requests(),
+            Kind::Undetermined | Kind::Tls | Kind::Other => self.turn.count(),
+        }
+    }
+
+    /// Returns the first request, of whatever protocol.
+    pub const fn first_request(&self) -> Option<Mark> {
+        self.turn.first
+    }
+
+    /// Returns whether each request so far has a response, as far as is known.
+    pub fn is_idle(&self) -> bool {
+        self.unanswered().map_or(self.turn.pending().is_none(), |count| count == 0)
+    }
+
+    /// Returns the number of requests without complete responses; `None` if messages cannot be read.
+    pub fn unanswered(&self) -> Option<usize> {
+        match (self.kind, &self.http2) {
+            (Kind::Http2, Some(http2)) => Some(http2.unanswered()),
+            _ => self.http1.unanswered(),
+        }
+    }
+
+    /// Returns when the oldest request without a complete response was sent.
+    pub fn first_unanswered(&self) -> Option<Mark> {
+        match (self.kind, &self.http2) {
+            (Kind::Http2, Some(http2)) => http2.first_unanswered(),
+            _ => self.http1.first_unanswered(),
+        }
+    }
+
+    /// Returns an error that a side reported in frames.
+    pub fn error(&self) -> Option<StreamError> {
+        self.http2.as_ref()?.error
+    }
+
+    /// Returns the number of records of application data of `side`, if TLS is spoken.
+    fn contents(&self, side: Side) -> u64 {
+        self.tls.as_ref().map_or(0, |tls| *tls.contents.of(side))
+    }
+
+    /// Determines the protocol by the first bytes.
+    fn detect(&mut self, side: Side, payload: &[u8], mark: Mark) {
+        let is_preface = side == Side::Client && payload.starts_with(PREFACE_START);
+        self.kind = if payload.is_empty() {
+            Kind::Other
+        } else if Tls::begins(payload) || matches!(payload, [20..=23, 3, 0..=4, ..]) {
+            self.tls = Some(Box::new(Tls::new(mark)));
+            Kind::Tls
+        } else if is_preface || http2::begins(payload) {
+            self.http2 = Some(Box::new(Http2::new(is_preface)));
+            Kind::Http2
+        } else {
+            Kind::Http1
+        };
+    }
+
+    /// Leaves HTTP/1 for what follows, or for turns where it cannot be read.
+    fn leave_http1(&mut self) {
+        if !self.http1.is_lost() {
+            return;
+        }
+        let handover = self.http1.handover();
+        let tunnel = handover.and_then(|handover| handover.target.as_deref()).map(Box::from);
+        let is_http2 = handover.is_some_and(|handover| handover.protocol.as_deref() == Some("h2c"));
+        if tunnel.is_some() {
+            self.tunnel = tunnel;
+            self.leave(Kind::Undetermined);
+        } else if is_http2 {
+            self.http2 = Some(Box::new(Http2::new(true)));
+            self.leave(Kind::Http2);
+        } else {
+            self.leave(Kind::Other);
+        }
+    }
+
+    fn leave(&mut self, kind: Kind) {
+        if kind == Kind::Other {
+            self.streams.close();
+        }
+        self.kind = kind;
+    }
+}
+
+/// The beginning of HTTP/2's preface.
+const PREFACE_START: &[u8] = b"PRI * HTTP/2.0";
+
+/// Returns whether the sender of a segment is the client, as far as its bytes prove it: a request or a response of HTTP,
+/// or a hello of TLS.
+pub fn is_from_client(payload: &[u8]) -> Option<bool> {
+    const METHODS: [&[u8]; 8] =
+        [b"GET ", b"POST ", b"PUT ", b"HEAD ", b"DELETE ", b"OPTIONS ", b"PATCH ", b"CONNECT "];
+    match payload {
+        [22, 3, 0..=4, _, _, 1, ..] => Some(true),
+        [22, 3, 0..=4, _, _, 2, ..] => Some(false),
+        _ if payload.starts_with(b"HTTP/1.") => Some(false),
+        _ if METHODS.iter().any(|method| payload.starts_with(method)) => Some(true),
+        _ => http2::is_from_client(payload),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wire::Time;
+
+    struct Played {
+        exchanges: Exchanges<()>,
+        positions: [u64; 2],
+        frame: u64,
+    }
+
+    impl Played {
+        fn new() -> Self {
+            Self { exchanges: Exchanges::default(), positions: [0; 2], frame: 0 }
+        }
+
+        fn send(&mut self, side: Side, payload: &[u8], covers_all: bool) -> Content {
+            let position = &mut self.positions[usize::from(side == Side::Server)];
+            self.frame += 1;
+            let mark = Mark { at: Time::from_nanos(self.frame), frame: self.frame };
+            let length = payload.len() as u64;
+            let data = SegmentData { side, start: *position, payload, length, mark, covers_all };
+            let content = self.exchanges.content(&data);
+            self.exchanges.sent(&data, content, &());
+            *position += length;
+            content
+        }
+
+        fn pending(&self) -> Option<u64> {
+            self.exchanges.message_facts(Side::Server, &[]).pending.map(|mark| mark.frame)
+        }
+    }
+
+    #[test]
+    fn segment_that_does_not_cover_the_request_is_no_response() {
+        let mut played = Played::new();
+        played.send(Side::Client, b"\x01\x02binary", true);
+        played.send(Side::Server, b"\x07of an earlier request", false);
+        assert_eq!((played.pending(), played.exchanges.count()), (Some(1), 1));
+        played.send(Side::Server, b"\x07response", true);
+        assert_eq!((played.pending(), played.exchanges.is_idle()), (None, true));
+    }
+
+    #[test]
+    fn startup_of_a_session_is_no_request() {
+        let mut played = Played::new();
+        played.send(Side::Client, b"\0\0\0\x10\0\x03\0\0user\0a\0\0", true);
+        played.send(Side::Server, b"R\0\0\0\x08\0\0\0\0", true);
+        assert_eq!(played.exchanges.count(), 0);
+        played.send(Side::Client, b"Q\0\0\0\x0dSELECT 1\0", true);
+        assert_eq!((played.exchanges.count(), played.exchanges.is_idle()), (1, false));
+    }
+
+    #[test]
+    fn kind_follows_from_the_first_bytes() {
+        let kind = |payload: &[u8]| {
+            let mut played = Played::new();
+            played.send(Side::Client, payload, true);
+            played.exchanges.kind()
+        };
+        assert_eq!(kind(b"GET / HTTP/1.1\r\n"), Kind::Http1);
+        assert_eq!(kind(::http2::PREFACE), Kind::Http2);
+        assert_eq!(kind(b"\x16\x03\x01\0\x05\x01\0\0\x01\xaa"), Kind::Tls);
+        assert_eq!(kind(b"*1\r\n$4\r\nPING\r\n"), Kind::Other);
+    }
+}

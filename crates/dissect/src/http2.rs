@@ -1,0 +1,469 @@
+//! HTTP/2 of one connection in the clear: streams as exchanges, and the windows that stop a sender.
+//!
+//! A layer on [`stream`](crate::stream). Field blocks are not decoded; DATA is counted.
+
+use std::collections::BTreeMap;
+
+use http2::field::{MessageKind, message_kind, status};
+use http2::frame::{Frame, FrameHeader, FrameReader, FrameType, HEADER_BYTES, Part};
+use http2::settings::{Setting, error_code};
+use http2::window::{SendWindows, WindowLimit};
+use http2::{DEFAULT_WINDOW, PREFACE};
+
+use crate::exchange::{Certainty, MessageFacts};
+use crate::http::Exchange;
+use crate::{Both, Mark, Side, stream};
+
+/// Both directions of a connection, and its streams. `C` is what the caller wants to have with each exchange.
+#[derive(Debug)]
+pub struct Http2<C> {
+    readers: Both<FrameReader>,
+    /// Bytes of the client's preface that were read.
+    preface: usize,
+    has_preface: bool,
+    /// Windows that limit the DATA of each side.
+    windows: Both<SendWindows>,
+    /// Whether the windows are known from the beginning.
+    pub is_whole: bool,
+    streams: BTreeMap<u32, StreamState<C>>,
+    /// The stream of each side's last DATA or HEADERS.
+    last: Both<u32>,
+    blocked: Both<Option<BlockedSender>>,
+    /// Exchanges completed since they were last taken.
+    pub answered: Vec<Exchange<C>>,
+    /// Number of requests.
+    pub requests: u64,
+    /// The first error that a side reported by RST_STREAM or GOAWAY.
+    pub error: Option<StreamError>,
+}
+
+/// A sender whose window is used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockedSender {
+    /// The window.
+    pub limit: WindowLimit,
+    /// Its size when it is not used: the initial one of streams, or the widest of the connection.
+    pub size: u64,
+    /// The packet whose DATA used it up.
+    pub since: Mark,
+    /// The packet that opened it again.
+    pub updated: Option<Mark>,
+}
+
+/// An error reported by RST_STREAM or GOAWAY.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamError {
+    /// Side that reported it.
+    pub from: Side,
+    /// The stream; 0 for the connection.
+    pub stream: u32,
+    /// Its code.
+    pub code: u32,
+    /// The request of that stream.
+    pub requested: Option<Mark>,
+    /// Its packet.
+    pub mark: Mark,
+}
+
+#[derive(Debug)]
+struct StreamState<C> {
+    requested: Mark,
+    is_requested: bool,
+    has_response: bool,
+    /// Whether its response is a sequence of messages that the server sends as they occur.
+    is_pushed: bool,
+    status: Option<u16>,
+    context: C,
+}
+
+/// Maximum number of streams that are followed.
+const MAX_STREAMS: usize = 1_024;
+/// Maximum number of frames of a segment that are looked at.
+const MAX_FRAMES: usize = 64;
+
+/// Returns whether a connection whose opening was not captured speaks HTTP/2, by the frames in its first bytes.
+pub fn begins(payload: &[u8]) -> bool {
+    let mut at = 0;
+    let mut count = 0;
+    while let Some(header) =
+        payload.get(at..).and_then(<[u8]>::first_chunk).map(|bytes| FrameHeader::read(*bytes))
+    {
+        if !header.is_plausible() {
+            return false;
+        }
+        (at, count) = (at + HEADER_BYTES + header.length as usize, count + 1);
+        if count >= 2 && at >= payload.len() {
+            return true;
+        }
+    }
+    count >= 1 && at == payload.len()
+}
+
+/// Returns whether the sender of a segment is the client, as its frames show.
+pub fn is_from_client(payload: &[u8]) -> Option<bool> {
+    if payload.starts_with(PREFACE) {
+        return Some(true);
+    }
+    if !begins(payload) {
+        return None;
+    }
+    let mut kind = None;
+    FrameReader::default().read(payload, &mut |part| {
+        if let Part::Frame(Frame { header, payload }) = part {
+            kind = kind.or(message_kind(header, payload));
+        }
+    });
+    kind.map(|kind| kind == MessageKind::Request)
+}
+
+impl<C: Clone> Http2<C> {
+    /// Returns whether frames can no longer be followed in a direction.
+    pub fn is_lost(&self) -> bool {
+        self.readers.client.is_lost() || self.readers.server.is_lost()
+    }
+
+    /// Returns the number of requests without complete responses.
+    pub fn unanswered(&self) -> usize {
+        self.streams.values().filter(|stream| stream.is_requested).count()
+    }
+
+    /// Returns when the oldest request without a complete response was sent.
+    pub fn first_unanswered(&self) -> Option<Mark> {
+        self.streams.values().map(|stream| stream.requested).min_by_key(|mark| mark.frame)
+    }
+
+    /// Returns whether the next bytes of `side` are frames that control the connection, and nothing else.
+    pub fn is_control(&self, side: Side, payload: &[u8]) -> bool {
+        let payload = self.after_preface(side, payload);
+        let reader = self.readers.of(side);
+        if reader.is_lost() || reader.is_within() {
+            return false;
+        }
+        let is_of_control = |header: &FrameHeader| {
+            matches!(
+                header.kind,
+                FrameType::Settings
+                    | FrameType::Ping
+                    | FrameType::WindowUpdate
+                    | FrameType::Priority
+                    | FrameType::Other(_)
+            )
+        };
+        let mut end = 0;
+        let mut headers =
+            frames(payload).inspect(|(at, header)| end = at + HEADER_BYTES + header.length as usize);
+        headers.all(|(_, header)| is_of_control(&header)) && end == payload.len()
+    }
+
+    /// Returns the facts before `side` sends `payload`.
+    pub fn message_facts(&self, side: Side, payload: &[u8]) -> MessageFacts {
+        let payload = self.after_preface(side, payload);
+        let next = match self.readers.of(side).is_within() {
+            true => *self.last.of(side),
+            false => frames(payload)
+                .map(|(_, header)| header)
+                .find(|header| header.kind.is_of_message())
+                .map_or(*self.last.of(side), |header| header.stream),
+        };
+        let stream = self.streams.get(&next);
+        let is_pending = side == Side::Server && stream.is_some_and(|stream| !stream.has_response);
+        let is_within = match side {
+            Side::Client => stream.is_some_and(|stream| !stream.is_requested),
+            Side::Server => stream.is_some_and(|stream| stream.has_response),
+        };
+        MessageFacts {
+            certainty: Certainty::Framed,
+            is_within: Some(is_within),
+            is_pushed: stream.is_some_and(|stream| stream.is_pushed),
+            unanswered: Some(self.unanswered()),
+            pending: stream.filter(|_| is_pending).map(|stream| stream.requested),
+            blocked: self.blocked.of(side).filter(|_| self.is_whole),
+            ..MessageFacts::default()
+        }
+    }
+
+    /// Returns the bytes after the client's preface, if they begin within it.
+    fn after_preface<'a>(&self, side: Side, payload: &'a [u8]) -> &'a [u8] {
+        let left = PREFACE.get(self.preface..).unwrap_or_default();
+        let is_within = side == Side::Client && self.has_preface && payload.starts_with(left);
+        if is_within { payload.get(left.len()..).unwrap_or_default() } else { payload }
+    }
+
+    /// Creates the state at the client's preface, or in the middle of a connection.
+    pub fn new(is_whole: bool) -> Self {
+        Self {
+            readers: Both::default(),
+            preface: 0,
+            has_preface: is_whole,
+            windows: Both { client: SendWindows::default(), server: SendWindows::default() },
+            is_whole,
+            streams: BTreeMap::new(),
+            last: Both::default(),
+            blocked: Both::default(),
+            answered: Vec::new(),
+            requests: 0,
+            error: None,
+        }
+    }
+
+    fn part(&mut self, side: Side, part: Part<'_>, mark: Mark, context: &C) {
+        match part {
+            Part::Begins(header) if header.kind.is_of_message() => self.message_begins(side, header),
+            Part::Begins(_) => {}
+            Part::Frame(frame) => self.frame(side, frame, mark, context),
+        }
+    }
+
+    fn message_begins(&mut self, side: Side, header: FrameHeader) {
+        *self.last.of_mut(side) = header.stream;
+        if header.kind == FrameType::Data {
+            *self.blocked.of_mut(side) = None;
+        }
+    }
+
+    fn frame(&mut self, side: Side, frame: Frame<'_>, mark: Mark, context: &C) {
+        let Frame { header, payload } = frame;
+        match header.kind {
+            FrameType::Headers => self.headers(side, header, payload, mark, context),
+            FrameType::Data => self.data(side, header, payload, mark),
+            FrameType::WindowUpdate => {
+                let increment = payload.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
+                self.windows.of_mut(side.other()).updated(header.stream, increment);
+                self.open_window(side.other(), mark);
+            }
+            FrameType::Settings if !header.has(FrameHeader::ACK) => {
+                Setting::read(payload)
+                    .filter(|setting| setting.id == Setting::INITIAL_WINDOW_SIZE)
+                    .for_each(|setting| self.windows.of_mut(side.other()).set_initial(setting.value));
+                self.open_window(side.other(), mark);
+            }
+            FrameType::Reset | FrameType::GoAway => self.stopped(side, header, payload, mark),
+            FrameType::Settings
+            | FrameType::Priority
+            | FrameType::PushPromise
+            | FrameType::Ping
+            | FrameType::Continuation
+            | FrameType::Other(_) => {}
+        }
+        if header.ends_stream() {
+            self.ends(side, header.stream, mark);
+        }
+    }
+
+    fn headers(&mut self, side: Side, header: FrameHeader, payload: &[u8], mark: Mark, context: &C) {
+        let is_full = self.streams.len() >= MAX_STREAMS;
+        match (side, self.streams.get_mut(&header.stream)) {
+            (Side::Client, None) if !header.stream.is_multiple_of(2) && !is_full => {
+                self.requests += 1;
+                let state = StreamState {
+                    requested: mark,
+                    is_requested: true,
+                    has_response: false,
+                    is_pushed: false,
+                    status: None,
+                    context: context.clone(),
+                };
+                self.streams.insert(header.stream, state);
+            }
+            (Side::Server, Some(stream)) => {
+                let status = status(header, payload);
+                stream.status = stream.status.or(status);
+                stream.has_response = true;
+            }
+            (Side::Client | Side::Server, _) => {}
+        }
+    }
+
+    fn data(&mut self, side: Side, header: FrameHeader, payload: &[u8], mark: Mark) {
+        let windows = self.windows.of_mut(side);
+        windows.sent(header.stream, header.length);
+        if let (Some(limit), false) = (windows.limit(header.stream), header.ends_stream()) {
+            let size = match limit {
+                WindowLimit::Stream(_) => windows.initial(),
+                WindowLimit::Connection => windows.widest,
+            };
+            let size = u64::try_from(size).unwrap_or(DEFAULT_WINDOW.into());
+            *self.blocked.of_mut(side) = Some(BlockedSender { limit, size, since: mark, updated: None });
+        }
+        let Some(stream) = self.streams.get_mut(&header.stream) else { return };
+        match side {
+            Side::Client => stream.requested = mark,
+            Side::Server => {
+                stream.has_response = true;
+                stream.is_pushed |= is_event(header.length, payload);
+            }
+        }
+    }
+
+    /// Marks a sender whose window has opened.
+    fn open_window(&mut self, side: Side, mark: Mark) {
+        let windows = self.windows.of(side);
+        if let Some(blocked) = self.blocked.of_mut(side) {
+            let is_open = match blocked.limit {
+                WindowLimit::Stream(stream) => windows.available(stream) > 0,
+                WindowLimit::Connection => windows.connection() > 0,
+            };
+            blocked.updated = blocked.updated.or(is_open.then_some(mark));
+        }
+    }
+
+    fn ends(&mut self, side: Side, stream: u32, mark: Mark) {
+        self.windows.of_mut(side).close(stream);
+        if side == Side::Server
+            && let Some(state) = self.streams.remove(&stream)
+        {
+            let StreamState { requested, status, context, .. } = state;
+            self.answered.push(Exchange::of_stream(stream, status, requested, mark, context));
+        }
+    }
+
+    /// Handles RST_STREAM and GOAWAY.
+    fn stopped(&mut self, side: Side, header: FrameHeader, payload: &[u8], mark: Mark) {
+        const NO_ERROR: u32 = 0;
+        const CANCEL: u32 = 8;
+        let requested = self.streams.get(&header.stream).map(|stream| stream.requested);
+        let code = error_code(header.kind, payload).filter(|code| ![NO_ERROR, CANCEL].contains(code));
+        if let Some(code) = code {
+            let error = StreamError { from: side, stream: header.stream, code, requested, mark };
+            self.error.get_or_insert(error);
+        }
+        if header.kind == FrameType::Reset {
+            self.streams.remove(&header.stream);
+        }
+    }
+}
+
+/// Returns whether DATA is a message of its own that a server sends when it occurs: of gRPC, or an event of a stream.
+fn is_event(length: u32, payload: &[u8]) -> bool {
+    const PREFIX: u32 = 5;
+    let is_grpc = match payload {
+        &[0 | 1, a, b, c, d, ..] => u32::from_be_bytes([a, b, c, d]).checked_add(PREFIX) == Some(length),
+        _ => false,
+    };
+    is_grpc || payload.starts_with(b"data:") || payload.starts_with(b"event:")
+}
+
+/// Iterates over the frame headers in a segment that begins with one, with their positions.
+fn frames(payload: &[u8]) -> impl Iterator<Item = (usize, FrameHeader)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let header = FrameHeader::read(*payload.get(at..)?.first_chunk()?);
+        let begin = at;
+        at += HEADER_BYTES + header.length as usize;
+        Some((begin, header))
+    })
+    .take(MAX_FRAMES)
+}
+
+/// The connection as a reader of ordered bytes; requests get the caller's state.
+#[derive(Debug)]
+pub struct Http2Reader<'a, C> {
+    /// The connection.
+    pub connection: &'a mut Http2<C>,
+    /// The caller's state now.
+    pub context: &'a C,
+}
+
+impl<C: Clone> stream::Reader for Http2Reader<'_, C> {
+    fn bytes(&mut self, side: Side, data: &[u8], mark: Mark) {
+        let Self { connection, context } = self;
+        let mut data = data;
+        if side == Side::Client && connection.has_preface && connection.preface < PREFACE.len() {
+            let here = (PREFACE.len() - connection.preface).min(data.len());
+            connection.preface += here;
+            data = data.get(here..).unwrap_or_default();
+        }
+        let mut reader = std::mem::take(connection.readers.of_mut(side));
+        reader.read(data, &mut |part| connection.part(side, part, mark, context));
+        *connection.readers.of_mut(side) = reader;
+    }
+
+    fn hole(&mut self, side: Side, length: u64, mark: Mark) {
+        let Self { connection, context } = self;
+        let mut reader = std::mem::take(connection.readers.of_mut(side));
+        reader.skip(length, &mut |part| connection.part(side, part, mark, context));
+        *connection.readers.of_mut(side) = reader;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::Reader as _;
+    use wire::Time;
+
+    fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+        [&length[1..], &[kind, flags, 0, 0, 0, stream], payload].concat()
+    }
+
+    fn read(messages: &[(Side, Vec<u8>)]) -> Http2<()> {
+        let mut connection = Http2::new(true);
+        for (frame, (side, bytes)) in (1..).zip(messages) {
+            let mark = Mark { at: Time::from_nanos(frame), frame };
+            Http2Reader { connection: &mut connection, context: &() }.bytes(*side, bytes, mark);
+        }
+        connection
+    }
+
+    fn request(stream: u8) -> (Side, Vec<u8>) {
+        (Side::Client, frame(1, 5, stream, &[0x82, 0x86]))
+    }
+
+    fn preface() -> (Side, Vec<u8>) {
+        (Side::Client, [PREFACE, &frame(4, 0, 0, &[])].concat())
+    }
+
+    #[test]
+    fn streams_are_exchanges_that_end_in_any_order() {
+        let connection = read(&[
+            preface(),
+            request(1),
+            request(3),
+            (Side::Server, frame(1, 5, 3, &[0x88])),
+            (Side::Server, [frame(1, 4, 1, &[0x8d]), frame(0, 1, 1, b"no")].concat()),
+        ]);
+        let ended: Vec<_> = connection
+            .answered
+            .iter()
+            .map(|exchange| {
+                (exchange.target.as_str(), exchange.status, exchange.requested.frame, exchange.ended.frame)
+            })
+            .collect();
+        assert_eq!(ended, [("stream 3", Some(200), 3, 4), ("stream 1", Some(404), 2, 5)]);
+        assert_eq!((connection.requests, connection.unanswered()), (2, 0));
+    }
+
+    #[test]
+    fn control_frames_are_no_message() {
+        let connection = read(&[preface(), request(1)]);
+        let update = frame(8, 0, 0, &[0, 0, 1, 0]);
+        let is_control = |bytes: &[u8]| connection.is_control(Side::Server, bytes);
+        assert!(is_control(&[frame(4, 1, 0, &[]), update.clone(), frame(6, 0, 0, &[0; 8])].concat()));
+        assert!(!is_control(&[update, frame(1, 4, 1, &[0x88])].concat()));
+        assert!(!is_control(&frame(7, 0, 0, &[0; 8])), "GOAWAY ends something");
+    }
+
+    #[test]
+    fn sender_is_blocked_until_its_window_opens() {
+        let window = DEFAULT_WINDOW as usize;
+        let data = |length| (Side::Server, frame(0, 0, 1, &vec![7; length]));
+        let mut messages = vec![preface(), request(1), (Side::Server, frame(1, 4, 1, &[0x88])), data(window)];
+        let blocked = |messages: &[_]| read(messages).message_facts(Side::Server, &[]).blocked;
+        let reached = blocked(&messages).unwrap();
+        assert_eq!((reached.limit, reached.since.frame, reached.updated), (WindowLimit::Stream(1), 4, None));
+        messages
+            .push((Side::Client, [frame(8, 0, 1, &[0, 0, 9, 0]), frame(8, 0, 0, &[0, 0, 9, 0])].concat()));
+        assert_eq!(blocked(&messages).unwrap().updated.map(|mark| mark.frame), Some(5));
+        messages.push(data(9));
+        assert_eq!(blocked(&messages), None);
+    }
+
+    #[test]
+    fn frames_show_which_side_requests() {
+        assert_eq!(is_from_client(&frame(1, 4, 5, &[0x83, 0x86])), Some(true));
+        assert_eq!(is_from_client(&[frame(1, 4, 5, &[0x88]), frame(0, 0, 5, b"abc")].concat()), Some(false));
+        assert_eq!(is_from_client(&frame(8, 0, 0, &[0, 0, 1, 0])), None);
+        assert_eq!(is_from_client(b"\x00\x00\x10 something else"), None);
+    }
+}

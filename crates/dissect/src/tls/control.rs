@@ -1,0 +1,88 @@
+//! Records that are control traffic: session tickets, and frames of HTTP/2 that only have such sizes.
+//!
+//! Not decryption: a record's plaintext is its length without what encryption adds. Sizes that a message could have, too,
+//! prove nothing.
+
+use tls::ContentType;
+use tls::record::Part;
+
+use super::Tls;
+use crate::{Mark, Side};
+
+/// Content of a segment, by the sizes of its records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// Control traffic and nothing else: no request and no response.
+    Control,
+    /// Anything else, or unknown.
+    Message,
+}
+
+/// SETTINGS with acknowledgement, PING and WINDOW_UPDATE of HTTP/2 (RFC 9113, section 6), headers included.
+const EMPTY: u16 = 9;
+const SETTING: u16 = 6;
+const WINDOW_UPDATE: u16 = 13;
+const PING: u16 = 17;
+
+/// Returns whether a plaintext of this size can be the server's first record in HTTP/2: SETTINGS, perhaps with a
+/// WINDOW_UPDATE and the acknowledgement of the client's SETTINGS.
+pub(super) fn is_server_preface(size: u16) -> bool {
+    const MAX_SETTINGS: u16 = 8;
+    let is_settings = |size: u16| {
+        size % SETTING == EMPTY % SETTING && (EMPTY..=EMPTY + MAX_SETTINGS * SETTING).contains(&size)
+    };
+    [0, WINDOW_UPDATE, EMPTY, EMPTY + WINDOW_UPDATE]
+        .into_iter()
+        .any(|more| size.checked_sub(more).is_some_and(is_settings))
+}
+
+impl Tls {
+    /// Returns the content of the next bytes of `side`, which follow those read so far.
+    pub fn content(&self, side: Side, payload: &[u8], mark: Mark) -> Content {
+        let direction = self.directions.of(side);
+        if direction.is_lost() || direction.is_within() || self.ended.is_none() || payload.is_empty() {
+            return Content::Message;
+        }
+        let (mut begun, mut ended, mut is_control, mut is_first) =
+            (0_u32, 0_u32, true, self.contents.of(side) == &0);
+        direction.peek(payload, &mut |part| match part {
+            Part::Begins(header) => {
+                begun += 1;
+                let is_data = header.content == ContentType::ApplicationData;
+                let is_ticket = side == Side::Server && self.is_ticket(header.length, mark.at);
+                is_control &= is_data && (is_ticket || self.is_control_size(side, header.length, is_first));
+                is_first &= is_ticket;
+            }
+            Part::Ends(_) => ended += 1,
+            Part::Body(..) | Part::Missing(_) => {}
+        });
+        if is_control && begun > 0 && begun == ended { Content::Control } else { Content::Message }
+    }
+
+    /// Returns whether only frames that control HTTP/2 have this size.
+    fn is_control_size(&self, side: Side, length: u16, is_first: bool) -> bool {
+        let plain = self.overhead().and_then(|overhead| length.checked_sub(overhead));
+        let Some(plain) = plain.filter(|_| self.may_be_http2()) else { return false };
+        match (side, self.is_http2) {
+            (Side::Server, _) if is_first => is_server_preface(plain) || plain == WINDOW_UPDATE,
+            (Side::Server, Some(true)) if self.contents.client <= 2 && plain == PING => true,
+            (Side::Client | Side::Server, Some(true)) => matches!(plain, EMPTY | WINDOW_UPDATE),
+            (Side::Client | Side::Server, Some(false) | None) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_of_a_server_preface_are_those_of_settings() {
+        for size in [9, 15, 27, 39, 9 + 13, 27 + 13 + 9] {
+            assert!(is_server_preface(size), "{size}");
+        }
+        for size in [10, 14, 17, 100, 223] {
+            assert!(!is_server_preface(size), "{size}");
+        }
+    }
+}
