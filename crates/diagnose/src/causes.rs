@@ -14,6 +14,7 @@ pub(crate) mod delayed_ack;
 pub(crate) mod duplicate_capture;
 pub(crate) mod expect_continue;
 pub(crate) mod head_of_line;
+pub(crate) mod http2_flow_control;
 pub(crate) mod nagle;
 pub(crate) mod not_tcp;
 pub(crate) mod one_direction_only;
@@ -22,6 +23,7 @@ pub(crate) mod path_latency;
 pub(crate) mod path_mtu;
 pub(crate) mod peer_vanished;
 pub(crate) mod proxy_in_path;
+pub(crate) mod quic;
 pub(crate) mod receive_window_limited;
 pub(crate) mod reset_lost_data;
 pub(crate) mod reset_mid_transfer;
@@ -34,7 +36,9 @@ pub(crate) mod syn_time_wait;
 pub(crate) mod syn_unanswered;
 pub(crate) mod think;
 pub(crate) mod tls_alert;
+pub(crate) mod tls_certificate_flight;
 pub(crate) mod tls_handshake;
+pub(crate) mod tls_hello_retry;
 pub(crate) mod zero_window;
 
 use crate::cause::{Cause, CauseInfo, Describe};
@@ -50,6 +54,7 @@ impl Describe for Cause {
                 | Self::ResetMidTransfer
                 | Self::PeerVanished
                 | Self::TlsAlert
+                | Self::QuicUnanswered
         )
     }
 
@@ -82,7 +87,12 @@ impl Describe for Cause {
             Self::PeerVanished => &peer_vanished::ABOUT,
             Self::TlsAlert => &tls_alert::ABOUT,
             Self::TlsHandshake => &tls_handshake::ABOUT,
-            Self::TlsCertificateFlight => &tls_handshake::CERTIFICATES,
+            Self::TlsCertificateFlight => &tls_certificate_flight::ABOUT,
+            Self::TlsHelloRetry => &tls_hello_retry::ABOUT,
+            Self::Http2FlowControl => &http2_flow_control::ABOUT,
+            Self::QuicHandshake => &quic::HANDSHAKE,
+            Self::QuicAmplificationLimit => &quic::AMPLIFICATION,
+            Self::QuicUnanswered => &quic::UNANSWERED,
             Self::PathMtu => &path_mtu::ABOUT,
             Self::BottleneckQueue => &bottleneck_queue::ABOUT,
             Self::BandwidthLimited => &bandwidth_limited::ABOUT,

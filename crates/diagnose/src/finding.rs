@@ -166,8 +166,11 @@ impl Tally {
         for finding in alike {
             let is_of_saving = !cause.is_failure() || finding.saving.is_some();
             let saving = finding.saving.unwrap_or_default();
+            // A client's stall within a handshake is graded as a server's.
+            let is_promoted = finding.severity > Severity::most(cause);
+            let graded = if is_promoted { Cause::ServerThink } else { cause };
             if is_of_saving {
-                finding.severity = finding.severity.min(Severity::of(cause, saving, waited));
+                finding.severity = finding.severity.min(Severity::of(graded, saving, waited));
             }
             finding.severity = finding.severity.unless(finding.confidence == Confidence::Low);
             sum += if finding.confidence == Confidence::High { saving } else { Duration::ZERO };

@@ -10,7 +10,8 @@
 //! | `facts` | facts of a gap when it ends |
 //! | `repairs` | facts about data that came late or twice |
 //! | `opening` | openings that fail |
-//! | `failures` | connections that fail later, and TLS handshakes |
+//! | `failures` | connections that fail later |
+//! | `tls` | TLS handshakes |
 //! | `notes` | facts about the path and the capture |
 //! | `ledger`, `spending` | judged gaps, in the account and as findings |
 //! | `state` | state of each side |
@@ -29,17 +30,17 @@ pub(crate) mod opening;
 mod repairs;
 mod spending;
 mod state;
+mod tls;
 
 use core::net::{IpAddr, SocketAddr};
 
 use dissect::connections::Sockets;
+use dissect::exchange::{Content, Exchanges, SegmentData};
 use dissect::hosts::Hosts;
-use dissect::http::Conversation;
 use dissect::multipath::Multipath;
 use dissect::path::Path;
 use dissect::plot::Plot;
 use dissect::sender::SequenceRelation;
-use dissect::tls::Tls;
 use dissect::turns::Turns;
 use dissect::{Both, Mark, Segment, Side, record};
 use wire::packet::{Flags, Packet};
@@ -83,20 +84,13 @@ pub(crate) struct Flow {
     spent: Time,
     since: Time,
     plot: Option<Box<Plot>>,
-    /// TLS handshake, while it is in the clear.
-    tls: Option<Box<Tls>>,
-    /// Position of the server's first data after the TLS handshake.
-    tls_end: Option<u64>,
     /// Multipath TCP's options, if it has any.
     multipath: Option<Box<Multipath>>,
     /// Unusual events before the first SYN/ACK.
     opening: Option<Box<Opening>>,
     is_reset: bool,
-    /// Whether no data was seen yet.
-    is_first_data: bool,
-    speaks_tls: bool,
-    /// Whether the first data is a TLS record or HTTP/2's preface.
-    has_turns: bool,
+    /// Whether the TLS handshake is over and reported.
+    is_handshake_settled: bool,
     /// Whether the server has sent unsolicited data.
     has_pushed: bool,
     /// Whether a DHTTP server opened it.
@@ -108,7 +102,7 @@ pub(crate) struct Flow {
     handshake: Handshake,
     account: Account,
     findings: Findings,
-    conversation: Conversation<Account>,
+    conversation: Exchanges<Account>,
     turns: Turns,
     /// Time up to which repairs already count.
     claimed: Time,
@@ -169,7 +163,7 @@ impl Flow {
             since: options.since,
             path: Path::default(),
             ends,
-            conversation: Conversation::default(),
+            conversation: Exchanges::default(),
             findings: Findings::default(),
             account: Account::default(),
             plot: options.is_plotted.then(|| Box::new(Plot::new(mark.at))),
@@ -184,11 +178,7 @@ impl Flow {
             opening: None,
             multipath: None,
             is_opening_lost: false,
-            tls: None,
-            tls_end: None,
-            is_first_data: true,
-            speaks_tls: false,
-            has_turns: false,
+            is_handshake_settled: false,
             has_pushed: false,
             turns: Turns::default(),
             small_mtu: None,
@@ -320,7 +310,18 @@ impl Flow {
         let stop = start + segment.tcp.sequence_length();
         end.sender.mss.observe(segment.length());
         end.sender.mss.has_timestamps = segment.options.stamp.is_some();
+        let is_next = start == end.sender.next;
         let last_ack_at = end.last_ack_at.take();
+        let data = self.data_of(segment, start);
+        let content = self.conversation.content(&data);
+        if content == Content::Control
+            && is_next
+            && !segment.has(Flags::FIN)
+            && self.before != GapStart::Nothing
+        {
+            self.handle_control(segment, &data);
+            return;
+        }
         let facts = self.before_sending(segment);
         // Updated only now: a gap must not be measured by itself.
         if let Some(last_ack_at) = last_ack_at {
@@ -408,10 +409,14 @@ impl Flow {
             Side::Client => {}
             Side::Server => self.turns.has_server_sent |= segment.length() > 0,
         }
-        self.before = GapStart::Data(from);
+        // Data that does not acknowledge the whole request is no response: the request still waits for its own.
+        let is_response = from == Side::Client || data.covers_all || self.conversation.unanswered().is_some();
+        if is_response || self.before != GapStart::Data(Side::Client) {
+            self.before = GapStart::Data(from);
+        }
         let sender = &self.ends.of(from).sender;
         self.last_flight = sender.next.saturating_sub(sender.acknowledged);
-        self.read_messages(segment, start, mark);
+        self.read_messages(&data, content);
         if self.reference.of(from.other()).has_ended && record::closes(segment) {
             self.ends.of_mut(from).alert += segment.tcp.sequence_length();
         }
@@ -435,18 +440,49 @@ impl Flow {
         }
     }
 
-    fn read_messages(&mut self, segment: &Segment<'_>, start: u64, mark: Mark) {
-        self.read_tls(segment, start, mark);
-        let Segment { from, tcp, .. } = segment;
-        self.conversation.sent(*from, start, tcp.payload, segment.length(), mark, &self.account);
+    fn read_messages(&mut self, data: &SegmentData<'_>, content: Content) {
+        self.time_tickets();
+        self.conversation.sent(data, content, &self.account);
+        self.follow_tls();
         self.take_exchanges();
     }
 
+    /// Sets how soon after the handshake session tickets come on this path.
+    fn time_tickets(&mut self) {
+        let soon = self.path.round_trip_at_least() + ledger::PROMPT;
+        self.conversation.tls_mut().into_iter().for_each(|tls| tls.soon = soon);
+    }
+
+    /// Returns the data of a segment for readers of messages.
+    fn data_of<'a>(&self, segment: &Segment<'a>, start: u64) -> SegmentData<'a> {
+        let Segment { from, at, frame, tcp, .. } = *segment;
+        SegmentData {
+            side: from,
+            start,
+            payload: tcp.payload,
+            length: segment.length(),
+            mark: Mark { at, frame },
+            covers_all: self.ends.of(from.other()).sender.has_arrived(),
+        }
+    }
+
+    /// Handles control traffic: it is data of its sender, but no turn of the conversation, and ends no gap.
+    fn handle_control(&mut self, segment: &Segment<'_>, data: &SegmentData<'_>) {
+        let SegmentData { side, start, length, mark, .. } = *data;
+        let sender = &mut self.ends.of_mut(side).sender;
+        sender.send(start, start + length, mark, segment.identification, Duration::ZERO);
+        sender.forget(self.limits.segments.into());
+        if data.covers_all {
+            self.note_own_ack(segment);
+        }
+        self.read_messages(data, Content::Control);
+    }
+
     fn take_exchanges(&mut self) {
-        if self.conversation.answered.is_empty() {
+        let answered = self.conversation.take_answered();
+        if answered.is_empty() {
             return;
         }
-        let answered = std::mem::take(&mut self.conversation.answered);
         for exchange in answered.into_iter().filter(|exchange| exchange.ended.at > self.since) {
             // Grows by one: most connections have few exchanges, and there are many connections.
             self.exchanges.reserve_exact(1);
@@ -473,7 +509,7 @@ impl Flow {
         self.settle_tail();
         self.handle_client_step(None);
         // Where messages cannot be read, earlier data of a server that pushes may have been a push, too.
-        let has_pushed = self.has_pushed && self.conversation.requests == 0;
+        let has_pushed = self.has_pushed && self.conversation.requests() == 0;
         if has_pushed || self.turns.are_doubtful() {
             self.findings.doubt_since(Cause::ServerThink, Time::ZERO, ledger::UNREADABLE);
         }
@@ -519,7 +555,7 @@ impl Flow {
             bytes,
             round_trip: path.round_trip(),
             vantage_point: path.vantage_point(),
-            requests: conversation.requests,
+            requests: conversation.requests(),
             findings,
             counts,
             account,
@@ -555,7 +591,7 @@ impl Flow {
 
     /// Returns the number of HTTP requests so far.
     pub(crate) fn requests(&self) -> u64 {
-        self.conversation.requests
+        self.conversation.requests()
     }
 }
 

@@ -7,8 +7,8 @@
 
 use wire::{Duration, Time};
 
+use dissect::exchange::MessageFacts;
 use dissect::flight::Flight;
-use dissect::http::MessageFacts;
 use dissect::sender::Ack;
 use dissect::{Mark, Side};
 
@@ -119,14 +119,12 @@ pub(crate) struct Gap {
     pub(crate) recovering: Option<crate::cause::Cause>,
     /// Facts from the messages of the connection.
     pub(crate) messages: MessageFacts,
-    /// Whether the protocol is one of requests and responses: HTTP, or TLS, which mostly carries it.
-    pub(crate) has_turns: bool,
     /// Whether the server has sent unsolicited data on this connection.
     pub(crate) has_pushed: bool,
     /// Whether the segment responds to the client's last message, as its first bytes or the handshake of TLS show.
     pub(crate) is_response: bool,
-    /// Whether it follows what may be the session tickets of TLS 1.3, which are no response.
-    pub(crate) follows_tickets: bool,
+    /// Whether the client is due within a TLS handshake.
+    pub(crate) is_within_handshake: bool,
     /// Whether it is the first data of the server, after the client's.
     pub(crate) is_first_response: bool,
     /// Number of short segments of the peer since the sender last sent: each was a separate write.

@@ -10,7 +10,7 @@ use crate::ruling::Ruling;
 type Rule = fn(&Gap) -> Option<Ruling>;
 
 /// The rules in order; the first ruling counts.
-const RULES: [Rule; 25] = [
+const RULES: [Rule; 26] = [
     causes::retransmission::handshake,
     causes::connection_setup::rule,
     causes::receive_window_limited::too_small,
@@ -20,6 +20,7 @@ const RULES: [Rule; 25] = [
     causes::expect_continue::rule,
     flowing,
     sent_together,
+    causes::http2_flow_control::rule,
     awaits_uncaptured,
     causes::retransmission::before_the_capture,
     causes::bottleneck_queue::rule,

@@ -137,7 +137,14 @@ mod tests {
             let program = Program::of(SocketAddr::from(([10, 0, 0, 1], port)), 0);
             let fixes = program.fixes(cause).unwrap_or(cause.about().fixes);
             // These causes apply only to HTTP and DHTTP, or to datagrams (QUIC) of the whole capture.
-            let of_http = [Cause::ExpectContinue, Cause::HeadOfLine, Cause::DatagramResend, Cause::NotTcp];
+            let of_http = [
+                Cause::ExpectContinue,
+                Cause::HeadOfLine,
+                Cause::DatagramResend,
+                Cause::NotTcp,
+                Cause::Http2FlowControl,
+                Cause::QuicUnanswered,
+            ];
             let is_http = program == Program::Web || of_http.contains(&cause);
             let words = ["nginx", "Apache", "HTTP", "http", "header", "image", "CDN", "curl", "browser"];
             let is_of_web = |fix: &Fix| words.iter().any(|word| fix.change.contains(word));

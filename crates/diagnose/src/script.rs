@@ -17,6 +17,8 @@
 //! | `no-sack` | a SYN that does not permit SACK |
 //! | `scale=N` | the window scale of a SYN; no such option without it |
 //! | `hex=...` | these bytes |
+//! | `client-hello`, `server-hello`, `hello-retry` | these records of TLS 1.3, for HTTP |
+//! | `records=N,M` | TLS records of application data with bodies of N and M bytes |
 //! | `mptcp=...` | an option of Multipath TCP with these bytes |
 //! | `bare` | it acknowledges nothing |
 //! | `lost` | it is seen near its sender and never arrives |
@@ -178,6 +180,27 @@ impl Script<'_> {
     }
 }
 
+/// Client Hello to `a.example` with a share of X25519 and ALPN `h2`, `http/1.1`.
+const CLIENT_HELLO: &str = "1603030066010000620303010101010101010101010101010101010101010101010101010101010101010100000213010100\
+    00370000000e000c000009612e6578616d706c650010000e000c02683208687474702f312e31002b00030203040033000800\
+    06001d00026162";
+/// Server Hello of TLS 1.3 with AES-128-GCM: 17 bytes of each record are encryption.
+const SERVER_HELLO: &str = "160303003c020000380303020202020202020202020202020202020202020202020202020202020202020200130100001000\
+    2b0002030400330006001d00026364";
+/// Hello Retry Request for P-384.
+const HELLO_RETRY: &str = "1603030038020000340303cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c00130100000c00\
+    2b00020304003300020018";
+
+/// Returns records of application data with bodies of these lengths.
+fn tls_records(lengths: &str) -> Vec<u8> {
+    let record = |length: &str| {
+        let length: u16 = length.parse().unwrap();
+        let [high, low] = length.to_be_bytes();
+        [vec![23, 3, 3, high, low], vec![0xaa; length.into()]].concat()
+    };
+    lengths.split(',').flat_map(record).collect()
+}
+
 /// Returns the bytes of hexadecimal digits.
 fn bytes(digits: &str) -> Vec<u8> {
     let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
@@ -236,6 +259,7 @@ impl ScriptLine {
                 Some(("mss", mss)) => read.mss = mss.parse().unwrap(),
                 Some(("scale", scale)) => read.scale = Some(scale.parse().unwrap()),
                 Some(("hex", digits)) => read.payload = bytes(digits),
+                Some(("records", lengths)) => read.payload = tls_records(lengths),
                 Some(("mptcp", digits)) => read.multipath = bytes(digits),
                 Some(("win", window)) => read.window = window.parse().unwrap(),
                 Some(("ts", stamps)) => {
@@ -254,6 +278,9 @@ impl ScriptLine {
                     "twice" => read.is_twice = true,
                     "missed" => read.is_missed = true,
                     "public" => read.is_public = true,
+                    "client-hello" => read.payload = bytes(CLIENT_HELLO),
+                    "server-hello" => read.payload = bytes(SERVER_HELLO),
+                    "hello-retry" => read.payload = bytes(HELLO_RETRY),
                     other => panic!("{other}"),
                 },
             }

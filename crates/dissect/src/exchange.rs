@@ -265,7 +265,7 @@ impl<C: Clone> Exchanges<C> {
         self.kind = if payload.is_empty() {
             Kind::Other
         } else if Tls::begins(payload) || matches!(payload, [20..=23, 3, 0..=4, ..]) {
-            self.tls = Some(Box::new(Tls::new(mark)));
+            self.tls = Some(Box::new(Tls::new(mark, Tls::begins(payload))));
             Kind::Tls
         } else if is_preface || http2::begins(payload) {
             self.http2 = Some(Box::new(Http2::new(is_preface)));

@@ -290,7 +290,7 @@ impl<C: Clone> Http2<C> {
             Side::Client => stream.requested = mark,
             Side::Server => {
                 stream.has_response = true;
-                stream.is_pushed |= is_event(header.length, payload);
+                stream.is_pushed |= is_event(payload);
             }
         }
     }
@@ -333,14 +333,9 @@ impl<C: Clone> Http2<C> {
     }
 }
 
-/// Returns whether DATA is a message of its own that a server sends when it occurs: of gRPC, or an event of a stream.
-fn is_event(length: u32, payload: &[u8]) -> bool {
-    const PREFIX: u32 = 5;
-    let is_grpc = match payload {
-        &[0 | 1, a, b, c, d, ..] => u32::from_be_bytes([a, b, c, d]).checked_add(PREFIX) == Some(length),
-        _ => false,
-    };
-    is_grpc || payload.starts_with(b"data:") || payload.starts_with(b"event:")
+/// Returns whether DATA is an event of a stream of events (text/event-stream), which a server sends when it occurs.
+fn is_event(payload: &[u8]) -> bool {
+    payload.starts_with(b"data:") || payload.starts_with(b"event:")
 }
 
 /// Iterates over the frame headers in a segment that begins with one, with their positions.

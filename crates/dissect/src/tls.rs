@@ -43,6 +43,7 @@ pub struct Tls {
     pub alert: Option<Alert>,
     /// Maximum time after which session tickets follow the client's Finished message, on this path.
     pub soon: Duration,
+    is_whole: bool,
     /// Whether HTTP/2 is spoken: by ALPN, or by the sizes of the server's first records.
     is_http2: Option<bool>,
 }
@@ -98,7 +99,7 @@ impl Tls {
     }
 
     /// Creates the state at a Client Hello, or at another record in the middle of a connection.
-    pub fn new(began: Mark) -> Self {
+    pub fn new(began: Mark, is_whole: bool) -> Self {
         Self {
             directions: Both::default(),
             began,
@@ -113,6 +114,7 @@ impl Tls {
             contents: Both::default(),
             alert: None,
             soon: Duration::from_millis(20),
+            is_whole,
             is_http2: None,
         }
     }
@@ -120,6 +122,11 @@ impl Tls {
     /// Returns whether application data follows, or an alert has ended the handshake.
     pub const fn is_over(&self) -> bool {
         self.ended.is_some() || self.alert.is_some()
+    }
+
+    /// Returns whether the handshake's beginning was captured.
+    pub const fn client_began(&self) -> bool {
+        self.is_whole
     }
 
     /// Returns whether both directions were captured in order so far.
@@ -250,7 +257,9 @@ impl Tls {
 
     /// Handles a part of the server's flight, of `length` bytes with headers.
     fn extend_flight(&mut self, length: u64, mark: Mark) {
-        if self.reply.is_none() && self.ended.is_none() && self.server.is_some() {
+        // A Hello Retry Request is no part of it.
+        let is_due = self.retry.as_ref().is_none_or(|retry| retry.again.is_some());
+        if self.is_whole && is_due && self.reply.is_none() && self.ended.is_none() {
             let Flight { first, bytes, .. } =
                 self.flight.unwrap_or(Flight { first: mark, last: mark, bytes: 0 });
             self.flight = Some(Flight { first, last: mark, bytes: bytes + length });

@@ -64,6 +64,16 @@ pub enum Cause {
     TlsHandshake,
     /// Certificates too large for the initial window.
     TlsCertificateFlight,
+    /// A Hello Retry Request: the client had not sent a key share that the server accepts.
+    TlsHelloRetry,
+    /// A window of HTTP/2 too small for the path.
+    Http2FlowControl,
+    /// The QUIC handshake.
+    QuicHandshake,
+    /// A server that may not send more before it has validated the client's address.
+    QuicAmplificationLimit,
+    /// QUIC packets without a response.
+    QuicUnanswered,
     /// A path with a smaller MTU than its ends assume.
     PathMtu,
     /// A queue on the path.
@@ -90,7 +100,7 @@ pub enum Cause {
 
 impl Cause {
     /// All causes, in the order of the enumeration.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 44] = [
         Self::ConnectionSetup,
         Self::ConnectionPerRequest,
         Self::ExpectContinue,
@@ -119,6 +129,11 @@ impl Cause {
         Self::TlsAlert,
         Self::TlsHandshake,
         Self::TlsCertificateFlight,
+        Self::TlsHelloRetry,
+        Self::Http2FlowControl,
+        Self::QuicHandshake,
+        Self::QuicAmplificationLimit,
+        Self::QuicUnanswered,
         Self::PathMtu,
         Self::BottleneckQueue,
         Self::BandwidthLimited,
@@ -163,6 +178,11 @@ impl Cause {
             Self::TlsAlert => "tls-alert",
             Self::TlsHandshake => "tls-handshake",
             Self::TlsCertificateFlight => "tls-certificate-flight",
+            Self::TlsHelloRetry => "tls-hello-retry",
+            Self::Http2FlowControl => "http2-flow-control",
+            Self::QuicHandshake => "quic-handshake",
+            Self::QuicAmplificationLimit => "quic-amplification-limit",
+            Self::QuicUnanswered => "quic-unanswered",
             Self::PathMtu => "path-mtu",
             Self::BottleneckQueue => "bottleneck-queue",
             Self::BandwidthLimited => "bandwidth-limited",

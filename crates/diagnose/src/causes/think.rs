@@ -62,8 +62,6 @@ const IDLE: Duration = Duration::from_secs(5);
 const UNASKED: Duration = Duration::from_secs(1);
 /// Maximum wait for an unreadable response; beyond that it is a push, a long poll or an idle close.
 const OPAQUE: Duration = Duration::from_secs(10);
-/// Maximum size of frames that precede a response in HTTP/2 (SETTINGS, WINDOW_UPDATE) over TLS.
-const FRAMES: u64 = 120;
 /// No round trip is longer, not even by a geostationary satellite with its queues.
 const MAX_PATH: Duration = Duration::from_secs(1);
 /// Acknowledgements in these ranges (ms) were delayed by a timer, and are no evidence about the path: Linux (40 ms),
@@ -98,6 +96,8 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
         {
             return None;
         }
+        // Whatever the server sent last was no response: the request still waits.
+        GapStart::Data(Side::Server) if is_pending(gap) && gap.has_all && gap.in_flight == 0 => {}
         GapStart::Data(_) => {
             let may_have_waited = gap.headroom.is_some_and(|headroom| headroom < gap.length.min(gap.mss));
             let is_unknown = gap.headroom.is_none() && gap.flight.bytes >= 2 * gap.mss;
@@ -133,12 +133,12 @@ fn judge_think_time(gap: &Gap) -> Option<Ruling> {
     let since = since + late;
     let is_unasked = gap.messages.unanswered == Some(0) && gap.messages.is_within != Some(true);
     let is_opaque = is_opaque(gap);
-    let is_notice =
-        is_opaque && (gap.continues() || gap.is_control) && (gap.is_control || think_time > UNASKED);
+    let goes_on = gap.continues() && !is_pending(gap);
+    let is_notice = is_opaque && (goes_on || gap.is_control) && (gap.is_control || think_time > UNASKED);
     let (share, evidence): (_, Option<Evidence>) = match gap.side {
-        Side::Client if think_time > IDLE => (Share::Idle, None),
-        Side::Server if is_unasked || (gap.continues() && think_time > IDLE) => (Share::Idle, None),
-        Side::Server if gap.messages.is_pushed && gap.continues() => (Share::Idle, None),
+        Side::Client if think_time > IDLE && !gap.is_within_handshake => (Share::Idle, None),
+        Side::Server if is_unasked || (goes_on && think_time > IDLE) => (Share::Idle, None),
+        Side::Server if gap.messages.is_pushed && goes_on => (Share::Idle, None),
         Side::Server if is_notice && think_time > UNASKED => (Share::Idle, None),
         Side::Server if is_opaque && think_time > OPAQUE => (Share::Idle, None),
         Side::Client => (Share::Stall(Cause::ClientThink), Some(of_client)),
@@ -153,18 +153,18 @@ fn judge_think_time(gap: &Gap) -> Option<Ruling> {
     }
     // A response whose end cannot be read may have been complete: possibly no side waited for data after a short
     // segment, or for any data of a server that has sent unsolicited data.
-    let may_go_on = (gap.has_turns && gap.flight.last <= FRAMES) || (gap.follows_tickets && !gap.is_short());
-    let is_next = gap.continues() && !may_go_on && !gap.flight.last.is_multiple_of(gap.mss.max(1));
+    let is_next = goes_on && !gap.flight.last.is_multiple_of(gap.mss.max(1));
     let may_be_pushed = is_opaque && (is_next || gap.has_pushed);
     // With data in flight, a sender that paces may pause for a part of a round trip.
     let may_be_paced = gap.continues() && gap.in_flight > 0 && think_time < gap.path.round_trip;
-    let confidence = match gap.continues() {
+    let confidence = match goes_on {
         _ if (may_be_pushed || may_be_paced) && gap.side == Side::Server => Confidence::Low,
         false if is_timed && !is_opaque && !may_have_come_late(gap) => Confidence::High,
         false | true => Confidence::Medium,
     };
     // All of it, as for a program that needs no time.
-    let saving = (share == Share::Stall(Cause::ServerThink)).then_some(think_time);
+    let is_stall = share == Share::Stall(Cause::ServerThink) || gap.is_within_handshake;
+    let saving = is_stall.then_some(think_time);
     Some(Ruling { share, since, confidence, evidence, saving, lost_since: None })
 }
 
@@ -177,7 +177,12 @@ fn may_have_come_late(gap: &Gap) -> bool {
 
 /// Returns whether nothing in the messages shows that the segment is a response.
 const fn is_opaque(gap: &Gap) -> bool {
-    gap.messages.is_within.is_none() && !gap.is_response
+    gap.messages.is_within.is_none() && !gap.is_response && !(is_pending(gap) && gap.messages.is_of_requests)
+}
+
+/// Returns whether a request that the server has in full waits for the first byte of its response.
+const fn is_pending(gap: &Gap) -> bool {
+    matches!(gap.side, Side::Server) && gap.messages.pending.is_some()
 }
 
 /// Returns whether the client's next step must show that it waited for the segment.
@@ -253,6 +258,15 @@ fn abandoned(gap: &Gap) -> Option<Ruling> {
 }
 
 fn of_client(gap: &Gap) -> String {
+    if gap.is_within_handshake {
+        return format!(
+            "the client had the server's part of the TLS handshake (packet {}) and continued it (packet {}) only {} later: it \
+             checks a certificate, or waits for a card, a proxy or a prompt",
+            gap.from.frame,
+            gap.to.frame,
+            millis(gap.duration())
+        );
+    }
     let what = match gap.before {
         GapStart::Handshake(_) => " after the connection was open",
         GapStart::Data(Side::Client) | GapStart::Unseen(Side::Client) => {
@@ -272,7 +286,8 @@ fn of_client(gap: &Gap) -> String {
 fn of_server(gap: &Gap) -> String {
     let think_time = millis(think_time(gap));
     let (from, to) = (gap.from.frame, gap.to.frame);
-    match (gap.continues(), gap.messages.is_within) {
+    let goes_on = gap.continues() && !is_pending(gap);
+    match (goes_on, gap.messages.is_within) {
         (true, Some(false)) => format!(
             "the server had ended one response (packet {from}) and began the next (packet {to}), whose request it had, \
              {think_time} later"
@@ -289,6 +304,7 @@ fn of_server(gap: &Gap) -> String {
             let stamps = if gap.late_arrival.is_some() { "; its timestamp (TSval) agrees" } else { "" };
             let others =
                 head_of_line::unknown(gap).map_or_else(String::new, |unknown| format!("; {unknown}"));
+            let from = gap.messages.pending.map_or(from, |request| request.frame);
             format!(
                 "the server had the request (packet {from}) and began its response (packet {to}) {think_time} later, the round \
                  trip subtracted{stamps}{others}"
@@ -731,23 +747,44 @@ mod tests {
         assert_eq!((confidence(60), confidence(251)), (Some(Confidence::Low), Some(Confidence::Medium)));
     }
 
+    /// The handshake of TLS 1.3 on a path of 15 ms, with the client's Finished message and a request at 60 ms.
+    const TLS: &str = "30 C client-hello\n45 S server-hello\n60 C records=53\n60.1 C records=300\n";
+
+    fn of_server_over_tls(lines: &str) -> Vec<(u64, Confidence)> {
+        let lines = opened(15.0, &format!("{TLS}{lines}"));
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
+        let thinks = report.findings.iter().filter(|finding| finding.cause == Cause::ServerThink);
+        thinks.map(|finding| (finding.lost.as_nanos() / 1_000_000, finding.confidence)).collect()
+    }
+
     #[test]
-    fn response_after_session_tickets_is_written_late() {
-        let hello = "text=\\x16\\x03\\x01\\x00\\x05\\x01\\x00\\x00\\x01\\x00";
-        let record = "text=\\x17\\x03\\x03\\x01\\x00data";
-        let confidence = |tickets: u32, response: u32| {
-            let lines = format!(
-                "30 C {hello}\n45 S {hello}\n60 C {record}\n61 C {record}\n76 S send={tickets}\n91 C\n400 S send={response}\n\
-                 400.1 S send=300\n415 C\n418 C send=90"
-            );
-            let report =
-                Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(VantagePoint::Client);
-            let mut thinks = report.findings.iter().filter(|finding| finding.cause == Cause::ServerThink);
-            thinks.next().map(|finding| finding.confidence)
-        };
-        assert_eq!(confidence(510, 1_460), Some(Confidence::Medium));
-        assert_eq!(confidence(1_400, 1_460), Some(Confidence::Low));
-        assert_eq!(confidence(510, 40), Some(Confidence::Low));
+    fn session_tickets_are_no_response() {
+        let found = of_server_over_tls("76 S records=250,250\n91 C\n1500 S records=1400\n1515 C");
+        assert_eq!(found, [(1_424, Confidence::High)]);
+        let prompt = of_server_over_tls("76 S records=250,250\n76.1 S records=1400\n91 C");
+        assert_eq!(prompt, []);
+    }
+
+    #[test]
+    fn settings_and_window_updates_are_no_response() {
+        // SETTINGS, WINDOW_UPDATE and the acknowledgement of SETTINGS, each with 17 bytes of encryption.
+        let found =
+            of_server_over_tls("76 S records=44,30\n76.2 S records=26\n91 C\n1500 S records=1400\n1515 C");
+        assert_eq!(found, [(1_424, Confidence::High)]);
+    }
+
+    #[test]
+    fn client_that_stalls_in_a_handshake_is_no_reader() {
+        let lines = opened(
+            15.0,
+            "30 C client-hello\n45 S server-hello\n970 C records=53\n970.1 C records=300\n986 S records=900",
+        );
+        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
+        let found = report.findings.iter().find(|finding| finding.cause == Cause::ClientThink);
+        assert_eq!(
+            found.map(|finding| (finding.severity, finding.side)),
+            Some((Severity::High, Side::Client))
+        );
     }
 
     #[test]

@@ -4,9 +4,11 @@
 //! alert's name, and the handshake's first packet. **Refuted by**: `close_notify` and `user_canceled`; an encrypted
 //! alert (its record is longer).
 
+use dissect::tls::{Alert, Tls};
 use wire::Duration;
 
-use crate::cause::{CauseInfo, Fix, Party};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
+use crate::finding::{Confidence, Finding, Severity};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "The TLS handshake failed: one side ended it with a fatal alert.",
@@ -25,6 +27,30 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     is_fault: true,
     min_duration: Duration::ZERO,
 };
+
+/// Returns the finding of a handshake that failed.
+pub(crate) fn rule(tls: &Tls) -> Option<Finding> {
+    let Alert { from, mark, alert } = tls.alert?;
+    let began = tls.began;
+    let name = tls.server_name().map_or_else(String::new, |name| format!(" with {name}"));
+    Some(Finding {
+        cause: Cause::TlsAlert,
+        severity: Severity::High,
+        confidence: Confidence::High,
+        side: from,
+        at: began.at,
+        lost: mark.at.since(began.at),
+        saving: None,
+        packets: vec![began.frame, mark.frame],
+        evidence: format!(
+            "the {from} ended the TLS handshake{name} that began in packet {} with the fatal alert {} ({}, packet {})",
+            began.frame,
+            alert.name(),
+            alert.description,
+            mark.frame
+        ),
+    })
+}
 
 #[cfg(test)]
 mod tests {

@@ -2,11 +2,15 @@
 //!
 //! **Rule**: from the Client Hello to the client's first record of application data, or its last handshake record. Not
 //! a fault. **Refuted by**: data that is not TLS from its first byte on. A server whose first flight needs more than a
-//! round trip, because its certificates exceed its initial window, is `tls-certificate-flight`: that can be fixed.
+//! round trip is `tls-certificate-flight`, a client whose key share the server refuses `tls-hello-retry`: those can be fixed.
 
+use dissect::Side;
+use dissect::tls::Tls;
 use wire::Duration;
 
-use crate::cause::{CauseInfo, Fix, Party};
+use crate::cause::{Cause, CauseInfo, Describe as _, Fix, Party};
+use crate::finding::{Confidence, Finding, Severity};
+use crate::gap::{counted, millis};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "The TLS handshake took its round trips before the first request could leave.",
@@ -24,21 +28,40 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     min_duration: Duration::from_millis(5),
 };
 
-pub(crate) const CERTIFICATES: CauseInfo = CauseInfo {
-    description: "The server's certificates did not fit its initial window: the handshake took extra round trips.",
-    fixes: &[
-        Fix {
-            party: Party::ServerApplication,
-            change: "a smaller chain: no root, an ECDSA key, fewer names in a certificate, certificate compression (RFC 8879)",
-        },
-        Fix {
-            party: Party::SendingKernel,
-            change: "an initial window of ten segments (ip route change ... initcwnd 10)",
-        },
-    ],
-    is_fault: true,
-    min_duration: Duration::from_millis(5),
-};
+/// Returns the note of a handshake that was completed.
+pub(crate) fn rule(tls: &Tls) -> Option<Finding> {
+    let (began, ended) = (tls.began, tls.ended?);
+    let lost = ended.at.since(began.at);
+    if lost < Cause::TlsHandshake.about().min_duration {
+        return None;
+    }
+    Some(Finding {
+        cause: Cause::TlsHandshake,
+        severity: Severity::Note,
+        confidence: Confidence::High,
+        side: Side::Client,
+        at: began.at,
+        lost,
+        saving: None,
+        packets: vec![began.frame, ended.frame],
+        evidence: format!(
+            "the TLS handshake{} began in packet {}, and the client's first data left in packet {}, {} later",
+            agreed(tls),
+            began.frame,
+            ended.frame,
+            millis(lost)
+        ),
+    })
+}
+
+/// Returns what the hellos agreed on, in parentheses.
+fn agreed(tls: &Tls) -> String {
+    let Some(server) = &tls.server else { return String::new() };
+    let name = tls.server_name().map_or_else(String::new, |name| format!("{name}, "));
+    let resumed = if tls.is_resumed { "resumed, " } else { "" };
+    let trips = counted(tls.round_trips().into(), "round trip");
+    format!(" ({name}{}, {resumed}{trips})", server.version.name())
+}
 
 #[cfg(test)]
 mod tests {

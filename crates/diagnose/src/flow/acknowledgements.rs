@@ -186,6 +186,12 @@ impl Flow {
         if own.is_probed_by(segment.tcp.seq) {
             self.record_window_probe(segment.from);
         }
+        self.note_own_ack(segment);
+    }
+
+    /// Notes an acknowledgement of everything received, without a message.
+    pub(super) fn note_own_ack(&mut self, segment: &Segment<'_>) {
+        let mark = Mark { at: segment.at, frame: segment.frame };
         let peer = &self.ends.of(segment.from.other()).sender;
         let covers_all = peer.acknowledged >= peer.next;
         let late = self.ends.of(segment.from).late;

@@ -1,8 +1,8 @@
 //! The facts of a gap when it ends: the state of the sender, of the path and of the messages, collected before the
 //! segment that ended it changes them.
 
+use dissect::exchange::MessageFacts;
 use dissect::flight::Flight;
-use dissect::http::MessageFacts;
 use dissect::sender::{Ack, AckFacts};
 use dissect::{Mark, Segment, Side, record};
 use wire::packet::Flags;
@@ -226,10 +226,9 @@ impl Flow {
                 .filter(|(_, until)| known < *until)
                 .map(|(cause, _)| cause),
             messages,
-            has_turns: self.has_turns || self.conversation.requests > 0,
             has_pushed: self.has_pushed,
             is_response: self.is_response(segment),
-            follows_tickets: self.follows_tickets(segment),
+            is_within_handshake: from == Side::Client && self.is_client_due_in_handshake(),
             is_first_response: !self.turns.has_server_sent && self.handshake.opened.is_some(),
             pieces: self.ends.of(from.other()).pieces,
         }
@@ -256,21 +255,12 @@ impl Flow {
     /// server's turn in a TLS handshake.
     fn is_response(&self, segment: &Segment<'_>) -> bool {
         let payload = segment.tcp.payload;
-        let is_of_handshake =
-            || matches!(payload, [20 | 22, 3, ..]) && self.tls.as_ref().is_some_and(|tls| tls.is_read());
+        let is_of_handshake = || {
+            matches!(payload, [20 | 22, 3, ..])
+                && self.conversation.tls().is_some_and(|tls| tls.is_read() && !tls.is_over())
+        };
         let responds = || is_of_handshake() || self.turns.is_response(payload);
         segment.from == Side::Server && self.before == GapStart::Data(Side::Client) && responds()
-    }
-
-    /// Returns whether the server has sent nothing since the TLS handshake but what may be session tickets.
-    fn follows_tickets(&self, segment: &Segment<'_>) -> bool {
-        /// Maximum size of the tickets: OpenSSL sends two, of about 250 bytes each.
-        const MAX_TICKETS: u64 = 1_000;
-        let sender = &self.ends.server.sender;
-        // The segment already counts as sent.
-        let start = sender.next.saturating_sub(segment.length());
-        let is_within = |end: u64| start > end && start <= end + MAX_TICKETS;
-        segment.from == Side::Server && self.tls_end.is_some_and(is_within)
     }
 
     /// Returns the time that the slowest link needs for the data in flight to `from`, and for its response. Both

@@ -1,18 +1,16 @@
-//! Connections that fail after they were opened: cut by a reset, abandoned by a peer, stuck on a path with a small MTU;
-//! and TLS handshakes that fail or take long.
+//! Connections that fail after they were opened: cut by a reset, abandoned by a peer, stuck on a path with a small MTU.
 
 use core::net::IpAddr;
 
 use dissect::sender::SentSegment;
-use dissect::tls::Tls;
 use dissect::{Mark, Segment, Side};
 use wire::packet::Flags;
 use wire::{Duration, Time};
 
 use crate::account::Share;
-use crate::cause::{Cause, Describe as _};
+use crate::cause::Cause;
 use crate::finding::{Confidence, Finding, Severity};
-use crate::gap::{counted, millis, packets};
+use crate::gap::{counted, packets};
 
 use super::Flow;
 use super::state::EndState;
@@ -244,7 +242,7 @@ impl Flow {
             // A program that closes with unread data also resets, but acknowledges the received data: it may not want
             // the rest. A reset without ACK denies that the connection exists.
             let is_denied = !segment.has(Flags::ACK);
-            let is_refused = self.speaks_tls && from == Side::Server;
+            let is_refused = self.conversation.tls().is_some() && from == Side::Server;
             let severity = if is_denied || is_refused { Severity::High } else { Severity::Low };
             let bytes = unacknowledged(peer);
             let what = match is_denied {
@@ -430,101 +428,7 @@ impl Flow {
             evidence,
         });
     }
-
-    /// Continues reading a TLS handshake.
-    pub(super) fn read_tls(&mut self, segment: &Segment<'_>, start: u64, mark: Mark) {
-        let payload = segment.tcp.payload;
-        if self.is_first_data && !payload.is_empty() {
-            self.is_first_data = false;
-            self.speaks_tls = Tls::begins(payload);
-            self.has_turns = matches!(payload, [20..=23, 3, ..]) || payload.starts_with(b"PRI * ");
-            self.tls = self.speaks_tls.then(|| Box::new(Tls::new(mark)));
-        }
-        let Some(tls) = &mut self.tls else { return };
-        tls.sent(segment.from, start, payload, segment.length(), mark);
-        if tls.is_over() {
-            self.settle_tls();
-        }
-    }
-
-    fn settle_tls(&mut self) {
-        let Some(tls) = self.tls.take() else { return };
-        self.tls_end = tls.ended.map(|_| self.ends.server.sender.next);
-        let began = tls.began;
-        let round_trip = self.path.round_trip_at_least();
-        if let Some(alert) = tls.alert {
-            self.add(Finding {
-                cause: Cause::TlsAlert,
-                severity: Severity::High,
-                confidence: Confidence::High,
-                side: alert.from,
-                at: began.at,
-                lost: alert.mark.at.since(began.at),
-                saving: None,
-                packets: vec![began.frame, alert.mark.frame],
-                evidence: format!(
-                    "the {} ended the TLS handshake that began in packet {} with the fatal alert {} ({}, packet {})",
-                    alert.from,
-                    began.frame,
-                    alert.name(),
-                    alert.description,
-                    alert.mark.frame
-                ),
-            });
-            return;
-        }
-        if let Some(flight) = tls.flight {
-            let lost = flight.last.at.since(flight.first.at);
-            let mss = self.ends.server.sender.mss.get();
-            let is_large = flight.bytes > INITIAL_SEGMENTS * mss;
-            if is_large && round_trip > Duration::ZERO && lost >= round_trip * 9 / 10 {
-                self.add(Finding {
-                    cause: Cause::TlsCertificateFlight,
-                    severity: Severity::most(Cause::TlsCertificateFlight),
-                    confidence: Confidence::Medium,
-                    side: Side::Server,
-                    at: flight.first.at,
-                    lost,
-                    saving: Some(lost),
-                    packets: vec![began.frame, flight.first.frame, flight.last.frame],
-                    evidence: format!(
-                        "the server's first flight of the TLS handshake had {} bytes (packets {} to {}) and took {}, \
-                         {:.1} round trips",
-                        flight.bytes,
-                        flight.first.frame,
-                        flight.last.frame,
-                        millis(lost),
-                        lost.as_secs_f64() / round_trip.as_secs_f64(),
-                    ),
-                });
-            }
-        }
-        let Some(ended) = tls.ended else { return };
-        let lost = ended.at.since(began.at);
-        if lost < Cause::TlsHandshake.about().min_duration {
-            return;
-        }
-        self.add(Finding {
-            cause: Cause::TlsHandshake,
-            severity: Severity::Note,
-            confidence: Confidence::High,
-            side: Side::Client,
-            at: began.at,
-            lost,
-            saving: None,
-            packets: vec![began.frame, ended.frame],
-            evidence: format!(
-                "the TLS handshake began in packet {}, and the client's first data left in packet {}, {} later",
-                began.frame,
-                ended.frame,
-                millis(lost)
-            ),
-        });
-    }
 }
-
-/// The initial window in segments (RFC 6928).
-const INITIAL_SEGMENTS: u64 = 10;
 
 /// A reset in the middle of a transfer.
 #[derive(Debug)]

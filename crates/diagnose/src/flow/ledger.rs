@@ -142,8 +142,13 @@ impl Flow {
         if !matches!(cause, Cause::SlowStart | Cause::DelayedAck) {
             self.count_as_explained(gap, claimed + saving.unwrap_or(gap.duration()));
         }
-        let is_of_windows =
-            matches!(cause, Cause::SendBufferLimited | Cause::ReceiveWindowLimited | Cause::CongestionWindow);
+        let is_of_windows = matches!(
+            cause,
+            Cause::SendBufferLimited
+                | Cause::ReceiveWindowLimited
+                | Cause::CongestionWindow
+                | Cause::Http2FlowControl
+        );
         self.attribute_savings(gap, is_of_windows.then_some(cause));
         if cause == Cause::ShortInitialSegment && gap.flight.segments == 1 {
             self.ends.of_mut(gap.side).burst.began_narrow = true;
@@ -250,12 +255,16 @@ impl Flow {
             return;
         }
         // A failure, or a message that did not come, is observed. What else is likely is inferred.
-        let is_awaited = !gap.continues() || gap.messages.is_within.is_some();
+        let messages = &gap.messages;
+        let is_awaited = !gap.continues() || messages.is_within.is_some() || messages.pending.is_some();
         let is_observed = cause.is_failure() || cause == Cause::ServerThink && is_awaited;
         let is_guess = ruling.confidence < if is_observed { Confidence::Medium } else { Confidence::High };
+        // No user reads a page within a handshake: a program checks a certificate, or waits for a card or a proxy.
+        let is_stall = cause == Cause::ClientThink && gap.is_within_handshake;
+        let most = if is_stall { Severity::High } else { Severity::most(cause) };
         let finding = || Finding {
             cause,
-            severity: Severity::most(cause).unless(is_guess),
+            severity: most.unless(is_guess && !is_stall),
             confidence: ruling.confidence,
             side: gap.side,
             at: since,
@@ -326,7 +335,7 @@ impl Flow {
         else {
             return;
         };
-        if !self.handshake.is_done || self.conversation.requests == 0 {
+        if !self.handshake.is_done || self.conversation.requests() == 0 {
             return;
         }
         let (cause, lost) =
@@ -369,7 +378,7 @@ impl Flow {
             Some(0) => return,
             Some(count) if self.handshake.answered.is_some() || self.ends.server.sender.is_seen => format!(
                 "the server reset the connection (packet {frame}) with {count} of {} not answered in full",
-                counted(self.conversation.requests, "request")
+                counted(self.conversation.requests(), "request")
             ),
             None if late => format!(
                 "the server closed its side, and reset the connection (packet {frame}) without having acknowledged the \
@@ -416,7 +425,7 @@ impl Flow {
 }
 
 /// Shorter than any reported think time.
-const PROMPT: Duration = Duration::from_millis(20);
+pub(super) const PROMPT: Duration = Duration::from_millis(20);
 /// Reasons to doubt that a client waited for its server.
 pub(super) const UNREADABLE: &str = "; in a protocol that cannot be read, possibly no side waited for it";
 const STREAMED: &str = "; the response pauses repeatedly: it may be a stream, or paced";

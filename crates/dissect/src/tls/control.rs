@@ -43,15 +43,22 @@ impl Tls {
         if direction.is_lost() || direction.is_within() || self.ended.is_none() || payload.is_empty() {
             return Content::Message;
         }
-        let (mut begun, mut ended, mut is_control, mut is_first) =
-            (0_u32, 0_u32, true, self.contents.of(side) == &0);
+        let (mut begun, mut ended, mut is_control) = (0_u32, 0_u32, true);
+        let (mut is_first, mut is_http2) = (*self.contents.of(side) == 0, self.is_http2);
         direction.peek(payload, &mut |part| match part {
             Part::Begins(header) => {
                 begun += 1;
+                if side == Side::Server && self.is_ticket(header.length, mark.at) {
+                    return;
+                }
                 let is_data = header.content == ContentType::ApplicationData;
-                let is_ticket = side == Side::Server && self.is_ticket(header.length, mark.at);
-                is_control &= is_data && (is_ticket || self.is_control_size(side, header.length, is_first));
-                is_first &= is_ticket;
+                let plain = self.plaintext(header.length).filter(|_| is_data);
+                is_control &=
+                    plain.is_some_and(|plain| self.is_control_size(side, plain, is_first, is_http2));
+                if side == Side::Server && is_first {
+                    is_http2 = plain.map(is_server_preface);
+                }
+                is_first = false;
             }
             Part::Ends(_) => ended += 1,
             Part::Body(..) | Part::Missing(_) => {}
@@ -59,12 +66,16 @@ impl Tls {
         if is_control && begun > 0 && begun == ended { Content::Control } else { Content::Message }
     }
 
-    /// Returns whether only frames that control HTTP/2 have this size.
-    fn is_control_size(&self, side: Side, length: u16, is_first: bool) -> bool {
+    /// Returns the bytes of a record's plaintext, where HTTP/2 is possible.
+    fn plaintext(&self, length: u16) -> Option<u16> {
         let plain = self.overhead().and_then(|overhead| length.checked_sub(overhead));
-        let Some(plain) = plain.filter(|_| self.may_be_http2()) else { return false };
-        match (side, self.is_http2) {
-            (Side::Server, _) if is_first => is_server_preface(plain) || plain == WINDOW_UPDATE,
+        plain.filter(|_| self.may_be_http2())
+    }
+
+    /// Returns whether only frames that control HTTP/2 have this size.
+    fn is_control_size(&self, side: Side, plain: u16, is_first: bool, is_http2: Option<bool>) -> bool {
+        match (side, is_http2) {
+            (Side::Server, _) if is_first => is_server_preface(plain),
             (Side::Server, Some(true)) if self.contents.client <= 2 && plain == PING => true,
             (Side::Client | Side::Server, Some(true)) => matches!(plain, EMPTY | WINDOW_UPDATE),
             (Side::Client | Side::Server, Some(false) | None) => false,
