@@ -335,7 +335,10 @@ impl Flow {
         if segment.has(Flags::URG) {
             end.urgent = stop;
         }
-        let may_be_held = !segment.has(Flags::FIN) && end.sender.acknowledged >= end.urgent;
+        // So does a probe for the end of a flight: it takes new data if there is some (RFC 8985, section 7.3), held or not.
+        const PROBE: Duration = Duration::from_millis(150);
+        let may_be_probe = end.sender.sent_last.is_some_and(|last| at.since(last) >= PROBE);
+        let may_be_held = !segment.has(Flags::FIN) && end.sender.acknowledged >= end.urgent && !may_be_probe;
         end.sends_shorts |= may_be_held && end.sender.sends_short(start, segment.length());
         let order = end.sender.send(start, stop, mark, segment.identification, soon);
         end.sender.forget(self.limits.segments.into());
@@ -367,10 +370,15 @@ impl Flow {
             }
             SequenceRelation::Retransmission(Some(before)) => {
                 let sender = &self.ends.of(from).sender;
+                let sender_next = sender.next;
                 if stop <= sender.acknowledged {
                     self.record_needless_retransmission(from, start, segment.length(), mark);
                     self.oddities.needless += 1;
-                    self.reference.of_mut(from).needless.get_or_insert(mark);
+                    let is_end = stop >= sender_next;
+                    let reference = self.reference.of_mut(from);
+                    if reference.needless.is_none() {
+                        (reference.needless, reference.is_needless_of_end) = (Some(mark), is_end);
+                    }
                     return;
                 }
                 self.record_repeated_retransmission(from, &before, start, segment.length(), mark);

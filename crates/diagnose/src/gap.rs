@@ -109,6 +109,8 @@ pub(crate) struct Gap {
     pub(crate) may_have_lost: bool,
     /// The first packet that it retransmitted in this gap though the data had arrived.
     pub(crate) needless: Option<Mark>,
+    /// Whether that was the end of its flight.
+    pub(crate) is_needless_of_end: bool,
     /// Duration for which it had received nothing new.
     pub(crate) silence: Option<Duration>,
     /// Retransmission timeout that Linux would use.

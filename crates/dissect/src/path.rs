@@ -84,8 +84,9 @@ struct PathPart {
     slowest: Duration,
     /// Remaining TTL or hop limit of its packets.
     hop_limit: Option<u8>,
-    /// Number of samples of `answered`.
+    /// Number of samples of `answered`, and of `echoed`.
     times_answered: u8,
+    times_echoed: u8,
 }
 
 /// The shortest of some times, in the memory of one; [`Duration::MAX`] before the first.
@@ -196,10 +197,15 @@ impl Path {
         self.to(side).map(|to| to.max(part.answered_at_once.get().unwrap_or_default()))
     }
 
-    /// Records that `side` sent data `after` an acknowledgement for it had passed.
+    /// Records that `side` sent data `after` an acknowledgement for it had passed. A longer time is a pause of its own.
     pub fn echoed(&mut self, side: Side, after: Duration) {
+        /// No path takes longer.
+        const LONGEST: Duration = Duration::from_secs(1);
         let part = self.parts.of_mut(side);
-        part.echoed.sample(after);
+        if after <= LONGEST {
+            part.echoed.sample(after);
+            part.times_echoed = part.times_echoed.saturating_add(1);
+        }
     }
 
     /// Records that a packet of `side` passed with this remaining hop limit.
@@ -210,10 +216,22 @@ impl Path {
         }
     }
 
-    /// Returns the minimum round trip from the point of capture to `side`.
+    /// Returns the number of routers that the first packet of `side` had passed, if it began with a usual hop limit.
+    pub fn hops(&self, side: Side) -> Option<u8> {
+        let left = self.parts.of(side).hop_limit?;
+        [64, 128, 255].into_iter().find(|initial| left <= *initial).map(|initial| initial - left)
+    }
+
+    /// Returns the remaining hop limit of the first packet of `side`.
+    pub fn hop_limit(&self, side: Side) -> Option<u8> {
+        self.parts.of(side).hop_limit
+    }
+
+    /// Returns the minimum round trip from the point of capture to `side`. A few reactions to acknowledgements may have
+    /// been pauses, which show no distance.
     pub fn to(&self, side: Side) -> Option<Duration> {
         let part = self.parts.of(side);
-        part.answered.get().or(part.echoed.get())
+        part.answered.get().or(part.echoed.get().filter(|_| part.times_echoed >= ENOUGH))
     }
 
     /// Returns the round trip between client and server.

@@ -11,7 +11,8 @@
 //! **Refuted by**: a full segment (Nagle never holds one), or data that is missing before it; a FIN (it flushes); a full window; a segment that
 //! comes later than an acknowledgement explains, by a quarter of the round trip (the program had not written it yet),
 //! or that echoes a timestamp (TSecr) older than that acknowledgement; a loss before, unless everything had been
-//! acknowledged; a sender that has sent a short segment while another was unacknowledged (TCP_NODELAY).
+//! acknowledged; a sender that has sent a short segment while another was unacknowledged (TCP_NODELAY), unless it may have
+//! been a probe for the end of a flight.
 
 use wire::Duration;
 
@@ -78,7 +79,9 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
         || flight.bytes + gap.length <= gap.largest_since_loss
         // Every stack since RFC 3390 starts with four segments or 4,380 bytes; older ones with one or two.
         // Stacks that scale windows (RFC 1323) are newer than initial windows of one segment.
-        || (!gap.has_lost && (flight.segments == 1 || (flight.segments == 2 && (!flight.begins_short || gap.has_scale))));
+        // After a repaired loss the window is at least two segments.
+        || (flight.segments == 1 && (!gap.has_lost || gap.largest_since_loss > 0))
+        || (!gap.has_lost && flight.segments == 2 && (!flight.begins_short || gap.has_scale));
     // Of several acknowledgements close together any may have triggered it.
     if !had_window || (gap.acks > 1 && !gap.freed_early()) {
         return None;
@@ -275,6 +278,35 @@ mod tests {
         );
         let found = Script { one_way_ms: 0.01, lines: &lines }.faults(VantagePoint::Client);
         assert!(found.iter().all(|(cause, _)| *cause == Cause::ServerThink), "{found:?}");
+    }
+
+    #[test]
+    fn probe_with_held_data_shows_no_nodelay() {
+        // A delayed acknowledgement of 400 ms: the probe takes the short segment that was held.
+        let lines = |first: f64| {
+            format!(
+                "1 C send=100\n{first} C send=40\n401 S ack=100\n401.1 C seq=100 send=40\n401.2 S\n402 S send=9\n402.1 C\n\
+                 500 C send=100\n580 S\n580.1 C send=40\n581 S send=9"
+            )
+        };
+        let is_nagle = |first: f64| {
+            let lines = opened(0.01, &lines(first));
+            let found = Script { one_way_ms: 0.01, lines: &lines }.faults(VantagePoint::Client);
+            found.iter().any(|(cause, _)| *cause == Cause::NagleDelayedAck)
+        };
+        assert_eq!((is_nagle(305.0), is_nagle(40.0)), (true, false));
+    }
+
+    #[test]
+    fn pauses_of_a_program_show_no_distance() {
+        // Keep-alives of the server every 26 s, acknowledged by the client; the capture begins in the middle.
+        let mut lines = String::new();
+        for n in 0..6 {
+            let at = 26_000 * n;
+            lines += &format!("{at} S send=53\n{at}.2 C\n");
+        }
+        let found = Script { one_way_ms: 0.05, lines: &lines }.faults_everywhere();
+        assert_eq!(found, []);
     }
 
     #[test]

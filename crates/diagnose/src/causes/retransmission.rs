@@ -4,7 +4,7 @@
 //! that did not pass before it, and it comes after a pause as long as a timer (`low`). Three duplicate ACKs, or one
 //! SACK of later data, make it a `fast-retransmit`. Without them, and after at least the timer's duration, it is a
 //! `retransmission-timeout` (each further one takes twice as long). If it is the last segment of a flight and less time
-//! has passed, and both sides permit SACK, it was a probe (RFC 8985, `tail-loss-probe`). A retransmitted SYN is the timer's. **Refuted by**: a
+//! has passed, at most a second, and both sides permit SACK, it was a probe (RFC 8985, `tail-loss-probe`). A retransmitted SYN is the timer's. **Refuted by**: a
 //! second capture of the same packet (the same IP ID); reordered data (it arrives sooner than the sender could have
 //! detected a loss); data that was already acknowledged (needless); an acknowledgement that echoes (TSecr) an earlier
 //! timestamp than the retransmission's (RFC 3522: the original had arrived); a duplicate SACK of data retransmitted once
@@ -58,7 +58,7 @@ pub(crate) const FAST: CauseInfo = CauseInfo {
 const DUPLICATES: u32 = 3;
 /// Kernel timers run in ticks of 4 to 10 ms and may expire early by this much.
 const TICK: Duration = Duration::from_millis(10);
-/// Time after which a timer is as likely as a probe: two round trips are rarely as long.
+/// Time after which it was the initial timer of 1 to 3 s (RFC 6298, RFC 1122): two round trips are rarely as long.
 const LATE_PROBE: Duration = Duration::from_secs(1);
 /// Maximum round trip to a sender all of whose packets reach the point of capture.
 const NEAR: Duration = Duration::from_micros(300);
@@ -110,9 +110,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     let lost_since = Some(repair.earlier).filter(|earlier| {
         earlier.at < gap.from.at && (cause != Cause::RetransmissionTimeout || repair.times <= 1)
     });
-    let is_doubtful = cause == Cause::TailLossProbe && repair.since > LATE_PROBE;
-    let confidence = if is_doubtful { Confidence::Medium } else { ruling.confidence };
-    Some(Ruling { lost_since, confidence, saving: Some(opening::saved_without_repair(gap)), ..ruling })
+    Some(Ruling { lost_since, saving: Some(opening::saved_without_repair(gap)), ..ruling })
 }
 
 /// New data during loss recovery: duplicate ACKs release it, not the program. Refuted by data that leaves without an
@@ -143,9 +141,14 @@ pub(crate) fn needless(gap: &Gap) -> Option<Ruling> {
     if needless.at.since(gap.from.at) < TICK.max(gap.path.round_trip / 4) {
         return None;
     }
-    // Clearly earlier than the timer it was a probe.
+    // Clearly earlier than the timer it was a probe: of the end of the flight. Of its beginning, it was a fast retransmission
+    // after reordering, and the window went on by itself.
     let since = needless.at.since(gap.from.at);
-    let is_probe = gap.may_probe && since + since / 4 + TICK < gap.usual_timeout;
+    let is_early = since + since / 4 + TICK < gap.usual_timeout;
+    if is_early && !gap.is_needless_of_end {
+        return None;
+    }
+    let is_probe = gap.may_probe && is_early;
     let cause = if is_probe { Cause::TailLossProbe } else { Cause::RetransmissionTimeout };
     let evidence = if is_probe { of_needless_probe } else { of_needless };
     // After the timer's time the sender still waited for an acknowledgement, and the reply to its retransmission was one.
@@ -159,7 +162,10 @@ pub(crate) fn needless(gap: &Gap) -> Option<Ruling> {
 /// captured. The middle of a message and Linux's timer show it; or the sender's IP IDs, and a pause as long as its timer.
 pub(crate) fn before_the_capture(gap: &Gap) -> Option<Ruling> {
     let is_as_long = gap.duration() + TICK >= gap.usual_timeout && gap.trigger.is_none();
-    if gap.skipped > 0 && is_as_long && matches!(gap.end, GapEnd::Data) && !gap.is_behind_hole {
+    // One timer, or two: what takes longer on a path without other losses is a program's.
+    let is_plausible = gap.duration() <= gap.usual_timeout * 3 + TICK;
+    let is_skip = gap.skipped > 0 && is_plausible;
+    if is_skip && is_as_long && matches!(gap.end, GapEnd::Data) && !gap.is_behind_hole {
         let ruling = Ruling::all(gap, Cause::RetransmissionTimeout, of_skipped);
         return Some(Ruling { confidence: Confidence::Low, ..ruling });
     }
@@ -242,7 +248,7 @@ pub(crate) fn cause(gap: &Gap, repair: &Repair) -> Option<Cause> {
     }
     // RFC 8985: a probe is sent after two round trips. What takes longer is a timer with an unusual minimum.
     let is_due = round_trip > Duration::ZERO && since * 2 >= round_trip * 3;
-    let is_probe = gap.may_probe && is_last && since <= latest_probe + TICK;
+    let is_probe = gap.may_probe && is_last && since <= (latest_probe + TICK).min(LATE_PROBE);
     match (is_probe, is_due) {
         (true, true) => Some(Cause::TailLossProbe),
         (false, true) => Some(Cause::RetransmissionTimeout),
@@ -607,23 +613,33 @@ mod tests {
         );
     }
 
-    /// Found in a capture of a stack without probes. One response after 1.4 s is the only measurement of the path; or an
-    /// acknowledgement that is 4 s late raises the timeout, but not a probe's time.
+    /// Found in captures of stacks without probes. One response after 1.4 s is the only measurement of the path, and the
+    /// initial timer is 3 s; or an acknowledgement that is 4 s late raises the timeout, but not a probe's time.
     #[test]
-    fn regress_probe_later_than_a_second_is_doubtful_and_later_than_two_round_trips_none() {
+    fn regress_timer_of_seconds_is_no_probe() {
         let slow = "0 C syn\n15 S syn\n1415 C send=100\n1431 S send=4\n4400 S seq=0 send=4\n6000 C send=9\n6016 S send=9";
-        let finding = |lines: &str| {
-            let report = Script { one_way_ms: 15.0, lines }.diagnose(VantagePoint::Server);
-            let mut faults = report.findings.into_iter().filter(|finding| finding.cause.about().is_fault);
-            faults.next().map(|finding| (finding.cause, finding.confidence))
-        };
-        assert_eq!(finding(slow), Some((Cause::TailLossProbe, crate::ruling::Confidence::Medium)));
+        let found = Script { one_way_ms: 15.0, lines: slow }.faults(VantagePoint::Server);
+        assert_eq!(found.first(), Some(&(Cause::RetransmissionTimeout, 2_969)));
         let late = opened(
             15.0,
             "30 C send=100\n46 S send=700\n4061 C\n4100 C send=100\n4116 S send=700\n6600 S seq=700 send=700\n6615 C",
         );
         let faults = Script { one_way_ms: 15.0, lines: &late }.faults(VantagePoint::Server);
         assert_eq!(faults.last(), Some(&(Cause::RetransmissionTimeout, 2_484)));
+    }
+
+    #[test]
+    fn needless_retransmission_of_the_first_segment_of_a_flight_is_no_probe() {
+        let found = |seq: u32, length: u32| {
+            let lines = format!(
+                "100 C send=100\n150 S send=1460\n150.1 S send=1460\n150.2 S send=500\n200.3 C ack=3420\n\
+                 290 S seq={seq} send={length}\n340.1 S send=1460\n340.2 S send=1460\n390.5 C"
+            );
+            let found =
+                Script { one_way_ms: 50.0, lines: &opened(50.0, &lines) }.faults(VantagePoint::Client);
+            found.into_iter().filter(|(cause, _)| *cause == Cause::TailLossProbe).count()
+        };
+        assert_eq!((found(2_920, 500), found(0, 1_460)), (1, 0));
     }
 
     #[test]

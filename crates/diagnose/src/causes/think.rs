@@ -242,7 +242,7 @@ fn abandoned(gap: &Gap) -> Option<Ruling> {
     let is_open = gap.messages.is_until_close && gap.side == Side::Server && gap.continues();
     let is_unanswered = gap.messages.unanswered.is_some_and(|count| count > 0)
         && gap.before == GapStart::Data(Side::Client)
-        && gap.is_heard;
+        && if gap.side == Side::Server { gap.has_all } else { gap.is_heard };
     (is_open || is_unanswered).then(|| {
         let since = gap.from.at + path_time(gap).min(gap.duration());
         let evidence = if is_open { of_server } else { unanswered };

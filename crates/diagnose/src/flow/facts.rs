@@ -211,6 +211,7 @@ impl Flow {
             has_lost: self.ends.of(from).has_lost,
             may_have_lost: self.ends.of(from).may_have_lost,
             needless: self.reference.of(from).needless,
+            is_needless_of_end: self.reference.of(from).is_needless_of_end,
             silence: self
                 .ends
                 .of(from)

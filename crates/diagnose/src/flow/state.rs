@@ -80,8 +80,9 @@ pub(super) struct ReferenceValues {
     /// The first acknowledgement without data in the gap, and its delay beyond what the path needs; and its timestamp.
     pub(super) own_ack: Option<(Mark, Option<Duration>)>,
     pub(super) own_ack_stamp: Option<u32>,
-    /// The first needless retransmission in the gap.
+    /// The first needless retransmission in the gap, and whether it was the end of a flight.
     pub(super) needless: Option<Mark>,
+    pub(super) is_needless_of_end: bool,
     /// Number of its packets in the gap that were not captured, as their IP IDs show.
     pub(super) skipped: u32,
     /// Interface on which its packets are followed.
