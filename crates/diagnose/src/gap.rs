@@ -327,11 +327,20 @@ impl Gap {
         self.trigger.as_ref().filter(|_| waited && !self.was_free())
     }
 
-    /// Returns whether neither Nagle's algorithm nor a window can have held the segment, although it is short. The
-    /// sender has sent short ones before while others were unacknowledged (TCP_NODELAY), and had as much in flight.
+    /// Returns whether neither Nagle's algorithm nor a window can have held the segment. Either it is short, and the sender
+    /// has sent short ones before while others were unacknowledged (TCP_NODELAY), and had as much in flight. Or it fits
+    /// into any initial window, and Nagle's algorithm would have released it with the acknowledgement.
     fn was_free(&self) -> bool {
-        let has_window = self.flight.bytes + self.length <= self.largest_since_loss.max(2 * self.mss);
-        self.sends_shorts && self.is_short() && has_window
+        /// Initial window of every stack since RFC 3390, in segments and bytes; those that scale windows are as new.
+        const INITIAL_WINDOW: (u64, u64) = (3, 4_380);
+        let bytes = self.flight.bytes + self.length;
+        let has_window = bytes <= self.largest_since_loss.max(2 * self.mss);
+        let is_initial = self.has_scale
+            && !self.has_lost
+            && self.flight.segments < INITIAL_WINDOW.0
+            && bytes <= INITIAL_WINDOW.1
+            && self.headroom.is_none_or(|headroom| headroom >= self.length);
+        (self.sends_shorts && self.is_short() && has_window) || (is_initial && !self.is_prompt())
     }
 
     /// Returns whether the sender continued as soon as the awaited acknowledgement arrived. Kernels need at most some

@@ -2,7 +2,8 @@
 //!
 //! **Rule**: a sender without losses waits for an acknowledgement in the middle of sending, at its first flight or at
 //! one that has grown since the last wait. Not a fault, unless the initial window is smaller than necessary. **Refuted
-//! by**: any other cause of a sender's wait, each with a rule before this one; a flight that does not grow.
+//! by**: any other cause of a sender's wait, each with a rule before this one; a flight that does not grow; a segment
+//! within the initial window of every current stack (its program had not written it).
 
 use wire::Duration;
 
@@ -104,5 +105,18 @@ mod tests {
             assert_eq!((rounds.times, rounds.lost.as_nanos() / 1_000_000), (2, 60), "{vantage_point:?}");
             assert!(!found.is_worth_fixing());
         }
+    }
+
+    #[test]
+    fn nine_bytes_in_flight_wait_for_no_window() {
+        // A handler of 43 ms behind a short frame; the receiver's delayed acknowledgement comes just before.
+        let found = |scale: &str| {
+            let lines = format!(
+                "0 C syn{scale}\n0.01 S syn{scale}\n0.02 C\n1 C send=100\n1.1 S send=9\n41.2 C\n44 S send=40\n44.1 C"
+            );
+            let report = Script { one_way_ms: 0.01, lines: &lines }.diagnose(VantagePoint::Server);
+            report.counts.iter().map(|count| count.cause).collect::<Vec<_>>()
+        };
+        assert_eq!(found(" scale=7"), [Cause::ServerThink]);
     }
 }
