@@ -10,7 +10,7 @@ for pair in ROUNDTRIP_CAPTURES:captures ROUNDTRIP_LOGS:logs; do
   if [ -d "$directory" ]; then export "${pair%%:*}=$directory"; fi
 done
 
-PURE="wire quantity tcp accesslog workload http1 tls http2 quic dhttp-proto page pageload scenario packets trace model simulate dissect diagnose render"
+PURE="wire quantity tcp accesslog workload http1 tls http2 quic dhttp-proto page pageload scenario packets trace model simulate dissect diagnose render report"
 ALL="fresh tools fmt commits clippy wasm docs package smoke test"
 
 # Programs that tests run, with their Debian packages. A test reports `skipped: PROGRAM` where one is missing.
@@ -138,7 +138,7 @@ job_package() {
 
 # Again, with the tools and with every feature, what depends on either: `fresh` has run the rest. A tool that `tools`
 # installs may not be missing.
-TOOLED="accesslog accesslog-io capture content dhttp-proxy measure"
+TOOLED="accesslog accesslog-io capture content dhttp-proxy measure report"
 job_test() {
   local -x ROUNDTRIP_REQUIRE_TOOLS=""
   local pair crate file packages=(--package roundtrip)

@@ -15,8 +15,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use packets::{Reader, tunnel};
-use roundtrip_capture::Capture;
-use roundtrip_capture::filter::Filter;
+use report::filter::Filter;
 use wire::packet::{Flags, Packet, TcpBuilder, TcpOption};
 
 const PACKETS: u32 = 1_000_000;
@@ -147,7 +146,7 @@ fn peak_kib(process: u32) -> u64 {
 fn measured(threads: &str, file: &Path) {
     let threads = threads.parse().expect("a number of threads");
     if threads > 0 {
-        let capture = Capture::read_with_threads(file, &Filter::default(), false, threads);
+        let capture = roundtrip_capture::read_with_threads(file, &Filter::default(), false, threads);
         black_box(capture.expect("it was just written"));
         return;
     }

@@ -9,17 +9,12 @@ use std::fs;
 use std::net::SocketAddr;
 
 use diagnose::{FlowReport, Side};
-use wire::Duration;
+use report::kernel::{KernelStats, SenderCounters, SocketPair};
 
 use crate::sockets::{Sockets, TcpInfo, TcpSocket};
 use nix::sys::prctl::set_child_subreaper;
 
 use crate::Error;
-use crate::group::counted;
-use crate::span::shown;
-
-/// A socket, by its own address and its peer's.
-type SocketPair = (SocketAddr, SocketAddr);
 
 /// Monitors sockets while a capture lasts.
 #[derive(Debug)]
@@ -120,45 +115,27 @@ impl SocketMonitor {
         let of = |flow: &FlowReport| {
             let ends =
                 [(Side::Client, (flow.client, flow.server)), (Side::Server, (flow.server, flow.client))];
-            let reported = ends.map(|(side, ends)| self.known.get(&ends).map(|known| (side, known.info)));
+            let reported = ends.map(|(side, ends)| {
+                self.known.get(&ends).map(|known| (side, SenderCounters::from(known.info)))
+            });
             ((flow.client, flow.server), reported.into_iter().flatten().collect())
         };
-        KernelStats(flows.iter().map(of).collect())
+        flows.iter().map(of).collect()
     }
 }
 
-/// The kernel's counters, by connection.
-#[derive(Clone, Debug, Default)]
-pub struct KernelStats(BTreeMap<SocketPair, Vec<(Side, TcpInfo)>>);
-
-impl KernelStats {
-    /// Returns the counters of the ends that are on this host.
-    pub fn of(&self, flow: &FlowReport) -> &[(Side, TcpInfo)] {
-        self.0.get(&(flow.client, flow.server)).map(Vec::as_slice).unwrap_or_default()
+impl From<TcpInfo> for SenderCounters {
+    fn from(info: TcpInfo) -> Self {
+        let TcpInfo {
+            busy,
+            receive_window_limited,
+            send_buffer_limited,
+            round_trip,
+            retransmitted,
+            sending: _,
+        } = info;
+        Self { busy, receive_window_limited, send_buffer_limited, round_trip, retransmitted }
     }
-}
-
-/// Returns a sentence on the kernel's counters for one end; empty if all are zero.
-pub fn sentence((side, info): &(Side, TcpInfo)) -> Option<String> {
-    let TcpInfo {
-        busy,
-        receive_window_limited,
-        send_buffer_limited,
-        round_trip: _,
-        retransmitted,
-        sending: _,
-    } = info;
-    (*busy > Duration::ZERO).then(|| {
-        format!(
-            "by its kernel's own count the {side} was busy sending for {}: of this held up by the {}'s window for {}, by its own \
-             send buffer for {}; {} retransmitted",
-            shown(*busy),
-            side.other(),
-            shown(*receive_window_limited),
-            shown(*send_buffer_limited),
-            counted(u64::from(*retransmitted), "segment"),
-        )
-    })
 }
 
 /// Returns the sockets that `process`'s descendants hold, by inode.

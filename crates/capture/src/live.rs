@@ -6,7 +6,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fmt;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -16,6 +15,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use linux::clock::Clock;
 use packets::writer::{Interface, Packet, Writer};
 use packets::{Frame, LinkType};
+use report::Capture;
+use report::command::CommandExit;
+use report::filter::Filter;
+use report::reading::CaptureReader;
 use wire::packet::Flags;
 use wire::{Duration, Time};
 
@@ -26,11 +29,8 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal, kill};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::unistd::Pid;
 
-use crate::Capture;
 use crate::Error;
-use crate::filter::Filter;
 use crate::kernel::SocketMonitor;
-use crate::reading::CaptureReader;
 use crate::watch::Scope;
 use crate::watch::session::Session;
 
@@ -45,45 +45,6 @@ pub struct LiveOptions {
     pub span: Option<Duration>,
     /// Command to run; none if empty.
     pub command: Vec<OsString>,
-}
-
-/// Exit of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CommandExit {
-    /// Exited with this status.
-    Exited(i32),
-    /// Killed by this signal.
-    Killed(i32),
-    /// Still running.
-    Running,
-}
-
-impl CommandExit {
-    /// Returns its exit status, if it has one.
-    pub const fn status(self) -> Option<i32> {
-        match self {
-            Self::Exited(status) => Some(status),
-            Self::Killed(_) | Self::Running => None,
-        }
-    }
-
-    fn of(status: Option<ExitStatus>) -> Self {
-        let Some(status) = status else { return Self::Running };
-        match (status.code(), status.signal()) {
-            (Some(code), _) => Self::Exited(code),
-            (None, signal) => Self::Killed(signal.unwrap_or_default()),
-        }
-    }
-}
-
-impl fmt::Display for CommandExit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Exited(status) => write!(f, "ended with status {status}"),
-            Self::Killed(signal) => write!(f, "was ended by signal {signal}"),
-            Self::Running => f.write_str("was still running when the capture ended"),
-        }
-    }
 }
 
 /// Polling interval for the command and the kernel's sockets.
@@ -311,7 +272,15 @@ impl Process {
 
     pub(crate) fn ended(&mut self) -> Option<CommandExit> {
         let child = self.child.as_mut()?;
-        Some(CommandExit::of(child.try_wait().ok().flatten()))
+        Some(exit_of(child.try_wait().ok().flatten()))
+    }
+}
+
+fn exit_of(status: Option<ExitStatus>) -> CommandExit {
+    let Some(status) = status else { return CommandExit::Running };
+    match (status.code(), status.signal()) {
+        (Some(code), _) => CommandExit::Exited(code),
+        (None, signal) => CommandExit::Killed(signal.unwrap_or_default()),
     }
 }
 

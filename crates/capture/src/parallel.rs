@@ -24,12 +24,11 @@ use packets::batch::FrameBatch;
 use packets::clock::Verdict;
 use packets::peek::PeekedSegment;
 use packets::{Frame, Reader, Unreadable, tunnel};
+use report::Capture;
+use report::reading::{CaptureReader, DoubtfulPacket};
+use report::shard::Shard;
 use wire::Time;
 use wire::packet::Packet;
-
-use crate::Capture;
-use crate::reading::{CaptureReader, DoubtfulPacket};
-use crate::shard::Shard;
 
 /// Number of parts of a large capture: the maximum number of workers.
 const SHARDS: usize = 4;

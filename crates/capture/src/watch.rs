@@ -7,9 +7,7 @@
 //! | --- | --- |
 //! | (here) | [`Watch`]: which sockets are sampled when |
 //! | [`history`] | the rules |
-//! | [`row`] | stalls of many connections together |
 //! | [`owner`] | the program that holds a socket |
-//! | [`view`] | rows as text, JSON and Prometheus metrics |
 //! | [`session`] | a watch for some time, or until Ctrl-C |
 //! | [`guard`] | a test that fails on stalls |
 //!
@@ -21,9 +19,7 @@
 pub mod guard;
 pub mod history;
 pub mod owner;
-pub mod row;
 pub mod session;
-pub mod view;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -31,13 +27,13 @@ use std::net::SocketAddr;
 use diagnose::Side;
 use linux::Error;
 use linux::clock::Clock;
+use report::watched::{Owner, Row, Rows};
 use wire::{Duration, Time};
 
 use crate::kernel::{inodes_below, sockets_of};
 use crate::sockets::{Sockets, State, TcpSocket};
 use history::History;
-use owner::{Owner, owners};
-pub use row::{Row, Rows};
+use owner::owners;
 
 /// The sockets that are watched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -281,7 +277,7 @@ impl Watch {
 
     fn close(&mut self, cookie: u64) {
         if let Some(entry) = self.entries.remove(&cookie) {
-            self.closed.add(&entry.history, entry.side, entry.owner.as_ref());
+            entry.add_to(&mut self.closed);
         }
     }
 
@@ -309,7 +305,7 @@ impl Watch {
         self.name_owners();
         let mut rows = self.closed.clone();
         for entry in self.entries.values() {
-            rows.add(&entry.history, entry.side, entry.owner.as_ref());
+            entry.add_to(&mut rows);
         }
         rows.sorted()
     }
@@ -331,6 +327,12 @@ impl Watch {
 }
 
 impl Entry {
+    fn add_to(&self, rows: &mut Rows) {
+        let last = self.history.last();
+        let server = if self.side == Side::Server { last.local } else { last.peer };
+        rows.add(server, self.side, self.owner.as_ref(), self.history.stalls());
+    }
+
     /// Takes a sample; returns whether the socket is hot.
     fn take(&mut self, at: Time, socket: &TcpSocket) -> bool {
         self.history.handle(at, socket);

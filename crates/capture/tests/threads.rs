@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::Path;
 
-use roundtrip_capture::Capture;
-use roundtrip_capture::filter::Filter;
-use roundtrip_capture::report::json;
-use roundtrip_capture::verdict::Verdict;
+use report::filter::Filter;
+use report::json;
+use report::verdict::Verdict;
 use wire::packet::{Flags, TcpBuilder};
 
 /// A pcap file of `packets` packets. Many pairs of client and server repeat a request and a late response, and each
@@ -55,7 +54,7 @@ fn capture(packets: u32) -> Vec<u8> {
 }
 
 fn diagnosed(file: &Path, threads: usize) -> (String, Vec<String>) {
-    let capture = Capture::read_with_threads(file, &Filter::default(), false, threads).unwrap();
+    let capture = roundtrip_capture::read_with_threads(file, &Filter::default(), false, threads).unwrap();
     let warnings = [capture.warnings.clone(), capture.damage.iter().cloned().collect()].concat();
     let verdict = Verdict { cases: Vec::new(), captures: 1 };
     (json::text(&[capture], &verdict), warnings)

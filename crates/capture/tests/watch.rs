@@ -7,7 +7,7 @@ use std::panic;
 use std::thread;
 
 use diagnose::{Cause, Side};
-use roundtrip_capture::watch::Row;
+use report::watched::Row;
 use roundtrip_capture::watch::guard::{assert_no_stalls, stalls_during};
 use socket2::SockRef;
 

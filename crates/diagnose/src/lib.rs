@@ -15,8 +15,8 @@
 //! | `program` | fixes that are one program's, by its port |
 //! | `dhttp` | requests in datagrams, and their responses |
 //!
-//! It reads no file (`trace` does) and no packet (`dissect` does: each end as a sender, the path, messages), prints nothing
-//! (`roundtrip` does), and supports TCP and DHTTP: other datagrams are counted and skipped.
+//! It reads no file (`packets` does) and no packet (`dissect` does: each end as a sender, the path, messages), prints nothing
+//! (`report` does), and supports TCP and DHTTP: other datagrams are counted and skipped.
 //!
 //! ```
 //! use roundtrip_diagnose::{Diagnosis, Options, PacketPosition};

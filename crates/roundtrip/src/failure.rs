@@ -10,10 +10,10 @@ use std::process::ExitCode;
 
 #[cfg(feature = "all-verbs")]
 use accesslog_io::error::Part;
-use capture::filter::FilterError;
 use clap::error::ErrorKind;
 #[cfg(feature = "all-verbs")]
 use load::merge::MergeError;
+use report::filter::FilterError;
 
 pub use quantity::names::shown;
 

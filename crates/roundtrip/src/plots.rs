@@ -1,6 +1,6 @@
 //! Writes plots of diagnosed connections, a file each, to a directory.
 //!
-//! `capture::report` renders them as SVG, [`raster`] as PNG.
+//! `report` renders them as SVG, [`raster`] as PNG.
 
 #[cfg(not(feature = "png"))]
 pub mod no_raster;
@@ -16,8 +16,8 @@ use std::path::Path;
 use std::{fs, thread};
 
 use ::diagnose::FlowReport;
-use capture::Capture;
-use capture::report::sequence::{named, svg, xplot_files};
+use report::Capture;
+use report::sequence::{named, svg, xplot_files};
 
 use crate::failure::Failure;
 use crate::file;

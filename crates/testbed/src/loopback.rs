@@ -17,6 +17,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::net::Ipv4Addr;
 
+use wire::Duration;
 use wire::link::Config;
 
 use crate::emulator::{Options, Running};
@@ -41,7 +42,7 @@ const DEVICE_QUEUE: u32 = 100_000;
 ///
 /// # Errors
 /// A missing right; an invalid link; or the kernel's refusal.
-pub fn start(up: &Config, down: &Config, mtu: u32, options: &Options) -> Result<Running, Error> {
+pub fn start(up: &Config, down: &Config, mtu: u32) -> Result<Running, Error> {
     let devices = [CLIENT_DEVICE, SERVER_DEVICE];
     let [client, server] = [Tun::open(devices[0])?, Tun::open(devices[1])?];
     let mut netlink = Netlink::open()?;
@@ -62,7 +63,9 @@ pub fn start(up: &Config, down: &Config, mtu: u32, options: &Options) -> Result<
     netlink.add_rule(Rule { priority: 1, interface: Some("lo"), table: TABLE })?;
     netlink.add_rule(Rule { priority: 2, ..Rule::LOCAL })?;
     netlink.remove_rule(Rule::LOCAL)?;
-    Emulator::start(client, server, up, down, options)
+    // A thread that polls the clock for every packet would take the programs' CPU.
+    let options = Options { spin: Duration::ZERO, ..Options::default() };
+    Emulator::start(client, server, up, down, &options)
 }
 
 /// Sets a sysctl; a kernel without IPv6 has none of its settings.

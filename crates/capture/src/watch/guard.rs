@@ -8,9 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use linux::Error;
+use report::span::shown;
+use report::watched::Row;
 
-use super::{Row, Scope, Watch};
-use crate::span::shown;
+use super::{Scope, Watch};
 
 /// Runs `exchange`, and returns its value if no connection of `port` stalled meanwhile.
 ///

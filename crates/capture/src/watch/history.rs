@@ -19,11 +19,12 @@
 
 use diagnose::cause::Describe as _;
 use diagnose::{Cause, Severity};
+use report::group::counted;
+use report::span::shown;
+use report::watched::Stall;
 use wire::{Duration, Time};
 
-use crate::group::counted;
 use crate::sockets::{CongestionState, State, TcpSocket};
-use crate::span::shown;
 
 /// The samples of one socket so far.
 #[derive(Clone, Debug)]
@@ -41,23 +42,6 @@ pub struct History {
     repaired: Option<(Kind, Duration)>,
     restart: Option<Restart>,
     tallies: [Tally; Kind::ALL.len()],
-}
-
-/// Stalls of one cause at one socket.
-#[derive(Clone, Debug)]
-pub struct Stall {
-    /// The cause.
-    pub cause: Cause,
-    /// Severity of the total time lost.
-    pub severity: Severity,
-    /// Number of stalls.
-    pub times: u64,
-    /// Total time lost.
-    pub lost: Duration,
-    /// The longest stall.
-    pub longest: Duration,
-    /// Evidence: a sentence on the counters that show it.
-    pub evidence: String,
 }
 
 #[derive(Clone, Copy, Debug, Default)]

@@ -3,18 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::kernel::sockets_of;
+use report::watched::Owner;
 
-/// A process.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Owner {
-    /// Process ID.
-    pub pid: u32,
-    /// Its name (`/proc/PID/comm`), without control characters.
-    pub name: String,
-    /// The first twelve digits of its container's identifier.
-    pub container: Option<String>,
-}
+use crate::kernel::sockets_of;
 
 /// Returns the owners of all visible sockets, by inode. Scans every open file of the host.
 pub fn owners() -> BTreeMap<u32, Owner> {

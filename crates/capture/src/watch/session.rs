@@ -9,11 +9,12 @@ use nix::sys::time::{TimeSpec, TimeValLike};
 use nix::time::{ClockId, clock_gettime};
 
 use linux::clock::Clock;
+use report::watched::WatchReport;
 use wire::Duration;
 
-use super::{Row, Scope, Watch};
+use super::{Scope, Watch};
 use crate::Error;
-use crate::live::{CaptureEnd, CommandExit, Interrupts, Process};
+use crate::live::{CaptureEnd, Interrupts, Process};
 
 /// Options of a watch.
 #[derive(Clone, Debug)]
@@ -28,41 +29,6 @@ pub struct Session {
     pub span: Option<Duration>,
 }
 
-/// A report on the state of a watch.
-#[derive(Clone, Debug)]
-pub struct Report {
-    /// Time since it began.
-    pub elapsed: Duration,
-    /// The stalls so far, the most severe first.
-    pub rows: Vec<Row>,
-    /// Whether this is the first report.
-    pub is_first: bool,
-    /// Number of open sockets.
-    pub open: usize,
-    /// Number of samples of single sockets.
-    pub samples: u64,
-    /// Number of sockets beyond the limit, which are not watched.
-    pub left_out: u64,
-    /// CPU time of this process since the watch began.
-    pub cpu: Duration,
-    /// Exit of the command.
-    pub command: Option<CommandExit>,
-    /// Whether this is the last report.
-    pub is_last: bool,
-}
-
-impl Report {
-    /// Returns whether any stall is worth fixing.
-    pub fn fails(&self) -> bool {
-        self.rows.iter().any(|row| row.severity.is_worth_fixing())
-    }
-
-    /// Returns the CPU time as a share of the elapsed time.
-    pub fn load(&self) -> f64 {
-        self.cpu.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
-    }
-}
-
 /// Time between reports.
 const BETWEEN_REPORTS: Duration = Duration::from_secs(1);
 
@@ -71,7 +37,10 @@ impl Session {
     ///
     /// # Errors
     /// The kernel's error, or the first error of `each`.
-    pub fn run<E: From<Error>>(&self, mut each: impl FnMut(&Report) -> Result<(), E>) -> Result<Report, E> {
+    pub fn run<E: From<Error>>(
+        &self,
+        mut each: impl FnMut(&WatchReport) -> Result<(), E>,
+    ) -> Result<WatchReport, E> {
         let mut process = Process::start(&self.command)?;
         let signals = Interrupts::begin()?;
         let clock = Clock::start();
@@ -93,7 +62,7 @@ impl Session {
             watch.sample().map_err(Error::from)?;
             if is_last || now >= report_due {
                 report_due = now + BETWEEN_REPORTS;
-                let report = Report {
+                let report = WatchReport {
                     elapsed: now.since(wire::Time::ZERO),
                     rows: watch.rows(),
                     is_first,

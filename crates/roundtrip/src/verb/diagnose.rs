@@ -4,17 +4,15 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use capture::Capture;
-use capture::filter::Filter;
-use capture::live::{self, CommandExit, LiveOptions};
-use capture::report::page;
-use capture::verdict;
+use capture::live::{self, LiveOptions};
 use render::output::grid::wrap;
+use report::command::CommandExit;
+use report::filter::Filter;
+use report::{Capture, page, verdict};
 use scenario::Network;
 use scenario::network::Links;
-use testbed::emulator::{Options, Running};
+use testbed::emulator::Running;
 use testbed::loopback::{self, CLIENT_DEVICE};
-use wire::Duration;
 
 use crate::cli::gate::Format;
 use crate::cli::{Diagnose, diagnosed_command};
@@ -55,7 +53,7 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
         }
         None => files
             .iter()
-            .map(|path| Capture::read(path, &filter, is_plotted))
+            .map(|path| capture::read(path, &filter, is_plotted))
             .collect::<Result<Vec<_>, capture::Error>>()?,
     };
     if let CommandNetwork::Emulated(link) = network
@@ -130,9 +128,7 @@ fn isolate(arguments: &Diagnose) -> Result<CommandNetwork, Failure> {
             let Links { up, down } = network.links();
             let mtu = u32::try_from(network.mtu().get()).unwrap_or(u32::MAX);
             capture::isolated::enter()?;
-            // A thread that polls the clock for every packet would take the command's CPU.
-            let options = Options { spin: Duration::ZERO, ..Options::default() };
-            Ok(CommandNetwork::Emulated(loopback::start(&up, &down, mtu, &options)?))
+            Ok(CommandNetwork::Emulated(loopback::start(&up, &down, mtu)?))
         }
     }
 }

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::slice;
 
-use capture::Capture;
-use capture::ci::{self, github, junit, markdown, sarif, tap};
-use capture::live::CommandExit;
-use capture::report::{csv, json, text};
-use capture::verdict::{Baseline, Policy, Threshold, Verdict};
 use diagnose::Cause;
 use quantity::names::{self, shown};
+use report::ci::{self, github, junit, markdown, sarif, tap};
+use report::command::CommandExit;
+use report::verdict::baseline::BaselineError;
+use report::verdict::{Baseline, Policy, Threshold, Verdict};
+use report::{Capture, csv, json, text};
 
 use crate::cli::gate::{Format, GateFlags};
 use crate::failure::Failure;
@@ -32,7 +32,8 @@ pub fn policy(flags: &GateFlags) -> Result<Policy, Failure> {
     policy.allowed = allowed.map_err(|error| Failure::Value(format!("--allow: {error}")))?;
     if let Some(path) = baseline {
         let refused = |error| Failure::Value(format!("--baseline {}: {error}", shown(path)));
-        policy.known = Baseline::read(path).map_err(refused)?;
+        policy.known =
+            File::open(path).map_err(BaselineError::Io).and_then(Baseline::read).map_err(refused)?;
     }
     Ok(policy)
 }

@@ -5,8 +5,9 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use capture::watch::session::{Report, Session};
-use capture::watch::{Row, Scope, view};
+use capture::watch::Scope;
+use capture::watch::session::Session;
+use report::watched::{Row, WatchReport, view};
 use wire::Duration;
 
 use crate::cli::watch::{Format, Watch};
@@ -46,14 +47,14 @@ pub fn run(arguments: &Watch) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(last.fails())))
 }
 
-fn show_json(report: &Report, previous: &mut Vec<Row>) -> Result<(), Failure> {
+fn show_json(report: &WatchReport, previous: &mut Vec<Row>) -> Result<(), Failure> {
     let text = view::json_lines(report, previous);
     previous.clone_from(&report.rows);
     crate::output::to_stdout(&text)
 }
 
 /// Draws the table over the previous one, which has `drawn_lines` lines.
-fn draw(report: &Report, drawn_lines: &mut usize) -> Result<(), Failure> {
+fn draw(report: &WatchReport, drawn_lines: &mut usize) -> Result<(), Failure> {
     let (width, height) = terminal_size::terminal_size()
         .map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)));
     // The cursor takes a line of its own.

@@ -3,7 +3,7 @@
 
 use crate::tree;
 
-const PURE: [&str; 20] = [
+const PURE: [&str; 21] = [
     "wire",
     "quantity",
     "tcp",
@@ -24,6 +24,7 @@ const PURE: [&str; 20] = [
     "dissect",
     "diagnose",
     "render",
+    "report",
 ];
 const FORBIDDEN: [&str; 6] = ["std::net", "std::fs", "std::process", "std::thread", "std::env", "std::time"];
 

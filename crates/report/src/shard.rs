@@ -1,6 +1,6 @@
 //! One part of a capture's connections: packets in, reports of finished connections out.
 //!
-//! A small capture has one shard. A large one has several, for threads (`parallel`); each handles the packets between some
+//! A small capture has one shard. A large one has several, for threads (`capture`); each handles the packets between some
 //! pairs of hosts.
 
 use diagnose::{Diagnosis, FlowReport, Options, PacketPosition};
@@ -11,20 +11,23 @@ use crate::skipped::SkippedPackets;
 
 /// A diagnosis, and counts of the packets that are not part of it.
 #[derive(Debug, Default)]
-pub(crate) struct Shard {
-    pub(crate) diagnosis: Diagnosis,
-    pub(crate) skipped: SkippedPackets,
+pub struct Shard {
+    /// The diagnosis.
+    pub diagnosis: Diagnosis,
+    /// Packets that belong to no connection.
+    pub skipped: SkippedPackets,
     /// Number of IP packets that cannot be read.
-    pub(crate) unreadable: u64,
+    pub unreadable: u64,
 }
 
 impl Shard {
-    pub(crate) fn new(options: Options) -> Self {
+    /// Creates a shard without packets.
+    pub fn new(options: Options) -> Self {
         Self { diagnosis: Diagnosis::new(options), ..Self::default() }
     }
 
     /// Handles a packet of this shard.
-    pub(crate) fn handle(&mut self, frame: &Frame<'_>) {
+    pub fn handle(&mut self, frame: &Frame<'_>) {
         match frame.ip().map(Packet::read) {
             Some(Ok(packet)) => self.packet(frame, packet),
             Some(Err(_)) => self.unreadable += 1,
@@ -44,7 +47,7 @@ impl Shard {
     }
 
     /// Handles a packet of another shard that is evidence for this one's connections.
-    pub(crate) fn notice(&mut self, frame: &Frame<'_>) {
+    pub fn notice(&mut self, frame: &Frame<'_>) {
         if let Some(Ok(packet)) = frame.ip().map(Packet::read) {
             let (packet, _) = tunnel::innermost(packet);
             self.diagnosis.notice(frame.at, position(frame), &packet);
@@ -52,7 +55,7 @@ impl Shard {
     }
 
     /// Returns the report of a finished connection, if there is one.
-    pub(crate) fn poll(&mut self) -> Option<FlowReport> {
+    pub fn poll(&mut self) -> Option<FlowReport> {
         self.diagnosis.poll()
     }
 }

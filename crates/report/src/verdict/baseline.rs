@@ -4,9 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
 
 use diagnose::{Cause, Side};
 use quantity::names;
@@ -29,14 +27,14 @@ impl Baseline {
         Self(keys.into_iter().collect())
     }
 
-    /// Reads the file at `path`.
+    /// Reads a file.
     ///
     /// # Errors
     /// The system's error, or the fault in the file.
-    pub fn read(path: &Path) -> Result<Self, BaselineError> {
+    pub fn read(file: impl Read) -> Result<Self, BaselineError> {
         let mut text = String::new();
         // One byte more than the limit shows that a file is too large.
-        let mut file = File::open(path).map_err(BaselineError::Io)?.take(MAX_BYTES + 1);
+        let mut file = file.take(MAX_BYTES + 1);
         file.read_to_string(&mut text).map_err(BaselineError::Io)?;
         if text.len() as u64 > MAX_BYTES {
             return Err(BaselineError::TooLarge);

@@ -3,15 +3,14 @@
 use diagnose::cause::Describe as _;
 use serde_json::{Value, json};
 
-use super::Row;
-use super::session::Report;
+use super::{Row, WatchReport};
 use crate::advice::party_name;
+use crate::command::CommandExit;
 use crate::group::counted;
-use crate::live::CommandExit;
 use crate::span::shown;
 
 /// Returns lines of at most `width` columns and `height` rows, for a terminal that is redrawn repeatedly.
-pub fn lines(report: &Report, width: usize, height: usize) -> Vec<String> {
+pub fn lines(report: &WatchReport, width: usize, height: usize) -> Vec<String> {
     let mut lines = vec![summary(report), String::new()];
     if report.rows.is_empty() {
         lines.push("no stalls".to_owned());
@@ -45,7 +44,7 @@ pub(crate) fn program(row: &Row) -> String {
     format!("{} (pid {}{container})", owner.name, owner.pid)
 }
 
-fn summary(report: &Report) -> String {
+fn summary(report: &WatchReport) -> String {
     format!(
         "{} open, {} in {}, {:.1}% of a CPU",
         counted(report.open as u64, "socket"),
@@ -56,13 +55,13 @@ fn summary(report: &Report) -> String {
 }
 
 /// Returns what was watched, in one line.
-pub fn facts(report: &Report) -> String {
+pub fn facts(report: &WatchReport) -> String {
     let command = report.command.map(|ended| format!("; the command {ended}")).unwrap_or_default();
     summary(report) + &command
 }
 
 /// Returns the final report: each stall with its evidence and fixes.
-pub fn text(report: &Report) -> String {
+pub fn text(report: &WatchReport) -> String {
     let mut text = facts(report) + "\n";
     if report.left_out > 0 {
         text += &format!("not watched, beyond the limit: {}\n", counted(report.left_out, "socket"));
@@ -74,7 +73,7 @@ pub fn text(report: &Report) -> String {
 }
 
 /// Returns each stall with its evidence and fixes.
-pub fn rows(report: &Report) -> String {
+pub fn rows(report: &WatchReport) -> String {
     let mut text = String::new();
     for (number, row) in (1..).zip(&report.rows) {
         let longest =
@@ -99,7 +98,7 @@ pub fn rows(report: &Report) -> String {
 }
 
 /// Returns a line of JSON for the beginning, for each row that is not in `before`, and for the end.
-pub fn json_lines(report: &Report, before: &[Row]) -> String {
+pub fn json_lines(report: &WatchReport, before: &[Row]) -> String {
     let new = report.rows.iter().filter(|row| !before.contains(row));
     let mut values = Vec::new();
     if report.is_first {
@@ -122,7 +121,7 @@ pub fn json_lines(report: &Report, before: &[Row]) -> String {
     values.iter().map(|value| format!("{value}\n")).collect()
 }
 
-pub(crate) fn json_row(report: &Report, row: &Row) -> Value {
+pub(crate) fn json_row(report: &WatchReport, row: &Row) -> Value {
     let fixes = row.cause.about().fixes.iter();
     json!({
         "event": "stall",
@@ -146,7 +145,7 @@ pub(crate) fn json_row(report: &Report, row: &Row) -> Value {
 }
 
 /// Returns metrics in Prometheus's text format, version 0.0.4.
-pub fn metrics(report: &Report) -> String {
+pub fn metrics(report: &WatchReport) -> String {
     /// Maximum number of series, to limit the size of a scrape.
     const MAX_SERIES: usize = 1_000;
     let mut text = String::new();

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use wire::Duration;
 
 use crate::Capture;
-use crate::watch::Row;
+use crate::watched::Row;
 pub use baseline::Baseline;
 pub use threshold::Threshold;
 
@@ -327,15 +327,8 @@ fn add<'a>(cases: &mut BTreeMap<Key, Case<'a>>, key: Key, capture: &'a Capture, 
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
-    use crate::filter::Filter;
-
-    fn capture(name: &str) -> Capture {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/capture/").to_owned() + name;
-        Capture::read(Path::new(&path), &Filter::default(), false).unwrap()
-    }
+    use crate::tests::stored as capture;
 
     fn policy(fail_on: &[&str]) -> Policy {
         let fail_on = fail_on.iter().filter_map(|text| Threshold::parse(text).unwrap()).collect();

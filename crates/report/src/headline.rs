@@ -6,7 +6,7 @@ use wire::Duration;
 use crate::Capture;
 use crate::group::Group;
 use crate::span::shown;
-use crate::watch::view;
+use crate::watched::view;
 
 /// Returns the headline as a sentence.
 pub fn of(capture: &Capture) -> String {
@@ -84,17 +84,14 @@ fn thinking(capture: &Capture, cause: Cause, side: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
-    use crate::filter::Filter;
     use crate::group::groups;
+    use crate::tests::stored;
 
     #[test]
     fn a_server_that_takes_most_of_the_time_is_the_headline() {
         let headline = |name: &str| {
-            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/capture/").to_owned() + name;
-            let capture = Capture::read(Path::new(&path), &Filter::default(), false).unwrap();
+            let capture = stored(name);
             of_server(&capture, &groups(&capture).0)
         };
         let expected = "The network is fine: the server takes 154 ms for a request.";

@@ -4,12 +4,11 @@ use diagnose::report::{ExchangeReport, Oddities, VantagePoint};
 use diagnose::{Account, Cause, Doubts, Finding, FlowReport, Side};
 use serde_json::{Value, json};
 
+use crate::command::CommandExit;
 use crate::group::{Group, groups};
-use crate::live::CommandExit;
-use crate::sockets::TcpInfo;
+use crate::kernel::SenderCounters;
 use crate::verdict::Verdict;
-use crate::watch::session::Report;
-use crate::watch::view;
+use crate::watched::{WatchReport, view};
 use crate::{Capture, advice};
 
 /// Returns the JSON text. The verdict on all captures is in each object.
@@ -32,7 +31,7 @@ pub fn text(captures: &[Capture], verdict: &Verdict<'_>) -> String {
 }
 
 /// The watch of sockets that took the place of packets.
-fn watch(report: &Report) -> Value {
+fn watch(report: &WatchReport) -> Value {
     json!({
         "elapsed_ms": report.elapsed.as_millis_f64(),
         "sockets": report.open,
@@ -229,9 +228,9 @@ pub fn vantage_point_name(vantage_point: VantagePoint) -> &'static str {
 }
 
 /// Returns the kernel's counters for one end.
-fn kernel((side, info): &(Side, TcpInfo)) -> Value {
-    let TcpInfo { busy, receive_window_limited, send_buffer_limited, round_trip, retransmitted, sending: _ } =
-        info;
+fn kernel((side, counters): &(Side, SenderCounters)) -> Value {
+    let SenderCounters { busy, receive_window_limited, send_buffer_limited, round_trip, retransmitted } =
+        counters;
     json!({
         "side": side.to_string(),
         "busy_ms": busy.as_millis_f64(),

@@ -1,14 +1,80 @@
-//! Stalls of many connections, aggregated by program, side, address and cause.
+//! Watched sockets: stalls of many connections, aggregated by program, side, address and cause.
+//!
+//! The kernel's statistics are sampled by `capture::watch`; [`view`] shows the report.
 
+pub mod view;
+
+use core::net::SocketAddr;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 
 use diagnose::{Cause, Severity, Side};
 use wire::Duration;
 
-use super::history::{History, Stall};
-use super::owner::Owner;
+use crate::command::CommandExit;
+
+/// A report on the state of a watch.
+#[derive(Clone, Debug)]
+pub struct WatchReport {
+    /// Time since it began.
+    pub elapsed: Duration,
+    /// The stalls so far, the most severe first.
+    pub rows: Vec<Row>,
+    /// Whether this is the first report.
+    pub is_first: bool,
+    /// Number of open sockets.
+    pub open: usize,
+    /// Number of samples of single sockets.
+    pub samples: u64,
+    /// Number of sockets beyond the limit, which are not watched.
+    pub left_out: u64,
+    /// CPU time of this process since the watch began.
+    pub cpu: Duration,
+    /// Exit of the command.
+    pub command: Option<CommandExit>,
+    /// Whether this is the last report.
+    pub is_last: bool,
+}
+
+impl WatchReport {
+    /// Returns whether any stall is worth fixing.
+    pub fn fails(&self) -> bool {
+        self.rows.iter().any(|row| row.severity.is_worth_fixing())
+    }
+
+    /// Returns the CPU time as a share of the elapsed time.
+    pub fn load(&self) -> f64 {
+        self.cpu.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
+    }
+}
+
+/// A process.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Owner {
+    /// Process ID.
+    pub pid: u32,
+    /// Its name (`/proc/PID/comm`), without control characters.
+    pub name: String,
+    /// The first twelve digits of its container's identifier.
+    pub container: Option<String>,
+}
+
+/// Stalls of one cause at one socket.
+#[derive(Clone, Debug)]
+pub struct Stall {
+    /// The cause.
+    pub cause: Cause,
+    /// Severity of the total time lost.
+    pub severity: Severity,
+    /// Number of stalls.
+    pub times: u64,
+    /// Total time lost.
+    pub lost: Duration,
+    /// The longest stall.
+    pub longest: Duration,
+    /// Evidence: a sentence on the counters that show it.
+    pub evidence: String,
+}
 
 /// Stalls of one cause at one side of a program's connections with one address.
 #[derive(Clone, Debug, PartialEq)]
@@ -47,11 +113,15 @@ type Key = (Option<Owner>, Side, SocketAddr, Cause);
 const MAX_ROWS: usize = 10_000;
 
 impl Rows {
-    /// Adds the stalls of a connection.
-    pub fn add(&mut self, history: &History, side: Side, owner: Option<&Owner>) {
-        let last = history.last();
-        let server = if side == Side::Server { last.local } else { last.peer };
-        for stall in history.stalls() {
+    /// Adds the stalls of a connection with this server.
+    pub fn add(
+        &mut self,
+        server: SocketAddr,
+        side: Side,
+        owner: Option<&Owner>,
+        stalls: impl IntoIterator<Item = Stall>,
+    ) {
+        for stall in stalls {
             let key = (owner.cloned(), side, server, stall.cause);
             if self.0.len() < MAX_ROWS || self.0.contains_key(&key) {
                 let row = self.0.entry(key).or_insert_with(|| Row::empty(owner, side, server, &stall));

@@ -23,7 +23,7 @@ use wire::Duration;
 use crate::group::counted;
 use crate::span::{moment, shown};
 use crate::verdict::{Case, FindingRef, Outcome};
-use crate::watch::view::program;
+use crate::watched::view::program;
 use crate::{advice, verdict};
 
 /// Formats the cost: `75 ms lost`, `230 ms lost in 3 stalls`, with the share of runs where there are several.
@@ -86,19 +86,15 @@ pub fn text(verdict: &verdict::Verdict<'_>) -> String {
 mod tests {
     //! A verdict with every outcome, for the tests of the formats.
 
-    use std::path::Path;
-
     use diagnose::Cause;
 
     use crate::Capture;
-    use crate::filter::Filter;
     use crate::verdict::{Baseline, Policy, judge};
 
     /// Three captures: one fails, one is known and one is allowed.
     pub(super) fn captures() -> Vec<Capture> {
         let read = |name: &str| {
-            let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/capture/").to_owned() + name;
-            let mut capture = Capture::read(Path::new(&path), &Filter::default(), true).unwrap();
+            let mut capture = crate::tests::stored(name);
             // Characters that formats must escape.
             capture.name = format!("{name} <&\"'|#%\u{1b}\n>");
             capture

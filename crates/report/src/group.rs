@@ -1,8 +1,8 @@
 //! Findings grouped by cause, most expensive first, each with its worst example: the beginning of text and page.
 
+use core::net::SocketAddr;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 
 use diagnose::cause::Describe as _;
 use diagnose::{Cause, Finding, FlowReport};
@@ -204,11 +204,7 @@ mod tests {
             }
             rest = &rest[end..];
         }
-        let path = std::env::temp_dir().join(format!("roundtrip-concurrent-{}-{count}", std::process::id()));
-        std::fs::write(&path, copy).unwrap();
-        let capture = Capture::read(&path, &crate::filter::Filter::default(), false).unwrap();
-        std::fs::remove_file(&path).unwrap();
-        capture
+        crate::tests::diagnosed("concurrent", &copy)
     }
 
     #[test]

@@ -9,7 +9,7 @@ use wire::Duration;
 
 use crate::group::{Group, counted, groups};
 use crate::span::{moment, shown};
-use crate::watch::view;
+use crate::watched::view;
 use crate::{Capture, advice, headline, kernel, oddity};
 
 /// Returns the text.

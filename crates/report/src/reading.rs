@@ -1,12 +1,13 @@
 //! Packet-by-packet diagnosis: the caller passes packets, and gets a [`Capture`] at the end.
 //!
-//! Packets come from `packets` or `capture::sniffer`. Memory does not grow with
-//! the packets: finished connections leave the diagnosis as they close, and with many connections less of each is
+//! Packets come from `packets`, or from a live capture. Memory does not grow with the packets: finished connections leave the diagnosis as they close, and with many connections less of each is
 //! retained.
+
+use std::io::Read;
 
 use diagnose::{Account, Cause, FlowReport, Options};
 use packets::clock::{Clock, Verdict};
-use packets::{Frame, LinkType};
+use packets::{Frame, LinkType, Reader, Unreadable};
 use wire::Time;
 
 use crate::Capture;
@@ -16,14 +17,16 @@ use crate::kernel::KernelStats;
 use crate::shard::Shard;
 use crate::skipped::SkippedPackets;
 
-/// A diagnosis in progress.
+/// A diagnosis in progress. A caller that divides the packets among several [`Shard`]s uses its parts.
 pub struct CaptureReader<'a> {
-    pub(crate) capture: Capture,
+    /// The capture so far.
+    pub capture: Capture,
     shard: Shard,
     filter: &'a Filter,
     is_plotted: bool,
     quiet: u64,
-    pub(crate) clock: Clock,
+    /// Times of the packets so far.
+    pub clock: Clock,
     /// A packet whose time is in doubt until the next one arrives.
     doubtful: Option<Box<DoubtfulPacket>>,
     /// Number of packets of an unsupported link type, and that type.
@@ -33,7 +36,7 @@ pub struct CaptureReader<'a> {
 
 /// A packet held until the next one.
 #[derive(Debug)]
-pub(crate) struct DoubtfulPacket {
+pub struct DoubtfulPacket {
     number: u64,
     interface: u32,
     link: LinkType,
@@ -41,13 +44,14 @@ pub(crate) struct DoubtfulPacket {
 }
 
 impl DoubtfulPacket {
-    pub(crate) fn new(frame: &Frame<'_>) -> Self {
+    /// Copies a packet.
+    pub fn new(frame: &Frame<'_>) -> Self {
         let Frame { number, at: _, interface, link, bytes } = *frame;
         Self { number, interface, link, bytes: bytes.to_vec() }
     }
 
     /// Returns the packet with the time that it gets.
-    pub(crate) fn frame(&self, at: Time) -> Frame<'_> {
+    pub fn frame(&self, at: Time) -> Frame<'_> {
         let Self { number, interface, link, bytes } = self;
         Frame { number: *number, at, interface: *interface, link: *link, bytes }
     }
@@ -59,6 +63,30 @@ const MANY_FLOWS: usize = 1_000;
 const WORST: usize = 4;
 /// Maximum number of listed connections without findings.
 const MAX_QUIET: u64 = 20_000;
+
+/// Reads a capture to its end, or up to damage, on the calling thread.
+///
+/// # Errors
+/// Damage before the first packet.
+pub fn read<R: Read>(
+    name: String,
+    mut reader: Reader<R>,
+    filter: &Filter,
+    is_plotted: bool,
+) -> Result<Capture, Unreadable> {
+    let mut reading = CaptureReader::new(name, filter, is_plotted);
+    let end = loop {
+        match reader.read() {
+            Ok(Some(frame)) => reading.handle(&frame),
+            Ok(None) => break None,
+            Err(error) if reading.is_empty() => return Err(error),
+            Err(error) => break Some(error.to_string()),
+        }
+    };
+    let mut capture = reading.finish();
+    capture.damage = end;
+    Ok(capture)
+}
 
 impl<'a> CaptureReader<'a> {
     /// Creates a reader without packets.
@@ -124,12 +152,12 @@ impl<'a> CaptureReader<'a> {
     }
 
     /// Returns the options of a capture that begins at `started`.
-    pub(crate) fn options(&self, started: Time) -> Options {
+    pub fn options(&self, started: Time) -> Options {
         Options { is_plotted: self.is_plotted, since: self.filter.from(started) }
     }
 
     /// Counts a packet whose time is valid.
-    pub(crate) fn counts(&mut self, frame: &Frame<'_>) {
+    pub fn counts(&mut self, frame: &Frame<'_>) {
         if self.is_empty() {
             self.capture.started = frame.at;
         }
@@ -157,7 +185,7 @@ impl<'a> CaptureReader<'a> {
     }
 
     /// Finishes the capture with the counts of its shards, whose reports were taken.
-    pub(crate) fn finish_with(self, shards: &[Shard]) -> Capture {
+    pub fn finish_with(self, shards: &[Shard]) -> Capture {
         let Self { mut capture, quiet, clock, unknown_links, unknown_link, .. } = self;
         capture.flows.sort_by_key(|flow| (flow.started, flow.first_packet));
         let (mut evicted, mut beyond) = (0, 0);
@@ -197,7 +225,7 @@ impl<'a> CaptureReader<'a> {
     }
 
     /// Adds a finished connection, as far as it is selected and not too much.
-    pub(crate) fn take(&mut self, mut flow: FlowReport) {
+    pub fn take(&mut self, mut flow: FlowReport) {
         let capture = &mut self.capture;
         capture.connections += 1;
         if !self.filter.wants(&flow, capture.started) {
