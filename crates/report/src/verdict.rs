@@ -22,7 +22,7 @@ use wire::Duration;
 
 use crate::Capture;
 use crate::watched::Row;
-pub use baseline::Baseline;
+pub use baseline::{Baseline, BaselineError};
 pub use threshold::Threshold;
 
 /// Policy: the findings that fail a build.

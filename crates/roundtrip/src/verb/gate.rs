@@ -10,8 +10,7 @@ use diagnose::Cause;
 use quantity::names::{self, shown};
 use report::ci::{self, github, junit, markdown, sarif, tap};
 use report::command::CommandExit;
-use report::verdict::baseline::BaselineError;
-use report::verdict::{Baseline, Policy, Threshold, Verdict};
+use report::verdict::{Baseline, BaselineError, Policy, Threshold, Verdict};
 use report::{Capture, csv, json, text};
 
 use crate::cli::gate::{Format, GateFlags};
