@@ -91,8 +91,9 @@ pub(crate) struct Flow {
     is_reset: bool,
     /// Whether the TLS handshake is over and reported.
     is_handshake_settled: bool,
-    /// Whether the server has sent unsolicited data.
+    /// Whether the server has sent unsolicited data; and data within some milliseconds of the client's.
     has_pushed: bool,
+    has_prompt_data: bool,
     /// Whether a DHTTP server opened it.
     is_within_dialogue: bool,
     /// Whether only segments of the handshake were lost.
@@ -180,6 +181,7 @@ impl Flow {
             is_opening_lost: false,
             is_handshake_settled: false,
             has_pushed: false,
+            has_prompt_data: false,
             turns: Turns::default(),
             small_mtu: None,
             cut: None,
@@ -359,9 +361,11 @@ impl Flow {
                 self.oddities.needless += 1;
                 return;
             }
-            // No side waits for a retransmitted FIN, nor for data after a reset.
+            // No side waits for a retransmitted FIN or close_notify, nor for data after a reset.
             SequenceRelation::Retransmission(Some(_)) | SequenceRelation::Filled(_)
-                if self.is_reset || (is_retransmission && segment.length() == 0) =>
+                if self.is_reset
+                    || (is_retransmission && segment.length() == 0)
+                    || (segment.length() > 0 && record::closes(segment)) =>
             {
                 self.spend(Share::Closing, at.since(self.last.at));
                 self.before = GapStart::Ending;
@@ -399,6 +403,7 @@ impl Flow {
                     self.oddities.out_of_order += 1;
                     GapEnd::Data
                 } else {
+                    self.record_split_repair(from, &hole, (start, segment.length()), mark);
                     let earlier = Mark { at: hole.since, frame: hole.frame };
                     GapEnd::Repair(self.repair(from, stop, earlier, mark, missed, 0))
                 }
@@ -582,7 +587,10 @@ impl Flow {
         const SHORTEST: Duration = Duration::from_millis(2);
         let is_far = !is_local(self.server.ip()) && is_local(self.client.ip());
         // A private address of the client shows that the point of capture is in its network.
-        is_far && self.path.to(Side::Server).is_some_and(|to_server| to_server < SHORTEST)
+        let is_soon = |to_server| to_server < SHORTEST;
+        // What routers have forwarded was sent by no neighbour. Nor was data that came as soon: the server itself is near.
+        let is_forwarded = self.path.hops(Side::Server).is_some_and(|hops| hops > 1);
+        is_far && !is_forwarded && !self.has_prompt_data && self.path.to(Side::Server).is_some_and(is_soon)
     }
 
     /// Size of the server's window, here or on the previous connection that might have been reused. A window that was

@@ -21,6 +21,7 @@
 //! | `records=N,M` | TLS records of application data with bodies of N and M bytes |
 //! | `mptcp=...` | an option of Multipath TCP with these bytes |
 //! | `bare` | it acknowledges nothing |
+//! | `ttl=N` | the TTL; 64 without it |
 //! | `lost` | it is seen near its sender and never arrives |
 //! | `twice` | it is captured twice |
 //! | `missed` | it arrives, but is not captured |
@@ -64,6 +65,7 @@ struct ScriptLine {
     stamps: Option<(u32, u32)>,
     multipath: Vec<u8>,
     has_sack: bool,
+    hop_limit: Option<u8>,
     is_bare: bool,
     is_lost: bool,
     is_twice: bool,
@@ -240,6 +242,7 @@ impl ScriptLine {
             stamps: None,
             multipath: Vec::new(),
             has_sack: true,
+            hop_limit: None,
             is_bare: false,
             is_lost: false,
             is_twice: false,
@@ -256,6 +259,7 @@ impl ScriptLine {
                     let (from, to) = range.split_once(':').unwrap();
                     read.sack = Some((from.parse().unwrap(), to.parse().unwrap()));
                 }
+                Some(("ttl", ttl)) => read.hop_limit = Some(ttl.parse().unwrap()),
                 Some(("mss", mss)) => read.mss = mss.parse().unwrap(),
                 Some(("scale", scale)) => read.scale = Some(scale.parse().unwrap()),
                 Some(("hex", digits)) => read.payload = bytes(digits),
@@ -319,6 +323,7 @@ impl ScriptLine {
             .unwrap();
         // Hosts number their packets (IP ID); the header checksum is not verified here.
         packet[4..6].copy_from_slice(&(1_000 + number).to_be_bytes());
+        packet[8] = self.hop_limit.unwrap_or(packet[8]);
         packet
     }
 }

@@ -25,6 +25,11 @@ impl Mss {
         }
     }
 
+    /// Returns the length of the largest segment so far.
+    pub const fn largest(&self) -> u32 {
+        self.largest
+    }
+
     /// Returns the MSS in payload bytes; at least 1.
     pub fn get(&self) -> u64 {
         const TIMESTAMPS: u64 = 12;

@@ -239,6 +239,15 @@ impl Path {
         Some(self.parts.client.answered.get()? + self.parts.server.answered.get()?)
     }
 
+    /// Returns the round trip that packets took on average, if it was several times the minimum: they waited in a queue.
+    pub fn inflated_round_trip(&self) -> Option<Duration> {
+        const NOTICEABLE: Duration = Duration::from_millis(50);
+        let least = self.round_trip()?;
+        let Both { client, server } = &self.parts;
+        let is_known = client.times_answered.max(server.times_answered) >= ENOUGH;
+        Some(self.estimate().0).filter(|smoothed| is_known && *smoothed >= least * 3 + NOTICEABLE)
+    }
+
     /// Returns the known part of the round trip; an unknown part counts as zero.
     pub fn round_trip_at_least(&self) -> Duration {
         self.to(Side::Client).unwrap_or_default() + self.to(Side::Server).unwrap_or_default()

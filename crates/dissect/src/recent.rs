@@ -69,6 +69,11 @@ impl RecentPackets {
         if evidence > self.skips.saturating_sub(1).saturating_mul(3) { self.skipped } else { 0 }
     }
 
+    /// Returns the IP ID of the last packet.
+    pub const fn last_identification(&self) -> Option<u16> {
+        self.identification
+    }
+
     /// Returns whether its IP IDs were consecutive from the beginning, so that none of its packets is missing.
     pub const fn is_complete(&self) -> bool {
         const ENOUGH: u16 = 3;

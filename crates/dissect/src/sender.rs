@@ -77,6 +77,8 @@ pub struct Sender {
     holes: Option<Box<Vec<Hole>>>,
     /// A byte sent into a closed window.
     probe: Option<u64>,
+    /// Position that a segment without data showed, beyond what was captured.
+    shown: u64,
 }
 
 /// A segment in flight.
@@ -165,6 +167,13 @@ pub struct Hole {
     pub identification: u16,
 }
 
+impl Hole {
+    /// Returns its position and its length in bytes.
+    pub const fn span(&self) -> (u64, u64) {
+        (self.start, self.end - self.start)
+    }
+}
+
 /// Relation of a range of sequence numbers to those known.
 #[derive(Clone, Copy, Debug)]
 pub enum SequenceRelation {
@@ -222,7 +231,11 @@ impl Sender {
         }
         // New data may be sent along with retransmitted data (RFC 9293, section 3.7.4, and Nagle's algorithm), starting
         // where that began.
-        let is_repeated = |sender: &Self| sender.sent.iter().rev().any(|sent| sent.start == start);
+        let is_repeated = |sender: &Self| {
+            let is_missing = |hole: &Hole| hole.start <= start && start < hole.end;
+            sender.sent.iter().rev().any(|sent| sent.start == start)
+                || sender.holes.as_ref().is_some_and(|holes| holes.iter().any(is_missing))
+        };
         let order = match start < self.next && self.acknowledged <= start && is_repeated(self) {
             true => self.retransmit(start, self.next, mark, soon),
             false => SequenceRelation::New,
@@ -243,7 +256,36 @@ impl Sender {
         self.add_in_flight(self.sent.len(), sent);
         self.next = end;
         self.sent_last = Some(at);
-        if matches!(order, SequenceRelation::Retransmission(Some(_))) { order } else { SequenceRelation::New }
+        let is_repair =
+            matches!(order, SequenceRelation::Retransmission(Some(_)) | SequenceRelation::Filled(_));
+        if is_repair { order } else { SequenceRelation::New }
+    }
+
+    /// Records a segment without data at `seq`: all before it was sent, and what was not captured is missing from then on.
+    pub fn show_sent(&mut self, seq: u32, mark: Mark, identification: u16) {
+        /// A number further away is invalid.
+        const MAX_MISSED: u64 = 1 << 16;
+        let position = self.position(seq);
+        if !self.is_seen || position <= self.next || position - self.next > MAX_MISSED {
+            return;
+        }
+        let holes = self.holes.get_or_insert_default();
+        if holes.len() < MAX_HOLES {
+            let Mark { at: since, frame } = mark;
+            holes.push(Hole { start: self.next, end: position, since, frame, identification });
+            self.shown = position;
+            self.next = position;
+        }
+    }
+
+    /// Returns whether `to` acknowledges data that only a segment without data had shown: it was not captured.
+    pub fn covers_shown(&mut self, to: u64) -> bool {
+        let is_missing = |hole: &Hole| hole.end == self.shown && hole.end <= to;
+        let covers = self.shown > 0 && self.holes.as_ref().is_some_and(|holes| holes.iter().any(is_missing));
+        if covers {
+            self.shown = 0;
+        }
+        covers
     }
 
     fn retransmit(&mut self, start: u64, end: u64, mark: Mark, soon: Duration) -> SequenceRelation {

@@ -1,7 +1,8 @@
 //! Latency: most of the time was spent on round trips.
 //!
 //! **Rule**: round trips, the handshake and slow start took at least half of the time in which either side waited, and
-//! a round trip takes at least 20 ms. A note. **Refuted by**: any other cause that took more.
+//! a round trip takes at least 20 ms. A note. **Refuted by**: any other cause that took more; round trips that took three
+//! times as long on average as at best (`bottleneck-queue`).
 
 use wire::Duration;
 
@@ -40,5 +41,30 @@ mod tests {
         assert!(is_said(50.0, "100 C send=100\n151 S send=900\n201 C"));
         assert!(!is_said(50.0, "100 C send=100\n900 S send=900\n950 C"));
         assert!(!is_said(0.5, "1 C send=100\n1.6 S send=900\n2.1 C"));
+    }
+
+    #[test]
+    fn round_trips_that_another_transfer_prolongs_are_a_queue() {
+        let said = |round_trip: u32| {
+            let lines: String = (0..6).fold(String::new(), |lines, n| {
+                let at = 100 + 400 * n;
+                lines
+                    + &format!(
+                        "{at} C send=100\n{} S send=900\n{} C\n",
+                        at + round_trip - 15,
+                        at + round_trip + 1
+                    )
+            });
+            let report =
+                Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(VantagePoint::Client);
+            let causes = [Cause::PathLatency, Cause::BottleneckQueue];
+            report
+                .counts
+                .iter()
+                .map(|count| count.cause)
+                .filter(|cause| causes.contains(cause))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(said(31), [Cause::PathLatency]);
     }
 }

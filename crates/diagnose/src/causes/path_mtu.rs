@@ -64,4 +64,38 @@ mod tests {
         assert_eq!(note.severity, Severity::Note);
         assert!(note.evidence.contains("1360"), "{}", note.evidence);
     }
+
+    /// An upload whose header section and nine full segments leave together; only the former arrives.
+    #[test]
+    fn small_data_that_arrives_beside_full_segments_shows_the_size() {
+        let found = |head: &str| {
+            let mut lines = format!("30 C send=54{head}\n");
+            (0..3).for_each(|n| lines += &format!("30.{n} C send=1460 lost\n"));
+            lines += if head.is_empty() { "45.1 S ack=54\n" } else { "" };
+            for at in [330, 930, 2_130, 4_530] {
+                lines += &format!("{at} C seq=54 send=1460 lost\n");
+            }
+            let lines = opened(15.0, &lines);
+            let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Client);
+            found.into_iter().map(|(cause, _)| cause).collect::<Vec<_>>()
+        };
+        assert_eq!(found(""), [Cause::PathMtu]);
+        assert!(!found(" lost").contains(&Cause::PathMtu), "{:?}", found(" lost"));
+    }
+
+    /// Captured at the receiver, where the full segments never come.
+    #[test]
+    fn fall_to_smaller_segments_for_good_is_named_at_the_receiver() {
+        let found = |later: &str| {
+            let lines = format!(
+                "0 C syn\n15 S syn\n30 C\n31 C send=100\n46 S send=1460 lost\n46.1 S send=400\n61.2 C ack=0\n\
+                 3046 S seq=0 send=536\n3046.1 S seq=536 send=536\n3046.2 S seq=1072 send=388\n3061.3 C\n\
+                 3076.4 S send=536\n3076.5 S send={later}\n3091.6 C"
+            );
+            let found = Script { one_way_ms: 15.0, lines: &lines }.faults(VantagePoint::Client);
+            found.into_iter().map(|(cause, _)| cause).next()
+        };
+        assert_eq!(found("563"), Some(Cause::PathMtu));
+        assert_eq!(found("1460"), Some(Cause::RetransmissionTimeout));
+    }
 }

@@ -5,7 +5,9 @@
 //! unless a TLS server sends it: a program that closes with unread data may not want the rest. **Evidence**: the reset,
 //! and the missing data. **Refuted by**: everything acknowledged except a SYN (a half-open connection carries nothing);
 //! an earlier close (TLS: the peer's close_notify reaches a closed socket); a sender that had retransmitted its data in
-//! vain (`peer-vanished`); a reset that leaves requests without a response (`reset-lost-data`).
+//! vain (`peer-vanished`); a reset that leaves requests without a response (`reset-lost-data`); a client that had sent a
+//! FIN before (it gave up). A reset with another TTL than its host's packets, or with the IP ID of the packet that it
+//! rejects, is a firewall's, and the evidence names it.
 
 use wire::Duration;
 
@@ -84,5 +86,31 @@ mod tests {
     fn reset_of_a_half_open_connection_cuts_nothing() {
         let script = Script { one_way_ms: 15.0, lines: "0 C syn\n15 S syn\n30 C rst" };
         assert_eq!(script.faults_everywhere(), []);
+    }
+
+    #[test]
+    fn client_that_had_closed_gave_up() {
+        let lines = |fin: &str| {
+            format!("30 C send=100\n45 S send=1460\n{fin}\n75 S send=1460\n75 S send=1460\n90 C rst bare")
+        };
+        for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+            assert_eq!(found(&lines("61 C fin"), vantage_point), [], "{vantage_point:?}");
+            assert_eq!(found(&lines("61 C"), vantage_point), [Cause::ResetMidTransfer], "{vantage_point:?}");
+        }
+    }
+
+    #[test]
+    fn reset_with_another_ttl_is_a_firewalls() {
+        let evidence = |ttl: &str| {
+            let lines = format!(
+                "30 C send=100\n45 S send=1460\n45 S send=1460\n60 C\n75 S send=1460\n75 S send=1460\n91 C rst {ttl}"
+            );
+            let lines = opened(15.0, &lines);
+            let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Server);
+            let cut = report.findings.into_iter().find(|finding| finding.cause == Cause::ResetMidTransfer);
+            cut.unwrap().evidence
+        };
+        assert!(evidence("ttl=127").contains("a firewall or NAT"), "{}", evidence("ttl=127"));
+        assert!(!evidence("").contains("a firewall or NAT"), "{}", evidence(""));
     }
 }

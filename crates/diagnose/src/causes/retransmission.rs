@@ -900,4 +900,32 @@ mod tests {
         assert_eq!(found("1615 S"), [(Cause::RetransmissionTimeout, 1_500)]);
         assert_eq!(found("1615 S ack=750 sack=100:600"), []);
     }
+
+    #[test]
+    fn acknowledgement_beyond_the_captured_data_shows_a_loss_before_the_capture() {
+        let found = |early: &str| {
+            let lines = format!(
+                "30 C send=100\n45 S send=50\n{early}\n75 S send=50 ack=100\n90 C seq=294\n5990 C seq=100 send=234\n6005 S"
+            );
+            let script = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) };
+            let found = script.faults(VantagePoint::Server);
+            found.into_iter().find(|(cause, _)| *cause == Cause::RetransmissionTimeout)
+        };
+        assert_eq!(found(""), Some((Cause::RetransmissionTimeout, 5_930)));
+    }
+
+    #[test]
+    fn no_side_waits_for_the_close_of_an_idle_connection() {
+        let alert = "\\x17\\x03\\x03\\x00\\x13close it, it is end";
+        for repeat in [300, 235_000] {
+            let lines = format!(
+                "30 C send=100\n45 S send=50\n60 C\n500 S lost text={alert}\n{} S seq=50 text={alert}\n{} C",
+                500 + repeat,
+                515 + repeat
+            );
+            let found =
+                Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.faults(VantagePoint::Server);
+            assert_eq!(found, [], "{repeat}");
+        }
+    }
 }

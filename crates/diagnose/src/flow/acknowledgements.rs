@@ -35,7 +35,7 @@ impl Flow {
         if to > peer.sender.next + FURTHEST {
             return;
         }
-        if to > peer.sender.next {
+        if to > peer.sender.next || peer.sender.covers_shown(to) {
             peer.sender.jump(to);
             self.oddities.not_captured += 1;
             self.unseen(from.other(), Mark { at, frame });
@@ -183,6 +183,7 @@ impl Flow {
             return;
         }
         let own = &mut self.ends.of_mut(segment.from).sender;
+        own.show_sent(segment.tcp.seq, mark, segment.identification);
         if own.is_probed_by(segment.tcp.seq) {
             self.record_window_probe(segment.from);
         }

@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use dissect::sender::SentSegment;
+use dissect::sender::{Hole, SentSegment};
 use dissect::{Mark, Segment, Side};
 use wire::packet::Flags;
 use wire::{Duration, Time};
@@ -10,7 +10,7 @@ use wire::{Duration, Time};
 use crate::account::Share;
 use crate::cause::Cause;
 use crate::finding::{Confidence, Finding, Severity};
-use crate::gap::{counted, packets};
+use crate::gap::{counted, millis, packets};
 
 use super::Flow;
 use super::state::EndState;
@@ -37,6 +37,19 @@ pub(super) struct RepeatedRetransmission {
     is_needless: bool,
     /// The reset that ended it.
     reset: Option<(Side, Mark)>,
+    /// Whether data sent together with it was acknowledged.
+    has_small_arrived: bool,
+}
+
+/// A lost segment that its sender repeated in smaller pieces, seen at its receiver.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SplitRepair {
+    /// When the loss showed, and the first piece.
+    since: Mark,
+    mark: Mark,
+    /// Lengths of what was lost and of that piece.
+    lost: u64,
+    piece: u64,
 }
 
 /// An MTU that a router reported.
@@ -74,6 +87,9 @@ impl Flow {
         if length == 0 || start != end.sender.acknowledged {
             return;
         }
+        // An acknowledgement that came later than a round trip ago was of data sent at the same time.
+        let slack = distance / 4 + Duration::from_millis(5);
+        let has_small_arrived = end.sender.progressed_at.is_some_and(|at| at + slack >= before.at + distance);
         let stuck = match end
             .stuck
             .as_deref()
@@ -94,6 +110,7 @@ impl Flow {
                 shorter: None,
                 is_needless: false,
                 reset: None,
+                has_small_arrived,
             },
         };
         let next = end.sender.next;
@@ -114,6 +131,39 @@ impl Flow {
             next,
             ..stuck
         }));
+    }
+
+    /// Handles the repair of a hole by `piece`, its position and length: less than a second after a loss a sender has no
+    /// reason to send smaller segments than before.
+    pub(super) fn record_split_repair(&mut self, from: Side, hole: &Hole, piece: (u64, u64), mark: Mark) {
+        const MIN_LOST: u64 = 1_000;
+        let (start, lost) = hole.span();
+        let since = Mark { at: hole.since, frame: hole.frame };
+        let is_split = piece.0 == start && piece.1 * 10 <= lost * 6 && lost >= MIN_LOST;
+        if is_split && piece.1 > 0 && mark.at.since(since.at) >= MIN_SILENCE {
+            let split = SplitRepair { since, mark, lost, piece: piece.1 };
+            self.ends.of_mut(from).split.get_or_insert_with(|| Box::new(split));
+        }
+    }
+
+    /// Reports a sender that fell to smaller segments after a loss, and from then on sent no larger one.
+    fn settle_split(&mut self, from: Side) {
+        let Some(split) = self.ends.of_mut(from).split.take() else { return };
+        let SplitRepair { since, mark, lost, piece } = *split;
+        let largest = u64::from(self.ends.of(from).sender.mss.largest());
+        if largest * 10 > piece * 11 || self.findings.times(Cause::PathMtu) > 0 {
+            return;
+        }
+        let evidence = format!(
+            "{} of the {from} were missing (packet {}) until they came in pieces of {piece} (packet {}) {} later, and no              segment of more than {} ever came{}",
+            counted(lost, "byte"),
+            since.frame,
+            mark.frame,
+            millis(mark.at.since(since.at)),
+            counted(largest, "byte"),
+            self.reported_mtu(from)
+        );
+        self.find_failure(Cause::PathMtu, from, since, mark, vec![since.frame, mark.frame], evidence);
     }
 
     /// Handles a retransmission by `from` of data whose acknowledgement was captured.
@@ -142,6 +192,7 @@ impl Flow {
                 shorter: None,
                 is_needless: true,
                 reset: None,
+                has_small_arrived: false,
             },
         };
         end.stuck = Some(Box::new(stuck));
@@ -220,6 +271,10 @@ impl Flow {
         let is_read = self.conversation.unanswered().is_some();
         let [own_sender, other_sender] = [from, peer].map(|side| &self.ends.of(side).sender);
         let has_closed = self.reference.of(from).has_ended || self.reference.of(peer).has_ended;
+        // A client that had closed before had given up: what comes then meets a closed socket.
+        if from == Side::Client && self.reference.client.has_ended {
+            return;
+        }
         let unacknowledged = |side: Side| {
             let EndState { sender, first_number, .. } = self.ends.of(side);
             // A SYN is no data: a reset of a half-open connection cuts nothing.
@@ -259,9 +314,33 @@ impl Flow {
             .front()
             .map_or(self.last, |sent| Mark { at: sent.at, frame: sent.frame });
         let reset = Mark { at, frame };
+        let what = what + &self.sign_of_a_firewall(segment);
         let confidence = if severity == Severity::Low { Confidence::Low } else { Confidence::Medium };
         self.cut =
             Some(Box::new(MidTransferReset { by: from, of: cut, severity, confidence, since, reset, what }));
+    }
+
+    /// Returns a clause on a reset that the host itself did not send: a firewall copies the IP ID of the packet that it
+    /// rejects, and its own packets have passed fewer or more routers than those of the host.
+    fn sign_of_a_firewall(&self, segment: &Segment<'_>) -> String {
+        /// Routes may differ by this many routers.
+        const ROUTES: u8 = 2;
+        let Segment { from, identification, hop_limit, .. } = *segment;
+        let own = self.path.hop_limit(from).filter(|own| own.abs_diff(hop_limit) > ROUTES);
+        let rejected = self.ends.of(from.other()).recent.last_identification();
+        // A host that numbers its packets has numbered the reset, too.
+        let is_copied = rejected == Some(identification) && !self.ends.of(from).recent.is_complete();
+        match (own, is_copied && identification != 0) {
+            (_, true) => format!(
+                "; the reset has the IP ID of the {}'s last packet: a firewall or NAT sent it, not the {from}",
+                from.other()
+            ),
+            (Some(own), false) => format!(
+                "; the reset has a TTL of {hop_limit}, the {from}'s other packets one of {own}: a firewall or NAT probably \
+                 sent it, not the {from}"
+            ),
+            (None, false) => String::new(),
+        }
     }
 
     /// Reports the reset, unless its sender had retransmitted its data in vain, or it left requests without a response.
@@ -292,6 +371,7 @@ impl Flow {
     pub(super) fn settle_failures(&mut self) {
         for side in [Side::Client, Side::Server] {
             self.settle_stuck(side);
+            self.settle_split(side);
         }
         self.settle_reported_mtu();
         self.settle_cut();
@@ -310,6 +390,7 @@ impl Flow {
             next,
             is_needless,
             reset,
+            has_small_arrived,
             ..
         } = *stuck;
         let until = Mark { at: self.last_at, frame: last.frame };
@@ -322,7 +403,14 @@ impl Flow {
         let Some(last_seen) = self.reference.of(peer).last_packet_at.filter(|_| !continues) else { return };
         let has_reset = self.cut.as_ref().is_some_and(|cut| cut.by == peer);
         let is_silent = last_seen <= last.at + distance && !has_reset;
-        if in_vain >= MIN_VAIN_TRANSMISSIONS
+        let is_too_large = times >= TOO_LARGE
+            && last.at.since(first.at) >= MIN_SILENCE
+            && length * 10 >= own_sender.mss.get() * 9
+            && self.is_largest(from, length);
+        // A peer that has nothing to acknowledge has not vanished.
+        let is_size = is_too_large && has_small_arrived && !is_needless;
+        if !is_size
+            && in_vain >= MIN_VAIN_TRANSMISSIONS
             && last.at.since(silent_since.at) >= MIN_SILENCE
             && (is_silent || is_needless)
         {
@@ -347,14 +435,15 @@ impl Flow {
             let mut frames = vec![if is_needless { first.frame } else { silent_since.frame }, last.frame];
             frames.extend(reset.map(|(_, reset)| reset.frame));
             self.find_failure(Cause::PeerVanished, from, silent_since, until, frames, evidence);
-        } else if times >= TOO_LARGE
-            && last.at.since(first.at) >= MIN_SILENCE
-            && length * 10 >= own_sender.mss.get() * 9
-            && self.is_largest(from, length)
-        {
+        } else if is_too_large {
+            let small = if has_small_arrived {
+                "smaller ones sent together with them arrived".to_owned()
+            } else {
+                format!("the {peer} sent packets meanwhile")
+            };
             let evidence = format!(
-                "the {from} sent {length} bytes (packet {}) {times} times in vain, to the end (packet {}), though the {peer} \
-                 sent packets meanwhile; no segment as large ever arrived{}",
+                "the {from} sent {length} bytes (packet {}) {times} times in vain, to the end (packet {}), though {small}; no \
+                 segment as large ever arrived{}",
                 first.frame,
                 last.frame,
                 self.reported_mtu(from)

@@ -30,6 +30,7 @@ impl Flow {
         let gap = self.gap(facts, end, segment);
         let is_step = matches!(gap.end, GapEnd::Data | GapEnd::Fin | GapEnd::Reset);
         let is_turn = gap.side == Side::Server && gap.before == GapStart::Data(Side::Client);
+        self.has_prompt_data |= is_turn && gap.length > 0 && gap.duration() < NEARBY;
         if is_turn && gap.duration() < gap.path.to_sender.unwrap_or_default() + PROMPT {
             self.turns.is_prompt();
         }
@@ -424,6 +425,8 @@ impl Flow {
     }
 }
 
+/// A response this soon comes from a host in the vicinity, which acknowledges for itself.
+const NEARBY: Duration = Duration::from_millis(5);
 /// Shorter than any reported think time.
 pub(super) const PROMPT: Duration = Duration::from_millis(20);
 /// Reasons to doubt that a client waited for its server.

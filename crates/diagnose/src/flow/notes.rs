@@ -160,7 +160,19 @@ impl Flow {
         let path_time = of(Share::RoundTrip) + setup + of(Share::Stall(Cause::SlowStart));
         let transfer = of(Share::Transfer);
         let round_trip = self.path.round_trip().unwrap_or_default();
-        if path_time * 2 >= waited && round_trip >= MIN_LOST {
+        let has_queue = self.findings.times(Cause::BottleneckQueue) > 0;
+        let inflated =
+            self.path.inflated_round_trip().filter(|_| path_time * 2 >= waited && round_trip >= MIN_LOST);
+        if let Some(inflated) = inflated.filter(|_| !has_queue) {
+            let evidence = format!(
+                "{} of {} went on round trips that took {} at best and {} on average: packets waited in a queue on the path",
+                millis(path_time),
+                millis(waited),
+                millis(round_trip),
+                millis(inflated)
+            );
+            self.note(Cause::BottleneckQueue, path_time, evidence);
+        } else if path_time * 2 >= waited && round_trip >= MIN_LOST && !has_queue {
             let evidence = format!(
                 "{} of {} went on round trips of {}: distance",
                 millis(path_time),

@@ -11,7 +11,7 @@ use crate::causes::opening::{CountedSavings, SparedWaits};
 use crate::gap::{Burst, Gap};
 use crate::ruling::Ruling;
 
-use super::failures::RepeatedRetransmission;
+use super::failures::{RepeatedRetransmission, SplitRepair};
 
 /// State of one side, in the order of memory: what every packet needs comes first.
 #[derive(Debug, Default)]
@@ -66,6 +66,8 @@ pub(super) struct EndState {
     pub(super) suspect: Option<Box<Suspect>>,
     /// Data that it retransmits repeatedly.
     pub(super) stuck: Option<Box<RepeatedRetransmission>>,
+    /// A lost segment that came in smaller pieces.
+    pub(super) split: Option<Box<SplitRepair>>,
     /// Its timestamp clock.
     pub(super) clock: Clock,
     /// Bytes of the TLS alert that it sent last, after its peer had closed: a close, not a loss.
