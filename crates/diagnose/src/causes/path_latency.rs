@@ -46,15 +46,16 @@ mod tests {
     #[test]
     fn round_trips_that_another_transfer_prolongs_are_a_queue() {
         let said = |round_trip: u32| {
-            let lines: String = (0..6).fold(String::new(), |lines, n| {
-                let at = 100 + 400 * n;
-                lines
-                    + &format!(
-                        "{at} C send=100\n{} S send=900\n{} C\n",
-                        at + round_trip - 15,
-                        at + round_trip + 1
-                    )
-            });
+            let mut lines = String::new();
+            for n in 0..12 {
+                let at = 100 + (round_trip + 2) * n;
+                let back = at + round_trip - 15;
+                lines += &format!(
+                    "{at} C send=100\n{} S\n{back} S send=900\n{} C\n",
+                    back - 1,
+                    at + round_trip + 1
+                );
+            }
             let report =
                 Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(VantagePoint::Client);
             let causes = [Cause::PathLatency, Cause::BottleneckQueue];
@@ -65,6 +66,6 @@ mod tests {
                 .filter(|cause| causes.contains(cause))
                 .collect::<Vec<_>>()
         };
-        assert_eq!(said(31), [Cause::PathLatency]);
+        assert_eq!((said(31), said(370)), (vec![Cause::PathLatency], vec![Cause::BottleneckQueue]));
     }
 }
