@@ -1,5 +1,7 @@
 //! Replays the fuzzer's corpus of tables through the same check as the fuzz target, and mutations of it. Not a
 //! substitute for fuzzing: that finds the inputs, this retains them.
+//!
+//! A program of its own, because it limits the peak memory of its process.
 
 #![cfg(feature = "parquet")]
 

@@ -1,6 +1,6 @@
 //! Time and memory of hostile captures: `cargo bench -p roundtrip-diagnose --bench hostile`.
 //!
-//! Prints one run each; the shapes are those of `tests/hostile.rs`, and larger. Not an assertion.
+//! Prints one run each; the shapes are those of `tests/it/hostile.rs`, and larger. Not an assertion.
 
 extern crate roundtrip_diagnose as diagnose;
 

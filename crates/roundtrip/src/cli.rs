@@ -10,7 +10,7 @@ pub mod connections;
 pub mod dhttp;
 pub mod diagnosed_command;
 #[cfg(all(test, feature = "all-verbs"))]
-#[path = "../tests/documents/parse.rs"]
+#[path = "../tests/it/documents/parse.rs"]
 mod documented;
 pub mod examples;
 #[cfg(feature = "all-verbs")]

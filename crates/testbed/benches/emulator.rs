@@ -7,7 +7,7 @@
 
 extern crate roundtrip_testbed as testbed;
 
-#[path = "../tests/two_hosts/mod.rs"]
+#[path = "../tests/it/two_hosts.rs"]
 mod two_hosts;
 
 use std::fs;

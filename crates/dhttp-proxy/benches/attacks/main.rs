@@ -5,7 +5,7 @@
 //! of its own. The services, the attacker and the measured host share this computer's CPUs. As a control, the same attack runs
 //! against another instance of the service in other namespaces: what it costs then is the computer's, not the service's.
 
-#[path = "../../tests/two_clients/mod.rs"]
+#[path = "../../tests/it/two_clients.rs"]
 mod two_clients;
 
 use std::io::{Read, Write};

@@ -2,7 +2,7 @@
 //!
 //! Figure 3 in packets over two paths. After half of a response, the client's packets to the origin's address take the
 //! path without a cache. Figures 4 and 5 from the server's own rules, datagram by datagram. Kernels in namespaces of their
-//! own do the same in `crates/dhttp-proxy/tests/interception.rs` and `crates/roundtrip/tests/nat`.
+//! own do the same in `crates/dhttp-proxy/tests/it/interception.rs` and `crates/roundtrip/tests/it/nat`.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};

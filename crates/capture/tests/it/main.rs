@@ -1,0 +1,4 @@
+//! The integration tests of this crate, as one program.
+
+mod threads;
+mod watch;

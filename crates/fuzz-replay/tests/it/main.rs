@@ -1,0 +1,17 @@
+//! Every fuzz target's stored inputs through its check, one module for each checked crate.
+//!
+//! Tables (`accesslog-io`) have a program of their own, which measures the memory of its process.
+
+mod accesslog;
+mod dhttp_proto;
+mod diagnose;
+mod http1;
+mod http2;
+mod load;
+mod page;
+mod pageload;
+mod quic;
+mod scenario;
+mod tls;
+mod wire;
+mod workload;

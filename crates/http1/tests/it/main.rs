@@ -1,0 +1,5 @@
+//! The integration tests of this crate, as one program.
+
+mod rfc9111;
+mod server;
+mod smuggling;

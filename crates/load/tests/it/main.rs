@@ -1,0 +1,5 @@
+//! The integration tests of this crate, as one program.
+
+extern crate roundtrip_load as load;
+
+mod servers;

@@ -1,0 +1,8 @@
+//! The integration tests of this crate, as one program.
+
+extern crate roundtrip_measure as measure;
+
+mod page;
+mod profile;
+#[path = "../rights/mod.rs"]
+mod rights;

@@ -1,0 +1,30 @@
+//! The integration tests of this crate, as one program.
+
+mod access;
+mod browser;
+mod cache;
+mod caches;
+mod cause_agreement;
+mod contract;
+mod deployment;
+mod dhttp;
+mod dhttp_hosts;
+mod documents;
+mod features;
+mod fidelity;
+mod gate;
+mod har;
+mod hostile;
+mod hosts;
+mod interactions;
+mod laboratory;
+mod live;
+mod load;
+mod log_distributions;
+mod nat;
+mod reproduce;
+mod simulate;
+mod systemd_units;
+mod tidy;
+mod transcripts;
+mod watch;

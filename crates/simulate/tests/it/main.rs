@@ -1,0 +1,9 @@
+//! The integration tests of this crate, as one program.
+
+extern crate roundtrip_simulate as simulate;
+
+mod dhttp;
+mod packets;
+mod papers;
+mod real_page;
+mod scripts;

@@ -1,0 +1,9 @@
+//! Whole transfers between two hosts: invariants under any loss, window and stack.
+
+mod parallel;
+mod setup;
+mod stalls;
+mod throughput;
+mod topology;
+mod transfer;
+mod wake_up;
