@@ -292,45 +292,6 @@ mod tests {
     use crate::server_benchmark::population::Population;
     use crate::server_benchmark::server::ServerKind;
 
-    /// The record to store: every cell that a run without measurements and logs can test.
-    fn record_of(rows: &[VerdictRow]) -> String {
-        let head = "# key, cell, verdict, and ours where it differs; written anew by\n# ROUNDTRIP_BLESS=1 cargo test -p \
-                    roundtrip-reproduce --lib -- paper_every_verdict\n";
-        let line = |row: &VerdictRow| {
-            let name = row.verdict.name();
-            match (row.verdict, row.ours) {
-                (Verdict::NotTestableHere, _) => String::new(),
-                (Verdict::Differs | Verdict::Explained, Some(ours)) => {
-                    format!("{}\t{}\t{name}\t{ours:.5e}\n", row.key, row.cell)
-                }
-                _ => format!("{}\t{}\t{name}\n", row.key, row.cell),
-            }
-        };
-        head.to_owned() + &rows.iter().map(line).collect::<String>()
-    }
-
-    #[test]
-    fn paper_every_verdict_is_the_recorded_one() {
-        let report = run(Options::default()).unwrap();
-        let rows = report.rows();
-        let record = record_of(&rows);
-        if std::env::var_os("ROUNDTRIP_BLESS").is_some() {
-            std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers/verdicts.tsv"), record)
-                .unwrap();
-            return;
-        }
-        let worse: Vec<_> = report.worsened().map(|(key, judged)| (key, judged.cell.name())).collect();
-        assert_eq!(worse, []);
-        let changed: Vec<&str> = record.lines().filter(|line| !record::TEXT.contains(line)).collect();
-        assert_eq!((changed, record.lines().count()), (Vec::new(), record::TEXT.lines().count()));
-        let blanket = |row: &&VerdictRow| {
-            row.verdict == Verdict::Explained && (row.mechanism.is_none() || row.bound.is_none())
-        };
-        assert_eq!(rows.iter().find(blanket), None, "explained without a mechanism and its bound");
-        let fitted = |row: &&VerdictRow| row.fitted && row.verdict < Verdict::Fitted;
-        assert_eq!(rows.iter().find(fitted), None, "a fitted cell counts as agreement");
-    }
-
     /// A laboratory that measures what the paper measured.
     fn papers_laboratory(scenario: &Scenario) -> Result<Option<KernelResult>, String> {
         let elapsed_ms = match (scenario.protocol, scenario.network.rtt.as_millis_f64() > 1.0) {

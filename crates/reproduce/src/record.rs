@@ -28,7 +28,7 @@ pub fn of(key: &str, cell: &str) -> Option<Record> {
 }
 
 /// The file's text.
-pub(super) const TEXT: &str = include_str!("../../../papers/verdicts.tsv");
+const TEXT: &str = include_str!("../../../papers/verdicts.tsv");
 
 fn read(line: &str) -> Option<((&str, &str), Record)> {
     let mut fields = line.split('\t');
