@@ -5,13 +5,18 @@ set -euo pipefail
 cd "$(dirname "$0")"
 
 # Captures and logs of third parties, if they are next to the checkout; tests find them by these variables.
-for pair in ROUNDTRIP_CAPTURES:captures ROUNDTRIP_LOGS:logs; do
+for pair in ROUNDTRIP_CAPTURES:captures ROUNDTRIP_HARS:hars ROUNDTRIP_LOGS:logs; do
   directory="$(pwd)/../shared/${pair#*:}"
   if [ -d "$directory" ]; then export "${pair%%:*}=$directory"; fi
 done
 
+TARGET="${CARGO_TARGET_DIR:-$PWD/target}"
+# What `fresh` leaves for later jobs: the reproduction as data, and the tests that ran or were skipped.
+REPRODUCTION="$TARGET/reproduction"
+RECORDS="$TARGET/test-records"
+
 PURE="wire quantity tcp accesslog workload http1 tls http2 quic dhttp-proto page pageload scenario packets trace model simulate dissect diagnose render report"
-ALL="fresh tools fmt commits clippy wasm docs package smoke test"
+ALL="fresh tools fmt commits clippy wasm docs package test"
 
 # Programs that tests run, with their Debian packages. A test reports `skipped: PROGRAM` where one is missing.
 TOOLS="nginx:nginx-light apache2:apache2-bin curl:curl wget:wget ip:iproute2 ethtool:ethtool nft:nftables python3:python3
@@ -27,7 +32,7 @@ BARE="cargo rustc rustdoc rustup cc ld as ar sh [ arch base64 basename cat chmod
 # The README's two commands, in a clean target directory, with nothing else in PATH. The CPU time of the first build is
 # printed, not checked, because CPUs differ. The size of the program is checked.
 job_fresh() {
-  local place most=40000000 program path bytes user system real
+  local place most=30000000 program path bytes user system real
   place="$(mktemp -d)"
   mkdir "$place/bin"
   for program in $BARE; do
@@ -38,7 +43,7 @@ job_fresh() {
     grep -qF "$command" README.md || { echo "ci.sh fresh: README.md lacks the command: $command" >&2; return 1; }
   done
   # In a fresh clone, later jobs use this build.
-  local -x CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}"
+  local -x CARGO_TARGET_DIR="$TARGET"
   if [ -e "$CARGO_TARGET_DIR" ]; then
     CARGO_TARGET_DIR+=/fresh
     rm -rf "$CARGO_TARGET_DIR"
@@ -50,23 +55,46 @@ job_fresh() {
   read -r user system real < "$place/time"
   bytes="$(stat --format %s "$CARGO_TARGET_DIR/release/roundtrip")"
   cargo run --release -- compare
-  all_tests --workspace
   echo "fresh: the first build took $real s, $user s of processors and $system s of their kernel; the program has $bytes bytes"
-  rm -rf "$place"
   [ "$bytes" -le "$most" ] || { echo "ci.sh fresh: the program has more than $most bytes" >&2; return 1; }
+  job_smoke
+  mkdir -p "$RECORDS"
+  rm -f "$RECORDS"/*
+  all_tests --workspace
+  rm -rf "$place"
 }
 
-# Runs tests and counts the skipped ones by reason. As root, kernel tests must not be skipped.
+# Tables and figures that need real logs. The record of verdicts is that of a host without them.
+OF_LOGS="dhttp/figure-6 dhttp/figure-7 dhttp/figure-8 dhttp/figure-9 dhttp/section-vi-a"
+
+# Computes every table and figure once, with the release build. Tests read the result instead of computing it again.
+job_smoke() {
+  local logs="${ROUNDTRIP_LOGS:-}"
+  mkdir -p "$REPRODUCTION"
+  rm -rf "${REPRODUCTION:?}"/*
+  env -u ROUNDTRIP_LOGS cargo run --release -- reproduce --format json --figures "$REPRODUCTION/figures" > "$REPRODUCTION/rows.json"
+  if [ -n "$logs" ]; then cargo run --release -- reproduce $OF_LOGS --figures "$REPRODUCTION/figures-of-logs"; fi
+  echo "reproduced: $(grep -c '"verdict"' "$REPRODUCTION/rows.json") cells; none is worse than its record"
+}
+
+# Runs tests and counts the skipped ones by reason. As root, kernel tests must not be skipped. Appends to two records: the
+# names of tests that ran, and the program or reason that each skipped test lacked, with its name.
 all_tests() {
-  local output
+  local output status=0
   output="$(mktemp)"
   if [ "$(id -u)" = 0 ]; then local -x ROUNDTRIP_REQUIRE_KERNEL=1; fi
-  cargo test --no-fail-fast "$@" 2>&1 | tee "$output"
+  if [ -e "$REPRODUCTION/rows.json" ]; then local -x ROUNDTRIP_REPRODUCTION="$REPRODUCTION"; fi
+  local -x ROUNDTRIP_SKIPPED="$RECORDS/skipped"
+  mkdir -p "$RECORDS"
+  touch "$ROUNDTRIP_SKIPPED" "$RECORDS/ran"
+  cargo test --no-fail-fast "$@" 2>&1 | tee "$output" || status=1
+  while read -r word name dots result; do
+    if [ "$word $dots $result" = "test ... ok" ]; then echo "$name"; fi
+  done < "$output" >> "$RECORDS/ran"
   echo "skipped:"
-  while read -r line; do
-    case "$line" in *"skipped: "*) echo "${line##*skipped: }" ;; esac
-  done < "$output" | sort | uniq -c
+  cut -f 1 "$ROUNDTRIP_SKIPPED" | sort | uniq -c
   rm "$output"
+  return $status
 }
 
 # Installs the programs, as root on Debian; elsewhere, lists the missing ones. policy-rc.d prevents services from starting.
@@ -123,7 +151,9 @@ job_wasm() {
   if ! rustc --print target-libdir --target $target | xargs test -d; then
     rustup target add $target || { echo "ci.sh wasm: install the Rust target $target" >&2; return 1; }
   fi
-  for crate in $PURE; do cargo build --quiet --target $target --manifest-path "crates/$crate/Cargo.toml"; done
+  local crate packages=()
+  for crate in $PURE; do packages+=(--package "roundtrip-$crate"); done
+  cargo build --quiet --target $target "${packages[@]}"
   echo "built for $target: $PURE"
 }
 
@@ -136,31 +166,44 @@ job_package() {
   cargo package --workspace --no-verify --allow-dirty --quiet
 }
 
-# Again, with the tools and with every feature, what depends on either: `fresh` has run the rest. A tool that `tools`
-# installs may not be missing.
-TOOLED="accesslog accesslog-io capture content dhttp-proxy measure report"
+# What `fresh` could not run: the tests that lacked a tool, and those that only exist with a feature. A tool that `tools`
+# installs may not be missing. Alone, it runs every test of these packages.
+FEATURED="accesslog accesslog-io content"
 job_test() {
   local -x ROUNDTRIP_REQUIRE_TOOLS=""
-  local pair crate file packages=(--package roundtrip)
-  if [ "$(id -u)" = 0 ] && command -v apt-get > /dev/null; then
-    for pair in $TOOLS; do ROUNDTRIP_REQUIRE_TOOLS+="${pair%%:*} "; done
+  local pair crate file names packages=()
+  mkdir -p "$RECORDS"
+  touch "$RECORDS/skipped" "$RECORDS/ran"
+  for pair in $TOOLS; do ROUNDTRIP_REQUIRE_TOOLS+="${pair%%:*} "; done
+  mapfile -t names < <(awk -F '\t' -v tools=" $ROUNDTRIP_REQUIRE_TOOLS" 'index(tools, " " $1 " ") { print $2 }' "$RECORDS/skipped" | sort -u)
+  if [ "$(id -u)" != 0 ] || ! command -v apt-get > /dev/null; then ROUNDTRIP_REQUIRE_TOOLS=""; fi
+  rm "$RECORDS/skipped"
+  if [ ${#names[@]} -gt 0 ]; then
+    echo "with the tools: ${#names[@]} tests"
+    all_tests --workspace --lib --bins --tests -- --exact "${names[@]}"
   fi
   while read -r file; do
     crate="${file#crates/}"
-    case " $TOOLED roundtrip reproduce skip " in
+    case " $FEATURED roundtrip " in
       *" ${crate%%/*} "*) ;;
-      *) echo "ci.sh test: $file depends on a tool or a feature; add its crate to TOOLED" >&2; return 1 ;;
+      *) echo "ci.sh test: $file depends on a feature; add its crate to FEATURED" >&2; return 1 ;;
     esac
-  done < <(grep -rlE 'skip::(has|has_all|missing)\(|^\[features\]' crates --include '*.rs' --include Cargo.toml)
-  for crate in $TOOLED; do packages+=(--package "roundtrip-$crate"); done
-  all_tests "${packages[@]}" --all-features --lib --bins --tests
-  # The benchmark of servers is all of this crate that runs a tool. The other packages are named for their features, so that
-  # nothing is built again.
-  all_tests "${packages[@]}" --package roundtrip-reproduce --all-features --lib -- server_benchmark
+  done < <(grep -rlE '^\[features\]' crates --include Cargo.toml)
+  for crate in $FEATURED; do packages+=(--package "roundtrip-$crate"); done
+  packages+=(--package roundtrip --all-features --lib --bins --tests)
+  mapfile -t names < <(featured_tests "${packages[@]}")
+  echo "with every feature: ${#names[@]} tests"
+  all_tests "${packages[@]}" -- --exact "${names[@]}"
 }
 
-# Runs `reproduce` with the program that `fresh` has built.
-job_smoke() { cargo run --release -- reproduce; }
+# Names of the tests that have not run, of the libraries' unit tests, whose assertions depend on features, and of the command
+# line's tests that name a feature.
+featured_tests() {
+  cargo test "$@" -- --list --format terse 2>&1 | awk -v ran="$RECORDS/ran" '
+    BEGIN { while ((getline name < ran) > 0) has_run[name] = 1 }
+    / Running / { is_library = /deps\/roundtrip_/ && /unittests/ }
+    sub(/: test$/, "") && (!($0 in has_run) || is_library || /^(access|features|transcripts)/) { print }' | sort -u
+}
 
 # Installs the Python package as a user does, and compares it with the program, also on Spark. pip downloads 860 MB, mostly
 # Spark; the build takes five CPU minutes. Not part of the whole run. It installs outside the checkout.
@@ -198,7 +241,7 @@ job_deny() { cargo deny check bans licenses sources; }
 if [ $# -eq 0 ]; then set -- $ALL; fi
 for job in "$@"; do
   if ! declare -F "job_$job" >/dev/null; then
-    echo "ci.sh: unknown job '$job'; choose from: $ALL python dist deny" >&2
+    echo "ci.sh: unknown job '$job'; choose from: $ALL smoke studies python dist deny" >&2
     exit 2
   fi
 done

@@ -2,7 +2,8 @@
 //!
 //! The line goes past the test harness, which hides what passing tests print: `ci.sh` counts these lines. Where
 //! `ROUNDTRIP_REQUIRE_TOOLS` names the program that is missing (`curl nginx`), or the kernel refuses and
-//! `ROUNDTRIP_REQUIRE_KERNEL` is 1, the test fails instead.
+//! `ROUNDTRIP_REQUIRE_KERNEL` is 1, the test fails instead. Where `ROUNDTRIP_SKIPPED` names a file, the reason and the test's
+//! name are appended to it, so that `ci.sh` can run the test later, with the tool.
 //!
 //! Not for the program itself: it depends on nothing here.
 //!
@@ -13,8 +14,10 @@
 //! ```
 
 use std::env;
+use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::thread;
 
 /// Whether this program is installed, in `PATH` or where Debian keeps what only root should run. Says so where it is not.
 ///
@@ -63,6 +66,16 @@ pub fn report_skip(reason: &str) {
     // The harness has the macros that print, not the descriptor. In one piece: others write there, too. Nobody else is to be told
     // where this fails.
     let _ = io::stderr().lock().write_all(line.as_bytes());
+    if let Some(file) = env::var_os("ROUNDTRIP_SKIPPED") {
+        record(Path::new(&file), reason);
+    }
+}
+
+/// Appends the reason and the test's name, which the harness gives to its thread, in one line.
+fn record(file: &Path, reason: &str) {
+    let test = thread::current().name().unwrap_or_default().to_owned();
+    let opened = OpenOptions::new().append(true).create(true).open(file);
+    let _ = opened.and_then(|mut file| file.write_all(format!("{reason}\t{test}\n").as_bytes()));
 }
 
 /// `PATH`, and where Debian keeps what only root should run.
