@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU32;
 
-use http1::message::{Event, Limits, Method, PeerFault, ResponseReader};
-use pageload::robot::{
-    Break, ConnectionId, EmbeddedObjects, FirstBytes, FirstBytesPolicy, Input, Output, PageEvent, Pipelining,
-    Plan, PlannedObject, Robot, Shape,
+use fetch::{
+    Break, ConnectionId, EmbeddedObjects, Fetcher, FirstBytes, FirstBytesPolicy, FromWire, Output, PageEvent,
+    Pipelining, Plan, PlannedObject, Shape, Wire,
 };
+use http1::message::{Event, Limits, Method, PeerFault, ResponseReader};
 use wire::Time;
 
 /// Panics if these bytes violate an invariant.
@@ -63,18 +63,21 @@ fn fetch(data: &[u8], cut: usize, shape: Shape, then: Option<Option<Break>>) {
         ..Plan::new("h", (0..3).map(object).collect(), shape)
     };
     let mut now = Time::ZERO;
-    let mut robot = Robot::new(now, plan).expect("a plan that can be carried out");
+    let mut robot = Fetcher::http1(now, plan).expect("a plan that can be carried out");
     let mut open: BTreeMap<ConnectionId, BytesInFlight<'_>> = BTreeMap::new();
     let (mut resolved, mut finished) = (vec![0; 3], 0);
     for _ in 0..100_000 {
         match robot.poll(now) {
-            Output::Open(id) => assert!(open.insert(id, BytesInFlight::default()).is_none(), "opened twice"),
-            Output::Send(id, write) => {
+            Output::Wire(Wire::Open(id, _)) => {
+                assert!(open.insert(id, BytesInFlight::default()).is_none(), "opened twice")
+            }
+            Output::Wire(Wire::Send(id, write)) => {
                 assert!(!write.is_empty());
                 let arriving = open.get_mut(&id).filter(|arriving| arriving.connected);
                 arriving.expect("sent where nothing is open").pieces.extend(data.chunks(cut));
             }
-            Output::Close(id) | Output::Abort(id) => assert!(open.remove(&id).is_some(), "closed twice"),
+            Output::Wire(Wire::Close(id, _)) => assert!(open.remove(&id).is_some(), "closed twice"),
+            Output::Wire(Wire::Datagram(..)) => panic!("HTTP/1 sends no datagrams"),
             Output::Report(report) => match report.event {
                 PageEvent::ObjectComplete { object, .. } | PageEvent::ObjectFailed { object, .. } => {
                     resolved[object] += 1
@@ -97,11 +100,12 @@ fn fetch(data: &[u8], cut: usize, shape: Shape, then: Option<Option<Break>>) {
                     return;
                 };
                 if !std::mem::replace(&mut arriving.connected, true) {
-                    robot.handle(now, Input::Connected(id));
+                    robot.handle(now, FromWire::Connected(id));
                 } else if let Some(piece) = arriving.pieces.pop_front() {
-                    robot.handle(now, Input::Received(id, piece));
+                    robot.handle(now, FromWire::Received(id, piece));
                 } else if let Some(then) = then {
-                    robot.handle(now, then.map_or(Input::EndOfStream(id), |why| Input::Broken(id, why)));
+                    robot
+                        .handle(now, then.map_or(FromWire::EndOfStream(id), |why| FromWire::Broken(id, why)));
                     if then.is_some() {
                         open.remove(&id);
                     }

@@ -1,7 +1,7 @@
 //! DHTTP client: sends and resends requests by UDP, and matches responses on any channel in any order.
 //!
 //! Every request ends once: with a complete response, a failure after its header section, or a fallback to plain HTTP.
-//! Plain HTTP is not spoken here (`pageload::robot` does). The caller generates ids with a CSPRNG. The client never
+//! Plain HTTP is not spoken here (`fetch::transport` does). The caller generates ids with a CSPRNG. The client never
 //! replies to what it receives.
 //!
 //! ```text

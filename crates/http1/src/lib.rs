@@ -24,7 +24,7 @@
 //! assert_eq!(head.target, "/style.css");
 //! ```
 //!
-//! The client is in `pageload`; sockets and clocks are the drivers'. It builds for `wasm32-unknown-unknown`.
+//! The client is in `fetch`; sockets and clocks are the drivers'. It builds for `wasm32-unknown-unknown`.
 
 pub mod cache;
 pub mod content;

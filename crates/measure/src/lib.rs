@@ -10,7 +10,7 @@
 //! | [`fidelity`] | the parts of a stack profile that no Linux kernel reproduces, refused where they would show |
 //! | [`profile`] | a stack profile in the kernel's settings, set and read back |
 //! | `laboratory` | the two hosts and the link between them, made of [`testbed`]'s parts |
-//! | [`driver`] | robot and server on kernel sockets |
+//! | [`driver`] | client and server on kernel sockets |
 //! | [`peers`] | third-party programs in place of our own |
 //! | [`error`] | errors and their remedies |
 //!

@@ -43,7 +43,7 @@ pub enum ServerProgram {
 /// Client program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientProgram {
-    /// `pageload`'s robot, driven by this crate.
+    /// `fetch`'s robot, driven by this crate.
     #[default]
     Ours,
     /// curl.

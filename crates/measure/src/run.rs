@@ -6,12 +6,12 @@ mod plan;
 
 use std::sync::Arc;
 
+use fetch::TransportCounts;
+use fetch::{Flush, Pipelining, Plan, Shape};
 use http1::server::{Closing, ConnectionTimeouts};
 use http1::site::Site;
 use linux::clock::Clock;
 use nix::sys::eventfd::{EfdFlags, EventFd};
-use pageload::page_loader::TransportCounts;
-use pageload::robot::{Flush, Pipelining, Plan, Shape};
 use scenario::dhttp::{Dhttp, DhttpProfile};
 use scenario::{Network, Protocol, Scenario, Serving, Visit};
 use testbed::Namespace;
@@ -21,9 +21,9 @@ use testbed::reactions::Reactions;
 use testbed::{End, PerEnd};
 use wire::{Bytes, Duration, Rate, Seed, Time};
 
+use crate::driver::client::DhttpClient;
 use crate::driver::client::FetchedPage;
 use crate::driver::dhttp_endpoint::DhttpServer;
-use crate::driver::page_loader::DhttpClient;
 use crate::driver::server::{Server, ServerResult, Service};
 use crate::fidelity::{StackPart, Unreproducible};
 use crate::laboratory::{Laboratory, SERVER};
@@ -67,8 +67,8 @@ pub struct ClientRecord {
     pub began: Time,
     /// Time at which each connection was opened, in order.
     pub opened: Vec<Time>,
-    /// Reports of the robot.
-    pub reports: Vec<pageload::robot::Report>,
+    /// Reports of the client.
+    pub reports: Vec<fetch::Report>,
 }
 
 /// A run and its context.
@@ -270,10 +270,7 @@ impl Experiment {
         let seed = scenario.seed;
         let dhttp_client = dhttp.map(|dhttp| DhttpClient { config: dhttp.client, seed });
         let fetch_page = move || match installed.zip(cache_directory) {
-            None => match dhttp_client {
-                None => driver::client::fetch(plan, SERVER, &pinned, clock).map(Some),
-                Some(dhttp) => driver::page_loader::fetch(plan, SERVER, &pinned, clock, dhttp).map(Some),
-            },
+            None => driver::client::fetch(plan, SERVER, &pinned, clock, dhttp_client).map(Some),
             Some((installed, cache_directory)) => {
                 peers::client::fetch(program, &installed, &page, &cache_directory, clock).map(|()| None)
             }

@@ -3,7 +3,7 @@
 //! A run in which the emulator or a host was late is void: it is repeated, a bounded number of times. Runs
 //! that remain void are reported as such, never averaged in.
 
-use pageload::robot::VisitStats;
+use fetch::VisitStats;
 use scenario::Scenario;
 use testbed::emulator::{Capture, Scheduling};
 use testbed::lateness::Lateness;

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::sync::LazyLock;
 
+use fetch::{PageEvent, Report};
 use http1::message::WritePolicy;
-use pageload::robot::{PageEvent, Report};
 use scenario::programs::ClientDefect;
 use scenario::{Client, Network, Page, Protocol, Scenario, Stack};
 use simulate::page::SERVER as SERVER_HOST;

@@ -9,7 +9,7 @@ use std::fmt;
 
 use dhttp_proto::address::Reach;
 use dhttp_proto::{ClientConfig, Extension, ServerConfig};
-use pageload::page_loader::TransportCounts;
+use fetch::TransportCounts;
 use quantity::ValueError;
 use quantity::names;
 use wire::Bytes;

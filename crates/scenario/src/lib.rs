@@ -10,7 +10,7 @@
 //! | [`client`] | visits, requests, connections |
 //! | [`programs`] | the programs at both ends: CPU time, writes, closing |
 //! | [`serving`] | the served objects, and those that the client knows |
-//! | [`robot`] | settings of `pageload`'s robot, and notes on its visits |
+//! | [`robot`] | settings of `fetch`'s robot, and notes on its visits |
 //! | [`dhttp`] | DHTTP's settings on a network |
 //! | [`engine`] | the engines by name |
 //! | [`spec`] | a user's specification, and the scenarios that it expands to |

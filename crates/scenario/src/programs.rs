@@ -12,10 +12,10 @@ mod session;
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroUsize};
 
+use fetch::{FirstBytes, Flush, Pipelining};
 use http1::message::WritePolicy;
 use http1::server::Closing;
 use http1::site::Compression;
-use pageload::robot::{FirstBytes, Flush, Pipelining};
 use quantity::ValueError;
 use wire::{Bytes, Duration, Probability};
 

@@ -1,6 +1,6 @@
 //! Names of the protocols that fetch a page, and their descriptions.
 //!
-//! The state machines are in `pageload` and `dhttp-proto`, the formulas in `model`.
+//! The state machines are in `fetch` and `dhttp-proto`, the formulas in `model`.
 
 use quantity::names::{self, Listing, UnknownName};
 

@@ -1,11 +1,11 @@
-//! Settings of `pageload`'s robot for a scenario's client, and notes on its visits: the same for every engine
+//! Settings of `fetch`'s robot for a scenario's client, and notes on its visits: the same for every engine
 //! that runs it.
 //!
 //! The engine decides which protocols it can honour, and with what objects.
 
 use std::num::NonZeroU32;
 
-use pageload::robot::{FirstBytes, FirstBytesPolicy, Release, Shape, VisitStats};
+use fetch::{FirstBytes, FirstBytesPolicy, Release, Shape, VisitStats};
 use quantity::ValueError;
 use wire::{Duration, Time};
 

@@ -6,11 +6,11 @@
 
 use std::collections::BTreeSet;
 
+use fetch::{EmbeddedObjects, PlannedObject, Release};
 use http1::content::{AcceptedCodings, Coding};
 use http1::message::{Method, Validator, Version};
 use http1::site::{Compression, Site};
 use page::Contents;
-use pageload::robot::{EmbeddedObjects, PlannedObject, Release};
 use wire::{Bytes, Probability};
 
 use crate::programs::Validation;
@@ -144,19 +144,19 @@ impl Serving {
     pub fn known(&self) -> &[PlannedObject] {
         match self.embedded {
             EmbeddedObjects::Planned => &self.objects,
-            EmbeddedObjects::Discovered { max: _ } => self.objects.get(..1).unwrap_or_default(),
+            EmbeddedObjects::Discovered { .. } | EmbeddedObjects::Listed { .. } => {
+                self.objects.get(..1).unwrap_or_default()
+            }
         }
     }
 
     /// Condition under which requests may leave, given that for known objects: an undiscovered object cannot be
     /// requested.
-    pub const fn release(&self, release: Release) -> Release {
-        match (self.embedded, release) {
-            (EmbeddedObjects::Planned, _) | (EmbeddedObjects::Discovered { max: _ }, Release::Dependent) => {
-                release
-            }
+    pub fn release(&self, release: Release) -> Release {
+        match (&self.embedded, release) {
+            (EmbeddedObjects::Planned, _) | (_, Release::Dependent) => release,
             (
-                EmbeddedObjects::Discovered { max: _ },
+                EmbeddedObjects::Discovered { .. } | EmbeddedObjects::Listed { .. },
                 Release::Independent | Release::AfterFirst | Release::AsNamed,
             ) => Release::AsNamed,
         }

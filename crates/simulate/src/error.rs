@@ -23,7 +23,7 @@ pub enum Error {
     /// An invalid stack.
     Stack(ConfigError),
     /// An invalid page plan.
-    Plan(pageload::robot::PlanError),
+    Plan(fetch::PlanError),
 }
 
 impl Error {

@@ -6,7 +6,7 @@
 //! | module | contents |
 //! | --- | --- |
 //! | [`world`] | hosts, links, and one queue of future events |
-//! | [`web`] | `pageload`'s robot and `http1`'s server on hosts, and the time their work takes |
+//! | [`web`] | `fetch`'s robot and `http1`'s server on hosts, and the time their work takes |
 //! | [`profile`] | a stack profile translated into TCP's configuration |
 //! | [`page`] | a scenario as two hosts and a link |
 //! | [`dumbbell`] | dumbbell topology: client populations and one server behind a bottleneck |

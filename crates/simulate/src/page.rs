@@ -1,6 +1,6 @@
 //! One page: a scenario becomes two hosts and a link, and a run becomes a row.
 //!
-//! Not an engine of its own: [`crate::world`] runs it, `pageload` and `http1` speak HTTP, [`crate::profile`]
+//! Not an engine of its own: [`crate::world`] runs it, `fetch` and `http1` speak HTTP, [`crate::profile`]
 //! translates the stack.
 
 mod flow;
@@ -9,11 +9,11 @@ mod plan;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use fetch::TransportCounts;
+use fetch::{PageEvent, Pipelining, Plan, Report, Shape, VisitStats};
 use http1::message::{Limits, WritePolicy};
 use http1::server::{Closing, ConnectionTimeouts, ServerConfig};
 use http1::site::Site;
-use pageload::page_loader::TransportCounts;
-use pageload::robot::{PageEvent, Pipelining, Plan, Report, Shape, VisitStats};
 use scenario::dhttp::{Dhttp, DhttpProfile};
 use scenario::programs::{ClientStack, Validation};
 use scenario::{Network, Programs, Protocol, Scenario, Serving, Stack};
@@ -178,7 +178,7 @@ pub struct PageResult {
     pub ended: RunEnd,
     /// Number of events.
     pub events: u64,
-    /// The robot's reports.
+    /// The fetcher's reports.
     pub reports: Vec<Report>,
     /// Transport of requests and responses, if by DHTTP; includes a preceding page.
     pub channels: Option<TransportCounts>,
@@ -261,6 +261,7 @@ impl Experiment {
             let stack = programs.sockets(&stack);
             programs.client_stack.map_or_else(|| stack.clone(), |client| client.applied_to(&stack))
         });
+        plan.list_references(|request| serving.site.respond(request));
         let experiment = Self {
             network: network.clone(),
             stack: programs.sockets(stack),
@@ -304,7 +305,8 @@ impl Experiment {
         let (times, warm_up) = (self.hosts.client, self.warm_up);
         let dhttp = self.dhttp.map(|Dhttp { client, server: _ }| DhttpClient { config: client, seed });
         let config = BrowserConfig { times, is_transaction, warm_up, dhttp };
-        let browser = Browser::new(Time::ZERO, self.plan.clone(), address, config).map_err(Error::Plan)?;
+        let browser =
+            Browser::new(Time::ZERO, self.plan.clone(), vec![address], config).map_err(Error::Plan)?;
         let timeout = ConnectionTimeouts {
             idle: self.hosts.idle.unwrap_or(self.plan.deadline),
             request: self.plan.deadline,

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use pageload::robot::{Failure, PageEvent};
+use fetch::{Failure, PageEvent};
 use scenario::Scenario;
 use trace::{Cause, Row, Stall, Summary};
 use wire::{Duration, Time};

@@ -1,26 +1,23 @@
-//! The web on simulated hosts: `pageload`'s robot and `http1`'s server as applications, with the CPU time of
+//! The web on simulated hosts: `fetch`'s client and `http1`'s server as applications, with the CPU time of
 //! their work.
 //!
 //! | module | contents |
 //! | --- | --- |
 //! | [`browser`] | a client that fetches a page |
-//! | [`fetcher`] | its state machine: HTTP over its own connections, or DHTTP |
 //! | [`server`] | a server that holds the page |
 //! | [`dhttp_service`] | the part of the server that speaks DHTTP |
 //!
-//! HTTP is spoken by `http1`, `pageload` and `dhttp-proto`, the same code that runs over kernel sockets.
+//! HTTP is spoken by `http1`, `fetch` and `dhttp-proto`, the same code that runs over kernel sockets.
 
 mod accept_queue;
 pub mod browser;
 pub mod dhttp_service;
-pub mod fetcher;
 pub mod server;
 
 use wire::Time;
 
-pub use browser::{Browser, BrowserConfig, BrowserTimes, WarmUp};
+pub use browser::{Browser, BrowserConfig, BrowserTimes, DhttpClient, WarmUp};
 pub use dhttp_service::{DhttpCounts, DhttpServer};
-pub use fetcher::DhttpClient;
 pub use server::{HeadSizes, ServerTimes, WebServer};
 
 use crate::world::{Action, Application, Input, SocketId};

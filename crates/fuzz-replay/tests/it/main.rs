@@ -5,11 +5,11 @@
 mod accesslog;
 mod dhttp_proto;
 mod diagnose;
+mod fetch;
 mod http1;
 mod http2;
 mod load;
 mod page;
-mod pageload;
 mod quic;
 mod scenario;
 mod tls;

@@ -1,6 +1,6 @@
 //! Faults of a peer, each with its sentence and the status a server responds with.
 //!
-//! Not the caller's own mistakes: those are `pageload::robot::PlanError`, [`crate::server::Misuse`] and
+//! Not the caller's own mistakes: those are `fetch::PlanError`, [`crate::server::Misuse`] and
 //! [`super::field::FieldError`].
 
 use std::error::Error;

@@ -1,20 +1,28 @@
-//! HTTP client on kernel sockets: the robot on its connections.
+//! Client on kernel sockets: a fetcher on its connections, and on datagrams if it speaks DHTTP.
 //!
-//! The time of a page begins just before the `connect` that sends the first SYN. It ends just after the `read`
-//! that returned the last byte of the last response. Both are read from CLOCK_MONOTONIC on the client's thread.
-//! Later packets (the FINs) do not count.
+//! The time of a page begins just before the `connect` that sends the first SYN, or just before the first datagram. It
+//! ends just after the `read` that returned the last byte of the last response. Both are read from CLOCK_MONOTONIC on
+//! the client's thread. Later packets (the FINs) do not count. When the page is complete the program ends, and with it
+//! the connections that a DHTTP server would keep alive.
+//!
+//! Production use of DHTTP is for the crate `dhttp`. This client is pinned and adds no time of its own.
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 
+use dhttp_proto::client::ClientConfig;
+use fetch::{
+    Break, ConnectionId, DhttpConfig, Ending, Failure, Fetcher, FromWire, Output, PageEvent, Plan, Report,
+    TransportCounts, Wire,
+};
 use linux::clock::Clock;
 use nix::poll::{PollFd, PollFlags};
-use pageload::page_loader::TransportCounts;
-use pageload::robot::{Break, ConnectionId, Failure, Input, Output, PageEvent, Plan, Report, Robot};
-use wire::Time;
+use socket2::Socket;
+use wire::{Seed, Time};
 
+use super::server::listen;
 use super::wait::{WaitStrategy, WaitUntil};
 use crate::Error;
 use crate::profile::Profile;
@@ -31,7 +39,7 @@ pub struct FetchedPage {
     pub connections: u64,
     /// Time at which each connection was opened, in order.
     pub opened: Vec<Time>,
-    /// Reports of the robot.
+    /// Reports of the fetcher.
     pub reports: Vec<Report>,
     /// Transport of requests and responses, if by DHTTP.
     pub channels: Option<TransportCounts>,
@@ -61,17 +69,47 @@ impl FetchedPage {
     }
 }
 
+/// A DHTTP client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DhttpClient {
+    /// Settings of the state machine.
+    pub config: ClientConfig,
+    /// Seed of its ids: in a laboratory no one guesses them.
+    pub seed: Seed,
+}
+
+/// The client's port under DHTTP, UDP and TCP; below the kernel's ephemeral ports.
+const CLIENT_PORT: u16 = 20_000;
+
+/// The only origin of a plan here.
+const ORIGIN: fetch::Endpoint = 0;
+
 /// Fetches a page from `server`, in the calling thread's namespace. Ends when every connection is closed; the
 /// plan's deadline bounds it.
-pub fn fetch(plan: Plan, server: SocketAddr, profile: &Profile, clock: Clock) -> Result<FetchedPage, Error> {
-    let robot = Robot::new(clock.now(), plan)
-        .map_err(|error| Error::Unsuited { part: "this page".to_owned(), remedy: error.to_string() })?;
+pub fn fetch(
+    plan: Plan,
+    server: SocketAddr,
+    profile: &Profile,
+    clock: Clock,
+    dhttp: Option<DhttpClient>,
+) -> Result<FetchedPage, Error> {
+    let channels = dhttp.map(|_| Channels::open(server)).transpose()?;
+    let fetcher = match dhttp {
+        None => Fetcher::http1(clock.now(), plan),
+        Some(DhttpClient { config: client, seed }) => {
+            let (servers, ids) = (vec![server], seed.stream("dhttp-client", 0));
+            Fetcher::dhttp(clock.now(), plan, DhttpConfig { client, servers, port: CLIENT_PORT, ids })
+        }
+    };
     let client = Client {
         server,
         profile,
         clock,
-        robot,
+        fetcher: fetcher
+            .map_err(|error| Error::Unsuited { part: "this page".to_owned(), remedy: error.to_string() })?,
+        channels,
         connections: BTreeMap::new(),
+        accepted: 0,
         lost: Vec::new(),
         waiting: WaitStrategy::new(clock),
         fetched: FetchedPage::default(),
@@ -83,81 +121,211 @@ struct Client<'a> {
     server: SocketAddr,
     profile: &'a Profile,
     clock: Clock,
-    robot: Robot,
+    fetcher: Fetcher,
+    /// DHTTP's channels, if it speaks DHTTP.
+    channels: Option<Channels>,
     connections: BTreeMap<ConnectionId, Connection>,
-    /// Connections that broke while the robot was being polled; it is notified afterwards.
+    /// Number of connections that the server opened.
+    accepted: u32,
+    /// Connections that broke while the fetcher was being polled; it is notified afterwards.
     lost: Vec<(ConnectionId, Break)>,
     waiting: WaitStrategy,
     fetched: FetchedPage,
+}
+
+/// Sockets of a DHTTP client, apart from connections.
+struct Channels {
+    datagrams: UdpSocket,
+    listener: Socket,
+    /// ICMP reported that the port is unreachable; the fetcher is notified afterwards.
+    is_refused: bool,
+}
+
+/// Ready events.
+struct Ready {
+    has_datagrams: bool,
+    has_connections: bool,
+    connections: Vec<(ConnectionId, PollFlags)>,
+}
+
+impl Channels {
+    fn open(server: SocketAddr) -> Result<Self, Error> {
+        let local_address = SocketAddr::from((Ipv4Addr::UNSPECIFIED, CLIENT_PORT));
+        let datagrams = UdpSocket::bind(local_address)
+            .map_err(Error::io(format!("receive datagrams at {local_address}")))?;
+        // A connected socket reports ICMP's port unreachable.
+        datagrams.connect(server).map_err(Error::io("find a route to the server"))?;
+        datagrams.set_nonblocking(true).map_err(Error::io("read datagrams without waiting"))?;
+        Ok(Self { datagrams, listener: listen(local_address)?, is_refused: false })
+    }
+
+    /// Sends a datagram. A send failure counts as loss: the state machine will resend.
+    fn send(&mut self, datagram: &[u8]) -> Result<(), Error> {
+        match self.datagrams.send(datagram) {
+            Ok(_) => Ok(()),
+            Err(error) => self.ignore_nonfatal(error),
+        }
+    }
+
+    /// Reads a datagram; `None` if there is none.
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Error> {
+        loop {
+            match self.datagrams.recv(buffer) {
+                Ok(length) => return Ok(Some(length)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) => self.ignore_nonfatal(error)?,
+            }
+        }
+    }
+
+    /// Ignores errors of the datagram socket that are not fatal.
+    fn ignore_nonfatal(&mut self, error: io::Error) -> Result<(), Error> {
+        match error.kind() {
+            io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),
+            io::ErrorKind::ConnectionRefused => {
+                self.is_refused = true;
+                Ok(())
+            }
+            _another_kind => Err(Error::io("send or read a datagram")(error)),
+        }
+    }
+
+    /// Accepts a connection; `None` if there is none.
+    fn accept(&self) -> Result<Option<Socket>, Error> {
+        loop {
+            match self.listener.accept() {
+                Ok((socket, _)) => return Ok(Some(socket)),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(error) => return Err(Error::io("accept a connection")(error)),
+            }
+        }
+    }
 }
 
 impl Client<'_> {
     fn run(mut self) -> Result<FetchedPage, Error> {
         let mut buffer = Box::new([0; 65_536]);
         let mut wakes = self.execute_outputs()?;
-        while !self.robot.is_done() {
-            for (id, flags) in self.wait(wakes)? {
+        while !self.fetcher.is_done() {
+            let Ready { has_datagrams, has_connections, connections } = self.wait(wakes)?;
+            if has_datagrams {
+                self.receive(buffer.as_mut_slice())?;
+            }
+            if has_connections {
+                self.accept()?;
+            }
+            for (id, flags) in connections {
                 self.handle_readiness(id, flags, buffer.as_mut_slice())?;
                 self.execute_outputs()?;
             }
             wakes = self.execute_outputs()?;
         }
+        self.fetched.channels = self.fetcher.counts();
         Ok(self.fetched)
     }
 
-    /// Executes the robot's outputs until there are none.
+    /// Executes the fetcher's outputs until there are none.
     fn execute_outputs(&mut self) -> Result<Option<Time>, Error> {
         loop {
             let now = self.clock.now();
-            match self.robot.poll(now) {
-                Output::Open(id) => {
-                    self.fetched.began.get_or_insert(now);
-                    self.fetched.connections += 1;
-                    self.fetched.opened.push(now);
-                    match Connection::open(self.server, self.profile) {
-                        Ok(connection) => {
-                            self.connections.insert(id, connection);
-                        }
-                        Err(error) => self.lost.push((id, reason(&error))),
-                    }
-                }
-                Output::Send(id, bytes) => {
-                    if let Some(connection) = self.connections.get_mut(&id)
-                        && let Err(error) = connection.write(bytes)
-                    {
-                        self.lose(id, &error);
-                    }
-                }
-                Output::Close(id) => {
-                    self.connections.remove(&id);
-                }
-                Output::Abort(id) => {
-                    if let Some(connection) = self.connections.remove(&id) {
-                        connection.abort().map_err(Error::io("reset a connection"))?;
-                    }
-                }
+            match self.fetcher.poll(now) {
+                Output::Wire(wire) => self.transmit(now, wire)?,
                 Output::Report(report) => self.fetched.note(report),
-                Output::Timeout(wakes) => match self.lost.pop() {
-                    Some((id, reason)) => self.robot.handle(now, Input::Broken(id, reason)),
-                    None => return Ok(wakes),
-                },
+                Output::Timeout(wakes) => {
+                    let is_refused = |channels: &mut Channels| std::mem::take(&mut channels.is_refused);
+                    if let Some((id, reason)) = self.lost.pop() {
+                        self.fetcher.handle(now, FromWire::Broken(id, reason));
+                    } else if self.channels.as_mut().is_some_and(is_refused) {
+                        self.fetcher.handle(now, FromWire::Unreachable(ORIGIN));
+                    } else {
+                        return Ok(wakes);
+                    }
+                }
             }
         }
     }
 
-    fn wait(&mut self, wakes: Option<Time>) -> Result<Vec<(ConnectionId, PollFlags)>, Error> {
-        let mut sockets: Vec<_> = self
-            .connections
-            .values()
-            .map(|connection| PollFd::new(connection.as_fd(), connection.interest()))
-            .collect();
-        self.waiting.wait(&mut sockets, wakes.map_or(WaitUntil::Ready, WaitUntil::About))?;
-        let flags = sockets.iter().map(|socket| socket.revents().unwrap_or(PollFlags::empty()));
-        let ready = self.connections.keys().copied().zip(flags);
-        Ok(ready.filter(|(_, flags)| !flags.is_empty()).collect())
+    fn transmit(&mut self, now: Time, wire: Wire) -> Result<(), Error> {
+        match wire {
+            Wire::Open(id, _) => {
+                self.fetched.began.get_or_insert(now);
+                self.fetched.connections += 1;
+                self.fetched.opened.push(now);
+                match Connection::open(self.server, self.profile) {
+                    Ok(connection) => drop(self.connections.insert(id, connection)),
+                    Err(error) => self.lost.push((id, reason(&error))),
+                }
+            }
+            Wire::Send(id, bytes) => {
+                if let Some(connection) = self.connections.get_mut(&id)
+                    && let Err(error) = connection.write(bytes)
+                {
+                    self.lose(id, &error);
+                }
+            }
+            Wire::Datagram(_, datagram) => {
+                self.fetched.began.get_or_insert(now);
+                if let Some(channels) = &mut self.channels {
+                    channels.send(&datagram)?;
+                }
+            }
+            Wire::Close(id, ending) => match (self.connections.remove(&id), ending) {
+                (Some(connection), Ending::Reset) => {
+                    connection.abort().map_err(Error::io("reset a connection"))?;
+                }
+                (Some(_), Ending::Fin) | (None, Ending::Fin | Ending::Reset) => {}
+            },
+        }
+        Ok(())
     }
 
-    /// Passes a socket's data to the robot.
+    /// Reads the server's datagrams.
+    fn receive(&mut self, buffer: &mut [u8]) -> Result<(), Error> {
+        while let Some(channels) = &mut self.channels {
+            let Some(length) = channels.receive(buffer)? else { break };
+            let datagram = buffer.get(..length).unwrap_or_default();
+            self.fetcher.handle(self.clock.now(), FromWire::Datagram(ORIGIN, datagram));
+            self.execute_outputs()?;
+        }
+        Ok(())
+    }
+
+    /// Accepts the server's connections.
+    fn accept(&mut self) -> Result<(), Error> {
+        while let Some(channels) = &self.channels {
+            let Some(socket) = channels.accept()? else { break };
+            let connection =
+                Connection::accepted(socket, self.profile).map_err(Error::io("accept a connection"))?;
+            let id = ConnectionId::accepted(self.accepted);
+            self.accepted += 1;
+            self.fetched.connections += 1;
+            self.connections.insert(id, connection);
+            self.fetcher.handle(self.clock.now(), FromWire::Accepted(id, ORIGIN));
+            self.execute_outputs()?;
+        }
+        Ok(())
+    }
+
+    fn wait(&mut self, wakes: Option<Time>) -> Result<Ready, Error> {
+        let mut sockets = Vec::new();
+        if let Some(channels) = &self.channels {
+            sockets.push(PollFd::new(channels.datagrams.as_fd(), PollFlags::POLLIN));
+            sockets.push(PollFd::new(channels.listener.as_fd(), PollFlags::POLLIN));
+        }
+        let connections = self.connections.values();
+        sockets.extend(connections.map(|connection| PollFd::new(connection.as_fd(), connection.interest())));
+        self.waiting.wait(&mut sockets, wakes.map_or(WaitUntil::Ready, WaitUntil::About))?;
+        let mut flags = sockets.iter().map(|socket| socket.revents().unwrap_or(PollFlags::empty()));
+        let mut is_next_ready =
+            || self.channels.is_some() && flags.next().is_some_and(|flags| !flags.is_empty());
+        let (has_datagrams, has_connections) = (is_next_ready(), is_next_ready());
+        let ready = self.connections.keys().copied().zip(flags);
+        let connections = ready.filter(|(_, flags)| !flags.is_empty()).collect();
+        Ok(Ready { has_datagrams, has_connections, connections })
+    }
+
+    /// Passes a connection's data to the fetcher.
     fn handle_readiness(
         &mut self,
         id: ConnectionId,
@@ -169,7 +337,7 @@ impl Client<'_> {
             match connection.conclude_opening() {
                 Ok(()) => {
                     connection.check(self.profile)?;
-                    self.robot.handle(self.clock.now(), Input::Connected(id));
+                    self.fetcher.handle(self.clock.now(), FromWire::Connected(id));
                 }
                 Err(error) => self.lose(id, &error),
             }
@@ -186,9 +354,16 @@ impl Client<'_> {
         match arrived {
             Ok(ReadResult::Nothing) => {}
             Ok(ReadResult::Bytes(length)) => {
-                self.robot.handle(now, Input::Received(id, buffer.get(..length).unwrap_or_default()));
+                let bytes = buffer.get(..length).unwrap_or_default();
+                self.fetcher.handle(now, FromWire::Received(id, bytes));
             }
-            Ok(ReadResult::End) => self.robot.handle(now, Input::EndOfStream(id)),
+            Ok(ReadResult::End) => {
+                // A fetcher closes only the connections that it has opened itself.
+                if id.accepted_number().is_some() {
+                    self.connections.remove(&id);
+                }
+                self.fetcher.handle(now, FromWire::EndOfStream(id));
+            }
             Err(error) => self.lose(id, &error),
         }
         Ok(())
@@ -200,7 +375,7 @@ impl Client<'_> {
     }
 }
 
-pub(super) fn reason(error: &io::Error) -> Break {
+fn reason(error: &io::Error) -> Break {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => Break::Refused,
         io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionAborted => {

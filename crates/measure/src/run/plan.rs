@@ -4,10 +4,10 @@
 
 use std::num::NonZeroU16;
 
+use fetch::{Pipelining, Plan, Shape};
 use http1::message::WritePolicy;
 use http1::server::{ConnectionTimeouts, ServerConfig};
 use page::Host;
-use pageload::robot::{Pipelining, Plan, Shape};
 use scenario::programs::{ClientDefect, Validation};
 use scenario::{Client, Connection, Programs, Protocol, Scenario, Serving, Visit};
 use wire::{Bytes, Duration};
@@ -63,7 +63,7 @@ pub(super) fn plan(
         request_size: Some(*request),
         release: serving.release(release),
         accepted: serving.accepted.clone(),
-        embedded: serving.embedded,
+        embedded: serving.embedded.clone(),
         ignores_body_with_headers: programs.client_defect == Some(ClientDefect::BodyWithHeaders),
         ..Plan::new(Host::UNNAMED, serving.known().to_vec(), shape)
     };

@@ -6,11 +6,11 @@ use crate::rights;
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
+use fetch::{Flush, PageEvent, Report};
 use http1::server::Closing;
 use measure::fidelity::StackPart;
 use measure::{Error, Measurement, Options, measure};
 use page::contents::file;
-use pageload::robot::{Flush, PageEvent, Report};
 use scenario::programs::{HeadWrite, ProgramKey, Validation};
 use scenario::{Client, Network, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
 use tcp::stack::packets::{Nagle, Recovery};

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeMap;
 
+use fetch::{Failure, PageEvent, Report};
 use http1::content::media_type;
 use http1::site::Site;
-use pageload::robot::{Failure, PageEvent, Report};
 use scenario::{Protocol, Scenario};
 use trace::har::Exchange;
 use wire::{Bytes, Duration, Time};

@@ -7,8 +7,8 @@ use std::num::NonZeroU32;
 
 use content::coding::{self, Coding};
 use content::dictionary;
+use fetch::{FirstBytes, FirstBytesPolicy};
 use nix::sys::resource::{UsageWho, getrusage};
-use pageload::robot::{FirstBytes, FirstBytesPolicy};
 use scenario::{Programs, Protocol, Visit};
 use simulate::Experiment;
 use simulate::page::SERVER;

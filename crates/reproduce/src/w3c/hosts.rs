@@ -6,8 +6,8 @@
 
 use std::num::NonZeroUsize;
 
+use fetch::{Flush, Pipelining};
 use http1::message::WritePolicy;
-use pageload::robot::{Flush, Pipelining};
 use scenario::{Network, Stack};
 use simulate::web::{BrowserTimes, HeadSizes, ServerTimes};
 use tcp::stack::packets::Rto;

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
-use pageload::robot::{Flush, Pipelining};
+use fetch::{Flush, Pipelining};
 use scenario::programs::Validation;
 use scenario::{Programs, Protocol, Visit};
 use simulate::Experiment;

@@ -6,10 +6,10 @@
 use std::io::Write;
 use std::sync::{Arc, LazyLock};
 
+use fetch::named_at;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use http1::content::Coding;
-use pageload::robot::named_at;
 use scenario::{Object, Page, Site};
 use simulate::page::Contents;
 use wire::{Bytes, Seed};
@@ -73,7 +73,7 @@ impl RealPage {
 fn named(coding: Coding, document: &[u8]) -> impl Iterator<Item = Bytes> {
     let named =
         named_at("server", "/index.html", coding, document).expect("it was deflated here, or not at all");
-    named.into_iter().map(|(_, at)| at)
+    named.into_iter().map(|reference| reference.named_at)
 }
 
 /// zlib's default level.
@@ -92,7 +92,7 @@ mod tests {
         let named = named_at("server", "/index.html", Coding::Identity, document).unwrap();
         let files = Site::Microscape.files(Seed::default());
         let expected: Vec<String> = files.iter().skip(1).map(|file| format!("/{}", file.path)).collect();
-        assert_eq!(named.into_iter().map(|(path, _)| path).collect::<Vec<_>>(), expected);
+        assert_eq!(named.into_iter().map(|reference| reference.path).collect::<Vec<_>>(), expected);
     }
 
     #[test]

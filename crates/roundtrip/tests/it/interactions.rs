@@ -84,7 +84,8 @@ fn compare_with_golden(name: &str, picture: &str) {
 }
 
 fn directory(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("interactions-{name}-{}", std::process::id()));
+    let path =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("interactions-{name}-{}", std::process::id()));
     fs::create_dir_all(&path).unwrap();
     path
 }

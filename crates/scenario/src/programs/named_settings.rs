@@ -1,10 +1,10 @@
 //! Settings with a few named values: the values of keys that are words.
 //!
-//! The behaviour itself is in `pageload` and `http1`.
+//! The behaviour itself is in `fetch` and `http1`.
 
+use fetch::Flush;
 use http1::server::Closing;
 use http1::site::Compression;
-use pageload::robot::Flush;
 
 use quantity::ValueError;
 use quantity::names;

@@ -5,9 +5,9 @@
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
+use fetch::{Pipelining, Plan, Release, Shape};
 use http1::site::Site;
 use page::Host;
-use pageload::robot::{Pipelining, Plan, Release, Shape};
 use scenario::programs::ClientDefect;
 use scenario::{Client, Connection, Page, Programs, Protocol, Serving};
 use wire::{Bytes, Duration};
@@ -71,7 +71,7 @@ pub(super) fn plan(
         first_bytes: programs.client_first_bytes,
         deadline: TIMEOUT + pause * pages_before as u64,
         accepted: serving.accepted.clone(),
-        embedded: serving.embedded,
+        embedded: serving.embedded.clone(),
         ..Plan::new(Host::UNNAMED, [before.as_slice(), serving.known()].concat(), shape)
     };
     Ok((plan, note.into_iter().map(str::to_owned).collect()))

@@ -1,18 +1,31 @@
-//! A client on a simulated host: `pageload`'s robot, and the CPU time of its work.
+//! A client on a simulated host: a fetcher, and the CPU time of its work.
 //!
-//! HTTP and the page are the robot's.
+//! HTTP, DHTTP and the page are `fetch`'s.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use dhttp_proto::client as dhttp;
-use pageload::page_loader::{self, Output, TransportCounts};
-use pageload::robot::{self, Break, ConnectionId, PageEvent, Plan, PlanError, Report};
+use dhttp_proto::ClientConfig;
+use fetch::{
+    Break, ConnectionId, DhttpConfig, Ending, Endpoint, Fetcher, FromWire, Output, PageEvent, Plan,
+    PlanError, Report, TransportCounts, Wire,
+};
 use tcp::{Failure, Payload};
-use wire::{Duration, Time};
+use wire::{Duration, Seed, Time};
 
-use super::fetcher::{CLIENT_PORT, DhttpClient, Fetcher};
 use crate::capture;
 use crate::world::{Action, Address, Datagram, Input, SocketId};
+
+/// The client's port under DHTTP, UDP and TCP; below the ports of its own connections.
+pub const CLIENT_PORT: u16 = 40_000;
+
+/// A DHTTP client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DhttpClient {
+    /// Settings of the state machine.
+    pub config: ClientConfig,
+    /// Seed of its ids: no one guesses them here, and the same seed gives the same bytes.
+    pub seed: Seed,
+}
 
 /// CPU time of a client's work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,7 +74,8 @@ pub struct BrowserConfig {
 /// A client that fetches a page.
 pub struct Browser {
     fetcher: Fetcher,
-    server: Address,
+    /// Addresses of the plan's origins, in order.
+    servers: Vec<Address>,
     config: BrowserConfig,
     completed: usize,
     /// Start of the page itself.
@@ -75,7 +89,7 @@ pub struct Browser {
     accepted: BTreeSet<SocketId>,
     reports: Vec<Report>,
     /// The connection that is being opened.
-    opening: Option<ConnectionId>,
+    opening: Option<(ConnectionId, Endpoint)>,
 }
 
 /// One connection.
@@ -91,7 +105,7 @@ struct BrowserConnection {
 #[derive(Debug)]
 enum BrowserStep {
     Work(Duration),
-    Open(ConnectionId),
+    Open(ConnectionId, Endpoint),
     Write(SocketId),
     Close(SocketId),
     Abort(SocketId),
@@ -103,16 +117,29 @@ enum BrowserStep {
 }
 
 impl Browser {
-    /// A client that begins at `start` to fetch the objects of this plan.
+    /// A client that begins at `start` to fetch the objects of this plan from its origins at these addresses.
     ///
     /// # Errors
     /// The fault of the plan.
-    pub fn new(start: Time, plan: Plan, server: Address, config: BrowserConfig) -> Result<Self, PlanError> {
+    pub fn new(
+        start: Time,
+        plan: Plan,
+        servers: Vec<Address>,
+        config: BrowserConfig,
+    ) -> Result<Self, PlanError> {
         let steps =
             if config.dhttp.is_some() { vec![BrowserStep::Bind, BrowserStep::Listen] } else { Vec::new() };
+        let fetcher = match config.dhttp {
+            None => Fetcher::http1(start, plan)?,
+            Some(DhttpClient { config: client, seed }) => {
+                let (port, ids) = (CLIENT_PORT, seed.stream("dhttp-client", 0));
+                let servers = servers.iter().copied().map(capture::socket).collect();
+                Fetcher::dhttp(start, plan, DhttpConfig { client, servers, port, ids })?
+            }
+        };
         Ok(Self {
-            fetcher: Fetcher::new(start, plan, server, config.dhttp)?,
-            server,
+            fetcher,
+            servers,
             config,
             completed: 0,
             began: start,
@@ -126,7 +153,7 @@ impl Browser {
         })
     }
 
-    /// The robot's reports so far.
+    /// The fetcher's reports so far.
     pub fn reports(&self) -> &[Report] {
         &self.reports
     }
@@ -159,37 +186,34 @@ impl Browser {
 
     pub(super) fn handle(&mut self, now: Time, input: Input) {
         match input {
-            Input::Accepted(socket, ..) => {
+            Input::Accepted(socket, _, peer) => {
                 self.accepted.insert(socket);
-                let server = capture::socket(self.server);
-                self.handle_dhttp(now, dhttp::Input::Accepted(opened(socket), server));
+                if let Some(server) = self.endpoint(peer) {
+                    self.fetcher.handle(now, FromWire::Accepted(accepted(socket), server));
+                }
             }
             Input::Datagram(Datagram { peer, port: _, payload }) => {
-                self.handle_dhttp(now, dhttp::Input::Datagram(capture::socket(peer), &payload));
+                if let Some(server) = self.endpoint(peer) {
+                    self.fetcher.handle(now, FromWire::Datagram(server, &payload));
+                }
                 self.steps.push_front(BrowserStep::Work(self.config.times.reading(payload.len())));
             }
             Input::Data(socket, bytes) => {
-                if self.accepted.contains(&socket) {
-                    self.handle_dhttp(now, dhttp::Input::Received(opened(socket), &bytes));
-                } else {
-                    self.deliver(now, socket, |id| robot::Input::Received(id, &bytes));
-                }
+                self.deliver(now, socket, |id| FromWire::Received(id, &bytes));
                 self.steps.push_front(BrowserStep::Work(self.config.times.reading(bytes.len())));
             }
-            Input::Connected(socket) => self.deliver(now, socket, robot::Input::Connected),
-            Input::Finished(socket) | Input::Closed(socket) if self.accepted.remove(&socket) => {
-                self.handle_dhttp(now, dhttp::Input::Ended(opened(socket)));
+            Input::Connected(socket) => self.deliver(now, socket, FromWire::Connected),
+            Input::Finished(socket) | Input::Closed(socket) if self.accepted.contains(&socket) => {
+                self.deliver(now, socket, FromWire::EndOfStream);
+                self.accepted.remove(&socket);
                 self.steps.push_back(BrowserStep::Close(socket));
             }
-            Input::Finished(socket) => self.deliver(now, socket, robot::Input::EndOfStream),
+            Input::Finished(socket) => self.deliver(now, socket, FromWire::EndOfStream),
             Input::Written(socket) => {
                 if let Some(connection) = self.connections.get_mut(&socket) {
                     connection.is_writing = false;
                     self.write_next(socket);
                 }
-            }
-            Input::Failed(socket, _) if self.accepted.remove(&socket) => {
-                self.handle_dhttp(now, dhttp::Input::Ended(opened(socket)));
             }
             Input::Failed(socket, failure) => {
                 let why = match failure {
@@ -197,41 +221,41 @@ impl Browser {
                     Failure::Reset => Break::Reset,
                     Failure::TimedOut => Break::Unreachable,
                 };
-                self.deliver(now, socket, |id| robot::Input::Broken(id, why));
+                self.deliver(now, socket, |id| FromWire::Broken(id, why));
+                self.accepted.remove(&socket);
             }
             Input::Closed(_) => {}
         }
     }
 
-    /// Handles an event of the client's own connections.
-    fn deliver<'a>(
-        &mut self,
-        now: Time,
-        socket: SocketId,
-        input: impl FnOnce(ConnectionId) -> robot::Input<'a>,
-    ) {
-        if let Some(connection) = self.connections.get(&socket) {
-            self.fetcher.handle(now, page_loader::Input::Plain(input(connection.id)));
-        }
+    /// The plan's origin on this host.
+    fn endpoint(&self, peer: Address) -> Option<Endpoint> {
+        self.servers.iter().position(|server| server.host == peer.host)
     }
 
-    /// Handles an event of DHTTP's channels.
-    fn handle_dhttp(&mut self, now: Time, input: dhttp::Input<'_>) {
-        self.fetcher.handle(now, page_loader::Input::Dhttp(input));
+    /// Passes on an event of a connection.
+    fn deliver<'a>(&mut self, now: Time, socket: SocketId, input: impl FnOnce(ConnectionId) -> FromWire<'a>) {
+        let own = self.connections.get(&socket).map(|connection| connection.id);
+        let id = if self.accepted.contains(&socket) { Some(accepted(socket)) } else { own };
+        if let Some(id) = id {
+            self.fetcher.handle(now, input(id));
+        }
     }
 
     pub(super) fn poll(&mut self, now: Time, fresh: SocketId) -> Action {
         loop {
-            if let Some(id) = self.opening.take() {
+            if let Some((id, server)) = self.opening.take()
+                && let Some(server) = self.servers.get(server).copied()
+            {
                 self.sockets.insert(id, fresh);
                 self.connections
                     .insert(fresh, BrowserConnection { id, writes: VecDeque::new(), is_writing: false });
-                return Action::Connect(self.server);
+                return Action::Connect(server);
             }
             match self.steps.pop_front() {
                 Some(BrowserStep::Work(Duration::ZERO)) => {}
                 Some(BrowserStep::Work(time)) => return Action::Work(time),
-                Some(BrowserStep::Open(id)) => self.opening = Some(id),
+                Some(BrowserStep::Open(id, server)) => self.opening = Some((id, server)),
                 Some(BrowserStep::Write(socket)) => {
                     if let Some(action) = self.write(socket) {
                         return action;
@@ -259,29 +283,23 @@ impl Browser {
         }
     }
 
-    /// Adds the steps that the state machine wants next; or returns its timeout, if it wants none.
+    /// Adds the steps that the fetcher wants next; or returns its timeout, if it wants none.
     fn poll_fetcher(&mut self, now: Time) -> Option<Option<Time>> {
-        let output = match self.fetcher.poll(now) {
-            Output::Robot(output) => output,
-            Output::Send(_, bytes) => {
-                let (peer, payload) = (self.server, Payload::from(bytes));
-                let datagram = Datagram { peer, port: CLIENT_PORT, payload };
-                self.steps
-                    .extend([BrowserStep::Work(self.config.times.request), BrowserStep::Send(datagram)]);
-                return None;
+        match self.fetcher.poll(now) {
+            Output::Wire(wire) => self.transmit(wire),
+            Output::Report(report) => self.note(report),
+            Output::Timeout(until) => return Some(until),
+        }
+        None
+    }
+
+    fn transmit(&mut self, wire: Wire) {
+        let BrowserTimes { connection, request, .. } = self.config.times;
+        match wire {
+            Wire::Open(id, server) => {
+                self.steps.extend([BrowserStep::Work(connection), BrowserStep::Open(id, server)]);
             }
-            Output::Dismiss(connection) => {
-                let socket = SocketId(u32::try_from(connection.0).unwrap_or(u32::MAX));
-                self.accepted.remove(&socket);
-                self.steps.push_back(BrowserStep::Close(socket));
-                return None;
-            }
-        };
-        match output {
-            robot::Output::Open(id) => {
-                self.steps.extend([BrowserStep::Work(self.config.times.connection), BrowserStep::Open(id)]);
-            }
-            robot::Output::Send(id, bytes) => {
+            Wire::Send(id, bytes) => {
                 if let Some(socket) = self.sockets.get(&id).copied()
                     && let Some(connection) = self.connections.get_mut(&socket)
                 {
@@ -289,16 +307,26 @@ impl Browser {
                     self.write_next(socket);
                 }
             }
-            robot::Output::Close(id) => {
-                self.steps.extend(self.sockets.get(&id).copied().map(BrowserStep::Close))
+            Wire::Datagram(server, bytes) => {
+                if let Some(peer) = self.servers.get(server).copied() {
+                    let datagram = Datagram { peer, port: CLIENT_PORT, payload: Payload::from(bytes) };
+                    self.steps.extend([BrowserStep::Work(request), BrowserStep::Send(datagram)]);
+                }
             }
-            robot::Output::Abort(id) => {
-                self.steps.extend(self.sockets.get(&id).copied().map(BrowserStep::Abort))
+            Wire::Close(id, ending) => {
+                let socket = match id.accepted_number() {
+                    Some(number) => Some(SocketId(number)),
+                    None => self.sockets.get(&id).copied(),
+                };
+                if let Some(socket) = socket {
+                    self.accepted.remove(&socket);
+                    self.steps.push_back(match ending {
+                        Ending::Fin => BrowserStep::Close(socket),
+                        Ending::Reset => BrowserStep::Abort(socket),
+                    });
+                }
             }
-            robot::Output::Report(report) => self.note(report),
-            robot::Output::Timeout(until) => return Some(until),
         }
-        None
     }
 
     fn note(&mut self, report: Report) {
@@ -338,7 +366,7 @@ impl Browser {
 /// "Each cached object contains two independent files" (`papers/w3c`, on its final client).
 const FILES_PER_OBJECT: u64 = 2;
 
-/// DHTTP's identifier of a connection that the server opened: the host's own.
-fn opened(socket: SocketId) -> dhttp::ConnectionId {
-    dhttp::ConnectionId(u64::from(socket.0))
+/// The fetcher's identifier of a connection that a server opened: the host's own.
+fn accepted(socket: SocketId) -> ConnectionId {
+    ConnectionId::accepted(socket.0)
 }

@@ -15,12 +15,12 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use dhttp_proto::Extension;
+use fetch::TransportCounts;
+use fetch::{Failure, PageEvent, Plan, PlannedObject, Release, Report, Shape};
 use http1::message::{Limits, Method};
 use http1::server::{ConnectionTimeouts, ServerConfig};
 use http1::site::Site;
 use node::{Node, ProgramFault};
-use pageload::page_loader::TransportCounts;
-use pageload::robot::{Failure, PageEvent, Plan, PlannedObject, Release, Report, Shape};
 use scenario::Stack;
 use scenario::dhttp::Dhttp;
 use simulate::page::Flow;
@@ -283,7 +283,7 @@ impl Case {
         Box::new(move || {
             let config = BrowserConfig { dhttp, ..BrowserConfig::default() };
             let address = Address { host: SERVER, port: PORT };
-            let browser = Browser::new(Time::ZERO, plan.clone(), address, config).expect("a plan");
+            let browser = Browser::new(Time::ZERO, plan.clone(), vec![address], config).expect("a plan");
             Web::Browser(Box::new(browser))
         })
     }

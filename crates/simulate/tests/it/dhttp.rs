@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use dhttp_proto::Extension;
 use dhttp_proto::server::Validation;
-use pageload::page_loader::TransportCounts;
+use fetch::TransportCounts;
 use scenario::dhttp::Dhttp;
 use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Stack, Visit};
 use simulate::page::{CLIENT, Flow};

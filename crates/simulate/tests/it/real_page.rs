@@ -1,11 +1,11 @@
 //! A real page over simulated TCP: the client knows only the document, and discovers the rest in its bytes as
-//! they arrive, plain or compressed. Discovery in HTML is tested in `pageload`.
+//! they arrive, plain or compressed. Discovery in HTML is tested in `fetch`.
 
 use std::sync::Arc;
 
+use fetch::{PageEvent, named_at};
 use page::Host;
 use page::contents::file;
-use pageload::robot::{PageEvent, named_at};
 use scenario::programs::ProgramKey;
 use scenario::{Client, Connection, Network, Page, Protocol, Requests, Scenario, Stack, Visit};
 use simulate::page::Contents;
@@ -68,7 +68,8 @@ fn discovered_objects_are_requested_at_the_times_of_a_complete_plan() {
     let [document, ..] = &contents.files[..] else { panic!("no files") };
     let named =
         named_at(Host::UNNAMED, &document.path, http1::content::Coding::Identity, &document.body).unwrap();
-    let named_at = std::iter::once(Bytes::ZERO).chain(named.into_iter().map(|(_, at)| at)).collect();
+    let named_at =
+        std::iter::once(Bytes::ZERO).chain(named.into_iter().map(|reference| reference.named_at)).collect();
     let objects = contents.files.iter().map(|file| Arc::clone(&file.body)).collect();
     let hosts = Hosts { contents: Some(Contents { objects, named_at }), ..Hosts::default() };
     let planned = scenario(Page { contents: None, ..real.page.clone() }, Protocol::Http11Pipelined);

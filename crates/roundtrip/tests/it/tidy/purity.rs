@@ -15,7 +15,7 @@ const PURE: [&str; 21] = [
     "quic",
     "dhttp-proto",
     "page",
-    "pageload",
+    "fetch",
     "scenario",
     "packets",
     "trace",

@@ -4,8 +4,8 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use fetch::{Flush, PageEvent, Pipelining};
 use http1::server::Closing;
-use pageload::robot::{Flush, PageEvent, Pipelining};
 use scenario::programs::Validation;
 use scenario::{Client, Network, Page, Protocol, Scenario, Stack, Visit};
 use simulate::page::Contents;

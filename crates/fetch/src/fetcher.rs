@@ -1,0 +1,146 @@
+//! A policy over a transport: what a driver runs to fetch a page.
+//!
+//! It returns no contents. It always ends: at the plan's deadline at the latest every object has arrived or failed, and
+//! every connection is closed soon after.
+//!
+//! ```text
+//! Connected, Received, Datagram, ... -> handle -> poll -> Wire, Report, Timeout
+//!
+//!      Report          ToTransport                Wire
+//! policy ◄────────────────────────► transport ◄──────────► driver
+//!                      FromTransport           FromWire
+//! ```
+
+use std::collections::VecDeque;
+
+use wire::Time;
+
+use crate::plan::{Plan, PlanError};
+use crate::policy::{self, Policy};
+use crate::report::Report;
+use crate::transport::dhttp::{Dhttp, DhttpConfig, TransportCounts};
+use crate::transport::http1::Http1;
+use crate::transport::{FromWire, Outcome, Progress, Transport, Wire};
+
+/// Output of a fetcher.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// For the network.
+    Wire(Wire),
+    /// An event of the page.
+    Report(Report),
+    /// No output before the next input, or this time, when to poll again.
+    Timeout(Option<Time>),
+}
+
+/// A client that fetches one page. `poll` until it returns a timeout, then `handle` an input, and so on until
+/// it is done.
+#[derive(Debug)]
+pub struct Fetcher {
+    policy: Policy,
+    transport: Transport,
+    outputs: VecDeque<Output>,
+}
+
+impl Fetcher {
+    /// A client that starts on its plan at `now`, over HTTP/1.
+    ///
+    /// # Errors
+    /// An invalid plan.
+    pub fn http1(now: Time, plan: Plan) -> Result<Self, PlanError> {
+        let transport = Transport::Http1(Box::new(Http1::new(plan.http1())));
+        Self::new(now, plan, transport)
+    }
+
+    /// A client that starts on its plan at `now`, over DHTTP.
+    ///
+    /// # Errors
+    /// An invalid plan.
+    pub fn dhttp(now: Time, plan: Plan, config: DhttpConfig) -> Result<Self, PlanError> {
+        let transport = Transport::Dhttp(Box::new(Dhttp::new(plan.http1(), config)));
+        Self::new(now, plan, transport)
+    }
+
+    fn new(now: Time, plan: Plan, transport: Transport) -> Result<Self, PlanError> {
+        let policy = Policy::new(now, plan)?;
+        let mut fetcher = Self { policy, transport, outputs: VecDeque::new() };
+        fetcher.exchange(now);
+        Ok(fetcher)
+    }
+
+    /// Handles input from the network.
+    pub fn handle(&mut self, now: Time, input: FromWire<'_>) {
+        self.expire(now);
+        self.transport.handle(now, input);
+        self.exchange(now);
+    }
+
+    /// Next output.
+    pub fn poll(&mut self, now: Time) -> Output {
+        loop {
+            let page = self.expire(now);
+            if let Some(output) = self.outputs.pop_front() {
+                return output;
+            }
+            match self.transport.poll(now) {
+                Progress::Some => self.exchange(now),
+                Progress::Timeout(transport) => {
+                    return Output::Timeout([page, transport].into_iter().flatten().min());
+                }
+            }
+        }
+    }
+
+    /// Whether everything has arrived or failed, and every connection that this client opened is closed.
+    pub fn is_done(&self) -> bool {
+        self.policy.is_finished() && self.transport.is_idle() && self.outputs.is_empty()
+    }
+
+    /// Transport of requests and responses so far, where there are several.
+    pub const fn counts(&self) -> Option<TransportCounts> {
+        match &self.transport {
+            Transport::Http1(_) => None,
+            Transport::Dhttp(dhttp) => Some(dhttp.counts()),
+        }
+    }
+
+    /// Handles what is due; returns the policy's next timeout.
+    fn expire(&mut self, now: Time) -> Option<Time> {
+        let timeout = self.instruct(now);
+        self.exchange(now);
+        timeout
+    }
+
+    /// Passes events and requests between policy and transport, until neither has any.
+    fn exchange(&mut self, now: Time) {
+        loop {
+            while let Some(outcome) = self.transport.take() {
+                match outcome {
+                    Outcome::Event(event) => {
+                        self.policy.handle(now, event);
+                        self.instruct(now);
+                    }
+                    Outcome::Wire(wire) => self.outputs.push_back(Output::Wire(wire)),
+                }
+            }
+            self.instruct(now);
+            self.transport.settle(now);
+            match self.transport.take() {
+                Some(Outcome::Event(event)) => self.policy.handle(now, event),
+                Some(Outcome::Wire(wire)) => self.outputs.push_back(Output::Wire(wire)),
+                None => return,
+            }
+        }
+    }
+
+    /// Passes the policy's requests to the transport; returns the policy's timeout.
+    fn instruct(&mut self, now: Time) -> Option<Time> {
+        loop {
+            match self.policy.poll(now) {
+                policy::Output::Transport(input) => self.transport.request(now, input),
+                policy::Output::Report(report) => self.outputs.push_back(Output::Report(report)),
+                policy::Output::Timeout(timeout) => return timeout,
+            }
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Policy of a client that fetches a page: what is requested, when, with which priority, on which origin.
+//!
+//! Connections, bytes and retries belong to a transport. It reads no content except the document's, if it discovers
+//! objects there.
+//!
+//! ```text
+//! Sent, Head, Bytes, Done, Failed -> handle -> poll -> Send, Cancel, Report, Timeout
+//! ```
+
+mod document;
+mod parts;
+mod responses;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use http1::message::RequestHead;
+use page::Priority;
+use wire::{Bytes, Duration, Time};
+
+use crate::plan::{Plan, PlanError, Release};
+use crate::report::{Failure, PageEvent, Report};
+use crate::transport::{Request, RequestId, ToTransport};
+use document::Document;
+pub use document::named_at;
+pub use parts::{FirstBytes, FirstBytesPolicy};
+pub(crate) use parts::{Portion, ReceivedParts};
+
+/// Output of a policy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// For the transport.
+    Transport(ToTransport),
+    /// An event of the page.
+    Report(Report),
+    /// No output before the next input, or this time, when to poll again.
+    Timeout(Option<Time>),
+}
+
+/// State of one page. `poll` until it returns a timeout, then `handle` an input, and so on until it is finished.
+#[derive(Debug)]
+pub(crate) struct Policy {
+    plan: Plan,
+    objects: Vec<ObjectState>,
+    /// Objects to be requested, in order.
+    waiting: VecDeque<usize>,
+    /// Objects whose rest is to be requested, after the first bytes of all others.
+    postponed: VecDeque<usize>,
+    parts: ReceivedParts,
+    /// Number of objects in the plan; later ones were discovered.
+    planned: usize,
+    /// Number of objects that have neither arrived nor failed.
+    unresolved: usize,
+    /// The first object that has neither arrived nor failed.
+    first_unresolved: usize,
+    /// Time at which the next page begins, while the client pauses after one.
+    resume_time: Option<Time>,
+    /// Time at which the connections have been idle for too long, if that is before.
+    idle_until: Option<Time>,
+    failed: usize,
+    /// Received bytes of the page's first object, which contain its references.
+    document_bytes: Bytes,
+    /// Whether the response to that object is the document, and not an error page.
+    is_document: bool,
+    /// The page's first object, if objects are discovered in it.
+    document: Option<Document>,
+    /// Object of each request that the transport has.
+    requests: BTreeMap<RequestId, usize>,
+    sent: u32,
+    deadline: Time,
+    outputs: VecDeque<Output>,
+}
+
+/// State of one object.
+#[derive(Debug)]
+struct ObjectState {
+    /// Its next request, until that is sent.
+    head: Option<RequestHead>,
+    /// Whether it has arrived or failed.
+    is_resolved: bool,
+    /// Status of its current response.
+    status: u16,
+    /// Received bytes of the body of that response.
+    body: Bytes,
+}
+
+impl ObjectState {
+    const fn new(head: RequestHead) -> Self {
+        Self { head: Some(head), is_resolved: false, status: 0, body: Bytes::ZERO }
+    }
+}
+
+impl Policy {
+    pub(crate) fn new(now: Time, plan: Plan) -> Result<Self, PlanError> {
+        let parts = ReceivedParts::new(plan.first_bytes, plan.begins_at, plan.objects.len());
+        let objects: Vec<_> = plan.requests(&parts)?.into_iter().map(ObjectState::new).collect();
+        let count = objects.len();
+        Ok(Self {
+            objects,
+            waiting: (0..count).collect(),
+            postponed: VecDeque::new(),
+            parts,
+            planned: count,
+            unresolved: count,
+            first_unresolved: 0,
+            resume_time: None,
+            idle_until: None,
+            failed: 0,
+            document_bytes: Bytes::ZERO,
+            is_document: false,
+            document: Document::of(&plan),
+            requests: BTreeMap::new(),
+            sent: 0,
+            deadline: now + plan.deadline,
+            outputs: VecDeque::new(),
+            plan,
+        })
+    }
+
+    /// Next output.
+    pub(crate) fn poll(&mut self, now: Time) -> Output {
+        self.expire(now);
+        if self.outputs.is_empty() {
+            self.release();
+        }
+        self.outputs.pop_front().unwrap_or_else(|| Output::Timeout(self.timeout()))
+    }
+
+    /// Whether everything has arrived or failed.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.unresolved == 0 && self.outputs.is_empty()
+    }
+
+    fn fail(&mut self, now: Time, object: usize, failure: Failure) {
+        self.failed += usize::from(failure != Failure::Missing);
+        self.resolve(now, object, PageEvent::ObjectFailed { object, failure });
+    }
+
+    /// Marks an object as arrived or failed.
+    fn resolve(&mut self, now: Time, object: usize, event: PageEvent) {
+        self.report(now, event);
+        self.objects[object].is_resolved = true;
+        self.unresolved -= 1;
+        self.advance(now);
+        if self.unresolved == 0 {
+            self.report(now, PageEvent::Finished { failed: self.failed });
+            self.instruct(ToTransport::CloseIdle);
+        }
+    }
+
+    /// Advances to the first unresolved object; the client pauses where that begins a page.
+    fn advance(&mut self, now: Time) {
+        let page = self.plan.first_object_of_page(self.first_unresolved);
+        while self.objects.get(self.first_unresolved).is_some_and(|object| object.is_resolved) {
+            self.first_unresolved += 1;
+        }
+        let Plan { pause, idle, .. } = self.plan;
+        if self.plan.first_object_of_page(self.first_unresolved) > page && pause > Duration::ZERO {
+            self.resume_time = Some(now + pause);
+            self.idle_until = idle.filter(|idle| *idle < pause).map(|idle| now + idle);
+        }
+    }
+
+    fn report(&mut self, at: Time, event: PageEvent) {
+        self.outputs.push_back(Output::Report(Report { at, event }));
+    }
+
+    fn instruct(&mut self, input: ToTransport) {
+        self.outputs.push_back(Output::Transport(input));
+    }
+
+    /// Sends the requests that may leave.
+    fn release(&mut self) {
+        while let Some(object) = self.next_waiting().filter(|object| self.may_release(*object)) {
+            let is_rest = self.waiting.is_empty();
+            let queue = if is_rest { &mut self.postponed } else { &mut self.waiting };
+            queue.pop_front();
+            let Some(head) = self.objects[object].head.take() else { continue };
+            let id = RequestId(self.sent);
+            self.sent += 1;
+            self.requests.insert(id, object);
+            let planned = &self.plan.objects[object];
+            let priority = match is_rest {
+                true => Priority::Lowest,
+                false if object == self.plan.first_object_of_page(object) => Priority::Highest,
+                false => planned.priority,
+            };
+            let wants_content = object == self.plan.begins_at && self.reads_document();
+            let request = Request { id, origin: planned.origin, head, priority, wants_content };
+            self.instruct(ToTransport::Send(request));
+        }
+    }
+
+    /// Next object to be requested. A rest comes next only if no object waits and the document is complete.
+    fn next_waiting(&self) -> Option<usize> {
+        let rest = || self.postponed.front().filter(|_| self.objects[self.plan.begins_at].is_resolved);
+        self.waiting.front().or_else(rest).copied()
+    }
+
+    fn may_release(&self, object: usize) -> bool {
+        let first = self.plan.first_object_of_page(object);
+        let is_document_resolved = || self.objects[first].is_resolved;
+        self.resume_time.is_none()
+            && first <= self.first_unresolved
+            && match self.plan.release {
+                Release::Independent => true,
+                Release::AfterFirst => object == first || is_document_resolved(),
+                Release::AsNamed => object == first || is_document_resolved() || self.is_named(object),
+                Release::Dependent => self.requests.is_empty(),
+            }
+    }
+
+    fn is_named(&self, object: usize) -> bool {
+        let named_at = self.plan.objects[object].named_at;
+        object >= self.plan.begins_at && named_at.is_some_and(|named_at| named_at <= self.document_bytes)
+    }
+
+    fn timeout(&self) -> Option<Time> {
+        let page = (self.unresolved > 0).then_some(self.deadline);
+        [page, self.resume_time, self.idle_until].into_iter().flatten().min()
+    }
+
+    fn expire(&mut self, now: Time) {
+        if self.unresolved > 0 && now >= self.deadline {
+            self.end_at_deadline(now);
+        }
+        if self.idle_until.is_some_and(|until| now >= until) {
+            self.idle_until = None;
+            self.instruct(ToTransport::CloseIdle);
+        }
+        if self.resume_time.is_some_and(|resume_time| now >= resume_time) {
+            (self.resume_time, self.idle_until) = (None, None);
+        }
+    }
+
+    /// Ends the page at its deadline: objects that have not arrived have failed.
+    fn end_at_deadline(&mut self, now: Time) {
+        self.waiting.clear();
+        self.postponed.clear();
+        self.requests.clear();
+        self.instruct(ToTransport::Abort);
+        let unresolved: Vec<usize> =
+            (0..self.objects.len()).filter(|object| !self.objects[*object].is_resolved).collect();
+        for object in unresolved {
+            self.fail(now, object, Failure::Deadline);
+        }
+        (self.resume_time, self.idle_until) = (None, None);
+    }
+}

@@ -1,0 +1,152 @@
+//! Plain HTTP of a DHTTP client: one request on each connection, and the token that a response may carry.
+//!
+//! [`Http1`] is the transport; here are the time for which a connection may be silent, and DHTTP's fields.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroU8;
+
+use dhttp_proto::token::{PORT_FIELD, TOKEN_FIELD};
+use http1::message::{Limits, ResponseView};
+use wire::{Duration, Time};
+
+use crate::transport::http1::{Http1, Http1Config};
+use crate::transport::{ConnectionId, Endpoint, FromWire, Outcome, Progress, Request};
+
+/// Exchanges over plain HTTP.
+#[derive(Debug)]
+pub(super) struct PlainExchanges {
+    http1: Http1,
+    limits: Limits,
+    /// Maximum idle time of a connection: a server that died, and whose reset was lost, sends nothing more.
+    stall: Duration,
+    /// Open connections, and the timeout of each.
+    due: BTreeMap<ConnectionId, Time>,
+    /// Received bytes of incomplete response headers, by connection.
+    heads: BTreeMap<ConnectionId, Vec<u8>>,
+    names_port: bool,
+}
+
+impl PlainExchanges {
+    pub(super) const fn new(config: Http1Config, stall: Duration) -> Self {
+        let limits = config.limits;
+        // A request without a response is tried by DHTTP again.
+        let http1 = Http1::new(Http1Config { tries: NonZeroU8::MIN, ..config });
+        Self { http1, limits, stall, due: BTreeMap::new(), heads: BTreeMap::new(), names_port: false }
+    }
+
+    /// Opens a connection for a request. It requests `Connection: close`, and names the port, if any, for which the
+    /// server adds a token to its response.
+    pub(super) fn open(
+        &mut self,
+        now: Time,
+        id: ConnectionId,
+        request: &Request,
+        port: Option<u16>,
+        outcomes: &mut VecDeque<Outcome>,
+    ) {
+        self.names_port = port.is_some();
+        let mut request = request.clone();
+        request.head.fields.push_checked(b"Connection", b"close");
+        if let Some(port) = port {
+            request.head.fields.push_checked(PORT_FIELD.as_bytes(), port.to_string().as_bytes());
+        }
+        self.http1.request_on(now, id, request);
+        self.settle(now, outcomes);
+    }
+
+    /// Handles an event of a connection.
+    pub(super) fn handle(&mut self, now: Time, input: FromWire<'_>, outcomes: &mut VecDeque<Outcome>) {
+        match input {
+            FromWire::Connected(id) if self.http1.origin(id).is_some() => {
+                self.due.insert(id, now + self.stall);
+                if self.names_port {
+                    self.heads.insert(id, Vec::new());
+                }
+            }
+            FromWire::Received(id, _) => {
+                self.due.entry(id).and_modify(|due| *due = now + self.stall);
+            }
+            FromWire::EndOfStream(id) | FromWire::Broken(id, _) => self.forget(id),
+            FromWire::Connected(_)
+            | FromWire::Accepted(..)
+            | FromWire::Datagram(..)
+            | FromWire::Unreachable(_) => {}
+        }
+        self.http1.handle(now, input);
+        self.settle(now, outcomes);
+    }
+
+    /// Moves what has happened to `outcomes`.
+    pub(super) fn settle(&mut self, now: Time, outcomes: &mut VecDeque<Outcome>) {
+        self.http1.settle(now);
+        while let Some(outcome) = self.http1.take() {
+            if let Outcome::Wire(crate::Wire::Close(id, _)) = &outcome {
+                self.forget(*id);
+            }
+            outcomes.push_back(outcome);
+        }
+    }
+
+    /// Closes the connection of an exchange.
+    pub(super) fn close(&mut self, id: ConnectionId, outcomes: &mut VecDeque<Outcome>) {
+        if self.http1.abort(id) {
+            self.forget(id);
+            outcomes.push_back(Outcome::Wire(crate::Wire::Close(id, crate::Ending::Reset)));
+        }
+    }
+
+    /// Aborts all connections.
+    pub(super) fn abort(&mut self, outcomes: &mut VecDeque<Outcome>) {
+        self.http1.request(crate::transport::ToTransport::Abort);
+        (self.due, self.heads) = (BTreeMap::new(), BTreeMap::new());
+        outcomes.extend(std::iter::from_fn(|| self.http1.take()));
+    }
+
+    /// Server of a connection.
+    pub(super) fn origin(&self, id: ConnectionId) -> Option<Endpoint> {
+        self.http1.origin(id)
+    }
+
+    /// The connection that is silent for too long first, and when that is.
+    pub(super) fn next_timeout(&self) -> Option<(ConnectionId, Time)> {
+        self.due.iter().min_by_key(|(_, due)| **due).map(|(id, due)| (*id, *due))
+    }
+
+    /// Time at which a connection is closed that its server does not close.
+    pub(super) fn linger(&self) -> Option<Time> {
+        match self.http1.poll() {
+            Progress::Timeout(time) => time,
+            Progress::Some => None,
+        }
+    }
+
+    pub(super) fn is_idle(&self) -> bool {
+        self.http1.is_idle()
+    }
+
+    fn forget(&mut self, id: ConnectionId) {
+        self.due.remove(&id);
+        self.heads.remove(&id);
+    }
+
+    /// Looks for a token in the headers of a response.
+    pub(super) fn find_token(&mut self, id: ConnectionId, bytes: &[u8]) -> Option<Vec<u8>> {
+        let head = self.heads.get_mut(&id)?;
+        head.extend_from_slice(bytes);
+        let token = loop {
+            let end = head.windows(4).position(|window| window == b"\r\n\r\n");
+            if end.is_none() && head.len() <= self.limits.head_bytes {
+                return None;
+            }
+            let mut rest = head.as_slice();
+            match ResponseView::read(&mut rest, &self.limits) {
+                Ok(view) if view.status < 200 => *head = rest.to_vec(),
+                Ok(view) => break view.fields.get(TOKEN_FIELD).map(<[u8]>::to_vec),
+                // The transport reports the error.
+                Err(_) => break None,
+            }
+        };
+        self.heads.remove(&id);
+        token
+    }
+}
