@@ -37,6 +37,8 @@ pub enum Doubt {
     ShortPlateau,
     /// The window scale is unknown.
     WindowUnknown,
+    /// What follows the handshake is encrypted, acknowledgements included.
+    Encrypted,
     /// No rule applies.
     NoRule,
 }
@@ -59,6 +61,7 @@ impl Doubt {
             Self::MaybeLostTail => "maybe-lost-tail",
             Self::ShortPlateau => "short-plateau",
             Self::WindowUnknown => "window-unknown",
+            Self::Encrypted => "encrypted",
             Self::NoRule => "no-rule",
         }
     }
@@ -82,6 +85,7 @@ impl Doubt {
             }
             Self::ShortPlateau => "the flight does not grow, but has not been constant for four rounds",
             Self::WindowUnknown => "the receiver's window scale is unknown",
+            Self::Encrypted => "QUIC is encrypted after its handshake, acknowledgements included",
             Self::NoRule => "more than one cause fits",
         }
     }

@@ -14,9 +14,10 @@
 //! | `gap`, `ruling`, `causes/`, `judge` | the time between two events, and the rules that name its cause |
 //! | `program` | fixes that are one program's, by its port |
 //! | `dhttp` | requests in datagrams, and their responses |
+//! | `quic` | openings of QUIC connections |
 //!
 //! It reads no file (`packets` does) and no packet (`dissect` does: each end as a sender, the path, messages), prints nothing
-//! (`report` does), and supports TCP and DHTTP: other datagrams are counted and skipped.
+//! (`report` does), and supports TCP, DHTTP and QUIC's openings: other datagrams are counted and skipped.
 //!
 //! ```
 //! use roundtrip_diagnose::{Diagnosis, Options, PacketPosition};
@@ -52,6 +53,7 @@ mod flow;
 mod gap;
 mod judge;
 mod program;
+mod quic;
 pub mod report;
 mod retention;
 mod ruling;

@@ -74,6 +74,8 @@ pub enum Protocol {
     /// A client's and a server's datagrams, and the connections that the server opened for its responses. Those are
     /// also reported as TCP connections.
     Dhttp,
+    /// A QUIC connection, of which only the opening is readable.
+    Quic,
 }
 
 impl Protocol {
@@ -82,6 +84,7 @@ impl Protocol {
         match self {
             Self::Tcp => "tcp",
             Self::Dhttp => "dhttp",
+            Self::Quic => "quic",
         }
     }
 }
@@ -93,7 +96,7 @@ impl FlowReport {
         match (self.protocol, cause) {
             (Protocol::Dhttp, Cause::RetransmissionTimeout) => &dhttp::RESENT,
             (Protocol::Tcp, Cause::RetransmissionTimeout) if self.is_opening_lost => &syn_unanswered::LOST,
-            (Protocol::Dhttp, _) => cause.about().fixes,
+            (Protocol::Dhttp | Protocol::Quic, _) => cause.about().fixes,
             (Protocol::Tcp, _) => {
                 Program::of(self.server, self.requests).fixes(cause).unwrap_or(cause.about().fixes)
             }

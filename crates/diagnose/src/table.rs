@@ -15,6 +15,7 @@ use crate::causes::connection_per_request::{IMMEDIATE, RIGHT_BEFORE, SOON};
 use crate::dhttp::Dialogues;
 use crate::flow::opening::{ALTERNATIVE, RefusedConnection};
 use crate::flow::{Flow, PreviousConnection};
+use crate::quic::QuicConnections;
 use crate::report::FlowReport;
 use crate::retention::RetentionLimits;
 
@@ -30,6 +31,7 @@ pub struct Diagnosis {
     closed: VecDeque<(Time, Key)>,
     finished: VecDeque<FlowReport>,
     dialogues: Dialogues,
+    quic: QuicConnections,
     /// Connections still open at the end of the capture, in reverse order of reporting.
     unfinished: Vec<(Time, u64, Slot)>,
     /// A client's last connections to a server.
@@ -73,7 +75,7 @@ pub struct Totals {
     pub packets: u64,
     /// TCP segments among them.
     pub segments: u64,
-    /// Datagrams of DHTTP among them.
+    /// Datagrams of DHTTP and QUIC connections among them.
     pub datagrams: u64,
     /// Connections finished early to follow others: unanswered or idle ones.
     pub evicted: u64,
@@ -135,7 +137,8 @@ impl Diagnosis {
         let tcp = match packet.transport {
             Transport::Tcp(tcp) => tcp,
             Transport::Udp(udp) => {
-                let is_followed = self.dialogues.datagram(mark, packet, udp, self.options);
+                let is_followed = self.quic.datagram(mark, packet, udp, self.options)
+                    || self.dialogues.datagram(mark, packet, udp, self.options);
                 self.totals.datagrams += u64::from(is_followed);
                 return;
             }
@@ -302,16 +305,19 @@ impl Diagnosis {
 
     /// Returns the report of a finished connection, if there is one.
     pub fn poll(&mut self) -> Option<FlowReport> {
-        self.finished.pop_front().or_else(|| self.dialogues.poll()).or_else(|| {
-            let (_, _, slot) = self.unfinished.pop()?;
-            let tick = self.tick.coarse();
-            self.flows.remove_at(slot).map(|flow| flow.finish(tick, &self.hosts))
-        })
+        self.finished.pop_front().or_else(|| self.dialogues.poll()).or_else(|| self.quic.poll()).or_else(
+            || {
+                let (_, _, slot) = self.unfinished.pop()?;
+                let tick = self.tick.coarse();
+                self.flows.remove_at(slot).map(|flow| flow.finish(tick, &self.hosts))
+            },
+        )
     }
 
     /// Ends the capture: every connection is finished, in the order in which they began, as it is polled.
     pub fn end(&mut self) {
         self.dialogues.end();
+        self.quic.end();
         self.unfinished =
             self.flows.iter().map(|(slot, flow)| (flow.started.at, flow.started.frame, slot)).collect();
         self.unfinished.sort_unstable_by(|one, other| other.cmp(one));

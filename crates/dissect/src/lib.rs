@@ -15,6 +15,7 @@
 //! | [`stream`] | ordered bytes with marks and holes; readers stack on it |
 //! | [`exchange`] | requests and responses of whatever protocol, through one interface |
 //! | [`http`], [`http2`], [`tls`] | the readers: messages, frames, records |
+//! | [`quic`] | the opening of a QUIC connection |
 //! | [`record`], [`dhttp`] | TLS records that close a connection; DHTTP's datagrams |
 //! | [`turns`] | whether a client waited for its server, where messages cannot be read |
 //! | [`hosts`] | hosts and ports that responded |
@@ -57,6 +58,7 @@ pub mod multipath;
 pub mod pace;
 pub mod path;
 pub mod plot;
+pub mod quic;
 pub mod recent;
 pub mod record;
 mod segment;

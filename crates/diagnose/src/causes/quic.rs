@@ -5,9 +5,13 @@
 //! section 8.1), and went on after the client's next datagram. `quic-unanswered`: the client repeated its Initial
 //! packets and got nothing. **Refuted by**: any datagram of the server; a capture of one direction.
 
-use wire::Duration;
+use dissect::Side;
+use dissect::quic::{LimitedServer, QuicOpening};
+use wire::{Duration, Time};
 
-use crate::cause::{CauseInfo, Fix, Party};
+use crate::cause::{Cause, CauseInfo, Describe as _, Fix, Party};
+use crate::finding::{Confidence, Finding, Severity};
+use crate::gap::{counted, millis, packets};
 
 pub(crate) const HANDSHAKE: CauseInfo = CauseInfo {
     description: "The QUIC handshake took its round trips before the first request could leave.",
@@ -48,3 +52,101 @@ pub(crate) const UNANSWERED: CauseInfo = CauseInfo {
     is_fault: true,
     min_duration: Duration::ZERO,
 };
+
+/// Returns the finding of a connection whose client's packets had no response by `end`.
+pub(crate) fn unanswered(opening: &QuicOpening, end: Time) -> Option<Finding> {
+    /// One repetition may be a loss on the way.
+    const MIN_ROUNDS: usize = 2;
+    if opening.answered.is_some() || opening.rounds.len() < MIN_ROUNDS {
+        return None;
+    }
+    let (began, last) = (opening.began, *opening.rounds.last()?);
+    let lost = end.since(began.at);
+    let gaps = opening.rounds.array_windows().map(|[one, other]| millis(other.at.since(one.at)));
+    let gaps: Vec<String> = gaps.take(4).collect();
+    Some(Finding {
+        cause: Cause::QuicUnanswered,
+        severity: Severity::most(Cause::QuicUnanswered),
+        confidence: Confidence::High,
+        side: Side::Server,
+        at: began.at,
+        lost,
+        saving: None,
+        packets: vec![began.frame, last.frame],
+        evidence: format!(
+            "the client sent {} with Initial packets{} in {} ({}), with pauses of {}, and nothing came back",
+            counted(opening.initials.into(), "datagram"),
+            for_server(opening),
+            counted(opening.rounds.len() as u64, "round"),
+            packets(began.frame, last.frame),
+            gaps.join(", ")
+        ),
+    })
+}
+
+/// Returns the note of a handshake that was completed.
+pub(crate) fn handshake(opening: &QuicOpening) -> Option<Finding> {
+    let (began, ended) = (opening.began, opening.ended.filter(|_| !opening.is_early)?);
+    opening.answered?;
+    let lost = ended.at.since(began.at);
+    if lost < Cause::QuicHandshake.about().min_duration {
+        return None;
+    }
+    let more = match (opening.retry, opening.negotiation) {
+        (Some(retry), _) => format!("; a Retry (packet {}) cost one of them", retry.frame),
+        (None, Some(versions)) => {
+            format!("; a Version Negotiation (packet {}) cost one of them", versions.frame)
+        }
+        (None, None) => String::new(),
+    };
+    Some(Finding {
+        cause: Cause::QuicHandshake,
+        severity: Severity::Note,
+        confidence: Confidence::High,
+        side: Side::Client,
+        at: began.at,
+        lost,
+        saving: None,
+        packets: vec![began.frame, ended.frame],
+        evidence: format!(
+            "the QUIC handshake{} began in packet {}, and the client's first data left in packet {}, {} later ({}){more}",
+            for_server(opening),
+            began.frame,
+            ended.frame,
+            millis(lost),
+            counted(opening.round_trips().into(), "round trip")
+        ),
+    })
+}
+
+/// Returns the finding of a server that waited at its limit.
+pub(crate) fn limited(opening: &QuicOpening, wait: &LimitedServer) -> Option<Finding> {
+    let LimitedServer { since, released, resumed, received, sent } = *wait;
+    let lost = resumed.at.since(since.at);
+    if lost < Cause::QuicAmplificationLimit.about().min_duration {
+        return None;
+    }
+    Some(Finding {
+        cause: Cause::QuicAmplificationLimit,
+        severity: Severity::most(Cause::QuicAmplificationLimit),
+        confidence: Confidence::High,
+        side: Side::Server,
+        at: since.at,
+        lost,
+        saving: Some(lost),
+        packets: vec![since.frame, released.frame, resumed.frame],
+        evidence: format!(
+            "the server{} had sent {sent} bytes (packet {}) for {received} received, three times of which is the limit; it \
+             continued (packet {}) after the client's next datagram (packet {}), {} later",
+            for_server(opening),
+            since.frame,
+            resumed.frame,
+            released.frame,
+            millis(lost)
+        ),
+    })
+}
+
+fn for_server(opening: &QuicOpening) -> String {
+    opening.server_name.as_ref().map_or_else(String::new, |name| format!(" of {name}"))
+}
