@@ -34,7 +34,7 @@ mod tls;
 
 use core::net::{IpAddr, SocketAddr};
 
-use dissect::connections::Sockets;
+use dissect::connections::{Slot, Sockets};
 use dissect::exchange::{Content, Exchanges, SegmentData};
 use dissect::hosts::Hosts;
 use dissect::multipath::Multipath;
@@ -114,6 +114,10 @@ pub(crate) struct Flow {
     oddities: Oddities,
     /// The connection before it, if a finding is due once this one is set up and used like that one.
     follows: Option<Box<PreviousConnection>>,
+    /// The connection that was opened while this one was idle, by its slot and first packet.
+    follower: Option<Box<(Slot, u64)>>,
+    /// Time until the first request could be sent: set-up of the connection, of TLS and of a session.
+    set_up_time: Option<Duration>,
     /// Waits that the open window of the previous connection would have spared.
     reopened: Duration,
     /// An MTU that a router reported, and a reset in the middle of a transfer.
@@ -122,7 +126,7 @@ pub(crate) struct Flow {
 }
 
 /// A connection right before this one that carried a single request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PreviousConnection {
     /// Its first packet.
     pub(crate) packet: u64,
@@ -130,6 +134,10 @@ pub(crate) struct PreviousConnection {
     pub(crate) window: u64,
     /// Time for which the client waited for its close, although the response was complete.
     pub(crate) closing: Duration,
+    /// Its server's name and tunnel: requests to another cannot share a connection.
+    pub(crate) authority: Option<String>,
+    /// Whether it was left open.
+    pub(crate) is_open: bool,
 }
 
 impl Sockets for Flow {
@@ -173,6 +181,8 @@ impl Flow {
             handshake: Handshake::default(),
             oddities: Oddities::default(),
             follows: None,
+            follower: None,
+            set_up_time: None,
             is_within_dialogue: false,
             reopened: Duration::ZERO,
             claimed: Time::ZERO,
@@ -456,6 +466,10 @@ impl Flow {
     fn read_messages(&mut self, data: &SegmentData<'_>, content: Content) {
         self.time_tickets();
         self.conversation.sent(data, content, &self.account);
+        if self.set_up_time.is_none() && self.conversation.first_request().is_some() {
+            let own = self.account.waited().saturating_sub(self.account.of(Share::Stall(Cause::ClientThink)));
+            self.set_up_time = Some(own);
+        }
         self.follow_tls();
         self.take_exchanges();
     }
@@ -600,14 +614,33 @@ impl Flow {
         before.max(2 * u64::from(self.ends.server.sender.largest_flight))
     }
 
-    /// Returns whether all requests so far have complete responses.
-    pub(crate) fn is_answered(&self) -> bool {
-        self.conversation.unanswered() == Some(0)
+    /// Returns it as a previous connection, if it has carried a single request, whose response is complete.
+    pub(crate) fn as_previous(&self, closing: Duration) -> Option<PreviousConnection> {
+        let is_single = self.conversation.count() == 1 && self.conversation.is_idle();
+        is_single.then(|| PreviousConnection {
+            packet: self.started.frame,
+            window: self.window(),
+            closing,
+            authority: self.conversation.authority(),
+            is_open: !self.is_ending(),
+        })
     }
 
-    /// Returns the number of HTTP requests so far.
-    pub(crate) fn requests(&self) -> u64 {
-        self.conversation.requests()
+    /// Records that another connection was opened while this one was idle.
+    pub(crate) fn is_followed_by(&mut self, slot: Slot, frame: u64) {
+        self.follower = Some(Box::new((slot, frame)));
+    }
+
+    /// Returns the connection that was opened while this one was idle, once this one is used again: the client does keep
+    /// connections.
+    pub(crate) fn take_refuted_follower(&mut self) -> Option<(Slot, u64)> {
+        let is_used_again = self.follower.is_some() && self.conversation.count() > 1;
+        self.follower.take_if(|_| is_used_again).map(|follower| *follower)
+    }
+
+    /// Marks that the connection before it is used again.
+    pub(crate) fn follows_nothing(&mut self) {
+        self.follows = None;
     }
 }
 

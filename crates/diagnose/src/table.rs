@@ -90,7 +90,7 @@ impl Totals {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct ConnectionHabit {
     /// End of the last connection that closed, if one has.
     ended: Option<ClosedConnection>,
@@ -98,15 +98,11 @@ struct ConnectionHabit {
     opened: Option<(Time, Slot)>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct ClosedConnection {
     at: Time,
-    requests: u64,
-    /// Its first packet, and the size of its window.
-    packet: u64,
-    window: u64,
-    /// Delay of its close after its response.
-    closing: Duration,
+    /// Set if it had carried a single request.
+    single: Option<PreviousConnection>,
 }
 
 /// A longer pause means that the clock was set: no program or network causes such a wait. Time across it is not judged.
@@ -163,12 +159,15 @@ impl Diagnosis {
             return;
         }
         let slot = slot.unwrap_or_else(|| {
-            let flow = self.open(source, destination, now, frame, packet, tcp);
+            let (flow, idle) = self.open(source, destination, now, frame, packet, tcp);
             let client = (flow.client.ip(), flow.server);
             let tick = self.tick.coarse();
             let (slot, abandoned) = self.flows.insert(key, flow);
             self.update_limits();
             self.change_habit(client, |habit| habit.opened = Some((now, slot)));
+            idle.and_then(|idle| self.flows.at(idle))
+                .into_iter()
+                .for_each(|idle| idle.is_followed_by(slot, frame));
             self.totals.evicted += u64::from(abandoned.is_some());
             self.finished.extend(abandoned.map(|flow| flow.finish(tick, &self.hosts)));
             slot
@@ -290,7 +289,12 @@ impl Diagnosis {
         let (was_ending, was_over) = (flow.is_ending(), flow.is_over());
         flow.segment(&Segment::new(frame, now, from, packet, tcp), limits);
         let (is_ending, is_over) = (flow.is_ending(), flow.is_over());
+        let refuted = flow.take_refuted_follower();
         let (server, frame, is_refused) = (flow.server, flow.started.frame, is_over && flow.is_refused());
+        if let Some((follower, first)) = refuted {
+            let follower = self.flows.at(follower).filter(|follower| follower.started.frame == first);
+            follower.into_iter().for_each(Flow::follows_nothing);
+        }
         if is_ending && !was_ending {
             self.remember(now, slot);
             self.was_followed(now, slot);
@@ -329,14 +333,14 @@ impl Diagnosis {
     }
 
     fn open(
-        &self,
+        &mut self,
         source: SocketAddr,
         destination: SocketAddr,
         now: Time,
         frame: u64,
         packet: &Packet<'_>,
         tcp: TcpSegment<'_>,
-    ) -> Flow {
+    ) -> (Flow, Option<Slot>) {
         let opens = tcp.flags.contains(Flags::SYN);
         let responses = opens && tcp.flags.contains(Flags::ACK);
         let source_is_client = match (opens, responses) {
@@ -347,33 +351,40 @@ impl Diagnosis {
         let from = if source_is_client { Side::Client } else { Side::Server };
         let first = Segment::new(frame, now, from, packet, tcp);
         let mut flow = Flow::new(client, server, &first, self.options);
+        let mut idle = None;
         if self.dialogues.is_for_responses(client, server) {
             flow.is_of_a_dialogue();
         } else if opens && !responses {
-            self.notice_habit(&mut flow, now);
+            idle = self.notice_habit(&mut flow, now);
         }
-        flow
+        (flow, idle)
     }
 
-    /// Checks whether the client had just closed a connection to the same server after one request.
-    fn notice_habit(&self, flow: &mut Flow, now: Time) {
-        let habit = self.habits.get(&(flow.client.ip(), flow.server));
-        let ended = habit.and_then(|habit| habit.ended);
-        if let Some(ClosedConnection { at, requests: _, packet, window, closing }) =
-            ended.filter(|ended| ended.requests == 1 && now.since(ended.at) <= SOON)
-        {
+    /// Checks whether the client had just closed a connection to the same server after one request, or has one that is
+    /// open and idle. Returns the slot of the latter.
+    fn notice_habit(&mut self, flow: &mut Flow, now: Time) -> Option<Slot> {
+        let habit = self.habits.get(&(flow.client.ip(), flow.server))?;
+        let ended = habit.ended.as_ref().filter(|ended| now.since(ended.at) <= SOON);
+        if let Some(ClosedConnection { at, single: Some(previous) }) = ended {
             // A client that opens immediately, as seen at the point of capture, had waited for that close.
-            let is_at_once = now.since(at) <= closing * 3 / 2 + IMMEDIATE;
-            let closing = if is_at_once { closing } else { Duration::ZERO };
-            flow.follows(PreviousConnection { packet, window, closing });
+            let is_at_once = now.since(*at) <= previous.closing * 3 / 2 + IMMEDIATE;
+            let closing = if is_at_once { previous.closing } else { Duration::ZERO };
+            flow.follows(PreviousConnection { closing, is_open: false, ..previous.clone() });
+            return None;
         }
+        let (_, slot) = habit.opened?;
+        let (client, server) = (flow.client.ip(), flow.server);
+        let open = self.flows.at(slot).filter(|open| (open.client.ip(), open.server) == (client, server))?;
+        let is_recent = !open.is_ending() && now.since(open.last_at) <= SOON;
+        let previous = open.as_previous(Duration::ZERO).filter(|_| is_recent)?;
+        flow.follows(previous);
+        Some(slot)
     }
 
     /// Records facts at the end of a connection for the next one.
     fn remember(&mut self, now: Time, slot: Slot) {
         let Some(flow) = self.flows.at(slot) else { return };
-        let (requests, packet, window) = (flow.requests(), flow.started.frame, flow.window());
-        let ended = ClosedConnection { at: now, requests, packet, window, closing: flow.closing() };
+        let ended = ClosedConnection { at: now, single: flow.as_previous(flow.closing()) };
         let client = (flow.client.ip(), flow.server);
         self.change_habit(client, |habit| habit.ended = Some(ended));
     }
@@ -391,14 +402,13 @@ impl Diagnosis {
     fn was_followed(&mut self, now: Time, slot: Slot) {
         let Some(flow) = self.flows.at(slot) else { return };
         let (client, server) = (flow.client.ip(), flow.server);
-        let (packet, window) = (flow.started.frame, flow.window());
-        let is_done = flow.requests() == 1 && flow.is_answered();
+        let Some(previous) = flow.as_previous(Duration::ZERO) else { return };
         let next = self.habits.get(&(client, server)).and_then(|habit| habit.opened);
-        let Some((opened, next)) = next.filter(|(_, next)| is_done && *next != slot) else { return };
+        let Some((opened, next)) = next.filter(|(_, next)| *next != slot) else { return };
         let is_right_before = now.since(opened) <= RIGHT_BEFORE;
         let follower = self.flows.at(next).filter(|flow| is_right_before && flow.started.at == opened);
         if let Some(follower) = follower {
-            follower.follows(PreviousConnection { packet, window, closing: Duration::ZERO });
+            follower.follows(PreviousConnection { is_open: false, ..previous });
         }
     }
 

@@ -228,6 +228,16 @@ impl<C: Clone> Exchanges<C> {
         self.turn.first
     }
 
+    /// Returns what connections must have in common to carry the same requests: the name of the server by TLS, and the target
+    /// of a tunnel.
+    pub fn authority(&self) -> Option<String> {
+        let name = self.tls().and_then(Tls::server_name);
+        match (self.tunnel.as_deref(), name) {
+            (None, None) => None,
+            (tunnel, name) => Some(format!("{} {}", tunnel.unwrap_or_default(), name.unwrap_or_default())),
+        }
+    }
+
     /// Returns whether each request so far has a response, as far as is known.
     pub fn is_idle(&self) -> bool {
         self.unanswered().map_or(self.turn.pending().is_none(), |count| count == 0)

@@ -41,6 +41,8 @@ pub struct Tls {
     pub contents: Both<u64>,
     /// The first fatal alert.
     pub alert: Option<Alert>,
+    /// Length of the records that may be session tickets, and their number.
+    tickets: Option<(u16, u8)>,
     /// Maximum time after which session tickets follow the client's Finished message, on this path.
     pub soon: Duration,
     is_whole: bool,
@@ -113,6 +115,7 @@ impl Tls {
             ended: None,
             contents: Both::default(),
             alert: None,
+            tickets: None,
             soon: Duration::from_millis(20),
             is_whole,
             is_http2: None,
@@ -220,14 +223,16 @@ impl Tls {
                 if self.flight.is_some() && content != ContentType::ChangeCipherSpec {
                     self.reply.get_or_insert(mark);
                 }
-                if content == ContentType::ApplicationData {
+                if content == ContentType::ApplicationData && !self.is_alert(length) {
                     let is_finished = self.ended.is_none() && self.is_finished(length);
                     self.contents.client += u64::from(!is_finished);
                     self.ended.get_or_insert(mark);
                 }
             }
             Side::Server if content == ContentType::ApplicationData && self.ended.is_some() => {
-                if !self.is_ticket(length, mark.at) {
+                if self.is_ticket(length, mark.at, self.tickets) {
+                    self.tickets = Some((length, self.tickets.map_or(0, |(_, count)| count) + 1));
+                } else if !self.is_alert(length) {
                     self.learn_protocol(length);
                     self.contents.server += 1;
                 }
@@ -242,6 +247,12 @@ impl Tls {
             let plain = self.overhead().map(|overhead| length.saturating_sub(overhead));
             self.is_http2 = Some(plain.is_some_and(control::is_server_preface));
         }
+    }
+
+    /// Returns whether a record has the size of an encrypted alert of TLS 1.3: `close_notify` is no message.
+    fn is_alert(&self, length: u16) -> bool {
+        const ALERT: u16 = 2;
+        self.overhead().is_some_and(|overhead| length == overhead + ALERT)
     }
 
     /// Returns whether the client's first record of application data has the size of a Finished message (TLS 1.3).
@@ -277,12 +288,14 @@ impl Tls {
     }
 
     /// Returns whether a server's record may be a session ticket of TLS 1.3: sent soon after the client's Finished message,
-    /// before anything else, in the size of a ticket.
-    fn is_ticket(&self, length: u16, at: Time) -> bool {
+    /// before anything else, in the size of a ticket. A server's `tickets` have one length.
+    fn is_ticket(&self, length: u16, at: Time, tickets: Option<(u16, u8)>) -> bool {
         const SIZES: core::ops::RangeInclusive<u16> = 80..=1_500;
+        const MAX_TICKETS: u8 = 4;
         let is_new = self.server.as_ref().is_some_and(|hello| hello.version == Version::Tls13);
         let is_soon = self.ended.is_some_and(|ended| at.since(ended.at) <= self.soon);
-        is_new && is_soon && self.contents.server == 0 && SIZES.contains(&length)
+        let is_alike = tickets.is_none_or(|(other, count)| other == length && count < MAX_TICKETS);
+        is_new && is_soon && is_alike && self.contents.server == 0 && SIZES.contains(&length)
     }
 }
 

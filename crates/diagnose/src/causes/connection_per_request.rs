@@ -1,23 +1,30 @@
 //! A new connection for each request: each costs a round trip, and a new initial window.
 //!
-//! **Rule**: a client opens a connection to a server soon after one with at most one request had closed, or while that
-//! one was closing. **Evidence**: the previous connection. **Refuted by**: a previous connection with several requests
-//! (it closed for another reason), or one that is still in use (concurrent connections are deliberate).
+//! **Rule**: a client opens a connection to a server soon after one with a single request, of whatever protocol, had closed,
+//! or while that one was closing, or while it was open and idle. **Evidence**: the previous connection. **Refuted by**: a
+//! previous connection with several requests (it closed for another reason, or is used again), or one that is still in use
+//! (concurrent connections are deliberate); another name of the server (TLS), or another target of a tunnel.
 //!
-//! **Saved** are the set-up, the waits that the previous connection's open window would have spared, and the wait for
+//! **Saved** are the set-up with the handshake of TLS and of a session (PostgreSQL, Redis), the waits that the previous connection's open window would have spared, and the wait for
 //! its close, if the client opened this one immediately after that.
 
+use dissect::tls::Tls;
+use dissect::{Mark, Side};
 use wire::Duration;
 
-use crate::cause::{CauseInfo, Fix, Party};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
+use crate::finding::{Confidence, Finding, Severity};
+use crate::flow::PreviousConnection;
+use crate::gap::counted;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    description: "The client opened a new connection though it had just closed one to the same server after one request.",
+    description: "The client opened a new connection though it had just had one to the same server for a single request.",
     fixes: &[
         Fix {
             party: Party::ClientApplication,
             change: "use one session or pool for all requests (Python requests.Session, Go one http.Client with the \
-                     body read to its end, Node an agent with keepAlive: true, Java one HttpClient, curl one handle)",
+                     body read to its end, Node an agent with keepAlive: true, Java one HttpClient, curl one handle; a \
+                     client of a database or of gRPC: one pool or channel for all calls)",
         },
         Fix {
             party: Party::ServerApplication,
@@ -38,3 +45,37 @@ pub(crate) const SOON: Duration = Duration::from_secs(2);
 
 /// Maximum time after that close within which a client that waited for it opens the next connection.
 pub(crate) const IMMEDIATE: Duration = Duration::from_millis(20);
+
+/// Returns the finding of a connection that was opened after `previous`.
+pub(crate) fn finding(
+    previous: &PreviousConnection,
+    opened: Mark,
+    tls: Option<&Tls>,
+    lost: Duration,
+    saving: Duration,
+) -> Finding {
+    let PreviousConnection { packet, is_open, .. } = previous;
+    let state = if *is_open { ", which was left open" } else { "" };
+    let handshake = tls.map_or_else(String::new, |tls| {
+        let kind = if tls.is_resumed { "resumed" } else { "full" };
+        format!(
+            "; its set-up includes a {kind} TLS handshake of {}",
+            counted(tls.round_trips().into(), "round trip")
+        )
+    });
+    Finding {
+        cause: Cause::ConnectionPerRequest,
+        severity: Severity::most(Cause::ConnectionPerRequest),
+        confidence: Confidence::High,
+        side: Side::Client,
+        at: opened.at,
+        lost,
+        saving: Some(saving),
+        packets: vec![*packet, opened.frame],
+        evidence: format!(
+            "the client opened this connection (packet {}) right after one to the same server that had carried a single \
+             request (from packet {packet} on{state}){handshake}",
+            opened.frame
+        ),
+    }
+}

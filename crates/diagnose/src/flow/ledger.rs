@@ -6,7 +6,7 @@ use wire::Duration;
 
 use crate::account::Share;
 use crate::cause::{Cause, Describe as _};
-use crate::causes;
+use crate::causes::{self, connection_per_request};
 use crate::doubt::Doubt;
 use crate::finding::{Confidence, Finding, Severity};
 use crate::gap::{Gap, GapEnd, GapStart, counted, millis};
@@ -331,31 +331,18 @@ impl Flow {
 
     /// Reports a connection whose requests the previous connection could have carried.
     pub(super) fn find_needless_opening(&mut self) {
-        let (Some(PreviousConnection { packet, window: _, closing }), Some(opened)) =
-            (self.follows.as_deref().copied(), self.handshake.opened)
-        else {
-            return;
-        };
-        if !self.handshake.is_done || self.conversation.requests() == 0 {
+        let (Some(previous), Some(opened)) = (self.follows.take(), self.handshake.opened) else { return };
+        let requests = self.conversation.count();
+        let is_shared = previous.authority == self.conversation.authority();
+        // One that is left open may be a connection of a pool that grows.
+        let is_per_request = requests == 1 || (requests > 0 && !previous.is_open);
+        if !self.handshake.is_done || !is_per_request || !is_shared {
             return;
         }
-        let (cause, lost) =
-            (Cause::ConnectionPerRequest, self.account.of(Share::Stall(Cause::ConnectionSetup)));
-        self.add(Finding {
-            cause,
-            severity: Severity::most(cause),
-            confidence: Confidence::High,
-            side: Side::Client,
-            at: opened.at,
-            lost,
-            saving: Some(lost + self.reopened + closing),
-            packets: vec![packet, opened.frame],
-            evidence: format!(
-                "the client opened this connection (packet {}) right after one to the same server that had carried a \
-                 single request (from packet {packet} on)",
-                opened.frame
-            ),
-        });
+        let set_up = self.account.of(Share::Stall(Cause::ConnectionSetup));
+        let lost = self.set_up_time.unwrap_or_default().max(set_up);
+        let saving = lost + self.reopened + previous.closing;
+        self.add(connection_per_request::finding(&previous, opened, self.conversation.tls(), lost, saving));
     }
 
     /// Handles a reset by the server while requests are pending; `last` is the event before it.

@@ -45,10 +45,12 @@ impl Tls {
         }
         let (mut begun, mut ended, mut is_control) = (0_u32, 0_u32, true);
         let (mut is_first, mut is_http2) = (*self.contents.of(side) == 0, self.is_http2);
+        let mut tickets = self.tickets;
         direction.peek(payload, &mut |part| match part {
             Part::Begins(header) => {
                 begun += 1;
-                if side == Side::Server && self.is_ticket(header.length, mark.at) {
+                if side == Side::Server && self.is_ticket(header.length, mark.at, tickets) {
+                    tickets = Some((header.length, tickets.map_or(0, |(_, count)| count) + 1));
                     return;
                 }
                 let is_data = header.content == ContentType::ApplicationData;
