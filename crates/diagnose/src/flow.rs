@@ -35,7 +35,7 @@ mod tls;
 use core::net::{IpAddr, SocketAddr};
 
 use dissect::connections::{Slot, Sockets};
-use dissect::exchange::{Content, Exchanges, SegmentData};
+use dissect::exchange::{Content, Exchanges, Kind, SegmentData};
 use dissect::hosts::Hosts;
 use dissect::multipath::Multipath;
 use dissect::path::Path;
@@ -51,6 +51,7 @@ use crate::cause::Cause;
 use crate::doubt::{Doubt, Doubts};
 use crate::finding::Findings;
 use crate::gap::{GapEnd, GapStart};
+use crate::program::Program;
 use crate::report::{ExchangeReport, FlowReport, Oddities, Protocol};
 use crate::retention::RetentionLimits;
 use crate::table::Options;
@@ -89,6 +90,8 @@ pub(crate) struct Flow {
     /// Unusual events before the first SYN/ACK.
     opening: Option<Box<Opening>>,
     is_reset: bool,
+    /// Whether bytes have proven which side is the client, where the handshake was not captured.
+    are_roles_proven: bool,
     /// Whether the TLS handshake is over and reported.
     is_handshake_settled: bool,
     /// Whether the server has sent unsolicited data; and data within some milliseconds of the client's.
@@ -189,6 +192,7 @@ impl Flow {
             opening: None,
             multipath: None,
             is_opening_lost: false,
+            are_roles_proven: false,
             is_handshake_settled: false,
             has_pushed: false,
             has_prompt_data: false,
@@ -464,7 +468,7 @@ impl Flow {
     }
 
     fn read_messages(&mut self, data: &SegmentData<'_>, content: Content) {
-        self.time_tickets();
+        self.time_readers();
         self.conversation.sent(data, content, &self.account);
         if self.set_up_time.is_none() && self.conversation.first_request().is_some() {
             let own = self.account.waited().saturating_sub(self.account.of(Share::Stall(Cause::ClientThink)));
@@ -474,10 +478,19 @@ impl Flow {
         self.take_exchanges();
     }
 
-    /// Sets how soon after the handshake session tickets come on this path.
-    fn time_tickets(&mut self) {
-        let soon = self.path.round_trip_at_least() + ledger::PROMPT;
-        self.conversation.tls_mut().into_iter().for_each(|tls| tls.soon = soon);
+    /// Informs readers of the path: how soon session tickets follow the handshake, and how long an update of a window takes.
+    fn time_readers(&mut self) {
+        match self.conversation.kind() {
+            Kind::Tls => {
+                let soon = self.path.round_trip_at_least() + ledger::PROMPT;
+                self.conversation.tls_mut().into_iter().for_each(|tls| tls.soon = soon);
+            }
+            Kind::Http2 => {
+                let to = |side| self.path.to(side).unwrap_or_default();
+                self.conversation.set_distance(Both { client: to(Side::Client), server: to(Side::Server) });
+            }
+            Kind::Undetermined | Kind::Http1 | Kind::Other => {}
+        }
     }
 
     /// Returns the data of a segment for readers of messages.
@@ -543,6 +556,10 @@ impl Flow {
         // The data in flight is uncertain where packets are missing.
         if self.oddities.not_captured > 0 {
             self.findings.doubt_all(Cause::SendBufferLimited, NOT_CAPTURED);
+        }
+        let program = Program::of(self.server, self.conversation.requests());
+        if self.are_roles_guessed() && self.server.port() >= SERVICES && program == Program::Other {
+            self.findings.doubt_all(Cause::ServerThink, GUESSED);
         }
         if self.is_answered_nearby() {
             self.findings.doubt_all(Cause::ServerThink, NEARBY);
@@ -614,6 +631,33 @@ impl Flow {
         before.max(2 * u64::from(self.ends.server.sender.largest_flight))
     }
 
+    /// Returns whether only its ports show which side is the client.
+    pub(crate) const fn are_roles_guessed(&self) -> bool {
+        let Handshake { opened, answered, is_done: _ } = self.handshake;
+        opened.is_none() && answered.is_none() && !self.are_roles_proven
+    }
+
+    /// Settles which side is the client, as a segment's bytes prove. Returns the connection anew if it was the other one: what
+    /// was seen before is time of unknown cause.
+    pub(crate) fn prove_roles(&mut self, segment: &Segment<'_>, is_from_client: bool) -> Option<Self> {
+        self.are_roles_proven = true;
+        if is_from_client == (segment.from == Side::Client) {
+            return None;
+        }
+        let options = Options { is_plotted: self.plot.is_some(), since: self.since };
+        let anew = Self::new(self.server, self.client, segment, options);
+        Some(Self {
+            started: self.started,
+            last: self.started,
+            spent: self.started.at,
+            packets: self.packets,
+            bytes: self.bytes,
+            last_at: self.last_at,
+            are_roles_proven: true,
+            ..anew
+        })
+    }
+
     /// Returns it as a previous connection, if it has carried a single request, whose response is complete.
     pub(crate) fn as_previous(&self, closing: Duration) -> Option<PreviousConnection> {
         let is_single = self.conversation.count() == 1 && self.conversation.is_idle();
@@ -658,6 +702,11 @@ const SHARED: [Cause; 8] = [
 ];
 const SUBFLOW: &str =
     "; Multipath TCP: other subflows share the conversation, and what they carried does not show here";
+/// Ports below belong to services.
+const SERVICES: u16 = 1_024;
+/// Reason to doubt which side is the server.
+const GUESSED: &str =
+    "; the connection's opening was not captured, and only its ports show which side is the server";
 /// Reason to doubt what was in flight.
 const NOT_CAPTURED: &str = "; packets of the connection were not captured";
 /// Reason to doubt times of a server that acknowledges too soon.

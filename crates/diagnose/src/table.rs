@@ -4,6 +4,7 @@ use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeMap, VecDeque};
 
 use dissect::connections::{Connections, Key, Slot};
+use dissect::exchange::is_from_client;
 use dissect::hosts::Hosts;
 use dissect::tick::Tick;
 use dissect::{Mark, Segment, Side};
@@ -286,8 +287,16 @@ impl Diagnosis {
         if !flow.is_watched_on(from, interface) {
             return;
         }
+        let mut segment = Segment::new(frame, now, from, packet, tcp);
+        if flow.are_roles_guessed()
+            && let Some(is_from_client) = is_from_client(tcp.payload)
+            && let Some(anew) = flow.prove_roles(&segment, is_from_client)
+        {
+            *flow = anew;
+            segment.from = from.other();
+        }
         let (was_ending, was_over) = (flow.is_ending(), flow.is_over());
-        flow.segment(&Segment::new(frame, now, from, packet, tcp), limits);
+        flow.segment(&segment, limits);
         let (is_ending, is_over) = (flow.is_ending(), flow.is_over());
         let refuted = flow.take_refuted_follower();
         let (server, frame, is_refused) = (flow.server, flow.started.frame, is_over && flow.is_refused());

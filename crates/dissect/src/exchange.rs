@@ -13,7 +13,7 @@ use crate::http::{Conversation, ConversationReader, Exchange};
 use crate::http2::{self, BlockedSender, Http2, Http2Reader, StreamError};
 use crate::stream::Streams;
 use crate::tls::Tls;
-use crate::{Mark, Side};
+use crate::{Both, Mark, Side};
 
 pub use crate::tls::Content;
 use turn::Turn;
@@ -119,6 +119,11 @@ impl<C: Clone> Exchanges<C> {
         self.tls.as_deref_mut()
     }
 
+    /// Sets the round trip from the point of capture to each side.
+    pub fn set_distance(&mut self, distance: Both<wire::Duration>) {
+        self.http2.iter_mut().for_each(|http2| http2.distance = distance);
+    }
+
     /// Returns the content of a segment that was not read yet.
     pub fn content(&self, data: &SegmentData<'_>) -> Content {
         let SegmentData { side, start, payload, length, mark, covers_all: _ } = *data;
@@ -128,6 +133,12 @@ impl<C: Clone> Exchanges<C> {
         match (self.kind, &self.http2, &self.tls) {
             (Kind::Http2, Some(http2), _) if http2.is_control(side, payload) => Content::Control,
             (Kind::Tls, _, Some(tls)) => tls.content(side, payload, mark),
+            // A server of HTTP/2 may send its SETTINGS first.
+            (Kind::Undetermined, ..)
+                if http2::begins(payload) && Http2::<C>::new(false).is_control(side, payload) =>
+            {
+                Content::Control
+            }
             (Kind::Other, ..) if self.http1.is_websocket() && turn::is_websocket_control(payload) => {
                 Content::Control
             }

@@ -2,7 +2,7 @@
 //!
 //! A layer on [`stream`](crate::stream). Field blocks are not decoded; DATA is counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use http2::field::{MessageKind, message_kind, status};
 use http2::frame::{Frame, FrameHeader, FrameReader, FrameType, HEADER_BYTES, Part};
@@ -13,6 +13,7 @@ use http2::{DEFAULT_WINDOW, PREFACE};
 use crate::exchange::{Certainty, MessageFacts};
 use crate::http::Exchange;
 use crate::{Both, Mark, Side, stream};
+use wire::{Duration, Time};
 
 /// Both directions of a connection, and its streams. `C` is what the caller wants to have with each exchange.
 #[derive(Debug)]
@@ -23,8 +24,13 @@ pub struct Http2<C> {
     has_preface: bool,
     /// Windows that limit the DATA of each side.
     windows: Both<SendWindows>,
+    /// Updates of each side's windows that may not have reached it yet, oldest first.
+    updates: Both<VecDeque<WindowChange>>,
+    /// Round trip between the point of capture and each side: an update takes this long to show.
+    pub distance: Both<Duration>,
     /// Whether the windows are known from the beginning.
     pub is_whole: bool,
+    has_client_sent: bool,
     streams: BTreeMap<u32, StreamState<C>>,
     /// The stream of each side's last DATA or HEADERS.
     last: Both<u32>,
@@ -35,6 +41,21 @@ pub struct Http2<C> {
     pub requests: u64,
     /// The first error that a side reported by RST_STREAM or GOAWAY.
     pub error: Option<StreamError>,
+}
+
+/// A change of a sender's windows by its peer.
+#[derive(Clone, Copy, Debug)]
+struct WindowChange {
+    mark: Mark,
+    kind: WindowChangeKind,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum WindowChangeKind {
+    /// WINDOW_UPDATE: the stream, 0 for the connection, and the increment.
+    Update(u32, u32),
+    /// SETTINGS_INITIAL_WINDOW_SIZE.
+    Initial(u32),
 }
 
 /// A sender whose window is used up.
@@ -80,6 +101,8 @@ struct StreamState<C> {
 const MAX_STREAMS: usize = 1_024;
 /// Maximum number of frames of a segment that are looked at.
 const MAX_FRAMES: usize = 64;
+/// Maximum number of updates that are in flight; further ones count immediately.
+const MAX_UPDATES: usize = 1_024;
 
 /// Returns whether a connection whose opening was not captured speaks HTTP/2, by the frames in its first bytes.
 pub fn begins(payload: &[u8]) -> bool {
@@ -177,15 +200,29 @@ impl<C: Clone> Http2<C> {
             is_pushed: stream.is_some_and(|stream| stream.is_pushed),
             unanswered: Some(self.unanswered()),
             pending: stream.filter(|_| is_pending).map(|stream| stream.requested),
-            blocked: self.blocked.of(side).filter(|_| self.is_whole),
+            blocked: self.blocked_sender(side),
             ..MessageFacts::default()
         }
+    }
+
+    /// Returns the sender whose window is used up, with the first update that opens it.
+    fn blocked_sender(&self, side: Side) -> Option<BlockedSender> {
+        let blocked = self.blocked.of(side).filter(|_| self.is_whole)?;
+        let opens = |change: &&WindowChange| match (change.kind, blocked.limit) {
+            (WindowChangeKind::Update(0, _), WindowLimit::Connection) => true,
+            (WindowChangeKind::Update(updated, _), WindowLimit::Stream(stream)) => updated == stream,
+            (WindowChangeKind::Initial(_), WindowLimit::Stream(_)) => true,
+            (WindowChangeKind::Update(..) | WindowChangeKind::Initial(_), _) => false,
+        };
+        let updated = self.updates.of(side).iter().find(opens).map(|change| change.mark);
+        Some(BlockedSender { updated, ..blocked })
     }
 
     /// Returns the bytes after the client's preface, if they begin within it.
     fn after_preface<'a>(&self, side: Side, payload: &'a [u8]) -> &'a [u8] {
         let left = PREFACE.get(self.preface..).unwrap_or_default();
-        let is_within = side == Side::Client && self.has_preface && payload.starts_with(left);
+        let may_be = self.has_preface || !self.has_client_sent;
+        let is_within = side == Side::Client && may_be && payload.starts_with(left);
         if is_within { payload.get(left.len()..).unwrap_or_default() } else { payload }
     }
 
@@ -196,7 +233,10 @@ impl<C: Clone> Http2<C> {
             preface: 0,
             has_preface: is_whole,
             windows: Both { client: SendWindows::default(), server: SendWindows::default() },
+            updates: Both::default(),
+            distance: Both::default(),
             is_whole,
+            has_client_sent: false,
             streams: BTreeMap::new(),
             last: Both::default(),
             blocked: Both::default(),
@@ -228,14 +268,12 @@ impl<C: Clone> Http2<C> {
             FrameType::Data => self.data(side, header, payload, mark),
             FrameType::WindowUpdate => {
                 let increment = payload.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
-                self.windows.of_mut(side.other()).updated(header.stream, increment);
-                self.open_window(side.other(), mark);
+                self.change(side.other(), WindowChangeKind::Update(header.stream, increment), mark);
             }
             FrameType::Settings if !header.has(FrameHeader::ACK) => {
-                Setting::read(payload)
-                    .filter(|setting| setting.id == Setting::INITIAL_WINDOW_SIZE)
-                    .for_each(|setting| self.windows.of_mut(side.other()).set_initial(setting.value));
-                self.open_window(side.other(), mark);
+                Setting::read(payload).filter(|setting| setting.id == Setting::INITIAL_WINDOW_SIZE).for_each(
+                    |setting| self.change(side.other(), WindowChangeKind::Initial(setting.value), mark),
+                )
             }
             FrameType::Reset | FrameType::GoAway => self.stopped(side, header, payload, mark),
             FrameType::Settings
@@ -275,6 +313,7 @@ impl<C: Clone> Http2<C> {
     }
 
     fn data(&mut self, side: Side, header: FrameHeader, payload: &[u8], mark: Mark) {
+        self.apply_known(side, header, mark.at);
         let windows = self.windows.of_mut(side);
         windows.sent(header.stream, header.length);
         if let (Some(limit), false) = (windows.limit(header.stream), header.ends_stream()) {
@@ -295,15 +334,36 @@ impl<C: Clone> Http2<C> {
         }
     }
 
-    /// Marks a sender whose window has opened.
-    fn open_window(&mut self, side: Side, mark: Mark) {
-        let windows = self.windows.of(side);
-        if let Some(blocked) = self.blocked.of_mut(side) {
-            let is_open = match blocked.limit {
-                WindowLimit::Stream(stream) => windows.available(stream) > 0,
-                WindowLimit::Connection => windows.connection() > 0,
-            };
-            blocked.updated = blocked.updated.or(is_open.then_some(mark));
+    /// Records a change of the windows of `side`, which it does not know yet.
+    fn change(&mut self, side: Side, kind: WindowChangeKind, mark: Mark) {
+        let updates = self.updates.of_mut(side);
+        updates.push_back(WindowChange { mark, kind });
+        if updates.len() > MAX_UPDATES {
+            self.apply_next(side);
+        }
+    }
+
+    fn apply_next(&mut self, side: Side) {
+        let Some(change) = self.updates.of_mut(side).pop_front() else { return };
+        match change.kind {
+            WindowChangeKind::Update(stream, increment) => {
+                self.windows.of_mut(side).updated(stream, increment)
+            }
+            WindowChangeKind::Initial(size) => self.windows.of_mut(side).set_initial(size),
+        }
+    }
+
+    /// Applies the changes that a sender knew when it sent at `at`: those that had reached it, and those without which it
+    /// could not have sent.
+    fn apply_known(&mut self, side: Side, header: FrameHeader, at: Time) {
+        let distance = *self.distance.of(side);
+        let slack = distance / 16 + Duration::from_micros(200);
+        while let Some(change) = self.updates.of(side).front() {
+            let is_known = change.mark.at + distance.saturating_sub(slack) <= at;
+            if !is_known && self.windows.of(side).available(header.stream) >= header.length.into() {
+                return;
+            }
+            self.apply_next(side);
         }
     }
 
@@ -363,6 +423,13 @@ impl<C: Clone> stream::Reader for Http2Reader<'_, C> {
     fn bytes(&mut self, side: Side, data: &[u8], mark: Mark) {
         let Self { connection, context } = self;
         let mut data = data;
+        if side == Side::Client && !connection.has_client_sent {
+            // A server may speak first; its first frames do not show whether the connection is whole.
+            let is_preface = data.starts_with(PREFACE);
+            connection.has_preface |= is_preface;
+            connection.is_whole |= is_preface;
+            connection.has_client_sent = true;
+        }
         if side == Side::Client && connection.has_preface && connection.preface < PREFACE.len() {
             let here = (PREFACE.len() - connection.preface).min(data.len());
             connection.preface += here;

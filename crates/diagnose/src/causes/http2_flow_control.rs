@@ -7,8 +7,6 @@
 use http2::window::WindowLimit;
 use wire::Duration;
 
-use super::opening;
-use crate::account::Share;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, GapEnd, millis};
 use crate::ruling::Ruling;
@@ -26,15 +24,23 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
 };
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
+    /// Time that a program may take to go on.
+    const PROMPT: Duration = Duration::from_millis(10);
     let blocked = gap.messages.blocked?;
-    let is_wait = matches!(gap.end, GapEnd::Data) && gap.continues() && blocked.updated.is_some();
     let updated = blocked.updated?;
-    if !is_wait || updated.at < gap.from.at || gap.is_flowing() {
+    if !matches!(gap.end, GapEnd::Data) || !gap.continues() || gap.is_flowing() {
         return None;
     }
-    let saving = Some(opening::saved_with_room(gap));
+    // The update shows where it is captured; the sender has it after the rest of the path.
+    let known = updated.at + gap.path.to_sender.unwrap_or_default();
+    let prompt = PROMPT.max(gap.path.noise).max(gap.path.round_trip / 4);
+    let is_reaction = known + prompt >= gap.to.at && updated.at < gap.to.at;
+    // A wider window would still take the time that the link needs for as many bytes.
+    let segments = blocked.size / gap.mss.max(1);
+    let link = gap.path.segment.unwrap_or_default() * segments;
+    let saving = Some(gap.duration().saturating_sub(link));
     let cause = Cause::Http2FlowControl;
-    Some(Ruling { saving, share: Share::Stall(cause), ..Ruling::all(gap, cause, evidence) })
+    is_reaction.then(|| Ruling { saving, ..Ruling::all(gap, cause, evidence) })
 }
 
 fn evidence(gap: &Gap) -> String {
@@ -53,4 +59,39 @@ fn evidence(gap: &Gap) -> String {
         blocked.updated.map_or(0, |mark| mark.frame),
         millis(gap.duration())
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Cause;
+    use crate::report::VantagePoint;
+    use crate::script::{Script, opened};
+
+    const PREFACE: &str = "30 C text=PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n\\x00\\x00\\x06\\x04\\x00\\x00\\x00\\x00\\x00\
+        \\x00\\x04\\x00\\x00\\x10\\x00\n30.1 C hex=0000020105000000018286";
+
+    /// A response in DATA frames of 1,024 bytes, four in a window; the client updates the window after each four.
+    fn response(windows: usize) -> String {
+        let mut lines = format!("{PREFACE}\n45.5 S hex=00000101040000000188\n");
+        let mut at = 45.6;
+        for _ in 0..windows {
+            for number in 0..4 {
+                let data = format!("000400000000000001{}", "78".repeat(1_024));
+                lines += &format!("{:.2} S hex={data}\n", at + 0.1 * f64::from(number));
+            }
+            lines += &format!("{:.2} C hex=00000408000000000100001000\n", at + 15.4);
+            at += 30.5;
+        }
+        opened(15.0, &lines)
+    }
+
+    #[test]
+    fn sender_that_waits_for_a_window_update_is_limited_by_it() {
+        let lines = response(4);
+        for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+            let faults = Script { one_way_ms: 15.0, lines: &lines }.faults(vantage_point);
+            let causes: Vec<Cause> = faults.iter().map(|(cause, _)| *cause).collect();
+            assert_eq!(causes, [Cause::Http2FlowControl; 3], "{vantage_point:?}");
+        }
+    }
 }

@@ -143,13 +143,8 @@ impl Flow {
         if !matches!(cause, Cause::SlowStart | Cause::DelayedAck) {
             self.count_as_explained(gap, claimed + saving.unwrap_or(gap.duration()));
         }
-        let is_of_windows = matches!(
-            cause,
-            Cause::SendBufferLimited
-                | Cause::ReceiveWindowLimited
-                | Cause::CongestionWindow
-                | Cause::Http2FlowControl
-        );
+        let is_of_windows =
+            matches!(cause, Cause::SendBufferLimited | Cause::ReceiveWindowLimited | Cause::CongestionWindow);
         self.attribute_savings(gap, is_of_windows.then_some(cause));
         if cause == Cause::ShortInitialSegment && gap.flight.segments == 1 {
             self.ends.of_mut(gap.side).burst.began_narrow = true;

@@ -20,7 +20,10 @@ impl Flow {
             // Before its first repair it had not stopped.
             let flight = if is_repair { gap.sent_in_burst() } else { gap.flight.bytes };
             if burst.progress.first.is_none() {
-                let is_held = matches!(cause, Some(Cause::SendBufferLimited | Cause::ReceiveWindowLimited));
+                let is_held = matches!(
+                    cause,
+                    Some(Cause::Http2FlowControl | Cause::SendBufferLimited | Cause::ReceiveWindowLimited)
+                );
                 (burst.progress.first, burst.progress.is_held) = (Some(flight), is_held);
             }
         }
