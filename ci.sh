@@ -205,6 +205,17 @@ featured_tests() {
     sub(/: test$/, "") && (!($0 in has_run) || is_library || /^(access|features|transcripts)/) { print }' | sort -u
 }
 
+# Runs every study (crates/studies) and compares or shows its results: minutes to an hour. As root, also over real kernels. Not
+# part of the whole run; a sample of each is a test.
+job_studies() {
+  local place="${CARGO_TARGET_DIR:-target}" study
+  cargo build --release --package roundtrip --package roundtrip-studies
+  mkdir -p "$place/studies"
+  for study in loss corpus conformance; do "$place/release/$study" all "$place/studies/$study.csv"; done
+  cmp studies/loss/pages.csv "$place/studies/loss.csv" ||
+    { echo "ci.sh studies: studies/loss/pages.csv differs; renew it, and state the reason in CHANGELOG.md" >&2; return 1; }
+}
+
 # Installs the Python package as a user does, and compares it with the program, also on Spark. pip downloads 860 MB, mostly
 # Spark; the build takes five CPU minutes. Not part of the whole run. It installs outside the checkout.
 job_python() {

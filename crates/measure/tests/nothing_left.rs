@@ -5,8 +5,6 @@
 
 extern crate roundtrip_measure as measure;
 
-mod rights;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -16,16 +14,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use measure::{Error, Options, measure};
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{SigHandler, Signal, kill};
 use nix::unistd::{Pid, Uid};
 use scenario::{Network, Object, Page, Protocol, Scenario, Stack};
 use wire::{Bytes, Duration, Rate};
 
 fn main() {
     if std::env::args().nth(1).as_deref() == Some("page") {
+        default_dispositions();
         return page(std::env::args().nth(2).and_then(|runs| runs.parse().ok()).unwrap_or(1));
     }
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     let before = kernel_state();
@@ -35,6 +34,15 @@ fn main() {
         other_user_measures_or_gets_the_reason(&before);
     }
     println!("nothing left behind: ok");
+}
+
+/// Restores the default action of the signals that are sent here: a shell's background jobs inherit an ignored SIGINT.
+fn default_dispositions() {
+    for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        // SAFETY: The default action runs no code of this process.
+        let former = unsafe { nix::sys::signal::signal(signal, SigHandler::SigDfl) };
+        former.expect("its action can be set");
+    }
 }
 
 /// Measurement in the child process: a page of 0.1 s, `runs` times.

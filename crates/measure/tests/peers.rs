@@ -5,15 +5,13 @@
 
 extern crate roundtrip_measure as measure;
 
-mod rights;
-
 use measure::peers::{ClientProgram, Peers, ServerProgram};
 use measure::{Error, Measurement, Options, measure};
 use scenario::{Network, Page, Protocol, Scenario, Stack, Visit};
 use wire::{Bytes, Duration};
 
 fn main() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     let server = |server| Peers { server, ..Peers::default() };

@@ -2,10 +2,11 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use dhttp::{Server, ServerConfig};
 use roundtrip_dhttp_proxy::{Cache, CacheConfig, Origin};
+use test_fixture::TestDirectory;
 use tokio::runtime::Runtime;
 
 const PATHS: usize = 40;
@@ -58,21 +59,11 @@ fn pause(milliseconds: u64) {
     std::thread::sleep(std::time::Duration::from_millis(milliseconds));
 }
 
-struct TestDirectory(PathBuf);
-
-impl Drop for TestDirectory {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 #[test]
 fn a_damaged_store_is_set_aside_and_no_wrong_response_is_served() {
-    let directory =
-        TestDirectory(std::env::temp_dir().join(format!("roundtrip-damaged-{}", std::process::id())));
-    std::fs::create_dir_all(&directory.0).unwrap();
+    let directory = TestDirectory::new("damaged");
     let (runtime, origin) = (Runtime::new().unwrap(), origin());
-    let whole = directory.0.join("whole");
+    let whole = directory.join("whole");
     let server = serve(cache(&runtime, origin, &whole).unwrap());
     (0..PATHS).for_each(|path| assert_eq!(get(server.address(), path), body(path)));
     // Until the disk's thread has written all of it.
@@ -99,7 +90,7 @@ fn a_damaged_store_is_set_aside_and_no_wrong_response_is_served() {
                 }
             }
         }
-        let file = directory.0.join(format!("damaged-{number}"));
+        let file = directory.join(format!("damaged-{number}"));
         std::fs::write(&file, &damaged).unwrap();
         if matches!(number, 2 | 3) {
             // It may be another program's file, and is left unchanged.
@@ -115,7 +106,7 @@ fn a_damaged_store_is_set_aside_and_no_wrong_response_is_served() {
         }
         set_aside += usize::from(
             file.with_extension("damaged").exists()
-                || directory.0.join(format!("damaged-{number}.damaged")).exists(),
+                || directory.join(format!("damaged-{number}.damaged")).exists(),
         );
     }
     assert!(set_aside >= 2, "those that were cut off at least: {set_aside}");

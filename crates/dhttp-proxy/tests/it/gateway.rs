@@ -467,33 +467,42 @@ fn an_upload_below_the_minimum_rate_is_aborted_and_counted() {
 
 #[test]
 fn a_response_that_is_not_read_is_aborted_and_counted_on_every_channel() {
+    // By plain HTTP, from the cache, and by a connection that the server opened: each by a gateway of its own, concurrently.
+    thread::scope(|scope| {
+        for (channel, path, is_stored) in
+            [("plain", "/", false), ("cache", "/", true), ("opened", "/_dhttp_/", false)]
+        {
+            scope.spawn(move || check_unread_response(channel, path, is_stored));
+        }
+    });
+}
+
+fn check_unread_response(channel: &str, path: &str, is_stored: bool) {
     let server = large_server();
     let config = GatewayConfig::new(ClientConfig::internet());
     let timeout = Duration::from_secs(1);
     let cache = Some(CacheConfig::default());
     let gateway = gateway_with(GatewayConfig { timeout, cache, ..config });
     let at = server.address();
-    let slow = "roundtrip_gateway_connections_closed_total{reason=\"slow\"}";
-    // By plain HTTP, from the cache, and by a connection that the server opened.
-    for (number, path) in (1..).zip(["/", "/", "/_dhttp_/"]) {
-        let mut program = GatewayClient::new(&gateway);
-        program.send(&format!("GET http://{at}{path} HTTP/1.1\r\nHost: {at}\r\n\r\n"));
-        let mut other = GatewayClient::new(&gateway);
-        let ended = (0..300).any(|_| {
-            thread::park_timeout(Duration::from_millis(100));
-            counted(&mut other, &gateway, slow) == number
-        });
-        assert!(ended, "{path}: thirty seconds");
-        let mut received = Vec::new();
-        let end = program.stream.read_to_end(&mut received);
-        assert!(received.len() < LARGE, "{path}: {end:?}");
-        if number == 1 {
-            // The response is stored once it is whole.
-            let mut reader = GatewayClient::new(&gateway);
-            reader.send(&format!("GET http://{at}{path} HTTP/1.1\r\nHost: {at}\r\n\r\n"));
-            assert_eq!(reader.respond().body.len(), LARGE);
-        }
+    let request = format!("GET http://{at}{path} HTTP/1.1\r\nHost: {at}\r\n\r\n");
+    if is_stored {
+        // The response is stored once it is whole.
+        let mut reader = GatewayClient::new(&gateway);
+        reader.send(&request);
+        assert_eq!(reader.respond().body.len(), LARGE);
     }
+    let mut program = GatewayClient::new(&gateway);
+    program.send(&request);
+    let slow = "roundtrip_gateway_connections_closed_total{reason=\"slow\"}";
+    let mut other = GatewayClient::new(&gateway);
+    let ended = (0..300).any(|_| {
+        thread::park_timeout(Duration::from_millis(100));
+        counted(&mut other, &gateway, slow) == 1
+    });
+    assert!(ended, "{channel}: thirty seconds");
+    let mut received = Vec::new();
+    let end = program.stream.read_to_end(&mut received);
+    assert!(received.len() < LARGE, "{channel}: {end:?}");
 }
 
 #[test]

@@ -4,22 +4,21 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use dhttp::client::{Event, KnownServers, Note, Via};
 use dhttp::log::Log;
 use dhttp::{Client, ClientConfig, Files, Reply, Request, Response, Server, ServerConfig, Url, promise};
 use dhttp_proto::Extension;
+use dhttp_proto::client::Resend;
 use http1::message::{Fields, Method};
 
 /// A directory that is removed when the test is over.
-struct TestDirectory(PathBuf);
+struct TestDirectory(test_fixture::TestDirectory);
 
 impl TestDirectory {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("dhttp-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
+        let path = test_fixture::TestDirectory::new(name);
         std::fs::create_dir_all(path.join("sub")).unwrap();
         std::fs::write(path.join("index.html"), "<p>home</p>").unwrap();
         std::fs::write(path.join("small.txt"), "a small answer").unwrap();
@@ -27,12 +26,6 @@ impl TestDirectory {
         std::fs::write(path.join("large.bin"), large()).unwrap();
         std::fs::write(path.join("sub/index.html"), "<p>below</p>").unwrap();
         Self(path)
-    }
-}
-
-impl Drop for TestDirectory {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -48,6 +41,13 @@ fn serve(directory: &TestDirectory, threads: usize) -> Server<Files> {
 
 fn client() -> Client {
     Client::start(ClientConfig::internet(), KnownServers::default(), None).unwrap()
+}
+
+/// A client without a race and with long timers: on a busy host it does not fall back to plain HTTP.
+fn unhurried_client() -> Client {
+    let mut config = ClientConfig { races: false, ..ClientConfig::internet() };
+    config.dhttp.resend = Resend::Fixed { waits: [wire::Duration::from_secs(20); 2] };
+    Client::start(config, KnownServers::default(), None).unwrap()
 }
 
 fn url(scheme: &str, address: SocketAddr, path: &str) -> Url {
@@ -184,7 +184,7 @@ fn a_first_large_response_comes_over_plain_http_and_the_next_by_a_connection_of_
 fn many_responses_of_one_client_come_concurrently() {
     let directory = TestDirectory::new("many");
     let server = serve(&directory, 2);
-    let client = client();
+    let client = unhurried_client();
     // A client with a token may have many requests in flight.
     fetch(&client, &url("dhttp", server.address(), "/small.txt"));
     let paths = ["/small.txt", "/middle.txt", "/large.bin"];

@@ -4,5 +4,3 @@ extern crate roundtrip_measure as measure;
 
 mod page;
 mod profile;
-#[path = "../rights/mod.rs"]
-mod rights;

@@ -1,8 +1,6 @@
 //! A page over real kernels: invariants of every run, whatever the host. Durations to the percent are for
 //! `roundtrip reproduce heidemann-model/table-7 --measure`.
 
-use crate::rights;
-
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 
@@ -51,7 +49,7 @@ fn measured(scenario: &Scenario) -> Measurement {
 
 #[test]
 fn http10_opens_a_connection_for_each_object_and_takes_two_round_trips_for_it() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     let measured = measured(&scenario(Protocol::Http10, "period"));
@@ -75,7 +73,7 @@ fn http10_opens_a_connection_for_each_object_and_takes_two_round_trips_for_it() 
 
 #[test]
 fn kept_alive_connections_carry_the_whole_page_on_both_stacks() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     for protocol in [Protocol::Http10KeepAlive, Protocol::Http11, Protocol::Http11Pipelined] {
@@ -92,7 +90,7 @@ fn kept_alive_connections_carry_the_whole_page_on_both_stacks() {
 
 #[test]
 fn paper_figure_1_dhttp_takes_a_datagram_each_way_or_a_connection_that_the_server_opens() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     for stack in ["period", "linux"] {
@@ -118,7 +116,7 @@ fn paper_figure_1_dhttp_takes_a_datagram_each_way_or_a_connection_that_the_serve
 
 #[test]
 fn oversized_request_goes_over_plain_http_and_a_lost_one_is_resent() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     let mut large = Scenario { runs: 1, ..scenario(Protocol::Dhttp, "linux") };
@@ -134,7 +132,7 @@ fn oversized_request_goes_over_plain_http_and_a_lost_one_is_resent() {
 
 #[test]
 fn revalidation_fetches_responses_without_bodies() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     for protocol in [Protocol::Http10, Protocol::Http11, Protocol::Http11Pipelined] {
@@ -152,7 +150,7 @@ fn revalidation_fetches_responses_without_bodies() {
 
 #[test]
 fn paper_http10_robot_revalidates_by_head_and_fetches_the_document_again() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     let responses = |validation| {
@@ -181,7 +179,7 @@ fn status(report: &Report) -> Option<u16> {
 
 #[test]
 fn requests_wait_for_the_flush_timer_unless_flushed_explicitly() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     let elapsed = |flush| {
@@ -197,7 +195,7 @@ fn requests_wait_for_the_flush_timer_unless_flushed_explicitly() {
 
 #[test]
 fn real_page_is_discovered_in_its_document_and_transferred_coded() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     let html = format!("<img src=a.gif><img src=gone.gif>{}<img src=b.gif>", "<p>words</p>\n".repeat(800));
@@ -231,7 +229,7 @@ fn real_page_is_discovered_in_its_document_and_transferred_coded() {
 
 #[test]
 fn parallel_connections_fetch_independent_objects_sooner() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     let dependent = scenario(Protocol::Http10, "linux");
@@ -244,7 +242,7 @@ fn parallel_connections_fetch_independent_objects_sooner() {
 
 #[test]
 fn six_persistent_connections_fetch_embedded_objects_sooner() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     let fetched = |protocol: Protocol| {
@@ -262,7 +260,7 @@ fn six_persistent_connections_fetch_embedded_objects_sooner() {
 
 #[test]
 fn the_capture_has_both_ends() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     let measured = measured(&scenario(Protocol::Http10KeepAlive, "period"));
@@ -276,7 +274,7 @@ fn the_capture_has_both_ends() {
 
 #[test]
 fn paper_figure_3_the_first_object_comes_in_flights_of_two_three_three_and_six() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     // A tick of the 200 ms heartbeat inside the 60 ms that matter acknowledges a single segment, and changes
@@ -318,7 +316,7 @@ fn flights(scenario: &Scenario) -> Vec<u32> {
 
 #[test]
 fn lost_packet_is_retransmitted_and_counted() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     let mut lossy = Scenario { runs: 1, ..scenario(Protocol::Http11, "linux") };
@@ -332,7 +330,7 @@ fn lost_packet_is_retransmitted_and_counted() {
 
 #[test]
 fn careful_close_costs_only_new_connections() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     let scenario = closing(Closing::Careful);
@@ -346,7 +344,7 @@ fn careful_close_costs_only_new_connections() {
 
 #[test]
 fn naive_close_destroys_responses_in_flight() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     let scenario = closing(Closing::Naive);
@@ -404,7 +402,7 @@ fn a_stack_is_refused_where_the_kernel_would_show_another() {
 
 #[test]
 fn a_stack_is_honoured_where_its_other_form_of_nagle_cannot_show() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     let measured = measured_once(&scenario(Protocol::Http10, "sunos-4.1.3"));

@@ -1,7 +1,5 @@
 //! Stack profiles on the real kernel: pinned in a namespace and read back.
 
-use crate::rights;
-
 use std::fs;
 
 use measure::profile::Profile;
@@ -11,7 +9,7 @@ use wire::Bytes;
 
 #[test]
 fn the_stacks_for_a_kernel_can_be_pinned_and_are_read_back() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     for stack in ["period", "linux"].map(|name| Stack::named(name).unwrap()) {

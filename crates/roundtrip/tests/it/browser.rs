@@ -12,7 +12,7 @@
 use crate::hosts;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration as Real;
@@ -61,7 +61,7 @@ struct Page {
 #[test]
 #[ignore = "a table of ten minutes; needs Chromium"]
 fn chromium_loads_microscape_over_three_links_with_and_without_the_gateway() {
-    if !hosts::available() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     let www = TestDirectory::new("www");
@@ -220,19 +220,10 @@ fn measure_page(capture: &Capture) -> Page {
 }
 
 /// Removed when dropped.
-struct TestDirectory(PathBuf);
+struct TestDirectory(test_fixture::TestDirectory);
 
 impl TestDirectory {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("roundtrip-browser-{name}-{}", std::process::id()));
-        let _ = std::fs::remove_dir_all(&path);
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for TestDirectory {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+        Self(test_fixture::TestDirectory::new(&format!("browser-{name}")))
     }
 }

@@ -4,7 +4,6 @@
 
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use linux::mounts;
@@ -20,14 +19,12 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// Temporary directory, removed when dropped.
-struct TestDirectory(PathBuf);
+struct TestDirectory(test_fixture::TestDirectory);
 
 impl TestDirectory {
     fn new(name: &str) -> Self {
-        let path =
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("contract-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
+        let name = format!("contract-{name}");
+        Self(test_fixture::TestDirectory::below(env!("CARGO_TARGET_TMPDIR"), &name))
     }
 
     fn file(&self, name: &str) -> String {
@@ -39,12 +36,6 @@ impl TestDirectory {
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect()
-    }
-}
-
-impl Drop for TestDirectory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -11,6 +11,7 @@ use std::str::FromStr;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use test_fixture::KilledOnDrop;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_roundtrip");
 
@@ -189,16 +190,6 @@ fn sigterm_stops_it_and_sighup_reopens_the_log() {
     assert!(read("access.log.1").ends_with(" udp\n"), "{}", read("access.log.1"));
     assert!(read("access.log").ends_with(" tcp-opened\n"), "{}", read("access.log"));
     std::fs::remove_dir_all(&directory).unwrap();
-}
-
-/// Program that is killed when dropped.
-struct KilledOnDrop(Child);
-
-impl Drop for KilledOnDrop {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 #[test]

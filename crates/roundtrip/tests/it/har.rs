@@ -6,7 +6,6 @@
 //! message, where the system has no laboratory.
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -161,13 +160,12 @@ fn contradictions(file: &Value) -> Vec<String> {
 }
 
 /// Temporary directory, removed when dropped.
-struct TestDirectory(PathBuf);
+struct TestDirectory(test_fixture::TestDirectory);
 
 impl TestDirectory {
     fn new(name: &str) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("har-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
+        let name = format!("har-{name}");
+        Self(test_fixture::TestDirectory::below(env!("CARGO_TARGET_TMPDIR"), &name))
     }
 
     /// Writes `run.har` with these arguments; `None`, with a message, where nothing can be measured.
@@ -192,12 +190,6 @@ impl TestDirectory {
             command.args(arguments).args(["--format", "json"]).current_dir(&self.0).output().unwrap();
         let rows = serde_json::from_slice(&output.stdout).unwrap_or_default();
         (rows, String::from_utf8_lossy(&output.stderr).into_owned())
-    }
-}
-
-impl Drop for TestDirectory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -31,10 +31,3 @@ impl Hosts {
 pub(crate) fn interface(host: &'static str, address: Ipv4Addr) -> Interface {
     Interface::of(host, "link0").address(address).gso_max_segments(64)
 }
-
-/// Whether namespaces can be created; reports a skip if not, or fails where they are required.
-pub(crate) fn available() -> bool {
-    let Err(missing) = testbed::available() else { return true };
-    skip::refused(&missing.to_string());
-    false
-}

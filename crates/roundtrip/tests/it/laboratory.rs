@@ -121,24 +121,29 @@ fn without_a_laboratory_a_comparison_gives_the_model_and_the_missing_requirement
 
 #[test]
 fn data_lost_by_a_naive_close_is_found_in_its_packets_and_none_after_a_careful_one() {
+    // Each has a laboratory of its own.
+    std::thread::scope(|scope| {
+        scope.spawn(|| check_close("naive", true));
+        scope.spawn(|| check_close("careful", false));
+    });
+}
+
+fn check_close(close: &str, is_destructive: bool) {
     let directory = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let pcap = directory.join(format!("close-{}.pcapng", std::process::id()));
+    let pcap = directory.join(format!("{close}-close-{}.pcapng", std::process::id()));
     let pcap = pcap.to_str().unwrap();
-    for (close, is_destructive) in [("naive", true), ("careful", false)] {
-        let scenario =
-            ["measure", "--profile", "linux", "--network", "n-fast-internet", "--page", "microscape"];
-        let programs = ["--protocol", "http11-pipelined", "--server-requests", "5", "--server-close", close];
-        let output = ["--runs", "1", "--pcap", pcap, "--format", "json"];
-        let Some(output) = measured(&[&scenario[..], &programs, &output].concat()) else { return };
-        let notes = rows(&output)[0]["notes"].to_string();
-        // The client recovers in the same way: it retries requests without a response.
-        assert!(notes.contains("requests retried"), "{close}: {notes}");
-        assert!(is_destructive || !notes.contains("destroyed"), "{close}: {notes}");
-        let diagnosis = Command::new(PROGRAM).args(["diagnose", pcap]).output().unwrap();
-        // Exit status 1: there are findings.
-        assert_eq!(diagnosis.status.code(), Some(i32::from(is_destructive)), "{}", text(&diagnosis.stderr));
-        let printed = text(&diagnosis.stdout);
-        assert_eq!(printed.contains("reset-lost-data"), is_destructive, "{close}: {printed}");
-    }
+    let scenario = ["measure", "--profile", "linux", "--network", "n-fast-internet", "--page", "microscape"];
+    let programs = ["--protocol", "http11-pipelined", "--server-requests", "5", "--server-close", close];
+    let output = ["--runs", "1", "--pcap", pcap, "--format", "json"];
+    let Some(output) = measured(&[&scenario[..], &programs, &output].concat()) else { return };
+    let notes = rows(&output)[0]["notes"].to_string();
+    // The client recovers in the same way: it retries requests without a response.
+    assert!(notes.contains("requests retried"), "{close}: {notes}");
+    assert!(is_destructive || !notes.contains("destroyed"), "{close}: {notes}");
+    let diagnosis = Command::new(PROGRAM).args(["diagnose", pcap]).output().unwrap();
+    // Exit status 1: there are findings.
+    assert_eq!(diagnosis.status.code(), Some(i32::from(is_destructive)), "{}", text(&diagnosis.stderr));
+    let printed = text(&diagnosis.stdout);
+    assert_eq!(printed.contains("reset-lost-data"), is_destructive, "{close}: {printed}");
     std::fs::remove_file(pcap).unwrap();
 }

@@ -4,20 +4,18 @@
 //! `papers/coverage.md` are run here.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
 
 /// Working directory of a command, removed when dropped.
-struct TestDirectory(PathBuf);
+struct TestDirectory(test_fixture::TestDirectory);
 
 impl TestDirectory {
     fn new(name: &str) -> Self {
-        let path =
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("reproduce-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
+        let name = format!("reproduce-{name}");
+        Self(test_fixture::TestDirectory::below(env!("CARGO_TARGET_TMPDIR"), &name))
     }
 
     fn reproduce(&self, arguments: &[&str]) -> Output {
@@ -35,12 +33,6 @@ impl TestDirectory {
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
-    }
-}
-
-impl Drop for TestDirectory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

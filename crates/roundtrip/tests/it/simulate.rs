@@ -5,20 +5,18 @@
 //! `ROUNDTRIP_BLESS=1 cargo test -p roundtrip --test it simulate`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use wire::packet::{Packet, Transport};
 
 /// Temporary directory, removed when dropped.
-struct TestDirectory(PathBuf);
+struct TestDirectory(test_fixture::TestDirectory);
 
 impl TestDirectory {
     fn new(name: &str) -> Self {
-        let path =
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("simulate-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
+        let name = format!("simulate-{name}");
+        Self(test_fixture::TestDirectory::below(env!("CARGO_TARGET_TMPDIR"), &name))
     }
 
     fn simulate(&self, arguments: &[&str]) -> Output {
@@ -28,12 +26,6 @@ impl TestDirectory {
 
     fn read(&self, name: &str) -> Vec<u8> {
         fs::read(self.0.join(name)).unwrap()
-    }
-}
-
-impl Drop for TestDirectory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -1,7 +1,6 @@
 //! The emulator between two real kernels: deliveries, their times, and its own report. Its lateness on an
 //! idle host is measured by `benches/emulator.rs`; no test here depends on other load.
 
-use crate::rights;
 use crate::two_hosts;
 
 use std::fs;
@@ -29,7 +28,7 @@ fn delayed_by(delay: Duration) -> Config {
 
 #[test]
 fn datagram_and_its_reply_each_take_the_link_delay() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     let (up, down) = (delayed_by(Duration::from_millis(20)), delayed_by(Duration::from_millis(5)));
@@ -59,7 +58,7 @@ fn datagram_and_its_reply_each_take_the_link_delay() {
 
 #[test]
 fn the_second_of_two_datagrams_waits_for_the_first_to_be_sent() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     // 128 bytes with headers: 10.24 ms each.
@@ -82,7 +81,7 @@ fn the_second_of_two_datagrams_waits_for_the_first_to_be_sent() {
 
 #[test]
 fn capture_shows_both_ends_and_the_losses_between() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     let up = Config {
@@ -120,7 +119,7 @@ fn capture_shows_both_ends_and_the_losses_between() {
 
 #[test]
 fn an_interface_that_goes_down_ends_the_run_with_an_error() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     let (hosts, running, [client, _server]) =
@@ -136,7 +135,7 @@ fn an_interface_that_goes_down_ends_the_run_with_an_error() {
 
 #[test]
 fn dropped_emulator_removes_its_interfaces() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     let (hosts, running) =
@@ -149,7 +148,7 @@ fn dropped_emulator_removes_its_interfaces() {
 
 #[test]
 fn an_impossible_link_is_refused_before_anything_starts() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     let impossible = Config { framing: 1_000_000, ..Config::default() };

@@ -3,6 +3,5 @@
 extern crate roundtrip_testbed as testbed;
 
 mod emulator;
-mod rights;
 mod topology;
 mod two_hosts;

@@ -1,7 +1,5 @@
 //! Packets cross cables, routers and emulated links by both versions of IP. Contradictory topologies are refused.
 
-use crate::rights;
-
 use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
@@ -28,7 +26,7 @@ fn client_of(client: &Namespace, server: &Namespace, to: SocketAddr) -> IpAddr {
 
 #[test]
 fn hosts_reach_one_another_across_a_router_by_both_versions_of_ip() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     let default_routes = |end: Interface| end.reaches(Subnet::IPV4).reaches(Subnet::IPV6);
@@ -61,7 +59,7 @@ fn hosts_reach_one_another_across_a_router_by_both_versions_of_ip() {
 
 #[test]
 fn packets_of_a_default_route_cross_the_emulated_link() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     let delay = Config { delay: Duration::from_millis(30), ..Config::default() };
@@ -93,7 +91,7 @@ fn packets_of_a_default_route_cross_the_emulated_link() {
 
 #[test]
 fn stub_shows_its_other_end_every_packet() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     let (own, own6) = (Ipv4Addr::new(9, 9, 0, 1), "2600:db8::1".parse::<Ipv6Addr>().unwrap());
@@ -124,7 +122,7 @@ fn stub_shows_its_other_end_every_packet() {
 
 #[test]
 fn contradictory_topologies_are_refused() {
-    if !rights::granted() {
+    if !test_fixture::has_laboratory() {
         return;
     }
     let duplicate = Topology::new().host("client").host("client").build().unwrap_err().to_string();

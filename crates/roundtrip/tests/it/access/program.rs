@@ -2,20 +2,17 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
 /// Temporary directory, removed when dropped.
-pub(crate) struct TestDirectory(pub(crate) PathBuf);
+pub(crate) struct TestDirectory(pub(crate) test_fixture::TestDirectory);
 
 impl TestDirectory {
     pub(crate) fn new(name: &str) -> Self {
-        let path =
-            Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("access-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
+        let name = format!("access-{name}");
+        Self(test_fixture::TestDirectory::below(env!("CARGO_TARGET_TMPDIR"), &name))
     }
 
     pub(crate) fn write(&self, name: &str, contents: &[u8]) -> String {
@@ -23,12 +20,6 @@ impl TestDirectory {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, contents).unwrap();
         path.to_str().unwrap().to_owned()
-    }
-}
-
-impl Drop for TestDirectory {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -6,7 +6,9 @@ use std::net::SocketAddr;
 
 use wire::packet::Flags;
 
-use super::host::{Host, SentPacket, available};
+use test_fixture::has_laboratory;
+
+use super::host::{Host, SentPacket};
 use super::{MAX_WAIT_MS, PORT, SERVER, SOON, address, fill, request, serve, token};
 
 /// Sends a request with a forged source for a response that only fits a connection, and for that connection to this port.
@@ -20,7 +22,7 @@ fn is_syn(sent: &SentPacket) -> bool {
 
 #[test]
 fn no_connection_to_services_that_sent_no_request() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let host = Host::new("services", SERVER);
@@ -61,7 +63,7 @@ fn no_connection_to_services_that_sent_no_request() {
 
 #[test]
 fn no_connection_to_networks_behind_the_server() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let host = Host::new("inside", SERVER);
@@ -91,7 +93,7 @@ fn no_connection_to_networks_behind_the_server() {
 
 #[test]
 fn no_syn_to_addresses_without_a_token() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let host = Host::new("tries", SERVER);
@@ -132,7 +134,7 @@ fn no_syn_to_addresses_without_a_token() {
 
 #[test]
 fn a_client_that_refuses_is_told_to_use_plain_http() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let host = Host::new("refusing", SERVER);

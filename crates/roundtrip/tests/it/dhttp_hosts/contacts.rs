@@ -10,7 +10,9 @@ use linux::clock::Clock;
 use wire::Duration;
 
 use super::faulty_network::CLIENT;
-use super::host::{Host, available};
+use test_fixture::has_laboratory;
+
+use super::host::Host;
 use super::network::{Network, NetworkFaults};
 use super::{Handler, PORT, SERVER, address, serve};
 
@@ -95,7 +97,7 @@ fn check(contact: &str, measure: [&dyn Fn() -> f64; 2]) {
 
 #[test]
 fn first_contacts_take_the_documented_round_trips() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     check(
@@ -120,7 +122,7 @@ fn first_contacts_take_the_documented_round_trips() {
 
 #[test]
 fn fallback_that_never_arrives_costs_at_most_a_round_trip_more_than_plain_http() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let lost = |size| first_contact(true, true).fetch("dhttp", size, Via::TcpClient);
@@ -131,7 +133,7 @@ fn fallback_that_never_arrives_costs_at_most_a_round_trip_more_than_plain_http()
 
 #[test]
 fn later_contacts_take_the_documented_round_trips() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let known_client = || first_contact(true, false).after_contact();
@@ -156,7 +158,7 @@ fn later_contacts_take_the_documented_round_trips() {
 
 #[test]
 fn token_of_an_earlier_client_spares_the_first_contact() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let known_client = first_contact(true, false).after_contact();

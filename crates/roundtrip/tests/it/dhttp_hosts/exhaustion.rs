@@ -11,7 +11,9 @@ use super::faulty_network::{
     CLIENT, PerformedRequests, RequestOutcome, SHORT, check_no_unsafe_repetition, client, counting_server,
     mixed_requests, send_requests,
 };
-use super::host::{Host, available};
+use test_fixture::has_laboratory;
+
+use super::host::Host;
 use super::killed_programs::{TestDirectory, every_file, serve};
 use super::network::{Network, NetworkFaults};
 use super::{PORT, SERVER, address};
@@ -31,7 +33,7 @@ fn with_ports(host: &Host, range: &'static str) {
 
 #[test]
 fn a_server_without_descriptors_reports_it_and_recovers() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let [client_host, server_host] = hosts();
@@ -61,7 +63,7 @@ fn a_server_without_descriptors_reports_it_and_recovers() {
 
 #[test]
 fn a_client_without_descriptors_reports_an_error() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let [client_host, server_host] = hosts();
@@ -100,7 +102,7 @@ fn a_client_without_descriptors_reports_an_error() {
 
 #[test]
 fn a_server_without_ports_refers_clients_to_plain_http() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let [client_host, server_host] = hosts();
@@ -116,7 +118,7 @@ fn a_server_without_ports_refers_clients_to_plain_http() {
 
 #[test]
 fn a_client_without_ports_reports_an_error() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let [client_host, server_host] = hosts();
@@ -145,7 +147,7 @@ fn a_client_without_ports_reports_an_error() {
 
 #[test]
 fn requests_beyond_socket_capacity_are_resent() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let [client_host, server_host] = hosts();

@@ -11,7 +11,9 @@ use linux::clock::Clock;
 use wire::Duration;
 
 use super::faulty_network::CLIENT;
-use super::host::{Host, available};
+use test_fixture::has_laboratory;
+
+use super::host::Host;
 use super::network::{Network, NetworkFaults};
 use super::{PORT, SERVER, address};
 
@@ -91,7 +93,7 @@ impl Setting {
 
 #[test]
 fn a_known_client_gets_the_first_bytes_with_the_syn() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let setting = setting("3");
@@ -104,7 +106,7 @@ fn a_known_client_gets_the_first_bytes_with_the_syn() {
 
 #[test]
 fn without_kernel_support_there_is_a_handshake_and_it_is_reported() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let setting = setting("1");

@@ -14,7 +14,9 @@ use dhttp_proto::client::Resend;
 use http1::message::{Fields, Method};
 use wire::Duration;
 
-use super::host::{Host, available};
+use test_fixture::has_laboratory;
+
+use super::host::Host;
 use super::network::{Network, NetworkFaults};
 use super::{PORT, SERVER};
 
@@ -152,14 +154,14 @@ fn run_requests(faults: NetworkFaults, count: usize) -> (usize, usize) {
 
 #[test]
 fn without_faults_every_request_gets_its_response() {
-    if available() {
+    if has_laboratory() {
         assert_eq!(run_requests(NetworkFaults::FAULTLESS, 60), (60, 60));
     }
 }
 
 #[test]
 fn duplicates_and_reordering_change_nothing() {
-    if available() {
+    if has_laboratory() {
         let faults = NetworkFaults { duplication: 30, reordering: 30, ..NetworkFaults::FAULTLESS };
         assert_eq!(run_requests(faults, 60), (60, 60));
     }
@@ -167,7 +169,7 @@ fn duplicates_and_reordering_change_nothing() {
 
 #[test]
 fn lost_or_corrupt_datagrams_are_resent_or_reported() {
-    if available() {
+    if has_laboratory() {
         let (completed, requested) = run_requests(
             NetworkFaults {
                 loss: 10,
@@ -186,7 +188,7 @@ fn lost_or_corrupt_datagrams_are_resent_or_reported() {
 #[test]
 #[ignore = "long evidence: cargo test -p roundtrip --test it -- --ignored --nocapture every_kind"]
 fn with_every_kind_of_fault_every_request_is_resolved() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     for loss in [0, 1, 3, 10, 20, 30] {

@@ -11,7 +11,9 @@ use linux::netlink::{Netlink, Route, Subnet};
 
 use super::faulty_network::{CLIENT, PerformedRequests, SHORT, counting_server};
 use super::gateway::{RequestOutcome, TimeoutSetting, gateway, send_request};
-use super::host::{Host, available};
+use test_fixture::has_laboratory;
+
+use super::host::Host;
 use super::network::{Network, NetworkFaults};
 use super::{PORT, SERVER, address};
 
@@ -92,7 +94,7 @@ fn flap(client: &Host, network: &Network, part: FailingPart, duration: Duration)
 
 #[test]
 fn a_gateway_survives_links_and_routes_that_fail_and_return() {
-    if available() {
+    if has_laboratory() {
         let [whole, ..] =
             run_requests(&[(FailingPart::Link, 1_000), (FailingPart::Route, 1_000)], TimeoutSetting::Short);
         assert!(whole > 0, "no response arrived");
@@ -103,7 +105,7 @@ fn a_gateway_survives_links_and_routes_that_fail_and_return() {
 #[test]
 #[ignore = "long evidence: cargo test -p roundtrip --test it -- --ignored --nocapture goes_and_comes"]
 fn no_response_has_wrong_bytes_while_a_link_or_a_route_fails_and_returns() {
-    if available() {
+    if has_laboratory() {
         println!("| part | whole | refused | truncated |\n| --- | --- | --- | --- |");
         for part in [FailingPart::Link, FailingPart::Route] {
             let flaps: Vec<FlapCase> = (1..=5).chain(1..=5).map(|seconds| (part, seconds * 1_000)).collect();

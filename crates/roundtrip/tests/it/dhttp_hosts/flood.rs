@@ -7,9 +7,11 @@ use std::process::{Command, Stdio};
 use linux::clock::Clock;
 use wire::Time;
 
-use super::host::{Host, SentPacket, available};
-use super::killed_programs::KilledOnDrop;
+use test_fixture::has_laboratory;
+
+use super::host::{Host, SentPacket};
 use super::{PORT, SERVER, SOON, address, fill, request, serve, token};
+use test_fixture::KilledOnDrop;
 
 /// Full responses, and fallback messages of eight bytes.
 fn count(sent: &[SentPacket]) -> (usize, usize) {
@@ -20,7 +22,7 @@ fn count(sent: &[SentPacket]) -> (usize, usize) {
 
 #[test]
 fn responses_without_tokens_are_limited_by_network_and_half_of_the_rest_fall_back() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let host = Host::new("shares", SERVER);
@@ -77,7 +79,7 @@ fn ten_million_spoofed_sources_leave_nothing_behind() {
 }
 
 fn spoofed(number: u32) {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let host = Host::new("sources", SERVER);

@@ -6,9 +6,11 @@ use std::process::{Child, Command, Stdio};
 
 use wire::packet::Flags;
 
-use super::host::{Host, SentPacket, available};
-use super::killed_programs::KilledOnDrop;
+use test_fixture::has_laboratory;
+
+use super::host::{Host, SentPacket};
 use super::{MAX_WAIT_MS, PORT, SERVER, SOON, address, serve};
+use test_fixture::KilledOnDrop;
 
 const CLIENT: [u8; 4] = [23, 0, 0, 7];
 
@@ -32,7 +34,7 @@ fn forged(id: u64) -> Vec<u8> {
 
 #[test]
 fn off_path_forgeries_are_ignored() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let [client, far] = [Host::new("client", CLIENT), Host::new("far", SERVER)];
@@ -82,7 +84,7 @@ fn off_path_forgeries_are_ignored() {
 
 #[test]
 fn clients_send_no_replies() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let client = Host::new("quiet", CLIENT);

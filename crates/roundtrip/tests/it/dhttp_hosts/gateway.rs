@@ -14,7 +14,9 @@ use dhttp_proxy::{Gateway, GatewayConfig};
 use wire::Duration;
 
 use super::faulty_network::{CLIENT, PerformedRequests, SHORT, counting_server, expected};
-use super::host::{Host, available};
+use test_fixture::has_laboratory;
+
+use super::host::Host;
 use super::network::{Network, NetworkFaults};
 use super::{PORT, SERVER, address};
 
@@ -117,7 +119,7 @@ fn run_requests(faults: NetworkFaults, count: usize, timeout: TimeoutSetting) ->
 
 #[test]
 fn through_a_gateway_every_response_is_complete_without_loss_and_complete_or_an_error_with_a_third_lost() {
-    if available() {
+    if has_laboratory() {
         assert_eq!(run_requests(NetworkFaults::FAULTLESS, 24, TimeoutSetting::Short), [24, 0, 0]);
         let [whole, ..] =
             run_requests(NetworkFaults { loss: 30, ..NetworkFaults::FAULTLESS }, 24, TimeoutSetting::Short);
@@ -129,7 +131,7 @@ fn through_a_gateway_every_response_is_complete_without_loss_and_complete_or_an_
 #[test]
 #[ignore = "long evidence: cargo test -p roundtrip --test it -- --ignored --nocapture through_a_gateway"]
 fn through_a_gateway_no_response_has_wrong_bytes_whatever_is_lost() {
-    if available() {
+    if has_laboratory() {
         println!("| loss | whole | refused | truncated |\n| --- | --- | --- | --- |");
         for loss in [1, 10, 30] {
             let sums = (1..=4).map(|seed| {

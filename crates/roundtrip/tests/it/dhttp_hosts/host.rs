@@ -23,13 +23,6 @@ pub(crate) struct Host {
 /// A packet that the host sent.
 pub(crate) struct SentPacket(pub(crate) Vec<u8>);
 
-/// Whether such hosts can be created here; with `ROUNDTRIP_REQUIRE_KERNEL=1`, as in CI, fails if not.
-pub(crate) fn available() -> bool {
-    let Err(missing) = testbed::available() else { return true };
-    skip::refused(&missing.to_string());
-    false
-}
-
 impl Host {
     pub(crate) fn new(name: &'static str, address: [u8; 4]) -> Self {
         Self::of(address, Interface::of(name, name))

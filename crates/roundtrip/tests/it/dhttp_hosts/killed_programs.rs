@@ -2,24 +2,26 @@
 //!
 //! No time is judged; everything must end.
 
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration as Wait;
 
 use http1::message::Method;
+use test_fixture::KilledOnDrop;
 
 use super::faulty_network::{CLIENT, PerformedRequests, SHORT, client, counting_server, send_requests};
-use super::host::{Host, available};
+use test_fixture::has_laboratory;
+
+use super::host::Host;
 use super::network::{Network, NetworkFaults};
 use super::{PORT, SERVER, address};
 
 /// A directory with a file of each size, by the names that [`send_requests`] requests; removed when dropped.
-pub(crate) struct TestDirectory(pub(crate) PathBuf);
+pub(crate) struct TestDirectory(pub(crate) test_fixture::TestDirectory);
 
 impl TestDirectory {
     pub(crate) fn of(name: &str, sizes: &[usize]) -> Self {
-        let directory = std::env::temp_dir().join(format!("roundtrip-{name}-{}", std::process::id()));
+        let directory = test_fixture::TestDirectory::new(name);
         for size in sizes {
             std::fs::create_dir_all(directory.join(size.to_string())).unwrap();
             for number in 0..20 {
@@ -28,12 +30,6 @@ impl TestDirectory {
             }
         }
         Self(directory)
-    }
-}
-
-impl Drop for TestDirectory {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -55,17 +51,6 @@ pub(crate) fn serve(host: &Host, directory: &TestDirectory, descriptors: u32) ->
     KilledOnDrop(child)
 }
 
-/// Program that is killed when dropped, so that it does not outlive a failed test.
-pub(crate) struct KilledOnDrop(pub(crate) Child);
-
-impl Drop for KilledOnDrop {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Requests for every file of the directory.
 pub(crate) fn every_file(sizes: &[usize]) -> Vec<(Method, String)> {
     sizes
@@ -82,7 +67,7 @@ fn pause() {
 
 #[test]
 fn killed_or_disconnected_clients_leave_no_state() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let [client_host, server_host] = [Host::new("client", CLIENT), Host::new("server", SERVER)];
@@ -120,7 +105,7 @@ fn killed_or_disconnected_clients_leave_no_state() {
 
 #[test]
 fn clients_recover_after_a_server_restart_under_load() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let sizes = [10, 3_000, 60_000];

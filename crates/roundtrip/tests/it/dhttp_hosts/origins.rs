@@ -7,9 +7,11 @@ use std::net::{Ipv6Addr, SocketAddr, TcpListener};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use super::host::{Host, available};
-use super::killed_programs::KilledOnDrop;
+use test_fixture::has_laboratory;
+
+use super::host::Host;
 use super::{PORT, SERVER, address, fill, request};
+use test_fixture::KilledOnDrop;
 
 const SERVER6: Ipv6Addr = Ipv6Addr::new(0x2600, 0, 0, 0, 0, 0, 0, 1);
 
@@ -38,7 +40,7 @@ fn origin(host: &Host) -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
 
 #[test]
 fn spoofed_requests_bring_no_request_to_an_origin() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     for (verb, is_six) in [("cache", false), ("cache", true), ("serve", false), ("serve", true)] {

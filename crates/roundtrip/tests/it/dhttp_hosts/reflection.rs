@@ -7,7 +7,9 @@ use std::net::IpAddr;
 
 use wire::Seed;
 
-use super::host::{Host, SentPacket, available};
+use test_fixture::has_laboratory;
+
+use super::host::{Host, SentPacket};
 use super::{PORT, SERVER, SOON, address, fill, request, resend, serve, serve_at, token};
 
 /// Time in milliseconds after which a SYN would have been retransmitted.
@@ -15,7 +17,7 @@ const SYN_TIMEOUT_MS: u16 = 1_500;
 
 #[test]
 fn victims_get_at_most_three_bytes_per_spoofed_byte() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let host = Host::new("mirror", SERVER);
@@ -67,7 +69,7 @@ fn a_million_mutated_requests_in_a_victims_name_come_back_within_the_budget() {
 }
 
 fn mutated(number: u32) {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let host = Host::new("mutations", SERVER);
@@ -116,7 +118,7 @@ fn mutated(number: u32) {
 
 #[test]
 fn two_servers_aimed_at_each_other_do_not_loop() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     // A port to which a connection is permitted: each may open one to the other.

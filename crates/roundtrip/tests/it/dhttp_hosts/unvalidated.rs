@@ -10,9 +10,11 @@ use linux::clock::Clock;
 use wire::Time;
 
 use super::flood::start_server;
-use super::host::{Host, SentPacket, available};
-use super::killed_programs::KilledOnDrop;
+use test_fixture::has_laboratory;
+
+use super::host::{Host, SentPacket};
 use super::{PORT, SERVER, SOON, address, fill, request, resend, serve_at_address, token};
+use test_fixture::KilledOnDrop;
 
 /// Addresses of the whole Internet.
 const SERVER6: Ipv6Addr = Ipv6Addr::new(0x2600, 0, 0, 0, 0, 0, 0, 1);
@@ -26,45 +28,59 @@ fn victim(number: u8, is_six: bool) -> SocketAddr {
 
 #[test]
 fn victims_get_at_most_three_bytes_per_byte_and_no_tcp_by_ipv4_and_ipv6() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
-    let host = Host::dual_stack("victims", SERVER, SERVER6);
-    for is_six in [false, true] {
-        let at = if is_six { SocketAddr::from((SERVER6, PORT)) } else { SocketAddr::from((SERVER, PORT)) };
-        let server = serve_at_address(&host, at);
-        let kinds = [
-            ("10 MB", request(0, 20_000, 10_000_000, "")),
-            ("10 MB, resent", resend(request(0, 20_000, 10_000_000, ""))),
-            ("10 MB, filled up", request(0, 20_000, 10_000_000, &fill(1_000))),
-            ("10 MB, requesting a token", request(0, 20_000, 10_000_000, "DHTTP-Token:?\r\n")),
-            ("100 bytes", request(0, 20_000, 100, "")),
-            ("all that fits", request(0, 20_000, 1_000, &fill(330))),
-            ("in parts", request(0, 20_000, 3_000, &format!("DHTTP-Parts: 10\r\n{}", fill(1_000)))),
-        ];
-        for (number, (kind, datagram)) in (0_u8..).zip(&kinds) {
-            let victim = victim(number, is_six);
-            let mut sent_bytes = 0;
-            for id in 0..40_u64 {
-                let mut datagram = datagram.clone();
-                datagram[..8].copy_from_slice(&id.to_be_bytes());
-                sent_bytes += host.deliver_datagram_at(at, victim, &datagram);
-            }
-            // A SYN, if there were one, would be retransmitted after a second.
-            let sent = host.until_silent(1_200);
-            let sent: Vec<&SentPacket> = sent.iter().filter(|sent| sent.to().ip() == victim.ip()).collect();
-            assert!(!sent.is_empty() && !sent.iter().any(|sent| sent.is_tcp()), "{kind}: a segment");
-            let received_bytes: u64 = sent.iter().map(|sent| sent.bytes()).sum();
-            println!("IPv{}, {kind}: {received_bytes} bytes for {sent_bytes}", if is_six { 6 } else { 4 });
-            assert!(received_bytes <= 3 * sent_bytes, "{kind}: {received_bytes} bytes for {sent_bytes}");
+    // Both families wait for retransmissions that must not come: concurrently.
+    std::thread::scope(|scope| {
+        scope.spawn(|| check_victims("victims", false));
+        scope.spawn(|| check_victims("victims6", true));
+    });
+}
+
+/// Silence in milliseconds after which the next kind of datagram is sent: the socket buffer is empty.
+const BETWEEN_KINDS: u16 = 100;
+
+fn check_victims(name: &'static str, is_six: bool) {
+    let host = Host::dual_stack(name, SERVER, SERVER6);
+    let at = if is_six { SocketAddr::from((SERVER6, PORT)) } else { SocketAddr::from((SERVER, PORT)) };
+    let server = serve_at_address(&host, at);
+    let kinds = [
+        ("10 MB", request(0, 20_000, 10_000_000, "")),
+        ("10 MB, resent", resend(request(0, 20_000, 10_000_000, ""))),
+        ("10 MB, filled up", request(0, 20_000, 10_000_000, &fill(1_000))),
+        ("10 MB, requesting a token", request(0, 20_000, 10_000_000, "DHTTP-Token:?\r\n")),
+        ("100 bytes", request(0, 20_000, 100, "")),
+        ("all that fits", request(0, 20_000, 1_000, &fill(330))),
+        ("in parts", request(0, 20_000, 3_000, &format!("DHTTP-Parts: 10\r\n{}", fill(1_000)))),
+    ];
+    let mut sent = Vec::new();
+    let mut sent_bytes = vec![0; kinds.len()];
+    for (number, (_, datagram)) in (0_u8..).zip(&kinds) {
+        for id in 0..40_u64 {
+            let mut datagram = datagram.clone();
+            datagram[..8].copy_from_slice(&id.to_be_bytes());
+            sent_bytes[usize::from(number)] +=
+                host.deliver_datagram_at(at, victim(number, is_six), &datagram);
         }
-        assert!(server.metrics().contains("roundtrip_dhttp_connections_total{side=\"server\"} 0\n"));
+        sent.extend(host.until_silent(BETWEEN_KINDS));
     }
+    // A SYN, if there were one, would be retransmitted after a second.
+    sent.extend(host.until_silent(1_200));
+    for ((number, (kind, _)), sent_bytes) in (0_u8..).zip(&kinds).zip(sent_bytes) {
+        let victim = victim(number, is_six);
+        let sent: Vec<&SentPacket> = sent.iter().filter(|sent| sent.to().ip() == victim.ip()).collect();
+        assert!(!sent.is_empty() && !sent.iter().any(|sent| sent.is_tcp()), "{kind}: a segment");
+        let received_bytes: u64 = sent.iter().map(|sent| sent.bytes()).sum();
+        println!("IPv{}, {kind}: {received_bytes} bytes for {sent_bytes}", if is_six { 6 } else { 4 });
+        assert!(received_bytes <= 3 * sent_bytes, "{kind}: {received_bytes} bytes for {sent_bytes}");
+    }
+    assert!(server.metrics().contains("roundtrip_dhttp_connections_total{side=\"server\"} 0\n"));
 }
 
 #[test]
 fn spoofed_requests_take_no_descriptor() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let host = Host::new("descriptors", SERVER);
@@ -106,7 +122,7 @@ fn descriptors(KilledOnDrop(child): &KilledOnDrop) -> usize {
 
 #[test]
 fn a_token_from_the_same_nat_brings_a_victim_one_mebibyte_then_fallback_messages() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let host = Host::new("translator", SERVER);

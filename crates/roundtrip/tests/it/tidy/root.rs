@@ -4,7 +4,8 @@ use std::fs;
 
 use super::tree;
 
-const ENTRIES: [&str; 24] = [
+const ENTRIES: [&str; 25] = [
+    ".cargo",
     ".ci",
     ".git",
     ".github",

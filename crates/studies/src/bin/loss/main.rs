@@ -1,7 +1,7 @@
 //! Cost of loss: every network and page of the model paper under 0.1%, 1% and 5%, over many runs of the simulator.
 //!
-//! As a test it computes a sample again and compares it with the one in `studies/loss`, byte by byte; `cargo test
-//! --release -p roundtrip --test loss -- all FILE.csv` computes and summarises everything. No paper
+//! `sample` computes a sample again and compares it with the one in `studies/loss`, byte by byte; `all FILE.csv` computes and
+//! summarises everything. No paper
 //! here has such figures.
 
 use std::collections::BTreeMap;
@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::thread;
 
+use roundtrip_studies::usage;
 use scenario::{Network, Page, Protocol, Scenario, Stack};
 use simulate::{Experiment, Hosts, PageResult};
 use wire::Probability;
@@ -19,8 +20,8 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let reported = match words.as_slice() {
         ["all", file] => compute_all(file),
-        // Arguments of the test harness (filters, `--nocapture`) are ignored.
-        _ => check_sample(),
+        ["sample"] => check_sample(),
+        _ => Err(usage("")),
     };
     match reported {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,16 +1,16 @@
 //! `diagnose`'s findings in captures with known causes: the simulator's endpoints report what prevented them from sending
 //! (`simulate::stalls`), independently of the rules that are judged here.
 //!
-//! As a test it judges a sample. `cargo test --release -p roundtrip --test corpus -- all FILE.csv` judges every capture
-//! and writes the table in `studies/diagnosis`. `-- pairs` shows confusions of causes in the first half, by which rules may
-//! be improved, and `-- mistakes` each of its mistakes. `-- case N` (and a place: `client`) shows one of
-//! the cases, `-- accounts` the accounts of all time. `-- savings FILE.csv` judges the savings of the proposed fixes,
-//! `-- places` contradictions between captures at both ends and mid-path. The second half is the reported one.
+//! `sample` judges a sample, as a test does. `all FILE.csv` judges every capture
+//! and writes the table in `studies/diagnosis`. `pairs` shows confusions of causes in the first half, by which rules may
+//! be improved, and `mistakes` each of its mistakes. `case N` (and a place: `client`) shows one of
+//! the cases, `accounts` the accounts of all time. `savings FILE.csv` judges the savings of the proposed fixes,
+//! `places` contradictions between captures at both ends and mid-path. The second half is the reported one.
 //!
-//! `kernel` does the same over real kernels, as root. `-- kernel keep DIR` runs 1,632 visits in a laboratory and stores
-//! captures and true causes. `-- kernel judge DIR FILE.csv` judges those, `-- kernel case N` shows one.
-//! `-- kernel savings first keep DIR` runs some with their fault and without (`second`, `third`: others; and only
-//! the named families). `-- kernel savings first judge DIR FILE.csv` compares predicted and real savings.
+//! `kernel` does the same over real kernels, as root. `kernel keep DIR` runs 1,632 visits in a laboratory and stores
+//! captures and true causes. `kernel judge DIR FILE.csv` judges those, `kernel case N` shows one.
+//! `kernel savings first keep DIR` runs some with their fault and without (`second`, `third`: others; and only
+//! the named families). `kernel savings first judge DIR FILE.csv` compares predicted and real savings.
 
 mod agreement;
 mod cases;
@@ -26,6 +26,8 @@ use std::thread;
 
 use simulate::stalls::TimeAccount;
 use simulate::{Experiment, Hosts};
+
+use roundtrip_studies::usage;
 
 use agreement::Agreement;
 use cases::Case;
@@ -61,12 +63,14 @@ fn main() -> ExitCode {
             Ok(())
         }
         ["kernel", rest @ ..] => on_kernels(rest),
-        // Arguments of the test harness (filters, `--nocapture`) are ignored.
         // First the part that needs a single-threaded process.
-        _ => {
+        ["sample"] => {
             let kernel = kernel::available();
             check_sample(cases).and_then(|()| check_kernel_sample(kernel))
         }
+        _ => Err(usage(
+            "case N [PLACE]`, `pairs`, `savings FILE.csv`, `accounts`, `places`, `mistakes`, `kernel ...",
+        )),
     };
     match reported {
         Ok(()) => ExitCode::SUCCESS,

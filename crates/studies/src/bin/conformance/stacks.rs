@@ -2,6 +2,7 @@
 //!
 //! Every ratio beyond 1.05 must be refused or have its reason in the output. [`crate::outcome`] compares segments.
 
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use trace::Row;
@@ -41,7 +42,7 @@ struct Combination {
 }
 
 fn compare([_, page, network, stacks, runs]: ComparePart) -> Result<Vec<Combination>, String> {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
+    let mut command = Command::new(roundtrip()?);
     command.args(["compare", "--engine", "simulate,measure", "--format", "json", "--runs", runs]);
     command.args(["--page", page, "--network", network, "--stack", stacks, "--protocol", PROTOCOLS]);
     let output = command.output().map_err(|error| error.to_string())?;
@@ -54,6 +55,14 @@ fn compare([_, page, network, stacks, runs]: ComparePart) -> Result<Vec<Combinat
         .zip(measured)
         .map(|(simulated, measured)| Combination { simulated, measured })
         .collect())
+}
+
+/// The program `roundtrip`, built beside this one.
+fn roundtrip() -> Result<PathBuf, String> {
+    let this = std::env::current_exe().map_err(|error| error.to_string())?;
+    let program = this.with_file_name("roundtrip");
+    let built = program.is_file().then_some(program);
+    built.ok_or_else(|| format!("no `roundtrip` beside {}; build it in the same profile", this.display()))
 }
 
 impl Combination {

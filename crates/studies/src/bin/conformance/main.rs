@@ -4,11 +4,11 @@
 //! the larger of 1% and 4 ms, a jiffy. The engines are independent of each other. Differences are looked up in the kernel's
 //! source and documented in `crates/simulate`, never tuned.
 //!
-//! Without the test harness, so that a non-root user may enter a user namespace first. As a test it runs a sample, in
+//! The process has one thread, so that a non-root user may enter a user namespace first. `sample` runs a sample, in
 //! half a minute, and judges only the segments: times are shown, and depend on other load on the host.
-//! `cargo test --release -p roundtrip --test conformance -- all [FILE.csv]` runs everything and writes the results,
-//! as stored in `studies/simulator-against-kernel`. `-- trace N` shows both captures of one scenario, packet by
-//! packet. `-- stacks FILE.csv [NETWORK|microscape ...]` compares the stacks over networks and protocols.
+//! `all [FILE.csv]` runs everything and writes the results,
+//! as stored in `studies/simulator-against-kernel`. `trace N` shows both captures of one scenario, packet by
+//! packet. `stacks FILE.csv [NETWORK|microscape ...]` compares the stacks over networks and protocols.
 
 mod cases;
 mod outcome;
@@ -16,6 +16,8 @@ mod packets;
 mod stacks;
 
 use std::process::ExitCode;
+
+use roundtrip_studies::usage;
 
 use cases::Case;
 use outcome::{Outcome, compare};
@@ -32,8 +34,8 @@ fn main() -> ExitCode {
         ["all", file] => run_all(Some(file)),
         ["trace", number] => trace(number),
         ["stacks", file, names @ ..] => stacks::run(file, names),
-        // Arguments of the test harness (filters, `--nocapture`) are ignored.
-        _ => run_sample(),
+        ["sample"] => run_sample(),
+        _ => Err(usage("trace N`, `stacks FILE.csv [NETWORK|microscape ...]")),
     };
     result.unwrap_or_else(|sentence| {
         eprintln!("conformance: {sentence}");

@@ -1,0 +1,28 @@
+//! Studies: programs that run for minutes to hours, and whose results are evidence (`studies/*/README.md`). They are not tests.
+//!
+//! In: scenarios, built by each program. Out: tables as in `studies/`, and an exit status.
+//!
+//! | program | what it compares | results |
+//! | --- | --- | --- |
+//! | `corpus` | `diagnose`'s findings with the true causes, simulated and over real kernels | `studies/diagnosis` |
+//! | `conformance` | the simulator's Linux with this kernel, segment by segment | `studies/simulator-against-kernel` |
+//! | `loss` | page times under loss with those without | `studies/loss` |
+//!
+//! `PROGRAM all FILE.csv` runs everything; `./ci.sh studies` does so for all three. `PROGRAM sample` runs a small part, which
+//! `tests/it` checks in every run of the tests.
+//!
+//! ```text
+//! cargo run --release --package roundtrip-studies --bin loss -- all FILE.csv
+//! ```
+
+/// Describes the arguments of a study, for an error: the forms it accepts besides `sample` and `all`.
+///
+/// ```
+/// assert_eq!(roundtrip_studies::usage("trace N"), "unknown arguments; give `sample`, `all FILE.csv`, or `trace N`");
+/// ```
+pub fn usage(other: &str) -> String {
+    match other {
+        "" => "unknown arguments; give `sample`, or `all FILE.csv`".to_owned(),
+        other => format!("unknown arguments; give `sample`, `all FILE.csv`, or `{other}`"),
+    }
+}

@@ -1,0 +1,39 @@
+//! A sample of each study, run as a program: some need a process with one thread.
+
+use std::process::{Command, Output, Stdio};
+
+/// Runs the sample of this study, and reports the parts that it skipped.
+fn sample(program: &str) -> Output {
+    // A line about a skipped part goes to stderr, past the harness.
+    let output = Command::new(program).arg("sample").stderr(Stdio::inherit()).output();
+    output.unwrap_or_else(|error| panic!("{program}: {error}"))
+}
+
+fn assert_holds(program: &str) {
+    let output = sample(program);
+    assert!(output.status.success(), "{}: {}", output.status, String::from_utf8_lossy(&output.stdout));
+}
+
+#[test]
+fn a_sample_of_stalls_is_named_as_endpoints_and_kernels_name_them() {
+    assert_holds(env!("CARGO_BIN_EXE_corpus"));
+}
+
+#[test]
+fn a_sample_of_pages_has_the_segments_of_this_kernel() {
+    assert_holds(env!("CARGO_BIN_EXE_conformance"));
+}
+
+#[test]
+fn regress_a_sample_of_times_under_loss_is_the_stored_one() {
+    assert_holds(env!("CARGO_BIN_EXE_loss"));
+}
+
+#[test]
+fn unknown_arguments_are_refused_with_the_known_ones() {
+    for program in [env!("CARGO_BIN_EXE_corpus"), env!("CARGO_BIN_EXE_loss")] {
+        let output = Command::new(program).arg("nonsense").output().unwrap();
+        let printed = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && printed.contains("`all FILE.csv`"), "{printed}");
+    }
+}
