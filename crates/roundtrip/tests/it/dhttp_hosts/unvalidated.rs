@@ -38,9 +38,6 @@ fn victims_get_at_most_three_bytes_per_byte_and_no_tcp_by_ipv4_and_ipv6() {
     });
 }
 
-/// Silence in milliseconds after which the next kind of datagram is sent: the socket buffer is empty.
-const BETWEEN_KINDS: u16 = 100;
-
 fn check_victims(name: &'static str, is_six: bool) {
     let host = Host::dual_stack(name, SERVER, SERVER6);
     let at = if is_six { SocketAddr::from((SERVER6, PORT)) } else { SocketAddr::from((SERVER, PORT)) };
@@ -54,21 +51,16 @@ fn check_victims(name: &'static str, is_six: bool) {
         ("all that fits", request(0, 20_000, 1_000, &fill(330))),
         ("in parts", request(0, 20_000, 3_000, &format!("DHTTP-Parts: 10\r\n{}", fill(1_000)))),
     ];
-    let mut sent = Vec::new();
-    let mut sent_bytes = vec![0; kinds.len()];
-    for (number, (_, datagram)) in (0_u8..).zip(&kinds) {
+    for (number, (kind, datagram)) in (0_u8..).zip(&kinds) {
+        let victim = victim(number, is_six);
+        let mut sent_bytes = 0;
         for id in 0..40_u64 {
             let mut datagram = datagram.clone();
             datagram[..8].copy_from_slice(&id.to_be_bytes());
-            sent_bytes[usize::from(number)] +=
-                host.deliver_datagram_at(at, victim(number, is_six), &datagram);
+            sent_bytes += host.deliver_datagram_at(at, victim, &datagram);
         }
-        sent.extend(host.until_silent(BETWEEN_KINDS));
-    }
-    // A SYN, if there were one, would be retransmitted after a second.
-    sent.extend(host.until_silent(1_200));
-    for ((number, (kind, _)), sent_bytes) in (0_u8..).zip(&kinds).zip(sent_bytes) {
-        let victim = victim(number, is_six);
+        // A SYN, if there were one, would be retransmitted after a second.
+        let sent = host.until_silent(1_200);
         let sent: Vec<&SentPacket> = sent.iter().filter(|sent| sent.to().ip() == victim.ip()).collect();
         assert!(!sent.is_empty() && !sent.iter().any(|sent| sent.is_tcp()), "{kind}: a segment");
         let received_bytes: u64 = sent.iter().map(|sent| sent.bytes()).sum();
