@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::SocketAddr;
 
+use diagnose::host::{HostFacts, SenderTimes};
 use diagnose::{FlowReport, Side};
 use report::kernel::{KernelStats, SenderCounters, SocketPair};
 
@@ -15,6 +16,7 @@ use crate::sockets::{Sockets, TcpInfo, TcpSocket};
 use nix::sys::prctl::set_child_subreaper;
 
 use crate::Error;
+use crate::watch::owner::{name_of, owners};
 
 /// Monitors sockets while a capture lasts.
 #[derive(Debug)]
@@ -27,10 +29,13 @@ pub struct SocketMonitor {
     new: Vec<SocketPair>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct KnownSocket {
     info: TcpInfo,
     is_own: bool,
+    inode: u32,
+    /// The program that holds it.
+    program: Option<String>,
     /// Number of times that another program was found to own it.
     foreign_sightings: u32,
 }
@@ -91,11 +96,14 @@ impl SocketMonitor {
     /// Records a socket; returns whether it should be queried again.
     fn record_socket(&mut self, socket: &TcpSocket) -> bool {
         let TcpSocket { local, peer, inode, info, .. } = *socket;
-        let is_own = self.has_command && inodes_below(std::process::id()).contains(&inode);
+        let holder = self.has_command.then(|| inodes_below(std::process::id()).remove(&inode)).flatten();
+        let is_own = holder.is_some();
         let known = self.known.entry((local, peer)).or_default();
         *known = KnownSocket {
             info,
             is_own: known.is_own || is_own,
+            inode,
+            program: holder.map(name_of).or(known.program.take()),
             foreign_sightings: known.foreign_sightings + u32::from(inode > 0 && !is_own),
         };
         self.has_command && !known.is_own && known.foreign_sightings < CERTAIN
@@ -108,6 +116,33 @@ impl SocketMonitor {
         self.has_command
             && known.iter().all(|end| !end.is_own)
             && known.iter().any(|end| end.foreign_sightings >= CERTAIN)
+    }
+
+    /// Adds what this host knows of these connections: their programs, its settings, and the kernel's counters.
+    pub fn inform(&self, flows: &mut [FlowReport]) {
+        let setting = |name: &str| {
+            let text = fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok()?;
+            Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
+        };
+        let buffers = ["tcp_rmem", "tcp_wmem"].map(setting);
+        let owners = owners();
+        for flow in flows {
+            let ends =
+                [(Side::Client, (flow.client, flow.server)), (Side::Server, (flow.server, flow.client))];
+            let known = ends.map(|(side, ends)| (side, self.known.get(&ends)));
+            let program = |known: &KnownSocket| {
+                let owner = owners.get(&known.inode).map(|owner| owner.name.clone());
+                known.program.clone().or(owner)
+            };
+            let programs = known.map(|(_, known)| known.and_then(program));
+            flow.host = Some(Box::new(HostFacts { programs, buffers: buffers.clone() }));
+            for (side, socket) in known {
+                let Some(KnownSocket { info, .. }) = socket else { continue };
+                let (busy, receive_window) = (info.busy, info.receive_window_limited);
+                let send_buffer = info.send_buffer_limited;
+                flow.hear_kernel(side, SenderTimes { busy, receive_window, send_buffer });
+            }
+        }
     }
 
     /// Returns the kernel's counters for local ends of these connections.
@@ -138,15 +173,15 @@ impl From<TcpInfo> for SenderCounters {
     }
 }
 
-/// Returns the sockets that `process`'s descendants hold, by inode.
-pub(crate) fn inodes_below(process: u32) -> BTreeSet<u32> {
-    let mut inodes = BTreeSet::new();
+/// Returns the sockets that `process`'s descendants hold, by inode, with a process that holds each.
+pub(crate) fn inodes_below(process: u32) -> BTreeMap<u32, u32> {
+    let mut inodes = BTreeMap::new();
     let mut to_visit = children(process);
     let mut visited = BTreeSet::new();
     while let Some(process) = to_visit.pop() {
         // A process ID may be reused during the scan: no process is visited twice.
         if visited.insert(process) {
-            inodes.extend(sockets_of(process));
+            inodes.extend(sockets_of(process).map(|inode| (inode, process)));
             to_visit.extend(children(process));
         }
     }

@@ -132,6 +132,7 @@ fn watch(
     watch.read_final_counters()?;
     let all = capture.flows.len();
     capture.flows.retain(|flow| !watch.is_of_others(flow));
+    watch.inform(&mut capture.flows);
     capture.kernel = watch.reported(&capture.flows);
     let of_others = all - capture.flows.len();
     if of_others > 0 {

@@ -103,8 +103,9 @@ fn refused(error: &std::io::Error) -> Error {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EPERM | Errno::EACCES) => Error::Forbidden {
             missing: "this process may not capture packets (it lacks CAP_NET_RAW)".to_owned(),
-            remedy: "run as root, give the program the right with `setcap cap_net_raw+ep FILE`, or let an administrator run \
-                     `tcpdump -w FILE` and diagnose that"
+            remedy: "add --isolated to run the command in a private network, or watch its sockets by `roundtrip watch`: both work \
+                     without root; or run as root, give the program the right with `setcap cap_net_raw+ep FILE`, or let an \
+                     administrator run `tcpdump -w FILE` and diagnose that"
                 .to_owned(),
         },
         Some(Errno::EAFNOSUPPORT) => Error::Forbidden {

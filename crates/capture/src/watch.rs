@@ -346,7 +346,7 @@ impl Entry {
 }
 
 fn inodes_of(pid: u32) -> BTreeSet<u32> {
-    let mut inodes = inodes_below(pid);
+    let mut inodes: BTreeSet<u32> = inodes_below(pid).into_keys().collect();
     inodes.extend(sockets_of(pid));
     inodes
 }

@@ -39,6 +39,10 @@ pub enum Doubt {
     WindowUnknown,
     /// What follows the handshake is encrypted, acknowledgements included.
     Encrypted,
+    /// A program that pauses fits, and a window or buffer that holds it.
+    ProgramOrWindow,
+    /// A program that takes its time fits, and the path.
+    ProgramOrPath,
     /// No rule applies.
     NoRule,
 }
@@ -62,6 +66,8 @@ impl Doubt {
             Self::ShortPlateau => "short-plateau",
             Self::WindowUnknown => "window-unknown",
             Self::Encrypted => "encrypted",
+            Self::ProgramOrWindow => "program-or-window",
+            Self::ProgramOrPath => "program-or-path",
             Self::NoRule => "no-rule",
         }
     }
@@ -86,7 +92,11 @@ impl Doubt {
             Self::ShortPlateau => "the flight does not grow, but has not been constant for four rounds",
             Self::WindowUnknown => "the receiver's window scale is unknown",
             Self::Encrypted => "QUIC is encrypted after its handshake, acknowledgements included",
-            Self::NoRule => "more than one cause fits",
+            Self::ProgramOrWindow => {
+                "more than one cause fits: the sending program paused, or a window or a buffer held it"
+            }
+            Self::ProgramOrPath => "more than one cause fits: the program took its time, or the path did",
+            Self::NoRule => "no rule applies",
         }
     }
 
@@ -110,6 +120,8 @@ impl Doubt {
             _ if send_buffer_limited::may_be(gap) => Self::ShortPlateau,
             _ if is_response && is_of_server && !gap.has_all => Self::RequestIncomplete,
             _ if is_response && is_of_server && gap.messages.unanswered != Some(0) => Self::PathVaries,
+            GapEnd::Data if gap.continues() => Self::ProgramOrWindow,
+            GapEnd::Data if is_response => Self::ProgramOrPath,
             GapEnd::Data | GapEnd::Handshake { previous: _ } | GapEnd::Fin | GapEnd::Reset => Self::NoRule,
         }
     }

@@ -609,6 +609,7 @@ impl Flow {
             missing_direction,
             is_opening_lost: self.is_opening_lost,
             plot: self.plot.map(|plot| *plot),
+            host: None,
         }
     }
 

@@ -12,7 +12,8 @@
 //! | `flow` | one connection: interpretation of each segment |
 //! | `tick` | findings that a coarse clock of the capture cannot have measured |
 //! | `gap`, `ruling`, `causes/`, `judge` | the time between two events, and the rules that name its cause |
-//! | `program` | fixes that are one program's, by its port |
+//! | `program`, `runtime` | fixes that are one program's, by its port or by its name |
+//! | [`host`] | the kernel's counters and the programs, in a live capture |
 //! | `dhttp` | requests in datagrams, and their responses |
 //! | `quic` | openings of QUIC connections |
 //!
@@ -51,12 +52,14 @@ mod families;
 pub mod finding;
 mod flow;
 mod gap;
+pub mod host;
 mod judge;
 mod program;
 mod quic;
 pub mod report;
 mod retention;
 mod ruling;
+mod runtime;
 #[cfg(test)]
 mod script;
 pub mod table;

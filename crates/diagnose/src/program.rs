@@ -49,6 +49,7 @@ impl Program {
                 Some(&[POOL, PGBOUNCER])
             }
             (_, Cause::ConnectionPerRequest | Cause::ConnectionSetup) => Some(&[POOL]),
+            (Self::Other, Cause::Nagle | Cause::NagleDelayedAck) => Some(&[ONE_WRITE, NODELAY_ANY, CORK]),
             (_, Cause::Nagle | Cause::NagleDelayedAck) => Some(&[ONE_WRITE, NODELAY, CORK]),
             (_, Cause::ShortInitialSegment) => Some(&[ONE_WRITE, CORK, WINDOW]),
             (_, Cause::ResetLostData) => Some(&[LINGER, RETRY]),
@@ -103,6 +104,11 @@ const ONE_WRITE: Fix =
     sender("write each message with one call (writev, a buffered writer flushed once), not piece by piece");
 const NODELAY: Fix = sender(
     "set TCP_NODELAY on the socket (most clients and servers of databases do, and have an option for it)",
+);
+const NODELAY_ANY: Fix = sender(
+    "set TCP_NODELAY on the socket (Node setNoDelay(true); Java setTcpNoDelay(true); PHP tcp_nodelay in stream_context_create; C# \
+     NoDelay = true; Rust set_nodelay(true); Python, Ruby, Perl and C setsockopt(IPPROTO_TCP, TCP_NODELAY); Go sets it unless \
+     SetNoDelay(false) is called; socat nodelay)",
 );
 const CORK: Fix = sender("or hold the pieces together with TCP_CORK until the message is whole");
 const WINDOW: Fix = Fix {

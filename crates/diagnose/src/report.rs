@@ -7,12 +7,14 @@ use dissect::http::Exchange;
 use wire::{Bytes, Duration, Time};
 
 use crate::account::Account;
-use crate::cause::{Cause, Describe as _, Fix};
+use crate::cause::{Cause, Describe as _, Fix, Party};
 use crate::causes::syn_unanswered;
 use crate::dhttp;
 use crate::doubt::Doubts;
 use crate::finding::{Count, Finding};
+use crate::host::HostFacts;
 use crate::program::Program;
+use crate::runtime::Runtime;
 pub use dissect::path::VantagePoint;
 use dissect::plot::Plot;
 
@@ -64,7 +66,28 @@ pub struct FlowReport {
     pub(crate) is_opening_lost: bool,
     /// Its packets, if requested.
     pub plot: Option<Plot>,
+    /// Facts from the host, if captured live.
+    pub host: Option<Box<HostFacts>>,
 }
+
+const LOCAL_LOSS: Fix = Fix {
+    party: Party::Network,
+    change: "look for what drops packets on the host itself: a full listen backlog or receive queue (nstat TcpExtListenDrops \
+             TcpExtTCPRcvQDrop), a filter (nft list ruleset), an emulated link (tc qdisc)",
+};
+const GAVE_UP: Fix = Fix {
+    party: Party::ReceivingApplication,
+    change: "find out why it gives up: a crash, a timeout, a limit on the size of what it reads",
+};
+const NGINX_RECEIVE: Fix =
+    Fix { party: Party::ServerApplication, change: "nginx: leave rcvbuf= out of listen, or raise it" };
+const NGINX_SEND: Fix =
+    Fix { party: Party::ServerApplication, change: "nginx: leave sndbuf= out of listen, or raise it" };
+const CORK_TIMER: Fix = Fix {
+    party: Party::ServerApplication,
+    change: "if it sets TCP_CORK or MSG_MORE: clear it after the last piece; Linux holds a partial segment for 200 ms, as long as \
+             each of these waits",
+};
 
 /// Protocol that carries a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +124,72 @@ impl FlowReport {
                 Program::of(self.server, self.requests).fixes(cause).unwrap_or(cause.about().fixes)
             }
         }
+    }
+
+    /// Returns the fixes for a finding, as far as its side and its host are known: a relay cannot write messages whole, and
+    /// nothing on loopback is lost in the air.
+    pub fn fixes_of(&self, finding: &Finding) -> Vec<(Party, String)> {
+        let Finding { cause, side, .. } = finding;
+        let ip = self.server.ip().to_canonical();
+        let is_loopback = ip.is_loopback() || ip == self.client.ip().to_canonical();
+        let losses = [
+            Cause::RetransmissionTimeout,
+            Cause::TailLossProbe,
+            Cause::FastRetransmit,
+            Cause::CongestionWindow,
+        ];
+        let facts = self.host.as_deref().cloned().unwrap_or_default();
+        let [client, server] = facts.programs;
+        let program = if *side == Side::Client { client } else { server };
+        let mut fixes = match (cause, program.as_deref().and_then(Runtime::named)) {
+            (Cause::Nagle | Cause::NagleDelayedAck, Some(runtime)) => runtime.nagle_fixes().to_vec(),
+            (_, Some(_) | None) => self.fixes(*cause).to_vec(),
+        };
+        if is_loopback && losses.contains(cause) {
+            fixes.iter_mut().filter(|fix| fix.party == Party::Network).for_each(|fix| *fix = LOCAL_LOSS);
+        }
+        if *cause == Cause::ResetMidTransfer && *side == Side::Server {
+            // The client reset it: settings of a web server are at the other end.
+            fixes
+                .iter_mut()
+                .filter(|fix| fix.party == Party::ReceivingApplication)
+                .for_each(|fix| *fix = GAVE_UP);
+        }
+        if *cause == Cause::ServerThink && self.is_as_long_as_a_cork() {
+            fixes.push(CORK_TIMER);
+        }
+        let is_web = Program::of(self.server, self.requests) == Program::Web;
+        match (cause, side) {
+            (Cause::ReceiveWindowLimited | Cause::ZeroWindow, Side::Client) if is_web => {
+                fixes.push(NGINX_RECEIVE)
+            }
+            (Cause::SendBufferLimited, Side::Server) if is_web => fixes.push(NGINX_SEND),
+            (_, Side::Client | Side::Server) => {}
+        }
+        let present = |name: &str, value: Option<String>| {
+            value.map_or_else(String::new, |value| format!(" (now {name}='{value}')"))
+        };
+        let [receive, send] = facts.buffers;
+        let (receive, send) = (present("tcp_rmem", receive), present("tcp_wmem", send));
+        let with_value = |Fix { party, change }: Fix| {
+            let value = match party {
+                Party::ReceivingKernel if change.contains("tcp_rmem") => receive.as_str(),
+                Party::SendingKernel if change.contains("tcp_wmem") => send.as_str(),
+                _another => "",
+            };
+            (party, format!("{change}{value}"))
+        };
+        fixes.into_iter().map(with_value).collect()
+    }
+
+    /// Returns whether every wait for the server took as long as Linux holds a partial segment under TCP_CORK or MSG_MORE:
+    /// 200 ms, and some ticks.
+    fn is_as_long_as_a_cork(&self) -> bool {
+        const CORK_MS: core::ops::RangeInclusive<u64> = 198..=216;
+        const ENOUGH: usize = 3;
+        let waits = self.findings.iter().filter(|finding| finding.cause == Cause::ServerThink);
+        let is_one = |finding: &Finding| CORK_MS.contains(&(finding.lost.as_nanos() / 1_000_000));
+        waits.clone().count() >= ENOUGH && waits.clone().all(is_one)
     }
 
     /// Returns whether any finding is worth fixing.
@@ -161,4 +250,68 @@ pub struct Oddities {
     pub out_of_order: u64,
     /// Retransmissions of data that had already been acknowledged.
     pub needless: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::script::{Script, opened};
+
+    /// A report with the waits of a server in milliseconds, and its last fix.
+    fn last_fix(waits: &[u32]) -> String {
+        let (mut lines, mut at) = (String::new(), 30);
+        for wait in waits {
+            lines += &format!(
+                "{at} C send=100\n{} S\n{} S send=100\n{} C\n",
+                at + 15,
+                at + 15 + wait,
+                at + 31 + wait
+            );
+            at += 40 + wait;
+        }
+        let report = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(VantagePoint::Client);
+        let wait = report.findings.iter().find(|finding| finding.cause == Cause::ServerThink).unwrap();
+        report.fixes_of(wait).pop().unwrap().1
+    }
+
+    #[test]
+    fn waits_as_long_as_a_cork_timer_name_it() {
+        assert!(last_fix(&[201, 208, 212, 205]).contains("TCP_CORK"));
+        assert!(!last_fix(&[201, 208, 150, 205]).contains("TCP_CORK"));
+        assert!(!last_fix(&[205]).contains("TCP_CORK"));
+    }
+
+    #[test]
+    fn advice_fits_the_side_the_host_and_the_program() {
+        let lines = "1 C send=100\n41 S\n41.1 C send=40\n42 S send=9";
+        let mut report =
+            Script { one_way_ms: 0.01, lines: &opened(0.01, lines) }.diagnose(VantagePoint::Client);
+        let held =
+            report.findings.iter().find(|finding| finding.cause == Cause::NagleDelayedAck).cloned().unwrap();
+        let advice = |report: &FlowReport| {
+            report.fixes_of(&held).into_iter().map(|(_, change)| change).collect::<Vec<_>>().join("; ")
+        };
+        assert!(advice(&report).contains("write headers and body with one call"));
+        report.host = Some(Box::new(HostFacts {
+            programs: [Some("socat".to_owned()), None],
+            buffers: [Some("4096 131072 6291456".to_owned()), None],
+        }));
+        assert_eq!(advice(&report), "give the address the option nodelay (TCP:HOST:PORT,nodelay)");
+        let limited = Finding { cause: Cause::ReceiveWindowLimited, ..held.clone() };
+        let changes: Vec<String> = report.fixes_of(&limited).into_iter().map(|(_, change)| change).collect();
+        assert!(
+            changes.iter().any(|change| change.ends_with("(now tcp_rmem='4096 131072 6291456')")),
+            "{changes:?}"
+        );
+        assert!(changes.iter().any(|change| change.contains("rcvbuf=")), "{changes:?}");
+        // The sender is the server: nginx's buffer is not the receiver's.
+        let limited = Finding { side: Side::Server, ..limited };
+        assert!(report.fixes_of(&limited).iter().all(|(_, change)| !change.contains("rcvbuf=")));
+        let lost = Finding { cause: Cause::RetransmissionTimeout, ..held.clone() };
+        let says_radio =
+            |report: &FlowReport| report.fixes_of(&lost).iter().any(|(_, change)| change.contains("Wi-Fi"));
+        assert!(says_radio(&report));
+        report.server.set_ip(report.client.ip());
+        assert!(!says_radio(&report));
+    }
 }

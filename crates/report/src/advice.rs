@@ -35,7 +35,8 @@ pub fn party_name(sender: Side, party: Party) -> &'static str {
 
 /// Returns all fixes in one line.
 pub fn line(flow: &FlowReport, finding: &Finding) -> String {
-    joined(flow.fixes(finding.cause), finding.side)
+    let fix = |(party, change)| format!("{}: {change}", party_of(finding, party));
+    flow.fixes_of(finding).into_iter().map(fix).collect::<Vec<_>>().join("; ")
 }
 
 /// Returns all fixes of a verdict's finding in one line.

@@ -175,7 +175,7 @@ fn flow(capture: &Capture, flow: &FlowReport, order: &[Cause]) -> Value {
 
 fn finding(capture: &Capture, flow: &FlowReport, finding: &Finding) -> Value {
     let Finding { cause, severity, confidence, side, at, lost, saving, packets, evidence } = finding;
-    let fixes = flow.fixes(*cause).iter();
+    let fixes = flow.fixes_of(finding).into_iter();
     json!({
         "cause": cause.name(),
         "severity": severity.name(),
@@ -185,7 +185,7 @@ fn finding(capture: &Capture, flow: &FlowReport, finding: &Finding) -> Value {
         "evidence": evidence,
         "fix": advice::line(flow, finding),
         "fixes": fixes
-            .map(|fix| json!({ "who": advice::party_of(finding, fix.party), "change": fix.change }))
+            .map(|(party, change)| json!({ "who": advice::party_of(finding, party), "change": change }))
             .collect::<Value>(),
         "confidence": confidence.name(),
         "saving_ms": saving.map(|span| span.as_millis_f64()),

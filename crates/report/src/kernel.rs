@@ -44,11 +44,13 @@ impl FromIterator<(SocketPair, Vec<(Side, SenderCounters)>)> for KernelStats {
     }
 }
 
-/// Returns a sentence on the kernel's counters for one end; empty if all are zero.
-pub fn sentence((side, counters): &(Side, SenderCounters)) -> Option<String> {
+/// Returns a sentence on the kernel's counters for one end; empty if all are zero, or if they count more time than the
+/// connection took: its socket lingered.
+pub fn sentence((side, counters): &(Side, SenderCounters), elapsed: Duration) -> Option<String> {
     let SenderCounters { busy, receive_window_limited, send_buffer_limited, round_trip: _, retransmitted } =
         counters;
-    (*busy > Duration::ZERO).then(|| {
+    const TICKS: Duration = Duration::from_millis(20);
+    (*busy > Duration::ZERO && *busy <= elapsed + TICKS).then(|| {
         format!(
             "by its kernel's own count the {side} was busy sending for {}: of this held up by the {}'s window for {}, by its own \
              send buffer for {}; {} retransmitted",

@@ -76,10 +76,10 @@ fn causes(capture: &Capture) -> String {
     let item = |group: &Group<'_>| {
         let sentences = [Some(group.example(capture)), group.server(capture), group.saving()];
         let sentences: Vec<String> = sentences.into_iter().flatten().collect();
-        let fixes = group.worst.0.fixes(group.cause).iter();
-        let fixes = fixes.map(|fix| (advice::party_of(group.worst.1, fix.party), fix.change));
+        let fixes = group.worst.0.fixes_of(group.worst.1).into_iter();
+        let fixes = fixes.map(|(party, change)| (advice::party_of(group.worst.1, party), change));
         let fixes: String =
-            fixes.map(|(who, change)| format!("<li>{who}: {}</li>", escaped(change))).collect();
+            fixes.map(|(who, change)| format!("<li>{who}: {}</li>", escaped(&change))).collect();
         format!(
             "<li class=\"finding {}\"><b>{}</b>: {}\n<p>{}</p>\n<p>{}</p>\n<ul>{fixes}</ul></li>\n",
             group.worst.1.severity.name(),
@@ -183,7 +183,8 @@ fn flow(capture: &Capture, flow: &FlowReport, anchor: &str) -> String {
         text.extend(folded.iter().map(|finding| self::finding(capture, flow, finding)));
         text += "</details>\n";
     }
-    for sentence in capture.kernel.of(flow).iter().filter_map(kernel::sentence) {
+    let sentences = capture.kernel.of(flow).iter().filter_map(|end| kernel::sentence(end, flow.elapsed));
+    for sentence in sentences {
         let _ = writeln!(text, "<p class=\"note\">{sentence}</p>");
     }
     text += &exchanges(capture, flow);

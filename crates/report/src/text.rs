@@ -114,9 +114,8 @@ fn example(capture: &Capture, group: &Group<'_>, width: usize) -> String {
     let mut text = wrapped(group.cause.about().description, "   ", width);
     let sentences = [Some(group.example(capture)), group.server(capture), group.saving()];
     text.extend(sentences.into_iter().flatten().map(|sentence| wrapped(&sentence, "   ", width)));
-    for fix in flow.fixes(group.cause) {
-        text +=
-            &wrapped(&format!("- {}: {}", advice::party_of(finding, fix.party), fix.change), "   ", width);
+    for (party, change) in flow.fixes_of(finding) {
+        text += &wrapped(&format!("- {}: {change}", advice::party_of(finding, party)), "   ", width);
     }
     text
 }
@@ -185,7 +184,7 @@ fn unknown(capture: &Capture, width: usize) -> String {
 /// Formats notes on the capture itself.
 fn remarks(capture: &Capture, width: usize) -> String {
     let kernel = match capture.flows.as_slice() {
-        [one] => capture.kernel.of(one).iter().filter_map(kernel::sentence).collect(),
+        [one] => capture.kernel.of(one).iter().filter_map(|end| kernel::sentence(end, one.elapsed)).collect(),
         _ => Vec::new(),
     };
     let notes = capture.warnings.iter().chain(&capture.damage).cloned();

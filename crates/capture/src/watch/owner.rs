@@ -23,9 +23,16 @@ pub fn owners() -> BTreeMap<u32, Owner> {
 }
 
 fn owner_of(pid: u32) -> Owner {
-    let read = |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
-    let name = read("comm").trim_end().replace(char::is_control, "?");
-    Owner { pid, name, container: container(&read("cgroup")) }
+    Owner { pid, name: name_of(pid), container: container(&read(pid, "cgroup")) }
+}
+
+/// Returns the name of a process; empty if it has ended.
+pub(crate) fn name_of(pid: u32) -> String {
+    read(pid, "comm").trim_end().replace(char::is_control, "?")
+}
+
+fn read(pid: u32, file: &str) -> String {
+    fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default()
 }
 
 /// Returns the identifier in a control group's path: 64 hexadecimal digits, as in Docker, Podman, containerd and CRI-O.

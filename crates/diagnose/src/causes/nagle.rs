@@ -29,7 +29,9 @@ const FIXES: &[Fix] = &[
         party: Party::SendingApplication,
         change: "set TCP_NODELAY on the socket (nginx tcp_nodelay on; Node socket.setNoDelay(true); Java \
                  setTcpNoDelay(true); Python StreamRequestHandler.disable_nagle_algorithm = True and wbufsize = -1; \
-                 Go sets it by default)",
+                 PHP stream_context_create(['socket' => ['tcp_nodelay' => true]]); C# NoDelay = true; Rust \
+                 set_nodelay(true); Ruby, Perl and C setsockopt(IPPROTO_TCP, TCP_NODELAY); Go sets it unless \
+                 SetNoDelay(false) is called; socat nodelay)",
     },
     Fix {
         party: Party::SendingApplication,

@@ -25,13 +25,13 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     fixes: &[
         Fix {
             party: Party::ReceivingApplication,
-            change: "do not set SO_RCVBUF (Linux then grows it), or set it to rate x round trip and more; read as soon \
-                     as data is there",
+            change: "read as soon as data is there; where SO_RCVBUF is set, leave it to the kernel, or \
+                     set it to rate x round trip and more",
         },
         Fix {
             party: Party::ReceivingKernel,
-            change: "raise the limit: sysctl -w net.ipv4.tcp_rmem='4096 131072 33554432', and \
-                     net.ipv4.tcp_window_scaling=1",
+            change: "raise the middle value of net.ipv4.tcp_rmem, with which a window begins, to rate x round trip, and the last \
+                     one if the window had reached it; net.ipv4.tcp_window_scaling=1",
         },
     ],
     is_fault: true,

@@ -31,11 +31,13 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     fixes: &[
         Fix {
             party: Party::SendingApplication,
-            change: "do not set SO_SNDBUF (Linux then grows it), or set it to rate x round trip and more",
+            change: "where SO_SNDBUF is set, leave it to the kernel, or set it to rate x round trip and \
+                     more",
         },
         Fix {
             party: Party::SendingKernel,
-            change: "raise the limit: sysctl -w net.ipv4.tcp_wmem='4096 131072 16777216'",
+            change: "raise the middle value of net.ipv4.tcp_wmem, with which a buffer begins, and the last one if the buffer had \
+                     reached it",
         },
         Fix {
             party: Party::SendingApplication,

@@ -249,6 +249,7 @@ impl Dialogue {
             missing_direction: None,
             is_opening_lost: false,
             plot: None,
+            host: None,
         }
     }
 

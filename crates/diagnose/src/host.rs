@@ -1,0 +1,145 @@
+//! Facts from the host of a live capture: the programs at its ends, its settings, and the kernel's counters of its senders.
+//!
+//! Packets decide. The counters (`TCP_INFO`) only name time that the packets leave unknown, and confirm or doubt what they
+//! suggest. Not read here: `capture` asks the kernel.
+
+use dissect::Side;
+use wire::Duration;
+
+use crate::account::Share;
+use crate::cause::Cause;
+use crate::finding::{Confidence, Count, Finding, Severity};
+use crate::gap::millis;
+use crate::report::FlowReport;
+
+/// Facts about one connection of a live capture.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HostFacts {
+    /// Names of the programs at the client's and the server's end, as far as they run on this host.
+    pub programs: [Option<String>; 2],
+    /// Present values of `net.ipv4.tcp_rmem` and `net.ipv4.tcp_wmem`.
+    pub buffers: [Option<String>; 2],
+}
+
+/// The kernel's counters of a sender: time with data to send, and its parts held by the peer's window and by its buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderTimes {
+    /// Time with data to send or unacknowledged.
+    pub busy: Duration,
+    /// Part of it that the peer's window held up.
+    pub receive_window: Duration,
+    /// Part of it that the send buffer held up.
+    pub send_buffer: Duration,
+}
+
+/// Time worth a finding.
+const WORTH: Duration = Duration::from_millis(20);
+
+impl FlowReport {
+    /// Compares the findings with the kernel's counters of the sender at `side`.
+    pub fn hear_kernel(&mut self, side: Side, times: SenderTimes) {
+        // Counters of more time than the connection took are those of a socket that lingered.
+        if times.busy > self.elapsed + WORTH {
+            return;
+        }
+        self.confirm_send_buffer(side, times.send_buffer);
+        let windows = [Cause::ReceiveWindowLimited, Cause::ZeroWindow];
+        let known = windows.iter().map(|cause| self.account.of(Share::Stall(*cause))).sum();
+        self.attribute_unknown(side, Cause::ReceiveWindowLimited, times.receive_window, known);
+        let known = self.account.of(Share::Stall(Cause::SendBufferLimited));
+        self.attribute_unknown(side, Cause::SendBufferLimited, times.send_buffer, known);
+    }
+
+    /// Confirms findings of a small send buffer, or doubts them.
+    fn confirm_send_buffer(&mut self, side: Side, counted: Duration) {
+        let cause = Cause::SendBufferLimited;
+        let is_match = |finding: &&mut Finding| finding.cause == cause && finding.side == side;
+        let lost: Duration = self.findings.iter_mut().filter(is_match).map(|finding| finding.lost).sum();
+        let waited = self.account.waited();
+        let saving = self.findings.iter_mut().filter(is_match).filter_map(|finding| finding.saving).sum();
+        for finding in self.findings.iter_mut().filter(is_match) {
+            if counted * 2 >= lost {
+                finding.confidence = Confidence::High;
+                finding.severity = Severity::of(cause, saving, waited);
+            } else if counted * 10 < lost && finding.confidence < Confidence::High {
+                finding.confidence = Confidence::Low;
+                finding.severity = finding.severity.unless(true);
+            }
+        }
+    }
+
+    /// Attributes unknown time to what the kernel counted beyond the time known for it.
+    fn attribute_unknown(&mut self, side: Side, cause: Cause, counted: Duration, known: Duration) {
+        let time = counted.saturating_sub(known).min(self.account.of(Share::Unknown));
+        if time < WORTH {
+            return;
+        }
+        self.account.transfer(Share::Unknown, Share::Stall(cause), time);
+        let mut rest = time;
+        for (doubt, unknown) in self.doubts.sorted() {
+            let taken = unknown.min(rest);
+            self.doubts.take(doubt, taken);
+            rest = rest.saturating_sub(taken);
+        }
+        let held_by = match cause {
+            Cause::SendBufferLimited => "its own send buffer".to_owned(),
+            _of_the_window => format!("the {}'s window", side.other()),
+        };
+        self.findings.push(Finding {
+            cause,
+            severity: Severity::of(cause, time, self.account.waited()),
+            confidence: Confidence::High,
+            side,
+            at: self.started,
+            lost: time,
+            saving: Some(time),
+            packets: vec![self.first_packet],
+            evidence: format!(
+                "by its kernel's own count (TCP_INFO) {held_by} held up the {side} for {}, of which the packets alone show {}",
+                millis(counted),
+                millis(known)
+            ),
+        });
+        match self.counts.iter_mut().find(|count| count.cause == cause) {
+            Some(count) => (count.times, count.lost) = (count.times + 1, count.lost + time),
+            None => self.counts.push(Count { cause, times: 1, lost: time }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::VantagePoint;
+    use crate::script::{Script, opened};
+
+    /// A message whose second half follows a pause that the packets do not explain.
+    fn unexplained() -> FlowReport {
+        let lines = "30 C send=100\n45 S send=1460\n60.1 C\n75.1 S send=1460 ack=100\n75.2 S seq=4380 send=1460\n600 S seq=5840 send=1460\n615 C ack=7300";
+        Script { one_way_ms: 15.0, lines: &opened(15.0, lines) }.diagnose(VantagePoint::Server)
+    }
+
+    #[test]
+    fn kernels_count_names_time_that_the_packets_leave_unknown() {
+        let mut report = unexplained();
+        let unknown = report.account.of(Share::Unknown);
+        assert!(unknown > Duration::from_millis(300), "{:?}", report.account);
+        let total = report.account.total();
+        let times =
+            |receive_window| SenderTimes { busy: receive_window, receive_window, ..SenderTimes::default() };
+        report.hear_kernel(Side::Server, times(Duration::from_millis(300)));
+        let found =
+            report.findings.iter().find(|finding| finding.cause == Cause::ReceiveWindowLimited).unwrap();
+        assert_eq!((found.lost, found.severity), (Duration::from_millis(300), Severity::High));
+        assert_eq!(
+            (report.account.total(), report.doubts.total()),
+            (total, report.account.of(Share::Unknown))
+        );
+        // A socket that lingered, and a healthy one.
+        for quiet in [Duration::from_secs(6), Duration::from_millis(10)] {
+            let mut report = unexplained();
+            report.hear_kernel(Side::Server, times(quiet));
+            assert_eq!(report.account.of(Share::Unknown), unknown);
+        }
+    }
+}
