@@ -352,7 +352,8 @@ impl Flow {
             end.urgent = stop;
         }
         // So does a probe for the end of a flight: it takes new data if there is some (RFC 8985, section 7.3), held or not.
-        const PROBE: Duration = Duration::from_millis(150);
+        // For a single segment it waits 200 ms longer than two round trips; less a tick.
+        const PROBE: Duration = Duration::from_millis(190);
         let may_be_probe = end.sender.sent_last.is_some_and(|last| at.since(last) >= PROBE);
         let may_be_held = !segment.has(Flags::FIN) && end.sender.acknowledged >= end.urgent && !may_be_probe;
         end.sends_shorts |= may_be_held && end.sender.sends_short(start, segment.length());

@@ -139,7 +139,8 @@ impl Flow {
         const MIN_LOST: u64 = 1_000;
         let (start, lost) = hole.span();
         let since = Mark { at: hole.since, frame: hole.frame };
-        let is_split = piece.0 == start && piece.1 * 10 <= lost * 6 && lost >= MIN_LOST;
+        let full = lost.min(self.ends.of(from).sender.mss.get());
+        let is_split = piece.0 == start && piece.1 * 10 <= full * 6 && full >= MIN_LOST;
         if is_split && piece.1 > 0 && mark.at.since(since.at) >= MIN_SILENCE {
             let split = SplitRepair { since, mark, lost, piece: piece.1 };
             self.ends.of_mut(from).split.get_or_insert_with(|| Box::new(split));
