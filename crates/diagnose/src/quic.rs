@@ -154,6 +154,7 @@ impl QuicFlow {
             missing_direction: None,
             is_opening_lost: false,
             plot: None,
+            host: None,
         }
     }
 
