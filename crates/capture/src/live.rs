@@ -88,6 +88,7 @@ pub fn watch_sockets(options: &LiveOptions, filter: &Filter) -> Result<Capture, 
     let report = session.run(|_| Ok::<(), Error>(()))?;
     let mut capture = CaptureReader::new(name(options), filter, false).finish();
     capture.command = report.command;
+    capture.is_command_stopped = report.is_command_stopped;
     capture.watched = Some(report);
     Ok(capture)
 }
@@ -129,12 +130,14 @@ fn watch(
     }
     let mut capture = reading.finish();
     capture.command = process.ended();
+    capture.is_command_stopped = ending.was_interrupted();
     watch.read_final_counters()?;
     let all = capture.flows.len();
     capture.flows.retain(|flow| !watch.is_of_others(flow));
     watch.inform(&mut capture.flows);
     capture.kernel = watch.reported(&capture.flows);
     let of_others = all - capture.flows.len();
+    capture.selected = capture.selected.saturating_sub(of_others as u64);
     if of_others > 0 {
         capture.warnings.push(format!("connections of other programs that are not shown: {of_others}"));
     }
@@ -180,6 +183,11 @@ impl CaptureEnd {
     /// Creates an end at this time, or earlier.
     pub(crate) const fn new(until: Option<Time>) -> Self {
         Self { until, was_interrupted: false, has_ended: false }
+    }
+
+    /// Returns whether the end was requested: the time was up, or a signal arrived.
+    pub(crate) const fn was_interrupted(&self) -> bool {
+        self.was_interrupted
     }
 
     pub(crate) fn is_over(&mut self, now: Time, process: &mut Process, has_signal: bool) -> bool {

@@ -89,6 +89,8 @@ pub struct SenderProgress {
     pub mss: u32,
     /// Payload bytes sent, retransmissions included (0 before Linux 4.19).
     pub bytes_sent: u64,
+    /// Payload bytes retransmitted; SYNs carry none (0 before Linux 4.19).
+    pub bytes_retransmitted: u64,
     /// Payload bytes acknowledged by the peer.
     pub bytes_acked: u64,
     /// Payload bytes received.
@@ -457,6 +459,7 @@ impl SenderProgress {
         Self {
             mss: number(16),
             bytes_sent: count(200),
+            bytes_retransmitted: count(208),
             bytes_acked: count(120),
             bytes_received: count(128),
             since_sent: millis(44),

@@ -32,7 +32,7 @@ use wire::{Duration, Time};
 
 use crate::kernel::{inodes_below, sockets_of};
 use crate::sockets::{Sockets, State, TcpSocket};
-use history::History;
+use history::{Coverage, History};
 use owner::owners;
 
 /// The sockets that are watched.
@@ -70,6 +70,24 @@ pub struct Watch {
     query_cost: Duration,
     samples: u64,
     left_out: u64,
+    connections: u64,
+    /// Coverage of closed sockets.
+    coverage: Coverage,
+    /// Sockets that are busy without a hold, sampled as the budget permits.
+    busy: Vec<(SocketAddr, SocketAddr)>,
+    busy_due: Time,
+    /// Whether all sockets are sampled each time, at any cost, such as those of a command.
+    pub is_thorough: bool,
+}
+
+/// How often a socket is sampled.
+enum Heat {
+    /// Each time: a segment is held or was recently, or a handshake is in progress.
+    Hot,
+    /// As the budget permits: data in flight.
+    Busy,
+    /// With all others.
+    Idle,
 }
 
 /// A watched socket.
@@ -92,6 +110,12 @@ const BETWEEN_SCANS: Duration = Duration::from_millis(50);
 const BETWEEN_LISTS: Duration = Duration::from_millis(250);
 /// Time after a hold within which the next one is expected.
 const RECURRING: Duration = Duration::from_secs(1);
+/// Time between scans, lists, and queries of busy sockets, as a multiple of their cost: together at most 3% of a CPU.
+const SCAN_BUDGET: u64 = 150;
+const LIST_BUDGET: u64 = 300;
+const BUSY_BUDGET: u64 = 60;
+/// The same for a command's sockets: at most half of a CPU.
+const THOROUGH_BUDGET: u64 = 4;
 /// Time between scans of all open files of the host.
 const BETWEEN_OWNERS: Duration = Duration::from_secs(1);
 
@@ -119,6 +143,11 @@ impl Watch {
             query_cost: Duration::from_micros(5),
             samples: 0,
             left_out: 0,
+            connections: 0,
+            coverage: Coverage::default(),
+            busy: Vec::new(),
+            busy_due: Time::ZERO,
+            is_thorough: false,
         };
         watch.list()?;
         Ok(watch)
@@ -143,7 +172,7 @@ impl Watch {
     fn scan(&mut self) -> Result<bool, Error> {
         let began = self.clock.now();
         let port = self.port();
-        let hot: BTreeSet<(SocketAddr, SocketAddr)> = self.hot.iter().copied().collect();
+        let hot: BTreeSet<(SocketAddr, SocketAddr)> = self.hot.iter().chain(&self.busy).copied().collect();
         let Self { sockets, entries, others, hot: waiting, .. } = self;
         let mut has_new = false;
         sockets.scan(port, |socket| {
@@ -159,7 +188,7 @@ impl Watch {
             }
         })?;
         let now = self.clock.now();
-        self.scan_due = now + BETWEEN_SCANS.max(now.since(began) * 20);
+        self.scan_due = now + self.pause(BETWEEN_SCANS, now.since(began), SCAN_BUDGET);
         Ok(has_new && self.entries.len() < MAX_SOCKETS)
     }
 
@@ -171,21 +200,41 @@ impl Watch {
         }
     }
 
+    /// Returns the time until the next scan or list, of this cost.
+    fn pause(&self, usual: Duration, cost: Duration, budget: u64) -> Duration {
+        match self.is_thorough {
+            true => cost * THOROUGH_BUDGET,
+            false => usual.max(cost * budget),
+        }
+    }
+
     fn query(&mut self) -> Result<(), Error> {
-        if self.hot.is_empty() {
+        let began = self.clock.now();
+        let mut hot = std::mem::take(&mut self.hot);
+        let with_busy = began >= self.busy_due;
+        if with_busy {
+            hot.append(&mut self.busy);
+        }
+        if hot.is_empty() {
             return Ok(());
         }
-        let (began, hot) = (self.clock.now(), std::mem::take(&mut self.hot));
-        let Self { sockets, clock, entries, samples, hot: still_hot, .. } = self;
+        let Self { sockets, clock, entries, samples, hot: still_hot, busy, is_thorough, .. } = self;
         sockets.find_all(&hot, |socket| {
             if let Some(entry) = entries.get_mut(&socket.cookie) {
                 *samples += 1;
-                if entry.take(clock.now(), &socket) {
-                    still_hot.push((socket.local, socket.peer));
+                match entry.take(clock.now(), &socket) {
+                    Heat::Hot => still_hot.push((socket.local, socket.peer)),
+                    _ if *is_thorough => still_hot.push((socket.local, socket.peer)),
+                    Heat::Busy => busy.push((socket.local, socket.peer)),
+                    Heat::Idle => {}
                 }
             }
         })?;
-        let cost = self.clock.now().since(began) / hot.len() as u64;
+        let now = self.clock.now();
+        if with_busy {
+            self.busy_due = now + now.since(began) * BUSY_BUDGET;
+        }
+        let cost = now.since(began) / hot.len() as u64;
         self.query_cost = smoothed(self.query_cost, cost);
         Ok(())
     }
@@ -201,15 +250,21 @@ impl Watch {
         let is_first = self.lists == 1;
         let mut new = Vec::new();
         self.hot.clear();
+        self.busy.clear();
         self.others.clear();
-        let Self { sockets, clock, entries, listening, samples, lists, hot, others, .. } = self;
+        let Self {
+            sockets, clock, entries, listening, samples, lists, hot, busy, others, is_thorough, ..
+        } = self;
         sockets.list(port, |socket| match entries.get_mut(&socket.cookie) {
             _ if socket.state == State::Listening => drop(listening.insert(socket.local.port())),
             Some(entry) => {
                 *samples += 1;
                 entry.list = *lists;
-                if entry.take(clock.now(), &socket) {
-                    hot.push((socket.local, socket.peer));
+                match entry.take(clock.now(), &socket) {
+                    Heat::Hot => hot.push((socket.local, socket.peer)),
+                    _ if *is_thorough => hot.push((socket.local, socket.peer)),
+                    Heat::Busy => busy.push((socket.local, socket.peer)),
+                    Heat::Idle => {}
                 }
             }
             None if own.as_ref().is_none_or(|own| own.contains(&socket.inode)) => {
@@ -233,9 +288,8 @@ impl Watch {
         self.name_owners();
         let now = self.clock.now();
         self.list_cost = smoothed(self.list_cost, now.since(began));
-        // Where a list is expensive, periodic lists take at most a twentieth of the time.
-        self.list_due = now + BETWEEN_LISTS.max(self.list_cost * 20);
-        self.scan_due = now + BETWEEN_SCANS.max(self.list_cost * 20);
+        self.list_due = now + self.pause(BETWEEN_LISTS, self.list_cost, LIST_BUDGET);
+        self.scan_due = now + self.pause(BETWEEN_SCANS, self.list_cost, SCAN_BUDGET / 3);
         Ok(())
     }
 
@@ -256,6 +310,7 @@ impl Watch {
         let entry = Entry { history, side, owner: None, list: self.lists, held_at: None };
         // Hot until a second sample shows whether it is.
         self.hot.push((socket.local, socket.peer));
+        self.connections += 1;
         self.entries.insert(socket.cookie, entry);
     }
 
@@ -278,6 +333,7 @@ impl Watch {
     fn close(&mut self, cookie: u64) {
         if let Some(entry) = self.entries.remove(&cookie) {
             entry.add_to(&mut self.closed);
+            self.coverage.add(entry.history.coverage());
         }
     }
 
@@ -315,6 +371,18 @@ impl Watch {
         self.entries.len()
     }
 
+    /// Returns the number of sockets that were watched at any time.
+    pub const fn connections(&self) -> u64 {
+        self.connections
+    }
+
+    /// Returns the busy time of all sockets that the samples cover, and that they do not.
+    pub fn coverage(&self) -> Coverage {
+        let mut all = self.coverage;
+        self.entries.values().for_each(|entry| all.add(entry.history.coverage()));
+        all
+    }
+
     /// Returns the number of samples of single sockets.
     pub const fn samples(&self) -> u64 {
         self.samples
@@ -333,15 +401,20 @@ impl Entry {
         rows.add(server, self.side, self.owner.as_ref(), self.history.stalls());
     }
 
-    /// Takes a sample; returns whether the socket is hot.
-    fn take(&mut self, at: Time, socket: &TcpSocket) -> bool {
+    /// Takes a sample.
+    fn take(&mut self, at: Time, socket: &TcpSocket) -> Heat {
         self.history.handle(at, socket);
         if self.history.is_holding() {
             self.held_at = Some(at);
         }
-        socket.send_queue > 0
-            || self.held_at.is_some_and(|held_at| at.since(held_at) < RECURRING)
-            || matches!(socket.state, State::SynSent | State::SynReceived)
+        let was_held = self.held_at.is_some_and(|held_at| at.since(held_at) < RECURRING);
+        if was_held || matches!(socket.state, State::SynSent | State::SynReceived) {
+            Heat::Hot
+        } else if socket.send_queue > 0 {
+            Heat::Busy
+        } else {
+            Heat::Idle
+        }
     }
 }
 

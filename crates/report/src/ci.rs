@@ -72,9 +72,19 @@ fn one_line(text: &str) -> String {
     text.replace(char::is_control, " ")
 }
 
+/// Returns a sentence on why there is no verdict; empty if there is one.
+pub fn unjudged(verdict: &verdict::Verdict<'_>) -> String {
+    verdict.unjudged().map(|reason| format!("\nNothing could be judged: {reason}.\n")).unwrap_or_default()
+}
+
 /// Formats the verdict and its cases for a terminal.
 pub fn text(verdict: &verdict::Verdict<'_>) -> String {
-    let mut text = format!("\nVerdict: {}\n", if verdict.fails() { "fails" } else { "passes" });
+    let outcome = match (verdict.fails(), verdict.unjudged()) {
+        (true, _) => "fails",
+        (false, Some(_)) => "nothing could be judged",
+        (false, None) => "passes",
+    };
+    let mut text = format!("\nVerdict: {outcome}\n");
     for case in &verdict.cases {
         let reason = reason(case.outcome).map(|reason| format!(" ({reason})")).unwrap_or_default();
         text += &format!("  {}: {}{reason}\n", case.key, cost(case, verdict.captures));
@@ -100,6 +110,13 @@ mod tests {
             capture
         };
         ["nagle", "timeouts", "pipelined"].map(read).into()
+    }
+
+    /// A capture without a packet.
+    pub(super) fn unseen() -> [Capture; 1] {
+        let mut capture = crate::tests::stored("nagle");
+        (capture.flows, capture.packets, capture.selected) = (Vec::new(), 0, 0);
+        [capture]
     }
 
     pub(super) fn policy(captures: &[Capture]) -> Policy {

@@ -14,6 +14,11 @@ pub enum CommandExit {
 }
 
 impl CommandExit {
+    /// Returns whether it ended, and not with status 0.
+    pub const fn has_failed(self) -> bool {
+        !matches!(self, Self::Exited(0) | Self::Running)
+    }
+
     /// Returns its exit status, if it has one.
     pub const fn status(self) -> Option<i32> {
         match self {

@@ -39,18 +39,19 @@ impl Filter {
         self.since.map_or(Time::ZERO, |since| started + since)
     }
 
-    /// Returns whether a connection of a capture that began at `started` is selected.
-    pub fn wants(&self, flow: &FlowReport, started: Time) -> bool {
+    /// Returns whether a connection of a capture that began at `started` is selected, whatever its causes.
+    pub fn selects(&self, flow: &FlowReport, started: Time) -> bool {
         let is_named = || {
             let name = format!("{} {}", flow.client, flow.server);
             self.flows.iter().any(|part| name.contains(part.as_str()))
         };
-        let has_cause = flow.counts.iter().any(|count| self.causes.contains(&count.cause));
         let is_late = flow.started + flow.elapsed >= self.from(started);
-        is_late
-            && (flow.is_whole || !self.is_whole)
-            && (self.flows.is_empty() || is_named())
-            && (self.causes.is_empty() || has_cause)
+        is_late && (flow.is_whole || !self.is_whole) && (self.flows.is_empty() || is_named())
+    }
+
+    /// Returns whether a connection has one of the selected causes.
+    pub fn has_cause(&self, flow: &FlowReport) -> bool {
+        self.causes.is_empty() || flow.counts.iter().any(|count| self.causes.contains(&count.cause))
     }
 
     /// Removes findings that are not selected.

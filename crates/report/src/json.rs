@@ -48,6 +48,8 @@ fn capture(capture: &Capture) -> Value {
         started,
         flows,
         connections,
+        selected: _,
+        is_command_stopped: _,
         command,
         watched: _,
         kernel: _,

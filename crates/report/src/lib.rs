@@ -77,8 +77,12 @@ pub struct Capture {
     pub connections: u64,
     /// Account of the connections without findings that are too many to be listed.
     pub left_out: Account,
+    /// Number of connections that are selected, whatever their causes.
+    pub selected: u64,
     /// Exit of the command that was run, if any.
     pub command: Option<CommandExit>,
+    /// Whether the command was ended because the time was up, or by Ctrl-C.
+    pub is_command_stopped: bool,
     /// The watch of the command's sockets that took the place of packets.
     pub watched: Option<watched::WatchReport>,
     /// The kernel's counters, if captured live.

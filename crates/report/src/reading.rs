@@ -98,6 +98,8 @@ impl<'a> CaptureReader<'a> {
             started: Time::ZERO,
             flows: Vec::new(),
             connections: 0,
+            selected: 0,
+            is_command_stopped: false,
             left_out: Account::default(),
             watched: None,
             command: None,
@@ -228,7 +230,11 @@ impl<'a> CaptureReader<'a> {
     pub fn take(&mut self, mut flow: FlowReport) {
         let capture = &mut self.capture;
         capture.connections += 1;
-        if !self.filter.wants(&flow, capture.started) {
+        if !self.filter.selects(&flow, capture.started) {
+            return;
+        }
+        capture.selected += 1;
+        if !self.filter.has_cause(&flow) {
             return;
         }
         self.filter.narrow(&mut flow);

@@ -9,9 +9,11 @@
 //! | (here) | [`Policy`], [`Verdict`] |
 //! | [`threshold`] | `--fail-on` |
 //! | [`baseline`] | known findings, and their file |
+//! | [`unjudged`] | reasons why there is no verdict |
 
 pub mod baseline;
 pub mod threshold;
+pub mod unjudged;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,6 +26,7 @@ use crate::Capture;
 use crate::watched::Row;
 pub use baseline::{Baseline, BaselineError};
 pub use threshold::Threshold;
+pub use unjudged::Unjudged;
 
 /// Policy: the findings that fail a build.
 #[derive(Clone, Debug)]
@@ -39,12 +42,21 @@ pub struct Policy {
     /// Whether the servers are the command's own: then their time is the speed of this host, and only a threshold that
     /// names `server-think` counts it.
     pub has_own_servers: bool,
+    /// Whether a command that fails is judged: its status is returned instead.
+    pub is_failure_accepted: bool,
 }
 
 impl Default for Policy {
     fn default() -> Self {
         let fail_on = vec![Threshold::Severity(Severity::Medium)];
-        Self { fail_on, allowed: Vec::new(), known: Baseline::default(), needed: 1, has_own_servers: false }
+        Self {
+            fail_on,
+            allowed: Vec::new(),
+            known: Baseline::default(),
+            needed: 1,
+            has_own_servers: false,
+            is_failure_accepted: false,
+        }
     }
 }
 
@@ -212,12 +224,28 @@ pub struct Verdict<'a> {
     pub cases: Vec<Case<'a>>,
     /// Number of captures.
     pub captures: usize,
+    /// Reason why there is no verdict: fewer captures could be judged than are needed.
+    pub unjudged: Option<Unjudged>,
 }
 
 impl Verdict<'_> {
     /// Returns whether the build fails.
     pub fn fails(&self) -> bool {
         self.failing().next().is_some()
+    }
+
+    /// Returns the exit status: 1 if the build fails, 3 if nothing could be judged, otherwise 0.
+    pub fn status(&self) -> u8 {
+        match (self.fails(), self.unjudged) {
+            (true, _) => 1,
+            (false, Some(_)) => 3,
+            (false, None) => 0,
+        }
+    }
+
+    /// Returns the reason why there is no verdict, unless findings fail anyway.
+    pub fn unjudged(&self) -> Option<Unjudged> {
+        self.unjudged.filter(|_| !self.fails())
     }
 
     /// Iterates over the failing cases.
@@ -243,7 +271,13 @@ impl Verdict<'_> {
                 "failing_runs": failing,
             })
         };
-        json!({ "fails": self.fails(), "runs": self.captures, "cases": self.cases.iter().map(case).collect::<Value>() })
+        json!({
+            "fails": self.fails(),
+            "judged": self.unjudged().is_none(),
+            "unjudged": self.unjudged().map(|reason| reason.to_string()),
+            "runs": self.captures,
+            "cases": self.cases.iter().map(case).collect::<Value>(),
+        })
     }
 
     /// Returns the keys of all cases except allowed ones, for a new baseline. Cases below the thresholds are included:
@@ -282,7 +316,14 @@ pub fn judge<'a>(captures: &'a [Capture], policy: &Policy) -> Verdict<'a> {
             other.key,
         ))
     });
-    Verdict { cases, captures: captures.len() }
+    Verdict { cases, captures: captures.len(), unjudged: unjudged(captures, policy) }
+}
+
+fn unjudged(captures: &[Capture], policy: &Policy) -> Option<Unjudged> {
+    let reasons: Vec<Unjudged> =
+        captures.iter().filter_map(|capture| Unjudged::of(capture, policy.is_failure_accepted)).collect();
+    let judged = captures.len() - reasons.len();
+    reasons.first().copied().filter(|_| judged < policy.needed)
 }
 
 fn outcome(case: &Case<'_>, policy: &Policy) -> Outcome {
@@ -328,6 +369,7 @@ fn add<'a>(cases: &mut BTreeMap<Key, Case<'a>>, key: Key, capture: &'a Capture, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::CommandExit;
     use crate::tests::stored as capture;
 
     fn policy(fail_on: &[&str]) -> Policy {
@@ -393,6 +435,38 @@ mod tests {
         let once = runs(["nagle", "timeouts", "idle_restart"]);
         assert!(!fails(&once, &majority), "different faults do not add up to a majority");
         assert!(fails(&once, &Policy::default()));
+    }
+
+    #[test]
+    fn nothing_seen_is_no_pass() {
+        let mut empty = capture("nagle");
+        empty.flows.clear();
+        let mut none = capture("nagle");
+        (none.flows, none.selected, none.packets) = (Vec::new(), 0, 0);
+        let [quiet, unseen] = [[empty], [none]];
+        let verdict = judge(&quiet, &Policy::default());
+        assert_eq!((verdict.status(), verdict.unjudged()), (0, None));
+        let verdict = judge(&unseen, &Policy::default());
+        assert_eq!((verdict.status(), verdict.unjudged()), (3, Some(Unjudged::NoPacket)));
+    }
+
+    #[test]
+    fn a_command_that_fails_is_judged_only_if_its_findings_fail_or_its_status_is_returned() {
+        let failed = |name| {
+            let mut capture = capture(name);
+            capture.command = Some(CommandExit::Exited(6));
+            [capture]
+        };
+        assert_eq!(judge(&failed("nagle"), &Policy::default()).status(), 1);
+        let quiet = failed("idle_restart");
+        let lenient = policy(&["none"]);
+        let verdict = judge(&quiet, &lenient);
+        assert_eq!(verdict.unjudged(), Some(Unjudged::CommandFailed(CommandExit::Exited(6))));
+        let accepted = Policy { is_failure_accepted: true, ..lenient.clone() };
+        assert_eq!(judge(&quiet, &accepted).status(), 0);
+        let mut stopped = failed("idle_restart");
+        stopped[0].is_command_stopped = true;
+        assert_eq!(judge(&stopped, &lenient).status(), 0);
     }
 
     #[test]

@@ -12,6 +12,7 @@ use diagnose::{Cause, Severity, Side};
 use wire::Duration;
 
 use crate::command::CommandExit;
+use crate::verdict::Unjudged;
 
 /// A report on the state of a watch.
 #[derive(Clone, Debug)]
@@ -30,8 +31,16 @@ pub struct WatchReport {
     pub left_out: u64,
     /// CPU time of this process since the watch began.
     pub cpu: Duration,
+    /// Number of sockets that were watched at any time.
+    pub connections: u64,
+    /// Time between samples of which it is known what happened.
+    pub observed: Duration,
+    /// Time between samples that were too far apart to show what happened.
+    pub unseen: Duration,
     /// Exit of the command.
     pub command: Option<CommandExit>,
+    /// Whether the command was ended because the time was up, or by Ctrl-C.
+    pub is_command_stopped: bool,
     /// Whether this is the last report.
     pub is_last: bool,
 }
@@ -40,6 +49,20 @@ impl WatchReport {
     /// Returns whether any stall is worth fixing.
     pub fn fails(&self) -> bool {
         self.rows.iter().any(|row| row.severity.is_worth_fixing())
+    }
+
+    /// Returns whether most of the busy time fell between samples that were too far apart.
+    pub fn is_sparse(&self) -> bool {
+        self.unseen > self.observed
+    }
+
+    /// Returns the exit status of a watch: 1 for a stall worth fixing, 3 if nothing could be judged, otherwise 0.
+    pub fn status(&self) -> u8 {
+        match (self.fails(), Unjudged::of_watch(self, false)) {
+            (true, _) => 1,
+            (false, Some(_)) => 3,
+            (false, None) => 0,
+        }
     }
 
     /// Returns the CPU time as a share of the elapsed time.

@@ -41,7 +41,25 @@ pub struct History {
     /// The latest finished retransmission, and its cost.
     repaired: Option<(Kind, Duration)>,
     restart: Option<Restart>,
+    coverage: Coverage,
     tallies: [Tally; Kind::ALL.len()],
+}
+
+/// Time between samples in which data passed: as far as the samples show a stall of that time, or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// Samples were close enough.
+    pub observed: Duration,
+    /// They were too far apart.
+    pub unseen: Duration,
+}
+
+impl Coverage {
+    /// Adds the times of another socket.
+    pub fn add(&mut self, other: Self) {
+        let Self { observed, unseen } = other;
+        (self.observed, self.unseen) = (self.observed + observed, self.unseen + unseen);
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,7 +71,8 @@ struct Tally {
     /// Time of the stall in progress.
     current: Duration,
     is_on: bool,
-    is_closed_window: bool,
+    /// Part of the time in which the peer's window was closed.
+    closed: Duration,
 }
 
 /// Kinds of stalls that are distinguished while they last.
@@ -128,6 +147,14 @@ const SURE_SPACING: Duration = Duration::from_millis(50);
 const DELAYED: Duration = Duration::from_millis(20);
 /// The initial window (RFC 6928).
 const INITIAL_WINDOW: u32 = 10;
+/// Time without progress, with data unacknowledged, that is an outage while it lasts.
+const OUTAGE: Duration = Duration::from_secs(1);
+/// Number of retransmissions in a row that is one: the first may repair a single loss.
+const OUTAGE_RETRANSMISSIONS: u8 = 2;
+/// Time until a SYN is retransmitted (RFC 6298, section 2): the least that each costs.
+const SYN_TIMEOUT: Duration = Duration::from_secs(1);
+/// Maximum spacing of samples that shows a stall of 20 ms, which is worth fixing.
+const COVERING: Duration = Duration::from_millis(20);
 /// `TCP_INFINITE_SSTHRESH`: no loss yet.
 const NO_THRESHOLD: u32 = 0x7fff_ffff;
 
@@ -149,6 +176,7 @@ impl History {
             repair: None,
             repaired: None,
             restart: None,
+            coverage: Coverage::default(),
             tallies: [Tally::default(); Kind::ALL.len()],
         };
         history.handle(at, socket);
@@ -172,8 +200,10 @@ impl History {
             return;
         }
         let spacing = at.since(self.last_at).min(MAX_SPACING);
+        self.cover(at, socket);
         match socket.state {
             State::Open => {
+                self.open_handshake(socket);
                 self.hold(at, spacing, socket);
                 self.limits(socket);
                 self.repair(at, spacing, socket);
@@ -183,6 +213,36 @@ impl History {
             State::Listening | State::Closed => {}
         }
         (self.last_at, self.last) = (at, *socket);
+    }
+
+    /// Counts the time since the last sample as observed, or not, if data passed.
+    fn cover(&mut self, at: Time, socket: &TcpSocket) {
+        let (before, now) = (&self.last.progress, &socket.progress);
+        if now.bytes_sent != before.bytes_sent || now.bytes_received != before.bytes_received {
+            let span = at.since(self.last_at);
+            let Coverage { observed, unseen } = &mut self.coverage;
+            *if span > COVERING { unseen } else { observed } += span;
+        }
+    }
+
+    /// Returns the busy time that the samples cover, and that they do not.
+    pub const fn coverage(&self) -> Coverage {
+        self.coverage
+    }
+
+    /// Attributes retransmissions before any data to the handshake: they are SYNs or SYN/ACKs.
+    fn open_handshake(&mut self, socket: &TcpSocket) {
+        let is_first = self.last.progress.bytes_sent == 0 && self.last.progress.bytes_received == 0;
+        let count = socket.info.retransmitted.saturating_sub(self.last.info.retransmitted);
+        if is_first && count > 0 && socket.progress.bytes_retransmitted == 0 {
+            let tally = self.tally(Kind::Handshake);
+            if tally.times == 0 {
+                let lost = SYN_TIMEOUT * u64::from(count);
+                *tally = Tally { times: u64::from(count), lost, longest: lost, ..Tally::default() };
+            }
+            self.last.info.retransmitted = socket.info.retransmitted;
+            self.base.info.retransmitted = socket.info.retransmitted;
+        }
     }
 
     fn hold(&mut self, at: Time, spacing: Duration, socket: &TcpSocket) {
@@ -230,7 +290,7 @@ impl History {
         let is_closed = socket.info.sending.peer_window.get() < u64::from(socket.progress.mss);
         let tally = self.tally(Kind::Window);
         tally.grow(window);
-        tally.is_closed_window |= is_closed && window > Duration::ZERO;
+        tally.closed += if is_closed { window } else { Duration::ZERO };
         self.tally(Kind::Buffer).grow(buffer);
     }
 
@@ -243,6 +303,9 @@ impl History {
         let is_seen = self.repair.is_some() || before.send_queue > 0;
         if socket.info.retransmitted > before.info.retransmitted && self.repair.is_none() {
             self.repair = Some(Repair { began: self.progress_at, is_by_timer: false });
+        }
+        if self.repair.is_none() && self.is_out(at, socket) {
+            self.repair = Some(Repair { began: self.progress_at, is_by_timer: true });
         }
         if let Some(repair) = &mut self.repair {
             repair.is_by_timer |= socket.retransmits > 0
@@ -270,6 +333,23 @@ impl History {
                 self.tally(kind).retract(lost);
             }
         }
+    }
+
+    /// Returns whether nothing is acknowledged any more, as far as a sample shows it.
+    fn is_out(&self, at: Time, socket: &TcpSocket) -> bool {
+        let sending = &socket.info.sending;
+        let silence = at.since(self.progress_at);
+        let is_silent = sending.unacknowledged > 0
+            && sending.peer_window.get() > 0
+            && silence >= OUTAGE
+            && silence >= socket.info.round_trip * 2;
+        socket.state == State::Open && (socket.retransmits >= OUTAGE_RETRANSMISSIONS || is_silent)
+    }
+
+    /// Returns the outage in progress, and since when it lasts.
+    fn outage(&self) -> Option<Time> {
+        let repair = self.repair.filter(|_| self.is_out(self.last_at, &self.last));
+        repair.map(|repair| repair.began)
     }
 
     /// Checks for congestion windows that are small and limit the sender.
@@ -318,13 +398,16 @@ impl History {
 
     /// Returns whether there may be a stall: cheaper than [`stalls`](Self::stalls).
     pub fn has_stalled(&self) -> bool {
-        self.hold.is_some() || self.tallies.iter().any(|tally| tally.times > 0)
+        self.hold.is_some() || self.outage().is_some() || self.tallies.iter().any(|tally| tally.times > 0)
     }
 
     /// Returns the stalls so far.
     pub fn stalls(&self) -> Vec<Stall> {
         let mut so_far = self.clone();
         so_far.end_hold(self.last_at);
+        if let Some(began) = self.outage() {
+            so_far.tally(Kind::Timeout).add(self.last_at.since(began));
+        }
         let is_reported = |kind: Kind, tally: &Tally| match kind {
             // A single sample may be the moment before a segment is sent.
             Kind::Hold => tally.samples > 1,
@@ -342,7 +425,7 @@ impl History {
             Cause::Nagle if tally.longest >= self.last.progress.min_round_trip * 2 + DELAYED => {
                 Cause::NagleDelayedAck
             }
-            Cause::ReceiveWindowLimited if tally.is_closed_window => Cause::ZeroWindow,
+            Cause::ReceiveWindowLimited if tally.closed * 2 >= tally.lost => Cause::ZeroWindow,
             other => other,
         };
         // A fix saves what was lost: the kernel counts only what held the sender.
@@ -384,6 +467,11 @@ impl History {
                     shown(busy)
                 )
             }
+            Cause::RetransmissionTimeout if self.outage().is_some() => format!(
+                "nothing acknowledged for {}, and it lasts: {} in a row",
+                shown(self.last_at.since(self.progress_at)),
+                counted(u64::from(self.last.retransmits), "retransmission")
+            ),
             Cause::RetransmissionTimeout => {
                 format!(
                     "{segments} retransmitted, after the timer ({}) expired",
@@ -695,6 +783,54 @@ mod tests {
         assert!(
             stalls(&[(0, idle), (10, lossy)]).iter().all(|(cause, _, _)| *cause != Cause::SlowStartRestart)
         );
+    }
+
+    /// A socket with a segment that was retransmitted `retransmits` times in a row.
+    fn silent(retransmits: u8) -> TcpSocket {
+        let mut socket = socket();
+        (socket.send_queue, socket.retransmits) = (1_000, retransmits);
+        socket.info.sending.unacknowledged = 1;
+        socket.info.retransmitted = u32::from(retransmits);
+        socket.progress.bytes_sent += 1_000 * (1 + u64::from(retransmits));
+        socket
+    }
+
+    #[test]
+    fn an_outage_is_reported_while_it_lasts_and_counted_once() {
+        let idle = socket();
+        let lasting = [(0, idle), (10, silent(0)), (250, silent(1)), (700, silent(2)), (1_500, silent(3))];
+        let [(cause, 1, lost)] = stalls(&lasting)[..] else { panic!("{:?}", stalls(&lasting)) };
+        assert_eq!(cause, Cause::RetransmissionTimeout);
+        assert!((1_450.0..=1_500.0).contains(&lost), "{lost}");
+        let mut over = silent(3);
+        (over.send_queue, over.retransmits, over.info.sending.unacknowledged) = (0, 0, 0);
+        over.progress.bytes_acked += 1_000;
+        let ended = [&lasting[..], &[(1_600, over)]].concat();
+        assert_eq!(stalls(&ended).len(), 1, "{:?}", stalls(&ended));
+        // The first retransmission may repair a single loss.
+        assert_eq!(stalls(&lasting[..3]), []);
+    }
+
+    #[test]
+    fn an_outage_that_began_before_the_watch_is_reported() {
+        let mut history = History::new(at(0), &silent(4), false);
+        history.handle(at(1_200), &silent(4));
+        assert_eq!(history.stalls()[0].cause, Cause::RetransmissionTimeout);
+        assert!(
+            history.stalls()[0].evidence.contains("it lasts: 4 retransmissions"),
+            "{:?}",
+            history.stalls()
+        );
+    }
+
+    #[test]
+    fn retransmitted_syns_of_a_connection_that_opened_are_no_timeout() {
+        let mut opened = socket();
+        (opened.info.retransmitted, opened.progress.bytes_sent, opened.progress.bytes_received) = (2, 100, 0);
+        let history = History::new(at(0), &opened, true);
+        let stalls: Vec<_> =
+            history.stalls().iter().map(|stall| (stall.cause, stall.lost.as_millis_f64())).collect();
+        assert_eq!(stalls, [(Cause::SynUnanswered, 2_000.0)]);
     }
 
     #[test]

@@ -50,6 +50,8 @@ impl Session {
             (scope, _) => scope,
         };
         let mut watch = Watch::begin(scope).map_err(Error::from)?;
+        // The command's time is the user's: nothing of it may fall between samples.
+        watch.is_thorough = process.id().is_some();
         let mut ending = CaptureEnd::new(self.span.map(|span| clock.now() + span));
         let (mut due, mut report_due) = (clock.now(), clock.now());
         let mut is_first = true;
@@ -69,6 +71,10 @@ impl Session {
                     open: watch.open(),
                     samples: watch.samples(),
                     left_out: watch.left_out(),
+                    connections: watch.connections(),
+                    observed: watch.coverage().observed,
+                    unseen: watch.coverage().unseen,
+                    is_command_stopped: ending.was_interrupted(),
                     cpu: cpu_time().saturating_sub(cpu_before),
                     command: process.ended(),
                     is_last,

@@ -56,7 +56,7 @@ fn capture(packets: u32) -> Vec<u8> {
 fn diagnosed(file: &Path, threads: usize) -> (String, Vec<String>) {
     let capture = roundtrip_capture::read_with_threads(file, &Filter::default(), false, threads).unwrap();
     let warnings = [capture.warnings.clone(), capture.damage.iter().cloned().collect()].concat();
-    let verdict = Verdict { cases: Vec::new(), captures: 1 };
+    let verdict = Verdict { cases: Vec::new(), captures: 1, unjudged: None };
     (json::text(&[capture], &verdict), warnings)
 }
 

@@ -8,6 +8,9 @@ use crate::verdict::{Case, Outcome, Verdict};
 
 /// Returns the commands, one per line; `file` is where annotations are shown.
 pub fn text(verdict: &Verdict<'_>, file: Option<&str>) -> String {
+    if let Some(reason) = verdict.unjudged() {
+        return format!("::error title=Roundtrip::nothing could be judged: {}\n", data(&reason.to_string()));
+    }
     if verdict.cases.is_empty() {
         return "::notice title=Roundtrip::no stalls\n".to_owned();
     }

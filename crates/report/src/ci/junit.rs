@@ -3,7 +3,7 @@
 //! There is no standard; the elements are those of the schema that Jenkins publishes.
 
 use super::{cost, example, fix, millis, reason};
-use crate::verdict::{Case, Outcome, Verdict};
+use crate::verdict::{Case, Outcome, Unjudged, Verdict};
 
 /// Returns the document.
 pub fn text(verdict: &Verdict<'_>) -> String {
@@ -11,11 +11,15 @@ pub fn text(verdict: &Verdict<'_>) -> String {
     let count = |outcome| verdict.cases.iter().filter(|case| case.outcome == outcome).count();
     let (failures, skipped) = (count(Outcome::Fails), count(Outcome::Known) + count(Outcome::Allowed));
     // A suite without tests is an error to some consumers.
-    let (tests, cases) = match verdict.cases.len() {
-        0 => (1, "    <testcase classname=\"roundtrip\" name=\"no stalls\" time=\"0\"/>\n".to_owned()),
-        tests => (tests, cases),
+    let (tests, cases, errors) = match (verdict.cases.len(), verdict.unjudged()) {
+        (tests, Some(reason)) => (tests + 1, cases + &error(reason), 1),
+        (0, None) => {
+            (1, "    <testcase classname=\"roundtrip\" name=\"no stalls\" time=\"0\"/>\n".to_owned(), 0)
+        }
+        (tests, None) => (tests, cases, 0),
     };
-    let counts = format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"0\" skipped=\"{skipped}\"");
+    let counts =
+        format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\"");
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n  \
          <testsuite name=\"roundtrip diagnose\" {counts}>\n{cases}  </testsuite>\n</testsuites>\n"
@@ -46,6 +50,16 @@ fn test(case: &Case<'_>, captures: usize) -> String {
 }
 
 /// Escapes a text for XML 1.0 elements and attributes; invalid characters become spaces.
+/// Formats the test that reports that nothing could be judged.
+fn error(reason: Unjudged) -> String {
+    format!(
+        "    <testcase classname=\"roundtrip\" name=\"verdict\" time=\"0\"><error type=\"unjudged\" \
+         message=\"nothing could be judged: {}\"/></testcase>\n",
+        escaped(&reason.to_string())
+    )
+}
+
+/// Escapes text for XML.
 fn escaped(text: &str) -> String {
     text.chars().fold(String::new(), |mut all, letter| {
         match letter {
@@ -66,7 +80,7 @@ mod tests {
     use std::io::Write;
     use std::process::{Command, Stdio};
 
-    use super::super::tests::{captures, policy};
+    use super::super::tests::{captures, policy, unseen};
     use crate::verdict::{Policy, judge};
 
     /// Reads a document with an XML parser, as CI systems do: the counts, and each test with its result.
@@ -77,6 +91,7 @@ assert suite.tag == 'testsuite'
 cases = suite.findall('testcase')
 assert int(suite.get('tests')) == len(cases) == len(suite)
 assert int(suite.get('failures')) == len(suite.findall('testcase/failure'))
+assert int(suite.get('errors')) == len(suite.findall('testcase/error'))
 assert int(suite.get('skipped')) == len(suite.findall('testcase/skipped'))
 for case in cases:
     assert float(case.get('time')) >= 0
@@ -111,6 +126,8 @@ for case in cases:
         );
         let none = super::text(&judge(&[], &Policy::default()));
         assert_eq!(read(&none), "roundtrip no stalls\n");
+        let unseen = unseen();
+        assert_eq!(read(&super::text(&judge(&unseen, &Policy::default()))), "roundtrip verdict error\n");
     }
 
     #[test]

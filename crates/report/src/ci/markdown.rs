@@ -19,10 +19,17 @@ pub fn text(captures: &[Capture], verdict: &Verdict<'_>) -> String {
         1 => "1 stall fails".to_owned(),
         more => format!("{more} stalls fail"),
     };
+    let title = if verdict.unjudged().is_some() { "nothing could be judged".to_owned() } else { title };
     let mut text = format!("## Roundtrip: {title}\n\n");
-    if verdict.cases.is_empty() {
+    if let Some(reason) = verdict.unjudged() {
+        text += &format!("Nothing could be judged: {}.\n\n", escaped(&reason.to_string()));
+    }
+    if verdict.cases.is_empty() && verdict.unjudged().is_none() {
         let sentences: Vec<String> = captures.iter().map(|one| escaped(&headline::of(one))).collect();
         return text + &sentences.join("\n\n") + "\n";
+    }
+    if verdict.cases.is_empty() {
+        return text;
     }
     text += "| | cause | where | cost | |\n| --- | --- | --- | --- | --- |\n";
     for case in &verdict.cases {

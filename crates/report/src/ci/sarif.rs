@@ -7,7 +7,7 @@ use diagnose::cause::Describe as _;
 use serde_json::{Value, json};
 
 use super::{cost, example, fix, millis, one_line, reason};
-use crate::verdict::{Case, Outcome, Verdict};
+use crate::verdict::{Case, Outcome, Unjudged, Verdict};
 
 /// Returns the document; `file` is the location of every result.
 pub fn text(verdict: &Verdict<'_>, file: Option<&str>) -> String {
@@ -35,11 +35,21 @@ pub fn text(verdict: &Verdict<'_>, file: Option<&str>) -> String {
                 "semanticVersion": env!("CARGO_PKG_VERSION"),
                 "rules": causes.iter().map(rule).collect::<Value>(),
             }},
+            "invocations": [invocation(verdict)],
             "columnKind": "unicodeCodePoints",
             "results": verdict.cases.iter().map(result).collect::<Value>(),
         }],
     });
     format!("{document:#}\n")
+}
+
+/// Returns whether there was a verdict, and why not.
+fn invocation(verdict: &Verdict<'_>) -> Value {
+    let notify = |reason: Unjudged| json!({ "level": "error", "message": { "text": format!("nothing could be judged: {reason}") } });
+    json!({
+        "executionSuccessful": verdict.unjudged().is_none(),
+        "toolExecutionNotifications": verdict.unjudged().map(notify).into_iter().collect::<Value>(),
+    })
 }
 
 fn result(case: &Case<'_>, rule: usize, captures: usize, file: Option<&str>) -> Value {
@@ -85,7 +95,7 @@ fn uri(path: &str) -> String {
 mod tests {
     use serde_json::Value;
 
-    use super::super::tests::{captures, policy};
+    use super::super::tests::{captures, policy, unseen};
     use crate::verdict::{Policy, judge};
 
     /// The part of OASIS's schema that the document uses: types, required names, enumerations; nothing else is valid.
@@ -100,6 +110,7 @@ mod tests {
             Some("array") => value.is_array(),
             Some("string") => value.is_string(),
             Some("integer") => value.is_u64(),
+            Some("boolean") => value.is_boolean(),
             other => panic!("the schema has a type {other:?} at {location}"),
         };
         if !is_type {
@@ -138,9 +149,12 @@ mod tests {
     fn the_document_follows_the_schema() {
         let schema: Value = serde_json::from_str(SCHEMA).unwrap();
         let captures = captures();
-        for (verdict, results) in
-            [(judge(&captures, &policy(&captures)), 3), (judge(&[], &Policy::default()), 0)]
-        {
+        let unseen = unseen();
+        for (verdict, results) in [
+            (judge(&captures, &policy(&captures)), 3),
+            (judge(&[], &Policy::default()), 0),
+            (judge(&unseen, &Policy::default()), 0),
+        ] {
             let document: Value = serde_json::from_str(&super::text(&verdict, None)).unwrap();
             assert_eq!(complaints(&document, &schema, ""), Vec::<String>::new());
             assert_eq!(document["runs"][0]["results"].as_array().unwrap().len(), results);

@@ -9,6 +9,10 @@ use crate::verdict::{Case, Outcome, Verdict};
 /// Returns the stream.
 pub fn text(verdict: &Verdict<'_>) -> String {
     let mut text = "TAP version 14\n".to_owned();
+    if let Some(reason) = verdict.unjudged() {
+        return text
+            + &format!("1..1\nnot ok 1 - nothing could be judged: {}\n", escaped(&reason.to_string()));
+    }
     if verdict.cases.is_empty() {
         return text + "1..1\nok 1 - no stalls\n";
     }
@@ -48,7 +52,7 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{captures, policy};
+    use super::super::tests::{captures, policy, unseen};
     use crate::verdict::{Policy, judge};
 
     /// Parses a stream by the specification's grammar; each point as (is ok, number, is skipped).
@@ -99,6 +103,7 @@ mod tests {
         let stream = super::text(&judge(&captures, &policy(&captures)));
         assert_eq!(read(&stream), [(false, 1, false), (true, 2, true), (true, 3, true)]);
         assert_eq!(read(&super::text(&judge(&[], &Policy::default()))), [(true, 1, false)]);
+        assert_eq!(read(&super::text(&judge(&unseen(), &Policy::default()))), [(false, 1, false)]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::advice::party_name;
 use crate::command::CommandExit;
 use crate::group::counted;
 use crate::span::shown;
+use crate::verdict::Unjudged;
 
 /// Returns lines of at most `width` columns and `height` rows, for a terminal that is redrawn repeatedly.
 pub fn lines(report: &WatchReport, width: usize, height: usize) -> Vec<String> {
@@ -66,10 +67,11 @@ pub fn text(report: &WatchReport) -> String {
     if report.left_out > 0 {
         text += &format!("not watched, beyond the limit: {}\n", counted(report.left_out, "socket"));
     }
-    if report.rows.is_empty() {
-        return text + "\nNo stalls were found.\n";
+    match (report.rows.is_empty(), Unjudged::of_watch(report, false)) {
+        (true, Some(reason)) => format!("{text}\nNothing could be judged: {reason}.\n"),
+        (true, None) => text + "\nNo stalls were found.\n",
+        (false, _) => text + &rows(report),
     }
-    text + &rows(report)
 }
 
 /// Returns each stall with its evidence and fixes.
@@ -116,6 +118,7 @@ pub fn json_lines(report: &WatchReport, before: &[Row]) -> String {
             "command_status": report.command.and_then(CommandExit::status),
             "stalls": report.rows.len(),
             "fails": report.fails(),
+            "judged": report.fails() || Unjudged::of_watch(report, false).is_none(),
         }));
     }
     values.iter().map(|value| format!("{value}\n")).collect()
@@ -149,23 +152,30 @@ pub fn metrics(report: &WatchReport) -> String {
     /// Maximum number of series, to limit the size of a scrape.
     const MAX_SERIES: usize = 1_000;
     let mut text = String::new();
-    for (name, kind, value) in [
-        ("sockets", "gauge", report.open as f64),
-        ("samples_total", "counter", report.samples as f64),
-        ("cpu_seconds_total", "counter", report.cpu.as_secs_f64()),
+    for (name, kind, help, value) in [
+        ("sockets", "gauge", "Watched sockets that are open.", report.open as f64),
+        ("samples_total", "counter", "Samples of single sockets.", report.samples as f64),
+        ("cpu_seconds_total", "counter", "CPU time of the watch.", report.cpu.as_secs_f64()),
     ] {
-        text += &format!("# TYPE roundtrip_watch_{name} {kind}\nroundtrip_watch_{name} {value}\n");
+        text += &heading(name, kind, help);
+        text += &format!("roundtrip_watch_{name} {value}\n");
     }
     type Figure = fn(&Row) -> f64;
-    let values: [(&str, Figure); 2] =
-        [("lost_seconds_total", |row| row.lost.as_secs_f64()), ("stalls_total", |row| row.times as f64)];
-    for (name, value) in values {
-        text += &format!("# TYPE roundtrip_watch_{name} counter\n");
+    let values: [(&str, &str, Figure); 2] = [
+        ("lost_seconds_total", "Time lost in stalls.", |row| row.lost.as_secs_f64()),
+        ("stalls_total", "Stalls.", |row| row.times as f64),
+    ];
+    for (name, help, value) in values {
+        text += &heading(name, "counter", help);
         for row in report.rows.iter().take(MAX_SERIES) {
             text += &format!("roundtrip_watch_{name}{{{}}} {}\n", labels(row), value(row));
         }
     }
     text
+}
+
+fn heading(name: &str, kind: &str, help: &str) -> String {
+    format!("# HELP roundtrip_watch_{name} {help}\n# TYPE roundtrip_watch_{name} {kind}\n")
 }
 
 fn labels(row: &Row) -> String {

@@ -190,7 +190,7 @@ const DIAGNOSE: [Example; 11] = [
 const WATCH: [Example; 6] = [
     example("roundtrip watch --port 8000", "stalls of a server's connections, live"),
     example("roundtrip watch --interval 1ms -- ./test", "stalls of a test and its servers, until it ends"),
-    example("roundtrip watch --pid 4711 --duration 30s", "stalls of one process and its children"),
+    example("roundtrip watch --pid 4711 --for 30s", "stalls of one process and its children"),
     example("roundtrip watch --port 8000 --interval 1ms", "stalls of a few milliseconds"),
     example("roundtrip watch --all --format json", "stalls of all sockets, a line of JSON for each"),
     example("roundtrip watch --all --prometheus 127.0.0.1:9100", "stalls of all sockets, as metrics"),

@@ -26,7 +26,7 @@ pub struct Watch {
     #[arg(long, value_name = "TIME", default_value = "10ms")]
     pub interval: String,
     /// Duration, such as 30s; without it until Ctrl-C
-    #[arg(long, value_name = "TIME")]
+    #[arg(long = "for", alias = "duration", value_name = "TIME")]
     pub duration: Option<String>,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "table")]

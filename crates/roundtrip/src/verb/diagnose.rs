@@ -21,7 +21,7 @@ use crate::feature::Feature;
 use crate::verb::gate;
 use crate::{file, plots, terminal};
 
-/// Returns 1 if a finding fails by the policy, 0 if not.
+/// Returns 1 if a finding fails by the policy, 3 if nothing could be judged, otherwise 0.
 pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     let Diagnose { files, flows, causes, since, svg, png, xpl, gate: flags, format, report, .. } = arguments;
     if let Some(sentence) = misplaced_command_error(arguments) {
@@ -33,6 +33,7 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     let mut filter = Filter::new(flows, causes, since.as_deref())?;
     let mut policy = gate::policy(flags)?;
     policy.has_own_servers = arguments.isolated.is_some();
+    policy.is_failure_accepted = flags.status_of_command;
     let is_plotted = svg.is_some()
         || png.is_some()
         || xpl.is_some()

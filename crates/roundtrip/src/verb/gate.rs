@@ -68,6 +68,7 @@ fn table(captures: &[Capture], verdict: &Verdict<'_>, flags: &GateFlags) -> Stri
     let text = text::render(shown_captures.unwrap_or(captures), crate::terminal::of_stdout());
     let GateFlags { fail_on, allow, baseline, write_baseline, runs, status_of_command: _, locate: _ } = flags;
     let is_plain = fail_on.is_empty() && allow.is_empty() && baseline.is_none() && write_baseline.is_none();
+    let text = text + &ci::unjudged(verdict);
     if is_plain && runs.is_none() { text } else { text + &ci::text(verdict) }
 }
 
@@ -79,7 +80,7 @@ fn summarise(text: &str) -> Result<(), Failure> {
     file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| Failure::Write { path, error })
 }
 
-/// Returns the command's status if requested: of several runs the first that is not 0. Otherwise 1 if the verdict fails.
+/// Returns the command's status if requested: of several runs the first that is not 0. Otherwise the verdict's.
 pub fn status(captures: &[Capture], verdict: &Verdict<'_>, flags: &GateFlags) -> ExitCode {
     let command_status = |capture: &Capture| match capture.command? {
         CommandExit::Exited(status) => u8::try_from(status).ok(),
@@ -92,5 +93,5 @@ pub fn status(captures: &[Capture], verdict: &Verdict<'_>, flags: &GateFlags) ->
             return ExitCode::from(*first);
         }
     }
-    ExitCode::from(u8::from(verdict.fails()))
+    ExitCode::from(verdict.status())
 }

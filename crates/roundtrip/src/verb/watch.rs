@@ -14,7 +14,7 @@ use crate::cli::watch::{Format, Watch};
 use crate::failure::Failure;
 use crate::serve::metrics;
 
-/// Returns 1 if a stall worth fixing was found, 0 if not.
+/// Returns 1 if a stall worth fixing was found, 3 if nothing could be judged, otherwise 0.
 pub fn run(arguments: &Watch) -> Result<ExitCode, Failure> {
     let Watch { command, pid, port, all: _, interval, duration, format, prometheus } = arguments;
     let scope = match (pid, port) {
@@ -22,7 +22,7 @@ pub fn run(arguments: &Watch) -> Result<ExitCode, Failure> {
         (None, Some(port)) => Scope::Port(*port),
         (None, None) => Scope::All,
     };
-    let span = duration.as_deref().map(|text| parse_duration("--duration", text)).transpose()?;
+    let span = duration.as_deref().map(|text| parse_duration("--for", text)).transpose()?;
     let session = Session { scope, command: command.clone(), interval: parse_interval(interval)?, span };
     let shared = Arc::new(Mutex::new(String::new()));
     if let Some(address) = prometheus {
@@ -44,7 +44,7 @@ pub fn run(arguments: &Watch) -> Result<ExitCode, Failure> {
             Format::Table => Ok(()),
         }
     })?;
-    Ok(ExitCode::from(u8::from(last.fails())))
+    Ok(ExitCode::from(last.status()))
 }
 
 fn show_json(report: &WatchReport, previous: &mut Vec<Row>) -> Result<(), Failure> {

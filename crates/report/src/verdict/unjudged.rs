@@ -1,0 +1,64 @@
+//! Reasons why nothing could be judged: a build must not pass because nothing was seen.
+
+use std::fmt;
+
+use crate::Capture;
+use crate::command::CommandExit;
+use crate::watched::WatchReport;
+
+/// Reason why a capture or a watch allows no verdict.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unjudged {
+    /// No packet was captured.
+    NoPacket,
+    /// No connection was seen, or none that is selected.
+    NoConnection,
+    /// Sockets were sampled too rarely while they were busy.
+    FewSamples {
+        /// Number of samples.
+        samples: u64,
+    },
+    /// The command failed, so what it was to do may not have happened.
+    CommandFailed(CommandExit),
+}
+
+impl Unjudged {
+    /// Returns the reason for a capture. With `is_failure_accepted`, a command that failed is judged.
+    pub fn of(capture: &Capture, is_failure_accepted: bool) -> Option<Self> {
+        let exit = capture.command.filter(|exit| exit.has_failed() && !is_failure_accepted);
+        match (&capture.watched, exit) {
+            (Some(report), _) => Self::of_watch(report, is_failure_accepted),
+            (None, Some(exit)) if !capture.is_command_stopped => Some(Self::CommandFailed(exit)),
+            (None, _) if capture.packets == 0 => Some(Self::NoPacket),
+            (None, _) => (capture.selected == 0).then_some(Self::NoConnection),
+        }
+    }
+
+    /// Returns the reason for a watch.
+    pub fn of_watch(report: &WatchReport, is_failure_accepted: bool) -> Option<Self> {
+        match report.command {
+            Some(exit) if exit.has_failed() && !is_failure_accepted && !report.is_command_stopped => {
+                Some(Self::CommandFailed(exit))
+            }
+            _ if report.connections == 0 => Some(Self::NoConnection),
+            Some(_) if report.is_sparse() => Some(Self::FewSamples { samples: report.samples }),
+            Some(_) | None => None,
+        }
+    }
+}
+
+impl fmt::Display for Unjudged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoPacket => f.write_str("no packet was captured"),
+            Self::NoConnection => f.write_str("no connection was seen"),
+            Self::FewSamples { samples } => {
+                write!(
+                    f,
+                    "sockets were busy between samples, of which there were {samples}; capture packets instead"
+                )
+            }
+            Self::CommandFailed(exit) => write!(f, "the command {exit}"),
+        }
+    }
+}
