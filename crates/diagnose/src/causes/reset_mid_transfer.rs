@@ -9,9 +9,12 @@
 //! FIN before (it gave up). A reset with another TTL than its host's packets, or with the IP ID of the packet that it
 //! rejects, is a firewall's, and the evidence names it.
 
+use dissect::http2::StreamError;
+use http2::settings::error_name;
 use wire::Duration;
 
-use crate::cause::{CauseInfo, Fix, Party};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
+use crate::finding::{Confidence, Finding, Severity};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "A reset ended the connection in the middle of a transfer.",
@@ -29,6 +32,34 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     is_fault: true,
     min_duration: Duration::ZERO,
 };
+
+/// Returns the finding of a stream of HTTP/2 that one side ended with an error, or of a connection (GOAWAY). `NO_ERROR` and
+/// `CANCEL` are no errors.
+pub(crate) fn of_stream(error: &StreamError) -> Finding {
+    let StreamError { from, stream, code, requested, mark } = *error;
+    let since = requested.unwrap_or(mark);
+    let (what, frame) = match stream {
+        0 => ("the connection".to_owned(), "GOAWAY"),
+        stream => (format!("stream {stream}"), "RST_STREAM"),
+    };
+    Finding {
+        cause: Cause::ResetMidTransfer,
+        severity: Severity::most(Cause::ResetMidTransfer),
+        confidence: Confidence::High,
+        side: from,
+        at: since.at,
+        lost: mark.at.since(since.at),
+        saving: None,
+        packets: vec![since.frame, mark.frame],
+        evidence: format!(
+            "the {from} ended {what} of HTTP/2 with {} ({code}, {frame}, packet {}){}",
+            error_name(code),
+            mark.frame,
+            requested
+                .map_or_else(String::new, |request| format!("; its request is packet {}", request.frame))
+        ),
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -112,5 +143,24 @@ mod tests {
         };
         assert!(evidence("ttl=127").contains("a firewall or NAT"), "{}", evidence("ttl=127"));
         assert!(!evidence("").contains("a firewall or NAT"), "{}", evidence(""));
+    }
+
+    #[test]
+    fn stream_that_ends_with_an_error_names_its_code() {
+        let preface =
+            "30 C text=PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n\\x00\\x00\\x00\\x04\\x00\\x00\\x00\\x00\\x00";
+        let evidence = |code: u32| {
+            let lines = opened(
+                15.0,
+                &format!(
+                    "{preface}\n30.1 C hex=0000020105000000018286\n90 S hex=000004030000000001{code:08x}\n105 C"
+                ),
+            );
+            let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
+            let found = report.findings.iter().find(|finding| finding.cause == Cause::ResetMidTransfer);
+            found.map(|finding| finding.evidence.clone())
+        };
+        assert!(evidence(11).is_some_and(|text| text.contains("ENHANCE_YOUR_CALM")));
+        assert_eq!(evidence(8), None, "CANCEL");
     }
 }

@@ -9,6 +9,7 @@ use wire::{Duration, Time};
 
 use crate::account::Share;
 use crate::cause::Cause;
+use crate::causes::reset_mid_transfer;
 use crate::finding::{Confidence, Finding, Severity};
 use crate::gap::{counted, millis, packets};
 
@@ -377,6 +378,8 @@ impl Flow {
         self.settle_reported_mtu();
         self.settle_cut();
         self.settle_tls();
+        let error = self.conversation.error().map(|error| reset_mid_transfer::of_stream(&error));
+        error.into_iter().for_each(|finding| self.add(finding));
     }
 
     fn settle_stuck(&mut self, from: Side) {
