@@ -7,7 +7,7 @@ use std::fmt;
 use std::num::{NonZeroU8, NonZeroU16};
 use std::sync::Arc;
 
-use page::Priority;
+use page::{Dependency, Priority};
 use wire::{Bytes, Duration};
 
 use crate::pipelining::Pipelining;
@@ -116,6 +116,8 @@ pub struct PlannedObject {
     /// Bytes of the body of the page's first object after which this object is known; `None`: all of it. With
     /// [`Release::AsNamed`] it is requested as soon as they have arrived.
     pub named_at: Option<Bytes>,
+    /// Dependencies on objects of the same page, numbered from its first; they count with [`Release::Graph`].
+    pub after: Vec<Dependency>,
 }
 
 /// Connection policy.
@@ -154,6 +156,8 @@ pub enum Release {
     AsNamed,
     /// When the previous object has arrived.
     Dependent,
+    /// When its dependencies are met ([`PlannedObject::after`]).
+    Graph,
 }
 
 impl PlannedObject {
@@ -161,7 +165,16 @@ impl PlannedObject {
     pub fn get(path: &str, expected: Option<Bytes>) -> Self {
         let (method, path) = (Method::Get, path.to_owned());
         let priority = Priority::Medium;
-        Self { method, origin: 0, priority, path, expected, validator: None, named_at: None }
+        Self {
+            method,
+            origin: 0,
+            priority,
+            path,
+            expected,
+            validator: None,
+            named_at: None,
+            after: Vec::new(),
+        }
     }
 }
 

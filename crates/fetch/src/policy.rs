@@ -7,6 +7,7 @@
 //! Sent, Head, Bytes, Done, Failed -> handle -> poll -> Send, Cancel, Report, Timeout
 //! ```
 
+mod dependencies;
 mod document;
 mod parts;
 mod responses;
@@ -20,6 +21,7 @@ use wire::{Bytes, Duration, Time};
 use crate::plan::{Plan, PlanError, Release};
 use crate::report::{Failure, PageEvent, Report};
 use crate::transport::{Request, RequestId, ToTransport};
+use dependencies::{Dependencies, Progress};
 use document::Document;
 pub use document::named_at;
 pub use parts::{FirstBytes, FirstBytesPolicy};
@@ -41,6 +43,7 @@ pub(crate) enum Output {
 pub(crate) struct Policy {
     plan: Plan,
     objects: Vec<ObjectState>,
+    dependencies: Dependencies,
     /// Objects to be requested, in order.
     waiting: VecDeque<usize>,
     /// Objects whose rest is to be requested, after the first bytes of all others.
@@ -108,6 +111,7 @@ impl Policy {
             document_bytes: Bytes::ZERO,
             is_document: false,
             document: Document::of(&plan),
+            dependencies: Dependencies::of(&plan),
             requests: BTreeMap::new(),
             sent: 0,
             deadline: now + plan.deadline,
@@ -120,7 +124,7 @@ impl Policy {
     pub(crate) fn poll(&mut self, now: Time) -> Output {
         self.expire(now);
         if self.outputs.is_empty() {
-            self.release();
+            self.release(now);
         }
         self.outputs.pop_front().unwrap_or_else(|| Output::Timeout(self.timeout()))
     }
@@ -139,6 +143,7 @@ impl Policy {
     fn resolve(&mut self, now: Time, object: usize, event: PageEvent) {
         self.report(now, event);
         self.objects[object].is_resolved = true;
+        self.dependencies.note(now, object, Progress::Ended);
         self.unresolved -= 1;
         self.advance(now);
         if self.unresolved == 0 {
@@ -168,26 +173,40 @@ impl Policy {
         self.outputs.push_back(Output::Transport(input));
     }
 
-    /// Sends the requests that may leave.
-    fn release(&mut self) {
-        while let Some(object) = self.next_waiting().filter(|object| self.may_release(*object)) {
+    /// Sends the requests that may leave. In a graph no object waits for one that only stands before it.
+    fn release(&mut self, now: Time) {
+        if self.plan.release == Release::Graph {
+            let waiting = std::mem::take(&mut self.waiting);
+            for object in waiting {
+                if self.may_release(now, object) {
+                    self.request(object, false);
+                } else {
+                    self.waiting.push_back(object);
+                }
+            }
+        }
+        while let Some(object) = self.next_waiting().filter(|object| self.may_release(now, *object)) {
             let is_rest = self.waiting.is_empty();
             let queue = if is_rest { &mut self.postponed } else { &mut self.waiting };
             queue.pop_front();
-            let Some(head) = self.objects[object].head.take() else { continue };
-            let id = RequestId(self.sent);
-            self.sent += 1;
-            self.requests.insert(id, object);
-            let planned = &self.plan.objects[object];
-            let priority = match is_rest {
-                true => Priority::Lowest,
-                false if object == self.plan.first_object_of_page(object) => Priority::Highest,
-                false => planned.priority,
-            };
-            let wants_content = object == self.plan.begins_at && self.reads_document();
-            let request = Request { id, origin: planned.origin, head, priority, wants_content };
-            self.instruct(ToTransport::Send(request));
+            self.request(object, is_rest);
         }
+    }
+
+    fn request(&mut self, object: usize, is_rest: bool) {
+        let Some(head) = self.objects[object].head.take() else { return };
+        let id = RequestId(self.sent);
+        self.sent += 1;
+        self.requests.insert(id, object);
+        let planned = &self.plan.objects[object];
+        let priority = match is_rest {
+            true => Priority::Lowest,
+            false if object == self.plan.first_object_of_page(object) => Priority::Highest,
+            false => planned.priority,
+        };
+        let wants_content = object == self.plan.begins_at && self.reads_document();
+        let request = Request { id, origin: planned.origin, head, priority, wants_content };
+        self.instruct(ToTransport::Send(request));
     }
 
     /// Next object to be requested. A rest comes next only if no object waits and the document is complete.
@@ -196,7 +215,7 @@ impl Policy {
         self.waiting.front().or_else(rest).copied()
     }
 
-    fn may_release(&self, object: usize) -> bool {
+    fn may_release(&self, now: Time, object: usize) -> bool {
         let first = self.plan.first_object_of_page(object);
         let is_document_resolved = || self.objects[first].is_resolved;
         self.resume_time.is_none()
@@ -206,6 +225,7 @@ impl Policy {
                 Release::AfterFirst => object == first || is_document_resolved(),
                 Release::AsNamed => object == first || is_document_resolved() || self.is_named(object),
                 Release::Dependent => self.requests.is_empty(),
+                Release::Graph => self.dependencies.ready(object).is_some_and(|ready| ready <= now),
             }
     }
 
@@ -216,7 +236,23 @@ impl Policy {
 
     fn timeout(&self) -> Option<Time> {
         let page = (self.unresolved > 0).then_some(self.deadline);
-        [page, self.resume_time, self.idle_until].into_iter().flatten().min()
+        [page, self.resume_time, self.idle_until, self.next_ready()].into_iter().flatten().min()
+    }
+
+    /// Time at which the next object is known whose dependencies are met.
+    fn next_ready(&self) -> Option<Time> {
+        match self.plan.release {
+            Release::Graph if self.resume_time.is_none() => {
+                let known =
+                    |object: &&usize| self.plan.first_object_of_page(**object) <= self.first_unresolved;
+                self.waiting.iter().filter(known).filter_map(|object| self.dependencies.ready(*object)).min()
+            }
+            Release::Graph
+            | Release::Independent
+            | Release::AfterFirst
+            | Release::AsNamed
+            | Release::Dependent => None,
+        }
     }
 
     fn expire(&mut self, now: Time) {

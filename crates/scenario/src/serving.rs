@@ -154,7 +154,7 @@ impl Serving {
     /// requested.
     pub fn release(&self, release: Release) -> Release {
         match (&self.embedded, release) {
-            (EmbeddedObjects::Planned, _) | (_, Release::Dependent) => release,
+            (EmbeddedObjects::Planned, _) | (_, Release::Dependent | Release::Graph) => release,
             (
                 EmbeddedObjects::Discovered { .. } | EmbeddedObjects::Listed { .. },
                 Release::Independent | Release::AfterFirst | Release::AsNamed,

@@ -6,6 +6,7 @@ use http1::message::ResponseHead;
 use wire::{Bytes, Time};
 
 use super::Policy;
+use super::dependencies::Progress;
 use super::document::Document;
 use super::parts::Outcome;
 use crate::plan::PlannedObject;
@@ -19,6 +20,7 @@ impl Policy {
             FromTransport::Sent(request, connection) => {
                 if let Some(&object) = self.requests.get(&request) {
                     self.report(now, PageEvent::RequestSent { object, connection });
+                    self.dependencies.note(now, object, Progress::Begun);
                 }
             }
             FromTransport::Head(request, head) => {
@@ -57,6 +59,8 @@ impl Policy {
 
     fn receive(&mut self, now: Time, object: usize, count: u64, content: &[u8]) {
         self.objects[object].body += Bytes::new(count);
+        let received = self.objects[object].body;
+        self.dependencies.note(now, object, Progress::Delivered(received));
         if object == self.plan.begins_at && self.is_document {
             self.document_bytes += Bytes::new(count);
             self.discover(now, content);

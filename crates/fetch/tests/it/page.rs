@@ -4,6 +4,7 @@
 mod accidents;
 mod back_to_back;
 mod discovery;
+mod graphs;
 mod parts;
 mod pipelining;
 mod sessions;

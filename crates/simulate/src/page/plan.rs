@@ -101,7 +101,7 @@ pub(super) fn name(plan: &mut Plan, contents: Option<&Contents>) {
         | (_, Shape::Http10 { parallel: _ } | Shape::Http11Parallel { parallel: _ }) => {
             plan.release = Release::AsNamed;
         }
-        (Release::Independent | Release::AsNamed | Release::Dependent, _) => {}
+        (Release::Independent | Release::AsNamed | Release::Dependent | Release::Graph, _) => {}
     }
 }
 
