@@ -74,6 +74,9 @@ pub struct Prediction<'a> {
 /// # Errors
 /// [`Refusal`] if a size is unknown, or the result exceeds the range of a duration.
 pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<Prediction<'a>, Refusal> {
+    if !scenario.page.is_plain() {
+        return Err(Refusal::Graph { page: scenario.page.name.clone() });
+    }
     if scenario.client.parallel > 1 && !has_parallel_formula(scenario.protocol) {
         let (protocol, parallel) = (scenario.protocol, scenario.client.parallel);
         return Err(Refusal::Parallel { protocol, parallel });

@@ -15,6 +15,11 @@ pub enum Refusal {
         /// The page's name.
         page: String,
     },
+    /// A page of several hosts, or with dependencies other than on its document.
+    Graph {
+        /// The page's name.
+        page: String,
+    },
     /// Several concurrent connections, for a protocol without a formula for them.
     Parallel {
         /// The protocol.
@@ -39,6 +44,11 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Graph { page } => write!(
+                f,
+                "the model cannot predict page `{page}`, which has several hosts or dependencies; choose \
+                 `--engine simulate`"
+            ),
             Self::DeflatedSizesUnknown { page } => write!(
                 f,
                 "the model cannot predict `http11-pipelined-deflate` for page `{page}`, because no object of it \

@@ -97,6 +97,17 @@ impl Page {
         })
     }
 
+    /// Whether all objects are on one host, as near as the network, and wait for nothing but the document: the pages
+    /// that HTTP/1's formulas know.
+    pub fn is_plain(&self) -> bool {
+        let is_plain = |object: &Object| object.after.iter().all(|after| *after == Dependency::on_end(0));
+        let [Host { name: _, extra_rtt: Duration::ZERO, processing: Duration::ZERO }] = &self.hosts[..]
+        else {
+            return false;
+        };
+        self.objects.iter().all(is_plain)
+    }
+
     /// Size of all bodies together.
     pub fn size(&self) -> Bytes {
         self.objects.iter().map(|object| object.size).sum()

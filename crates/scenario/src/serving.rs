@@ -27,6 +27,8 @@ pub struct Serving {
     pub embedded: EmbeddedObjects,
     /// Content codings that the client accepts.
     pub accepted: Vec<Coding>,
+    /// Whether the objects wait for what the page's graph says, and not for what the client's requests say.
+    pub is_graph: bool,
     /// Whether the server compresses on the fly: then the processing time of a response is unpredictable.
     pub is_busy: bool,
 }
@@ -99,18 +101,25 @@ impl Serving {
         };
         let site = Site::of_files(contents.files.iter().cloned()).with_compression(compression, &accepted);
         let is_busy = compression == Compression::OnTheFly;
-        Self { objects: objects.collect(), site, embedded, accepted, is_busy }
+        Self { objects: objects.collect(), site, embedded, accepted, is_graph: false, is_busy }
     }
 
     fn sized(sizes: &[Bytes], scenario: &Scenario) -> Result<Self, ServingError> {
+        let page = &scenario.page;
         let objects =
-            sizes.iter().enumerate().map(|(index, size)| PlannedObject::get(&Site::path(index), Some(*size)));
+            page.objects.iter().zip(sizes).enumerate().map(|(index, (object, size))| PlannedObject {
+                origin: object.host,
+                priority: object.priority,
+                after: object.after.clone(),
+                ..PlannedObject::get(&Site::path(index), Some(*size))
+            });
         let site = Site::new(sizes, scenario.seed).ok_or_else(|| ServingError {
             what: format!("a page of {} on this host", scenario.page.size()),
             remedy: "use a smaller one",
         })?;
         let (embedded, accepted) = (EmbeddedObjects::Planned, Vec::new());
-        Ok(Self { site, objects: objects.collect(), embedded, accepted, is_busy: false })
+        let (objects, is_graph) = (objects.collect(), !page.is_plain());
+        Ok(Self { site, objects, embedded, accepted, is_graph, is_busy: false })
     }
 
     /// Makes the client's requests conditional, for this version of HTTP.
@@ -154,6 +163,7 @@ impl Serving {
     /// requested.
     pub fn release(&self, release: Release) -> Release {
         match (&self.embedded, release) {
+            _ if self.is_graph => Release::Graph,
             (EmbeddedObjects::Planned, _) | (_, Release::Dependent | Release::Graph) => release,
             (
                 EmbeddedObjects::Discovered { .. } | EmbeddedObjects::Listed { .. },

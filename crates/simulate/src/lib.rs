@@ -8,7 +8,8 @@
 //! | [`world`] | hosts, links, and one queue of future events |
 //! | [`web`] | `fetch`'s robot and `http1`'s server on hosts, and the time their work takes |
 //! | [`profile`] | a stack profile translated into TCP's configuration |
-//! | [`page`] | a scenario as two hosts and a link |
+//! | [`page`] | a scenario as a client, its servers and their links |
+//! | `topology` | these hosts and links in a world |
 //! | [`dumbbell`] | dumbbell topology: client populations and one server behind a bottleneck |
 //! | [`stalls`] | attribution of a run's time to stall causes |
 //! | [`row`] | runs as a row |
@@ -37,6 +38,7 @@ pub mod page;
 pub mod profile;
 pub mod row;
 pub mod stalls;
+mod topology;
 pub mod web;
 pub mod world;
 

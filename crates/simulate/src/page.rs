@@ -1,4 +1,4 @@
-//! One page: a scenario becomes two hosts and a link, and a run becomes a row.
+//! One page: a scenario becomes a client, its servers and their links, and a run becomes a row.
 //!
 //! Not an engine of its own: [`crate::world`] runs it, `fetch` and `http1` speak HTTP, [`crate::profile`]
 //! translates the stack.
@@ -9,6 +9,7 @@ mod plan;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use ::page::Host;
 use fetch::TransportCounts;
 use fetch::{PageEvent, Pipelining, Plan, Report, Shape, VisitStats};
 use http1::message::{Limits, WritePolicy};
@@ -23,6 +24,7 @@ use wire::{Bytes, Duration, Seed, Time};
 use crate::error::Error;
 use crate::profile::{self, Clocks};
 use crate::stalls::{self, PathFacts, TimeAccount};
+use crate::topology::{Server, Topology};
 use crate::web::server::PORT;
 use crate::web::{
     Browser, BrowserConfig, BrowserTimes, DhttpClient, DhttpServer, HeadSizes, ServerTimes, WarmUp, Web,
@@ -33,7 +35,7 @@ pub use flow::Flow;
 
 /// The client host.
 pub const CLIENT: HostId = HostId(0);
-/// The server host.
+/// The host of the first server; those of other hosts of the page follow.
 pub const SERVER: HostId = HostId(1);
 
 /// Settings of the hosts that a scenario does not have.
@@ -170,7 +172,7 @@ pub struct PageResult {
     pub elapsed: Option<Duration>,
     /// Packets and bytes sent by the client.
     pub up: Counters,
-    /// Packets and bytes sent by the server.
+    /// Packets and bytes sent by the servers.
     pub down: Counters,
     /// Packets lost on the link or dropped by its queue, both ways.
     pub lost: u64,
@@ -203,6 +205,8 @@ pub struct Experiment {
     stack: Stack,
     site: Site,
     plan: Plan,
+    /// Hosts of the page, the document's first.
+    origins: Vec<Host>,
     hosts: Hosts,
     handshake: Handshake,
     idle_after: Option<Duration>,
@@ -232,7 +236,7 @@ impl Experiment {
         }
         let shape = plan::shape(*protocol, client, hosts.pipelining)?;
         serving.validate(scenario, shape.version(), hosts.validation);
-        let (mut plan, mut notes) = plan::plan(shape, &serving, client, programs)?;
+        let (mut plan, mut notes) = plan::plan(page, shape, &serving, client, programs)?;
         notes.extend(programs.described().map(|reported| format!("programs: {reported}")));
         notes.extend(shared(stack.packets.sharing).map(str::to_owned));
         plan::name(&mut plan, hosts.contents.as_ref());
@@ -267,6 +271,7 @@ impl Experiment {
             stack: programs.sockets(stack),
             site: serving.site,
             plan,
+            origins: page.hosts.clone(),
             handshake: handshake(*protocol, hosts.fast_open),
             idle_after: programs.idle_after,
             hosts,
@@ -292,64 +297,72 @@ impl Experiment {
     /// If link or plan are not possible.
     pub fn run(&self, number: u32, keeps_packets: bool) -> Result<PageResult, Error> {
         let seed = Seed::new(self.seed.stream("run", u64::from(number)).next_u64());
+        let mut world = World::new(seed);
         let clocks = self.hosts.clocks.unwrap_or_else(|| [Clocks::random(seed, 0), Clocks::random(seed, 1)]);
-        let [client_clocks, server_clocks] = clocks;
-        let [client, server] = self.stacks();
-        let (client_host, server_host) = (self.host(client, client_clocks), self.host(server, server_clocks));
-        let address = Address { host: SERVER, port: PORT };
-        let is_transaction = match self.handshake {
-            Handshake::ThreeWay | Handshake::FastOpen => false,
-            Handshake::Ttcp | Handshake::Ardp => true,
-        };
-        let fin_with_data = is_transaction || self.hosts.fin_with_data;
+        let client = (self.host(self.stacks()[0], clocks[0]), self.browser(seed)?);
+        let servers = self.origins.iter().enumerate();
+        let servers = servers.map(|(index, origin)| self.server(seed, index, origin, clocks[1])).collect();
+        let topology = Topology::build(&mut world, &self.network, client, servers)?;
+        let bounds = Bounds { until: Time::MAX, events: MAX_EVENTS };
+        let (mut before, mut lost_before) = ([Counters::default(); 2], 0);
+        if self.warm_up.objects > 0 && world.run(bounds) == RunEnd::Finished {
+            before = topology.counters(&world);
+            lost_before = topology.lost(&world);
+        }
+        if keeps_packets {
+            world.record();
+            topology.hosts().for_each(|host| world.probe(host));
+        }
+        let ended = world.run(bounds);
+        let lost = topology.lost(&world) - lost_before;
+        Ok(account(&world, &topology, before, ended, lost, self.may_lose()))
+    }
+
+    /// The client, which fetches the page.
+    fn browser(&self, seed: Seed) -> Result<Web, Error> {
         let (times, warm_up) = (self.hosts.client, self.warm_up);
         let dhttp = self.dhttp.map(|Dhttp { client, server: _ }| DhttpClient { config: client, seed });
-        let config = BrowserConfig { times, is_transaction, warm_up, dhttp };
-        let browser =
-            Browser::new(Time::ZERO, self.plan.clone(), vec![address], config).map_err(Error::Plan)?;
+        let config = BrowserConfig { times, is_transaction: self.is_transaction(), warm_up, dhttp };
+        let address = |host: HostId| Address { host, port: PORT };
+        let servers = (SERVER.0..).map(HostId).map(address).take(self.origins.len()).collect();
+        let browser = Browser::new(Time::ZERO, self.plan.clone(), servers, config).map_err(Error::Plan)?;
+        Ok(Web::Browser(Box::new(browser)))
+    }
+
+    /// The server of one of the page's hosts. The first has these clocks.
+    fn server(&self, seed: Seed, index: usize, origin: &Host, clocks: Clocks) -> Server {
+        let deadline = self.plan.deadline;
         let timeout = ConnectionTimeouts {
-            idle: self.hosts.idle.unwrap_or(self.plan.deadline),
-            request: self.plan.deadline,
-            linger: self.plan.deadline,
+            idle: self.hosts.idle.unwrap_or(deadline),
+            request: deadline,
+            linger: deadline,
             ..ConnectionTimeouts::default()
         };
         let (writes, requests, closing) = (self.hosts.writes, self.hosts.requests, self.hosts.closing);
         let config = ServerConfig { limits: Limits::default(), writes, requests, closing, timeout };
-        let server =
-            WebServer::new(self.site.clone(), config, self.hosts.server, self.hosts.heads, fin_with_data)
-                .with_processes(self.hosts.connections.map(|limit| limit.get() as usize), usize::MAX);
+        let fin_with_data = self.is_transaction() || self.hosts.fin_with_data;
+        let mut times = self.hosts.server;
+        times.request += origin.processing;
+        let server = WebServer::new(self.site.clone(), config, times, self.hosts.heads, fin_with_data)
+            .with_processes(self.hosts.connections.map(|limit| limit.get() as usize), usize::MAX);
+        let (seed, clocks) = match index as u64 {
+            0 => (seed, clocks),
+            index => (Seed::new(seed.stream("server", index).next_u64()), Clocks::random(seed, 1 + index)),
+        };
         let server = match self.dhttp {
             Some(Dhttp { client: _, server: config }) => server.with_dhttp(DhttpServer { config, seed }),
             None => server,
         };
+        let config = self.host(&self.stack, clocks);
+        Server { config, application: Web::Server(Box::new(server)), extra_rtt: origin.extra_rtt }
+    }
 
-        let mut world = World::new(seed);
-        let client = world.add_host(client_host, Web::Browser(Box::new(browser))).map_err(Error::Stack)?;
-        let server = world.add_host(server_host, Web::Server(Box::new(server))).map_err(Error::Stack)?;
-        let links = self.network.links();
-        let up = world.add_link(&links.up).map_err(Error::Link)?;
-        let down = world.add_link(&links.down).map_err(Error::Link)?;
-        world.add_route(client, server, &[up]);
-        world.add_route(server, client, &[down]);
-        let bounds = Bounds { until: Time::MAX, events: MAX_EVENTS };
-        let lost = |world: &World<Web>| {
-            let counters = [up, down].map(|link| *world.link(link));
-            counters.iter().map(|link| link.lost.packets + link.dropped.packets).sum::<u64>()
-        };
-        let (mut before, mut lost_before) = ([Counters::default(); 2], 0);
-        if self.warm_up.objects > 0 && world.run(bounds) == RunEnd::Finished {
-            before = [client, server].map(|host| *world.counters(host));
-            lost_before = lost(&world);
+    /// Whether connections carry one request each, without a handshake.
+    const fn is_transaction(&self) -> bool {
+        match self.handshake {
+            Handshake::ThreeWay | Handshake::FastOpen => false,
+            Handshake::Ttcp | Handshake::Ardp => true,
         }
-        if keeps_packets {
-            world.record();
-            world.probe(client);
-            world.probe(server);
-        }
-        let ended = world.run(bounds);
-        let lost = lost(&world) - lost_before;
-        let may_lose = self.may_lose();
-        Ok(account(&world, [client, server], before, ended, lost, may_lose))
     }
 
     /// Account of a run's time, if its packets were recorded.
@@ -466,13 +479,13 @@ fn handshake(protocol: Protocol, is_fast_open: bool) -> Handshake {
 
 fn account(
     world: &World<Web>,
-    [client, server]: [HostId; 2],
+    topology: &Topology,
     before: [Counters; 2],
     ended: RunEnd,
     lost: u64,
     may_lose: bool,
 ) -> PageResult {
-    let (reports, began, elapsed, channels) = match world.application(client) {
+    let (reports, began, elapsed, channels) = match world.application(topology.client) {
         Web::Browser(browser) => {
             let began = browser.began();
             let elapsed = browser.finished(may_lose).map(|finished| finished.since(began));
@@ -480,14 +493,15 @@ fn account(
         }
         Web::Server(_) => (Vec::new(), Time::ZERO, None, None),
     };
-    let since = |host, before| world.counters(host).since(before);
-    let mut probes = [world.probes(client), world.probes(server)].concat();
+    let [up, down] = topology.counters(world);
+    let mut probes: Vec<Probe> =
+        topology.hosts().flat_map(|host| world.probes(host).iter().cloned()).collect();
     probes.sort_by_key(|probe| probe.at);
     PageResult {
         began,
         elapsed,
-        up: since(client, &before[0]),
-        down: since(server, &before[1]),
+        up: up.since(&before[0]),
+        down: down.since(&before[1]),
         lost,
         ended,
         events: world.events(),

@@ -58,6 +58,9 @@ pub(super) fn plan(
             ));
         }
     }
+    if serving.is_graph {
+        return Err(unsuited("a page of several hosts or with dependencies", "use --engine simulate"));
+    }
     let (release, note) = requests.release(shape);
     let plan = Plan {
         request_size: Some(*request),

@@ -1,10 +1,10 @@
 //! Grouping of a page's packets into flows: a connection, or the datagrams between two ports.
 //!
-//! Contents are not read; a page has one client, one server and one path.
+//! Contents are not read; a page has one client.
 
 use tcp::segment::Framing;
 
-use super::CLIENT;
+use super::{CLIENT, SERVER};
 use crate::web::server::PORT;
 use crate::world::{Address, Probe, Record};
 
@@ -12,6 +12,8 @@ use crate::world::{Address, Probe, Record};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Flow {
     is_datagrams: bool,
+    /// The server's host, 0 for the first.
+    host: u16,
     server: u16,
     client: u16,
 }
@@ -48,11 +50,15 @@ impl Flow {
 
     /// Number that is unique among the flows of a page.
     pub fn number(self) -> u64 {
-        u64::from(self.is_datagrams) << 32 | u64::from(self.server) << 16 | u64::from(self.client)
+        u64::from(self.host) << 33
+            | u64::from(self.is_datagrams) << 32
+            | u64::from(self.server) << 16
+            | u64::from(self.client)
     }
 
     fn between(one: Address, other: Address, is_datagrams: bool) -> Self {
         let (client, server) = if one.host == CLIENT { (one, other) } else { (other, one) };
-        Self { is_datagrams, server: server.port, client: client.port }
+        let host = server.host.0.saturating_sub(SERVER.0);
+        Self { is_datagrams, host, server: server.port, client: client.port }
     }
 }

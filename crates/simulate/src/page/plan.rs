@@ -39,6 +39,7 @@ pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining)
 
 /// The robot's plan, and its deviations from the scenario.
 pub(super) fn plan(
+    page: &Page,
     shape: Shape,
     serving: &Serving,
     client: &Client,
@@ -72,8 +73,11 @@ pub(super) fn plan(
         deadline: TIMEOUT + pause * pages_before as u64,
         accepted: serving.accepted.clone(),
         embedded: serving.embedded.clone(),
+        origins: page.hosts.iter().map(|host| host.name.clone()).collect(),
         ..Plan::new(Host::UNNAMED, [before.as_slice(), serving.known()].concat(), shape)
     };
+    let graph = "requests left as the page's graph has it";
+    let note = if serving.is_graph { Some(graph) } else { note };
     Ok((plan, note.into_iter().map(str::to_owned).collect()))
 }
 

@@ -45,6 +45,16 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Sum with those of another host.
+    pub const fn plus(&self, other: &Self) -> Self {
+        Self {
+            packets: self.packets.saturating_add(other.packets),
+            payload_bytes: self.payload_bytes.saturating_add(other.payload_bytes),
+            retransmissions: self.retransmissions.saturating_add(other.retransmissions),
+            connections: self.connections.saturating_add(other.connections),
+        }
+    }
+
     /// Difference since `before`.
     pub const fn since(&self, before: &Self) -> Self {
         Self {
