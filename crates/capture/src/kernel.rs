@@ -13,6 +13,7 @@ use diagnose::{FlowReport, Side};
 use report::kernel::{KernelStats, SenderCounters, SocketPair};
 
 use crate::sockets::{Sockets, TcpInfo, TcpSocket};
+use crate::watch::owner::owners;
 use nix::sys::prctl::set_child_subreaper;
 
 use crate::Error;
@@ -27,6 +28,8 @@ pub struct SocketMonitor {
     known: BTreeMap<SocketPair, KnownSocket>,
     /// Opened connections that need further queries.
     new: Vec<SocketPair>,
+    /// Processes by the inodes of their sockets.
+    owners: BTreeMap<u32, u32>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -38,6 +41,8 @@ struct KnownSocket {
     program: Option<String>,
     /// Number of times that another program was found to own it.
     foreign_sightings: u32,
+    /// The process of another program that holds it.
+    owner: Option<u32>,
 }
 
 /// Number of such observations after which a connection belongs to another program: a single one may precede the
@@ -54,7 +59,13 @@ impl SocketMonitor {
         // Processes that outlive the command count as its own: they become this process's children. Where the kernel
         // does not support that, such processes count as others.
         let _ = set_child_subreaper(has_command);
-        Ok(Self { sockets: Sockets::open()?, has_command, known: BTreeMap::new(), new: Vec::new() })
+        Ok(Self {
+            sockets: Sockets::open()?,
+            has_command,
+            known: BTreeMap::new(),
+            new: Vec::new(),
+            owners: BTreeMap::new(),
+        })
     }
 
     /// Records an opened connection: its server responded to `client`.
@@ -98,8 +109,10 @@ impl SocketMonitor {
         let TcpSocket { local, peer, inode, info, .. } = *socket;
         let holder = self.has_command.then(|| inodes_below(std::process::id()).remove(&inode)).flatten();
         let is_own = holder.is_some();
+        let owner = if self.has_command && !is_own && inode > 0 { self.owner_of(inode) } else { None };
         let known = self.known.entry((local, peer)).or_default();
         *known = KnownSocket {
+            owner: owner.or(known.owner),
             info,
             is_own: known.is_own || is_own,
             inode,
@@ -107,6 +120,35 @@ impl SocketMonitor {
             foreign_sightings: known.foreign_sightings + u32::from(inode > 0 && !is_own),
         };
         self.has_command && !known.is_own && known.foreign_sightings < CERTAIN
+    }
+
+    /// Returns the process that holds a socket. All open files of the host are read if it is a new one.
+    fn owner_of(&mut self, inode: u32) -> Option<u32> {
+        if !self.owners.contains_key(&inode) {
+            self.owners = owners().into_iter().map(|(inode, owner)| (inode, owner.pid)).collect();
+        }
+        self.owners.get(&inode).copied()
+    }
+
+    /// Divides connections of other programs into those on which the command's own depend, and the rest. The client's end
+    /// of a connection between belongs to the process that holds the server's end of an earlier one.
+    pub fn between(&self, own: &[FlowReport], others: Vec<FlowReport>) -> (Vec<FlowReport>, Vec<FlowReport>) {
+        let owner = |ends: SocketPair| self.known.get(&ends).and_then(|end| end.owner);
+        let server_of = |flow: &FlowReport| owner((flow.server, flow.client));
+        let mut servers: BTreeSet<u32> = own.iter().filter_map(server_of).collect();
+        let (mut between, mut rest) = (Vec::new(), others);
+        loop {
+            let is_next = |flow: &FlowReport| {
+                owner((flow.client, flow.server)).is_some_and(|client| servers.contains(&client))
+            };
+            let (found, left): (Vec<_>, Vec<_>) = rest.into_iter().partition(is_next);
+            if found.is_empty() {
+                return (between, left);
+            }
+            servers.extend(found.iter().filter_map(server_of));
+            between.extend(found);
+            rest = left;
+        }
     }
 
     /// Returns whether a connection is known to be between other programs.

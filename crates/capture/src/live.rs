@@ -132,15 +132,9 @@ fn watch(
     capture.command = process.ended();
     capture.is_command_stopped = ending.was_interrupted();
     watch.read_final_counters()?;
-    let all = capture.flows.len();
-    capture.flows.retain(|flow| !watch.is_of_others(flow));
+    take_others(&mut capture, &watch);
     watch.inform(&mut capture.flows);
     capture.kernel = watch.reported(&capture.flows);
-    let of_others = all - capture.flows.len();
-    capture.selected = capture.selected.saturating_sub(of_others as u64);
-    if of_others > 0 {
-        capture.warnings.push(format!("connections of other programs that are not shown: {of_others}"));
-    }
     let lost = sniffer.lost()?;
     if lost > 0 {
         capture.warnings.push(format!(
@@ -148,6 +142,20 @@ fn watch(
         ));
     }
     Ok(capture)
+}
+
+/// Leaves out connections of other programs, except those on which the command's own depend.
+fn take_others(capture: &mut Capture, watch: &SocketMonitor) {
+    let flows = std::mem::take(&mut capture.flows);
+    let (others, own): (Vec<_>, Vec<_>) = flows.into_iter().partition(|flow| watch.is_of_others(flow));
+    capture.selected = capture.selected.saturating_sub(others.len() as u64);
+    let (between, rest) = watch.between(&own, others);
+    rest.iter().for_each(|flow| capture.others.hide(flow));
+    capture.others.between = between.iter().map(|flow| (flow.client, flow.server)).collect();
+    capture.flows = own;
+    capture.flows.extend(between);
+    capture.flows.sort_by_key(|flow| (flow.started, flow.first_packet));
+    capture.warnings.extend(capture.others.hidden_sentence());
 }
 
 /// Returns the client and the server, if the packet is a server's SYN/ACK.

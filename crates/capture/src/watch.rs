@@ -77,7 +77,7 @@ pub struct Watch {
     busy: Vec<(SocketAddr, SocketAddr)>,
     busy_due: Time,
     /// Whether all sockets are sampled each time, at any cost, such as those of a command.
-    pub is_thorough: bool,
+    is_thorough: bool,
 }
 
 /// How often a socket is sampled.
@@ -125,6 +125,18 @@ impl Watch {
     /// # Errors
     /// The kernel's error.
     pub fn begin(scope: Scope) -> Result<Self, Error> {
+        Self::start(scope, false)
+    }
+
+    /// Starts a watch of a command's sockets: all are sampled each time, so that nothing falls between samples.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn of_command(scope: Scope) -> Result<Self, Error> {
+        Self::start(scope, true)
+    }
+
+    fn start(scope: Scope, is_thorough: bool) -> Result<Self, Error> {
         let mut watch = Self {
             scope,
             sockets: Sockets::open()?,
@@ -147,7 +159,7 @@ impl Watch {
             coverage: Coverage::default(),
             busy: Vec::new(),
             busy_due: Time::ZERO,
-            is_thorough: false,
+            is_thorough,
         };
         watch.list()?;
         Ok(watch)

@@ -5,6 +5,7 @@ use wire::Duration;
 
 use crate::Capture;
 use crate::group::Group;
+use crate::in_between;
 use crate::span::shown;
 use crate::watched::view;
 
@@ -63,22 +64,28 @@ pub fn of_server(capture: &Capture, faults: &[Group<'_>]) -> Option<String> {
     }
 }
 
-/// Formats the average time that a side took: only times long enough for a finding are counted.
+/// Formats the average time that a side took: only times long enough for a finding are counted. The network is fine only if no
+/// captured connection stalled.
 fn thinking(capture: &Capture, cause: Cause, side: &str) -> String {
-    let counts = capture.flows.iter().flat_map(|flow| &flow.counts).filter(|count| count.cause == cause);
+    let own = capture.flows.iter().filter(|flow| !capture.others.has(flow));
+    let counts = own.flat_map(|flow| &flow.counts).filter(|count| count.cause == cause);
     let (times, lost) =
         counts.fold((0, Duration::ZERO), |(times, lost), count| (times + count.times, lost + count.lost));
+    let start = match in_between::has_stall(capture) {
+        true => "Seen from the command",
+        false => "The network is fine",
+    };
     if times == 0 {
-        return format!("The network is fine: most of the time is the {side}'s.");
+        return format!("{start}: most of the time is the {side}'s.");
     }
     let each = shown(Duration::from_nanos(lost.as_nanos() / times));
     match (cause, times) {
-        (Cause::ClientThink, 1) => format!("The network is fine: the client paused for {each}."),
+        (Cause::ClientThink, 1) => format!("{start}: the client paused for {each}."),
         (Cause::ClientThink, _) => {
-            format!("The network is fine: the client paused {times} times, for {each} on average.")
+            format!("{start}: the client paused {times} times, for {each} on average.")
         }
-        (_, 1) => format!("The network is fine: the server takes {each} for a request."),
-        (_, _) => format!("The network is fine: the server takes {each} per request."),
+        (_, 1) => format!("{start}: the server takes {each} for a request."),
+        (_, _) => format!("{start}: the server takes {each} per request."),
     }
 }
 

@@ -50,6 +50,7 @@ fn capture(capture: &Capture) -> Value {
         connections,
         selected: _,
         is_command_stopped: _,
+        others: _,
         command,
         watched: _,
         kernel: _,
@@ -144,6 +145,7 @@ fn flow(capture: &Capture, flow: &FlowReport, order: &[Cause]) -> Value {
     json!({
         "protocol": protocol.name(),
         "within_dialogue": is_within_dialogue,
+        "of_other_program": capture.others.has(flow),
         "client": client.to_string(),
         "server": server.to_string(),
         "packets": packets,

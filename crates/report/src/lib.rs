@@ -13,6 +13,8 @@
 //! | [`headline`] | what dominates where nothing is worth fixing |
 //! | [`group`] | findings by cause: which costs most |
 //! | [`advice`] | fixes, by the party that can apply them |
+//! | [`in_between`] | connections of other programs, such as a proxy's second hop |
+//! | [`serial`] | requests one after another on one connection |
 //! | [`oddity`] | what is odd about the capture itself |
 //! | [`span`] | durations, formatted for users |
 //! | [`text`], [`json`], [`csv`] | for a terminal, for programs |
@@ -40,12 +42,14 @@ pub mod csv;
 pub mod filter;
 pub mod group;
 pub mod headline;
+pub mod in_between;
 pub mod json;
 pub mod kernel;
 pub mod oddity;
 pub mod page;
 pub mod reading;
 pub mod sequence;
+pub mod serial;
 pub mod shard;
 pub mod skipped;
 pub mod span;
@@ -57,6 +61,7 @@ use diagnose::{Account, Doubts, FlowReport};
 use wire::Time;
 
 use command::CommandExit;
+use in_between::OtherPrograms;
 use kernel::KernelStats;
 use skipped::SkippedPackets;
 
@@ -85,6 +90,8 @@ pub struct Capture {
     pub is_command_stopped: bool,
     /// The watch of the command's sockets that took the place of packets.
     pub watched: Option<watched::WatchReport>,
+    /// Connections of other programs, if captured live.
+    pub others: OtherPrograms,
     /// The kernel's counters, if captured live.
     pub kernel: KernelStats,
     /// Damage of the file, from a certain packet on.
@@ -102,10 +109,10 @@ impl Capture {
     }
 
     /// Returns the account of all connections together. Connections reported by a DHTTP dialogue are counted only
-    /// there.
+    /// there; those of other programs, while the command waits for them, not at all.
     pub fn account(&self) -> Account {
         let mut all = self.left_out.clone();
-        let flows = self.flows.iter().filter(|flow| !flow.is_within_dialogue);
+        let flows = self.flows.iter().filter(|flow| !flow.is_within_dialogue && !self.others.has(flow));
         flows.for_each(|flow| all.merge(&flow.account));
         all
     }
@@ -113,7 +120,7 @@ impl Capture {
     /// Returns the reasons for unknown time, of listed connections.
     pub fn doubts(&self) -> Doubts {
         let mut all = Doubts::default();
-        let flows = self.flows.iter().filter(|flow| !flow.is_within_dialogue);
+        let flows = self.flows.iter().filter(|flow| !flow.is_within_dialogue && !self.others.has(flow));
         flows.for_each(|flow| all.merge(&flow.doubts));
         all
     }

@@ -13,6 +13,7 @@ use wire::Time;
 use crate::Capture;
 use crate::filter::Filter;
 use crate::group::counted;
+use crate::in_between::OtherPrograms;
 use crate::kernel::KernelStats;
 use crate::shard::Shard;
 use crate::skipped::SkippedPackets;
@@ -103,6 +104,7 @@ impl<'a> CaptureReader<'a> {
             left_out: Account::default(),
             watched: None,
             command: None,
+            others: OtherPrograms::default(),
             kernel: KernelStats::default(),
             damage: None,
             skipped: SkippedPackets::default(),

@@ -10,7 +10,7 @@ use wire::Duration;
 use crate::group::{Group, counted, groups};
 use crate::span::{moment, shown};
 use crate::watched::view;
-use crate::{Capture, advice, headline, kernel, oddity};
+use crate::{Capture, advice, headline, in_between, kernel, oddity, serial};
 
 /// Returns the text.
 pub fn render(captures: &[Capture], terminal: Terminal) -> String {
@@ -34,6 +34,7 @@ fn capture(capture: &Capture, terminal: Terminal) -> String {
             headline::of_server(capture, &faults).map_or_else(String::new, |one| wrapped(&one, "", width))
         }
     };
+    text += &in_between::sentence(capture).map_or_else(String::new, |one| wrapped(&one, "", width));
     for (number, group) in (1_usize..).zip(&faults) {
         let title = format!("{number}. {}: {}", group.cause.name(), group.cost());
         text += &format!("\n{}\n", terminal.bold(&title));
@@ -181,6 +182,9 @@ fn unknown(capture: &Capture, width: usize) -> String {
     }
 }
 
+/// Maximum number of sentences on requests one after another.
+const MAX_SERIAL: usize = 3;
+
 /// Formats notes on the capture itself.
 fn remarks(capture: &Capture, width: usize) -> String {
     let kernel = match capture.flows.as_slice() {
@@ -188,7 +192,9 @@ fn remarks(capture: &Capture, width: usize) -> String {
         _ => Vec::new(),
     };
     let notes = capture.warnings.iter().chain(&capture.damage).cloned();
-    let notes = notes.chain(oddity::sentences(capture)).chain(capture.skipped.sentences()).chain(kernel);
+    let serial = capture.flows.iter().filter_map(serial::sentence).take(MAX_SERIAL);
+    let notes = notes.chain(serial).chain(oddity::sentences(capture));
+    let notes = notes.chain(capture.skipped.sentences()).chain(kernel);
     let notes: String = notes.map(|note| wrapped(&format!("- {note}"), "  ", width)).collect();
     if notes.is_empty() { notes } else { format!("\nBesides\n{notes}") }
 }

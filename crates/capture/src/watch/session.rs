@@ -49,9 +49,8 @@ impl Session {
             (Scope::All, Some(pid)) => Scope::Process(pid),
             (scope, _) => scope,
         };
-        let mut watch = Watch::begin(scope).map_err(Error::from)?;
-        // The command's time is the user's: nothing of it may fall between samples.
-        watch.is_thorough = process.id().is_some();
+        let begin = if process.id().is_some() { Watch::of_command } else { Watch::begin };
+        let mut watch = begin(scope).map_err(Error::from)?;
         let mut ending = CaptureEnd::new(self.span.map(|span| clock.now() + span));
         let (mut due, mut report_due) = (clock.now(), clock.now());
         let mut is_first = true;

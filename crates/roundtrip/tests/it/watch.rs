@@ -18,7 +18,7 @@ fn watch(write_mode: &str, requests: u32, flags: &str) -> Option<Output> {
         return None;
     }
     let script = format!(
-        "python3 {EXCHANGE} {write_mode} {requests} 0 & exec {PROGRAM} watch --pid $! --duration 1500ms {flags}"
+        "python3 {EXCHANGE} {write_mode} {requests} 0 & exec {PROGRAM} watch --pid $! --for 1500ms {flags}"
     );
     let mut command = Command::new("setpriv");
     command.args([
@@ -115,7 +115,7 @@ fn metrics_are_served_while_it_watches() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let address = format!("127.0.0.1:{port}");
     let mut command = Command::new(PROGRAM);
-    command.args(["watch", "--port", "1", "--duration", "3s", "--prometheus", &address]);
+    command.args(["watch", "--port", "1", "--for", "3s", "--prometheus", &address]);
     let mut watching = command.stdout(Stdio::null()).spawn().unwrap();
     let scrape = || {
         let mut stream = TcpStream::connect(&address).ok()?;
@@ -140,7 +140,7 @@ fn misuse_is_one_sentence_and_status_2() {
         (&["--pid", "4194303"], "no such process"),
         (&["--interval", "1us"], "not between 1ms and 1s"),
         (&["--interval", "fast"], "--interval"),
-        (&["--duration", "-1s"], "--duration"),
+        (&["--duration", "-1s"], "--for"),
         (&["--port", "0"], "--port"),
         (&["--port", "80", "--all"], "--all"),
     ] {
