@@ -27,9 +27,9 @@ pub struct SocketMonitor {
     has_command: bool,
     known: BTreeMap<SocketPair, KnownSocket>,
     /// Opened connections that need further queries.
-    new: Vec<SocketPair>,
-    /// Processes by the inodes of their sockets.
-    owners: BTreeMap<u32, u32>,
+    new: Vec<(SocketPair, Side)>,
+    /// Processes that serve the command's connections, or connections that these depend on.
+    servers: BTreeSet<u32>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -64,23 +64,23 @@ impl SocketMonitor {
             has_command,
             known: BTreeMap::new(),
             new: Vec::new(),
-            owners: BTreeMap::new(),
+            servers: BTreeSet::new(),
         })
     }
 
     /// Records an opened connection: its server responded to `client`.
     pub fn opened(&mut self, client: SocketAddr, server: SocketAddr) {
         if self.new.len() + 2 <= MAX_NEW && self.known.len() < MAX_KNOWN {
-            self.new.extend([(client, server), (server, client)]);
+            self.new.extend([((client, server), Side::Client), ((server, client), Side::Server)]);
         }
     }
 
     /// Queries the opened connections, and reads notifications of closed ones.
     pub fn poll(&mut self) -> Result<(), Error> {
-        for ends in std::mem::take(&mut self.new) {
+        for (ends, side) in std::mem::take(&mut self.new) {
             let Some(socket) = self.sockets.find(ends.0, ends.1)? else { continue };
-            if self.record_socket(&socket) {
-                self.new.push(ends);
+            if self.record_socket(&socket, side) {
+                self.new.push((ends, side));
             }
         }
         let mut closed = Vec::new();
@@ -105,11 +105,12 @@ impl SocketMonitor {
     }
 
     /// Records a socket; returns whether it should be queried again.
-    fn record_socket(&mut self, socket: &TcpSocket) -> bool {
+    fn record_socket(&mut self, socket: &TcpSocket, side: Side) -> bool {
         let TcpSocket { local, peer, inode, info, .. } = *socket;
         let holder = self.has_command.then(|| inodes_below(std::process::id()).remove(&inode)).flatten();
         let is_own = holder.is_some();
-        let owner = if self.has_command && !is_own && inode > 0 { self.owner_of(inode) } else { None };
+        let is_foreign = self.has_command && !is_own && inode > 0;
+        let owner = if is_foreign { self.owner_of((local, peer), side, inode) } else { None };
         let known = self.known.entry((local, peer)).or_default();
         *known = KnownSocket {
             owner: owner.or(known.owner),
@@ -122,33 +123,31 @@ impl SocketMonitor {
         self.has_command && !known.is_own && known.foreign_sightings < CERTAIN
     }
 
-    /// Returns the process that holds a socket. All open files of the host are read if it is a new one.
-    fn owner_of(&mut self, inode: u32) -> Option<u32> {
-        if !self.owners.contains_key(&inode) {
-            self.owners = owners().into_iter().map(|(inode, owner)| (inode, owner.pid)).collect();
+    /// Returns the process of another program that holds a socket, as far as the command depends on it: the server of one of
+    /// the command's connections, or the client of a connection of such a process. Only servers' files are read, unless a
+    /// server is new.
+    fn owner_of(&mut self, (local, peer): SocketPair, side: Side, inode: u32) -> Option<u32> {
+        match side {
+            Side::Client => {
+                let mut servers = self.servers.iter();
+                servers.find(|server| sockets_of(**server).any(|held| held == inode)).copied()
+            }
+            Side::Server => {
+                let client = self.known.get(&(peer, local))?;
+                if !client.is_own && client.owner.is_none() {
+                    return None;
+                }
+                let server = owners().get(&inode)?.pid;
+                self.servers.insert(server);
+                Some(server)
+            }
         }
-        self.owners.get(&inode).copied()
     }
 
-    /// Divides connections of other programs into those on which the command's own depend, and the rest. The client's end
-    /// of a connection between belongs to the process that holds the server's end of an earlier one.
-    pub fn between(&self, own: &[FlowReport], others: Vec<FlowReport>) -> (Vec<FlowReport>, Vec<FlowReport>) {
-        let owner = |ends: SocketPair| self.known.get(&ends).and_then(|end| end.owner);
-        let server_of = |flow: &FlowReport| owner((flow.server, flow.client));
-        let mut servers: BTreeSet<u32> = own.iter().filter_map(server_of).collect();
-        let (mut between, mut rest) = (Vec::new(), others);
-        loop {
-            let is_next = |flow: &FlowReport| {
-                owner((flow.client, flow.server)).is_some_and(|client| servers.contains(&client))
-            };
-            let (found, left): (Vec<_>, Vec<_>) = rest.into_iter().partition(is_next);
-            if found.is_empty() {
-                return (between, left);
-            }
-            servers.extend(found.iter().filter_map(server_of));
-            between.extend(found);
-            rest = left;
-        }
+    /// Divides connections of other programs into those on which the command's own depend, and the rest.
+    pub fn between(&self, others: Vec<FlowReport>) -> (Vec<FlowReport>, Vec<FlowReport>) {
+        let client = |flow: &FlowReport| self.known.get(&(flow.client, flow.server));
+        others.into_iter().partition(|flow| client(flow).is_some_and(|client| client.owner.is_some()))
     }
 
     /// Returns whether a connection is known to be between other programs.

@@ -149,7 +149,7 @@ fn take_others(capture: &mut Capture, watch: &SocketMonitor) {
     let flows = std::mem::take(&mut capture.flows);
     let (others, own): (Vec<_>, Vec<_>) = flows.into_iter().partition(|flow| watch.is_of_others(flow));
     capture.selected = capture.selected.saturating_sub(others.len() as u64);
-    let (between, rest) = watch.between(&own, others);
+    let (between, rest) = watch.between(others);
     rest.iter().for_each(|flow| capture.others.hide(flow));
     capture.others.between = between.iter().map(|flow| (flow.client, flow.server)).collect();
     capture.flows = own;

@@ -1,15 +1,20 @@
 //! Live sockets under a watch: a server that writes headers and body separately with Nagle's algorithm, its fixed
-//! counterpart, and other causes that delay sending. No privileges are needed.
+//! counterpart, and other causes that delay sending. Only the peer that vanishes needs privileges.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::panic;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use diagnose::{Cause, Side};
+use linux::Namespace;
+use linux::netlink::{Link, Netlink, Route};
+use linux::tun::Tun;
 use report::watched::Row;
 use roundtrip_capture::watch::guard::{assert_no_stalls, stalls_during};
 use socket2::SockRef;
+use wire::packet::{Flags, Packet, TcpBuilder};
 
 const HEADERS: usize = 60;
 const BODY: usize = 600;
@@ -168,4 +173,70 @@ fn a_corked_response_is_no_hold() {
     let server = serve(respond, |_| ());
     let (_, rows) = stalls_during(server.port(), || fetch(server)).unwrap();
     assert_eq!(rows, []);
+}
+
+/// A peer behind a TUN device that completes the handshake, and acknowledges data if it is `up`.
+fn run_peer(tun: &Tun, is_up: bool, is_over: &AtomicBool) {
+    let mut buffer = [0; 2_000];
+    while !is_over.load(Ordering::Acquire) {
+        let Some(length) = tun.read(&mut buffer).unwrap() else {
+            pause(1);
+            continue;
+        };
+        let Ok(packet) = Packet::read(&buffer[..length]) else { continue };
+        let (Some((near, far)), Some(segment)) = (packet.sockets(), packet.tcp()) else { continue };
+        let opens = segment.flags.contains(Flags::SYN);
+        let carried = segment.payload.len() as u32 + u32::from(opens);
+        if carried == 0 || !(opens || is_up) {
+            continue;
+        }
+        let flags = if opens { Flags::SYN | Flags::ACK } else { Flags::ACK };
+        let (seq, ack) = (if opens { 0 } else { 1 }, segment.seq.wrapping_add(carried));
+        let reply =
+            TcpBuilder { source: far, destination: near, seq, ack, flags, window: 65_535, options: &[] };
+        let mut bytes = Vec::new();
+        reply.write(&[], &mut bytes).unwrap();
+        tun.write(&bytes).unwrap();
+    }
+}
+
+/// Watches a connection for 1.5 s after it has sent a request to such a peer; `None`, with a message, where devices are not
+/// permitted.
+fn stalls_to_peer(is_up: bool) -> Option<Vec<Row>> {
+    if let Err(missing) = linux::available() {
+        skip::refused(&missing.to_string());
+        return None;
+    }
+    let watched = move || {
+        let (own, peer) = (Ipv4Addr::new(10, 9, 0, 1), Ipv4Addr::new(10, 9, 0, 2));
+        let tun = Tun::open("peer").unwrap();
+        let mut netlink = Netlink::open().unwrap();
+        netlink.bring_up("peer", Link { mtu: 1_500, tx_queue_length: 100, gso_max_segments: 1 }).unwrap();
+        netlink.add_address("peer", own).unwrap();
+        netlink.set_route("peer", &Route::new(peer, own)).unwrap();
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| run_peer(&tun, is_up, &is_over));
+            let mut stream = TcpStream::connect((peer, 80)).unwrap();
+            let ((), rows) = stalls_during(80, || {
+                stream.write_all(b"GET").unwrap();
+                pause(1_500);
+            })
+            .unwrap();
+            is_over.store(true, Ordering::Release);
+            rows
+        })
+    };
+    Some(Namespace::new("outage").unwrap().start(watched).wait().unwrap())
+}
+
+#[test]
+fn an_outage_is_reported_while_it_lasts_and_its_healthy_twin_is_silent() {
+    let Some(rows) = stalls_to_peer(false) else { return };
+    assert_eq!(causes(&rows), [Cause::RetransmissionTimeout], "{rows:#?}");
+    let Row { side, severity, lost, evidence, .. } = &rows[0];
+    assert_eq!(*side, Side::Client, "{rows:#?}");
+    assert!(severity.is_worth_fixing() && lost.as_millis_f64() > 1_000.0, "{rows:#?}");
+    assert!(evidence.contains("it lasts"), "{rows:#?}");
+    assert_eq!(stalls_to_peer(true), Some(Vec::new()));
 }

@@ -33,7 +33,6 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
     let mut filter = Filter::new(flows, causes, since.as_deref())?;
     let mut policy = gate::policy(flags)?;
     policy.has_own_servers = arguments.isolated.is_some();
-    policy.is_failure_accepted = flags.status_of_command;
     let is_plotted = svg.is_some()
         || png.is_some()
         || xpl.is_some()

@@ -19,7 +19,7 @@ use crate::failure::Failure;
 /// Builds the policy of the flags; without any, findings of medium severity fail.
 pub fn policy(flags: &GateFlags) -> Result<Policy, Failure> {
     let GateFlags { fail_on, allow, baseline, .. } = flags;
-    let mut policy = Policy::default();
+    let mut policy = Policy { is_failure_accepted: flags.status_of_command, ..Policy::default() };
     if !fail_on.is_empty() {
         let rules = fail_on.iter().map(|text| Threshold::parse(text));
         let rules: Result<Vec<_>, _> = rules.collect();
@@ -46,7 +46,7 @@ pub fn show(
 ) -> Result<(), Failure> {
     let file = flags.locate.as_deref();
     let text = match format {
-        Format::Table => table(captures, verdict, flags),
+        Format::Table => table(captures, verdict, flags) + &ci::unjudged(verdict),
         Format::Json => json::text(captures, verdict),
         Format::Csv => csv::text(captures),
         Format::Markdown => markdown::text(captures, verdict),
@@ -65,10 +65,10 @@ pub fn show(
 fn table(captures: &[Capture], verdict: &Verdict<'_>, flags: &GateFlags) -> String {
     let worst = verdict.cases.first().map(|case| slice::from_ref(case.worst.0));
     let shown_captures = worst.or(captures.get(..1)).filter(|_| flags.runs.is_some_and(|runs| runs > 1));
-    let text = text::render(shown_captures.unwrap_or(captures), crate::terminal::of_stdout());
+    let text = text::render(shown_captures.unwrap_or(captures), crate::terminal::of_stdout())
+        + &ci::unjudged(verdict);
     let GateFlags { fail_on, allow, baseline, write_baseline, runs, status_of_command: _, locate: _ } = flags;
     let is_plain = fail_on.is_empty() && allow.is_empty() && baseline.is_none() && write_baseline.is_none();
-    let text = text + &ci::unjudged(verdict);
     if is_plain && runs.is_none() { text } else { text + &ci::text(verdict) }
 }
 

@@ -162,7 +162,9 @@ fn a_server_that_writes_headers_and_body_apart_fails_in_most_runs_and_its_twin_i
 fn the_status_of_the_command_is_reported_and_returned_on_request() {
     let Some(output) = run(&["--format", "json"], ["whole", "2", "7"]) else { return };
     let reported: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((output.status.code(), &reported["command_status"]), (Some(0), &7.into()));
+    // What the command was to do may not have happened.
+    assert_eq!((output.status.code(), &reported["command_status"]), (Some(3), &7.into()));
+    assert_eq!(reported["verdict"]["judged"], false, "{reported:#}");
     for (write_mode, status) in [("whole", 7), ("apart", 0), ("apart", 3)] {
         let exchange = [write_mode, "8", &status.to_string()];
         let Some(output) = run(&["--status-of-command"], exchange) else { return };
@@ -171,6 +173,24 @@ fn the_status_of_the_command_is_reported_and_returned_on_request() {
     let killed = ["--run", "--isolated", "--status-of-command", "--", "sh", "-c", "kill -9 $$"];
     let Some(killed) = permitted(diagnose(&killed)) else { return };
     assert_eq!(killed.status.code(), Some(137), "{}", text(&killed.stderr));
+}
+
+#[test]
+fn nothing_seen_is_an_error_in_every_format() {
+    for (format, expected) in [
+        ("table", "Nothing could be judged: no packet was captured."),
+        ("json", "\"unjudged\": \"no packet was captured\""),
+        ("markdown", "## Roundtrip: nothing could be judged"),
+        ("junit", "errors=\"1\""),
+        ("sarif", "\"executionSuccessful\": false"),
+        ("github", "::error title=Roundtrip::nothing could be judged"),
+        ("tap", "not ok 1 - nothing could be judged"),
+    ] {
+        let run = ["--run", "--isolated", "--format", format, "--", "true"];
+        let Some(output) = permitted(diagnose(&run)) else { return };
+        assert_eq!(output.status.code(), Some(3), "{format}: {}", text(&output.stderr));
+        assert!(text(&output.stdout).contains(expected), "{format}: {}", text(&output.stdout));
+    }
 }
 
 /// Runs a program as the user `nobody`, without any capability; `None`, with a message, where that cannot be done.
@@ -221,7 +241,8 @@ fn a_private_network_contains_nothing_else_and_the_command_runs_as_the_same_user
     let Some(output) = run_unprivileged(&run).and_then(permitted) else { return };
     // Two lines of headings, and lo.
     assert_eq!(text(&output.stderr), "65534\n3\nCapEff:\t0000000000000000\n");
-    assert_eq!(output.status.code(), Some(0));
+    // It opened no connection.
+    assert_eq!(output.status.code(), Some(3));
 }
 
 /// Runs `diagnose --run --isolated` in a user namespace of this test, in which no other can be created; `None`, with a message,
@@ -250,7 +271,7 @@ fn where_namespaces_are_forbidden_a_sentence_names_the_setting_and_sockets_are_w
         return;
     }
     for (write_mode, expected) in [("apart", 1), ("whole", 0)] {
-        let command = format!("python3 {EXCHANGE} {write_mode} 8 7");
+        let command = format!("python3 {EXCHANGE} {write_mode} {} 0", if expected == 1 { 8 } else { 400 });
         let Some(output) = without_namespaces("--isolated", "--format json", &command) else { return };
         let (reported, warned) = (text(&output.stdout), text(&output.stderr));
         assert!(warned.lines().all(|line| line.chars().count() <= 80), "{warned}");
@@ -259,7 +280,7 @@ fn where_namespaces_are_forbidden_a_sentence_names_the_setting_and_sockets_are_w
         assert!(warned.contains("user.max_user_namespaces is 0") && warned.contains("sysctl"), "{warned}");
         assert!(warned.contains("watched instead") && warned.matches("roundtrip:").count() == 1, "{warned}");
         let reported: Value = serde_json::from_str(&reported).unwrap();
-        assert_eq!((&reported["packets"], &reported["command_status"]), (&0.into(), &7.into()));
+        assert_eq!((&reported["packets"], &reported["command_status"]), (&0.into(), &0.into()));
         assert_eq!(reported["verdict"]["fails"], expected == 1, "{reported:#}");
         let stalls = reported["watched"]["stalls"].as_array().unwrap();
         assert_eq!(stalls.len(), usize::try_from(expected).unwrap(), "{reported:#}");

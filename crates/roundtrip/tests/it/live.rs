@@ -123,6 +123,71 @@ fn connections_of_other_programs_are_left_out() {
     assert!(seen >= 3 && shown <= 1, "{live}");
 }
 
+/// A relay without Nagle's algorithm before a server that writes header section and body `apart`, or `whole`. It prints the
+/// relay's port. Relay and server are different processes, as a proxy and its origin are.
+const RELAY: &str = "
+import ctypes, os, socket, sys, threading
+
+def listening():
+    listener = socket.create_server(('127.0.0.1', 0))
+    return listener, listener.getsockname()[1]
+
+def respond(connection):
+    head, body = b'HTTP/1.1 200 OK\\r\\nContent-Length: 5\\r\\n\\r\\n', b'small'
+    while connection.recv(4096):
+        for piece in [head + body] if sys.argv[1] == 'whole' else [head, body]:
+            connection.sendall(piece)
+
+def pump(source, sink):
+    while data := source.recv(65536):
+        sink.sendall(data)
+    sink.shutdown(socket.SHUT_WR)
+
+def start(function, *arguments):
+    threading.Thread(target=function, args=arguments, daemon=True).start()
+
+server, origin = listening()
+PR_SET_PDEATHSIG, SIGKILL = 1, 9
+if os.fork() == 0:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, SIGKILL)
+    while True:
+        start(respond, server.accept()[0])
+relay, port = listening()
+print(port, flush=True)
+while True:
+    near, far = relay.accept()[0], socket.create_connection(('127.0.0.1', origin))
+    for end in near, far:
+        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    start(pump, near, far)
+    start(pump, far, near)
+";
+
+#[test]
+fn a_proxys_second_hop_is_judged_and_its_healthy_twin_is_not_blamed() {
+    for (write_mode, is_held) in [("apart", true), ("whole", false)] {
+        let Some(relay) = Server::relay(write_mode) else { return };
+        let port = relay.port.to_string();
+        let client = ["--run", "--", "python3", "-c", CLIENT, &port];
+        let judged = ["diagnose", "--format", "json"];
+        let Some(output) = captured(&[judged.as_slice(), &client].concat()) else { return };
+        let live: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let between = live["flows"].as_array().unwrap().iter().find(|flow| flow["of_other_program"] == true);
+        let found = between.unwrap_or_else(|| panic!("{live:#}"))["findings"].as_array().unwrap();
+        let held = found.iter().filter(|finding| finding["cause"] == "nagle-delayed-ack").count();
+        assert_eq!(held > 0, is_held, "{write_mode}: {live:#}");
+        if is_held {
+            assert_eq!(output.status.code(), Some(1), "{live:#}");
+            let Some(shown) = captured(&[["diagnose"].as_slice(), &client].concat()) else { return };
+            let shown = text(&shown.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(shown.contains("1 connection of another program, 127.0.0.1:"), "{shown}");
+            assert!(
+                shown.contains("stalled: nagle-delayed-ack") && !shown.contains("network is fine"),
+                "{shown}"
+            );
+        }
+    }
+}
+
 #[test]
 fn connections_opened_before_the_command_are_left_out() {
     let Some(server) = Server::start() else { return };
@@ -229,6 +294,19 @@ impl Server {
         let mut server = Self { process, port: 0, directory };
         server.port = port.unwrap_or_else(|| panic!("python3 -m http.server printed: {line}"));
         Some(server)
+    }
+
+    /// The relay and its server.
+    fn relay(write_mode: &str) -> Option<Self> {
+        if !skip::has("python3") {
+            return None;
+        }
+        let mut command = Command::new("python3");
+        command.args(["-c", RELAY, write_mode]).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut process = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Some(Self { process, port: line.trim().parse().unwrap(), directory: directory() })
     }
 
     /// nginx, which closes after five requests, with a file of ten thousand bytes.

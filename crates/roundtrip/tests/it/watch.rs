@@ -85,7 +85,9 @@ fn a_command_is_watched_until_it_ends() {
     if !skip::has("python3") {
         return;
     }
-    for (write_mode, expected) in [("apart", 1), ("whole", 0)] {
+    for (write_mode, requests, status, expected) in
+        [("apart", "20", "7", 1), ("whole", "2000", "0", 0), ("whole", "2000", "7", 3)]
+    {
         let flags = [
             "watch",
             "--interval",
@@ -96,14 +98,18 @@ fn a_command_is_watched_until_it_ends() {
             "python3",
             EXCHANGE,
             write_mode,
-            "20",
-            "7",
+            requests,
+            status,
         ];
         let output = Command::new(PROGRAM).args(flags).output().unwrap();
         let reported = text(&output.stdout);
         assert_eq!(output.status.code(), Some(expected), "{reported}");
         let end: Value = serde_json::from_str(reported.lines().last().unwrap()).unwrap();
-        assert_eq!((&end["event"], &end["command_status"]), (&"end".into(), &7.into()), "{end}");
+        assert_eq!(
+            (&end["event"], &end["command_status"]),
+            (&"end".into(), &status.parse::<i32>().unwrap().into()),
+            "{end}"
+        );
     }
     let output = Command::new(PROGRAM).args(["watch", "--", "no-such-program"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
@@ -130,7 +136,9 @@ fn metrics_are_served_while_it_watches() {
     });
     let text = scraped.take(29).flatten().next().unwrap();
     assert!(text.contains("# TYPE roundtrip_watch_lost_seconds_total counter\n"), "{text}");
-    assert_eq!(watching.wait().unwrap().code(), Some(0));
+    assert!(text.contains("# HELP roundtrip_watch_sockets "), "{text}");
+    // No socket has this port.
+    assert_eq!(watching.wait().unwrap().code(), Some(3));
 }
 
 #[test]
