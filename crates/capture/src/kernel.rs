@@ -156,7 +156,7 @@ impl SocketMonitor {
         let known: Vec<&KnownSocket> = ends.iter().filter_map(|ends| self.known.get(ends)).collect();
         self.has_command
             && known.iter().all(|end| !end.is_own)
-            && known.iter().any(|end| end.foreign_sightings >= CERTAIN)
+            && known.iter().any(|end| end.foreign_sightings >= CERTAIN || end.owner.is_some())
     }
 
     /// Adds what this host knows of these connections: their programs, its settings, and the kernel's counters.

@@ -4,7 +4,6 @@ use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::slice;
 
 use diagnose::Cause;
 use quantity::names::{self, shown};
@@ -63,7 +62,7 @@ pub fn show(
 
 /// Renders each file, or of several runs the one with the worst case. The verdict follows if flags control it.
 fn table(captures: &[Capture], verdict: &Verdict<'_>, flags: &GateFlags) -> String {
-    let worst = verdict.cases.first().map(|case| slice::from_ref(case.worst.0));
+    let worst = verdict.cases.first().map(|case| std::slice::from_ref(case.worst.0));
     let shown_captures = worst.or(captures.get(..1)).filter(|_| flags.runs.is_some_and(|runs| runs > 1));
     let text = text::render(shown_captures.unwrap_or(captures), crate::terminal::of_stdout())
         + &ci::unjudged(verdict);
