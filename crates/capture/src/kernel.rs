@@ -13,7 +13,6 @@ use diagnose::{FlowReport, Side};
 use report::kernel::{KernelStats, SenderCounters, SocketPair};
 
 use crate::sockets::{Sockets, TcpInfo, TcpSocket};
-use crate::watch::owner::owners;
 use nix::sys::prctl::set_child_subreaper;
 
 use crate::Error;
