@@ -186,7 +186,7 @@ fn run_peer(tun: &Tun, is_up: bool, is_over: &AtomicBool) {
         let Ok(packet) = Packet::read(&buffer[..length]) else { continue };
         let (Some((near, far)), Some(segment)) = (packet.sockets(), packet.tcp()) else { continue };
         let opens = segment.flags.contains(Flags::SYN);
-        let carried = segment.payload.len() as u32 + u32::from(opens);
+        let carried = u32::try_from(segment.payload.len()).unwrap() + u32::from(opens);
         if carried == 0 || !(opens || is_up) {
             continue;
         }
