@@ -1,4 +1,5 @@
-//! Documents refer to existing targets: links between files, and the papers' tables and figures by their anchors.
+//! Documents refer to existing targets: links between files, paths in backticks, jobs of `ci.sh`, and the papers' tables and
+//! figures by their anchors.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -43,6 +44,69 @@ fn every_reference_to_a_paper_names_an_existing_anchor() {
     tree::expect_none("Not in papers/anchors.txt:", &complaints);
 }
 
+/// A path between backticks that begins with an entry of the root, or a name of a Rust file, exists. The changelog names what
+/// existed.
+#[test]
+fn every_path_in_backticks_exists() {
+    let files = tree::files("", &[""]);
+    let names: BTreeSet<&str> = files.iter().filter_map(|file| file.rsplit('/').next()).collect();
+    let mut complaints = Vec::new();
+    for document in tree::files("", &[".md"]).iter().filter(|document| *document != "CHANGELOG.md") {
+        for path in paths(&tree::text(document)) {
+            let exists = match path.split_once('/') {
+                None => !path.ends_with(".rs") || names.contains(path.as_str()),
+                Some(("" | "target", _)) => true,
+                Some((first, _)) => {
+                    !tree::root().join(first).exists() || tree::root().join(without_pattern(&path)).exists()
+                }
+            };
+            if !exists {
+                complaints.push(format!("{document}: `{path}`"));
+            }
+        }
+    }
+    tree::expect_none("Paths that do not exist:", &complaints);
+}
+
+/// The jobs that CONTRIBUTING.md describes are those of `ci.sh`, and the fuzz target that it runs exists.
+#[test]
+fn the_jobs_and_the_fuzz_target_of_contributing_exist() {
+    let (script, text) = (tree::text("ci.sh"), tree::text("CONTRIBUTING.md"));
+    let rows = text.lines().filter(|line| line.starts_with("| `"));
+    let named: BTreeSet<&str> = rows
+        .filter_map(|row| row.split('|').nth(1))
+        .flat_map(|names| names.split(", ").map(|name| name.trim().trim_matches('`')))
+        .collect();
+    let jobs = script.lines().filter_map(|line| line.strip_prefix("job_")?.split_once("()"));
+    let missing: Vec<String> =
+        jobs.filter(|(job, _)| !named.contains(job)).map(|(job, _)| job.to_owned()).collect();
+    tree::expect_none("Jobs of ci.sh without a row in CONTRIBUTING.md:", &missing);
+    let target = text.split("fuzz run ").nth(1).and_then(|rest| rest.split_whitespace().next()).unwrap();
+    assert!(
+        tree::text("fuzz/Cargo.toml").contains(&format!("name = \"{target}\"")),
+        "no fuzz target {target}"
+    );
+}
+
+/// What stands between backticks, outside of code blocks, and looks like a path.
+fn paths(text: &str) -> Vec<String> {
+    let prose = text.split("```").step_by(2).flat_map(str::lines);
+    let quoted = prose.flat_map(|line| line.split('`').skip(1).step_by(2));
+    let is_path = |word: &&str| {
+        (word.contains('/') || word.ends_with(".rs"))
+            && word.chars().all(|letter| letter.is_ascii_alphanumeric() || "_.-/*{},<>".contains(letter))
+    };
+    quoted.filter(is_path).map(str::to_owned).collect()
+}
+
+/// The directory before the first placeholder, or the whole path.
+fn without_pattern(path: &str) -> &str {
+    match path.find(['*', '{', '<']) {
+        Some(pattern) => path[..pattern].rsplit_once('/').map_or("", |(directory, _)| directory),
+        None => path,
+    }
+}
+
 /// The targets of `[text](target)`, without those on the web.
 fn links(text: &str) -> Vec<String> {
     text.split("](")
@@ -85,6 +149,15 @@ mod tests {
     fn mentions_are_found_in_prose_and_code() {
         let text = format!("see `{0}w3c#table-3`; {0}dhttp/data.toml, ({0}p-http#figure-2).", "papers/");
         assert_eq!(mentions(&text), ["w3c#table-3", "p-http#figure-2"]);
+    }
+
+    #[test]
+    fn paths_are_found_in_prose_only() {
+        assert_eq!(
+            paths("a `src/x.rs` and `y.rs`, `two words`, `word`\n```\n`z/z`\n```\n"),
+            ["src/x.rs", "y.rs"]
+        );
+        assert_eq!(without_pattern("papers/<paper>/<table>/"), "papers");
     }
 
     #[test]

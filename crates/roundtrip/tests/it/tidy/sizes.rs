@@ -1,5 +1,6 @@
-//! A ratchet on sizes. Files of more than [`FILE`] lines of production code, and crates of more than [`CRATE`] lines with unit
-//! tests, are listed with their length, and may only shrink. Files are split by purpose; the limit only triggers a review.
+//! A ratchet on sizes. Files of more than [`FILE`] lines of production code, functions of more than [`FUNCTION`], and crates of
+//! more than [`CRATE`] lines with unit tests, are listed with their length, and may only shrink. Files are split by purpose; the
+//! limit only triggers a review.
 
 use std::collections::BTreeMap;
 
@@ -19,6 +20,41 @@ const CRATE: usize = 12_000;
 /// `diagnose`: one rule for each cause, with scripted packets of a fault and its healthy twin beside it.
 const LARGER: [(&str, usize); 2] = [("roundtrip", 8_600), ("diagnose", 14_500)];
 
+/// Longest function that needs no entry, in lines with its signature.
+const FUNCTION: usize = 70;
+
+/// Functions that are longer, with the length they must not exceed.
+const LONGER_FUNCTIONS: [(&str, usize); 22] = [
+    ("crates/accesslog/src/connections/counter.rs process_batch", 74),
+    ("crates/dhttp-proxy/src/cache/exchange.rs respond", 73),
+    ("crates/dhttp-proxy/src/gateway/receive.rs receive", 96),
+    ("crates/dhttp-proxy/src/gateway/upstream.rs respond", 75),
+    ("crates/dhttp-proxy/src/nat/rules.rs content", 99),
+    ("crates/diagnose/src/flow.rs handle_data", 138),
+    ("crates/diagnose/src/flow/acknowledgements.rs handle_ack", 72),
+    ("crates/diagnose/src/flow/facts.rs gap", 114),
+    ("crates/diagnose/src/flow/failures.rs settle_stuck", 73),
+    ("crates/diagnose/src/flow/ledger.rs judge", 96),
+    ("crates/load/src/run.rs run_until", 125),
+    ("crates/load/src/worker.rs run", 74),
+    ("crates/measure/src/fidelity.rs missing_anywhere", 71),
+    ("crates/measure/src/run.rs fetch", 82),
+    ("crates/model/src/notes.rs fmt", 89),
+    ("crates/page/src/html/tokens.rs step", 75),
+    ("crates/roundtrip/src/loading/traffic.rs list", 75),
+    ("crates/roundtrip/src/serve/settings.rs read", 79),
+    ("crates/roundtrip/src/verb/cache.rs read", 76),
+    ("crates/scenario/src/spec/key.rs info", 96),
+    ("crates/simulate/src/page.rs with", 71),
+    ("crates/simulate/src/profile.rs config", 76),
+];
+
+#[test]
+fn no_function_grows_beyond_its_limit() {
+    let complaints = beyond(&functions(), &LONGER_FUNCTIONS, FUNCTION);
+    tree::expect_none("Longer than allowed; is each of these one idea?", &complaints);
+}
+
 #[test]
 fn no_file_grows_beyond_its_limit() {
     let complaints = beyond(&lengths(), &LONGER, FILE);
@@ -32,8 +68,13 @@ fn no_crate_grows_beyond_its_limit() {
 }
 
 #[test]
-fn the_lists_of_longer_files_and_crates_are_no_longer_than_they_must_be() {
-    let complaints = [not_needed(&lengths(), &LONGER, FILE), not_needed(&crates(), &LARGER, CRATE)].concat();
+fn the_lists_of_longer_files_crates_and_functions_are_no_longer_than_they_must_be() {
+    let complaints = [
+        not_needed(&lengths(), &LONGER, FILE),
+        not_needed(&crates(), &LARGER, CRATE),
+        not_needed(&functions(), &LONGER_FUNCTIONS, FUNCTION),
+    ]
+    .concat();
     tree::expect_none("Turn the ratchet: write the shorter length, or drop the entry.", &complaints);
 }
 
@@ -77,6 +118,41 @@ fn crates() -> BTreeMap<String, usize> {
     crates
 }
 
+/// Lines of each function of production code, by `file name`; the longest where a file has several of that name.
+fn functions() -> BTreeMap<String, usize> {
+    let mut functions = BTreeMap::new();
+    for file in tree::files("crates", &[".rs"]).iter().filter(|file| file.contains("/src/")) {
+        let text = tree::text(file);
+        let lines: Vec<&str> = text.lines().take(production(&text)).collect();
+        for (start, line) in lines.iter().enumerate() {
+            let Some(name) = function_name(line) else { continue };
+            let end = format!("{}}}", &line[..line.len() - line.trim_start().len()]);
+            let length = lines[start..].iter().position(|line| *line == end).map_or(1, |last| last + 1);
+            let is_declaration = lines[start..start + length].iter().take(8).any(|line| line.ends_with(';'))
+                && !lines[start..start + length].iter().take(8).any(|line| line.contains('{'));
+            if !is_declaration && !line.ends_with('}') {
+                let longest: &mut usize = functions.entry(format!("{file} {name}")).or_default();
+                *longest = length.max(*longest);
+            }
+        }
+    }
+    functions
+}
+
+/// The name of a function whose signature begins in this line.
+fn function_name(line: &str) -> Option<&str> {
+    let code = line.trim_start();
+    let (before, after) = match code.strip_prefix("fn ") {
+        Some(after) => ("", after),
+        None => code.split_once(" fn ")?,
+    };
+    let is_signature = before.split(' ').all(|word| {
+        word.is_empty() || word.starts_with("pub") || ["async", "const", "unsafe", "in"].contains(&word)
+    });
+    let end = after.find(|letter: char| !letter.is_alphanumeric() && letter != '_')?;
+    is_signature.then(|| &after[..end])
+}
+
 fn production(text: &str) -> usize {
     let lines: Vec<&str> = text.lines().collect();
     let is_tests = |pair: &[&str]| pair[0] == "#[cfg(test)]" && pair[1].starts_with("mod tests {");
@@ -87,4 +163,11 @@ fn production(text: &str) -> usize {
 fn unit_tests_are_no_production_code() {
     assert_eq!(production("//! A file.\nfn one() {}\n#[cfg(test)]\nmod tests {\n    fn two() {}\n}\n"), 2);
     assert_eq!(production("//! A file.\n#[cfg(test)]\nmod script;\nfn one() {}\n"), 4);
+}
+
+#[test]
+fn a_signature_is_told_from_prose_and_from_a_type() {
+    assert_eq!(function_name("    pub(crate) const fn parse<T>(text: T) {"), Some("parse"));
+    assert_eq!(function_name("/// Calls fn parse(text)"), None);
+    assert_eq!(function_name("    handler: fn(&str) -> bool,"), None);
 }

@@ -37,7 +37,8 @@ fn walk(directory: &Path, found: &mut dyn FnMut(&Path)) {
     for entry in entries {
         let path = entry.expect("a readable entry").path();
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let is_skipped = name == "target" || name.starts_with('.') || name == "corpus" || name == "artifacts";
+        let is_of_fuzzer = path.starts_with(root().join("fuzz")) && (name == "corpus" || name == "artifacts");
+        let is_skipped = name == "target" || name.starts_with('.') || is_of_fuzzer;
         match (is_skipped, path.is_dir()) {
             (true, _) => {}
             (false, true) => walk(&path, found),
