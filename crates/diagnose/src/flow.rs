@@ -10,6 +10,7 @@
 //! | `facts` | facts of a gap when it ends |
 //! | `repairs` | facts about data that came late or twice |
 //! | `opening` | openings that fail |
+//! | `roles` | which side is the client; the connections before and after this one |
 //! | `failures` | connections that fail later |
 //! | `tls` | TLS handshakes |
 //! | `notes` | facts about the path and the capture |
@@ -28,6 +29,7 @@ mod message_progress;
 mod notes;
 pub(crate) mod opening;
 mod repairs;
+mod roles;
 mod spending;
 mod state;
 mod tls;
@@ -631,62 +633,6 @@ impl Flow {
     pub(crate) fn window(&self) -> u64 {
         let before = self.follows.as_ref().map_or(0, |follows| follows.window);
         before.max(2 * u64::from(self.ends.server.sender.largest_flight))
-    }
-
-    /// Returns whether only its ports show which side is the client.
-    pub(crate) const fn are_roles_guessed(&self) -> bool {
-        let Handshake { opened, answered, is_done: _ } = self.handshake;
-        opened.is_none() && answered.is_none() && !self.are_roles_proven
-    }
-
-    /// Settles which side is the client, as a segment's bytes prove. Returns the connection anew if it was the other one: what
-    /// was seen before is time of unknown cause.
-    pub(crate) fn prove_roles(&mut self, segment: &Segment<'_>, is_from_client: bool) -> Option<Self> {
-        self.are_roles_proven = true;
-        if is_from_client == (segment.from == Side::Client) {
-            return None;
-        }
-        let options = Options { is_plotted: self.plot.is_some(), since: self.since };
-        let anew = Self::new(self.server, self.client, segment, options);
-        Some(Self {
-            started: self.started,
-            last: self.started,
-            spent: self.started.at,
-            packets: self.packets,
-            bytes: self.bytes,
-            last_at: self.last_at,
-            are_roles_proven: true,
-            ..anew
-        })
-    }
-
-    /// Returns it as a previous connection, if it has carried a single request, whose response is complete.
-    pub(crate) fn as_previous(&self, closing: Duration) -> Option<PreviousConnection> {
-        let is_single = self.conversation.count() == 1 && self.conversation.is_idle();
-        is_single.then(|| PreviousConnection {
-            packet: self.started.frame,
-            window: self.window(),
-            closing,
-            authority: self.conversation.authority(),
-            is_open: !self.is_ending(),
-        })
-    }
-
-    /// Records that another connection was opened while this one was idle.
-    pub(crate) fn is_followed_by(&mut self, slot: Slot, frame: u64) {
-        self.follower = Some(Box::new((slot, frame)));
-    }
-
-    /// Returns the connection that was opened while this one was idle, once this one is used again: the client does keep
-    /// connections.
-    pub(crate) fn take_refuted_follower(&mut self) -> Option<(Slot, u64)> {
-        let is_used_again = self.follower.is_some() && self.conversation.count() > 1;
-        self.follower.take_if(|_| is_used_again).map(|follower| *follower)
-    }
-
-    /// Marks that the connection before it is used again.
-    pub(crate) fn follows_nothing(&mut self) {
-        self.follows = None;
     }
 }
 
