@@ -2,7 +2,7 @@
 
 use scenario::{Page, Scenario};
 use serde::Serialize;
-use simulate::Hosts;
+use simulate::{Hosts, Simulation};
 use wire::Bytes;
 
 use crate::Content;
@@ -73,8 +73,10 @@ fn row(step: Step, parts: &[Part], scenario: Scenario, before: Option<&Row>) -> 
     let whole = before.map_or(bytes, |before| before.bytes);
     let saved_bytes = i64::try_from(whole).unwrap_or(i64::MAX) - i64::try_from(bytes).unwrap_or(i64::MAX);
     let (packets, elapsed_ms, notes) = match simulate::simulate(&scenario, Hosts::default()) {
-        Ok(row) => {
-            (row.packets_up.zip(row.packets_down).map(|(up, down)| up + down), row.elapsed_ms, row.notes)
+        Ok(Simulation { metrics, stalls: _, remarks }) => {
+            let packets = metrics.packets_up.zip(metrics.packets_down).map(|(up, down)| up + down);
+            let notes = remarks.iter().map(ToString::to_string).collect();
+            (packets, metrics.elapsed_ms, notes)
         }
         Err(error) => (None, None, vec![error.to_string()]),
     };

@@ -10,7 +10,7 @@ use std::fmt;
 use http1::server::Closing;
 use scenario::network::Direction;
 use scenario::programs::HeadWrite;
-use scenario::{Network, Programs, Protocol, Requests, Scenario, Stack};
+use scenario::{Network, Programs, Protocol, Remark, Requests, Scenario, Stack};
 use tcp::stack::packets::{AckDelay, Counting, Nagle, Packets, Recovery, Restart, Sharing, Termination};
 use tcp::stack::{Acks, Congestion, Growth, Idle};
 use wire::link::{Loss, Order, QueueLimit};
@@ -133,16 +133,12 @@ pub fn check(scenario: &Scenario, peers: Peers) -> Result<(), Unreproducible> {
 
 /// Note on a response that the kernel's larger send buffer takes in one write, and the stack's in several. It
 /// changes a page's time by less than a fiftieth.
-pub fn send_buffer_note(scenario: &Scenario) -> Option<String> {
+pub fn send_buffer_note(scenario: &Scenario) -> Option<Remark> {
     let buffer = scenario.stack.packets.send_buffer;
     let is_larger = scenario.page.objects.iter().any(|object| object.size > buffer);
     let is_kernels_own = scenario.programs.send_buffer.is_none();
-    (is_larger && is_kernels_own && buffer < Stack::LINUX.packets.send_buffer).then(|| {
-        format!(
-            "the kernel's send buffer takes responses in one write that {} would take in several",
-            scenario.stack.name
-        )
-    })
+    let is_deviation = is_larger && is_kernels_own && buffer < Stack::LINUX.packets.send_buffer;
+    is_deviation.then_some(Remark::LargerSendBuffer(scenario.stack.name))
 }
 
 /// The first part that shows in every scenario.

@@ -13,7 +13,7 @@ use http1::site::Site;
 use linux::clock::Clock;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use scenario::dhttp::{Dhttp, DhttpProfile};
-use scenario::{Network, Protocol, Scenario, Serving, Visit};
+use scenario::{Network, Protocol, Remark, Scenario, Serving, Visit};
 use testbed::Namespace;
 use testbed::emulator::{Capture, Report, Scheduling};
 use testbed::lateness::Lateness;
@@ -97,7 +97,7 @@ pub(crate) struct Experiment {
     server: (ServerProgram, Option<InstalledProgram>),
     client: (ClientProgram, Option<InstalledProgram>),
     /// Deviations of these engines from the scenario, in sentences.
-    pub(crate) notes: Vec<String>,
+    pub(crate) remarks: Vec<Remark>,
 }
 
 impl Experiment {
@@ -125,9 +125,9 @@ impl Experiment {
         let mut serving = Serving::of(scenario)?;
         let shape = shape(*protocol, requested, programs.pipelining(Pipelining::default()))?;
         serving.validate(scenario, shape.version(), programs.client_validation);
-        let (mut plan, mut notes) = plan(shape, &serving, requested, programs)?;
-        notes.extend(fidelity::send_buffer_note(scenario));
-        notes.extend(programs.described().map(|text| format!("programs: {text}")));
+        let (mut plan, mut remarks) = plan(shape, &serving, requested, programs)?;
+        remarks.extend(fidelity::send_buffer_note(scenario));
+        remarks.extend(programs.described().map(Remark::Programs));
         (plan.deadline, plan.first_bytes) = (deadline(scenario), programs.client_first_bytes);
         if peers.server != ServerProgram::Ours {
             if !serving.accepted.is_empty() {
@@ -143,17 +143,18 @@ impl Experiment {
         };
         let is_busy = serving.is_busy;
         for (program, installed) in [(peers.server.name(), &server), (peers.client.name(), &client)] {
-            notes.extend(installed.as_ref().map(|installed| format!("{program}: {}", installed.version)));
+            let version = installed.as_ref().map(|installed| installed.version.clone());
+            remarks.extend(version.map(|version| Remark::Version { program, version }));
         }
         let ends = programs.dhttp.map_or_else(Dhttp::paper, DhttpProfile::ends);
         let dhttp = (*protocol == Protocol::Dhttp).then(|| ends.on(network));
-        notes.extend(dhttp.iter().flat_map(|(_, note)| note.clone()));
+        remarks.extend(dhttp.iter().flat_map(|(_, remark)| remark.clone()));
         let dhttp = dhttp.map(|(dhttp, _)| dhttp);
         // With validators, lost parts of a response can be requested again.
         let has_parts = dhttp.is_some_and(|dhttp| dhttp.server.parts > 1);
         let site = if has_parts { site.with_validators(*seed) } else { site };
         let (server, client) = ((peers.server, server), (peers.client, client));
-        Ok(Self { scenario: scenario.clone(), profile, site, plan, dhttp, is_busy, server, client, notes })
+        Ok(Self { scenario: scenario.clone(), profile, site, plan, dhttp, is_busy, server, client, remarks })
     }
 
     /// Runs the scenario once; `number` selects an independent random stream.
@@ -167,7 +168,7 @@ impl Experiment {
             is_busy,
             server: server_program,
             client: client_program,
-            notes: _,
+            remarks: _,
         } = self;
         // The duration of a third-party client follows from its packets only.
         let capture = capture.or(client_program.1.as_ref().map(|_| CAPTURE_BYTES));
@@ -254,7 +255,7 @@ impl Experiment {
             is_busy: _,
             server: server_program,
             client: client_program,
-            notes: _,
+            remarks: _,
         } = self;
         let page = peers::client::Page {
             server: SERVER,

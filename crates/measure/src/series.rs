@@ -4,10 +4,10 @@
 //! that remain void are reported as such, never averaged in.
 
 use fetch::VisitStats;
-use scenario::Scenario;
+use scenario::{Remark, Scenario};
 use testbed::emulator::{Capture, Scheduling};
 use testbed::lateness::Lateness;
-use trace::Row;
+use trace::Metrics;
 use wire::calendar::iso_8601;
 use wire::{Bytes, Duration};
 
@@ -64,8 +64,8 @@ pub struct Measurement {
     pub began: Duration,
     /// Packets of the first run that counts, if captured.
     pub capture: Option<Capture>,
-    /// Sentences on deviations from the scenario, and on void runs.
-    pub notes: Vec<String>,
+    /// Deviations from the scenario, and void runs.
+    pub remarks: Vec<Remark>,
 }
 
 /// Mean reaction times of the hosts, beyond the scenario's.
@@ -107,7 +107,7 @@ pub fn measure(
             break;
         }
     }
-    series.conclude(scenario, experiment.notes)
+    series.conclude(scenario, experiment.remarks)
 }
 
 #[expect(clippy::disallowed_methods, reason = "there is nothing to wait for but other programs")]
@@ -156,7 +156,7 @@ impl Series {
         Progress { done, of: self.of, void: self.void, elapsed }
     }
 
-    fn conclude(self, scenario: &Scenario, mut notes: Vec<String>) -> Result<Measurement, Error> {
+    fn conclude(self, scenario: &Scenario, mut remarks: Vec<Remark>) -> Result<Measurement, Error> {
         let Self { of, void, reason, void_runs, outcomes } = self;
         let reason = reason.unwrap_or_default();
         let mut lateness = Lateness::new();
@@ -179,21 +179,17 @@ impl Series {
             return Err(Error::Run { number: 1, what: message });
         };
         if void > 0 {
-            let attempts =
-                if void == 1 { "1 attempt was".to_owned() } else { format!("{void} attempts were") };
-            notes.push(format!("{attempts} void and repeated; of the first, {reason}"));
+            remarks.push(Remark::VoidAttempts { attempts: void, reason });
         }
         if void_runs > 0 {
-            notes.push(format!(
-                "{void_runs} of {of} runs stayed void after all repetitions, and are left out"
-            ));
+            remarks.push(Remark::VoidRuns { void: void_runs, runs: of });
         }
-        notes.extend(destroyed_note(&runs));
+        remarks.extend(destroyed(&runs));
         let channels: Vec<_> = runs.iter().filter_map(|run| run.channels).collect();
-        notes.extend(scenario::dhttp::reported(&channels));
+        remarks.extend(Remark::transports(&channels));
         let visits = runs.iter().filter_map(|run| run.visit.as_ref());
         let visits: Vec<_> = visits.map(|visit| (visit.began, VisitStats::of(&visit.reports))).collect();
-        notes.extend(scenario::robot::notes(&visits));
+        remarks.extend(scenario::robot::remarks(&visits));
         Ok(Measurement {
             scenario: scenario.clone(),
             runs,
@@ -205,58 +201,32 @@ impl Series {
             scheduling,
             began,
             capture,
-            notes,
+            remarks,
         })
     }
 }
 
-/// Note on responses that naive closes destroyed, if any.
-fn destroyed_note(runs: &[Run]) -> Option<String> {
+/// Remark on responses that naive closes destroyed, if any.
+fn destroyed(runs: &[Run]) -> Option<Remark> {
     scenario::robot::destroyed(&runs.iter().map(|run| run.destroyed.clone()).collect::<Vec<_>>())
 }
 
 impl Measurement {
-    /// The row of a table. `overhead` is set by the caller, who knows the minimum.
-    pub fn row(&self) -> Row {
-        let Scenario {
-            network,
-            page,
-            visit,
-            protocol,
-            stack,
-            client: _,
-            server: _,
-            programs: _,
-            runs: _,
-            seed: _,
-        } = &self.scenario;
+    /// Means over the runs.
+    pub fn metrics(&self) -> Metrics {
         let mean = |value: fn(&Run) -> u64| {
             let total: u64 = self.runs.iter().map(value).sum();
-            total as f64 / self.runs.len() as f64
+            Some(total as f64 / self.runs.len() as f64)
         };
-        let (up, down) = (mean(|run| run.packets_up), mean(|run| run.packets_down));
-        let payload = mean(|run| run.payload.get());
-        // 40 bytes of IP and TCP header for each packet (W3C note, `papers/w3c#table-3`).
-        let headers = 40.0 * (up + down);
-        Row {
-            network: network.name.clone(),
-            page: page.name.clone(),
-            visit: visit.name().to_owned(),
-            protocol: protocol.name().to_owned(),
-            engine: "measure".to_owned(),
-            stack: stack.name.to_owned(),
+        Metrics {
             elapsed_ms: Some(self.elapsed_ms.mean),
-            overhead: None,
-            round_trips: None,
-            packets_up: Some(up),
-            packets_down: Some(down),
-            payload_bytes: Some(payload),
-            overhead_percent: Some(100.0 * headers / (payload + headers)),
-            connections: Some(mean(|run| run.connections)),
-            runs: u32::try_from(self.runs.len()).unwrap_or(u32::MAX),
             elapsed_ms_stddev: self.elapsed_ms.deviation,
-            stalls: Vec::new(),
-            notes: self.notes.clone(),
+            round_trips: None,
+            packets_up: mean(|run| run.packets_up),
+            packets_down: mean(|run| run.packets_down),
+            payload_bytes: mean(|run| run.payload.get()),
+            connections: mean(|run| run.connections),
+            runs: u32::try_from(self.runs.len()).unwrap_or(u32::MAX),
         }
     }
 

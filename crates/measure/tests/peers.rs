@@ -61,7 +61,11 @@ fn real_page_is_served_by_every_server_and_loaded_by_a_browser() {
     for server in [ServerProgram::Nginx, ServerProgram::Apache, ServerProgram::Caddy, ServerProgram::Python] {
         let Some(measured) = measure_with(&real, Peers { server, ..Peers::default() }) else { continue };
         assert!(measured.runs.iter().all(|run| run.payload > real.page.size()), "{server}");
-        assert!(!measured.notes.iter().any(|note| note.contains("does not have")), "{:?}", measured.notes);
+        assert!(
+            !measured.remarks.iter().any(|remark| remark.to_string().contains("does not have")),
+            "{:?}",
+            measured.remarks
+        );
     }
     for server in [ServerProgram::Ours, ServerProgram::Nginx] {
         let peers = Peers { server, client: ClientProgram::Chromium };
@@ -117,8 +121,8 @@ const MAX_RETRIES: usize = 4;
 fn assert_plausible(measured: &Measurement) {
     let min_duration = measured.scenario.network.rtt * 2;
     for run in &measured.runs {
-        assert!(run.elapsed >= min_duration, "{} {:?}", run.elapsed, measured.notes);
-        assert!(run.payload.get() >= 12_400, "{} {:?}", run.payload, measured.notes);
+        assert!(run.elapsed >= min_duration, "{} {:?}", run.elapsed, measured.remarks);
+        assert!(run.payload.get() >= 12_400, "{} {:?}", run.payload, measured.remarks);
     }
 }
 

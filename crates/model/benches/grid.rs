@@ -47,7 +47,7 @@ fn grid() -> Vec<Scenario> {
 fn pass(scenarios: &[Scenario]) {
     for scenario in scenarios {
         // None of the six pages has deflated sizes, so one protocol in nine is refused.
-        let _ = black_box(predict(scenario, &Assumptions::paper()).map(|prediction| prediction.row()));
+        let _ = black_box(predict(scenario, &Assumptions::paper()).map(|prediction| prediction.metrics()));
     }
 }
 

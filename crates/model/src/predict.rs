@@ -7,7 +7,7 @@ use ::tcp::stack::packets::Sharing;
 use ::tcp::stack::{Acks, Congestion};
 use scenario::serving::changed_objects;
 use scenario::{Connection, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
-use trace::Row;
+use trace::Metrics;
 use wire::{Bytes, Duration};
 
 use crate::dhttp::Datagram;
@@ -133,29 +133,24 @@ impl Prediction<'_> {
         ratio(self.elapsed, self.minimum)
     }
 
-    /// Returns the row of a table.
-    pub fn row(&self) -> Row {
+    /// Returns the metrics that the formulas know.
+    pub fn metrics(&self) -> Metrics {
         let packets = self.packets.map(|(up, down)| (up as f64, down as f64));
-        Row {
-            network: self.scenario.network.name.clone(),
-            page: self.scenario.page.name.clone(),
-            visit: self.scenario.visit.name().to_owned(),
-            protocol: self.scenario.protocol.name().to_owned(),
-            engine: "model".to_owned(),
-            stack: self.scenario.stack.name.to_owned(),
+        Metrics {
             elapsed_ms: Some(self.elapsed.as_millis_f64()),
-            overhead: self.overhead(),
+            elapsed_ms_stddev: None,
             round_trips: self.round_trips,
             packets_up: packets.map(|(up, _)| up),
             packets_down: packets.map(|(_, down)| down),
             payload_bytes: Some(self.payload.as_f64()),
-            overhead_percent: packets.map(|(up, down)| overhead_percent(up + down, self.payload)),
             connections: self.connections.map(|connections| connections as f64),
             runs: 1,
-            elapsed_ms_stddev: None,
-            stalls: self.stalls.iter().map(stall).collect(),
-            notes: self.notes.iter().map(Note::to_string).collect(),
         }
+    }
+
+    /// Returns the waits as stalls.
+    pub fn named_stalls(&self) -> Vec<trace::Stall> {
+        self.stalls.iter().map(stall).collect()
     }
 }
 
@@ -334,12 +329,6 @@ fn connections(scenario: &Scenario, datagram: &Datagram, exchanges: &[Exchange])
 fn packets(protocol: Protocol, datagram: &Datagram, exchanges: &[Exchange]) -> Option<(u64, u64)> {
     let all_small = protocol == Protocol::Dhttp && exchanges.iter().all(|exchange| datagram.fits(exchange));
     all_small.then_some((exchanges.len() as u64, exchanges.len() as u64))
-}
-
-/// Returns the share of 40-byte headers in all bytes, in percent (`papers/w3c`).
-fn overhead_percent(packets: f64, payload: Bytes) -> f64 {
-    let headers = 40.0 * packets;
-    100.0 * headers / (payload.as_f64() + headers)
 }
 
 fn ratio(part: Duration, whole: Duration) -> Option<f64> {

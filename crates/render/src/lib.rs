@@ -1,10 +1,10 @@
 //! Results as text: tables for a terminal, JSON, CSV, plots as SVG and pages as HTML.
 //!
-//! Rows and values flow in, strings flow out; the same values give the same bytes. Read in this order:
+//! Values flow in, strings flow out; the same values give the same bytes. Read in this order:
 //!
 //! | module | contents |
 //! | --- | --- |
-//! | [`output`] | rows as tables, comparisons, JSON and CSV |
+//! | [`output`] | tables, JSON and CSV |
 //! | [`plot`] | plots as SVG, for print and for the screen |
 //! | [`report`] | a page that presents results to other people |
 //! | [`provenance`] | provenance of results |
@@ -25,6 +25,3 @@ pub mod plot;
 pub mod provenance;
 pub mod report;
 pub mod terminal;
-
-#[cfg(test)]
-mod test_outcomes;

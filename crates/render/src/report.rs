@@ -5,43 +5,16 @@
 //!
 //! | module | contents |
 //! | --- | --- |
-//! | [`chart`] | bars: time of each protocol, by each engine |
 //! | [`lines`] | curves over an axis |
 //! | [`html`] | text escaped for HTML, and the frame of a page |
 
-pub mod chart;
 pub mod html;
 pub mod lines;
 
-use crate::output::Outcome;
 use crate::output::grid::{Grid, Side};
-use crate::output::table::{self, Footnotes, Layout};
 use crate::provenance::{Fact, Group, Provenance};
 
 use html::{Document, escaped};
-
-/// Contents of a report page.
-#[derive(Debug)]
-pub struct Report<'a> {
-    /// The results.
-    pub outcomes: &'a [Outcome],
-    /// Layout of the tables.
-    pub layout: Layout,
-    /// Provenance of the results.
-    pub provenance: Provenance,
-}
-
-impl Report<'_> {
-    /// The page.
-    pub fn page(&self) -> String {
-        let Self { outcomes, layout, provenance } = self;
-        let mut footnotes = Footnotes::default();
-        let sections: String =
-            table::groups(outcomes).map(|group| section(group, *layout, &mut footnotes)).collect();
-        let sections = sections + &notes(&footnotes);
-        page(&title(outcomes), &layout.conclusions(outcomes), &sections, provenance)
-    }
-}
 
 /// A page of any results: a title, its conclusion in sentences, sections as HTML, and the provenance.
 pub fn page(title: &str, lead: &[String], sections: &str, provenance: &Provenance) -> String {
@@ -52,51 +25,6 @@ pub fn page(title: &str, lead: &[String], sections: &str, provenance: &Provenanc
 }
 
 const STYLE: &str = include_str!("report/style.css");
-
-/// Title that lists the networks and pages, as long as they fit one line.
-fn title(outcomes: &[Outcome]) -> String {
-    let mut pages: Vec<&str> = Vec::new();
-    let mut networks: Vec<&str> = Vec::new();
-    for scenario in outcomes.iter().map(|outcome| &outcome.scenario) {
-        for (names, name) in [(&mut pages, &scenario.page.name), (&mut networks, &scenario.network.name)] {
-            if !names.contains(&name.as_str()) {
-                names.push(name);
-            }
-        }
-    }
-    format!("{} over {}", listed(&pages, "pages"), listed(&networks, "networks"))
-}
-
-fn listed(names: &[&str], plural: &str) -> String {
-    match names {
-        [] => format!("no {plural}"),
-        [one] => (*one).to_owned(),
-        [one, other] => format!("{one} and {other}"),
-        [one, other, third] => format!("{one}, {other} and {third}"),
-        many => format!("{} {plural}", many.len()),
-    }
-}
-
-/// One network and page: description, chart, table.
-fn section(group: &[Outcome], layout: Layout, footnotes: &mut Footnotes) -> String {
-    let scenario = &group[0].scenario;
-    // The page's notes have the first numbers.
-    let marks = footnotes.marks(&scenario.page.notes);
-    let about = table::about(group.iter().map(|outcome| &outcome.scenario));
-    let about: String = about.iter().map(|fact| format!("<li>{}</li>", escaped(fact))).collect();
-    format!(
-        "<section>
-<h2>{title} {marks}</h2>
-<ul class=\"about\">{about}</ul>
-{chart}<div class=\"scroll\">
-{table}</div>
-</section>
-",
-        title = escaped(&table::title(scenario)),
-        chart = chart::bars(group),
-        table = table_of(&layout.grid(group, footnotes)),
-    )
-}
 
 /// Rows and columns as an HTML table.
 pub fn table_of(grid: &Grid) -> String {
@@ -123,17 +51,6 @@ pub fn table_of(grid: &Grid) -> String {
     format!("<table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n")
 }
 
-fn notes(footnotes: &Footnotes) -> String {
-    let items: String = footnotes
-        .iter()
-        .map(|(number, note)| format!("<li value=\"{number}\">{}</li>\n", escaped(note)))
-        .collect();
-    if items.is_empty() {
-        return String::new();
-    }
-    format!("<section>\n<h2>Notes</h2>\n<ol class=\"notes\">\n{items}</ol>\n</section>\n")
-}
-
 fn origin(provenance: &Provenance) -> String {
     let Provenance { facts, groups } = provenance;
     let groups: String = groups.iter().map(details).collect();
@@ -149,48 +66,4 @@ fn list(facts: &[Fact]) -> String {
     let items =
         facts.iter().map(|(name, value)| format!("<dt>{}</dt><dd>{}</dd>\n", escaped(name), escaped(value)));
     format!("<dl>\n{}</dl>\n", items.collect::<String>())
-}
-
-#[cfg(test)]
-mod tests {
-    use scenario::Spec;
-    use scenario::spec::{Defaults, Key};
-
-    use super::*;
-    use crate::test_outcomes;
-
-    /// Outcomes of a comparison, the measurement a little above its prediction.
-    fn outcomes() -> Vec<Outcome> {
-        let mut spec = Spec::default();
-        spec.set(Key::Network, "fast-internet").unwrap();
-        let predicted = test_outcomes::outcomes(&spec.plan(&Defaults::compare()).unwrap());
-        let mut measured = predicted.clone();
-        for Outcome { row, interval95_ms, .. } in &mut measured {
-            *interval95_ms = Some(15.0);
-            row.engine = "measure".to_owned();
-            row.elapsed_ms = row.elapsed_ms.map(|elapsed_ms| elapsed_ms * 1.04);
-            row.elapsed_ms_stddev = Some(21.0);
-            row.runs = 10;
-            row.stalls.clear();
-            row.notes = vec!["a <b>note</b> & more".to_owned()];
-        }
-        [predicted, measured].concat()
-    }
-
-    #[test]
-    fn a_page_shows_every_engine_the_conclusion_the_notes_and_the_provenance() {
-        let provenance = Provenance::fact("kernel", "Linux 6.12".to_owned());
-        let page = Report { outcomes: &outcomes(), layout: Layout::Comparison, provenance }.page();
-        for part in [
-            "1,160 ms",
-            "fill=\"var(--measured)\"",
-            "class=\"deviation\"",
-            "lost to slow start",
-            "Linux 6.12",
-        ] {
-            assert!(page.contains(part), "{part} is missing");
-        }
-        assert!(page.contains("<p>Measured, keep-alive saves"));
-        assert!(page.contains("a &lt;b&gt;note&lt;/b&gt; &amp; more"));
-    }
 }

@@ -13,10 +13,8 @@
 
 use std::collections::BTreeMap;
 
-use model::{Assumptions, predict};
-use scenario::{Defaults, Spec};
-use simulate::Hosts;
-use trace::Row;
+use lab::{Metric, Outcome};
+use scenario::{Defaults, Engine, Spec};
 
 use super::catalogue::{Computation, ENTRIES};
 use super::digits::Digits;
@@ -33,13 +31,13 @@ pub struct Claims<'t, 'm, 'a> {
     table: &'t Table,
     measured: &'m mut Laboratory<'a>,
     known: BTreeMap<String, Option<f64>>,
-    rows: BTreeMap<String, Row>,
+    outcomes: BTreeMap<String, Outcome>,
 }
 
 impl<'t, 'm, 'a> Claims<'t, 'm, 'a> {
     /// A state in which nothing is computed yet.
     pub const fn new(table: &'t Table, measured: &'m mut Laboratory<'a>) -> Self {
-        Self { table, measured, known: BTreeMap::new(), rows: BTreeMap::new() }
+        Self { table, measured, known: BTreeMap::new(), outcomes: BTreeMap::new() }
     }
 
     /// Ours for an expression.
@@ -62,7 +60,7 @@ impl<'t, 'm, 'a> Claims<'t, 'm, 'a> {
         }
         let value = if let Some(rest) = name.strip_prefix("run:") {
             let (run, field) = rest.rsplit_once(':').ok_or_else(|| format!("[{name}]: unknown result"))?;
-            result(self.row(run)?, field)?
+            result(self.outcome(run)?, field)?
         } else if let Some((paper, quantity)) = name.split_once('#') {
             match paper {
                 "w3c" => w3c::quantity(quantity),
@@ -93,13 +91,13 @@ impl<'t, 'm, 'a> Claims<'t, 'm, 'a> {
         }
     }
 
-    fn row(&mut self, name: &str) -> Result<&Row, String> {
-        if !self.rows.contains_key(name) {
+    fn outcome(&mut self, name: &str) -> Result<&Outcome, String> {
+        if !self.outcomes.contains_key(name) {
             let run = self.table.runs.iter().find(|run| run.name == name);
-            let row = row(run.ok_or_else(|| format!("unknown run {name}"))?)?;
-            self.rows.insert(name.to_owned(), row);
+            let outcome = outcome(run.ok_or_else(|| format!("unknown run {name}"))?)?;
+            self.outcomes.insert(name.to_owned(), outcome);
         }
-        Ok(&self.rows[name])
+        Ok(&self.outcomes[name])
     }
 }
 
@@ -131,45 +129,42 @@ fn printed(name: &str) -> Option<f64> {
 }
 
 /// Runs a scenario of the data, which must be a single one.
-fn row(run: &Run) -> Result<Row, String> {
+fn outcome(run: &Run) -> Result<Outcome, String> {
     let Run { name, engine, scenario } = run;
     let spec = Spec::from_toml(scenario, name).map_err(|error| error.to_string())?;
-    let is_model = engine == "model";
-    let defaults = if is_model { Defaults::predict() } else { Defaults::laboratory() };
+    let engine = Engine::named(engine).map_err(|unknown| format!("{name}: {unknown}"))?;
+    let defaults = match engine {
+        Engine::Model => Defaults::predict(),
+        Engine::Simulate | Engine::Measure => Defaults::laboratory(),
+    };
     let plan = spec.plan(&defaults).map_err(|error| format!("{name}: {error}"))?;
     let [scenario] = plan.scenarios.as_slice() else {
         return Err(format!("{name}: {} scenarios, and one is needed", plan.scenarios.len()));
     };
-    if is_model {
-        let assumptions = Assumptions { acks: plan.acks(scenario), ..Assumptions::default() };
-        return predict(scenario, &assumptions)
-            .map(|prediction| prediction.row())
-            .map_err(|refusal| format!("{name}: {refusal}"));
+    let outcome = match engine {
+        Engine::Model => lab::predict::outcome(scenario, plan.acks(scenario)),
+        Engine::Simulate => lab::simulate::outcome(scenario, |_| ()),
+        Engine::Measure => return Err(format!("{name}: a claim is not measured")),
+    };
+    match (outcome.missing, outcome.remarks.first()) {
+        (Some(lab::Missing::Refused), Some(reason)) => Err(format!("{name}: {reason}")),
+        (Some(_) | None, _) => Ok(outcome),
     }
-    simulate::simulate(scenario, Hosts::default()).map_err(|error| format!("{name}: {error}"))
 }
 
-fn result(row: &Row, field: &str) -> Value {
-    let both = || row.packets_up.zip(row.packets_down).map(|(up, down)| up + down);
-    Ok(match field {
-        "elapsed_ms" => row.elapsed_ms,
-        "packets" => both(),
-        "packets_up" => row.packets_up,
-        "packets_down" => row.packets_down,
-        "payload_bytes" => row.payload_bytes,
-        "overhead_percent" => row.overhead_percent,
-        "overhead" => row.overhead,
-        "round_trips" => row.round_trips,
-        "connections" => row.connections,
-        cause => {
-            if !trace::Cause::ALL.iter().any(|known| known.name() == cause) {
-                return Err(format!("unknown result `{field}` of a run"));
-            }
-            let of = row.stalls.iter().filter(|stall| stall.cause.name() == cause);
-            // An empty sum is -0.
-            Some(of.map(|stall| stall.lost_ms).sum::<f64>() + 0.0)
-        }
-    })
+fn result(outcome: &Outcome, field: &str) -> Value {
+    if field == "packets" {
+        let metrics = &outcome.metrics;
+        return Ok(metrics.packets_up.zip(metrics.packets_down).map(|(up, down)| up + down));
+    }
+    if let Some(metric) = Metric::ALL.into_iter().find(|metric| metric.name() == field) {
+        return Ok(metric.value(outcome));
+    }
+    let cause = trace::Cause::ALL.iter().find(|cause| cause.name() == field);
+    let cause = cause.ok_or_else(|| format!("unknown result `{field}` of a run"))?;
+    let of = outcome.stalls.iter().filter(|stall| stall.cause == *cause);
+    // An empty sum is -0.
+    Ok(Some(of.map(|stall| stall.lost_ms).sum::<f64>() + 0.0))
 }
 
 /// Evaluates an expression; a reference without a value leaves it without one.

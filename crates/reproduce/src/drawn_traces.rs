@@ -1,5 +1,6 @@
 //! Traces of the papers as time-sequence plots: the printed one above, ours below, on one time scale.
 
+use lab::simulate::sequence;
 use render::plot::time_sequence::picture::{Form, Picture};
 use render::plot::time_sequence::{End, ObservationPoint, Packet, Panel, Stall};
 use wire::packet::Flags;
@@ -8,7 +9,6 @@ use wire::{Duration, Time};
 use super::catalogue::table;
 use super::published::Table;
 use super::{p_http, slow_start};
-use crate::engine::simulate::sequence;
 
 /// The short-initial-segment problem.
 pub fn p_http_figure_1() -> String {

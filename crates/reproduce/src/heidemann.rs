@@ -158,16 +158,16 @@ pub fn table_7(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
         "basic" => predicted(&basic).map(Some),
         "adjusted" => predicted(&adjusted()).map(Some),
         column => {
-            let Some(KernelResult { row, processing }) = measured.found(&adjusted())? else {
+            let Some(KernelResult { metrics, processing }) = measured.found(&adjusted())? else {
                 return Ok(None);
             };
             Ok(match column {
-                "measured" => row.elapsed_ms,
-                "sd" => row.elapsed_ms_stddev,
-                "ci95" => row.elapsed_ms_stddev.map(|sd| interval95(sd, row.runs as usize)),
+                "measured" => metrics.elapsed_ms,
+                "sd" => metrics.elapsed_ms_stddev,
+                "ci95" => metrics.elapsed_ms_stddev.map(|sd| interval95(sd, metrics.runs as usize)),
                 "ratio" => {
                     let prediction = predicted(&Scenario { server: Server { processing }, ..adjusted() })?;
-                    row.elapsed_ms.map(|elapsed| elapsed / prediction)
+                    metrics.elapsed_ms.map(|elapsed| elapsed / prediction)
                 }
                 _ => None,
             })
@@ -203,15 +203,15 @@ pub fn table_8(cell: &Cell, measured: &mut Laboratory<'_>) -> ReproducedValue {
         column => {
             // "Each run was repeated 5 times" (`papers/w3c#table-4`).
             let repeated = Scenario { runs: 5, ..adjusted.clone() };
-            let Some(KernelResult { row, processing: _ }) = measured.found(&repeated)? else {
+            let Some(KernelResult { metrics, processing: _ }) = measured.found(&repeated)? else {
                 return Ok(None);
             };
             Ok(match column {
-                "measured" | "corrected" => row.elapsed_ms,
+                "measured" | "corrected" => metrics.elapsed_ms,
                 // The server's real processing time of each response is not visible where responses share segments.
                 "ratio" | "corrected-ratio" => {
                     let prediction = predicted(&adjusted)?;
-                    row.elapsed_ms.map(|elapsed| elapsed / prediction)
+                    metrics.elapsed_ms.map(|elapsed| elapsed / prediction)
                 }
                 _ => None,
             })

@@ -11,7 +11,7 @@ use accesslog::connections::Counts;
 use measure::Peers;
 use scenario::Scenario;
 use simulate::dumbbell::{self, DumbbellConfig, DumbbellResult};
-use trace::Row;
+use trace::Metrics;
 use wire::{Duration, Seed};
 
 use super::rabinovich::logs::Log;
@@ -70,8 +70,8 @@ impl BenchmarkResults {
 /// Result of the kernel.
 #[derive(Clone, Debug)]
 pub struct KernelResult {
-    /// Row over all runs.
-    pub row: Row,
+    /// Means over all runs.
+    pub metrics: Metrics,
     /// Mean processing time of a response: the scenario's time plus the host's own.
     pub processing: Duration,
 }

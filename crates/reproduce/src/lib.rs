@@ -24,8 +24,6 @@
 //! | [`side_by_side`] | both, in the paper's own layout, for people |
 //! | [`study`] | our own comparisons, of one engine with another |
 //! | [`server_benchmark`] | servers of today under the same users |
-//! | [`engine`] | the engines, called |
-//! | [`progress`] | progress bar of a long measurement |
 //!
 //! ```
 //! use roundtrip_reproduce::{Options, run};
@@ -42,14 +40,12 @@ pub mod catalogue;
 pub mod claim;
 pub mod digits;
 pub mod drawn_traces;
-pub mod engine;
 pub mod figures;
 pub mod heidemann;
 pub mod laboratory;
 pub mod mechanism;
 pub mod p_http;
 pub mod printed_trace;
-pub mod progress;
 pub mod published;
 pub mod rabinovich;
 pub mod record;
@@ -282,7 +278,7 @@ impl std::error::Error for Error {}
 mod tests {
     use ::measure::Peers;
     use scenario::{Protocol, Scenario};
-    use trace::Row;
+    use trace::Metrics;
 
     use super::*;
 
@@ -301,10 +297,12 @@ mod tests {
             (_, false) => 26.6,
         };
         let assumptions = model::Assumptions::default();
-        let row = model::predict(scenario, &assumptions).map_err(|refusal| refusal.to_string())?.row();
+        let prediction = model::predict(scenario, &assumptions).map_err(|refusal| refusal.to_string())?;
+        let metrics = prediction.metrics();
         let runs = scenario.runs;
-        let row = Row { elapsed_ms: Some(elapsed_ms), elapsed_ms_stddev: Some(101.0), runs, ..row };
-        Ok(Some(KernelResult { row, processing: scenario.server.processing }))
+        let elapsed_ms = Some(elapsed_ms);
+        let metrics = Metrics { elapsed_ms, elapsed_ms_stddev: Some(101.0), runs, ..metrics };
+        Ok(Some(KernelResult { metrics, processing: scenario.server.processing }))
     }
 
     #[test]

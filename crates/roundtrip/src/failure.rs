@@ -169,8 +169,8 @@ impl From<content::Error> for Failure {
 }
 
 #[cfg(feature = "all-verbs")]
-impl From<reproduce::engine::measure::Error> for Failure {
-    fn from(error: reproduce::engine::measure::Error) -> Self {
+impl From<crate::laboratory::Error> for Failure {
+    fn from(error: crate::laboratory::Error) -> Self {
         Self::Laboratory(error.to_string())
     }
 }

@@ -55,15 +55,52 @@ pub fn check_space(path: &Path, bytes: u64, content: &str, remedy: &str) -> Resu
     )))
 }
 
+/// File that is written piece by piece and gets its name when it is complete. Without [`Self::commit`] nothing is left
+/// behind.
+#[derive(Debug)]
+pub struct PendingFile {
+    path: PathBuf,
+    file: PartialFile,
+}
+
+impl PendingFile {
+    /// Opens a file that will be `path`.
+    pub fn create(path: &Path) -> Result<Self, Failure> {
+        let file = PartialFile::create(path);
+        let file = file.map_err(|error| Failure::Write { path: path.to_owned(), error })?;
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    /// Gives the file its name.
+    pub fn commit(self) -> Result<(), Failure> {
+        let Self { path, file } = self;
+        file.commit(true).map_err(|error| Failure::Write { path, error })
+    }
+
+    /// The failure of an error that a write returned.
+    pub fn failure(&self, error: io::Error) -> Failure {
+        Failure::Write { path: self.path.clone(), error }
+    }
+}
+
+impl Write for PendingFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.out.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.out.flush()
+    }
+}
+
 fn write_target(
     path: &Path,
     is_synced: bool,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> io::Result<()> {
-    match Target::of(path)? {
-        Target::Other => fill_file(File::options().write(true).open(path)?, is_synced, fill),
-        Target::File { path, permissions } => replace(&path, permissions, is_synced, fill),
-    }
+    let mut file = PartialFile::create(path)?;
+    fill(&mut file.out)?;
+    file.commit(is_synced)
 }
 
 fn probe(path: &Path) -> io::Result<()> {
@@ -106,39 +143,51 @@ impl Target {
     }
 }
 
-fn replace(
-    target: &Path,
-    permissions: Option<fs::Permissions>,
-    is_synced: bool,
-    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
-    let temporary = temporary_path(target)?;
-    let written = File::options()
-        .write(true)
-        .create_new(true)
-        .open(&temporary)
-        .and_then(|file| permissions.map_or(Ok(()), |mode| file.set_permissions(mode)).map(|()| file))
-        .and_then(|file| fill_file(file, is_synced, fill))
-        .and_then(|()| fs::rename(&temporary, target));
-    if written.is_err() {
-        // It may not exist: the first error is reported.
-        let _ = fs::remove_file(&temporary);
-    }
-    written
+/// A target while it is written.
+#[derive(Debug)]
+struct PartialFile {
+    out: BufWriter<File>,
+    /// The temporary name, and the target; `None` for a pipe.
+    rename: Option<(PathBuf, PathBuf)>,
 }
 
-fn fill_file(
-    file: File,
-    is_synced: bool,
-    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
-    let mut out = BufWriter::new(file);
-    fill(&mut out)?;
-    let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-    match is_synced && file.metadata()?.is_file() {
-        // Some file systems report only here that the disk is full.
-        true => file.sync_all(),
-        false => Ok(()),
+impl PartialFile {
+    fn create(path: &Path) -> io::Result<Self> {
+        let (target, permissions) = match Target::of(path)? {
+            Target::Other => {
+                let out = BufWriter::new(File::options().write(true).open(path)?);
+                return Ok(Self { out, rename: None });
+            }
+            Target::File { path, permissions } => (path, permissions),
+        };
+        let temporary = temporary_path(&target)?;
+        let file = File::options().write(true).create_new(true).open(&temporary)?;
+        let created = Self { out: BufWriter::new(file), rename: Some((temporary, target)) };
+        permissions.map_or(Ok(()), |mode| created.out.get_ref().set_permissions(mode))?;
+        Ok(created)
+    }
+
+    fn commit(mut self, is_synced: bool) -> io::Result<()> {
+        self.out.flush()?;
+        let file = self.out.get_ref();
+        if is_synced && file.metadata()?.is_file() {
+            // Some file systems report only here that the disk is full.
+            file.sync_all()?;
+        }
+        if let Some((temporary, target)) = &self.rename {
+            fs::rename(temporary, target)?;
+            self.rename = None;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for PartialFile {
+    fn drop(&mut self) {
+        if let Some((temporary, _)) = &self.rename {
+            // The first error has been reported.
+            let _ = fs::remove_file(temporary);
+        }
     }
 }
 

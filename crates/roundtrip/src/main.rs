@@ -26,11 +26,15 @@ mod failure;
 mod feature;
 mod file;
 #[cfg(feature = "all-verbs")]
+mod laboratory;
+#[cfg(feature = "all-verbs")]
 mod loading;
 mod output;
 #[cfg(feature = "all-verbs")]
 mod plan_flags;
 mod plots;
+#[cfg(feature = "all-verbs")]
+mod progress;
 #[cfg(all(test, feature = "all-verbs"))]
 #[path = "../tests/reference/mod.rs"]
 mod reference;

@@ -1,9 +1,9 @@
 //! Output of results: printed in the requested format, and written to a page.
 
-use render::output::table::{self, Layout};
-use render::output::{Outcome, csv};
+use lab::report::Report;
+use lab::table::{self, Layout};
+use lab::{Outcome, row};
 use render::provenance::Provenance;
-use render::report::Report;
 
 use crate::cli::flags::{Format, OutputFlags};
 use crate::failure::Failure;
@@ -36,8 +36,8 @@ impl Results {
         let Self { outcomes, layout, provenance: _ } = self;
         match format {
             Format::Table => table::render(outcomes, *layout, crate::terminal::of_stdout()),
-            Format::Json => render::output::json(&render::output::rows(outcomes)),
-            Format::Csv => csv::rows(&render::output::rows(outcomes)),
+            Format::Json => row::json(outcomes),
+            Format::Csv => row::csv(outcomes),
         }
     }
 

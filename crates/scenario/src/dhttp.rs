@@ -9,12 +9,11 @@ use std::fmt;
 
 use dhttp_proto::address::Reach;
 use dhttp_proto::{ClientConfig, Extension, ServerConfig};
-use fetch::TransportCounts;
 use quantity::ValueError;
 use quantity::names;
 use wire::Bytes;
 
-use crate::Network;
+use crate::{Network, Remark};
 
 pub use parameters::{Parameters, SERVER_PARAMETERS};
 
@@ -46,15 +45,14 @@ impl Dhttp {
         Self { client: client.with(extension, is_on), server: server.with(extension, is_on) }
     }
 
-    /// Limits datagrams to the size that the network carries unfragmented. Returns a note if that changes
+    /// Limits datagrams to the size that the network carries unfragmented. Returns a remark if that changes
     /// anything.
-    pub fn on(mut self, network: &Network) -> (Self, Option<String>) {
+    pub fn on(mut self, network: &Network) -> (Self, Option<Remark>) {
         let max = max_datagram(network).get();
         let is_narrow = max < self.server.threshold;
         self.server.threshold = self.server.threshold.min(max);
         self.client.request_bytes = self.client.request_bytes.min(usize::try_from(max).unwrap_or(usize::MAX));
-        let note = || format!("datagrams of at most {max} bytes: the network carries no larger ones whole");
-        (self, is_narrow.then(note))
+        (self, is_narrow.then_some(Remark::NarrowDatagrams(max)))
     }
 }
 
@@ -119,34 +117,6 @@ pub fn max_datagram(network: &Network) -> Bytes {
     Bytes::new(network.mtu().get().saturating_sub(20 + 8))
 }
 
-/// Sentence on the transport of responses, averaged over runs.
-pub fn reported(runs: &[TransportCounts]) -> Option<String> {
-    let mean = |part: fn(&TransportCounts) -> u64| {
-        let sum: u64 = runs.iter().map(part).sum();
-        sum as f64 / runs.len().max(1) as f64
-    };
-    let transports = [
-        (mean(|counts| counts.by_datagram), "in one datagram"),
-        (mean(|counts| counts.by_connection), "on connections opened by the server"),
-        (mean(|counts| counts.by_plain_http), "over plain HTTP"),
-    ];
-    let parts = transports
-        .iter()
-        .filter(|(mean, _)| *mean > 0.0)
-        .map(|(mean, transport)| format!("{} {transport}", figure(*mean)));
-    let mut sentence = Vec::from_iter(parts).join(", ");
-    let resends = mean(|counts| counts.resends);
-    if resends > 0.0 {
-        sentence += &format!("; {} requests resent", figure(resends));
-    }
-    (!sentence.is_empty()).then(|| format!("responses: {sentence}"))
-}
-
-/// A mean as text: whole numbers as such, others to a tenth.
-fn figure(mean: f64) -> String {
-    if mean.fract() == 0.0 { format!("{mean:.0}") } else { format!("{mean:.1}") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,7 +126,7 @@ mod tests {
         let narrow = Network::named("modem").unwrap();
         let (dhttp, note) = Dhttp::paper().on(&narrow);
         assert_eq!(dhttp.server.threshold, narrow.mtu().get() - 28);
-        assert!(note.is_some_and(|note| note.contains("524 bytes")));
+        assert!(note == Some(Remark::NarrowDatagrams(524)));
         let wide = Network::named("ethernet").unwrap();
         assert_eq!(Dhttp::paper().on(&wide), (Dhttp::paper(), None));
     }
@@ -184,15 +154,5 @@ mod tests {
             let error = DhttpProfile::read(text).unwrap_err().to_string();
             assert!(error.contains(expected), "{text}: {error}");
         }
-    }
-
-    #[test]
-    fn transport_of_responses_is_averaged() {
-        let counts =
-            |by_datagram, resends| TransportCounts { by_datagram, resends, ..TransportCounts::default() };
-        assert_eq!(reported(&[counts(3, 0), counts(3, 0)]).unwrap(), "responses: 3 in one datagram");
-        let mean = reported(&[counts(3, 1), counts(2, 0)]).unwrap();
-        assert_eq!(mean, "responses: 2.5 in one datagram; 0.5 requests resent");
-        assert_eq!(reported(&[]), None);
     }
 }

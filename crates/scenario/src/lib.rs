@@ -10,7 +10,8 @@
 //! | [`client`] | visits, requests, connections |
 //! | [`programs`] | the programs at both ends: CPU time, writes, closing |
 //! | [`serving`] | the served objects, and those that the client knows |
-//! | [`robot`] | settings of `fetch`'s robot, and notes on its visits |
+//! | [`robot`] | settings of `fetch`'s robot, and remarks on its visits |
+//! | [`remark`] | remarks of the engines that run programs, as sentences |
 //! | [`dhttp`] | DHTTP's settings on a network |
 //! | [`engine`] | the engines by name |
 //! | [`spec`] | a user's specification, and the scenarios that it expands to |
@@ -40,6 +41,7 @@ pub mod file;
 pub mod network;
 pub mod programs;
 pub mod protocol;
+pub mod remark;
 pub mod robot;
 pub mod serving;
 pub mod spec;
@@ -50,6 +52,7 @@ pub use network::Network;
 pub use page::{Object, Page, Site};
 pub use programs::Programs;
 pub use protocol::Protocol;
+pub use remark::Remark;
 pub use serving::Serving;
 pub use spec::{Defaults, Plan, Spec};
 pub use tcp::Stack;

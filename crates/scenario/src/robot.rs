@@ -1,4 +1,4 @@
-//! Settings of `fetch`'s robot for a scenario's client, and notes on its visits: the same for every engine
+//! Settings of `fetch`'s robot for a scenario's client, and remarks on its visits: the same for every engine
 //! that runs it.
 //!
 //! The engine decides which protocols it can honour, and with what objects.
@@ -9,11 +9,11 @@ use fetch::{FirstBytes, FirstBytesPolicy, Release, Shape, VisitStats};
 use quantity::ValueError;
 use wire::{Duration, Time};
 
-use crate::Requests;
+use crate::{Remark, Requests};
 
 impl Requests {
-    /// Condition under which a robot of this shape sends requests, and a note where that differs from the scenario.
-    pub fn release(self, shape: Shape) -> (Release, Option<&'static str>) {
+    /// Condition under which a robot of this shape sends requests, and a remark where that differs from the scenario.
+    pub fn release(self, shape: Shape) -> (Release, Option<Remark>) {
         match (self, shape) {
             // A client that does not wait for responses waits once: the first object references the others.
             (
@@ -31,10 +31,9 @@ impl Requests {
                 | Shape::Http11Pipelined(_)
                 | Shape::Dhttp,
             ) => (Release::Independent, None),
-            (Self::Independent | Self::AfterDocument, Shape::Http10KeepAlive | Shape::Http11) => (
-                Release::Independent,
-                Some("requests were dependent: one connection carries one request at a time"),
-            ),
+            (Self::Independent | Self::AfterDocument, Shape::Http10KeepAlive | Shape::Http11) => {
+                (Release::Independent, Some(Remark::RequestsWereDependent))
+            }
         }
     }
 }
@@ -64,40 +63,30 @@ pub(crate) fn format_first_bytes(first: FirstBytes) -> String {
     }
 }
 
-/// Note on responses that a naive close destroyed, run by run; `None` if there are none.
-pub fn destroyed(runs: &[Vec<String>]) -> Option<String> {
-    let first = runs.iter().flatten().next()?;
+/// Remark on responses that a naive close destroyed, run by run; `None` if there are none.
+pub fn destroyed(runs: &[Vec<String>]) -> Option<Remark> {
+    let first = runs.iter().flatten().next()?.clone();
     let count: usize = runs.iter().map(Vec::len).sum();
-    let each = count as f64 / runs.len() as f64;
-    Some(format!("naive closes destroyed {each:.1} responses a run that had begun to arrive ({first})"))
+    Some(Remark::Destroyed { each: count as f64 / runs.len() as f64, first })
 }
 
-/// Notes on visits, apart from their duration; each visit has its start time.
-pub fn notes(visits: &[(Time, VisitStats)]) -> Vec<String> {
+/// Remarks on visits, apart from their duration; each visit has its start time.
+pub fn remarks(visits: &[(Time, VisitStats)]) -> Vec<Remark> {
     let mean = |sum: f64| sum / visits.len() as f64;
     let delays: Vec<Duration> =
         visits.iter().filter_map(|(began, stats)| Some(stats.first_bytes?.since(*began))).collect();
     let delay_sum: f64 = delays.iter().map(|delay| delay.as_millis_f64()).sum();
     let retries: u64 = visits.iter().map(|(_, stats)| stats.retries).sum();
-    let mut notes = Vec::new();
-    if !delays.is_empty() && delays.len() == visits.len() {
-        notes.push(format!("first bytes of every object received after {:.1} ms", mean(delay_sum)));
-    }
-    if retries > 0 {
-        let each = mean(retries as f64);
-        notes.push(format!("requests retried after their connection closed without a response: {each:.1}"));
-    }
     let missing: u64 = visits.iter().map(|(_, stats)| stats.missing).sum();
-    if missing > 0 {
-        notes.push(format!(
-            "objects that the document references and the server lacks: {:.1}",
-            mean(missing as f64)
-        ));
-    }
-    if let Some(max) = visits.iter().find_map(|(_, stats)| stats.max) {
-        notes.push(format!("the document references more than {max} objects; those beyond were not fetched"));
-    }
-    notes
+    let max = visits.iter().find_map(|(_, stats)| stats.max);
+    let is_first_known = !delays.is_empty() && delays.len() == visits.len();
+    let remarks = [
+        is_first_known.then(|| Remark::FirstBytes(mean(delay_sum))),
+        (retries > 0).then(|| Remark::Retries(mean(retries as f64))),
+        (missing > 0).then(|| Remark::MissingObjects(mean(missing as f64))),
+        max.map(Remark::TooManyObjects),
+    ];
+    remarks.into_iter().flatten().collect()
 }
 
 #[cfg(test)]
@@ -115,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_are_means_and_omit_zeros() {
+    fn remarks_are_means_and_omit_zeros() {
         let at = |millis| Time::ZERO + Duration::from_millis(millis);
         let stats = |retries, known| VisitStats {
             retries,
@@ -130,14 +119,15 @@ mod tests {
             "objects that the document references and the server lacks: 1.5",
             "the document references more than 9 objects; those beyond were not fetched",
         ];
-        assert_eq!(notes(&visits), expected);
-        assert_eq!(notes(&[(at(0), VisitStats::default())]), Vec::<String>::new());
+        let sentences = remarks(&visits).iter().map(Remark::to_string).collect::<Vec<_>>();
+        assert_eq!(sentences, expected);
+        assert_eq!(remarks(&[(at(0), VisitStats::default())]), []);
     }
 
     #[test]
     fn one_connection_without_pipelining_always_waits() {
         assert_eq!(Requests::Dependent.release(Shape::Http11), (Release::Dependent, None));
-        let (_, note) = Requests::Independent.release(Shape::Http10KeepAlive);
-        assert!(note.is_some_and(|note| note.starts_with("requests were dependent")));
+        let (_, remark) = Requests::Independent.release(Shape::Http10KeepAlive);
+        assert_eq!(remark, Some(Remark::RequestsWereDependent));
     }
 }

@@ -12,10 +12,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (network, page) = (Network::named("modem")?, Page::named("small-cluster")?);
     for protocol in [Protocol::Http10, Protocol::Http11, Protocol::Http11Pipelined, Protocol::Dhttp] {
         let scenario = Scenario::new(network.clone(), page.clone(), protocol, Stack::named("linux")?);
-        let row = simulate(&scenario, Hosts::default())?;
-        let lost: f64 = row.stalls.iter().map(|stall| stall.lost_ms).sum();
-        let elapsed = row.elapsed_ms.ok_or("the page did not arrive")?;
-        println!("{:<16} {elapsed:8.1} ms, {lost:.1} ms lost in stalls", row.protocol);
+        let simulation = simulate(&scenario, Hosts::default())?;
+        let lost: f64 = simulation.stalls.iter().map(|stall| stall.lost_ms).sum();
+        let elapsed = simulation.metrics.elapsed_ms.ok_or("the page did not arrive")?;
+        println!("{:<16} {elapsed:8.1} ms, {lost:.1} ms lost in stalls", protocol.name());
     }
     Ok(())
 }

@@ -12,7 +12,7 @@
 //! | `topology` | these hosts and links in a world |
 //! | [`dumbbell`] | dumbbell topology: client populations and one server behind a bottleneck |
 //! | [`stalls`] | attribution of a run's time to stall causes |
-//! | [`row`] | runs as a row |
+//! | [`series`] | runs of a scenario as means |
 //! | [`capture`] | the packets of a run as a file for Wireshark |
 //! | [`error`] | why a scenario cannot be simulated |
 //!
@@ -26,8 +26,8 @@
 //! let network = Network::named("modem")?;
 //! let page = Page::named("small-cluster")?;
 //! let scenario = Scenario::new(network, page, Protocol::Http11, Stack::named("linux")?);
-//! let row = simulate(&scenario, Hosts::default())?;
-//! assert!(row.elapsed_ms.is_some_and(|elapsed_ms| elapsed_ms > 1_000.0));
+//! let simulation = simulate(&scenario, Hosts::default())?;
+//! assert!(simulation.metrics.elapsed_ms.is_some_and(|elapsed_ms| elapsed_ms > 1_000.0));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -36,7 +36,7 @@ pub mod dumbbell;
 pub mod error;
 pub mod page;
 pub mod profile;
-pub mod row;
+pub mod series;
 pub mod stalls;
 mod topology;
 pub mod web;
@@ -44,4 +44,4 @@ pub mod world;
 
 pub use error::Error;
 pub use page::{Experiment, Hosts, PageResult};
-pub use row::simulate;
+pub use series::{Simulation, simulate, simulate_with};

@@ -17,7 +17,7 @@ use http1::server::{Closing, ConnectionTimeouts, ServerConfig};
 use http1::site::Site;
 use scenario::dhttp::{Dhttp, DhttpProfile};
 use scenario::programs::{ClientStack, Validation};
-use scenario::{Network, Programs, Protocol, Scenario, Serving, Stack};
+use scenario::{Network, Programs, Protocol, Remark, Scenario, Serving, Stack};
 use tcp::config::{Handshake, Sharing};
 use wire::{Bytes, Duration, Seed, Time};
 
@@ -213,8 +213,8 @@ pub struct Experiment {
     warm_up: WarmUp,
     dhttp: Option<Dhttp>,
     seed: Seed,
-    /// Deviations of this engine from the scenario, in sentences.
-    notes: Vec<String>,
+    /// Deviations of this engine from the scenario.
+    remarks: Vec<Remark>,
 }
 
 /// Maximum number of events; more than a page of 10,000 objects takes, each of which is lost a few times.
@@ -236,9 +236,9 @@ impl Experiment {
         }
         let shape = plan::shape(*protocol, client, hosts.pipelining)?;
         serving.validate(scenario, shape.version(), hosts.validation);
-        let (mut plan, mut notes) = plan::plan(page, shape, &serving, client, programs)?;
-        notes.extend(programs.described().map(|reported| format!("programs: {reported}")));
-        notes.extend(shared(stack.packets.sharing).map(str::to_owned));
+        let (mut plan, mut remarks) = plan::plan(page, shape, &serving, client, programs)?;
+        remarks.extend(programs.described().map(Remark::Programs));
+        remarks.extend(shared(stack.packets.sharing));
         plan::name(&mut plan, hosts.contents.as_ref());
         let warm_up = WarmUp { objects: plan.begins_at, think: hosts.think, pause: plan.pause };
         if let Shape::Http11Pipelined(_) = plan.shape {
@@ -247,8 +247,8 @@ impl Experiment {
         hosts.server.request += server.processing;
         let dhttp = match plan.shape {
             Shape::Dhttp => {
-                let (dhttp, note) = hosts.dhttp.unwrap_or_else(Dhttp::paper).on(network);
-                notes.extend(note);
+                let (dhttp, remark) = hosts.dhttp.unwrap_or_else(Dhttp::paper).on(network);
+                remarks.extend(remark);
                 if dhttp.server.parts > 1 {
                     // With validators, lost objects can be requested again.
                     serving.site = serving.site.with_validators(*seed);
@@ -278,7 +278,7 @@ impl Experiment {
             warm_up,
             dhttp,
             seed: *seed,
-            notes,
+            remarks,
         };
         for stack in experiment.stacks() {
             experiment.host(stack, Clocks::random(*seed, 0)).tcp.check().map_err(Error::Stack)?;
@@ -286,9 +286,9 @@ impl Experiment {
         Ok(experiment)
     }
 
-    /// Deviations of this engine from the scenario, in sentences.
-    pub fn notes(&self) -> &[String] {
-        &self.notes
+    /// Deviations of this engine from the scenario.
+    pub fn remarks(&self) -> &[Remark] {
+        &self.remarks
     }
 
     /// Runs the scenario once; `number` selects an independent random stream.
@@ -442,11 +442,11 @@ impl Experiment {
 const TTCP_TIME_WAIT: Duration = Duration::from_secs(12);
 
 /// Note on connections that share state.
-const fn shared(sharing: Sharing) -> Option<&'static str> {
+const fn shared(sharing: Sharing) -> Option<Remark> {
     match sharing {
         Sharing::None => None,
-        Sharing::Temporal => Some("a connection begins with the window that the last one left"),
-        Sharing::Ensemble => Some("concurrent connections share one congestion window"),
+        Sharing::Temporal => Some(Remark::SharedInSequence),
+        Sharing::Ensemble => Some(Remark::SharedConcurrently),
     }
 }
 

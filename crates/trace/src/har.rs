@@ -5,10 +5,10 @@
 use serde::Serialize;
 use wire::{Bytes, Duration, calendar};
 
-use crate::row::{Row, Stall};
+use crate::metrics::{Metrics, Stall};
 
 /// One run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Visit {
     /// Title for users.
     pub title: String,
@@ -18,8 +18,18 @@ pub struct Visit {
     pub elapsed: Option<Duration>,
     /// Exchanges in the order of their requests.
     pub exchanges: Vec<Exchange>,
-    /// The row of its scenario.
-    pub row: Row,
+    /// Name of the network.
+    pub network: String,
+    /// Name of the protocol.
+    pub protocol: &'static str,
+    /// Name of the engine.
+    pub engine: &'static str,
+    /// Name of the stack profile.
+    pub stack: &'static str,
+    /// Means over all runs of its scenario.
+    pub metrics: Metrics,
+    /// Stalls of its scenario.
+    pub stalls: Vec<Stall>,
 }
 
 /// A request and its response. Times are relative to the request of the page.
@@ -177,8 +187,7 @@ const NONE: f64 = -1.0;
 
 impl Visit {
     fn page(&self, number: usize) -> Page<'_> {
-        let Row { network, protocol, engine, stack, packets_up, packets_down, connections, stalls, .. } =
-            &self.row;
+        let Self { network, protocol, engine, stack, metrics, stalls, .. } = self;
         Page {
             started_date_time: timestamp(self.began),
             id: id(number),
@@ -189,9 +198,9 @@ impl Visit {
                 protocol,
                 engine,
                 stack,
-                packets_up: *packets_up,
-                packets_down: *packets_down,
-                connections: *connections,
+                packets_up: metrics.packets_up,
+                packets_down: metrics.packets_down,
+                connections: metrics.connections,
                 stalls,
             },
         }
@@ -285,13 +294,13 @@ mod tests {
             answered: ms(190),
             complete: ms(350),
         };
-        let row: Row = serde_json::from_str(ROW).unwrap();
         let visit = Visit {
             title: "t".to_owned(),
             began: ms(867_110_400_005),
             elapsed: Some(ms(350)),
             exchanges: vec![exchange],
-            row,
+            network: "n".to_owned(),
+            ..Visit::default()
         };
         let file: serde_json::Value = serde_json::from_str(&file(&[visit])).unwrap();
         let entry = &file["log"]["entries"][0];
@@ -304,8 +313,4 @@ mod tests {
         assert_eq!((&entry["time"], &entry["response"]["bodySize"]), (&350.0.into(), &6_651.into()));
         assert_eq!(file["log"]["pages"][0]["_roundtrip"]["network"], "n");
     }
-
-    const ROW: &str = r#"{"network":"n","page":"p","visit":"first","protocol":"http11","engine":"simulate","stack":"linux",
-        "elapsed_ms":1,"overhead":null,"round_trips":null,"packets_up":null,"packets_down":null,"payload_bytes":null,
-        "overhead_percent":null,"connections":null,"runs":1,"elapsed_ms_stddev":null,"stalls":[],"notes":[]}"#;
 }

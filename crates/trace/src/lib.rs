@@ -1,6 +1,6 @@
 //! Stage 3, results: the rows that every engine returns.
 //!
-//! Read in this order: [`row`] is one protocol over one network by one engine, as in the JSON; [`statistics`]
+//! Read in this order: [`metrics`] is the result of one scenario by one engine; [`statistics`]
 //! summarises several runs; [`cause`] names the causes of stalls; [`har`] writes fetched pages, for browsers' tools.
 //!
 //! It makes no diagnosis: `diagnose` finds the causes of slowness, `roundtrip` presents results. Packets are `packets`'s.
@@ -13,9 +13,9 @@
 
 pub mod cause;
 pub mod har;
-pub mod row;
+pub mod metrics;
 pub mod statistics;
 
 pub use cause::Cause;
-pub use row::{Row, Stall};
+pub use metrics::{Metrics, Stall};
 pub use statistics::Summary;

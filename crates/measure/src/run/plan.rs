@@ -9,7 +9,7 @@ use http1::message::WritePolicy;
 use http1::server::{ConnectionTimeouts, ServerConfig};
 use page::Host;
 use scenario::programs::{ClientDefect, Validation};
-use scenario::{Client, Connection, Programs, Protocol, Scenario, Serving, Visit};
+use scenario::{Client, Connection, Programs, Protocol, Remark, Scenario, Serving, Visit};
 use wire::{Bytes, Duration};
 
 use super::unsuited;
@@ -47,7 +47,7 @@ pub(super) fn plan(
     serving: &Serving,
     client: &Client,
     programs: &Programs,
-) -> Result<(Plan, Vec<String>), Error> {
+) -> Result<(Plan, Vec<Remark>), Error> {
     let Client { request, requests, parallel: _, connection } = client;
     match connection {
         Connection::Cold => {}
@@ -61,7 +61,7 @@ pub(super) fn plan(
     if serving.is_graph {
         return Err(unsuited("a page of several hosts or with dependencies", "use --engine simulate"));
     }
-    let (release, note) = requests.release(shape);
+    let (release, remark) = requests.release(shape);
     let plan = Plan {
         request_size: Some(*request),
         release: serving.release(release),
@@ -70,7 +70,7 @@ pub(super) fn plan(
         ignores_body_with_headers: programs.client_defect == Some(ClientDefect::BodyWithHeaders),
         ..Plan::new(Host::UNNAMED, serving.known().to_vec(), shape)
     };
-    Ok((plan, note.into_iter().map(str::to_owned).collect()))
+    Ok((plan, Vec::from_iter(remark)))
 }
 
 /// Refuses settings that real programs do not support: their CPU times are their own.

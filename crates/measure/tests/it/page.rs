@@ -53,9 +53,8 @@ fn http10_opens_a_connection_for_each_object_and_takes_two_round_trips_for_it() 
         return;
     }
     let measured = measured(&scenario(Protocol::Http10, "period"));
-    let row = measured.row();
-    assert_eq!((row.runs, row.connections), (2, Some(3.0)));
-    assert_eq!((row.engine.as_str(), row.stack.as_str()), ("measure", "period"));
+    let metrics = measured.metrics();
+    assert_eq!((metrics.runs, metrics.connections), (2, Some(3.0)));
     for run in &measured.runs {
         assert!(run.elapsed >= RTT * 6 + Duration::from_millis(3), "{}", run.elapsed);
         assert_eq!(run.lost, 0);
@@ -79,8 +78,8 @@ fn kept_alive_connections_carry_the_whole_page_on_both_stacks() {
     for protocol in [Protocol::Http10KeepAlive, Protocol::Http11, Protocol::Http11Pipelined] {
         for stack in ["period", "linux"] {
             let measured = measured(&scenario(protocol, stack));
-            let row = measured.row();
-            assert_eq!(row.connections, Some(1.0), "{protocol:?} {stack}");
+            let metrics = measured.metrics();
+            assert_eq!(metrics.connections, Some(1.0), "{protocol:?} {stack}");
             let trips = if protocol == Protocol::Http11Pipelined { 3 } else { 4 };
             assert!(measured.elapsed_ms.min >= (RTT * trips).as_millis_f64());
             assert!(measured.elapsed_ms.min < 1_000.0, "{protocol:?} {stack}: {:?}", measured.elapsed_ms);
@@ -102,8 +101,8 @@ fn paper_figure_1_dhttp_takes_a_datagram_each_way_or_a_connection_that_the_serve
             measured_once(&scenario)
         };
         let small = of(&[1_000]);
-        let row = small.row();
-        let packets = (row.packets_up, row.packets_down, row.connections);
+        let metrics = small.metrics();
+        let packets = (metrics.packets_up, metrics.packets_down, metrics.connections);
         assert_eq!(packets, (Some(1.0), Some(1.0), Some(0.0)), "{stack}");
         assert!(small.elapsed_ms.min >= RTT.as_millis_f64(), "{stack}");
         let large = of(&[3_000]);
@@ -211,7 +210,7 @@ fn real_page_is_discovered_in_its_document_and_transferred_coded() {
         }
         let measured = measured_once(&coded);
         let missing = "objects that the document references and the server lacks: 1.0";
-        assert!(measured.row().notes.iter().any(|note| note == missing), "{:?}", measured.row().notes);
+        assert!(measured.remarks.iter().any(|note| note.to_string() == missing), "{:?}", measured.remarks);
         let run = &measured.runs[0];
         let statuses: Vec<u16> = run.visit.as_ref().unwrap().reports.iter().filter_map(status).collect();
         assert_eq!(statuses, [200; 3]);
@@ -250,7 +249,7 @@ fn six_persistent_connections_fetch_embedded_objects_sooner() {
         let mut scenario = Scenario { page, ..scenario(protocol, "linux") };
         scenario.client.parallel = protocol.connections();
         let measured = measured(&scenario);
-        (measured.elapsed_ms.median, measured.row().connections)
+        (measured.elapsed_ms.median, measured.metrics().connections)
     };
     let (sequential, one) = fetched(Protocol::Http11);
     let (concurrent, six) = fetched(Protocol::Http11Parallel);
@@ -264,12 +263,12 @@ fn the_capture_has_both_ends() {
         return;
     }
     let measured = measured(&scenario(Protocol::Http10KeepAlive, "period"));
-    let row = measured.row();
+    let metrics = measured.metrics();
     let packets = measured.runs[0].packets_up + measured.runs[0].packets_down;
     let capture = measured.capture.unwrap();
     assert_eq!(capture.missed(), 0);
     // Each packet is seen where it was sent and where it arrived.
-    assert_eq!(capture.len() as u64, 2 * packets, "{row:?}");
+    assert_eq!(capture.len() as u64, 2 * packets, "{metrics:?}");
 }
 
 #[test]
@@ -335,11 +334,12 @@ fn careful_close_costs_only_new_connections() {
     }
     let scenario = closing(Closing::Careful);
     let measured = measured_once(&scenario);
-    let row = measured.row();
+    let metrics = measured.metrics();
     // Two requests per connection: a document, and then eight of which two at a time are served.
-    assert!(row.connections.is_some_and(|connections| connections >= 4.0), "{row:?}");
+    assert!(metrics.connections.is_some_and(|connections| connections >= 4.0), "{metrics:?}");
     let repeated = "requests retried after their connection closed without a response";
-    assert!(row.notes.iter().any(|note| note.starts_with(repeated)), "{:?}", row.notes);
+    let remarks = &measured.remarks;
+    assert!(remarks.iter().any(|remark| remark.to_string().starts_with(repeated)), "{remarks:?}");
 }
 
 #[test]
@@ -354,7 +354,11 @@ fn naive_close_destroys_responses_in_flight() {
     let mut destroyed = measured.runs.iter().flat_map(|run| &run.destroyed);
     assert!(destroyed.all(|printed| printed.contains("the connection was reset")));
     let printed = "naive closes destroyed";
-    assert!(measured.notes.iter().any(|note| note.starts_with(printed)), "{:?}", measured.notes);
+    assert!(
+        measured.remarks.iter().any(|remark| remark.to_string().starts_with(printed)),
+        "{:?}",
+        measured.remarks
+    );
 }
 
 /// Nine objects, pipelined to a server that serves two requests per connection. The link is slow, so that a
@@ -406,7 +410,7 @@ fn a_stack_is_honoured_where_its_other_form_of_nagle_cannot_show() {
         return;
     }
     let measured = measured_once(&scenario(Protocol::Http10, "sunos-4.1.3"));
-    assert_eq!(measured.row().connections, Some(3.0));
+    assert_eq!(measured.metrics().connections, Some(3.0));
 }
 
 #[test]

@@ -152,9 +152,9 @@ fn handshakes_and_stalls_are_listed_in_order_and_account_for_the_time() {
     let trips = prediction.round_trips.unwrap() * scenario.network.rtt.as_secs_f64();
     let all = (lost + scenario.network.rtt).as_secs_f64();
     assert!((trips - all).abs() < 1e-6, "{trips} {all}");
-    let row = prediction.row();
-    assert_eq!((row.engine.as_str(), row.runs, row.stalls.len()), ("model", 1, prediction.stalls.len()));
-    assert_eq!(row.stalls[0].at_ms, 0.0);
+    let stalls = prediction.named_stalls();
+    assert_eq!((prediction.metrics().runs, stalls.len()), (1, prediction.stalls.len()));
+    assert_eq!(stalls[0].at_ms, 0.0);
 }
 
 /// Returns the scenario on a network that carries the papers' datagrams unfragmented.
@@ -170,9 +170,9 @@ fn small_dhttp_responses_take_one_round_trip_no_connection_and_a_datagram_each_w
     let prediction = predicted(&small);
     assert_eq!(prediction.elapsed, prediction.minimum);
     assert_eq!((prediction.connections, prediction.packets), (Some(0), Some((3, 3))));
-    let row = prediction.row();
+    let metrics = prediction.metrics();
     let percent = 100.0 * 40.0 * 6.0 / (2040.0 + 3.0 * 256.0 + 40.0 * 6.0);
-    assert!((row.overhead_percent.unwrap() - percent).abs() < 1e-9);
+    assert!((metrics.overhead_percent().unwrap() - percent).abs() < 1e-9);
 }
 
 #[test]
@@ -406,10 +406,10 @@ proptest! {
         if let Ok(prediction) = predict(&scenario, &Assumptions::default()) {
             let smaller = scenario.protocol == Protocol::Http11PipelinedDeflate;
             prop_assert!(smaller || prediction.elapsed >= prediction.minimum);
-            let row = prediction.row();
-            prop_assert!(row.elapsed_ms.unwrap().is_finite());
-            prop_assert!(row.overhead.unwrap().is_finite());
-            prop_assert!(row.round_trips.is_none_or(|trips| trips.is_finite() && trips >= 0.0));
+            let metrics = prediction.metrics();
+            prop_assert!(metrics.elapsed_ms.unwrap().is_finite());
+            prop_assert!(prediction.overhead().unwrap().is_finite());
+            prop_assert!(metrics.round_trips.is_none_or(|trips| trips.is_finite() && trips >= 0.0));
             prop_assert!(prediction.stalls.iter().all(|stall| stall.lost > Duration::ZERO));
         }
     }

@@ -27,7 +27,7 @@ pub fn figure_1(cell: &Cell, measured: &mut Laboratory<'_>) -> Result<Option<f64
     match cell.column.name.as_str() {
         "measured" => {
             let Some(found) = measured.found(&scenario)? else { return Ok(None) };
-            Ok(found.row.elapsed_ms.map(|elapsed| elapsed / RTT.as_millis_f64()))
+            Ok(found.metrics.elapsed_ms.map(|elapsed| elapsed / RTT.as_millis_f64()))
         }
         column => {
             let experiment = Experiment::new(&scenario, hosts).map_err(|error| error.to_string())?;

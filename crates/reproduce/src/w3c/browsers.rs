@@ -109,14 +109,15 @@ fn chromium(
     measured: &mut Laboratory<'_>,
 ) -> Result<Option<(f64, f64, f64)>, String> {
     let peers = Peers { server: program, client: ClientProgram::Chromium };
-    let Some(KernelResult { row, processing: _ }) = measured.found_by(peers, &measured_scenario(visit)?)?
+    let Some(KernelResult { metrics, processing: _ }) =
+        measured.found_by(peers, &measured_scenario(visit)?)?
     else {
         return Ok(None);
     };
-    let packets = row.packets_up.zip(row.packets_down).map(|(up, down)| up + down);
+    let packets = metrics.packets_up.zip(metrics.packets_down).map(|(up, down)| up + down);
     Ok(packets
-        .zip(row.payload_bytes)
-        .zip(row.elapsed_ms)
+        .zip(metrics.payload_bytes)
+        .zip(metrics.elapsed_ms)
         .map(|((packets, bytes), elapsed_ms)| (packets, bytes, elapsed_ms / 1e3)))
 }
 

@@ -1,16 +1,15 @@
 //! `roundtrip compare`: every engine on the same scenarios, side by side.
 
-use ::measure::Peers;
-use render::output::table::Layout;
-use render::output::{Missing, Outcome};
+use lab::table::Layout;
+use lab::{Missing, Outcome, difference, outcome, predict, simulate};
+use measure::Peers;
 use render::provenance::Provenance;
-use reproduce::engine;
-use reproduce::engine::{difference, measure, model, simulate};
 use scenario::Engine;
 use scenario::spec::{Defaults, Key, Plan};
 
 use crate::cli::Compare;
 use crate::failure::Failure;
+use crate::laboratory::{self, Measurements};
 use crate::show::Results;
 use crate::{file, plan_flags};
 
@@ -26,7 +25,7 @@ pub fn run(arguments: &Compare) -> Result<(), Failure> {
     }
     let ComparisonResults { by_engine, provenance, failure } = run_engines(&plan)?;
     let outcomes = interleaved(by_engine);
-    if let Some(reason) = engine::nothing(&outcomes) {
+    if let Some(reason) = outcome::nothing(&outcomes) {
         return Err(Failure::Value(reason));
     }
     Results { outcomes, layout: Layout::Comparison, provenance }.show(output)?;
@@ -48,9 +47,9 @@ fn run_engines(plan: &Plan) -> Result<ComparisonResults, Failure> {
     let mut results = ComparisonResults::default();
     for engine in &plan.engines {
         match engine {
-            Engine::Model => results.add(model::outcomes(plan), model::provenance(plan)),
+            Engine::Model => results.add(predict::outcomes(plan), predict::provenance(plan)),
             Engine::Simulate => results.add(simulate::outcomes(plan), simulate::provenance(plan)),
-            Engine::Measure => match measure::available() {
+            Engine::Measure => match laboratory::available() {
                 Ok(()) => results.measure(plan),
                 Err(reason) if plan.engines.len() == 1 => return Err(reason.into()),
                 Err(reason) => {
@@ -69,10 +68,10 @@ fn run_engines(plan: &Plan) -> Result<ComparisonResults, Failure> {
 
 impl ComparisonResults {
     fn measure(&mut self, plan: &Plan) {
-        let measure::Measurements { mut outcomes, hosts, visits: _, provenance, failure } =
-            measure::outcomes(plan, Peers::default(), None);
+        let Measurements { mut outcomes, hosts, visits: _, provenance, failure } =
+            laboratory::outcomes(plan, Peers::default(), None);
         let is_simulated = |outcomes: &&Vec<Outcome>| {
-            outcomes.first().is_some_and(|outcome| outcome.row.engine == "simulate")
+            outcomes.first().is_some_and(|outcome| outcome.engine == Engine::Simulate)
         };
         if let Some(simulated) = self.by_engine.iter().find(is_simulated) {
             difference::explain(simulated, &mut outcomes, &hosts);

@@ -2,11 +2,10 @@
 
 use std::io;
 
-use ::measure::peers::{ClientProgram, Peers, ServerProgram};
+use lab::outcome;
+use lab::table::{self, Layout};
+use measure::peers::{ClientProgram, Peers, ServerProgram};
 use quantity::names::UnknownName;
-use render::output::table::{self, Layout};
-use reproduce::engine;
-use reproduce::engine::measure::{self, Measurements, PacketSink};
 use scenario::Scenario;
 use scenario::spec::{Defaults, Key};
 use testbed::emulator::Capture;
@@ -15,6 +14,7 @@ use trace::har;
 use crate::cli::Measure;
 use crate::failure::Failure;
 use crate::file;
+use crate::laboratory::{self, Measurements, PacketSink};
 use crate::plan_flags;
 use crate::show::Results;
 
@@ -31,15 +31,15 @@ pub fn run(arguments: &Measure) -> Result<(), Failure> {
     for path in output.report.iter().chain(pcap).chain(har) {
         file::check(path)?;
     }
-    measure::available()?;
+    laboratory::available()?;
 
     let mut captures = Vec::new();
     let mut append =
         |scenario: &Scenario, capture: &Capture| append_capture(&mut captures, scenario, capture);
     let sink = pcap.is_some().then_some(&mut append as &mut PacketSink<'_>);
     let Measurements { outcomes, hosts: _, visits, provenance, failure } =
-        measure::outcomes(&plan, peers, sink);
-    if let Some(reason) = engine::nothing(&outcomes) {
+        laboratory::outcomes(&plan, peers, sink);
+    if let Some(reason) = outcome::nothing(&outcomes) {
         return Err(Failure::Laboratory(reason));
     }
     let saved = pcap.as_ref().map_or(Ok(()), |pcap| file::write(pcap, &captures));
@@ -55,7 +55,7 @@ const MAX_CAPTURE_BYTES: usize = 256 << 20;
 
 /// Appends the packets of one scenario as a section of the file, named by its comment.
 fn append_capture(captures: &mut Vec<u8>, scenario: &Scenario, capture: &Capture) -> io::Result<()> {
-    let title = format!("{}, {}", scenario.protocol.name(), table::title(scenario));
+    let title = table::full_title(scenario);
     let before = captures.len();
     capture.write(&mut *captures, &title)?;
     if captures.len() > MAX_CAPTURE_BYTES {

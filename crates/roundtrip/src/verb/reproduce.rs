@@ -9,7 +9,6 @@ use indicatif::{ProgressBar, ProgressStyle};
 use measure::Peers;
 use render::output::csv;
 use reproduce::catalogue::Draw;
-use reproduce::engine::measure as laboratory;
 use reproduce::laboratory::{Benchmarks, KernelResult, Measure};
 use reproduce::server_benchmark::benchmark_run::{self, BenchmarkRun, Outcome, Preset};
 use reproduce::server_benchmark::population::{self, Population};
@@ -21,7 +20,7 @@ use wire::Duration;
 use crate::cli::Reproduce;
 use crate::cli::flags::Format;
 use crate::failure::Failure;
-use crate::file;
+use crate::{file, laboratory};
 
 /// Returns 1 when a verdict is worse than the recorded one.
 pub fn run(flags: &Reproduce) -> Result<ExitCode, Failure> {
@@ -62,7 +61,7 @@ fn measure_on_kernel(scenario: &Scenario, peers: Peers) -> Result<Option<KernelR
     };
     let processing = measured.processing_ms.and_then(|summary| Duration::from_secs_f64(summary.mean / 1e3));
     let processing = processing.unwrap_or(scenario.server.processing);
-    Ok(Some(KernelResult { row: measured.row(), processing }))
+    Ok(Some(KernelResult { metrics: measured.metrics(), processing }))
 }
 
 /// Runs the server benchmark without the servers that are not installed, which it reports.

@@ -1,69 +1,127 @@
 //! `roundtrip simulate`: page loads in packets and virtual time.
 
-use std::io;
 use std::path::Path;
 
-use ::simulate::capture::CapturePoint;
+use ::simulate::capture::{self, CapturePoint};
+use lab::simulate::{FirstRun, probes, sequence, visit};
+use lab::table::{self, Layout};
+use lab::{Outcome, exchanges, outcome, simulate};
 use render::output::number;
-use render::output::table::{self, Layout};
 use render::plot::time_sequence::Panel;
 use render::plot::time_sequence::picture::{Form, Picture};
 use render::plot::time_sequence::xplot;
-use reproduce::engine::simulate::{probes, sequence, visits};
-use reproduce::engine::{self, simulate};
 use scenario::Scenario;
 use scenario::spec::{Defaults, Key, Plan};
+use trace::har::{self, Visit};
 
 use crate::cli::{PcapAt, Simulate};
 use crate::failure::{Failure, shown};
 use crate::feature::Feature;
-use crate::file;
+use crate::file::{self, PendingFile};
 use crate::plan_flags;
 use crate::plots::raster::Raster;
 use crate::show::Results;
 
 /// Prints a row for each scenario.
 pub fn run(arguments: &Simulate) -> Result<(), Failure> {
-    let Simulate { scenario, runs, plot, probe, har, pcap, pcap_at, output, advanced } = arguments;
+    let Simulate { scenario, runs, plot, probe, har, pcap, pcap_at: _, output, advanced } = arguments;
     let runs: Vec<(Key, &str)> = runs.iter().map(|runs| (Key::Runs, runs.as_str())).collect();
     let plan = plan_flags::plan(scenario, advanced, &runs, &Defaults::laboratory())?;
     let kind = plot.as_deref().map(PlotKind::of).transpose()?;
     for path in output.report.iter().chain(pcap).chain(plot).chain(probe).chain(har) {
         file::check(path)?;
     }
-    let outcomes = simulate::outcomes(&plan);
-    if let Some(reason) = engine::nothing(&outcomes) {
+    let mut files = RunFiles::create(arguments, &plan)?;
+    let mut outcomes = Vec::new();
+    for scenario in &plan.scenarios {
+        let outcome = simulate::outcome(scenario, |first| files.add(outcomes.len(), first));
+        files.label(&outcome);
+        outcomes.push(outcome);
+    }
+    if let Some(reason) = outcome::nothing(&outcomes) {
         return Err(Failure::Value(reason));
     }
-    if let Some(path) = pcap {
-        file::write_with(path, |out| capture(&plan, *pcap_at, out))?;
-    }
-    if let Some(path) = probe {
-        file::write_with(path, |out| probes::write(&plan, out))?;
-    }
+    let (visits, panels) = files.commit()?;
     if let Some(path) = har {
-        file::write(path, visits::file(&plan, &outcomes).as_bytes())?;
+        file::write(path, har::file(&visits).as_bytes())?;
     }
     if let (Some(path), Some(kind)) = (plot, kind) {
-        file::write(path, &plot_of(&plan, path, kind)?)?;
+        file::write(path, &plot_of(&plan, &panels, path, kind)?)?;
     }
     Results { outcomes, layout: Layout::Rows, provenance: simulate::provenance(&plan) }.show(output)
 }
 
-/// Writes the packets of each scenario's first run as a section of the file, named by its comment. A scenario that
-/// cannot be simulated has none.
-fn capture(plan: &Plan, at: PcapAt, mut out: &mut dyn io::Write) -> io::Result<()> {
-    let at = match at {
-        PcapAt::Client => CapturePoint::Client,
-        PcapAt::Server => CapturePoint::Server,
-        PcapAt::Both => CapturePoint::Both,
-    };
-    for scenario in &plan.scenarios {
-        if let Ok((_, fetched)) = simulate::first_run(scenario) {
-            ::simulate::capture::write(&fetched.records, at, &mut out, &title(scenario))?;
+/// Files about the first run of each scenario, filled when it happens. A scenario that cannot be simulated has none.
+struct RunFiles {
+    pcap: Option<(PendingFile, CapturePoint)>,
+    probe: Option<PendingFile>,
+    /// Visits, if there is an HTTP archive; the last one lacks the means of its scenario until it is complete.
+    visits: Option<Vec<Visit>>,
+    unlabelled: Option<Visit>,
+    /// Panels, if there is a plot.
+    panels: Option<Vec<Panel>>,
+    have_same_title: bool,
+    failure: Option<Failure>,
+}
+
+impl RunFiles {
+    fn create(arguments: &Simulate, plan: &Plan) -> Result<Self, Failure> {
+        let Simulate { plot, probe, har, pcap, pcap_at, .. } = arguments;
+        let at = match pcap_at {
+            PcapAt::Client => CapturePoint::Client,
+            PcapAt::Server => CapturePoint::Server,
+            PcapAt::Both => CapturePoint::Both,
+        };
+        let open = |path: &Option<_>| path.as_deref().map(PendingFile::create).transpose();
+        let mut probe = open(probe)?;
+        if let Some(file) = &mut probe {
+            probes::write_heading(file).map_err(|error| file.failure(error))?;
+        }
+        Ok(Self {
+            pcap: open(pcap)?.map(|file| (file, at)),
+            probe,
+            visits: har.as_ref().map(|_| Vec::new()),
+            unlabelled: None,
+            panels: plot.as_ref().map(|_| Vec::new()),
+            have_same_title: have_same_title(&plan.scenarios),
+            failure: None,
+        })
+    }
+
+    /// Adds the first run of the scenario with this index.
+    fn add(&mut self, index: usize, first: FirstRun<'_>) {
+        let FirstRun { scenario, experiment: _, result } = first;
+        if let Some((file, at)) = &mut self.pcap
+            && let Err(error) = capture::write(&result.records, *at, &mut *file, &table::full_title(scenario))
+        {
+            self.failure.get_or_insert(file.failure(error));
+        }
+        if let Some(file) = &mut self.probe
+            && let Err(error) = probes::write(file, first)
+        {
+            self.failure.get_or_insert(file.failure(error));
+        }
+        self.unlabelled = self.visits.is_some().then(|| visit::of(first));
+        if let Some(panels) = self.panels.as_mut().filter(|_| index <= MAX_PANELS) {
+            panels.push(panel(first, self.have_same_title));
         }
     }
-    Ok(())
+
+    /// Completes the last scenario.
+    fn label(&mut self, outcome: &Outcome) {
+        if let (Some(visits), Some(visit)) = (&mut self.visits, self.unlabelled.take()) {
+            visits.push(exchanges::labelled(visit, outcome));
+        }
+    }
+
+    /// Completes the files; returns the visits and panels.
+    fn commit(self) -> Result<(Vec<Visit>, Vec<Panel>), Failure> {
+        let Self { pcap, probe, visits, panels, failure, .. } = self;
+        failure.map_or(Ok(()), Err)?;
+        pcap.map_or(Ok(()), |(file, _)| file.commit())?;
+        probe.map_or(Ok(()), PendingFile::commit)?;
+        Ok((visits.unwrap_or_default(), panels.unwrap_or_default()))
+    }
 }
 
 /// Format of a plot, by its file name extension.
@@ -97,12 +155,9 @@ impl PlotKind {
 }
 
 /// Renders the plot.
-fn plot_of(plan: &Plan, path: &Path, kind: PlotKind) -> Result<Vec<u8>, Failure> {
-    let is_shared = have_same_title(&plan.scenarios);
-    let first_scenarios = plan.scenarios.iter().take(MAX_PANELS + 1);
-    let panels: Vec<Panel> = first_scenarios.filter_map(|scenario| panel(scenario, is_shared)).collect();
+fn plot_of(plan: &Plan, panels: &[Panel], path: &Path, kind: PlotKind) -> Result<Vec<u8>, Failure> {
     let refused = |reason: &str| Err(Failure::Value(format!("--plot {}: {reason}", shown(path))));
-    match (kind, panels.as_slice()) {
+    match (kind, panels) {
         (PlotKind::Xplot, [panel]) => Ok(xplot::file(panel).into_bytes()),
         (PlotKind::Xplot, _) => refused("xplot shows one run; name one network, page, protocol and stack"),
         (PlotKind::Svg | PlotKind::Png, panels) if panels.len() > MAX_PANELS => {
@@ -137,18 +192,17 @@ fn have_same_title(scenarios: &[Scenario]) -> bool {
     scenarios.windows(2).all(|pair| table::title(&pair[0]) == table::title(&pair[1]))
 }
 
-/// Returns the panel of a scenario's first run, if it can be simulated; its title omits what all panels share.
-fn panel(scenario: &Scenario, have_same_title: bool) -> Option<Panel> {
-    let (experiment, fetched) = simulate::first_run(scenario).ok()?;
-    let elapsed = fetched.elapsed.map_or_else(
+/// Returns the panel of a scenario's first run; its title omits what all panels share.
+fn panel(first: FirstRun<'_>, have_same_title: bool) -> Panel {
+    let FirstRun { scenario, experiment, result } = first;
+    let elapsed = result.elapsed.map_or_else(
         || "failed".to_owned(),
         |elapsed| format!("{} ms", number::significant(elapsed.as_millis_f64())),
     );
-    let subject = if have_same_title { scenario.protocol.name().to_owned() } else { title(scenario) };
+    let subject = match have_same_title {
+        true => scenario.protocol.name().to_owned(),
+        false => table::full_title(scenario),
+    };
     let title = format!("{subject}, TCP as {}: {elapsed}", scenario.stack.name);
-    Some(sequence::panel(title, &experiment, &fetched))
-}
-
-fn title(scenario: &Scenario) -> String {
-    format!("{}, {}", scenario.protocol.name(), table::title(scenario))
+    sequence::panel(title, experiment, result)
 }

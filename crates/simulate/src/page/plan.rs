@@ -9,7 +9,7 @@ use fetch::{Pipelining, Plan, Release, Shape};
 use http1::site::Site;
 use page::Host;
 use scenario::programs::ClientDefect;
-use scenario::{Client, Connection, Page, Programs, Protocol, Serving};
+use scenario::{Client, Connection, Page, Programs, Protocol, Remark, Serving};
 use wire::{Bytes, Duration};
 
 use super::Contents;
@@ -44,9 +44,9 @@ pub(super) fn plan(
     serving: &Serving,
     client: &Client,
     programs: &Programs,
-) -> Result<(Plan, Vec<String>), Error> {
+) -> Result<(Plan, Vec<Remark>), Error> {
     let Client { request, requests, parallel: _, connection } = client;
-    let (release, note) = requests.release(shape);
+    let (release, remark) = requests.release(shape);
     // A page in a warm state has been fetched just before.
     let warm = match connection {
         Connection::Cold => 0,
@@ -76,9 +76,8 @@ pub(super) fn plan(
         origins: page.hosts.iter().map(|host| host.name.clone()).collect(),
         ..Plan::new(Host::UNNAMED, [before.as_slice(), serving.known()].concat(), shape)
     };
-    let graph = "requests left as the page's graph has it";
-    let note = if serving.is_graph { Some(graph) } else { note };
-    Ok((plan, note.into_iter().map(str::to_owned).collect()))
+    let remark = if serving.is_graph { Some(Remark::GraphDecides) } else { remark };
+    Ok((plan, Vec::from_iter(remark)))
 }
 
 /// Maximum number of objects before the last page of a session.

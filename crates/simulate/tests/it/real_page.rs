@@ -131,22 +131,24 @@ fn missing_objects_are_reported_and_the_rest_arrives() {
         ("empty.gif", Vec::new()),
     ];
     let page = Page::real("folder", files.map(|(place, body)| file(place, body)).into()).unwrap();
-    let row = simulate::simulate(&scenario(page, Protocol::Http11Pipelined), Hosts::default()).unwrap();
-    assert!(row.elapsed_ms.is_some());
+    let simulation =
+        simulate::simulate(&scenario(page, Protocol::Http11Pipelined), Hosts::default()).unwrap();
+    assert!(simulation.metrics.elapsed_ms.is_some());
     let expected = ["objects that the document references and the server lacks: 1.0"];
-    assert_eq!(row.notes, expected);
+    assert_eq!(simulation.remarks.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
 }
 
 #[test]
 fn discovers_at_most_ten_thousand_objects() {
     let html: String = (0..12_000).map(|index| format!("<img src=/{index}>")).collect();
     let page = Page::real("endless", vec![file("index.html", html.into_bytes())]).unwrap();
-    let row = simulate::simulate(&scenario(page, Protocol::Http11Pipelined), Hosts::default()).unwrap();
+    let simulation =
+        simulate::simulate(&scenario(page, Protocol::Http11Pipelined), Hosts::default()).unwrap();
     let expected = [
         "objects that the document references and the server lacks: 9999.0",
         "the document references more than 10000 objects; those beyond were not fetched",
     ];
-    assert_eq!(row.notes, expected);
+    assert_eq!(simulation.remarks.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
 }
 
 #[test]

@@ -17,8 +17,9 @@ const CRATE: usize = 12_000;
 
 /// The same for crates; the command line is allowed less than a library, 10,000 lines at most.
 ///
+/// `roundtrip`: the kernel's engine is called here, as no pure library can.
 /// `diagnose`: one rule for each cause, with scripted packets of a fault and its healthy twin beside it.
-const LARGER: [(&str, usize); 2] = [("roundtrip", 8_600), ("diagnose", 14_500)];
+const LARGER: [(&str, usize); 2] = [("roundtrip", 9_100), ("diagnose", 14_500)];
 
 /// Longest function that needs no entry, in lines with its signature.
 const FUNCTION: usize = 70;

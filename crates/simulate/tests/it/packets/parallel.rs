@@ -14,9 +14,9 @@ fn page(network: &str, protocol: Protocol, parallel: u16, requests: Requests) ->
 
 /// Elapsed time, and the connections opened.
 fn fetched(scenario: &Scenario) -> (Duration, f64) {
-    let row = simulate::simulate(scenario, Hosts::default()).unwrap();
+    let simulation = simulate::simulate(scenario, Hosts::default()).unwrap();
     let fetched = Experiment::new(scenario, Hosts::default()).unwrap().run(0, false).unwrap();
-    (fetched.elapsed.unwrap(), row.connections.unwrap())
+    (fetched.elapsed.unwrap(), simulation.metrics.connections.unwrap())
 }
 
 #[test]

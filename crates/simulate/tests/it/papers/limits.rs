@@ -14,10 +14,10 @@ fn failure_is_reported_on_a_link_that_drops_everything() {
     let mut network = Network::named("fast-internet").unwrap();
     network.down.loss = Loss::Independent(Probability::ALWAYS);
     let page = Page::named("small-page").unwrap();
-    let row = simulate(&scenario(network, page, Protocol::Http11), Hosts::default()).unwrap();
-    assert_eq!(row.elapsed_ms, None);
+    let simulation = simulate(&scenario(network, page, Protocol::Http11), Hosts::default()).unwrap();
+    assert_eq!(simulation.metrics.elapsed_ms, None);
     assert_eq!(
-        row.notes,
+        simulation.remarks.iter().map(ToString::to_string).collect::<Vec<_>>(),
         ["2 of 2 runs failed after 381 s: object 1 did not arrive: the server could not be reached"]
     );
 }

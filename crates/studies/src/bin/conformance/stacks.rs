@@ -5,8 +5,6 @@
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use trace::Row;
-
 /// Ratio of two times beyond which the output gives a reason.
 const NEAR: f64 = 1.05;
 const PROTOCOLS: &str = "http10,http11,http11-pipelined,dhttp";
@@ -33,6 +31,18 @@ pub(crate) fn run(file: &str, names: &[&str]) -> Result<ExitCode, String> {
     std::fs::write(file, text).map_err(|error| format!("cannot write {file}: {error}"))?;
     println!("{} combinations, {unexplained} beyond {NEAR} without a reason", lines.len() - 1);
     Ok(if unexplained == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The keys of a row that are compared.
+#[derive(serde::Deserialize)]
+struct Row {
+    network: String,
+    page: String,
+    protocol: String,
+    engine: String,
+    stack: String,
+    elapsed_ms: Option<f64>,
+    notes: Vec<String>,
 }
 
 /// One stack, network, page and protocol in both engines.
@@ -86,7 +96,7 @@ impl Combination {
     }
 
     fn line(&self) -> String {
-        let Row { page, network, stack, protocol, elapsed_ms, .. } = &self.simulated;
+        let Row { page, network, stack, protocol, elapsed_ms, engine: _, notes: _ } = &self.simulated;
         let number = |value: Option<f64>, decimals: usize| {
             value.map_or_else(|| "refused".to_owned(), |value| format!("{value:.decimals$}"))
         };
@@ -100,7 +110,7 @@ impl Combination {
     }
 
     fn record(&self) -> String {
-        let Row { page, network, stack, protocol, elapsed_ms, .. } = &self.simulated;
+        let Row { page, network, stack, protocol, elapsed_ms, engine: _, notes: _ } = &self.simulated;
         let number = |value: Option<f64>| value.map(|value| format!("{value:.3}")).unwrap_or_default();
         let note = self.note().unwrap_or_default().replace('"', "'");
         let [simulated, measured, ratio] = [*elapsed_ms, self.measured.elapsed_ms, self.ratio()].map(number);

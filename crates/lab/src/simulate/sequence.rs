@@ -1,15 +1,15 @@
 //! A simulated run as a time-sequence plot.
 
-use ::simulate::page::{CLIENT, Flow, SERVER};
-use ::simulate::world::{ObservationPoint as SeenAt, Probe, Record};
-use ::simulate::{Experiment, PageResult};
 use std::collections::BTreeMap;
+
+use render::plot::time_sequence::{CongestionWindow, End, ObservationPoint, Packet, Panel, Stall};
+use simulate::page::{CLIENT, Flow, SERVER};
+use simulate::world::{ObservationPoint as SeenAt, Probe, Record};
+use simulate::{Experiment, PageResult};
 use tcp::Payload;
 use trace::Stall as Named;
 use wire::packet::Flags;
 use wire::{Duration, Time};
-
-use render::plot::time_sequence::{CongestionWindow, End, ObservationPoint, Packet, Panel, Stall};
 
 /// The panel of one run that captured its packets.
 pub fn panel(title: String, experiment: &Experiment, fetched: &PageResult) -> Panel {

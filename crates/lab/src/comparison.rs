@@ -1,13 +1,14 @@
 //! Engines side by side: the time of each protocol by each engine, and the ratios between them.
 //!
-//! Reasons for a ratio are in the engines' notes; the conclusions in words are in [`super::conclusion`]. Every column names
+//! Reasons for a ratio are in the engines' notes; the conclusions in words are in [`crate::conclusion`]. Every column names
 //! the engine whose figures it has.
 
-use trace::Row;
+use render::output::grid::{Column, Grid};
+use render::output::number;
+use scenario::Engine;
 
-use super::grid::{Column, Grid};
-use super::table::{Footnotes, cell};
-use super::{Outcome, number};
+use crate::Outcome;
+use crate::table::{Footnotes, cell};
 
 /// One protocol and stack by every engine that ran.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,16 +25,15 @@ pub struct ComparisonRow<'a> {
 pub fn lines(group: &[Outcome]) -> Vec<ComparisonRow<'_>> {
     let mut lines: Vec<ComparisonRow<'_>> = Vec::new();
     for outcome in group {
-        let index = lines.iter().position(|line| line.is_for(&outcome.row)).unwrap_or_else(|| {
+        let index = lines.iter().position(|line| line.is_for(outcome)).unwrap_or_else(|| {
             lines.push(ComparisonRow::default());
             lines.len() - 1
         });
         let line = &mut lines[index];
-        match outcome.row.engine.as_str() {
-            "simulate" => line.simulated = Some(outcome),
-            "measure" => line.measured = Some(outcome),
-            // A row's engine is text, because rows are read back from JSON, too; the remaining engine is the model.
-            _ => line.predicted = Some(outcome),
+        match outcome.engine {
+            Engine::Model => line.predicted = Some(outcome),
+            Engine::Simulate => line.simulated = Some(outcome),
+            Engine::Measure => line.measured = Some(outcome),
         }
     }
     lines
@@ -46,27 +46,23 @@ impl<'a> ComparisonRow<'a> {
         [predicted, simulated, measured].into_iter().flatten()
     }
 
-    /// Their rows.
-    pub fn rows(&self) -> impl Iterator<Item = &'a Row> + use<'a> {
-        self.outcomes().map(|outcome| &outcome.row)
+    fn is_for(&self, outcome: &Outcome) -> bool {
+        let of = |outcome: &Outcome| (outcome.scenario.protocol, outcome.scenario.stack.name);
+        self.outcomes().any(|existing| of(existing) == of(outcome))
     }
 
-    fn is_for(&self, row: &Row) -> bool {
-        self.rows().any(|existing| existing.protocol == row.protocol && existing.stack == row.stack)
-    }
-
-    /// The row nearest to a real network: measured, else simulated, else predicted.
-    pub fn best(&self) -> Option<&'a Row> {
+    /// The outcome nearest to a real network: measured, else simulated, else predicted.
+    pub fn best(&self) -> Option<&'a Outcome> {
         let Self { predicted, simulated, measured } = *self;
-        let existing = [measured, simulated, predicted].into_iter().flatten().map(|outcome| &outcome.row);
-        existing.into_iter().find(|row| row.elapsed_ms.is_some())
+        let existing = [measured, simulated, predicted].into_iter().flatten();
+        existing.into_iter().find(|outcome| outcome.metrics.elapsed_ms.is_some())
     }
 }
 
 /// One engine's time divided by another's, where both are known.
 pub fn ratio(time: Option<&Outcome>, divisor: Option<&Outcome>) -> Option<f64> {
-    let divisor = divisor?.row.elapsed_ms?;
-    (divisor > 0.0).then_some(time?.row.elapsed_ms? / divisor)
+    let divisor = divisor?.metrics.elapsed_ms?;
+    (divisor > 0.0).then_some(time?.metrics.elapsed_ms? / divisor)
 }
 
 /// The engine whose other figures a table shows: one for all its lines, so that a column never mixes two.
@@ -81,19 +77,19 @@ impl Detail {
     /// The engine nearest to a real network that has any time here.
     fn of(lines: &[ComparisonRow<'_>]) -> Self {
         let is_known = |detail: &Self| {
-            lines.iter().filter_map(|line| detail.row(line)).any(|row| row.elapsed_ms.is_some())
+            let outcomes = lines.iter().filter_map(|line| detail.outcome(line));
+            outcomes.into_iter().any(|outcome| outcome.metrics.elapsed_ms.is_some())
         };
         [Self::Measured, Self::Simulated].into_iter().find(is_known).unwrap_or(Self::Predicted)
     }
 
-    fn row<'a>(self, line: &ComparisonRow<'a>) -> Option<&'a Row> {
+    fn outcome<'a>(self, line: &ComparisonRow<'a>) -> Option<&'a Outcome> {
         let ComparisonRow { predicted, simulated, measured } = *line;
-        let outcome = match self {
+        match self {
             Self::Predicted => predicted,
             Self::Simulated => simulated,
             Self::Measured => measured,
-        };
-        outcome.map(|outcome| &outcome.row)
+        }
     }
 
     /// Headings of the ratio to the minimum, connections and packets in both directions.
@@ -134,8 +130,8 @@ pub fn grid(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
         Column::number(["runs", ""], 9),
         Column::text(["", ""], 1),
     ];
-    let mut stacks: Vec<&str> =
-        lines.iter().flat_map(ComparisonRow::rows).map(|row| row.stack.as_str()).collect();
+    let outcomes = lines.iter().flat_map(ComparisonRow::outcomes);
+    let mut stacks: Vec<&str> = outcomes.map(|outcome| outcome.scenario.stack.name).collect();
     stacks.dedup();
     let rows = lines.iter().map(|line| {
         let ComparisonRow { predicted, simulated, measured } = *line;
@@ -143,8 +139,8 @@ pub fn grid(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
         let interval = |outcome: Option<&Outcome>| {
             cell(outcome.and_then(|outcome| outcome.interval95_ms), number::significant)
         };
-        let detail = |of: fn(&Row) -> Option<f64>, print: fn(f64) -> String| {
-            cell(detail.row(line).and_then(of), print)
+        let detail = |of: fn(&Outcome) -> Option<f64>, print: fn(f64) -> String| {
+            cell(detail.outcome(line).and_then(of), print)
         };
         // A note of several engines is listed once.
         let mut notes: Vec<String> = Vec::new();
@@ -153,11 +149,11 @@ pub fn grid(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
                 notes.push(note);
             }
         }
-        let first_row = line.rows().next();
-        let runs = line.rows().map(|row| row.runs).max().unwrap_or_default();
+        let first = line.outcomes().next().map(|outcome| &outcome.scenario);
+        let runs = line.outcomes().map(|outcome| outcome.metrics.runs).max().unwrap_or_default();
         vec![
-            first_row.map(|row| row.protocol.clone()).unwrap_or_default(),
-            first_row.filter(|_| stacks.len() > 1).map(|row| row.stack.clone()).unwrap_or_default(),
+            first.map(|scenario| scenario.protocol.name().to_owned()).unwrap_or_default(),
+            first.filter(|_| stacks.len() > 1).map(|first| first.stack.name.to_owned()).unwrap_or_default(),
             elapsed(predicted),
             elapsed(simulated),
             interval(simulated),
@@ -166,9 +162,12 @@ pub fn grid(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
             cell(ratio(simulated, measured), number::ratio),
             cell(ratio(simulated, predicted), number::ratio),
             cell(ratio(measured, predicted), number::ratio),
-            detail(|row| row.overhead, number::ratio),
-            detail(|row| row.connections, number::count),
-            detail(|row| Some(row.packets_up? + row.packets_down?), number::count),
+            detail(|outcome| outcome.overhead, number::ratio),
+            detail(|outcome| outcome.metrics.connections, number::count),
+            detail(
+                |outcome| Some(outcome.metrics.packets_up? + outcome.metrics.packets_down?),
+                number::count,
+            ),
             if runs > 1 { runs.to_string() } else { String::new() },
             footnotes.marks(&notes),
         ]
@@ -179,12 +178,12 @@ pub fn grid(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
 
 #[cfg(test)]
 mod tests {
+    use scenario::Spec;
     use scenario::spec::{Defaults, Key};
-    use scenario::{Engine, Spec};
+    use trace::Metrics;
 
-    use super::super::Missing;
     use super::*;
-    use crate::test_outcomes;
+    use crate::{Missing, test_outcomes};
 
     /// A result of one protocol by an engine, with its deviation and interval.
     fn outcome(engine: Engine, elapsed_ms: f64, interval95_ms: Option<f64>) -> Outcome {
@@ -192,13 +191,13 @@ mod tests {
         spec.set(Key::Protocol, "http11").unwrap();
         spec.set(Key::Network, "modem").unwrap();
         let predicted = test_outcomes::outcomes(&spec.plan(&Defaults::compare()).unwrap()).remove(0);
-        let row = Row {
-            engine: engine.name().to_owned(),
-            elapsed_ms: Some(elapsed_ms),
-            notes: Vec::new(),
-            ..predicted.row
-        };
-        Outcome::new(&predicted.scenario, row, interval95_ms)
+        Outcome {
+            engine,
+            metrics: Metrics { elapsed_ms: Some(elapsed_ms), ..predicted.metrics },
+            remarks: Vec::new(),
+            interval95_ms,
+            ..predicted
+        }
     }
 
     fn cells(group: &[Outcome]) -> Vec<(String, String)> {

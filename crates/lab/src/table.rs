@@ -1,13 +1,14 @@
 //! Results for people: rows grouped by network and page, notes below.
 //!
-//! A line for each row is laid out here, engines side by side in [`super::comparison`].
+//! A line for each row is laid out here, engines side by side in [`crate::comparison`].
 
+use render::output::grid::{Column, Grid, wrap};
+use render::output::number;
+use render::terminal::Terminal;
 use scenario::{Network, Scenario};
-use trace::{Cause, Row, Stall};
+use trace::{Cause, Stall};
 
-use super::grid::{Column, Grid, wrap};
-use super::{Outcome, comparison, conclusion, number};
-use crate::terminal::Terminal;
+use crate::{Outcome, comparison, conclusion};
 
 /// Layout of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +91,11 @@ pub fn title(scenario: &Scenario) -> String {
     format!("{}{visit} over {}", scenario.page.name, scenario.network.name)
 }
 
+/// Protocol, page and network: `http11, small-cluster over fast-internet`.
+pub fn full_title(scenario: &Scenario) -> String {
+    format!("{}, {}", scenario.protocol.name(), title(scenario))
+}
+
 /// The numbers behind the names, of scenarios that differ in protocol and stack alone; empty for none.
 pub fn about<'a>(scenarios: impl Iterator<Item = &'a Scenario> + Clone) -> Vec<String> {
     let Some(scenario) = scenarios.clone().next() else { return Vec::new() };
@@ -156,8 +162,8 @@ fn connections<'a>(scenarios: impl Iterator<Item = &'a Scenario> + Clone) -> Opt
 }
 
 fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
-    let stacks = differs(group, |row| &row.stack);
-    let engines = differs(group, |row| &row.engine);
+    let stacks = differs(group, |outcome| outcome.scenario.stack.name);
+    let engines = differs(group, |outcome| outcome.engine.name());
     let columns = vec![
         Column::name(["protocol", ""]),
         // Columns that identify a row stay as long as the elapsed time does.
@@ -180,27 +186,27 @@ fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
         Column::text(["", ""], 1),
     ];
     let rows = group.iter().map(|outcome| {
-        let row = &outcome.row;
-        let lost = StallCosts::of(row);
+        let metrics = &outcome.metrics;
+        let lost = StallCosts::of(outcome);
         let shown = |is_shown, name: &str| if is_shown { name.to_owned() } else { String::new() };
         vec![
-            row.protocol.clone(),
-            shown(stacks, &row.stack),
-            shown(engines, &row.engine),
+            outcome.scenario.protocol.name().to_owned(),
+            shown(stacks, outcome.scenario.stack.name),
+            shown(engines, outcome.engine.name()),
             outcome.elapsed(),
-            cell(row.elapsed_ms_stddev, number::significant),
+            cell(metrics.elapsed_ms_stddev, number::significant),
             cell(outcome.interval95_ms, number::significant),
-            cell(row.overhead, number::ratio),
-            cell(row.round_trips, number::tenths),
+            cell(outcome.overhead, number::ratio),
+            cell(metrics.round_trips, number::tenths),
             cell(lost.setup_ms, number::significant),
             cell(lost.slow_start_ms, number::significant),
             cell(lost.otherwise_ms, number::significant),
-            cell(row.connections, number::count),
-            cell(row.packets_up, number::count),
-            cell(row.packets_down, number::count),
-            cell(row.payload_bytes, number::count),
-            cell(row.overhead_percent, number::tenths),
-            if row.runs > 1 { row.runs.to_string() } else { String::new() },
+            cell(metrics.connections, number::count),
+            cell(metrics.packets_up, number::count),
+            cell(metrics.packets_down, number::count),
+            cell(metrics.payload_bytes, number::count),
+            cell(metrics.overhead_percent(), number::tenths),
+            if metrics.runs > 1 { metrics.runs.to_string() } else { String::new() },
             footnotes.marks(&outcome.own_notes()),
         ]
     });
@@ -208,8 +214,8 @@ fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
     Grid { columns, rows }
 }
 
-fn differs(group: &[Outcome], of: impl Fn(&Row) -> &String) -> bool {
-    group.windows(2).any(|pair| of(&pair[0].row) != of(&pair[1].row))
+fn differs(group: &[Outcome], of: fn(&Outcome) -> &'static str) -> bool {
+    group.windows(2).any(|pair| of(&pair[0]) != of(&pair[1]))
 }
 
 /// A number as printed, or an empty text if it is unknown.
@@ -217,7 +223,7 @@ pub fn cell(value: Option<f64>, print: impl Fn(f64) -> String) -> String {
     value.map(print).unwrap_or_default()
 }
 
-/// Total cost of a row's stalls, by cause; `None` without one of that cause.
+/// Total cost of an outcome's stalls, by cause; `None` without one of that cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct StallCosts {
     /// Handshakes.
@@ -229,10 +235,10 @@ pub struct StallCosts {
 }
 
 impl StallCosts {
-    /// The stalls of a row, added up.
-    pub fn of(row: &Row) -> Self {
+    /// The stalls of an outcome, added up.
+    pub fn of(outcome: &Outcome) -> Self {
         let mut lost = Self::default();
-        for Stall { cause, at_ms: _, lost_ms } in &row.stalls {
+        for Stall { cause, at_ms: _, lost_ms } in &outcome.stalls {
             let sum = match cause {
                 Cause::ConnectionSetup => &mut lost.setup_ms,
                 Cause::SlowStart => &mut lost.slow_start_ms,

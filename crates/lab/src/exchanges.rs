@@ -8,8 +8,10 @@ use fetch::{Failure, PageEvent, Report};
 use http1::content::media_type;
 use http1::site::Site;
 use scenario::{Protocol, Scenario};
-use trace::har::Exchange;
+use trace::har::{Exchange, Visit};
 use wire::{Bytes, Duration, Time};
+
+use crate::{Outcome, table};
 
 /// Timeline of an object.
 #[derive(Default)]
@@ -18,6 +20,21 @@ struct ObjectTimeline {
     sent: Option<Time>,
     answered: Option<Time>,
     complete: Option<(Time, u16, Bytes)>,
+}
+
+/// Adds the scenario and its means to a visit, which is one of its runs.
+pub fn labelled(visit: Visit, outcome: &Outcome) -> Visit {
+    let Outcome { scenario, engine, metrics, stalls, .. } = outcome;
+    Visit {
+        title: table::full_title(scenario),
+        network: scenario.network.name.clone(),
+        protocol: scenario.protocol.name(),
+        engine: engine.name(),
+        stack: scenario.stack.name,
+        metrics: *metrics,
+        stalls: stalls.clone(),
+        ..visit
+    }
 }
 
 /// Every exchange of a page, from the robot's reports since `began` and the times of its connection attempts, in order.

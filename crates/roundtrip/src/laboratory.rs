@@ -1,13 +1,15 @@
-//! Calls of the laboratory: this host's kernel over an emulated link.
+//! Calls of the kernel's engine: this host's kernel over an emulated link.
+//!
+//! `lab` calls the pure engines. This one touches the operating system, and shows its progress.
 
 use std::fmt;
 use std::io;
 
-use ::measure::profile::Setting;
-use ::measure::run::ClientRecord;
-use ::measure::series::HostTimes;
-use ::measure::{Measurement, Options, Peers};
-use render::output::{Missing, Outcome, table};
+use lab::difference::HostTimes;
+use lab::{Missing, Outcome, RunResult, exchanges, table};
+use measure::profile::Setting;
+use measure::run::ClientRecord;
+use measure::{Measurement, Options, Peers};
 use render::provenance::{Fact, Provenance, RunFacts};
 use scenario::spec::Plan;
 use scenario::{Engine, Scenario};
@@ -15,15 +17,13 @@ use testbed::emulator::Capture;
 use trace::har::Visit;
 use wire::{Bytes, Duration, Time};
 
-use super::visits::exchanges;
-use super::with_overhead;
 use crate::progress::Progress;
 
 /// Failure of the laboratory, though there may be results.
 #[derive(Debug)]
 pub enum Error {
     /// A scenario could not be measured.
-    Measurement(::measure::Error),
+    Measurement(measure::Error),
     /// The packets of a scenario could not be stored.
     NotStored {
         /// Title of the scenario.
@@ -78,21 +78,25 @@ pub fn outcomes(plan: &Plan, peers: Peers, mut keep: Option<&mut PacketSink<'_>>
     let mut measurements = Measurements::default();
     let mut known = Vec::new();
     for (scenario, run_ms) in plan.scenarios.iter().zip(expected) {
-        progress.begin_measurement(title(scenario), scenario.runs);
-        let mut measured = ::measure::measure(scenario, &options, |state| {
-            progress.complete_run(run_ms, state.done, state.of)
-        });
+        progress.begin_measurement(table::full_title(scenario), scenario.runs);
+        let mut measured =
+            measure::measure(scenario, &options, |state| progress.complete_run(run_ms, state.done, state.of));
         progress.complete_measurement(run_ms * f64::from(scenario.runs));
         if let Ok(measured) = &mut measured {
             known.push(circumstances(measured));
-            measurements.visits.extend(visit(scenario, measured));
             if let (Some(keep), Some(capture)) = (&mut keep, measured.capture.take())
                 && let Err(error) = keep(scenario, &capture)
             {
-                measurements.failure.get_or_insert(Error::NotStored { title: title(scenario), error });
+                measurements
+                    .failure
+                    .get_or_insert(Error::NotStored { title: table::full_title(scenario), error });
             }
         }
+        let visit = measured.as_ref().ok().and_then(|measured| visit(scenario, measured));
         measurements.add(scenario, measured);
+        let outcome = measurements.outcomes.last();
+        let labelled = visit.zip(outcome).map(|(visit, outcome)| exchanges::labelled(visit, outcome));
+        measurements.visits.extend(labelled);
     }
     measurements.provenance = Provenance::of(&known, "What the kernel was pinned to");
     measurements
@@ -103,11 +107,10 @@ fn visit(scenario: &Scenario, measured: &Measurement) -> Option<Visit> {
     let run = measured.runs.first()?;
     let ClientRecord { began, opened, reports } = run.visit.as_ref()?;
     Some(Visit {
-        title: title(scenario),
         began: measured.began + began.since(Time::ZERO),
         elapsed: Some(run.elapsed),
-        exchanges: exchanges(scenario, reports, opened, *began),
-        row: measured.row(),
+        exchanges: exchanges::exchanges(scenario, reports, opened, *began),
+        ..Visit::default()
     })
 }
 
@@ -115,12 +118,12 @@ fn visit(scenario: &Scenario, measured: &Measurement) -> Option<Visit> {
 ///
 /// # Errors
 /// The reason why it cannot be measured, or the error.
-pub fn one(scenario: &Scenario, peers: Peers) -> Result<Measurement, ::measure::Error> {
+pub fn one(scenario: &Scenario, peers: Peers) -> Result<Measurement, measure::Error> {
     let run_ms = expected_ms(scenario);
     let progress = Progress::new(f64::from(scenario.runs) * run_ms);
-    progress.begin_measurement(title(scenario), scenario.runs);
+    progress.begin_measurement(table::full_title(scenario), scenario.runs);
     let options = Options { capture: None, peers };
-    ::measure::measure(scenario, &options, |state| progress.complete_run(run_ms, state.done, state.of))
+    measure::measure(scenario, &options, |state| progress.complete_run(run_ms, state.done, state.of))
 }
 
 /// Capture buffer: holds a page of 25 MB at both ends.
@@ -128,26 +131,37 @@ const CAPTURE: Bytes = Bytes::new(64 << 20);
 
 /// Expected time of a run, for the progress bar alone.
 fn expected_ms(scenario: &Scenario) -> f64 {
-    let predicted = ::model::predict(scenario, &::model::Assumptions::default());
-    let elapsed = predicted.map_or(Duration::from_secs(1), |prediction| prediction.elapsed);
-    (elapsed + OVERHEAD).as_millis_f64()
+    lab::predict::outcome(scenario, None).metrics.elapsed_ms.unwrap_or(UNKNOWN_MS) + OVERHEAD.as_millis_f64()
 }
+
+/// Expected time of a page that the formulas refuse.
+const UNKNOWN_MS: f64 = 1_000.0;
 
 /// Time to set up the two hosts and to drain the link.
 const OVERHEAD: Duration = Duration::from_millis(30);
 
+/// Host times of a measurement, as the laboratory takes them.
+fn host_times(measured: &Measurement) -> HostTimes {
+    let measure::series::HostTimes { client, server } = measured.host_times();
+    HostTimes { client, server }
+}
+
 impl Measurements {
-    fn add(&mut self, scenario: &Scenario, measured: Result<Measurement, ::measure::Error>) {
-        self.hosts.push(measured.as_ref().ok().map(Measurement::host_times));
+    fn add(&mut self, scenario: &Scenario, measured: Result<Measurement, measure::Error>) {
+        self.hosts.push(measured.as_ref().ok().map(host_times));
         self.outcomes.push(match measured {
             Ok(measured) => {
-                let row = measured.row();
-                let row = with_overhead(scenario, row);
-                Outcome::new(scenario, row, measured.elapsed_ms.interval95)
+                let result = RunResult {
+                    metrics: measured.metrics(),
+                    interval95_ms: measured.elapsed_ms.interval95,
+                    stalls: Vec::new(),
+                    remarks: measured.remarks,
+                };
+                Outcome::of_runs(scenario, Engine::Measure, result)
             }
             Err(error) => {
                 let reason = error.to_string();
-                let why = if matches!(error, ::measure::Error::Unsuited { .. } | ::measure::Error::Stack(_)) {
+                let why = if matches!(error, measure::Error::Unsuited { .. } | measure::Error::Stack(_)) {
                     Missing::Refused
                 } else {
                     self.failure.get_or_insert(Error::Measurement(error));
@@ -165,10 +179,5 @@ fn circumstances(measured: &Measurement) -> RunFacts {
     let settings: Vec<Fact> = measured.settings.iter().cloned().map(fact).collect();
     let all = measured.provenance().into_iter().map(fact);
     let circumstances = all.filter(|fact| fact.0 != "roundtrip" && !settings.contains(fact)).collect();
-    RunFacts { title: title(&measured.scenario), circumstances, settings }
-}
-
-/// Title of a measurement.
-fn title(scenario: &Scenario) -> String {
-    format!("{}, {}", scenario.protocol.name(), table::title(scenario))
+    RunFacts { title: table::full_title(&measured.scenario), circumstances, settings }
 }

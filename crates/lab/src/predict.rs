@@ -1,39 +1,34 @@
-//! Calls of the model.
+//! Calls of the formulas.
 
-use ::model::{Assumptions, predict};
+use model::Assumptions;
+use render::provenance::Provenance;
 use scenario::spec::Plan;
 use scenario::{Engine, Scenario};
 use tcp::stack::Acks;
 
-use crate::figures;
-use render::output::{Missing, Outcome};
-use render::provenance::Provenance;
+use crate::{Missing, Outcome, Remark};
 
-/// Predictions for each scenario. One that cannot be predicted becomes a row that states the reason.
+/// Predictions for each scenario. One that cannot be predicted becomes an outcome that states the reason.
 pub fn outcomes(plan: &Plan) -> Vec<Outcome> {
     plan.scenarios.iter().map(|scenario| outcome(scenario, plan.acks(scenario))).collect()
 }
 
 /// The prediction for one scenario, with this acknowledgement policy of the receiver.
-fn outcome(scenario: &Scenario, acks: Option<Acks>) -> Outcome {
-    match predict(scenario, &Assumptions { acks, ..Assumptions::default() }) {
-        Ok(prediction) => Outcome::new(scenario, prediction.row(), None),
+pub fn outcome(scenario: &Scenario, acks: Option<Acks>) -> Outcome {
+    match model::predict(scenario, &assumptions(acks)) {
+        Ok(prediction) => {
+            let remarks = prediction.notes.iter().cloned().map(Remark::Assumption).collect();
+            let (metrics, overhead) = (prediction.metrics(), prediction.overhead());
+            Outcome::new(scenario, Engine::Model, metrics, overhead, remarks)
+                .with(prediction.named_stalls(), None)
+        }
         Err(refusal) => Outcome::missing(scenario, Engine::Model, Missing::Refused, refusal.to_string()),
     }
 }
 
-/// The overhead of the only scenario over every bandwidth and round trip, as a picture.
-///
-/// # Errors
-/// Several scenarios, or one that cannot be predicted.
-pub fn contours(plan: &Plan) -> Result<String, String> {
-    let [scenario] = plan.scenarios.as_slice() else {
-        return Err(format!(
-            "{} scenarios, and a picture shows one; give one page, --protocol and --stack",
-            plan.scenarios.len()
-        ));
-    };
-    figures::contours(scenario, &Assumptions { acks: plan.acks(scenario), ..Assumptions::default() })
+/// The formulas' inputs beyond a scenario, with this acknowledgement policy.
+pub fn assumptions(acks: Option<Acks>) -> Assumptions {
+    Assumptions { acks, ..Assumptions::default() }
 }
 
 /// Provenance of the predictions.

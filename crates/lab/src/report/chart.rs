@@ -1,36 +1,38 @@
 //! Bar chart of a report: the time of each protocol, by each engine, with the time lost to stalls distinguished.
 //!
-//! [`crate::plot::bars`] draws it.
+//! [`render::plot::bars`] draws it.
 
 use std::collections::BTreeSet;
 
-use trace::Row;
+use render::plot::bars::{self, Bar, Group, Panel};
+use render::plot::scale::Scale;
 
-use crate::output::Outcome;
-use crate::output::comparison::{ComparisonRow, lines};
-use crate::output::table::StallCosts;
-use crate::plot::bars::{self, Bar, Group, Panel};
-use crate::plot::scale::Scale;
+use crate::Outcome;
+use crate::comparison::{ComparisonRow, lines};
+use crate::table::StallCosts;
 
 /// The chart of one network and page; empty if no time is known.
 pub fn bars(group: &[Outcome]) -> String {
     let lines = lines(group);
-    let longest = lines.iter().flat_map(ComparisonRow::rows).filter_map(upper_end).fold(0.0, f64::max);
+    let longest = lines.iter().flat_map(ComparisonRow::outcomes).filter_map(upper_end).fold(0.0, f64::max);
     if longest <= 0.0 {
         return String::new();
     }
     // Named only where the names distinguish bars.
-    let differ = |value: fn(&Row) -> &str| {
-        lines.iter().flat_map(ComparisonRow::rows).map(value).collect::<BTreeSet<_>>().len() > 1
+    let differ = |value: fn(&Outcome) -> &str| {
+        lines.iter().flat_map(ComparisonRow::outcomes).map(value).collect::<BTreeSet<_>>().len() > 1
     };
-    let (stacks_differ, visits_differ) = (differ(|row| &row.stack), differ(|row| &row.visit));
+    let (stacks_differ, visits_differ) =
+        (differ(|outcome| outcome.scenario.stack.name), differ(|outcome| outcome.scenario.visit.name()));
     let mut shown = BTreeSet::new();
     let mut groups = Vec::new();
     for line in &lines {
-        let Some(row) = line.rows().find(|row| row.elapsed_ms.is_some()) else { continue };
-        let mut name = row.protocol.clone();
-        for (_, word) in
-            [(stacks_differ, &row.stack), (visits_differ, &row.visit)].iter().filter(|(differs, _)| *differs)
+        let known = line.outcomes().find(|outcome| outcome.metrics.elapsed_ms.is_some());
+        let Some(scenario) = known.map(|outcome| &outcome.scenario) else { continue };
+        let mut name = scenario.protocol.name().to_owned();
+        for (_, word) in [(stacks_differ, scenario.stack.name), (visits_differ, scenario.visit.name())]
+            .iter()
+            .filter(|(differs, _)| *differs)
         {
             name += &format!(", {word}");
         }
@@ -77,19 +79,20 @@ fn line_bars(line: &ComparisonRow<'_>, shown: &mut BTreeSet<Mark>) -> Vec<Bar<'s
     let ComparisonRow { predicted, simulated, measured } = *line;
     let engines = [(predicted, Mark::Predicted), (simulated, Mark::Simulated), (measured, Mark::Measured)];
     let bar = |(outcome, engine): (Option<&Outcome>, Mark)| {
-        let row = &outcome?.row;
-        let value = row.elapsed_ms?;
-        let StallCosts { setup_ms, slow_start_ms, otherwise_ms } = StallCosts::of(row);
+        let outcome = outcome?;
+        let value = outcome.metrics.elapsed_ms?;
+        let deviation = outcome.metrics.elapsed_ms_stddev;
+        let StallCosts { setup_ms, slow_start_ms, otherwise_ms } = StallCosts::of(outcome);
         let lost =
             [(Mark::Otherwise, otherwise_ms), (Mark::SlowStart, slow_start_ms), (Mark::Setup, setup_ms)];
         let lost: Vec<(Mark, f64)> =
             lost.into_iter().filter_map(|(mark, lost_ms)| Some((mark, lost_ms?))).collect();
         shown.insert(engine);
         shown.extend(lost.iter().map(|(mark, _)| *mark));
-        shown.extend(row.elapsed_ms_stddev.map(|_| Mark::Deviation));
+        shown.extend(deviation.map(|_| Mark::Deviation));
         let (colour, name) = engine.legend();
         let parts = lost.into_iter().map(|(mark, lost_ms)| (mark.legend().0, lost_ms)).collect();
-        Some(Bar { name, colour, value, interval: row.elapsed_ms_stddev.unwrap_or_default(), parts })
+        Some(Bar { name, colour, value, interval: deviation.unwrap_or_default(), parts })
     };
     engines.into_iter().filter_map(bar).collect()
 }
@@ -112,15 +115,17 @@ fn legend(shown: &BTreeSet<Mark>) -> String {
 }
 
 /// The far end of a bar and its error bar.
-fn upper_end(row: &Row) -> Option<f64> {
-    Some(row.elapsed_ms? + row.elapsed_ms_stddev.unwrap_or_default())
+fn upper_end(outcome: &Outcome) -> Option<f64> {
+    Some(outcome.metrics.elapsed_ms? + outcome.metrics.elapsed_ms_stddev.unwrap_or_default())
 }
 
-/// The time of the protocol `minimum`, which every row with an overhead knows; the lowest where some compress bodies.
+/// The time of the protocol `minimum`, which every outcome with an overhead knows; the lowest where some compress bodies.
 fn minimum(lines: &[ComparisonRow<'_>]) -> Option<f64> {
     lines
         .iter()
-        .flat_map(ComparisonRow::rows)
-        .filter_map(|row| Some(row.elapsed_ms? / row.overhead.filter(|overhead| *overhead > 0.0)?))
+        .flat_map(ComparisonRow::outcomes)
+        .filter_map(|outcome| {
+            Some(outcome.metrics.elapsed_ms? / outcome.overhead.filter(|overhead| *overhead > 0.0)?)
+        })
         .min_by(f64::total_cmp)
 }

@@ -4,25 +4,29 @@
 
 use std::io::{self, Write};
 
-use ::simulate::page::{CLIENT, Flow};
-use ::simulate::world::Probe;
 use scenario::Scenario;
-use scenario::spec::Plan;
+use simulate::page::{CLIENT, Flow};
+use simulate::world::Probe;
 use tcp::ConnectionStats;
 use wire::{Duration, Time};
 
-use super::first_run;
+use super::FirstRun;
 
-/// The lines of each scenario's first run, under one heading. A scenario that cannot be simulated has none.
-pub fn write(plan: &Plan, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "{HEADING}")?;
-    for scenario in &plan.scenarios {
-        let Ok((_, fetched)) = first_run(scenario) else { continue };
-        for probe in &fetched.probes {
-            line(out, scenario, fetched.began, probe)?;
-        }
-    }
-    Ok(())
+/// The heading of all lines.
+///
+/// # Errors
+/// Errors of `out`.
+pub fn write_heading(out: &mut dyn Write) -> io::Result<()> {
+    writeln!(out, "{HEADING}")
+}
+
+/// The lines of one run.
+///
+/// # Errors
+/// Errors of `out`.
+pub fn write(out: &mut dyn Write, first: FirstRun<'_>) -> io::Result<()> {
+    let FirstRun { scenario, experiment: _, result } = first;
+    result.probes.iter().try_for_each(|probe| line(out, scenario, result.began, probe))
 }
 
 const HEADING: &str = "network,page,protocol,stack,at_ms,end,connection,state,limit,cwnd,ssthresh,in_flight,peer_window,\

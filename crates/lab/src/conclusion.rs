@@ -2,10 +2,11 @@
 //!
 //! They repeat the table's numbers.
 
-use scenario::{Protocol, Scenario};
+use render::output::number;
+use scenario::{Engine, Protocol, Scenario};
 
-use super::comparison::{ComparisonRow, lines, ratio};
-use super::{Outcome, number, table};
+use crate::comparison::{ComparisonRow, lines, ratio};
+use crate::{Outcome, table};
 
 /// Savings of the best protocols, and agreement of the engines; fewer sentences where there is nothing to report.
 pub fn sentences(outcomes: &[Outcome]) -> Vec<String> {
@@ -59,24 +60,25 @@ fn page(scenario: &Scenario) -> &str {
 impl<'a> Group<'a> {
     /// The first line of a protocol, whatever its stack.
     fn line(&self, protocol: Protocol) -> Option<&ComparisonRow<'a>> {
-        self.lines.iter().find(|line| line.rows().any(|row| row.protocol == protocol.name()))
+        self.lines.iter().find(|line| line.outcomes().any(|outcome| outcome.scenario.protocol == protocol))
     }
 
     /// Saving of a protocol relative to the baseline's time; both by the same engine.
     fn saving(&self, protocol: Protocol) -> Option<Saving<'_>> {
         let (baseline, other) = (self.line(BASELINE)?.best()?, self.line(protocol)?.best()?);
-        if baseline.engine != other.engine || baseline.stack != other.stack {
+        let stacks = [baseline, other].map(|outcome| outcome.scenario.stack.name);
+        if baseline.engine != other.engine || stacks[0] != stacks[1] {
             return None;
         }
-        let of_ms = baseline.elapsed_ms?;
-        let (engine, context) = (&other.engine, &self.context);
-        Some(Saving { engine, context, saved_ms: of_ms - other.elapsed_ms?, of_ms })
+        let of_ms = baseline.metrics.elapsed_ms?;
+        let (engine, context) = (other.engine, &self.context);
+        Some(Saving { engine, context, saved_ms: of_ms - other.metrics.elapsed_ms?, of_ms })
     }
 }
 
 /// A saving, the time it is relative to, and the network and page.
 struct Saving<'a> {
-    engine: &'a str,
+    engine: Engine,
     context: &'a str,
     saved_ms: f64,
     of_ms: f64,
@@ -150,9 +152,9 @@ fn sentence(protocols: &[Protocol], mut savings: Vec<Saving<'_>>) -> String {
 fn engine_prefix(savings: &[Saving<'_>]) -> &'static str {
     match savings.first().map(|saving| saving.engine) {
         Some(first) if savings.iter().any(|saving| saving.engine != first) => "",
-        Some("measure") => "measured, ",
-        Some("simulate") => "simulated, ",
-        Some(_) => "by the model, ",
+        Some(Engine::Measure) => "measured, ",
+        Some(Engine::Simulate) => "simulated, ",
+        Some(Engine::Model) => "by the model, ",
         None => "",
     }
 }
@@ -207,7 +209,9 @@ fn agreement(
     of: fn(&ComparisonRow<'_>) -> Option<f64>,
 ) -> Option<String> {
     let ratios = groups.iter().flat_map(|group| {
-        let known = |line| Some((of(line)?, line.rows().next()?.protocol.as_str(), group.context.as_str()));
+        let known = |line| {
+            Some((of(line)?, line.outcomes().next()?.scenario.protocol.name(), group.context.as_str()))
+        };
         group.lines.iter().filter_map(known)
     });
     let mut ratios: Vec<_> = ratios.collect();
@@ -239,7 +243,7 @@ mod tests {
         }
         let mut outcomes = test_outcomes::outcomes(&spec.plan(&Defaults::compare()).unwrap());
         for (outcome, elapsed_ms) in outcomes.iter_mut().zip(times_ms) {
-            outcome.row.elapsed_ms = Some(*elapsed_ms);
+            outcome.metrics.elapsed_ms = Some(*elapsed_ms);
         }
         outcomes
     }
@@ -248,8 +252,8 @@ mod tests {
     fn measured(predicted: &[Outcome], factors: &[f64]) -> Vec<Outcome> {
         let mut measured = predicted.to_vec();
         for (outcome, factor) in measured.iter_mut().zip(factors) {
-            outcome.row.engine = "measure".to_owned();
-            outcome.row.elapsed_ms = outcome.row.elapsed_ms.map(|elapsed_ms| elapsed_ms * factor);
+            outcome.engine = Engine::Measure;
+            outcome.metrics.elapsed_ms = outcome.metrics.elapsed_ms.map(|elapsed_ms| elapsed_ms * factor);
         }
         measured
     }

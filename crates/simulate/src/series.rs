@@ -1,12 +1,10 @@
-//! Summary of runs as a row: means over the runs, and facts that only an engine with packets knows.
-//!
-//! Rows are shown elsewhere.
+//! Runs of a scenario as means, and facts that only an engine with packets knows.
 
 use std::collections::BTreeMap;
 
 use fetch::{Failure, PageEvent};
-use scenario::Scenario;
-use trace::{Cause, Row, Stall, Summary};
+use scenario::{Remark, Scenario};
+use trace::{Cause, Metrics, Stall, Summary};
 use wire::{Duration, Time};
 
 use crate::error::Error;
@@ -14,77 +12,92 @@ use crate::page::{Experiment, Hosts, PageResult};
 use crate::stalls::TimeAccount;
 use crate::world::RunEnd;
 
-/// Runs a scenario for its number of runs. `overhead` is set by the caller, who knows the minimum.
+/// Result of a scenario's runs.
+#[derive(Clone, Debug)]
+pub struct Simulation {
+    /// Means over the runs.
+    pub metrics: Metrics,
+    /// Stalls: means over the runs.
+    pub stalls: Vec<Stall>,
+    /// Failures first, then deviations from the scenario, then facts.
+    pub remarks: Vec<Remark>,
+}
+
+/// Runs a scenario for its number of runs.
 ///
 /// # Errors
 /// The part of the scenario that this engine cannot honour, and the alternative.
-pub fn simulate(scenario: &Scenario, hosts: Hosts) -> Result<Row, Error> {
+pub fn simulate(scenario: &Scenario, hosts: Hosts) -> Result<Simulation, Error> {
+    simulate_with(scenario, hosts, |_, _| ())
+}
+
+/// The same; the caller sees the first run with its packets before they are dropped.
+///
+/// # Errors
+/// The part of the scenario that this engine cannot honour, and the alternative.
+pub fn simulate_with(
+    scenario: &Scenario,
+    hosts: Hosts,
+    mut see_first: impl FnMut(&Experiment, &PageResult),
+) -> Result<Simulation, Error> {
     let experiment = Experiment::new(scenario, hosts)?;
     let (runs, spent): (Vec<PageResult>, Vec<TimeAccount>) = (0..scenario.runs)
         .map(|number| {
             let mut fetched = experiment.run(number, true)?;
             let spent = experiment.spent(&fetched);
+            if number == 0 {
+                see_first(&experiment, &fetched);
+            }
             // The packets of a thousand runs would take too much memory.
             fetched.records = Vec::new();
             Ok((fetched, spent))
         })
         .collect::<Result<_, Error>>()?;
-    // Failures come first.
-    let mut notes = Vec::from_iter(failures(&runs));
-    if experiment.may_lose() {
-        let lost = |run| {
-            failed_objects(run).map(|(_, object, failure)| format!("object {object}: {failure}")).collect()
-        };
-        notes.extend(scenario::robot::destroyed(&runs.iter().map(lost).collect::<Vec<Vec<String>>>()));
-    }
-    notes.extend(experiment.notes().to_vec());
-    notes.extend(session(&experiment, &runs));
-    let channels: Vec<_> = runs.iter().filter_map(|run| run.channels).collect();
-    notes.extend(scenario::dhttp::reported(&channels));
-    let visits: Vec<_> = runs.iter().map(|run| (run.began, run.visit_stats())).collect();
-    notes.extend(scenario::robot::notes(&visits));
+    let remarks = remarks(&experiment, &runs);
     // Failed runs have no page duration; they count only if every run failed.
     let is_complete = runs.iter().any(|run| run.elapsed.is_some());
     let (runs, spent): (Vec<PageResult>, Vec<TimeAccount>) =
         runs.into_iter().zip(spent).filter(|(run, _)| run.elapsed.is_some() == is_complete).unzip();
     let elapsed: Vec<f64> = runs.iter().filter_map(|run| run.elapsed).map(Duration::as_millis_f64).collect();
     let elapsed = Summary::of(&elapsed);
-    let packets_up = mean(runs.iter().map(|run| run.up.packets as f64));
-    let packets_down = mean(runs.iter().map(|run| run.down.packets as f64));
-    let payload_bytes = mean(runs.iter().map(|run| (run.up.payload_bytes + run.down.payload_bytes) as f64));
-    let headers = packets_up.zip(packets_down).map(|(up, down)| 40.0 * (up + down));
-    Ok(Row {
-        network: scenario.network.name.clone(),
-        page: scenario.page.name.clone(),
-        visit: scenario.visit.name().to_owned(),
-        protocol: scenario.protocol.name().to_owned(),
-        engine: "simulate".to_owned(),
-        stack: scenario.stack.name.to_owned(),
+    let metrics = Metrics {
         elapsed_ms: elapsed.map(|elapsed| elapsed.mean),
-        overhead: None,
+        elapsed_ms_stddev: elapsed.and_then(|elapsed| elapsed.deviation),
         round_trips: round_trips(scenario, &runs, &spent),
-        packets_up,
-        packets_down,
-        payload_bytes,
-        overhead_percent: headers
-            .zip(payload_bytes)
-            .map(|(headers, payload)| 100.0 * headers / (headers + payload)),
+        packets_up: mean(runs.iter().map(|run| run.up.packets as f64)),
+        packets_down: mean(runs.iter().map(|run| run.down.packets as f64)),
+        payload_bytes: mean(runs.iter().map(|run| (run.up.payload_bytes + run.down.payload_bytes) as f64)),
         connections: mean(runs.iter().map(|run| run.up.connections as f64)),
         runs: u32::try_from(runs.len()).unwrap_or(u32::MAX),
-        elapsed_ms_stddev: elapsed.and_then(|elapsed| elapsed.deviation),
-        stalls: stalls(&spent),
-        notes,
-    })
+    };
+    Ok(Simulation { metrics, stalls: stalls(&spent), remarks })
+}
+
+/// Failures first, then deviations from the scenario, then facts.
+fn remarks(experiment: &Experiment, runs: &[PageResult]) -> Vec<Remark> {
+    let mut remarks = Vec::from_iter(failures(runs));
+    if experiment.may_lose() {
+        let lost = |run| {
+            failed_objects(run).map(|(_, object, failure)| format!("object {object}: {failure}")).collect()
+        };
+        remarks.extend(scenario::robot::destroyed(&runs.iter().map(lost).collect::<Vec<Vec<String>>>()));
+    }
+    remarks.extend(experiment.remarks().to_vec());
+    remarks.extend(session(experiment, runs));
+    let channels: Vec<_> = runs.iter().filter_map(|run| run.channels).collect();
+    remarks.extend(Remark::transports(&channels));
+    let visits: Vec<_> = runs.iter().map(|run| (run.began, run.visit_stats())).collect();
+    remarks.extend(scenario::robot::remarks(&visits));
+    remarks
 }
 
 /// Mean time of each page of a session.
-fn session(experiment: &Experiment, runs: &[PageResult]) -> Option<String> {
+fn session(experiment: &Experiment, runs: &[PageResult]) -> Option<Remark> {
     let times: Vec<Vec<Duration>> = runs.iter().map(|run| experiment.page_times(run)).collect();
     let pages =
         times.first().map(Vec::len).filter(|pages| times.iter().all(|times| times.len() == *pages))?;
     let ms = |page: usize| mean(times.iter().map(|times| times[page].as_millis_f64()));
-    let means: Vec<String> = (0..pages).filter_map(ms).map(|ms| format!("{ms:.1}")).collect();
-    (pages > 1).then(|| format!("pages of the session, in ms: {}", means.join(", ")))
+    (pages > 1).then(|| Remark::SessionPages((0..pages).filter_map(ms).collect()))
 }
 
 /// Failures of objects that were requested: time, number of the object from 1, and reason.
@@ -141,11 +154,11 @@ fn stalls(spent: &[TimeAccount]) -> Vec<Stall> {
     stalls
 }
 
-/// Summary of failed runs: their number, and the first failure's reason.
-fn failures(runs: &[PageResult]) -> Option<String> {
+/// Number of failed runs, and the first failure's reason.
+fn failures(runs: &[PageResult]) -> Option<Remark> {
     let failed: Vec<&PageResult> = runs.iter().filter(|run| run.elapsed.is_none()).collect();
     let first = failed.first()?;
-    let why = match first.ended {
+    let reason = match first.ended {
         RunEnd::OutOfTime | RunEnd::OutOfEvents => format!("after {} events", first.events),
         RunEnd::Finished | RunEnd::Quiet => failed_objects(first)
             .next()
@@ -155,7 +168,7 @@ fn failures(runs: &[PageResult]) -> Option<String> {
             })
             .unwrap_or_else(|| "with nothing left to do".to_owned()),
     };
-    Some(format!("{} of {} runs failed {why}", failed.len(), runs.len()))
+    Some(Remark::FailedRuns { failed: failed.len(), runs: runs.len(), reason })
 }
 
 fn mean(values: impl ExactSizeIterator<Item = f64>) -> Option<f64> {

@@ -1,0 +1,52 @@
+//! The laboratory: scenarios in, typed outcomes out; rows, JSON, tables and reports are made from these.
+//!
+//! The pure engines are called here. The kernel's engine is not pure: its caller hands in a [`RunResult`], and gets an
+//! [`Outcome`] like any other. Read in this order:
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | [`outcome`] | an engine's result of a scenario: metrics, stalls, remarks |
+//! | [`remark`] | remarks of all engines, as sentences |
+//! | [`minimum`] | the lower bound, which only the formulas know |
+//! | [`mod@predict`] | calls of the formulas |
+//! | [`mod@simulate`] | calls of the simulator; a run is simulated once, whatever is written from it |
+//! | [`difference`] | reasons why simulator and kernel differ |
+//! | [`exchanges`] | a client's reports as exchanges of an HTTP archive |
+//! | [`metric`] | every metric with its name and unit |
+//! | [`row`] | outcomes as rows of JSON and CSV |
+//! | [`table`], [`comparison`], [`conclusion`] | outcomes as tables and sentences |
+//! | [`report`] | outcomes as an HTML page |
+//!
+//! Nothing is computed here that an engine computes, and nothing of a paper is known.
+//!
+//! ```
+//! use roundtrip_lab::{predict, row, simulate};
+//! use scenario::{Defaults, Spec};
+//!
+//! let plan = Spec::from_toml("network = 'modem'\nprotocol = 'http11'", "file")?.plan(&Defaults::laboratory())?;
+//! let outcomes = [predict::outcomes(&plan), simulate::outcomes(&plan)].concat();
+//! assert!(outcomes[1].overhead.is_some_and(|overhead| overhead > 1.0));
+//! assert!(row::csv(&outcomes).starts_with("network,page,visit,protocol,engine,stack,elapsed_ms,"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod comparison;
+pub mod conclusion;
+pub mod difference;
+pub mod exchanges;
+pub mod metric;
+pub mod minimum;
+pub mod outcome;
+pub mod predict;
+pub mod remark;
+pub mod report;
+pub mod row;
+pub mod simulate;
+pub mod table;
+
+#[cfg(test)]
+mod test_outcomes;
+
+pub use metric::{Metric, Unit};
+pub use outcome::{Missing, Outcome, RunResult};
+pub use remark::Remark;

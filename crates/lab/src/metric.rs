@@ -1,0 +1,106 @@
+//! Every metric of an outcome, with its name and unit. Output with columns takes them from here.
+
+use crate::Outcome;
+
+/// A metric of an outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Metric {
+    /// Time of the page.
+    Elapsed,
+    /// Time over the minimum's.
+    Overhead,
+    /// Round trips without useful transmission.
+    RoundTrips,
+    /// Packets that the client sent.
+    PacketsUp,
+    /// Packets that the server sent.
+    PacketsDown,
+    /// Payload of TCP or UDP, both directions.
+    Payload,
+    /// Share of headers in all bytes.
+    HeaderShare,
+    /// Connections opened.
+    Connections,
+    /// Number of runs for the means.
+    Runs,
+    /// Standard deviation of the time.
+    Deviation,
+}
+
+/// Unit of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Milliseconds.
+    Milliseconds,
+    /// Bytes.
+    Bytes,
+    /// Percent.
+    Percent,
+    /// A ratio of two times.
+    Ratio,
+    /// A mean of counts.
+    Count,
+    /// A whole number.
+    Whole,
+}
+
+impl Metric {
+    /// Every metric, in the order of rows.
+    pub const ALL: [Self; 10] = [
+        Self::Elapsed,
+        Self::Overhead,
+        Self::RoundTrips,
+        Self::PacketsUp,
+        Self::PacketsDown,
+        Self::Payload,
+        Self::HeaderShare,
+        Self::Connections,
+        Self::Runs,
+        Self::Deviation,
+    ];
+
+    /// Key in JSON, and heading in CSV.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Elapsed => "elapsed_ms",
+            Self::Overhead => "overhead",
+            Self::RoundTrips => "round_trips",
+            Self::PacketsUp => "packets_up",
+            Self::PacketsDown => "packets_down",
+            Self::Payload => "payload_bytes",
+            Self::HeaderShare => "overhead_percent",
+            Self::Connections => "connections",
+            Self::Runs => "runs",
+            Self::Deviation => "elapsed_ms_stddev",
+        }
+    }
+
+    /// Unit of its values.
+    pub const fn unit(self) -> Unit {
+        match self {
+            Self::Elapsed | Self::Deviation => Unit::Milliseconds,
+            Self::Overhead => Unit::Ratio,
+            Self::RoundTrips | Self::PacketsUp | Self::PacketsDown | Self::Connections => Unit::Count,
+            Self::Payload => Unit::Bytes,
+            Self::HeaderShare => Unit::Percent,
+            Self::Runs => Unit::Whole,
+        }
+    }
+
+    /// Value in an outcome; `None` where the engine does not know it.
+    pub fn value(self, outcome: &Outcome) -> Option<f64> {
+        let metrics = &outcome.metrics;
+        match self {
+            Self::Elapsed => metrics.elapsed_ms,
+            Self::Overhead => outcome.overhead,
+            Self::RoundTrips => metrics.round_trips,
+            Self::PacketsUp => metrics.packets_up,
+            Self::PacketsDown => metrics.packets_down,
+            Self::Payload => metrics.payload_bytes,
+            Self::HeaderShare => metrics.overhead_percent(),
+            Self::Connections => metrics.connections,
+            Self::Runs => Some(f64::from(metrics.runs)),
+            Self::Deviation => metrics.elapsed_ms_stddev,
+        }
+    }
+}

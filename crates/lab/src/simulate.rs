@@ -1,0 +1,59 @@
+//! Calls of the simulator: TCP packet by packet in virtual time.
+//!
+//! Read in this order: [`probes`] writes the state of a run's connections, [`sequence`] plots its packets, [`visit`] is the
+//! run as a visit of an HTTP archive. All take the first run, when it happens: it is simulated once.
+
+pub mod probes;
+pub mod sequence;
+pub mod visit;
+
+use render::provenance::Provenance;
+use scenario::spec::Plan;
+use scenario::{Engine, Scenario};
+use simulate::{Experiment, Hosts, PageResult, Simulation};
+
+use crate::{Missing, Outcome, RunResult};
+
+/// First run of a scenario, with its packets.
+#[derive(Clone, Copy, Debug)]
+pub struct FirstRun<'a> {
+    /// The scenario.
+    pub scenario: &'a Scenario,
+    /// The checked scenario.
+    pub experiment: &'a Experiment,
+    /// The run.
+    pub result: &'a PageResult,
+}
+
+/// Simulations of each scenario. One that cannot be simulated becomes an outcome that states the reason.
+pub fn outcomes(plan: &Plan) -> Vec<Outcome> {
+    plan.scenarios.iter().map(|scenario| outcome(scenario, |_| ())).collect()
+}
+
+/// Simulation of one scenario. `see_first` gets the first of the runs whose means the outcome has.
+pub fn outcome(scenario: &Scenario, mut see_first: impl FnMut(FirstRun<'_>)) -> Outcome {
+    let see = |experiment: &Experiment, result: &PageResult| {
+        see_first(FirstRun { scenario, experiment, result });
+    };
+    match simulate::simulate_with(scenario, Hosts::default(), see) {
+        Ok(Simulation { metrics, stalls, remarks }) => {
+            let interval95_ms = metrics
+                .elapsed_ms_stddev
+                .map(|deviation| trace::statistics::interval95(deviation, metrics.runs as usize));
+            let result = RunResult { metrics, interval95_ms, stalls, remarks };
+            Outcome::of_runs(scenario, Engine::Simulate, result)
+        }
+        Err(error) => Outcome::missing(scenario, Engine::Simulate, Missing::Refused, error.to_string()),
+    }
+}
+
+/// Provenance of the simulations.
+pub fn provenance(plan: &Plan) -> Provenance {
+    let seeds = plan.scenarios.first().map_or(0, |scenario| scenario.seed.get());
+    Provenance::fact(
+        "simulator",
+        format!(
+            "TCP of our own in virtual time, hosts that take no time beyond the stack's wake-up; seed {seeds}"
+        ),
+    )
+}
