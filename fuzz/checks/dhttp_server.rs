@@ -4,10 +4,12 @@
 
 use core::net::SocketAddr;
 
+use dhttp_proto::address::FIRST_CLIENT_PORT;
 use dhttp_proto::message::{Request, write_request};
 use dhttp_proto::parts::DivisibleResponse;
 use dhttp_proto::server::{Channel, Output, Secrets, Verdict};
-use dhttp_proto::{Extension, Key, Server, ServerConfig};
+use dhttp_proto::token::TOKEN_FIELD;
+use dhttp_proto::{Extension, Id, Key, Server, ServerConfig};
 use http1::message::{Event, Limits, RequestReader};
 use wire::Time;
 
@@ -28,6 +30,7 @@ pub(crate) fn check(data: &[u8]) {
         assert_eq!(reader.read(&mut stream), Ok(Some(Event::End)));
         assert!(stream.is_empty(), "there was more than one request");
     }
+    connect(data);
     for size in [8, 100, 1_232, 1_460, 100_000] {
         let more = |config: ServerConfig| {
             Extension::ALL.into_iter().fold(config, |config, extension| config.with(extension, true))
@@ -36,6 +39,28 @@ pub(crate) fn check(data: &[u8]) {
         serve(more(ServerConfig::paper()), data, size);
         let sent = serve(more(ServerConfig::internet()), data, size);
         assert!(sent <= 3 * data.len() as u64, "{sent} bytes for {}", data.len());
+    }
+}
+
+/// With a token that is valid for its port, a connection opens only for a marked id, and only to a client's port.
+fn connect(data: &[u8]) {
+    let secrets = Secrets { token: Key { generation: 0, secret: [0; 16] }, tables: [0; 16] };
+    let mut server = Server::new(ServerConfig::internet(), secrets);
+    let from = SocketAddr::from(([8, 8, 4, 4], 50_000));
+    let Ok(request) = Request::read(data, &Limits::default()) else { return };
+    let Verdict::Serve(ticket, head) = server.receive(Time::ZERO, from, data) else { return };
+    let (token, mut head) = (server.token(Time::ZERO, &ticket, || 60), head.to_head());
+    server.abandon(ticket);
+    let Some(token) = token else { return };
+    head.fields.push_checked(TOKEN_FIELD.as_bytes(), token.as_str().as_bytes());
+    let mut shown = Vec::new();
+    write_request(request.header, &head, &mut shown);
+    if let Verdict::Serve(ticket, _) = server.receive(Time::ZERO, from, &shown)
+        && let Channel::Open { client, .. } = server.channel(Time::ZERO, ticket, 100_000)
+    {
+        let [first, rest @ ..] = request.header.id.to_bytes();
+        assert!(first == Id::MARK && !rest.iter().any(u8::is_ascii_control), "{:?}", request.header.id);
+        assert!(client.port() >= FIRST_CLIENT_PORT && client.port() == request.header.port, "{client}");
     }
 }
 

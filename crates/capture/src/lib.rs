@@ -76,6 +76,6 @@ pub fn read_with_threads(
     };
     let source = open::open(path).map_err(|error| Error::Unreadable { path: path.to_owned(), error })?;
     let reader = Reader::new(source).map_err(unreadable)?;
-    let reading = CaptureReader::new(path.display().to_string(), filter, is_plotted);
+    let reading = CaptureReader::new(quantity::names::shown(path), filter, is_plotted);
     parallel::read(reader, reading, threads).map_err(unreadable)
 }

@@ -65,23 +65,23 @@ pub(crate) const fn unmapped(address: IpAddr) -> IpAddr {
     address.to_canonical()
 }
 
-/// Whether services other than DHTTP clients listen on this TCP port, from 1024 on.
+/// Whether services other than DHTTP clients listen on this TCP port: below [`FIRST_CLIENT_PORT`], and at a few above.
 pub(crate) fn is_listened_on(port: u16) -> bool {
-    LISTENED_ON.contains(&port)
+    port < FIRST_CLIENT_PORT || LISTENED_ON.contains(&port)
 }
 
 /// UDP ports above 1023 of services that reply to any datagram: SSDP, mDNS, STUN, SIP, Memcached and others.
 const REFLECTORS: [u16; 10] = [1_434, 1_900, 3_283, 3_389, 3_478, 3_702, 5_060, 5_353, 10_001, 11_211];
 
-/// TCP ports above 1023 of other services. Some are the "bad ports" of the fetch standard (section 2.9), to which
-/// browsers do not connect. The others are default ports of databases, caches, queues, consoles and second web servers,
-/// which accept text from any peer. Ports chosen by clients or operating systems lie elsewhere (RFC 6335, section 6).
-const LISTENED_ON: [u16; 66] = [
-    1_433, 1_521, 1_719, 1_720, 1_723, 1_883, 2_049, 2_181, 2_375, 2_376, 2_379, 2_380, 3_000, 3_128, 3_260,
-    3_306, 3_389, 3_659, 4_045, 4_190, 4_369, 4_444, 5_000, 5_060, 5_061, 5_432, 5_555, 5_601, 5_672, 5_900,
-    5_984, 5_985, 6_000, 6_379, 6_443, 6_566, 6_665, 6_666, 6_667, 6_668, 6_669, 6_679, 6_697, 7_001, 8_000,
-    8_008, 8_080, 8_081, 8_086, 8_443, 8_500, 8_888, 9_000, 9_042, 9_090, 9_092, 9_100, 9_200, 9_300, 10_080,
-    10_250, 11_211, 15_672, 26_379, 27_017, 50_070,
+/// First TCP port of clients in the Internet: where Linux' own choices begin (`ip_local_port_range`). Services choose
+/// ports below, with the exceptions of [`LISTENED_ON`].
+pub const FIRST_CLIENT_PORT: u16 = 32_768;
+
+/// TCP ports from 32,768 on of services with defaults there: MySQL's X protocol, EtherNet/IP, Hadoop and HBase,
+/// ActiveMQ.
+const LISTENED_ON: [u16; 14] = [
+    33_060, 34_980, 44_818, 50_010, 50_020, 50_030, 50_060, 50_070, 50_075, 50_090, 60_010, 60_030, 61_613,
+    61_616,
 ];
 
 fn is_broadcast(address: IpAddr) -> bool {
@@ -140,37 +140,37 @@ mod tests {
 
     #[test]
     fn a_connection_goes_only_where_a_client_can_be() {
-        let allowed = ["8.8.8.8:1024", "[2600::1]:40000", "[::ffff:8.8.8.8]:5001"];
+        let allowed = ["8.8.8.8:32768", "[2600::1]:40000", "[::ffff:8.8.8.8]:65535"];
         assert_eq!(reached(Reach::Internet, &allowed), [true; 3]);
         let refused = [
-            "8.8.8.8:1023",
+            "8.8.8.8:32767",
             "8.8.8.8:25",
             "8.8.8.8:0",
             "8.8.8.8:6667",
-            "8.8.8.8:6379",
-            "127.0.0.1:5001",
-            "10.1.2.3:5001",
-            "172.16.0.1:5001",
-            "192.168.1.1:5001",
-            "169.254.169.254:5001",
-            "100.64.0.1:5001",
-            "192.0.2.1:5001",
-            "198.18.0.1:5001",
-            "0.0.0.0:5001",
-            "0.1.2.3:5001",
-            "224.0.0.1:5001",
-            "240.0.0.1:5001",
-            "255.255.255.255:5001",
-            "[::1]:5001",
-            "[::]:5001",
-            "[fe80::1]:5001",
-            "[fd00::1]:5001",
-            "[ff02::1]:5001",
-            "[2001:db8::1]:5001",
-            "[2002:a00:1::]:5001",
-            "[64:ff9b::a00:1]:5001",
-            "[::ffff:127.0.0.1]:5001",
-            "[::ffff:10.0.0.1]:5001",
+            "8.8.8.8:50070",
+            "127.0.0.1:45001",
+            "10.1.2.3:45001",
+            "172.16.0.1:45001",
+            "192.168.1.1:45001",
+            "169.254.169.254:45001",
+            "100.64.0.1:45001",
+            "192.0.2.1:45001",
+            "198.18.0.1:45001",
+            "0.0.0.0:45001",
+            "0.1.2.3:45001",
+            "224.0.0.1:45001",
+            "240.0.0.1:45001",
+            "255.255.255.255:45001",
+            "[::1]:45001",
+            "[::]:45001",
+            "[fe80::1]:45001",
+            "[fd00::1]:45001",
+            "[ff02::1]:45001",
+            "[2001:db8::1]:45001",
+            "[2002:a00:1::]:45001",
+            "[64:ff9b::a00:1]:45001",
+            "[::ffff:127.0.0.1]:45001",
+            "[::ffff:10.0.0.1]:45001",
         ];
         assert_eq!(reached(Reach::Internet, &refused), [false; 28]);
     }

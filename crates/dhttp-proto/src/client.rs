@@ -133,7 +133,7 @@ impl Client {
         let (shows_token, max) = (shown.is_of_server(), self.config.request_bytes);
         let fill_to = self.config.fill_to;
         let write = |requests| write_datagram(header, head, parts, shown.requesting(requests), fill_to);
-        let mut requests_token = self.config.names_port && !shown.is_known;
+        let mut requests_token = self.config.takes_tokens && !shown.is_known;
         let mut datagram = write(requests_token);
         if requests_token && datagram.len() > max {
             (requests_token, datagram) = (false, write(false));
@@ -166,19 +166,6 @@ impl Client {
         }
         self.send(now, key, None);
         Ok(())
-    }
-
-    /// Returns the TCP port to name in requests over plain HTTP, if the configuration requires one.
-    pub const fn named_port(&self) -> Option<u16> {
-        if self.config.names_port { Some(self.port) } else { None }
-    }
-
-    /// Stores the token that a server gave in a response over plain HTTP; `server` is the destination of requests to
-    /// it. Invalid tokens are ignored.
-    pub fn store_token(&mut self, now: Time, server: SocketAddr, token: &[u8]) {
-        if is_token(token) && self.config.names_port {
-            self.servers.find_or_insert(server).learn_named_token(now, token);
-        }
     }
 
     /// Whether the client has a token of this server.
@@ -368,7 +355,7 @@ impl Client {
             let known = self.servers.find_or_insert(server);
             match (message, is_server) {
                 // The token may have become invalid: without it the next request is padded.
-                ([], true) if shows_token => known.forget_token(now),
+                ([], true) if shows_token => known.forget_token(),
                 ([], true) => {}
                 ([], false) => known.cache = Cache::Seen,
                 (token, true) => known.store_token(now, token),

@@ -14,12 +14,47 @@ use http1::message::{
 };
 
 /// Request id: 64 bits, generated for each request by a CSPRNG. It alone distinguishes a response from a forgery.
+/// Servers of the internet profile open connections only for marked ones ([`Self::marked`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Id(pub u64);
 
 impl Id {
     /// Bytes on the wire.
     pub const BYTES: usize = 8;
+
+    /// First byte of ids that may begin a response on a connection. No line protocol accepts it: it occurs neither in
+    /// ASCII nor in UTF-8 (RFC 3629, section 3), and MessagePack never uses it.
+    pub const MARK: u8 = 0xc1;
+
+    /// Bits of the number of a marked id.
+    pub const NUMBER_BITS: u32 = 54;
+
+    /// The marked id of a number, of which the last [`Self::NUMBER_BITS`] count. The seven bytes after the mark are its
+    /// digits, none a control character. The number comes from a CSPRNG.
+    pub const fn marked(number: u64) -> Self {
+        let (mut rest, mut id, mut place) = (number & ((1 << Self::NUMBER_BITS) - 1), 0, 0);
+        while place < 7 {
+            let digit = rest % DIGITS;
+            let byte =
+                if digit < PRINTABLE { FIRST_PRINTABLE + digit } else { FIRST_HIGH - PRINTABLE + digit };
+            id |= byte << (8 * place);
+            (rest, place) = (rest / DIGITS, place + 1);
+        }
+        Self((Self::MARK as u64) << 56 | id)
+    }
+
+    /// The number of a marked id; `None` for other ids.
+    pub fn number(self) -> Option<u64> {
+        let [Self::MARK, digits @ ..] = self.to_bytes() else { return None };
+        digits.into_iter().try_fold(0, |number: u64, byte| {
+            let digit = match u64::from(byte) {
+                byte @ FIRST_PRINTABLE..=0x7e => byte - FIRST_PRINTABLE,
+                byte @ FIRST_HIGH.. => byte - FIRST_HIGH + PRINTABLE,
+                _ => return None,
+            };
+            Some(number * DIGITS + digit)
+        })
+    }
 
     /// Bytes of the id on the wire.
     pub const fn to_bytes(self) -> [u8; Self::BYTES] {
@@ -35,6 +70,12 @@ impl Id {
         Ok((Self(u64::from_be_bytes(*id)), rest))
     }
 }
+
+/// Bytes that are not control characters, and those of them in ASCII: the digits of a marked id.
+const DIGITS: u64 = PRINTABLE + 128;
+const PRINTABLE: u64 = 0x7f - FIRST_PRINTABLE;
+const FIRST_PRINTABLE: u64 = b' ' as u64;
+const FIRST_HIGH: u64 = 0x80;
 
 /// Fallback message: the id of a request, alone or before a token. The client retries over plain HTTP.
 ///
@@ -325,6 +366,18 @@ mod tests {
     fn response(http: &str, responses: Method) -> Result<&str, Malformed> {
         let (_, body) = read_response(http.as_bytes(), &responses, &Limits::default())?;
         Ok(std::str::from_utf8(body).unwrap())
+    }
+
+    #[test]
+    fn marked_ids_have_a_byte_of_no_text_and_no_control_character_and_give_their_number_back() {
+        for number in [0, 1, 94, 95, 222, 223, 0x1234_5678_9abc, (1 << Id::NUMBER_BITS) - 1] {
+            let id = Id::marked(number | 1 << 63);
+            let [mark, rest @ ..] = id.to_bytes();
+            assert_eq!((mark, id.number()), (0xc1, Some(number)), "{id:?}");
+            assert!(rest.iter().all(|byte| !byte.is_ascii_control()), "{id:?}");
+        }
+        let others = [0, 7, u64::MAX, 0xc120_2020_2020_200a, 0xc17f_2020_2020_2020];
+        assert_eq!(others.map(|id| Id(id).number()), [None; 5]);
     }
 
     #[test]

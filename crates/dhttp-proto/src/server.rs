@@ -23,7 +23,7 @@ use core::net::{IpAddr, SocketAddr};
 
 use wire::Time;
 
-use super::address::{can_be_client, unmapped};
+use super::address::{Reach, can_be_client, unmapped};
 use super::limiter::{Allowance, Limiter, units};
 use super::message::{FallbackMessage, Id, Malformed, Marks, Request};
 use super::parts::{DividedResponse, DivisibleResponse};
@@ -83,6 +83,8 @@ pub struct Ticket {
     /// Whether it requests parts that were lost.
     recovers: bool,
     validity: Validity,
+    /// Whether its response may use a connection.
+    may_connect: bool,
     /// Whether the fallback message may contain a token.
     requests_token: bool,
     reserved: Option<ConnectionId>,
@@ -293,7 +295,8 @@ impl Server {
             return Verdict::Refer(self.fallback(now, header.id, client, requests_token));
         }
         // Without a token no response takes a connection, not even an open one.
-        let reserved = if validity == Validity::Nothing { None } else { self.reserve(client) };
+        let may_connect = validity != Validity::Nothing && self.may_begin_connection(header.id);
+        let reserved = if may_connect { self.reserve(client) } else { None };
         let ticket = Ticket {
             id: header.id,
             source,
@@ -303,6 +306,7 @@ impl Server {
             parts: marks.parts,
             recovers,
             validity,
+            may_connect,
             requests_token,
             reserved,
         };
@@ -322,12 +326,6 @@ impl Server {
         (!is_in_the_way).then(|| guard.tokens.make(now, ticket.client))
     }
 
-    /// Returns the token for a client that has named the TCP port on which it accepts connections. Its request came
-    /// over a TCP connection, which proves its address.
-    pub fn token_for(&self, now: Time, client: SocketAddr) -> Option<Token> {
-        self.guard.as_ref().map(|guard| guard.tokens.make(now, client))
-    }
-
     /// Maximum bytes of UDP payload in response to a request; `None` with a token.
     pub fn budget(&self, ticket: &Ticket) -> Option<u64> {
         self.guard.as_ref().and_then(|guard| guard.budget(ticket))
@@ -342,7 +340,7 @@ impl Server {
     /// configuration has it: its id and the client. Only for clients with a token, within their rate, and by the rules for new
     /// connections. A response by UDP leaves the connection to later ones.
     pub fn open_early(&mut self, now: Time, ticket: &mut Ticket) -> Option<(ConnectionId, SocketAddr)> {
-        let is_free = ticket.reserved.is_none() && ticket.has_proved_its_address();
+        let is_free = ticket.reserved.is_none() && ticket.may_connect;
         if !self.config.opens_early || !is_free {
             return None;
         }
@@ -375,6 +373,7 @@ impl Server {
             parts,
             recovers,
             validity,
+            may_connect,
             requests_token,
             reserved,
         } = ticket;
@@ -405,7 +404,7 @@ impl Server {
             return division.map_or(Channel::Datagram, Channel::Parts);
         }
         // Without a token the source may be spoofed: no SYN is sent there, and no response goes on a connection.
-        let found = if validity == Validity::Nothing { None } else { self.connection(now, client, reserved) };
+        let found = if may_connect { self.connection(now, client, reserved) } else { None };
         let Some((connection, is_new)) = found else {
             return Channel::Refer(self.fallback(now, id, client, requests_token));
         };
@@ -470,6 +469,15 @@ impl Server {
         match marks.token.map_or(Validity::Nothing, check) {
             Validity::Nothing => marks.other_token.map_or(Validity::Nothing, check),
             validity @ (Validity::Valid | Validity::Ageing) => validity,
+        }
+    }
+
+    /// Whether a response on a connection may begin with this id. In the Internet only a marked one, because the requester
+    /// chooses these bytes, and another program may listen at the port.
+    fn may_begin_connection(&self, id: Id) -> bool {
+        match self.config.reach {
+            Reach::Anywhere => true,
+            Reach::Internet => id.number().is_some(),
         }
     }
 

@@ -14,10 +14,6 @@ use wire::{Duration, Time};
 /// The header field that carries a token, in requests and in responses.
 pub const TOKEN_FIELD: &str = "DHTTP-Token";
 
-/// Header field by which a request over plain HTTP names the TCP port on which its client accepts connections. The
-/// response has a token for that port at the client's address.
-pub const PORT_FIELD: &str = "DHTTP-Port";
-
 /// Value of a [`TOKEN_FIELD`] in a request whose client lacks a token, and accepts one in the fallback message. No token
 /// has this value, so that servers without support take it for an invalid one.
 pub const TOKEN_REQUEST: &str = "?";
@@ -30,12 +26,6 @@ pub fn is_token(value: &[u8]) -> bool {
     (1..=MAX_TOKEN_BYTES).contains(&value.len())
         && value.iter().all(u8::is_ascii_graphic)
         && value != TOKEN_REQUEST.as_bytes()
-}
-
-/// Parses the value of a [`PORT_FIELD`]: a decimal number from 0 to 65,535; `None` if it is anything else.
-pub fn read_port(value: &[u8]) -> Option<u16> {
-    let is_number = (1..=5).contains(&value.len()) && value.iter().all(u8::is_ascii_digit);
-    core::str::from_utf8(value).ok().filter(|_| is_number)?.parse().ok()
 }
 
 /// A key and its generation, which is part of every token made with it. The bytes of the key come from a CSPRNG.
@@ -260,14 +250,6 @@ mod tests {
             assert_eq!(tokens.check(at(5), CLIENT, &token.as_bytes()[..index]), Validity::Nothing);
         }
         assert_eq!(tokens.check(at(5), CLIENT, token.to_uppercase().as_bytes()), Validity::Nothing);
-    }
-
-    #[test]
-    fn a_port_is_a_decimal_number_of_sixteen_bits() {
-        let ports = ["0", "80", "65535", "65536", "", "+1", "000080", " 1", "1 ", "0x1"];
-        let read = ports.map(|text| read_port(text.as_bytes()));
-        assert_eq!(read[..3], [Some(0), Some(80), Some(65_535)]);
-        assert_eq!(read[3..], [None; 7]);
     }
 
     #[test]

@@ -1,17 +1,17 @@
 //! Limits of the work that a proxy does for its clients: fetches in progress, and temporary files, for each client and in
 //! total.
 //!
-//! A client is an IPv4 address or an IPv6 /64; all clients of unproved address (`None`) together count as one. Clients'
-//! connections are limited by the server.
+//! A client is an IPv4 address or an IPv6 /64, and larger networks have [shares](dhttp::shares); all clients of unproved address
+//! (`None`) together count as one. Clients' connections are limited by the server.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
 
 use dhttp::counters::{count_shared, counters};
+use dhttp::shares::{Network, ShareLimits, Shares};
 use rustix::fs::fstatvfs;
 use rustix::process::{Resource, getrlimit};
 
@@ -90,9 +90,40 @@ type Client = Option<IpAddr>;
 static LIMITS: OnceLock<FetchLimits> = OnceLock::new();
 static COUNTERS: LazyLock<Counters> = LazyLock::new(Counters::default);
 /// Fetches in progress.
-static FETCHES: Mutex<BTreeMap<Client, u64>> = Mutex::new(BTreeMap::new());
+static FETCHES: LazyLock<Mutex<Fetches>> = LazyLock::new(Mutex::default);
 /// Temporary files.
 static FILES: Mutex<Vec<SpillEntry>> = Mutex::new(Vec::new());
+
+/// Fetches of clients at known addresses, and those of the others.
+#[derive(Debug, Default)]
+struct Fetches {
+    shares: Shares,
+    of_unproved: u64,
+}
+
+impl Fetches {
+    fn take(&mut self, client: Client, limits: FetchLimits) -> Option<()> {
+        let (total, of_client) = limits.fetches(client);
+        let total = total.saturating_sub(self.of_unproved);
+        match client {
+            Some(address) => {
+                let has_networks = of_client != u64::MAX;
+                self.shares.take(address, ShareLimits { total, client: of_client, has_networks }).ok()
+            }
+            None => {
+                let is_within = self.of_unproved < of_client && self.shares.total() < total;
+                is_within.then(|| self.of_unproved += 1)
+            }
+        }
+    }
+
+    fn give_back(&mut self, client: Client) {
+        match client {
+            Some(address) => self.shares.give_back(address),
+            None => self.of_unproved -= 1,
+        }
+    }
+}
 
 /// A fetch in progress; counted until it is dropped.
 #[derive(Debug)]
@@ -115,14 +146,8 @@ impl Fetch {
 
     fn within(client: Client, limits: FetchLimits) -> Option<Self> {
         let client = client.map(site);
-        let (total, of_client) = limits.fetches(client);
         let mut fetches = FETCHES.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = fetches.get(&client).copied().unwrap_or(0);
-        if count >= of_client || fetches.values().sum::<u64>() >= total {
-            return None;
-        }
-        fetches.insert(client, count + 1);
-        Some(Self { client })
+        fetches.take(client, limits).map(|()| Self { client })
     }
 
     /// Runs the fetch; its temporary files count as its client's.
@@ -133,13 +158,7 @@ impl Fetch {
 
 impl Drop for Fetch {
     fn drop(&mut self) {
-        let mut fetches = FETCHES.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = fetches.get_mut(&self.client) {
-            *count -= 1;
-            if *count == 0 {
-                fetches.remove(&self.client);
-            }
-        }
+        FETCHES.lock().unwrap_or_else(PoisonError::into_inner).give_back(self.client);
     }
 }
 
@@ -204,10 +223,7 @@ impl Spill {
 
 /// Returns the prefix of an address that counts as one client: /32, or /64 of IPv6.
 pub(crate) fn site(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
-        address @ IpAddr::V4(_) => address,
-    }
+    Network::client(address).first()
 }
 
 #[cfg(test)]
@@ -227,8 +243,20 @@ mod tests {
         its.pop();
         assert!(begin("2001:db8:77::2").is_some());
         drop((its, other));
-        let all: Vec<Fetch> = (0..40).filter_map(|n| begin(&format!("192.0.2.{n}"))).collect();
-        assert!(all.len() <= 32 && begin("198.51.100.1").is_none(), "{}", all.len());
+        let all: Vec<Fetch> = (0..40).filter_map(|n| begin(&format!("192.{n}.2.1"))).collect();
+        assert_eq!(all.len(), 32);
+        assert!(begin("198.51.100.1").is_none());
+    }
+
+    /// A fetch of a slow path costs its client nothing, so the total must not be had for many addresses of one site.
+    #[test]
+    fn a_site_with_many_networks_leaves_fetches_to_others() {
+        let mut fetches = Fetches::default();
+        let mut take = |text: String| fetches.take(Some(text.parse().unwrap()), FetchLimits::default());
+        let taken = (0..5_200).filter(|n| take(format!("2a0f:3:0:1{:02x}::7", n % 256)).is_some()).count();
+        assert_eq!(taken, 768, "three sixteenths of 4,096");
+        let others = (0..60).filter(|n| take(format!("2a0f:4:0:{n:x}::1")).is_some()).count();
+        assert_eq!(others, 60);
     }
 
     #[test]

@@ -42,6 +42,9 @@ pub mod service_handler;
 
 pub use cache::{Cache, CacheConfig};
 pub use fetches::FetchLimits;
+
+/// Target of the events that an operator must know of, such as an origin that is down. They are few.
+pub const OPERATION: &str = "roundtrip::operation";
 pub use gateway::{Gateway, GatewayConfig};
 pub use nat::{Nat, NatConfig, NatError};
 pub use origin::Origin;

@@ -26,6 +26,7 @@ use http1::gateway::{self, Plan, is_rewriting_field};
 use http1::message::{Fields, Framing, Method, RequestHead, ResponseHead, Version};
 use tower_service::Service;
 
+use crate::OPERATION;
 use crate::service_handler::ClientAddress;
 pub(crate) use client::OnInterim;
 use client::{Client, Failure, OriginRequest, ResponseBody};
@@ -132,7 +133,10 @@ impl Origin {
     fn log_failure(&self, reason: &str, was_marked_down: bool) {
         tracing::warn!(origin = self.authority, reason, "no response from the origin");
         if was_marked_down {
-            tracing::warn!(origin = self.authority, "no requests to the origin until it responds to a probe");
+            if self.health.may_log() {
+                let origin = &self.authority;
+                tracing::warn!(target: OPERATION, origin, reason, "no requests to the origin until it responds to a probe");
+            }
             let (client, authority) = (Arc::clone(&self.client), self.authority.clone());
             drop(tokio::spawn(health::probe(client, authority, Arc::downgrade(&self.health))));
         }

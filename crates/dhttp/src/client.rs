@@ -29,12 +29,11 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::ops::RangeInclusive;
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 use dhttp_proto::address::is_global;
 use dhttp_proto::client::ConnectionId;
-use dhttp_proto::token::{PORT_FIELD, TOKEN_FIELD};
 use dhttp_proto::{ClientConfig as Machine, Id};
 use http1::message::{Fields, Method, RequestHead, Version};
 use rustix::event::{EventfdFlags, eventfd};
@@ -113,14 +112,10 @@ pub(crate) struct Shared {
     received_bytes: Mutex<BTreeMap<IpAddr, usize>>,
     watch: Option<Observer>,
     config: ClientConfig,
-    /// The TCP port that requests over plain HTTP name, once it is bound.
-    port: OnceLock<u16>,
 }
 
 enum Command {
     Request(Box<PendingRequest>),
-    /// A token, and the server that issued it.
-    StoreToken(SocketAddr, Vec<u8>),
     Cancel(Id),
     /// Read this connection again: the caller has taken its response.
     Resume(ConnectionId),
@@ -162,7 +157,6 @@ impl Client {
             received_bytes: Mutex::default(),
             watch,
             config: config.clone(),
-            port: OnceLock::new(),
         });
         let mut driver = Driver::new(config.dhttp, config.ports, tokens, Arc::clone(&shared))?;
         let thread = thread::Builder::new().name("dhttp-client".to_owned()).spawn(move || driver.run())?;
@@ -182,7 +176,7 @@ impl Client {
     /// # Errors
     /// If the kernel gives no random bytes or no thread.
     pub fn request(&self, method: Method, url: &Url, fields: &Fields) -> io::Result<Exchange> {
-        let id = Id(crate::random::number()?);
+        let id = Id::marked(crate::random::number()?);
         let sink = Arc::new(Sink::default());
         let exchange = Exchange::new(id, Arc::clone(&sink), Arc::clone(&self.shared));
         let head = head(method, url, fields);
@@ -209,7 +203,7 @@ impl Client {
     /// # Errors
     /// If the kernel gives no random bytes.
     pub fn request_at(&self, server: SocketAddr, head: RequestHead) -> io::Result<Exchange> {
-        let id = Id(crate::random::number()?);
+        let id = Id::marked(crate::random::number()?);
         let sink = Arc::new(Sink::default());
         let exchange = Exchange::new(id, Arc::clone(&sink), Arc::clone(&self.shared));
         let (host, port, target) = (server.ip().to_string(), server.port(), head.target.clone());
@@ -223,16 +217,10 @@ impl Client {
         self.shared.dhttp_port(url).is_some()
     }
 
-    /// Learns from the header section of a response that came over plain HTTP outside this client: `Alt-Svc` (RFC 7838) and the
-    /// token. `server` is a host, and its port unless that is 80; `address` is the source of the response.
-    pub fn learn_from_response(&self, server: &str, address: Option<IpAddr>, fields: &Fields) {
-        self.shared.learn_from_response(server, address, None, fields);
-    }
-
-    /// Returns the field, name and value, that names the TCP port on which this client accepts connections. It is for requests
-    /// over plain HTTP outside this client.
-    pub fn port_field(&self) -> Option<(&'static str, String)> {
-        self.shared.port_field()
+    /// Learns from `Alt-Svc` (RFC 7838) in a response that came over plain HTTP outside this client. `server` is a host, and its
+    /// port unless that is 80.
+    pub fn learn_from_response(&self, server: &str, fields: &Fields) {
+        self.shared.learn_from_response(server, fields);
     }
 
     /// Records bytes received from a server by plain HTTP: a DHTTP response may be queued behind them.
@@ -280,7 +268,7 @@ impl Command {
     fn refuse(self) {
         match self {
             Self::Request(question) => question.sink.fail(STOPPED.to_owned()),
-            Self::StoreToken(..) | Self::Cancel(_) | Self::Resume(_) | Self::Export(_) | Self::Stop => {}
+            Self::Cancel(_) | Self::Resume(_) | Self::Export(_) | Self::Stop => {}
         }
     }
 }
@@ -317,27 +305,10 @@ impl Shared {
         self.known.lock().ok().and_then(|known| known.port(&url.authority()))
     }
 
-    fn port_field(&self) -> Option<(&'static str, String)> {
-        self.port.get().map(|port| (PORT_FIELD, port.to_string()))
-    }
-
-    /// Learns from the header section of a response over plain HTTP. `dhttp` is the server's presumed port for DHTTP, if the
-    /// response has no `Alt-Svc`.
-    fn learn_from_response(
-        &self,
-        server: &str,
-        address: Option<IpAddr>,
-        dhttp: Option<u16>,
-        fields: &Fields,
-    ) {
-        let known = self.known.lock().map(|mut known| {
+    /// Learns from the header section of a response over plain HTTP.
+    fn learn_from_response(&self, server: &str, fields: &Fields) {
+        if let Ok(mut known) = self.known.lock() {
             fields.all("Alt-Svc").for_each(|field| known.apply_alt_svc(server, field));
-            known.port(server)
-        });
-        let port = known.ok().flatten().or(dhttp);
-        if let (Some(address), Some(port), Some(token)) = (address, port, fields.get(TOKEN_FIELD)) {
-            let server = SocketAddr::new(address.to_canonical(), port);
-            self.send_command(Command::StoreToken(server, token.to_vec()));
         }
     }
 

@@ -79,6 +79,8 @@ counters! {
     too_slow = "roundtrip_dhttp_connections_closed_total{reason=\"slow\"}", "";
     /// Connections beyond the limit of a client.
     refused_client = "roundtrip_dhttp_connections_refused_total{reason=\"client\"}", "Connections of clients refused, by the limit.";
+    /// Connections beyond the share of a network.
+    refused_network = "roundtrip_dhttp_connections_refused_total{reason=\"network\"}", "";
     /// Connections beyond the total limit.
     refused_total = "roundtrip_dhttp_connections_refused_total{reason=\"total\"}", "";
     /// Connections refused for lack of descriptors.

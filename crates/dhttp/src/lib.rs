@@ -13,6 +13,7 @@
 //! | [`mod@counters`], [`log`] | a server's metrics and access log |
 //! | [`own_address`] | addresses of this host |
 //! | [`descriptors`] | the table of descriptors, grown in advance |
+//! | [`shares`] | shares of a limited resource, by network |
 //! | [`readiness`] | the event loop of servers and proxies: sockets, a timer, wake-ups |
 //! | [`batch`] | batched datagrams, for servers and load generators |
 //! | [`random`], [`fields`], [`socket`], `url` | secrets, header fields, sockets with their options, addresses |
@@ -47,6 +48,7 @@ pub mod own_address;
 pub mod random;
 pub mod readiness;
 pub mod server;
+pub mod shares;
 pub mod socket;
 mod url;
 

@@ -92,6 +92,7 @@ impl<H: Handler> Server<H> {
         log: Option<Arc<Log>>,
     ) -> io::Result<Self> {
         let count = config.threads.max(1);
+        let config = ServerConfig { accepted: accepted(&config), ..config };
         let mut sockets = vec![Sockets::bind_first(address, &config)?];
         let address = sockets.first().map_or(Ok(address), |first| first.udp.local_addr())?;
         for _ in 1..count {
@@ -102,7 +103,7 @@ impl<H: Handler> Server<H> {
             version: AtomicU64::new(0),
             live: Mutex::new(LiveConfig { handler, log }),
             wakers: (0..count).map(|_| Waker::new()).collect::<Result<_, _>>()?,
-            clients: Clients::new(config.clients),
+            clients: Clients::new(config.clients, config.accepted),
             limits: SharedLimits::new(&config.dhttp, random::bytes()?),
         });
         descriptors::grow_table();
@@ -168,6 +169,13 @@ impl<H: Handler> Drop for Server<H> {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// Maximum number of client connections. A quarter of the descriptors is reserved for everything else: datagrams, files,
+/// origins, connections to clients.
+fn accepted(config: &ServerConfig) -> usize {
+    let descriptors = usize::try_from(descriptors::limit_now() / 4 * 3).unwrap_or(usize::MAX);
+    config.accepted.min(descriptors).max(1)
 }
 
 impl<H> Shared<H> {

@@ -136,6 +136,14 @@ pub(crate) fn fast_open_setting() -> Option<(u32, bool)> {
     Some((value, value & 2 != 0))
 }
 
+/// Returns the bytes that a connection's peer has not acknowledged; 0 if the kernel does not report it.
+pub(crate) fn unacknowledged(stream: &impl AsRawFd) -> u64 {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the kernel writes one integer, which outlives the call.
+    let result = unsafe { libc::ioctl(stream.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    if result == 0 { u64::try_from(bytes).unwrap_or(0) } else { 0 }
+}
+
 /// Makes closing send a reset, so that the client notices missing data.
 pub fn reset_on_close(socket: &impl AsFd) {
     // A socket that is closed already needs no reset.
@@ -144,7 +152,10 @@ pub fn reset_on_close(socket: &impl AsFd) {
 
 fn prepare(socket: &Socket, address: SocketAddr, shared: bool) -> io::Result<()> {
     socket.set_nonblocking(true)?;
-    socket.set_reuse_address(true)?;
+    // Listeners start again while connections of an earlier process end. For UDP the option would share the port, with anyone.
+    if shared || socket.r#type()? == Type::STREAM {
+        socket.set_reuse_address(true)?;
+    }
     if shared {
         socket.set_reuse_port(true)?;
     }

@@ -96,16 +96,16 @@ pub fn plan(head: &RequestHead, framing: Framing, name: &str) -> Result<Plan, Re
                 "https goes through a gateway by CONNECT; set it as the proxy for https, too",
             );
         }
-        Some((scheme, _)) => return refuse(501, format!("a gateway for http cannot fetch {scheme}")),
+        // Parsed requests have no other scheme.
+        Some((scheme, _)) => return refuse(400, format!("a gateway for http cannot fetch {scheme}")),
         None => return refuse(400, "a proxy takes absolute URLs, such as http://example.org/"),
     };
-    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
     let (host_and_port, target) = rest.split_at(end);
     let Some((host, port)) = authority(host_and_port) else {
         return refuse(400, "invalid host in the URL; write http://host/path, without a user's name");
     };
     let port = port.unwrap_or(80);
-    let target = target.split('#').next().unwrap_or_default();
     let is_options = head.method == Method::Options;
     let hops = match is_options.then(|| head.fields.get("Max-Forwards")).flatten().map(decimal) {
         None => None,
@@ -235,23 +235,45 @@ fn is_one_of(name: &[u8], names: &[&str]) -> bool {
     names.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
 }
 
+/// Request fields from which frameworks derive another scheme, host, port, path or client than the request names, with the
+/// framework or the report. No response has them in `Vary`.
+const REWRITING_FIELDS: [&str; 15] = [
+    "Forwarded",                       // RFC 7239
+    "Proxy",                           // CGI programs: CVE-2016-5385
+    "X-Amz-Website-Redirect-Location", // Amazon S3: the redirect of an object
+    "X-Client-IP",                     // Rails, Apache's mod_remoteip
+    "X-Host",                          // "Practical Web Cache Poisoning" (PortSwigger, 2018)
+    "X-Host-Override",                 // the same
+    "X-HTTP-Host-Override",            // the same
+    "X-Invoke-Path",                   // Next.js: the path that its router would choose
+    "X-Middleware-Subrequest",         // Next.js: CVE-2025-29927
+    "X-Override-URL",                  // Symfony, Zend: CVE-2018-14773
+    "X-Proto",                         // as X-Forwarded-Proto
+    "X-Real-IP",                       // Rails, nginx's realip
+    "X-Rewrite-URL",                   // Symfony, Zend: CVE-2018-14773
+    "X-Scheme",                        // Rack, as X-Forwarded-Proto
+    "X-URL-Scheme",                    // as X-Forwarded-Proto
+];
+
 /// Whether frameworks derive another scheme, host, port or path from this request field than the request names, or CGI programs
 /// mistake it for another field. A proxy in front of an origin drops it, and shares no response to it.
 pub fn is_rewriting_field(name: &[u8]) -> bool {
-    const NAMES: [&str; 6] =
-        ["Forwarded", "Proxy", "X-Host", "X-HTTP-Host-Override", "X-Real-IP", "X-Rewrite-URL"];
     let starts_with =
         |start: &[u8]| name.get(..start.len()).is_some_and(|prefix| prefix.eq_ignore_ascii_case(start));
-    is_one_of(name, &NAMES)
+    is_one_of(name, &REWRITING_FIELDS)
         || starts_with(b"X-Forwarded-")
         || starts_with(b"X-Original-")
         // CGI maps `Content-Length` and `Content_Length` to one name (RFC 3875, section 4.1.18).
         || name.contains(&b'_')
 }
 
-/// Whether frameworks derive another method from this request field.
+/// Whether frameworks derive another method, or another representation that `Vary` may not name, from this request field. It
+/// passes, and its response is not shared.
 pub fn is_method_override(name: &[u8]) -> bool {
-    is_one_of(name, &["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"])
+    const METHODS: [&str; 3] = ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"];
+    // Next.js responds with data instead of a page, or not at all; IIS with the source of a script (CVE-2010-2731).
+    const REPRESENTATIONS: [&str; 3] = ["RSC", "X-Middleware-Prefetch", "Translate"];
+    is_one_of(name, &METHODS) || is_one_of(name, &REPRESENTATIONS)
 }
 
 /// Returns whether a field is DHTTP's own (`docs/dhttp.md`, "Fields"): it concerns one client and one server, and a proxy drops
@@ -353,21 +375,31 @@ mod tests {
             "GET /?q HTTP/1.1\r\nHost: example.org:8080\r\nAccept: */*\r\nVia: 1.1 other, 1.0 roundtrip-1\r\n\r\n"
         );
         assert_eq!((forward.host.as_str(), forward.port), ("example.org", 8080));
-        assert_eq!(forwarded("GET http://[::1]/a#b HTTP/1.1\r\nHost: x").authority, "[::1]");
+        assert_eq!(forwarded("GET http://[::1]/a HTTP/1.1\r\nHost: x").authority, "[::1]");
         assert_eq!(forwarded("OPTIONS http://h HTTP/1.1\r\nHost: h").head.target, "*");
     }
 
     #[test]
     fn fields_by_which_frameworks_rewrite_requests_are_known() {
-        for name in
-            ["x-original-url", "X-Rewrite-URL", "X-Forwarded-Scheme", "X-Host", "Proxy", "Content_Length"]
-        {
+        for name in [
+            "x-original-url",
+            "X-Rewrite-URL",
+            "X-Forwarded-Scheme",
+            "X-Host",
+            "Proxy",
+            "Content_Length",
+            "x-proto",
+        ] {
             assert!(is_rewriting_field(name.as_bytes()), "{name}");
         }
         for name in ["X-Forwarded", "Proxy-Authorization", "Host", "X-Requested-With"] {
             assert!(!is_rewriting_field(name.as_bytes()), "{name}");
         }
-        assert!(is_method_override(b"x-http-method-override") && !is_method_override(b"X-HTTP-Version"));
+        assert!(
+            is_method_override(b"x-http-method-override")
+                && is_method_override(b"rsc")
+                && !is_method_override(b"X-HTTP-Version")
+        );
         assert!(is_dhttp_field(b"dhttp-token") && !is_dhttp_field(b"DHTTP"));
     }
 
@@ -420,7 +452,7 @@ mod tests {
             |line: &str| planned(&format!("{line} HTTP/1.1\r\nHost: h")).map_err(|refusal| refusal.status);
         for (line, expected) in [
             ("GET https://h/", 501),
-            ("GET ftp://h/", 501),
+            ("GET ftp://h/", 400),
             ("GET http://user@h/", 400),
             ("GET http://:80/", 400),
             ("GET http://h:0/", 400),

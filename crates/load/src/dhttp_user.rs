@@ -77,16 +77,6 @@ impl DhttpUser {
         self.listener.as_fd()
     }
 
-    /// Stores the token of a response over plain HTTP.
-    pub(crate) fn store_token(&mut self, now: Time, token: &[u8]) {
-        self.client.store_token(now, self.server, token);
-    }
-
-    /// The port to name in requests over plain HTTP.
-    pub(crate) const fn named_port(&self) -> Option<u16> {
-        self.client.named_port()
-    }
-
     /// Sends a request; returns `false` if it must go over plain HTTP.
     pub(crate) fn send_request(&mut self, now: Time, id: Id, pending: Pending, head: &RequestHead) -> bool {
         let is_accepted = self.client.request(now, id, self.server, head).is_ok();

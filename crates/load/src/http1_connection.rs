@@ -8,7 +8,6 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use dhttp_proto::token::TOKEN_FIELD;
 use http1::message::{Event, Framing, Limits, Method, ResponseReader, persists};
 use rustix::event::epoll::EventFlags;
 use wire::Time;
@@ -63,8 +62,6 @@ pub(crate) struct Http1Connection {
     requested: VecDeque<Pending>,
     /// The response being received.
     incoming: IncomingResponse,
-    /// A token for requests by DHTTP, from a header section.
-    token: Option<Vec<u8>>,
     /// Number of complete responses.
     responses: u64,
     /// Time since which it is idle.
@@ -93,7 +90,6 @@ impl Http1Connection {
             reader: ResponseReader::new(Limits::default()),
             requested: VecDeque::new(),
             incoming: IncomingResponse::default(),
-            token: None,
             responses: 0,
             idle: None,
             listened: EventFlags::IN | EventFlags::OUT,
@@ -158,11 +154,6 @@ impl Http1Connection {
             self.idle.get_or_insert(now);
         }
         is_open
-    }
-
-    /// Takes the token received since the last call.
-    pub(crate) fn take_token(&mut self) -> Option<Vec<u8>> {
-        self.token.take()
     }
 
     /// Fails all requests in flight for this reason.
@@ -230,9 +221,6 @@ impl Http1Connection {
                 Ok(Some(Event::Head(head, framing))) => {
                     let is_last = framing == Framing::UntilClose || !persists(head.version, &head.fields);
                     self.incoming = IncomingResponse { status: head.status, received: 0, is_last };
-                    if let Some(token) = head.fields.get(TOKEN_FIELD) {
-                        self.token = Some(token.to_vec());
-                    }
                 }
                 Ok(Some(Event::Body(body))) => self.incoming.received += body.len() as u64,
                 // An interim response.

@@ -158,12 +158,6 @@ impl PreparedRequest {
         Self { head, encoded, body: request.body.clone() }
     }
 
-    /// Writes this header section, and the body.
-    pub(crate) fn encode_with(&self, head: &RequestHead, out: &mut Vec<u8>) {
-        head.encode(out);
-        out.extend_from_slice(&self.body);
-    }
-
     /// Writes the header section and the body.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.encoded);

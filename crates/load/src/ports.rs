@@ -80,12 +80,12 @@ impl Ports {
 
 /// A request's id, from an unpredictable number.
 pub(crate) const fn id(drawn: u64, user: u32) -> Id {
-    Id(drawn << USER_BITS | user as u64)
+    Id::marked(drawn << USER_BITS | user as u64)
 }
 
 /// Index of the user that sent the request.
-pub(crate) const fn user(id: Id) -> usize {
-    (id.0 & ((1 << USER_BITS) - 1)) as usize
+pub(crate) fn user(id: Id) -> usize {
+    id.number().map_or(usize::MAX, |number| (number & ((1 << USER_BITS) - 1)) as usize)
 }
 
 #[cfg(test)]

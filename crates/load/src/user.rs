@@ -8,7 +8,6 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use dhttp_proto::token::PORT_FIELD;
 use http1::message::{Fields, Method, RequestHead};
 use rustix::event::epoll::{self, EventData, EventFlags};
 use wire::{Duration, Time};
@@ -282,9 +281,6 @@ impl User {
         let Some(connection) = index else { return };
         let mut outcomes = Vec::new();
         let is_open = connection.ready(now, buffer, &mut outcomes);
-        if let (Some(dhttp), Some(token)) = (&mut self.dhttp, connection.take_token()) {
-            dhttp.store_token(now, &token);
-        }
         if !is_open {
             *index = None;
         }
@@ -339,8 +335,7 @@ impl User {
                 }
             }
             let Some(connection) = self.own_connections[index].as_mut() else { continue };
-            let port = self.dhttp.as_ref().and_then(DhttpUser::named_port);
-            if !connection.send_request(pending, |out| common.encode(&pending, port, out)) {
+            if !connection.send_request(pending, |out| common.encode(&pending, out)) {
                 let mut outcomes = Vec::new();
                 connection.broken(&mut outcomes);
                 self.own_connections[index] = None;
@@ -396,16 +391,8 @@ fn data(user: u32, slot: impl TryInto<u32>) -> EventData {
 }
 
 impl ThreadContext {
-    /// Writes a request of HTTP/1; one of DHTTP's user names the TCP port on which it accepts connections.
-    fn encode(&mut self, pending: &Pending, port: Option<u16>, out: &mut Vec<u8>) {
-        if let Some(port) = port {
-            let mut head = self.head(pending).clone();
-            head.fields.push_checked(PORT_FIELD.as_bytes(), port.to_string().as_bytes());
-            if let Some(prepared) = self.list.get(pending.number as usize) {
-                return prepared.encode_with(&head, out);
-            }
-            return head.encode(out);
-        }
+    /// Writes a request of HTTP/1.
+    fn encode(&mut self, pending: &Pending, out: &mut Vec<u8>) {
         match self.list.get(pending.number as usize) {
             Some(prepared) => prepared.encode(out),
             None => self.head(pending).encode(out),

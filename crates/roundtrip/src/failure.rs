@@ -20,6 +20,7 @@ pub use quantity::names::shown;
 use crate::cli;
 #[cfg(feature = "all-verbs")]
 use crate::feature::Feature;
+use crate::output::printable;
 
 /// Error of a command, by culprit.
 #[derive(Debug)]
@@ -67,7 +68,7 @@ impl Failure {
             | Self::Stdout(_)
             | Self::Laboratory(_)
             | Self::Network(_) => {
-                eprintln!("roundtrip: {self}");
+                eprintln!("roundtrip: {}", printable(&self.to_string(), false));
                 ExitCode::from(2)
             }
         }

@@ -23,9 +23,9 @@ pub struct ClientConfig {
     pub resend: Resend,
     /// Maximum number of datagrams of a response, at most 10; 1: no request offers to accept parts.
     pub parts: u8,
-    /// Whether requests over plain HTTP name the TCP port on which this client accepts connections
-    /// ([`crate::token::PORT_FIELD`]), so that their responses bring tokens.
-    pub names_port: bool,
+    /// Whether requests ask for a token in the fallback message ([`crate::token::TOKEN_REQUEST`]), and tokens of an
+    /// earlier client are shown.
+    pub takes_tokens: bool,
     /// Hosts whose responses are accepted.
     pub responders: Responders,
     /// Whether requests with `Authorization` or `Cookie` may go over UDP, where everyone on the path can read them.
@@ -115,7 +115,7 @@ impl ClientConfig {
             // papers/dhttp#section-iii-a: "we use 5 and 10 seconds".
             resend: Resend::Fixed { waits: [Duration::from_secs(5), Duration::from_secs(10)] },
             parts: 1,
-            names_port: false,
+            takes_tokens: false,
             responders: Responders::AnyHost,
             sends_credentials: true,
             ..Self::internet()
@@ -142,7 +142,7 @@ impl ClientConfig {
                 queued: Duration::from_secs(60),
             },
             parts: 1,
-            names_port: true,
+            takes_tokens: true,
             responders: Responders::Server,
             sends_credentials: false,
             outstanding: 1_024,

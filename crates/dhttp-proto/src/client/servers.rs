@@ -6,7 +6,7 @@ use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
 use std::collections::BTreeMap;
 
-use wire::{Duration, Time};
+use wire::Time;
 
 use super::timing::{ReceivedTraffic, RoundTrips};
 use crate::message::{PAST_FIELD, RequestHeader, write_request};
@@ -31,10 +31,6 @@ pub(super) struct Server {
     pub(super) received: ReceivedTraffic,
     /// Its token, and when that arrived.
     token: Option<(Vec<u8>, Time)>,
-    /// Whether the token arrived over plain HTTP, for the port that was named there.
-    is_named: bool,
-    /// Such tokens are invalid here: a router on the path translates the port that requests by UDP name.
-    is_translated: bool,
     /// State of the caches on the path to it.
     pub(super) cache: Cache,
     /// Whether a cache on the path to it has responded whose responses are not accepted.
@@ -172,7 +168,7 @@ impl Server {
 
     /// Stores a token that arrived by UDP or on a connection that the server opened.
     pub(super) fn store_token(&mut self, now: Time, token: &[u8]) {
-        (self.token, self.is_named) = (Some((token.to_vec(), now)), false);
+        self.token = Some((token.to_vec(), now));
     }
 
     /// Stores a token of an earlier client, unless there is one already.
@@ -182,18 +178,9 @@ impl Server {
         }
     }
 
-    /// Stores the token of a response over plain HTTP.
-    pub(super) fn learn_named_token(&mut self, now: Time, token: &[u8]) {
-        if !self.is_translated {
-            (self.token, self.is_named) = (Some((token.to_vec(), now)), true);
-        }
-    }
-
     /// Drops the token, because the server referred a request that carried it.
-    pub(super) fn forget_token(&mut self, now: Time) {
-        // If a fresh token was refused, the only reason is a translated port.
-        let is_fresh = |(_, learned): (Vec<u8>, Time)| now.since(learned) < FRESH;
-        self.is_translated |= self.token.take().is_some_and(is_fresh) && self.is_named;
+    pub(super) fn forget_token(&mut self) {
+        self.token = None;
     }
 
     /// Stores the token of a cache on the path, which has responded in its own name.
@@ -232,9 +219,6 @@ impl RequestTokens<'_> {
 fn token(head: &ResponseHead) -> Option<&[u8]> {
     head.fields.get(TOKEN_FIELD).filter(|token| is_token(token))
 }
-
-/// Half the lifetime of tokens of this crate's server.
-const FRESH: Duration = Duration::from_secs(300);
 
 /// Writes a request that accepts this number of parts, with the tokens of its server and of a cache. It is padded if
 /// one of them does not know this client.

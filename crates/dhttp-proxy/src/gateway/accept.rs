@@ -8,8 +8,11 @@ use super::event_loop::EventLoop;
 use super::read_request::Connection;
 use super::slots::ConnectionSlot;
 use super::write_response::refuse_overload;
-use crate::fetches::site;
 use dhttp::counters::count_shared;
+use dhttp::shares::{ShareLimits, ShareRefusal};
+
+/// Connections that are closed for one newcomer, at most.
+const MAX_EVICTED: usize = 4;
 
 /// Maximum number of connections accepted before the others have their turn.
 const SHARE: usize = 64;
@@ -39,19 +42,32 @@ impl EventLoop {
         }
     }
 
-    /// Whether the limits allow a connection of that client; the longest idle one is closed for it. No client but this host may
-    /// exceed its share.
+    /// Whether the limits allow a connection of that client; the longest idle one is closed for it, of the client or network that
+    /// has its share. No client but this host may exceed its share.
     fn has_room(&mut self, peer: IpAddr) -> bool {
         let max = self.config.connections;
         let share = self.config.client_connections.unwrap_or((max / 2).max(1));
-        let client = site(peer);
-        if !peer.to_canonical().is_loopback()
-            && self.slots.count(client) >= share
-            && !self.evict_idle(|slot| slot.is_of(client))
-        {
-            return false;
+        let to_u64 = |count| u64::try_from(count).unwrap_or(u64::MAX);
+        let is_own = peer.to_canonical().is_loopback();
+        let limits = ShareLimits {
+            total: to_u64(max),
+            client: if is_own { u64::MAX } else { to_u64(share) },
+            has_networks: !is_own,
+        };
+        // One connection may be closed for each share that is used up.
+        for _ in 0..MAX_EVICTED {
+            let is_freed = match self.slots.shares().check(peer, limits) {
+                Ok(()) => return true,
+                Err(ShareRefusal::Total) => self.evict_idle(|_| true),
+                Err(ShareRefusal::Client(network) | ShareRefusal::Network(network)) => {
+                    self.evict_idle(|slot| slot.is_of(network))
+                }
+            };
+            if !is_freed {
+                return false;
+            }
         }
-        self.slots.len() < max || self.evict_idle(|_| true)
+        false
     }
 
     fn evict_idle(&mut self, may: impl Fn(&ConnectionSlot) -> bool) -> bool {

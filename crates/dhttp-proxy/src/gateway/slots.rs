@@ -3,12 +3,12 @@
 //! The counts make the limit of a client's connections (`accept`) independent of the number of other connections.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use super::read_request::WatchedConnection;
 use super::tunnel::Tunnel;
-use crate::fetches::site;
+use dhttp::shares::{Network, Shares};
 
 /// State of a connection.
 pub(super) enum ConnectionSlot {
@@ -27,9 +27,9 @@ impl ConnectionSlot {
         }
     }
 
-    /// Whether it is a connection of this client.
-    pub(super) fn is_of(&self, client: IpAddr) -> bool {
-        site(self.peer().ip()) == client
+    /// Whether it is a connection of this network.
+    pub(super) fn is_of(&self, network: Network) -> bool {
+        network.contains(self.peer().ip())
     }
 }
 
@@ -37,8 +37,8 @@ impl ConnectionSlot {
 #[derive(Default)]
 pub(super) struct Slots {
     by_number: BTreeMap<u64, ConnectionSlot>,
-    /// Number of connections of each client: an IPv4 address, or an IPv6 /64.
-    by_client: BTreeMap<IpAddr, usize>,
+    /// Numbers of connections by client, an IPv4 address or an IPv6 /64, and by network.
+    shares: Shares,
 }
 
 impl Slots {
@@ -51,9 +51,9 @@ impl Slots {
         self.by_number.is_empty()
     }
 
-    /// Returns the number of connections of a client.
-    pub(super) fn count(&self, client: IpAddr) -> usize {
-        self.by_client.get(&client).copied().unwrap_or_default()
+    /// Returns the numbers of connections by client and by network.
+    pub(super) const fn shares(&self) -> &Shares {
+        &self.shares
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &ConnectionSlot)> {
@@ -70,20 +70,14 @@ impl Slots {
 
     /// Inserts a connection under a number that is free.
     pub(super) fn insert(&mut self, number: u64, slot: ConnectionSlot) {
-        *self.by_client.entry(site(slot.peer().ip())).or_default() += 1;
+        self.shares.add(slot.peer().ip());
         let previous = self.by_number.insert(number, slot);
         debug_assert!(previous.is_none(), "the number of another connection");
     }
 
     pub(super) fn remove(&mut self, number: u64) -> Option<ConnectionSlot> {
         let slot = self.by_number.remove(&number)?;
-        let client = site(slot.peer().ip());
-        if let Some(count) = self.by_client.get_mut(&client) {
-            *count -= 1;
-            if *count == 0 {
-                self.by_client.remove(&client);
-            }
-        }
+        self.shares.give_back(slot.peer().ip());
         Some(slot)
     }
 
@@ -112,11 +106,12 @@ mod tests {
         for (number, peer) in (0..).zip(peers) {
             slots.insert(number, ConnectionSlot::Leased(peer.parse().unwrap(), Arc::clone(&stream)));
         }
-        let count = |slots: &Slots, ip: &str| slots.count(site(ip.parse().unwrap()));
+        let client = |ip: &str| Network::client(ip.parse().unwrap());
+        let count = |slots: &Slots, ip: &str| slots.shares().of(client(ip));
         assert_eq!(["192.0.2.1", "192.0.2.2", "2001:db8::3"].map(|ip| count(&slots, ip)), [2, 1, 2]);
         assert!(slots.remove(1).is_some() && slots.remove(1).is_none());
         assert_eq!((slots.len(), count(&slots, "192.0.2.1")), (4, 1));
-        slots.retain(|slot| !slot.is_of(site("2001:db8::9".parse().unwrap())));
-        assert_eq!((slots.len(), slots.by_client.len()), (2, 2));
+        slots.retain(|slot| !slot.is_of(client("2001:db8::9")));
+        assert_eq!((slots.len(), slots.shares().total()), (2, 2));
     }
 }

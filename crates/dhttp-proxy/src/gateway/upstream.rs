@@ -69,7 +69,7 @@ impl Upstream {
         })
     }
 
-    /// Sends a request's header section, which includes the port on which DHTTP's client accepts connections.
+    /// Sends a request's header section.
     ///
     /// # Errors
     /// The connection's error.
@@ -78,10 +78,6 @@ impl Upstream {
         if forward.framing == Framing::Chunked {
             // Constant, and a valid field; the request's own was hop-by-hop.
             let _ = head.fields.push("Transfer-Encoding", "chunked");
-        }
-        if let Some((name, port)) = self.client.port_field() {
-            // A number is a valid field.
-            let _ = head.fields.push(name, &port);
         }
         let mut bytes = Vec::with_capacity(1_024);
         head.encode(&mut bytes);
@@ -129,7 +125,7 @@ impl Upstream {
                     each(ResponseItem::Interim(head)).map_err(|error| UpstreamError::program(&error))?;
                 }
                 Some(Event::Head(head, framing)) => {
-                    self.client.learn_from_response(&self.authority, self.server, &head.fields);
+                    self.client.learn_from_response(&self.authority, &head.fields);
                     last = Some(persists(head.version, &head.fields));
                     each(ResponseItem::Head(head, framing))
                         .map_err(|error| UpstreamError::program(&error))?;

@@ -2,16 +2,19 @@
 //!
 //! Responses to clients meanwhile are those of [`super::OriginError`].
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use dhttp::fields::copy;
 use http1::message::{Fields, Method, RequestHead, Version};
+use linux::clock::Clock;
+use wire::Time;
 
 use super::client::{Client, OriginRequest};
 use super::counters::Counters;
+use crate::OPERATION;
 
 /// Health of an origin.
 #[derive(Debug)]
@@ -22,6 +25,11 @@ pub(super) struct Health {
     /// Reason for being down, as a sentence.
     reason: Mutex<String>,
     counters: Counters,
+    clock: Clock,
+    /// Second of the last line in the log, from 1 on; 0 for none.
+    logged: AtomicU64,
+    /// Whether the log states that it is down.
+    is_logged: AtomicBool,
 }
 
 /// Consecutive requests without a response after which the origin is marked down. A single request may be slow by itself.
@@ -30,6 +38,8 @@ const MAX_SILENT: u32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// Maximum delay between probes.
 pub(super) const MAX_PAUSE: Duration = Duration::from_secs(2);
+/// Seconds between two lines in the log.
+const MIN_LOG_SECONDS: u64 = 10;
 /// Timeout of a probe.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -42,6 +52,9 @@ impl Health {
             silent: AtomicU32::new(0),
             reason: Mutex::default(),
             counters,
+            clock: Clock::start(),
+            logged: AtomicU64::new(0),
+            is_logged: AtomicBool::new(false),
         })
     }
 
@@ -59,7 +72,9 @@ impl Health {
         self.silent.store(0, Ordering::Relaxed);
         if self.is_down.swap(false, Ordering::AcqRel) {
             self.counters.up.store(1, Ordering::Relaxed);
-            tracing::info!(origin = authority, "the origin responds again");
+            if self.is_logged.swap(false, Ordering::AcqRel) {
+                tracing::info!(target: OPERATION, origin = authority, "the origin responds again");
+            }
         }
     }
 
@@ -86,6 +101,18 @@ impl Health {
         }
         self.counters.up.store(0, Ordering::Relaxed);
         !self.is_down.swap(true, Ordering::AcqRel)
+    }
+
+    /// Whether the log gets a line about the origin: one in ten seconds, so that an origin that comes and goes does not fill it.
+    pub(super) fn may_log(&self) -> bool {
+        let second = 1 + self.clock.now().since(Time::ZERO).as_nanos() / 1_000_000_000;
+        let last = self.logged.load(Ordering::Relaxed);
+        let may = last == 0 || second >= last + MIN_LOG_SECONDS;
+        if may {
+            self.logged.store(second, Ordering::Relaxed);
+            self.is_logged.store(true, Ordering::Release);
+        }
+        may
     }
 
     /// Renders the counters in Prometheus' text format.
@@ -133,5 +160,12 @@ mod tests {
         assert!(health.metrics().contains("roundtrip_origin_up 0\n"));
         health.mark_up("a");
         assert!(health.could_not_be_reached("refused"));
+    }
+
+    #[test]
+    fn an_origin_that_comes_and_goes_has_one_line_in_ten_seconds() {
+        let health = Health::new();
+        assert!(health.may_log());
+        assert!((0..100).all(|_| !health.may_log()));
     }
 }

@@ -73,13 +73,9 @@ impl Driver {
         let port = listener.local_addr()?.port();
         let mut machine = Machine::new(config, port, random::bytes()?);
         let restored: BTreeMap<_, _> =
-            tokens.into_iter().filter(|(_, stored)| stored.port == port && config.names_port).collect();
+            tokens.into_iter().filter(|(_, stored)| stored.port == port && config.takes_tokens).collect();
         for (server, stored) in &restored {
             machine.restore_token(Time::ZERO, *server, stored.token.as_bytes());
-        }
-        if let Some(port) = machine.named_port() {
-            // Set only here.
-            let _ = shared.port.set(port);
         }
         Ok(Self {
             clock: Clock::start(),
@@ -223,9 +219,6 @@ impl Driver {
         for command in commands.ok().flatten().unwrap_or_default() {
             match command {
                 Command::Request(question) => self.send_request(*question),
-                Command::StoreToken(server, token) => {
-                    self.machine.store_token(self.clock.now(), server, &token)
-                }
                 // The caller may have stopped waiting.
                 Command::Export(to) => {
                     let _ = to.try_send(self.tokens());

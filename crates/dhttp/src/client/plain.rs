@@ -33,7 +33,7 @@ pub(super) fn send_request(shared: &Arc<Shared>, question: PendingRequest) {
 }
 
 fn exchange(shared: &Shared, question: &PendingRequest) -> Result<(), String> {
-    let PendingRequest { id, url, server, dhttp, head, sink, race } = question;
+    let PendingRequest { id, url, server, dhttp: _, head, sink, race } = question;
     let timeout = std::time::Duration::from_nanos(shared.config.timeout.as_nanos());
     let failed = |what: &str, error: &io::Error| format!("{what} {server}: {error}");
     shared.note(&Note::Connecting(*server));
@@ -46,10 +46,10 @@ fn exchange(shared: &Shared, question: &PendingRequest) -> Result<(), String> {
         return Ok(());
     }
     let mut bytes = Vec::new();
-    close_after(head, shared.port_field()).encode(&mut bytes);
+    close_after(head).encode(&mut bytes);
     stream.write_all(&bytes).map_err(|error| failed("cannot write to", &error))?;
     let accept_fields = |fields: &Fields| {
-        shared.learn_from_response(&url.authority(), Some(server.ip()), Some(dhttp.port()), fields);
+        shared.learn_from_response(&url.authority(), fields);
         let is_first = race.as_ref().is_none_or(|race| race.claim_for_plain());
         if race.is_some() && is_first {
             shared.send_command(Command::Cancel(*id));
@@ -126,12 +126,9 @@ fn silence(error: &io::Error, timeout: Duration) -> String {
 }
 
 /// Returns the header section for the only request of a connection, with the port that it names.
-fn close_after(head: &RequestHead, port: Option<(&str, String)>) -> RequestHead {
+fn close_after(head: &RequestHead) -> RequestHead {
     let mut head = head.clone();
-    // Constant and valid fields; a number is valid, too.
+    // A constant, valid field.
     let _ = head.fields.push("Connection", "close");
-    if let Some((name, port)) = port {
-        let _ = head.fields.push(name, &port);
-    }
     head
 }

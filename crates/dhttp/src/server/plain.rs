@@ -3,15 +3,12 @@
 //! The server stops reading from a client that reads slowly, and resets one that reads nothing. Not DHTTP: any HTTP client is
 //! served.
 
-use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, Read};
-use std::net::{IpAddr, Shutdown, SocketAddr, TcpStream};
+use std::net::{IpAddr, Shutdown, TcpStream};
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use dhttp_proto::Server as Machine;
-use dhttp_proto::token::{PORT_FIELD, TOKEN_FIELD, read_port};
 use http1::message::{Fields, RequestHead, Version};
 use http1::server::{Input, Output, RequestId, Response as Http1Response, ResponseBody, ServerConnection};
 use wire::Time;
@@ -42,8 +39,12 @@ pub(super) struct PlainConnection {
     file: Option<FileRest>,
     /// Time at which it last accepted bytes, or had none pending.
     progress: Time,
-    /// Start of the current measurement of its reading rate, and the bytes that it has accepted since.
-    accepted: (Time, u64),
+    /// Bytes that the kernel has accepted for it.
+    written: u64,
+    /// Pace of the client within a request or a response; `None` in between.
+    pace: Option<Pace>,
+    /// Bytes of the current request's body that have arrived.
+    body_bytes: u64,
     end: End,
 }
 
@@ -57,6 +58,29 @@ struct FileRest {
     /// Trailers after the body.
     trailers: Fields,
 }
+
+/// Pace of a client within a request or a response. A bucket of time: each byte adds its duration at the minimum rate, up to a
+/// window, and empties as time passes.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    began: Time,
+    /// Bytes before, and bytes up to the last look.
+    moved_before: u64,
+    moved: u64,
+    deadline: Time,
+}
+
+impl Pace {
+    fn is_over(&mut self, now: Time, moved: u64, window: wire::Duration, min_rate: u64) -> bool {
+        let gained = moved.saturating_sub(self.moved).saturating_mul(1_000_000_000) / min_rate.max(1);
+        self.moved = self.moved.max(moved);
+        self.deadline = (self.deadline + wire::Duration::from_nanos(gained)).min(now + window);
+        now > self.deadline
+    }
+}
+
+/// Seconds after which a client's rate is compared with others'.
+const MIN_JUDGED_SECONDS: u64 = 2;
 
 /// Closing action, once nothing is pending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,8 +99,6 @@ pub(super) struct ConnectionContext<'a, H> {
     pub(super) handler: &'a mut H,
     /// Fields of every response.
     pub(super) today: &'a DateHeader,
-    /// Issues tokens for clients that name the port on which they accept connections.
-    pub(super) tokens: &'a Machine,
     /// Buffer for received data.
     pub(super) buffer: &'a mut [u8],
     pub(super) body_bytes: usize,
@@ -110,7 +132,9 @@ impl PlainConnection {
             promised: None,
             file: None,
             progress: now,
-            accepted: (now, 0),
+            written: 0,
+            pace: None,
+            body_bytes: 0,
             end: End::Open,
         }
     }
@@ -143,7 +167,7 @@ impl PlainConnection {
             let before = self.queue.is_empty();
             match self.queue.write(&self.stream) {
                 Ok(written) => {
-                    self.accepted.1 += written.bytes;
+                    self.written += written.bytes;
                     if written.bytes > 0 || before {
                         self.progress = context.now;
                     }
@@ -153,7 +177,6 @@ impl PlainConnection {
             if !self.queue.is_empty() {
                 return true;
             }
-            self.accepted = (context.now, 0);
             if !self.send_next_file_part(context.now) {
                 break;
             }
@@ -175,15 +198,29 @@ impl PlainConnection {
         !self.queue.is_empty() && now.since(self.progress) > timeout
     }
 
-    /// Whether the client has accepted fewer than `min_rate` bytes per second over `window`, with data pending.
+    /// Whether the client takes a response, or sends a request's body, more slowly than `min_rate` bytes per second. Each byte
+    /// extends its deadline, which is never more than `window` ahead ([`Pace`]).
     pub(super) fn is_too_slow(&mut self, now: Time, window: wire::Duration, min_rate: u64) -> bool {
-        let (since, bytes) = self.accepted;
-        if self.queue.is_empty() || now.since(since) < window {
+        let is_sending = !self.queue.is_empty() || self.file.is_some();
+        let is_receiving = self.body_bytes > 0 && self.request.is_some();
+        if min_rate == 0 || !is_sending && !is_receiving {
+            self.pace = None;
             return false;
         }
-        self.accepted = (now, 0);
-        let seconds = now.since(since).as_nanos() / 1_000_000_000;
-        bytes < min_rate.saturating_mul(seconds)
+        // Bytes in the kernel's buffer have not reached the client.
+        let unsent = if is_sending { socket::unacknowledged(&self.stream) } else { 0 };
+        let moved = self.written.saturating_sub(unsent) + self.body_bytes;
+        let pace =
+            self.pace.get_or_insert(Pace { began: now, moved_before: moved, moved, deadline: now + window });
+        pace.is_over(now, moved, window, min_rate)
+    }
+
+    /// Returns the client's rate within the current request or response in bytes per second; `None` for one that has just
+    /// begun, or if the server is to act next.
+    pub(super) fn rate(&self, now: Time) -> Option<u64> {
+        let pace = self.pace?;
+        let seconds = now.since(pace.began).as_nanos() / 1_000_000_000;
+        (seconds >= MIN_JUDGED_SECONDS).then(|| (pace.moved - pace.moved_before) / seconds)
     }
 
     /// Returns the time at which it last accepted bytes, or was used.
@@ -211,8 +248,14 @@ impl PlainConnection {
     fn poll<H: Handler>(&mut self, context: &mut ConnectionContext<'_, H>) -> bool {
         loop {
             match self.machine.poll(context.now) {
-                Output::Request(id, head) => self.request = Some((id, head, Vec::new())),
-                Output::RequestBody(_, part) => self.body(context, &part),
+                Output::Request(id, head) => {
+                    (self.pace, self.body_bytes) = (None, 0);
+                    self.request = Some((id, head, Vec::new()));
+                }
+                Output::RequestBody(_, part) => {
+                    self.body_bytes += part.len() as u64;
+                    self.body(context, &part);
+                }
                 Output::RequestEnd(_) => self.serve_request(context),
                 Output::RequestAborted(_) => {
                     (self.request, self.promised, self.file) = (None, None, None);
@@ -321,7 +364,7 @@ impl PlainConnection {
         let bytes = if has_body { response.body.len() } else { 0 };
         (context.on_response)(&request, response.status, bytes);
         if has_body && takes_trailers(head) && trailers.iter().next().is_some() {
-            return self.respond_with(context, id, head, response, trailers);
+            return self.respond_with(context, id, response, trailers);
         }
         let (body, rest) = match response.body {
             Body::Whole(bytes) => (ResponseBody::Whole(bytes), None),
@@ -331,8 +374,7 @@ impl PlainConnection {
             }
             Body::Described(length) => (length.map_or(ResponseBody::Unknown, ResponseBody::Length), None),
         };
-        let beside = self.added_fields(context, head, &response.fields);
-        let fields = [&*response.fields, &*beside];
+        let fields = [&*response.fields, context.today.added_fields(&response.fields)];
         match self.machine.respond_sharing(context.now, id, response.status, fields, body) {
             Ok(()) => self.file = rest,
             // The handler's response cannot be sent, or the client has disconnected meanwhile.
@@ -342,43 +384,20 @@ impl PlainConnection {
         }
     }
 
-    /// Returns this second's fields for a response that has these fields. A token is added if the request names the port on
-    /// which the client accepts connections: this connection's handshake has proved the client's address.
-    fn added_fields<'a, H>(
-        &self,
-        context: &ConnectionContext<'a, H>,
-        head: &RequestHead,
-        fields: &Fields,
-    ) -> Cow<'a, Fields> {
-        let beside = context.today.added_fields(fields);
-        let port = head.fields.get(PORT_FIELD).and_then(read_port);
-        let client = port.map(|port| SocketAddr::new(self.client, port));
-        match client.and_then(|client| context.tokens.token_for(context.now, client)) {
-            Some(token) => {
-                let mut beside = beside.clone();
-                copy(&mut beside, TOKEN_FIELD.as_bytes(), token.as_str().as_bytes());
-                Cow::Owned(beside)
-            }
-            None => Cow::Borrowed(beside),
-        }
-    }
-
     /// Sends a response in chunks, followed by trailers.
     fn respond_with<H>(
         &mut self,
         context: &mut ConnectionContext<'_, H>,
         id: RequestId,
-        head: &RequestHead,
         response: Response,
         trailers: Fields,
     ) {
         let mut fields = Fields::clone(&response.fields);
         let names: Vec<&[u8]> = trailers.iter().map(|(name, _)| name).collect();
         copy(&mut fields, b"Trailer", &names.join(&b", "[..]));
-        let beside = self.added_fields(context, head, &response.fields);
+        let beside = context.today.added_fields(&response.fields);
         let body = ResponseBody::Unknown;
-        if self.machine.respond_sharing(context.now, id, response.status, [&fields, &*beside], body).is_err()
-        {
+        if self.machine.respond_sharing(context.now, id, response.status, [&fields, beside], body).is_err() {
             let _ = self.machine.respond(context.now, id, Http1Response::empty(500));
             return;
         }

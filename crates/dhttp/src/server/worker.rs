@@ -2,6 +2,7 @@
 //!
 //! Datagrams are handled in `datagrams`, connections in `opened_connections` and `plain`.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
@@ -25,10 +26,10 @@ use super::{LiveConfig, ServerConfig, Shared};
 use crate::batch::{Inbox, Outbox};
 use crate::counters::{Counters, count, set};
 use crate::deferred::{NO_RESPONSE, ResponseEvent};
-use crate::descriptors::limit_now;
 use crate::handler::{Handler, Response};
 use crate::log::{self, Log};
 use crate::readiness::{Events, Interest, Poller, SpareDescriptor};
+use crate::shares::{Network, ShareRefusal};
 use crate::socket;
 use linux::clock::Clock;
 
@@ -92,6 +93,9 @@ const PLAIN: u64 = 8;
 /// Maximum bytes of one read from a client's connection.
 const READ_BUFFER_BYTES: usize = 16_384;
 
+/// Connections that are closed for one newcomer, at most: one for each share.
+const MAX_EVICTED: usize = 4;
+
 /// Connections that are examined for one to evict.
 const MAX_EXAMINED: usize = 64;
 
@@ -121,9 +125,6 @@ impl<H: Handler> Worker<H> {
         let mut dhttp = config.dhttp;
         dhttp.connections = (dhttp.connections / config.threads.max(1)).max(1);
         dhttp.per_client.few_below /= config.threads.max(1);
-        // A quarter of the descriptors is reserved for everything else: datagrams, files, origins, connections to clients.
-        let descriptors = usize::try_from(limit_now() / 4 * 3).unwrap_or(usize::MAX);
-        let config = ServerConfig { accepted: config.accepted.min(descriptors).max(1), ..config };
         Ok(Self {
             clock,
             poller,
@@ -283,7 +284,7 @@ impl<H: Handler> Worker<H> {
         if self.index == 0 {
             self.counters.body_bytes_now.store(self.clients.body_bytes(), Ordering::Relaxed);
         }
-        let (stall, min_rate) = (self.config.stall, self.config.clients.min_read_rate);
+        let (stall, min_rate) = (self.config.stall, self.min_rate());
         let is_slow = |plain: &mut PlainConnection| {
             plain.is_stalled(now, stall) || plain.is_too_slow(now, stall, min_rate)
         };
@@ -302,6 +303,11 @@ impl<H: Handler> Worker<H> {
         if let Some(log) = self.log.as_ref().filter(|_| self.index == 0) {
             log.flush();
         }
+    }
+
+    /// Minimum rate of a client within a request or response, raised when many connections are in use.
+    fn min_rate(&self) -> u64 {
+        self.config.clients.min_read_rate.saturating_mul(self.clients.pressure())
     }
 
     fn woken(&mut self) {
@@ -343,32 +349,60 @@ impl<H: Handler> Worker<H> {
         }
     }
 
-    /// Returns a slot for a connection from that address. If there is none, an idle connection is evicted: one of the same
-    /// client if that has too many, any other at the total limit.
+    /// Returns a slot for a connection from that address. If there is none, another connection is closed for it: of the same
+    /// client if that has too many, of its network likewise, and any at the total limit.
     fn slot_for(&mut self, address: IpAddr) -> Option<ConnectionSlot> {
         let max = (self.config.accepted / self.config.threads.max(1)).max(1);
-        if self.plain.len() >= max && !self.evict_idle() {
+        if self.plain.len() >= max && !self.evict_for(address) {
             count(&self.counters.refused_total);
             return None;
         }
-        if let Some(slot) = self.clients.enter(address) {
-            return Some(slot);
+        let mut refusal = ShareRefusal::Total;
+        // One connection may be closed for each share that is used up.
+        for _ in 0..MAX_EVICTED {
+            refusal = match self.clients.enter(address) {
+                Ok(slot) => return Some(slot),
+                Err(refusal) => refusal,
+            };
+            let is_freed = match refusal {
+                ShareRefusal::Total => self.evict_for(address),
+                ShareRefusal::Client(_) => self.evict_idle_of(client_of(address)),
+                ShareRefusal::Network(network) => self.evict_within(network, address),
+            };
+            if !is_freed {
+                break;
+            }
         }
-        let idle =
-            self.of_client.get(&client_of(address)).and_then(|ids| self.longest_idle(ids.iter().copied()));
-        if let Some(id) = idle {
-            self.drop_plain(id);
-            count(&self.counters.evicted);
-        }
-        let slot = self.clients.enter(address);
-        if slot.is_none() {
-            count(&self.counters.refused_client);
-        }
-        slot
+        count(match refusal {
+            ShareRefusal::Total => &self.counters.refused_total,
+            ShareRefusal::Client(_) => &self.counters.refused_client,
+            ShareRefusal::Network(_) => &self.counters.refused_network,
+        });
+        None
     }
 
-    /// Closes the connection that has been idle longest among the next [`MAX_EXAMINED`], which differ on each call.
-    fn evict_idle(&mut self) -> bool {
+    /// Closes the client's connection that has been idle longest.
+    fn evict_idle_of(&mut self, client: IpAddr) -> bool {
+        let ids = self.of_client.get(&client).into_iter().flatten().copied();
+        let idle = self.longest_idle(ids);
+        self.evict(idle)
+    }
+
+    /// Closes a connection of this network for a newcomer: the longest idle one, or else the slowest of a client that has more
+    /// than the newcomer's.
+    fn evict_within(&mut self, network: Network, newcomer: IpAddr) -> bool {
+        let clients =
+            self.of_client.range(network.first()..).take_while(|(client, _)| network.contains(**client));
+        let examined: Vec<u64> =
+            clients.flat_map(|(_, ids)| ids.iter().copied()).take(MAX_EXAMINED).collect();
+        let victim =
+            self.longest_idle(examined.iter().copied()).or_else(|| self.slowest(&examined, newcomer, 0));
+        self.evict(victim)
+    }
+
+    /// Closes a connection among the next [`MAX_EXAMINED`], which differ on each call: the longest idle one, or else the slowest
+    /// of the largest network, if that has more than the newcomer's, or is below the minimum rate under pressure.
+    fn evict_for(&mut self, newcomer: IpAddr) -> bool {
         let next = self
             .plain
             .range(self.eviction_cursor..)
@@ -376,9 +410,21 @@ impl<H: Handler> Worker<H> {
             .map(|(id, _)| *id);
         let examined: Vec<u64> = next.take(MAX_EXAMINED).collect();
         self.eviction_cursor = examined.last().map_or(0, |last| last + 1);
-        let Some(id) = self.longest_idle(examined.into_iter()) else { return false };
+        let victim = self
+            .longest_idle(examined.iter().copied())
+            .or_else(|| self.slowest(&examined, newcomer, self.min_rate()));
+        self.evict(victim)
+    }
+
+    fn evict(&mut self, victim: Option<u64>) -> bool {
+        let Some(id) = victim else { return false };
+        if let Some(plain) = self.plain.get(&id).filter(|plain| !plain.is_idle()) {
+            plain.reset();
+            count(&self.counters.too_slow);
+        } else {
+            count(&self.counters.evicted);
+        }
         self.drop_plain(id);
-        count(&self.counters.evicted);
         true
     }
 
@@ -386,6 +432,21 @@ impl<H: Handler> Worker<H> {
         let idle =
             ids.filter_map(|id| Some((self.plain.get(&id).filter(|plain| plain.is_idle())?.last_used(), id)));
         idle.min().map(|(_, id)| id)
+    }
+
+    /// Returns the slowest of these connections, of the network with the most. Those below `min_rate` count, and those of a client
+    /// or network that has more than the newcomer's; none that has just begun.
+    fn slowest(&self, ids: &[u64], newcomer: IpAddr, min_rate: u64) -> Option<u64> {
+        let now = self.clock.now();
+        let (own, own_network) = self.clients.connections_of(newcomer);
+        let judged = ids.iter().filter_map(|id| {
+            let plain = self.plain.get(id)?;
+            let (of_client, of_network) = self.clients.connections_of(plain.slot.client());
+            let has_more = of_client > own + 1 || of_network > own_network + 1;
+            let rate = plain.rate(now)?;
+            (has_more || rate < min_rate).then_some((Reverse(of_network), rate, *id))
+        });
+        judged.min().map(|(.., id)| id)
     }
 
     fn drop_plain(&mut self, id: u64) {
@@ -414,7 +475,6 @@ impl<H: Handler> Worker<H> {
             now,
             handler: &mut self.handler,
             today: &self.today,
-            tokens: &self.machine,
             buffer: &mut self.buffer,
             body_bytes: self.config.body_bytes,
             counters,

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use dhttp::client::{KnownServers, Via};
 use dhttp::{Client, ClientConfig, Request, Response, Server, ServerConfig};
+use dhttp_proto::Id;
 use linux::clock::Clock;
 use wire::Time;
 
@@ -42,12 +43,13 @@ fn request(id: u64, port: u16, http: &str) -> Vec<u8> {
     bytes
 }
 
-/// Returns the token for a client that names its port over plain HTTP.
-fn token(server: SocketAddr, port: u16) -> String {
-    let mut stream = TcpStream::connect(server).unwrap();
-    write!(stream, "GET / HTTP/1.1\r\nHost: h\r\nDHTTP-Port: {port}\r\nConnection: close\r\n\r\n").unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).unwrap();
+/// Returns the token for a client that accepts connections on this port.
+fn token(socket: &UdpSocket, port: u16) -> String {
+    let fill = "0".repeat(300);
+    socket
+        .send(&request(1, port, &format!("GET /10 HTTP/1.1\r\nHost: h\r\nDHTTP-Fill: {fill}\r\n\r\n")))
+        .unwrap();
+    let text = String::from_utf8(received(socket).unwrap()[8..].to_vec()).unwrap();
     text.lines().find_map(|line| line.strip_prefix("DHTTP-Token: ")).unwrap().to_owned()
 }
 
@@ -122,14 +124,12 @@ fn no_connection_goes_to_a_port_of_other_services() {
     let server = server();
     let socket = socket(server.address());
     for port in [0, 22, 25, 80, 1_023] {
-        let token = token(server.address(), port);
-        let requested = request(
-            u64::from(port),
-            port,
-            &format!("GET /50000 HTTP/1.1\r\nHost: h\r\nDHTTP-Token: {token}\r\n\r\n"),
-        );
+        let token = token(&socket, port);
+        let id = Id::marked(port.into()).0;
+        let requested =
+            request(id, port, &format!("GET /50000 HTTP/1.1\r\nHost: h\r\nDHTTP-Token: {token}\r\n\r\n"));
         socket.send(&requested).unwrap();
-        assert_eq!(received(&socket), Some(u64::from(port).to_be_bytes().to_vec()));
+        assert_eq!(received(&socket), Some(id.to_be_bytes().to_vec()));
     }
     assert!(server.metrics().contains("roundtrip_dhttp_connections_total{side=\"server\"} 0\n"));
 }

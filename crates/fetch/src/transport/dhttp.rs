@@ -232,7 +232,7 @@ impl Dhttp {
     /// Sends a request by DHTTP, or over plain HTTP where DHTTP does not allow it.
     fn send(&mut self, now: Time, id: RequestId) {
         loop {
-            let message = Id(self.ids.next_u64());
+            let message = Id::marked(self.ids.next_u64());
             let Some(exchange) = self.exchanges.get_mut(&id) else { return };
             let Some(server) = self.servers.get(exchange.request.origin) else { return };
             match self.client.request(now, message, *server, &exchange.request.head) {
@@ -256,8 +256,7 @@ impl Dhttp {
     fn fall_back(&mut self, now: Time, id: RequestId) {
         let Some(exchange) = self.exchanges.get(&id) else { return };
         self.counts.by_plain_http += 1;
-        let port = self.client.named_port();
-        self.plain.open(now, exchange.number, &exchange.request, port, &mut self.outcomes);
+        self.plain.open(now, exchange.number, &exchange.request, &mut self.outcomes);
     }
 
     /// Ends an exchange without a report.
@@ -357,9 +356,6 @@ impl Dhttp {
     fn receive_plain(&mut self, now: Time, id: ConnectionId, bytes: &[u8]) {
         if let Some(server) = self.plain.origin(id).and_then(|origin| self.servers.get(origin)).copied() {
             self.client.handle(now, client::Input::Heard(server.ip(), bytes.len()));
-            if let Some(token) = self.plain.find_token(id, bytes) {
-                self.client.store_token(now, server, &token);
-            }
         }
         self.handle_plain(now, FromWire::Received(id, bytes));
     }

@@ -64,18 +64,19 @@ pub fn is_host(value: &[u8]) -> bool {
 }
 
 /// Whether a target has a form that its method permits (RFC 9112, section 3.2). Permitted are a path, `*` for OPTIONS, and
-/// an absolute URL with a host and without user information. For CONNECT any target is accepted here.
+/// an absolute URL of HTTP with a host and without user information. A fragment is never part of a target (RFC 9112, section
+/// 3.2): one server would cut it off, another take it for the path. For CONNECT any other target is accepted here.
 pub fn is_target(method: &str, target: &str) -> bool {
+    if target.contains('#') {
+        return false;
+    }
     match (method, target.as_bytes().first()) {
         ("CONNECT", _) | (_, Some(b'/')) => true,
         ("OPTIONS", Some(b'*')) => target == "*",
         _ => target.split_once("://").is_some_and(|(scheme, rest)| {
-            let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-            let is_scheme = |byte: u8| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte);
-            scheme.starts_with(|first: char| first.is_ascii_alphabetic())
-                && scheme.bytes().all(is_scheme)
-                && !authority.is_empty()
-                && is_host(authority.as_bytes())
+            let authority = rest.split(['/', '?']).next().unwrap_or_default();
+            let is_http = ["http", "https"].into_iter().any(|known| scheme.eq_ignore_ascii_case(known));
+            is_http && !authority.is_empty() && is_host(authority.as_bytes())
         }),
     }
 }
@@ -136,19 +137,19 @@ fn declared(fields: &Fields, version: Version, limits: &Limits) -> Result<Declar
     }
 }
 
-/// Returns the length that all values of `Content-Length` agree on; repetition is allowed, contradiction is not.
+/// Returns the length that all values of `Content-Length` agree on. Repetition is allowed; contradiction and another spelling
+/// are not, because a parser might read `010` as eight.
 ///
 /// # Errors
 /// Lengths that differ, or are not numbers.
 pub fn content_length<'a>(values: impl Iterator<Item = &'a [u8]>) -> Result<Option<u64>, PeerFault> {
-    let mut agreed = None;
+    let mut agreed: Option<&[u8]> = None;
     for element in values.flat_map(list) {
-        let length = decimal(element).ok_or(PeerFault::ContentLength)?;
-        if agreed.replace(length).is_some_and(|previous| previous != length) {
+        if agreed.replace(element).is_some_and(|previous| previous != element) {
             return Err(PeerFault::ContentLength);
         }
     }
-    Ok(agreed)
+    agreed.map(|element| decimal(element).ok_or(PeerFault::ContentLength)).transpose()
 }
 
 /// Parses a number that has only digits: no sign, no white space, no overflow.
@@ -192,9 +193,14 @@ mod tests {
 
     #[test]
     fn a_target_has_the_form_that_its_method_takes() {
-        for line in
-            ["GET /", "OPTIONS *", "GET http://h/", "GET http://[::1]:80?q", "CONNECT h:443", "GET ftp://h/"]
-        {
+        for line in [
+            "GET /",
+            "OPTIONS *",
+            "GET http://h/",
+            "GET http://[::1]:80?q",
+            "CONNECT h:443",
+            "GET HTTPS://h/",
+        ] {
             assert!(request(&format!("{line} HTTP/1.1\r\nHost: h")).is_ok(), "{line}");
         }
         for line in [

@@ -5,16 +5,14 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 
 use dhttp_proto::server::{
     ConnectionId, Input, Output, Reply, Secrets, Ticket, Transmit, Verdict, WholeResponse,
 };
-use dhttp_proto::token::{PORT_FIELD, TOKEN_FIELD, read_port};
 use dhttp_proto::{Key, Server as Machine, ServerConfig};
 use http1::message::RequestHead;
-use http1::server::Response;
 use http1::site::Site;
 use nix::poll::{PollFd, PollFlags};
 use wire::{Duration, Seed, Time};
@@ -158,22 +156,6 @@ impl DhttpEndpoint {
             }
         }
         Ok(())
-    }
-
-    /// Adds a token to a response over plain HTTP, if its request names the port on which the client accepts connections.
-    pub(super) fn add_token(
-        &self,
-        now: Time,
-        client: Option<IpAddr>,
-        request: &RequestHead,
-        response: &mut Response,
-    ) {
-        let port = request.fields.get(PORT_FIELD).and_then(read_port);
-        let client = client.zip(port).map(|(address, port)| SocketAddr::new(address, port));
-        if let Some(token) = client.and_then(|client| self.machine.token_for(now, client)) {
-            // Hexadecimal digits are always valid in a field's value.
-            let _ = response.fields.push(TOKEN_FIELD, token.as_str());
-        }
     }
 
     /// Passes a connection's events to the state machine.

@@ -5,7 +5,7 @@
 //! ([`testbed::reactions`]).
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
@@ -92,7 +92,6 @@ pub(super) fn listen(address: SocketAddr) -> Result<Socket, Error> {
 #[derive(Debug)]
 struct ServedConnection {
     connection: Connection,
-    client: Option<IpAddr>,
     machine: ServerConnection,
     wakes: Option<Time>,
     pending_request: Option<RequestHead>,
@@ -122,12 +121,9 @@ impl ServedConnection {
         now: Time,
         request: RequestId,
         pending_request: &RequestHead,
-        (service, endpoint): (&Service, Option<&DhttpEndpoint>),
+        service: &Service,
     ) -> Result<(), Misuse> {
         let mut response = service.site.respond(pending_request);
-        if let Some(endpoint) = endpoint {
-            endpoint.add_token(now, self.client, pending_request, &mut response);
-        }
         // A configured division into writes is honoured: then the body is passed whole.
         let WritePolicy { head_apart, buffer, gather: _ } = service.config.writes;
         let is_one_write = !head_apart && buffer.is_none() && pending_request.method == Method::Get;
@@ -254,8 +250,7 @@ impl Server {
     fn accept(&mut self) -> Result<(), Error> {
         loop {
             match self.listener.accept() {
-                Ok((socket, from)) => {
-                    let client = from.as_socket().map(|from| from.ip());
+                Ok((socket, _)) => {
                     let connection = Connection::accepted(socket, &self.service.profile)
                         .map_err(Error::io("accept a connection"))?;
                     if self.result.connections == 0 {
@@ -266,7 +261,6 @@ impl Server {
                     self.result.connections += 1;
                     let served = ServedConnection {
                         connection,
-                        client,
                         machine,
                         wakes: None,
                         pending_request: None,
@@ -347,8 +341,7 @@ impl Server {
             let Some(served) = self.connections.get_mut(&id) else { continue };
             let Some(pending_request) = served.pending_request.take() else { continue };
             // It fails if the client has disconnected: then no response is needed.
-            if served.respond(now, request, &pending_request, (&self.service, self.endpoint.as_ref())).is_ok()
-            {
+            if served.respond(now, request, &pending_request, &self.service).is_ok() {
                 self.execute_outputs(id)?;
             }
         }

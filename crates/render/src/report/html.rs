@@ -1,6 +1,6 @@
 //! Text escaped for HTML.
 
-/// `text` with HTML's special characters escaped, for elements and for attributes in double quotes.
+/// `text` with HTML's special characters escaped, for elements and for attributes in double quotes; without control characters.
 pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -9,6 +9,9 @@ pub fn escaped(text: &str) -> String {
             '<' => out += "&lt;",
             '>' => out += "&gt;",
             '"' => out += "&quot;",
+            '\n' | '\t' | '\r' => out.push(letter),
+            // Escape sequences of file names and header fields would reach a terminal that prints the page.
+            control if control.is_control() => out.push('\u{fffd}'),
             other => out.push(other),
         }
     }

@@ -45,8 +45,12 @@ pub fn round_trips(opens_early: bool) -> Option<f64> {
     };
     let mut server =
         Server::new(config, Secrets { token: Key { generation: 0, secret: [1; 16] }, tables: [2; 16] });
-    let token = server.token_for(Time::ZERO, CLIENT)?;
-    let mut datagram = RequestHeader { id: Id(1), port: CLIENT.port(), is_resend: false }.to_bytes().to_vec();
+    let header = RequestHeader { id: Id(1), port: CLIENT.port(), is_resend: false }.to_bytes();
+    let first = [&header[..], b"GET / HTTP/1.1\r\nHost: www\r\n\r\n"].concat();
+    let Verdict::Serve(first, _) = server.receive(Time::ZERO, CLIENT, &first) else { return None };
+    let token = server.token(Time::ZERO, &first, || 100);
+    server.abandon(first);
+    let (token, mut datagram) = (token?, header.to_vec());
     datagram.extend(
         format!("GET /page HTTP/1.1\r\nHost: www\r\nDHTTP-Token: {}\r\n\r\n", token.as_str()).bytes(),
     );

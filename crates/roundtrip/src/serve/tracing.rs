@@ -2,14 +2,25 @@
 //!
 //! Datagrams are not logged: at their rate a line for each would cost more than the response.
 
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::cli::dhttp::TraceLevel;
 
-/// Enables output of this level and above; disables it without a level.
+/// Enables output of this level and above; without a level, of changes that an operator must know of
+/// ([`dhttp_proxy::OPERATION`]).
 pub fn begin(level: Option<TraceLevel>) {
     let max_level = match level {
-        None => return,
+        None => {
+            let only = Targets::new().with_target(dhttp_proxy::OPERATION, LevelFilter::INFO);
+            return tracing_subscriber::fmt()
+                .with_writer(std::io::stderr)
+                .with_ansi(false)
+                .finish()
+                .with(only)
+                .init();
+        }
         Some(TraceLevel::Warn) => LevelFilter::WARN,
         Some(TraceLevel::Info) => LevelFilter::INFO,
         Some(TraceLevel::Debug) => LevelFilter::DEBUG,

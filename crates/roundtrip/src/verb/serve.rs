@@ -14,7 +14,7 @@ use crate::serve::layers::{Layer as _, reloaded};
 use crate::serve::response_source::ResponseSource;
 use crate::serve::settings::{RESTART, Settings};
 use crate::serve::signals::Signals;
-use crate::serve::{metrics, privileges};
+use crate::serve::{metrics, port, privileges};
 
 /// Serves until a signal ends it.
 pub fn run(flags: &Serve) -> Result<(), Failure> {
@@ -22,6 +22,9 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     privileges::retain_capabilities(privileges::SERVER);
     let settings = Settings::read(flags)?;
     let config = settings.config()?;
+    if !flags.operation.check {
+        port::check(settings.listen)?;
+    }
     privileges::confine(&settings.paths(flags.operation.config.as_deref()));
     let signals = Signals::block()?;
     // Runs requests to another server.

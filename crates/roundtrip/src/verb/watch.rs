@@ -38,7 +38,7 @@ pub fn run(arguments: &Watch) -> Result<ExitCode, Failure> {
         match format {
             Format::Json => show_json(report, &mut previous),
             Format::Table if report.is_last => {
-                crate::output::to_stdout(&(erase_sequence(drawn_lines) + &view::text(report)))
+                crate::output::redraw(&erase_sequence(drawn_lines), &view::text(report))
             }
             Format::Table if is_drawn => draw(report, &mut drawn_lines),
             Format::Table => Ok(()),
@@ -59,10 +59,10 @@ fn draw(report: &WatchReport, drawn_lines: &mut usize) -> Result<(), Failure> {
         .map_or((80, 24), |(width, height)| (usize::from(width.0), usize::from(height.0)));
     // The cursor takes a line of its own.
     let lines = view::lines(report, width, height.saturating_sub(1));
-    let text =
-        erase_sequence(*drawn_lines) + &lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let erases = erase_sequence(*drawn_lines);
     *drawn_lines = lines.len();
-    crate::output::to_stdout(&text)
+    crate::output::redraw(&erases, &text)
 }
 
 /// Returns the escape sequence that moves up by `lines` and erases from there.

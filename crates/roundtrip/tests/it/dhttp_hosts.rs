@@ -4,7 +4,8 @@
 //! | --- | --- |
 //! | `host` | a host whose only link ends in the test |
 //! | `network` | a faulty network between two of them |
-//! | `reflection`, `bounce`, `flood`, `forged`, `unvalidated` | attacks with spoofed source addresses |
+//! | `reflection`, `bounce`, `proxies`, `flood`, `forged`, `unvalidated` | attacks with spoofed source addresses |
+//! | `many_addresses` | attackers with all networks of a site, or in thousands of networks |
 //! | `contacts` | round trips of first and later contacts |
 //! | `fast_open` | data in the SYNs of the server |
 //! | `faulty_network` | every request over a faulty network gets its outcome |
@@ -27,14 +28,17 @@ mod forged;
 mod gateway;
 mod host;
 mod killed_programs;
+mod many_addresses;
 mod network;
 mod origins;
+mod proxies;
 mod reflection;
 mod unvalidated;
 
 use std::net::SocketAddr;
 
 use dhttp::{Request, Response, Server, ServerConfig};
+use dhttp_proto::Id;
 
 use host::Host;
 
@@ -69,9 +73,9 @@ fn serve_at_address(host: &Host, address: SocketAddr) -> Server<Handler> {
     })
 }
 
-/// Builds a datagram that requests `size` bytes.
-fn request(id: u64, port: u16, size: usize, more: &str) -> Vec<u8> {
-    let mut bytes = id.to_be_bytes().to_vec();
+/// Builds a datagram that requests `size` bytes, with the marked id of a number.
+fn request(number: u64, port: u16, size: usize, more: &str) -> Vec<u8> {
+    let mut bytes = Id::marked(number).to_bytes().to_vec();
     bytes.extend(port.to_be_bytes());
     bytes.push(0);
     bytes.extend(format!("GET /{size} HTTP/1.1\r\nHost: h\r\n{more}\r\n").as_bytes());

@@ -11,7 +11,6 @@ use core::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use dhttp_proto::client::{ConnectionId, Input as ClientInput, Output};
-use dhttp_proto::token::PORT_FIELD;
 use dhttp_proto::{Client, ClientConfig, Id};
 use http1::message::{Fields, Method, RequestHead, Version};
 use http1::site::Site;
@@ -209,10 +208,9 @@ impl Population {
     /// Reads responses over plain HTTP.
     fn read(&mut self, now: Time, number: usize, socket: SocketId, bytes: &[u8]) {
         let user = &mut self.users[number];
-        let (ended, tokens) = user.connections.read(socket, bytes);
+        let ended = user.connections.read(socket, bytes);
         if let Some(client) = &mut user.client {
             client.handle(now, ClientInput::Heard(SERVER.ip(), bytes.len()));
-            tokens.iter().for_each(|token| client.store_token(now, SERVER, token));
         }
         for request in ended {
             self.complete(now, number, request);
@@ -341,14 +339,14 @@ impl Population {
         user.outstanding += count;
         for _ in 0..count {
             let object = usize::try_from(self.random.up_to(self.objects - 1)).unwrap_or_default();
-            let (request, id) = (Request { object, began: now }, self.random.next_u64());
+            let (request, id) = (Request { object, began: now }, Id::marked(self.random.next_u64()));
             let user = &mut self.users[number];
             let is_sent = user
                 .client
                 .as_mut()
-                .is_some_and(|client| client.request(now, Id(id), SERVER, &head(object, None)).is_ok());
+                .is_some_and(|client| client.request(now, id, SERVER, &head(object)).is_ok());
             if is_sent {
-                user.requests.insert(id, request);
+                user.requests.insert(id.0, request);
             } else {
                 self.request_over_tcp(number, request);
             }
@@ -357,9 +355,8 @@ impl Population {
 
     fn request_over_tcp(&mut self, number: usize, request: Request) {
         let user = &mut self.users[number];
-        let named = user.client.as_ref().and_then(|client| client.named_port());
         let mut bytes = Vec::new();
-        head(request.object, named).encode(&mut bytes);
+        head(request.object).encode(&mut bytes);
         self.steps.push_back(match user.connections.request(request, bytes) {
             ConnectionChoice::Open => PendingStep::Open(number),
             ConnectionChoice::Wait => return,
@@ -370,13 +367,10 @@ impl Population {
     }
 }
 
-/// A request for an object; `named` is the port on which the client accepts connections.
-fn head(object: usize, named: Option<u16>) -> RequestHead {
+/// A request for an object.
+fn head(object: usize) -> RequestHead {
     let mut fields = Fields::new();
     fields.push("Host", "server").expect("a word can stand in a field");
-    if let Some(port) = named {
-        fields.push(PORT_FIELD, &port.to_string()).expect("digits can stand in a field");
-    }
     let (method, target, version) = (Method::Get, Site::path(object), Version::Http11);
     RequestHead { method, target, version, fields }
 }

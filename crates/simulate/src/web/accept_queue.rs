@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use crate::world::{Address, SocketId};
+use crate::world::SocketId;
 
 /// Waiting connections, in the order of their arrival.
 #[derive(Debug)]
@@ -20,7 +20,6 @@ pub(super) struct AcceptQueue {
 /// A connection that no process serves yet.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    pub(super) client: Address,
     /// Bytes that have arrived.
     pub(super) bytes: Vec<u8>,
     pub(super) is_finished: bool,
@@ -36,9 +35,9 @@ impl AcceptQueue {
         self.processes.is_some_and(|processes| served >= processes)
     }
 
-    pub(super) fn push(&mut self, socket: SocketId, client: Address) {
+    pub(super) fn push(&mut self, socket: SocketId) {
         self.order.push_back(socket);
-        self.waiting.insert(socket, Waiting { client, bytes: Vec::new(), is_finished: false });
+        self.waiting.insert(socket, Waiting { bytes: Vec::new(), is_finished: false });
     }
 
     /// Whether no further connection may wait.
@@ -71,14 +70,12 @@ impl AcceptQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::HostId;
 
     #[test]
     fn connections_wait_in_order_until_a_process_is_free() {
-        let client = Address { host: HostId(1), port: 1_000 };
         let mut queue = AcceptQueue::new(Some(2), 2);
         assert!(!queue.is_busy(1) && queue.is_busy(2));
-        (1..=3).for_each(|number| queue.push(SocketId(number), client));
+        (1..=3).for_each(|number| queue.push(SocketId(number)));
         queue.find(SocketId(2)).unwrap().bytes.push(b'G');
         queue.forget(SocketId(1));
         assert!(queue.next(2).is_none());

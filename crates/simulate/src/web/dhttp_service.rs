@@ -4,14 +4,12 @@
 //! in pieces, each when the previous one is in the send buffer. So does a server that cannot write it in one
 //! call.
 
-use core::net::SocketAddr;
 use std::collections::{BTreeMap, VecDeque};
 
 use dhttp_proto::server::{
     ConnectionId, IgnoreReason, Input as ServerInput, Output, Reply, Secrets, Ticket, Transmit, Verdict,
     WholeResponse,
 };
-use dhttp_proto::token::{PORT_FIELD, TOKEN_FIELD, read_port};
 use dhttp_proto::{Key, Server, ServerConfig};
 use http1::message::RequestHead;
 use http1::server::Response;
@@ -148,22 +146,6 @@ impl DhttpService {
         // its time.
         self.machine.defer(&ticket);
         Some(DhttpStep::Respond(Box::new(PendingRequest { head, ticket, datagram })))
-    }
-
-    /// Adds a token to a response over plain HTTP, if its request names the port on which the client accepts connections.
-    pub(super) fn add_token(
-        &self,
-        now: Time,
-        client: Address,
-        request: &RequestHead,
-        response: &mut Response,
-    ) {
-        let port = request.fields.get(PORT_FIELD).and_then(read_port);
-        let client = port.map(|port| SocketAddr::new(capture::socket(client).ip(), port));
-        if let Some(token) = client.and_then(|client| self.machine.token_for(now, client)) {
-            // Hexadecimal digits are always valid in a field's value.
-            let _ = response.fields.push(TOKEN_FIELD, token.as_str());
-        }
     }
 
     /// Handles an event of a connection that this service opened.

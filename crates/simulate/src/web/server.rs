@@ -12,7 +12,7 @@ use wire::{Duration, Time};
 
 use super::accept_queue::{AcceptQueue, Waiting};
 use super::dhttp_service::{self, DhttpCounts, DhttpServer, DhttpService};
-use crate::world::{Action, Address, Input, SocketId};
+use crate::world::{Action, Input, SocketId};
 
 /// CPU time of a server's work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,7 +55,6 @@ pub struct HeadSizes {
 
 /// One connection.
 struct HttpConnection {
-    client: Address,
     connection: ServerConnection,
     /// The request in progress.
     request: Option<RequestHead>,
@@ -151,14 +150,14 @@ impl WebServer {
                 let step = self.dhttp.as_mut().and_then(|dhttp| dhttp.handle(now, &input));
                 self.steps.extend(step.map(ServerStep::Dhttp));
             }
-            Input::Accepted(socket, _, client) => {
+            Input::Accepted(socket, ..) => {
                 if self.queue.is_busy(self.served()) {
-                    self.queue.push(socket, client);
+                    self.queue.push(socket);
                     if self.queue.is_full() {
                         self.steps.push_back(ServerStep::DropSyns);
                     }
                 } else {
-                    self.accept(now, socket, client);
+                    self.accept(now, socket);
                 }
             }
             Input::Data(socket, bytes) => match self.queue.find(socket) {
@@ -240,9 +239,8 @@ impl WebServer {
         self.connections.len() + self.dhttp.as_ref().map_or(0, DhttpService::open)
     }
 
-    fn accept(&mut self, now: Time, socket: SocketId, client: Address) {
+    fn accept(&mut self, now: Time, socket: SocketId) {
         let http = HttpConnection {
-            client,
             connection: ServerConnection::new(now, self.config),
             request: None,
             outputs: VecDeque::new(),
@@ -259,8 +257,8 @@ impl WebServer {
         let was_full = self.queue.is_full();
         let Some((socket, waiting)) = self.queue.next(self.served()) else { return false };
         self.listen_again(was_full);
-        let Waiting { client, bytes, is_finished } = waiting;
-        self.accept(now, socket, client);
+        let Waiting { bytes, is_finished } = waiting;
+        self.accept(now, socket);
         if !bytes.is_empty() {
             self.deliver(now, socket, server::Input::Received(&bytes));
         }
@@ -305,9 +303,6 @@ impl WebServer {
         let mut response = self.site.respond(head);
         self.pad(head, &mut response);
         if let Some(http) = self.connections.get_mut(&socket) {
-            if let Some(dhttp) = &self.dhttp {
-                dhttp.add_token(now, http.client, head, &mut response);
-            }
             // A request that was aborted in the meantime needs no response.
             let _ = http.connection.respond(now, id, response);
             self.drain(now, socket);

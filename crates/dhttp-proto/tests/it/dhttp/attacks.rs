@@ -13,26 +13,33 @@ use roundtrip_dhttp_proto::server::{Channel, IgnoreReason, Server, Verdict};
 use roundtrip_dhttp_proto::{Client, ClientConfig, Extension, Id, Malformed, ServerConfig};
 use wire::Duration;
 
-use super::setting::{at, client, client_at, datagram, drain, get, head, respond, server, server_at, ticket};
+use super::setting::{
+    CLIENT_PORT, at, client, client_at, datagram, drain, get, head, respond, server, server_at, ticket,
+};
 
 fn internet() -> Server {
     server(ServerConfig::internet())
 }
 
-/// A request with a token that is valid at this server.
-fn validated(server: &mut Server, id: u64, from: SocketAddr, is_resend: bool) -> Vec<u8> {
-    let first = ticket(server.receive(at(0), from, &get(u64::MAX - id, false)));
-    let token = server.token(at(0), &first, || 60).expect("a client without a token gets one");
-    server.abandon(first);
-    datagram(id, is_resend, &head(Method::Get, "/", &[("DHTTP-Token", token.as_str())]))
+/// A request with a token that is valid at this server, and with the marked id of a number.
+fn validated(server: &mut Server, number: u64, from: SocketAddr, is_resend: bool) -> Vec<u8> {
+    let mut request = validated_for(server, number, SocketAddr::new(from.ip(), CLIENT_PORT));
+    request[10] = u8::from(is_resend);
+    request
 }
 
-/// The same, for a client that has named this port for connections over plain HTTP.
-fn validated_for(server: &Server, id: u64, client: SocketAddr) -> Vec<u8> {
-    let token = server.token_for(at(0), client).expect("this server makes tokens");
-    let mut request = datagram(id, false, &head(Method::Get, "/", &[("DHTTP-Token", token.as_str())]));
-    request[8..10].copy_from_slice(&client.port().to_be_bytes());
-    request
+/// The same, for a client that accepts connections on another port.
+fn validated_for(server: &mut Server, number: u64, client: SocketAddr) -> Vec<u8> {
+    let aimed = |mut request: Vec<u8>| {
+        request[8..10].copy_from_slice(&client.port().to_be_bytes());
+        request
+    };
+    let first = aimed(get(u64::MAX - number, false));
+    let first = ticket(server.receive(at(0), SocketAddr::new(client.ip(), 50_000), &first));
+    let token = server.token(at(0), &first, || 60).expect("a client without a token gets one");
+    server.abandon(first);
+    let shown = head(Method::Get, "/", &[("DHTTP-Token", token.as_str())]);
+    aimed(datagram(Id::marked(number).0, false, &shown))
 }
 
 /// A response of `size` bytes that may be divided.
@@ -172,18 +179,36 @@ fn no_connection_to_addresses_without_a_token() {
         (25, [8, 8, 4, 4], false),
         (0, [8, 8, 4, 4], false),
         (6_000, [8, 8, 4, 4], false),
+        (32_767, [8, 8, 4, 4], false),
+        (61_613, [8, 8, 4, 4], false),
         (40_001, [127, 0, 0, 1], false),
         (40_001, [10, 0, 0, 1], false),
         (40_001, [8, 8, 4, 4], true),
     ] {
         let from = SocketAddr::from((address, 50_000));
-        let request = validated_for(&internet, 1, SocketAddr::from((address, port)));
+        let request = validated_for(&mut internet, 1, SocketAddr::from((address, port)));
         let ticket = ticket(internet.receive(at(0), from, &request));
         assert!(ticket.has_proved_its_address(), "{from}");
         let channel = internet.channel(at(0), ticket, 9_000);
         assert_eq!(matches!(channel, Channel::Open { .. }), is_reached, "{from} port {port}: {channel:?}");
     }
     assert_eq!(internet.connections(), 1);
+}
+
+/// The bytes that a requester chooses never begin a connection as a command.
+#[test]
+fn no_response_on_a_connection_begins_with_an_id_that_is_text() {
+    let mut server = internet();
+    let mut large = |id: [u8; 8]| {
+        let mut request = validated(&mut server, 1, client_at(50_000), false);
+        request[..8].copy_from_slice(&id);
+        let ticket = ticket(server.receive(at(0), client_at(50_000), &request));
+        server.channel(at(0), ticket, 9_000)
+    };
+    for text in [*b"FLUSHDB\n", *b"\xc1\nQUIT\r\n", *b"GET / HT", [0xc1; 8].map(|byte| byte & 0x7f), [0; 8]] {
+        assert_eq!(large(text), Channel::Refer(Id(u64::from_be_bytes(text)).into()), "{text:?}");
+    }
+    assert!(matches!(large(Id::marked(77).to_bytes()), Channel::Open { .. }));
 }
 
 #[test]
@@ -212,7 +237,8 @@ fn without_a_token_no_connection_is_opened_and_none_that_is_open_is_used() {
 
 #[test]
 fn fallback_with_a_token_is_shorter_than_the_smallest_request_and_leads_to_a_connection() {
-    let header = RequestHeader { id: Id(9), port: 40_001, is_resend: false };
+    let id = Id::marked(9);
+    let header = RequestHeader { id, port: 40_001, is_resend: false };
     let smallest = |fields: &str| {
         [&header.to_bytes()[..], format!("GET / HTTP/1.1\r\nHost:\r\n{fields}\r\n").as_bytes()].concat()
     };
@@ -224,12 +250,8 @@ fn fallback_with_a_token_is_shorter_than_the_smallest_request_and_leads_to_a_con
             other => panic!("{other:?}"),
         }
     };
-    assert_eq!(referred(&smallest("")), Id(9).to_bytes(), "a client without support gets the id alone");
-    assert_eq!(
-        referred(&smallest("DHTTP-Token:x\r\n")),
-        Id(9).to_bytes(),
-        "an invalid token opens none either"
-    );
+    assert_eq!(referred(&smallest("")), id.to_bytes(), "a client without support gets the id alone");
+    assert_eq!(referred(&smallest("DHTTP-Token:x\r\n")), id.to_bytes(), "an invalid token opens none either");
     let request = smallest("DHTTP-Token:?\r\n");
     let message = referred(&request);
     assert_eq!((request.len(), message.len()), (51, 34));
@@ -297,7 +319,7 @@ fn a_token_allows_a_mebibyte_and_then_fallback_messages() {
     for (address, is_limited) in [([8, 8, 4, 4], true), ([127, 0, 0, 1], false)] {
         let mut server = internet();
         let from = SocketAddr::from((address, 50_000));
-        let request = validated_for(&server, 1, SocketAddr::from((address, 40_001)));
+        let request = validated_for(&mut server, 1, SocketAddr::from((address, 40_001)));
         let costs: Vec<u64> = (0..10_000).map(|_| cost(&mut server, from, &request, 1_000)).collect();
         let whole = costs.iter().filter(|cost| **cost == 1_028).count();
         assert!(costs.iter().all(|cost| [1_028, 36].contains(cost)), "each gets a response");
@@ -305,7 +327,7 @@ fn a_token_allows_a_mebibyte_and_then_fallback_messages() {
     }
     // A flood does not open connection after connection either.
     let mut server = internet();
-    let request = validated_for(&server, 1, client_at(40_001));
+    let request = validated_for(&mut server, 1, client_at(40_001));
     let opened = (0..10_000_u64)
         .filter(|_| {
             let ticket = ticket(server.receive(at(0), client_at(50_000), &request));

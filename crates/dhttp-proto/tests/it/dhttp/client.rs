@@ -260,33 +260,6 @@ fn number_of_pending_requests_is_limited() {
 }
 
 #[test]
-fn a_token_of_plain_http_is_presented_until_it_proves_invalid_where_ports_are_translated() {
-    let shown = |client: &mut Client, now, id| {
-        client.request(at(now), Id(id), server_at(), &head(Method::Get, "/", &[])).unwrap();
-        let outputs = drain(client, at(now)).0;
-        let [Output::Send(_, datagram)] = outputs.as_slice() else { panic!("{outputs:?}") };
-        let text = String::from_utf8_lossy(datagram).into_owned();
-        client.handle(at(now), Input::Datagram(server_at(), &Id(id).to_bytes()));
-        assert!(matches!(drain(client, at(now)).0[..], [Output::Fallback(..)]));
-        text.contains("DHTTP-Token: 00ff\r\n")
-    };
-    let mut client = client(ClientConfig::internet());
-    assert_eq!(client.named_port(), Some(super::setting::CLIENT_PORT));
-    client.store_token(at(0), server_at(), b"00 ff");
-    assert!(!shown(&mut client, 0, 1), "no token");
-    client.store_token(at(0), server_at(), b"00ff");
-    assert!(shown(&mut client, 400_000, 2), "it may be too old now");
-    client.store_token(at(400_000), server_at(), b"00ff");
-    assert!(shown(&mut client, 400_100, 3));
-    client.store_token(at(400_100), server_at(), b"00ff");
-    assert!(!shown(&mut client, 400_200, 4), "a fresh one was invalid");
-    let mut paper = super::setting::client(ClientConfig::paper());
-    assert_eq!(paper.named_port(), None);
-    paper.store_token(at(0), server_at(), b"00ff");
-    assert!(!shown(&mut paper, 0, 1));
-}
-
-#[test]
 fn a_token_in_the_fallback_message_is_accepted_if_requested_and_presented_from_then_on() {
     let request = |client: &mut Client, id| {
         send_request(client, at(0), id);
@@ -313,7 +286,7 @@ fn a_token_in_the_fallback_message_is_accepted_if_requested_and_presented_from_t
     referred(&mut client, 2, "");
     assert_eq!(request(&mut client, 3), (true, None), "the token was refused");
     // A token that arrived meanwhile was not refused by the response to a request without one.
-    client.store_token(at(1), server_at(), b"00ff");
+    client.restore_token(at(1), server_at(), b"00ff");
     referred(&mut client, 3, "");
     assert!(client.has_token(server_at()));
     let mut paper = paper();

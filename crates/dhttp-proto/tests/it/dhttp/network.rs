@@ -103,7 +103,7 @@ fn fetch(
         let head = head(Method::Get, &format!("/{size}"), &[]);
         simulation
             .client
-            .request(simulation.now, Id(id as u64), server_at(), &head)
+            .request(simulation.now, Id::marked(id as u64), server_at(), &head)
             .expect("it goes over UDP");
         // A page, not a burst: requests follow one another.
         simulation.run_until(simulation.now + Duration::from_millis(7));
@@ -112,7 +112,7 @@ fn fetch(
     assert_eq!(simulation.ended.len(), sizes.len(), "every request has ended");
     for (id, end) in &simulation.ended {
         if let RequestEnd::Complete(length) = end {
-            assert_eq!(*length, sizes[usize::try_from(*id).unwrap()], "request {id}");
+            assert_eq!(*length, sizes[usize::try_from(Id(*id).number().unwrap()).unwrap()], "request {id}");
         }
     }
     assert!(simulation.arrivals.is_empty(), "both stop sending");

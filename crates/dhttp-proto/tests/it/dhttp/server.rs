@@ -155,8 +155,12 @@ fn paper_the_three_rules_choose_among_a_clients_connections() {
 fn connection_opened_early_carries_the_response_or_stays_for_later_ones() {
     let mut server = server(ServerConfig { opens_early: true, ..ServerConfig::internet() });
     let client = SocketAddr::new(client_at(UDP_PORT).ip(), CLIENT_PORT);
-    let token = server.token_for(at(0), client).unwrap();
-    let request = |id, token: &str| datagram(id, false, &head(Method::Get, "/", &[("DHTTP-Token", token)]));
+    let first = ticket(server.receive(at(0), client_at(UDP_PORT), &get(1, false)));
+    let token = server.token(at(0), &first, || 60).unwrap();
+    server.abandon(first);
+    let request = |id, token: &str| {
+        datagram(Id::marked(id).0, false, &head(Method::Get, "/", &[("DHTTP-Token", token)]))
+    };
     let mut unproved = ticket(server.receive(at(0), client_at(UDP_PORT), &request(1, "x")));
     assert_eq!(server.open_early(at(0), &mut unproved), None, "it may be spoofed");
     server.abandon(unproved);

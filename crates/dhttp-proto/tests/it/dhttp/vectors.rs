@@ -26,6 +26,7 @@ fn every_vector_of_the_specification_holds() {
             "answer-to-head" => respond(Method::Head, &bytes(given)),
             "answer-to-first" => respond_to_first(&bytes(given)),
             "referred" => referred(&bytes(given)),
+            "connects" => connects(&bytes(given)),
             "parts" => parts(given),
             "stream" => stream(&bytes(given)),
             "choices" => choices(given),
@@ -91,6 +92,22 @@ fn referred(datagram: &[u8]) -> String {
         Channel::Refer(message) if message.as_bytes().starts_with(&id.to_bytes()) => {
             message.as_bytes().len().to_string()
         }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn connects(datagram: &[u8]) -> String {
+    let mut server = server(ServerConfig::internet());
+    let from = client_at(50_000);
+    let first = ticket(server.receive(at(0), from, datagram));
+    let token = server.token(at(0), &first, || 60).expect("it showed none");
+    server.abandon(first);
+    let line = format!("DHTTP-Token: {}\r\n\r\n", token.as_str());
+    let shown = [&datagram[..datagram.len() - 2], line.as_bytes()].concat();
+    let ticket = ticket(server.receive(at(0), from, &shown));
+    match server.channel(at(0), ticket, 9_000) {
+        Channel::Open { client, connection: _ } => client.port().to_string(),
+        Channel::Refer(_) => "refer".to_owned(),
         other => panic!("{other:?}"),
     }
 }

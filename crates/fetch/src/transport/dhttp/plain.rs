@@ -1,12 +1,10 @@
-//! Plain HTTP of a DHTTP client: one request on each connection, and the token that a response may carry.
+//! Plain HTTP of a DHTTP client: one request on each connection.
 //!
-//! [`Http1`] is the transport; here are the time for which a connection may be silent, and DHTTP's fields.
+//! [`Http1`] is the transport; here is the time for which a connection may be silent.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU8;
 
-use dhttp_proto::token::{PORT_FIELD, TOKEN_FIELD};
-use http1::message::{Limits, ResponseView};
 use wire::{Duration, Time};
 
 use crate::transport::http1::{Http1, Http1Config};
@@ -16,40 +14,29 @@ use crate::transport::{ConnectionId, Endpoint, FromWire, Outcome, Progress, Requ
 #[derive(Debug)]
 pub(super) struct PlainExchanges {
     http1: Http1,
-    limits: Limits,
     /// Maximum idle time of a connection: a server that died, and whose reset was lost, sends nothing more.
     stall: Duration,
     /// Open connections, and the timeout of each.
     due: BTreeMap<ConnectionId, Time>,
-    /// Received bytes of incomplete response headers, by connection.
-    heads: BTreeMap<ConnectionId, Vec<u8>>,
-    names_port: bool,
 }
 
 impl PlainExchanges {
     pub(super) const fn new(config: Http1Config, stall: Duration) -> Self {
-        let limits = config.limits;
         // A request without a response is tried by DHTTP again.
         let http1 = Http1::new(Http1Config { tries: NonZeroU8::MIN, ..config });
-        Self { http1, limits, stall, due: BTreeMap::new(), heads: BTreeMap::new(), names_port: false }
+        Self { http1, stall, due: BTreeMap::new() }
     }
 
-    /// Opens a connection for a request. It requests `Connection: close`, and names the port, if any, for which the
-    /// server adds a token to its response.
+    /// Opens a connection for a request. It requests `Connection: close`.
     pub(super) fn open(
         &mut self,
         now: Time,
         id: ConnectionId,
         request: &Request,
-        port: Option<u16>,
         outcomes: &mut VecDeque<Outcome>,
     ) {
-        self.names_port = port.is_some();
         let mut request = request.clone();
         request.head.fields.push_checked(b"Connection", b"close");
-        if let Some(port) = port {
-            request.head.fields.push_checked(PORT_FIELD.as_bytes(), port.to_string().as_bytes());
-        }
         self.http1.request_on(now, id, request);
         self.settle(now, outcomes);
     }
@@ -59,9 +46,6 @@ impl PlainExchanges {
         match input {
             FromWire::Connected(id) if self.http1.origin(id).is_some() => {
                 self.due.insert(id, now + self.stall);
-                if self.names_port {
-                    self.heads.insert(id, Vec::new());
-                }
             }
             FromWire::Received(id, _) => {
                 self.due.entry(id).and_modify(|due| *due = now + self.stall);
@@ -98,7 +82,7 @@ impl PlainExchanges {
     /// Aborts all connections.
     pub(super) fn abort(&mut self, outcomes: &mut VecDeque<Outcome>) {
         self.http1.request(crate::transport::ToTransport::Abort);
-        (self.due, self.heads) = (BTreeMap::new(), BTreeMap::new());
+        self.due = BTreeMap::new();
         outcomes.extend(std::iter::from_fn(|| self.http1.take()));
     }
 
@@ -126,27 +110,5 @@ impl PlainExchanges {
 
     fn forget(&mut self, id: ConnectionId) {
         self.due.remove(&id);
-        self.heads.remove(&id);
-    }
-
-    /// Looks for a token in the headers of a response.
-    pub(super) fn find_token(&mut self, id: ConnectionId, bytes: &[u8]) -> Option<Vec<u8>> {
-        let head = self.heads.get_mut(&id)?;
-        head.extend_from_slice(bytes);
-        let token = loop {
-            let end = head.windows(4).position(|window| window == b"\r\n\r\n");
-            if end.is_none() && head.len() <= self.limits.head_bytes {
-                return None;
-            }
-            let mut rest = head.as_slice();
-            match ResponseView::read(&mut rest, &self.limits) {
-                Ok(view) if view.status < 200 => *head = rest.to_vec(),
-                Ok(view) => break view.fields.get(TOKEN_FIELD).map(<[u8]>::to_vec),
-                // The transport reports the error.
-                Err(_) => break None,
-            }
-        };
-        self.heads.remove(&id);
-        token
     }
 }

@@ -61,8 +61,14 @@ impl FirstContact {
     }
 
     /// Makes a contact by plain HTTP.
-    fn after_contact(self) -> Self {
+    fn after_plain_http(self) -> Self {
         self.fetch("http", SMALL, Via::TcpClient);
+        self
+    }
+
+    /// Makes a contact by UDP, which brings a token.
+    fn after_contact(self) -> Self {
+        self.fetch("dhttp", SMALL, Via::Udp);
         self
     }
 }
@@ -111,6 +117,11 @@ fn first_contacts_take_the_documented_round_trips() {
         [&|| first_contact(true, false).fetch("dhttp", SMALL, Via::Udp), &|| {
             first_contact(true, false).fetch("dhttp", LARGE, Via::TcpClient)
         }],
+    );
+    let found = || first_contact(true, false).after_plain_http();
+    check(
+        "first by DHTTP, after plain HTTP",
+        [&|| found().fetch("dhttp", SMALL, Via::Udp), &|| found().fetch("dhttp", LARGE, Via::TcpClient)],
     );
     check(
         "the same, without the race",

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 
-use dhttp_proto::token::TOKEN_FIELD;
 use http1::message::{Event, Limits, Method, ResponseReader};
 
 use super::Request;
@@ -117,22 +116,19 @@ impl UserConnections {
         std::mem::take(&mut self.open).into_iter().filter_map(|connection| connection.socket).collect()
     }
 
-    /// Reads received bytes; returns the requests whose responses are complete, and the tokens in their headers.
-    pub(super) fn read(&mut self, socket: SocketId, mut bytes: &[u8]) -> (Vec<Request>, Vec<Vec<u8>>) {
-        let (mut ended, mut tokens) = (Vec::new(), Vec::new());
+    /// Reads received bytes; returns the requests whose responses are complete.
+    pub(super) fn read(&mut self, socket: SocketId, mut bytes: &[u8]) -> Vec<Request> {
+        let mut ended = Vec::new();
         let Some(connection) = self.open.iter_mut().find(|connection| connection.socket == Some(socket))
         else {
-            return (ended, tokens);
+            return ended;
         };
         while let Ok(Some(event)) = connection.reader.read(&mut bytes, &Method::Get) {
             match event {
-                Event::Head(head, _) => {
-                    tokens.extend(head.fields.get(TOKEN_FIELD).map(<[u8]>::to_vec));
-                }
-                Event::Body(_) => {}
+                Event::Head(..) | Event::Body(_) => {}
                 Event::End => ended.extend(connection.requests.pop_front()),
             }
         }
-        (ended, tokens)
+        ended
     }
 }
