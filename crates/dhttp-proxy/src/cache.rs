@@ -36,6 +36,7 @@ pub(crate) mod streaming_fill;
 pub mod upstream;
 
 use std::io::Write;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -50,6 +51,7 @@ use dhttp::counters::count_shared;
 use dhttp::deferred::{Reply, promise};
 use dhttp::fields::copy;
 use dhttp::handler::{Body, Handler, Outcome, Request, Response};
+use dhttp::own_address::is_own;
 use exchange::{MAX_BODY_BYTES, OwnedRequest};
 use hot_responses::HotResponses;
 use linux::clock::{calendar, steady_calendar};
@@ -176,6 +178,10 @@ impl<U: Upstream> Cache<U> {
     }
 
     fn respond_with_directives(&mut self, request: &Request<'_>) -> Reply {
+        if is_purge(request.method) && !request.client.is_some_and(may_purge) {
+            return Response::text(403, "403 Forbidden: responses are purged from the cache's own host only")
+                .into();
+        }
         let requested = ParsedRequest::new(request.method, forwarded_lines(request));
         write_key(&mut self.key, request);
         let is_for_cache = requested.is_for_cache() && request.body.is_empty();
@@ -301,4 +307,27 @@ fn serve_from(entry: &CacheEntry, requested: &ParsedRequest<'_>, now: Time, cach
         None => Body::of_slice(record.body(), first, length),
     };
     Response { status: served.status, fields: Arc::new(served.fields), body }
+}
+
+/// Whether a method, which no RFC defines, is known to remove stored responses and to do nothing else.
+fn is_purge(method: &str) -> bool {
+    matches!(method, "PURGE" | "BAN" | "REFRESH")
+}
+
+/// Whether a client at this address may remove stored responses: on this host.
+fn may_purge(client: IpAddr) -> bool {
+    client.to_canonical().is_loopback() || is_own(client)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn responses_are_purged_from_this_host_only() {
+        assert!(["PURGE", "BAN", "REFRESH"].into_iter().all(is_purge) && !is_purge("DELETE"));
+        let may = |address: &str| may_purge(address.parse().unwrap());
+        assert!(may("127.0.0.1") && may("::1") && may("::ffff:127.0.0.1"));
+        assert!(!may("203.0.113.7") && !may("2600::7"));
+    }
 }
