@@ -12,7 +12,7 @@
 //! | [`mod@fetches`] | limits of the work done for clients |
 //! | [`gateway`] | a local proxy through which HTTP clients use DHTTP |
 //! | [`nat`] | a helper on a router that translates addresses, or a firewall |
-//! | [`confinement`] | the files that a service may open once it has started |
+//! | [`confinement`], [`privileges`] | the files that a service may open, and the capabilities that it has, once it has started |
 //! | [`nft`] | kernel rules, installed and removed |
 //!
 //! The server and the client themselves are in [`dhttp`]. [`http1::cache`] and [`http1::gateway`] decide what may be stored and
@@ -38,6 +38,7 @@ pub mod gateway;
 pub mod nat;
 pub mod nft;
 pub mod origin;
+pub mod privileges;
 pub mod service_handler;
 
 pub use cache::{Cache, CacheConfig};

@@ -11,7 +11,7 @@
 //! | [`server`] | threads with their sockets, around that handler |
 //! | [`client`] | a thread that sends requests, and returns responses to blocking or async callers |
 //! | [`mod@counters`], [`log`] | a server's metrics and access log |
-//! | [`own_address`] | addresses of this host |
+//! | [`own_address`], [`port_holder`] | addresses of this host, and processes at its ports |
 //! | [`descriptors`] | the table of descriptors, grown in advance |
 //! | [`shares`] | shares of a limited resource, by network |
 //! | [`readiness`] | the event loop of servers and proxies: sockets, a timer, wake-ups |
@@ -45,6 +45,7 @@ pub mod files;
 pub mod handler;
 pub mod log;
 pub mod own_address;
+pub mod port_holder;
 pub mod random;
 pub mod readiness;
 pub mod server;

@@ -91,15 +91,9 @@ impl fmt::Display for Quoted<'_> {
     }
 }
 
-/// Returns a path for messages, in one line that a terminal shows as it is.
+/// Returns a path for messages, without control characters.
 pub fn shown(path: &Path) -> String {
-    path.display().to_string().replace(|letter| commands_terminal(letter), "?")
-}
-
-/// Whether a terminal obeys a character instead of showing it: a control character (C0, C1, DEL), or one that changes the
-/// direction of what follows (Unicode's explicit formatting characters, UAX 9).
-pub fn commands_terminal(letter: char) -> bool {
-    letter.is_control() || matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    path.display().to_string().replace(char::is_control, "?")
 }
 
 #[cfg(test)]

@@ -16,11 +16,11 @@ use load::merge::MergeError;
 use report::filter::FilterError;
 
 pub use quantity::names::shown;
+use render::terminal::printable;
 
 use crate::cli;
 #[cfg(feature = "all-verbs")]
 use crate::feature::Feature;
-use crate::output::printable;
 
 /// Error of a command, by culprit.
 #[derive(Debug)]

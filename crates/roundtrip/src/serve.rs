@@ -15,8 +15,6 @@ pub mod metrics;
 #[cfg(feature = "all-verbs")]
 pub mod networks;
 #[cfg(feature = "all-verbs")]
-pub mod port;
-#[cfg(feature = "all-verbs")]
 pub mod privileges;
 #[cfg(feature = "all-verbs")]
 pub mod response_source;

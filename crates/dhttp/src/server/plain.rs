@@ -199,8 +199,14 @@ impl PlainConnection {
     }
 
     /// Whether the client takes a response, or sends a request's body, more slowly than `min_rate` bytes per second. Each byte
-    /// extends its deadline, which is never more than `window` ahead ([`Pace`]).
-    pub(super) fn is_too_slow(&mut self, now: Time, window: wire::Duration, min_rate: u64) -> bool {
+    /// extends its deadline, which is never more than `window` ahead ([`Pace`]). Uploads count if `counts_uploads`: their usual
+    /// minimum rate is the state machine's (408).
+    pub(super) fn is_too_slow(
+        &mut self,
+        now: Time,
+        window: wire::Duration,
+        (min_rate, counts_uploads): (u64, bool),
+    ) -> bool {
         let is_sending = !self.queue.is_empty() || self.file.is_some();
         let is_receiving = self.body_bytes > 0 && self.request.is_some();
         if min_rate == 0 || !is_sending && !is_receiving {
@@ -212,7 +218,7 @@ impl PlainConnection {
         let moved = self.written.saturating_sub(unsent) + self.body_bytes;
         let pace =
             self.pace.get_or_insert(Pace { began: now, moved_before: moved, moved, deadline: now + window });
-        pace.is_over(now, moved, window, min_rate)
+        pace.is_over(now, moved, window, min_rate) && (is_sending || counts_uploads)
     }
 
     /// Returns the client's rate within the current request or response in bytes per second; `None` for one that has just

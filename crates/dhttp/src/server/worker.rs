@@ -285,8 +285,9 @@ impl<H: Handler> Worker<H> {
             self.counters.body_bytes_now.store(self.clients.body_bytes(), Ordering::Relaxed);
         }
         let (stall, min_rate) = (self.config.stall, self.min_rate());
+        let is_raised = min_rate > self.config.clients.min_read_rate;
         let is_slow = |plain: &mut PlainConnection| {
-            plain.is_stalled(now, stall) || plain.is_too_slow(now, stall, min_rate)
+            plain.is_stalled(now, stall) || plain.is_too_slow(now, stall, (min_rate, is_raised))
         };
         let slow: Vec<u64> =
             self.plain.iter_mut().filter_map(|(id, plain)| is_slow(plain).then_some(*id)).collect();

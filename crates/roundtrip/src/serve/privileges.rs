@@ -1,38 +1,11 @@
-//! Drops capabilities of a server, except those for its ports and files, and on routers those for the network.
-//!
-//! They are dropped before any thread starts, because threads inherit the set. Ports are bound afterwards.
+//! Confinement of a service to its capabilities and files.
 
 use dhttp_proxy::confinement::Paths;
-use rustix::thread::{
-    CapabilitySet, CapabilitySets, remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
-};
-
-/// Capabilities of `serve`, `gateway` and a cache in front of an origin: low ports, and files that root may read.
-pub const SERVER: CapabilitySet =
-    CapabilitySet::NET_BIND_SERVICE.union(CapabilitySet::DAC_OVERRIDE).union(CapabilitySet::DAC_READ_SEARCH);
-
-/// Additional capabilities of `nat` and an intercepting cache: rules, and packets from others' addresses.
-pub const ROUTER: CapabilitySet = SERVER.union(CapabilitySet::NET_ADMIN).union(CapabilitySet::NET_RAW);
+pub use dhttp_proxy::privileges::{ROUTER, SERVER, retain_capabilities};
 
 /// Confines the process to these files; logs a line where the kernel cannot.
 pub fn confine(paths: &Paths) {
     if let Some(line) = paths.confine() {
         eprintln!("roundtrip: {line}");
     }
-}
-
-/// Drops every capability but these, for this process and its children, and prevents them from gaining new ones. A process
-/// without any of these has no capabilities afterwards. Errors of the kernel are ignored.
-pub fn retain_capabilities(retained: CapabilitySet) {
-    let _ = set_no_new_privs(true);
-    let Ok(current) = rustix::thread::capabilities(None) else { return };
-    for capability in CapabilitySet::all().difference(retained).iter() {
-        let _ = remove_capability_from_bounding_set(capability);
-    }
-    let sets = CapabilitySets {
-        effective: current.effective & retained,
-        permitted: current.permitted & retained,
-        inheritable: current.inheritable & retained,
-    };
-    let _ = set_capabilities(None, sets);
 }

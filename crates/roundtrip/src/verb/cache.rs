@@ -28,7 +28,7 @@ use crate::serve::layers::{Layer as _, layered, reloaded};
 use crate::serve::limits::{fetch_limits, limited};
 use crate::serve::settings::{address, interface_name, open_log, port_list, thread_count};
 use crate::serve::signals::Signals;
-use crate::serve::{cache_storage, known_servers, metrics, port, privileges};
+use crate::serve::{cache_storage, known_servers, metrics, privileges};
 use dhttp_proxy::confinement::Paths;
 
 /// Flags whose changed values need a restart.
@@ -203,7 +203,7 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
     if flags.operation.check {
         return output::to_stdout(&format!("{}\n", settings.sentence(listen)));
     }
-    port::check(listen)?;
+    dhttp::port_holder::check(listen).map_err(Failure::Network)?;
     privileges::confine(&settings.paths(flags.operation.config.as_deref()));
     let signals = Signals::block()?;
     let runtime =

@@ -14,7 +14,7 @@ use crate::serve::layers::{Layer as _, reloaded};
 use crate::serve::response_source::ResponseSource;
 use crate::serve::settings::{RESTART, Settings};
 use crate::serve::signals::Signals;
-use crate::serve::{metrics, port, privileges};
+use crate::serve::{metrics, privileges};
 
 /// Serves until a signal ends it.
 pub fn run(flags: &Serve) -> Result<(), Failure> {
@@ -23,7 +23,7 @@ pub fn run(flags: &Serve) -> Result<(), Failure> {
     let settings = Settings::read(flags)?;
     let config = settings.config()?;
     if !flags.operation.check {
-        port::check(settings.listen)?;
+        dhttp::port_holder::check(settings.listen).map_err(Failure::Network)?;
     }
     privileges::confine(&settings.paths(flags.operation.config.as_deref()));
     let signals = Signals::block()?;

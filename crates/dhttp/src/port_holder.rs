@@ -8,18 +8,16 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use crate::failure::Failure;
-
 /// Checks a port; to be called before the files of other processes become unreadable.
 ///
 /// # Errors
-/// The process that uses it, where the kernel shows it.
-pub fn check(listen: SocketAddr) -> Result<(), Failure> {
-    match dhttp::socket::udp(listen, false) {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(Failure::Network(format!(
+/// A sentence with the process that uses it, where the kernel shows it.
+pub fn check(listen: SocketAddr) -> Result<(), String> {
+    match crate::socket::udp(listen, false) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Err(format!(
             "cannot listen at {listen}: {} uses the port; stop it, or choose another address with --listen",
             holder(listen.port()).unwrap_or_else(|| "another process".to_owned())
-        ))),
+        )),
         // Anything else is reported when the server binds the port.
         Ok(_) | Err(_) => Ok(()),
     }
@@ -62,7 +60,7 @@ mod tests {
     fn a_used_port_is_refused_with_the_name_of_its_process() {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
         let address = socket.local_addr().unwrap();
-        let Err(Failure::Network(sentence)) = check(address) else { panic!("it is in use") };
+        let sentence = check(address).unwrap_err();
         assert!(sentence.contains(&format!("(process {})", std::process::id())), "{sentence}");
         drop(socket);
         assert!(check(address).is_ok());
@@ -70,7 +68,7 @@ mod tests {
 
     #[test]
     fn regress_the_port_of_another_service_is_refused() {
-        let shared = dhttp::socket::udp("127.0.0.1:0".parse().unwrap(), true).unwrap();
+        let shared = crate::socket::udp("127.0.0.1:0".parse().unwrap(), true).unwrap();
         assert!(check(shared.local_addr().unwrap()).is_err(), "though its owner shares it with its threads");
     }
 }
