@@ -5,8 +5,10 @@
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration as Timeout;
 
+use dhttp::server::ClientLimits;
 use dhttp::{Request, Response, Server, ServerConfig};
 use socket2::{Domain, Socket, Type};
 
@@ -40,10 +42,15 @@ fn hosts() -> ([Host; 2], Network) {
 fn start(host: &Host, at: SocketAddr) -> Server<Handler> {
     host.run(move || {
         let handler: Handler = |request: &Request<'_>| {
-            let length = request.target.trim_start_matches('/').parse().unwrap_or(10);
-            Response::whole(200, "text/plain", vec![b'x'; length])
+            let is_large = request.target == "/large";
+            Response::whole(
+                200,
+                "text/plain",
+                if is_large { Arc::clone(&LARGE) } else { Arc::from(&b"ok"[..]) },
+            )
         };
-        let config = ServerConfig { threads: 1, accepted: ACCEPTED, ..ServerConfig::internet() };
+        let clients = ClientLimits { connections: ACCEPTED / 40, ..ClientLimits::default() };
+        let config = ServerConfig { threads: 1, accepted: ACCEPTED, clients, ..ServerConfig::internet() };
         Server::start(at, config, handler, None).unwrap()
     })
 }
@@ -104,7 +111,9 @@ fn site() -> Vec<IpAddr> {
 }
 
 const OTHER6: IpAddr = IpAddr::V6(Ipv6Addr::new(0x2a0f, 4, 0, 0, 0, 0, 0, 7));
-const READ: &[u8] = b"GET /10000000 HTTP/1.1\r\nHost: h\r\n\r\n";
+/// A body that all responses share.
+static LARGE: LazyLock<Arc<[u8]>> = LazyLock::new(|| vec![b'x'; 10_000_000].into());
+const READ: &[u8] = b"GET /large HTTP/1.1\r\nHost: h\r\n\r\n";
 const POST: &[u8] = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\nbegun";
 
 #[test]
