@@ -13,10 +13,10 @@ use dhttp::{Request, Response, Server, ServerConfig};
 use socket2::{Domain, Socket, Type};
 
 use super::faulty_network::CLIENT;
-use super::host::{Host, available};
-use super::killed_programs::KilledOnDrop;
+use super::host::Host;
 use super::network::{Network, NetworkFaults};
 use super::{Handler, PORT, SERVER, address};
+use test_fixture::{KilledOnDrop, has_laboratory};
 
 const SERVER6: Ipv6Addr = Ipv6Addr::new(0x2600, 0, 0, 0, 0, 0, 0, 1);
 const CLIENT6: Ipv6Addr = Ipv6Addr::new(0x2600, 1, 0, 0, 0, 0, 0, 1);
@@ -118,7 +118,7 @@ const POST: &[u8] = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\
 
 #[test]
 fn slow_readers_and_uploads_of_a_site_leave_connections_to_others() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     for (kind, request) in [("readers", READ), ("uploads", POST)] {
@@ -140,7 +140,7 @@ fn slow_readers_and_uploads_of_a_site_leave_connections_to_others() {
 
 #[test]
 fn slow_readers_of_a_thousand_networks_give_way_to_others() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let ([client, host], network) = hosts();
@@ -182,7 +182,7 @@ fn origin(host: &Host) -> SocketAddr {
 
 #[test]
 fn slow_paths_requested_by_a_site_leave_fetches_to_others() {
-    if !available() {
+    if !has_laboratory() {
         return;
     }
     let ([client, host], network) = hosts();

@@ -9,8 +9,10 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration as Timeout;
 
+use test_fixture::has_laboratory;
+
 use super::faulty_network::CLIENT as VICTIM;
-use super::host::{Host, available};
+use super::host::Host;
 use super::network::{Network, NetworkFaults};
 use super::{PORT, SERVER, address, fill, request, serve};
 
@@ -117,7 +119,7 @@ fn attack(count: u64) {
 
 #[test]
 fn a_proxy_at_the_victim_brings_no_token_and_no_connection() {
-    if available() {
+    if has_laboratory() {
         attack(20_000);
     }
 }
@@ -125,7 +127,7 @@ fn a_proxy_at_the_victim_brings_no_token_and_no_connection() {
 #[test]
 #[ignore = "takes minutes: a million spoofed requests"]
 fn a_million_requests_behind_a_proxy_bring_the_victim_at_most_three_bytes_per_byte() {
-    if available() {
+    if has_laboratory() {
         attack(1_000_000);
     }
 }
