@@ -103,7 +103,9 @@ fn spoofed(number: u32) {
 fn flood(host: &Host, numbers: std::ops::Range<u32>) -> usize {
     let mut responses = 0;
     let datagram = request(1, 0, 0, &fill(300));
-    let datagram = String::from_utf8_lossy(&datagram).replace("/0 ", "/ ").into_bytes();
+    // The id is no text.
+    let (header, http) = datagram.split_at(11);
+    let datagram = [header, String::from_utf8_lossy(http).replace("/0 ", "/ ").as_bytes()].concat();
     for number in numbers {
         // An odd factor, so that no address repeats; addresses below 1.0.0.0 and above 223 are not used.
         let mixed = number.wrapping_mul(0x9e37_79b1);
