@@ -152,7 +152,7 @@ fn slow_readers_of_a_thousand_networks_give_way_to_others() {
     });
     let streams = attack(&client, at, from.collect(), READ);
     // A connection is judged after two seconds.
-    std::thread::sleep(Timeout::from_secs(3));
+    std::thread::park_timeout(Timeout::from_secs(3));
     let served = served(&client, IpAddr::V4(Ipv4Addr::new(191, 255, 0, 7)), at, "/");
     println!("{} readers of as many networks: {served} of {OTHERS} requests of another served", 2 * ACCEPTED);
     assert_eq!(served, OTHERS, "{}", server.metrics());
@@ -170,7 +170,7 @@ fn origin(host: &Host) -> SocketAddr {
                 let mut head = [0; 4_096];
                 while let Ok(length @ 1..) = stream.read(&mut head) {
                     if head[..length].starts_with(b"GET /slow") {
-                        std::thread::sleep(Timeout::from_secs(60));
+                        std::thread::park_timeout(Timeout::from_secs(60));
                     }
                     let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
                 }
@@ -203,7 +203,7 @@ fn slow_paths_requested_by_a_site_leave_fetches_to_others() {
         });
         requested.collect()
     });
-    std::thread::sleep(Timeout::from_millis(500));
+    std::thread::park_timeout(Timeout::from_millis(500));
     let served = served(&client, OTHER6, at, "/quick");
     println!("400 slow paths by a /56: {served} of {OTHERS} misses of another served");
     assert_eq!(served, OTHERS);

@@ -104,10 +104,10 @@ fn attack(count: u64) {
         let size = if number % 2 == 0 { 10_000_000 } else { 900 };
         sent += host.deliver_datagram(from, PORT, &request(number, port, size, more));
         if number % 64 == 63 {
-            thread::sleep(Timeout::from_millis(1));
+            thread::park_timeout(Timeout::from_millis(1));
         }
     }
-    thread::sleep(Timeout::from_millis(500));
+    thread::park_timeout(Timeout::from_millis(500));
     let arrived = received(&victim) - before;
     let ratio = arrived as f64 / sent as f64;
     println!("{count} requests behind a proxy: {arrived} bytes at the victim for {sent}, {ratio:.2}");
