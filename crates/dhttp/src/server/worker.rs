@@ -99,6 +99,9 @@ const MAX_EVICTED: usize = 4;
 /// Connections that are examined for one to evict.
 const MAX_EXAMINED: usize = 64;
 
+/// Times that so many are examined for one newcomer.
+const MAX_EXAMINATIONS: usize = 4;
+
 /// Interval of the checks of client connections, whose timers are all in seconds.
 const SWEEP: Duration = Duration::from_millis(500);
 
@@ -401,9 +404,14 @@ impl<H: Handler> Worker<H> {
         self.evict(victim)
     }
 
+    /// Makes room for a newcomer. Connections that have just begun may fill the first slices that are examined.
+    fn evict_for(&mut self, newcomer: IpAddr) -> bool {
+        (0..MAX_EXAMINATIONS).any(|_| self.evict_of_the_next(newcomer))
+    }
+
     /// Closes a connection among the next [`MAX_EXAMINED`], which differ on each call: the longest idle one, or else the slowest
     /// of the largest network, if that has more than the newcomer's, or is below the minimum rate under pressure.
-    fn evict_for(&mut self, newcomer: IpAddr) -> bool {
+    fn evict_of_the_next(&mut self, newcomer: IpAddr) -> bool {
         let next = self
             .plain
             .range(self.eviction_cursor..)

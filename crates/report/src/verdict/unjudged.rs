@@ -30,7 +30,8 @@ impl Unjudged {
             (Some(report), _) => Self::of_watch(report, is_failure_accepted),
             (None, Some(exit)) if !capture.is_command_stopped => Some(Self::CommandFailed(exit)),
             (None, _) if capture.packets == 0 => Some(Self::NoPacket),
-            (None, _) => (capture.selected == 0).then_some(Self::NoConnection),
+            // The packets of a file were looked at, whatever they are; a command without a connection was not.
+            (None, _) => (capture.command.is_some() && capture.selected == 0).then_some(Self::NoConnection),
         }
     }
 

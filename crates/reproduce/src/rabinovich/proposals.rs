@@ -45,12 +45,14 @@ pub fn round_trips(opens_early: bool) -> Option<f64> {
     };
     let mut server =
         Server::new(config, Secrets { token: Key { generation: 0, secret: [1; 16] }, tables: [2; 16] });
-    let header = RequestHeader { id: Id(1), port: CLIENT.port(), is_resend: false }.to_bytes();
-    let first = [&header[..], b"GET / HTTP/1.1\r\nHost: www\r\n\r\n"].concat();
+    let header = |number| {
+        RequestHeader { id: Id::marked(number), port: CLIENT.port(), is_resend: false }.to_bytes().to_vec()
+    };
+    let first = [&header(1)[..], b"GET / HTTP/1.1\r\nHost: www\r\n\r\n"].concat();
     let Verdict::Serve(first, _) = server.receive(Time::ZERO, CLIENT, &first) else { return None };
-    let token = server.token(Time::ZERO, &first, || 100);
+    let token = server.token(Time::ZERO, &first, || LARGE);
     server.abandon(first);
-    let (token, mut datagram) = (token?, header.to_vec());
+    let (token, mut datagram) = (token?, header(2));
     datagram.extend(
         format!("GET /page HTTP/1.1\r\nHost: www\r\nDHTTP-Token: {}\r\n\r\n", token.as_str()).bytes(),
     );
@@ -67,4 +69,15 @@ pub fn round_trips(opens_early: bool) -> Option<f64> {
     };
     let arrived = ready + RTT / 2;
     Some(arrived.since(Time::ZERO).as_secs_f64() / RTT.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paper_making_a_page_overlaps_with_opening_a_connection() {
+        let (late, early) = (round_trips(false).unwrap(), round_trips(true).unwrap());
+        assert!((late - 3.0).abs() < 1e-9 && (early - 2.0).abs() < 1e-9, "{late} and {early}");
+    }
 }

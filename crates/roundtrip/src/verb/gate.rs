@@ -45,7 +45,7 @@ pub fn show(
 ) -> Result<(), Failure> {
     let file = flags.locate.as_deref();
     let text = match format {
-        Format::Table => table(captures, verdict, flags) + &ci::unjudged(verdict),
+        Format::Table => table(captures, verdict, flags),
         Format::Json => json::text(captures, verdict),
         Format::Csv => csv::text(captures),
         Format::Markdown => markdown::text(captures, verdict),
