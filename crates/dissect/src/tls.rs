@@ -287,6 +287,12 @@ impl Tls {
         })
     }
 
+    /// Returns whether a record that may be a session ticket may as well be the response: the client has sent a request, and the
+    /// server nothing else.
+    pub const fn may_have_responded(&self) -> bool {
+        self.contents.client > 0 && self.contents.server == 0 && self.tickets.is_some()
+    }
+
     /// Returns whether a server's record may be a session ticket of TLS 1.3: sent soon after the client's Finished message,
     /// before anything else, in the size of a ticket. A server's `tickets` have one length.
     fn is_ticket(&self, length: u16, at: Time, tickets: Option<(u16, u8)>) -> bool {

@@ -38,7 +38,8 @@ impl Flow {
 
     /// Returns it as a previous connection, if it has carried a single request, whose response is complete.
     pub(crate) fn as_previous(&self, closing: Duration) -> Option<PreviousConnection> {
-        let is_single = self.conversation.count() == 1 && self.conversation.is_idle();
+        let is_complete = self.conversation.is_idle() || self.has_closed_with_its_response();
+        let is_single = self.conversation.count() == 1 && is_complete;
         is_single.then(|| PreviousConnection {
             packet: self.started.frame,
             window: self.window(),
@@ -46,6 +47,12 @@ impl Flow {
             authority: self.conversation.authority(),
             is_open: !self.is_ending(),
         })
+    }
+
+    /// Returns whether the client closed after a record that has a session ticket's size: it had its response.
+    fn has_closed_with_its_response(&self) -> bool {
+        let tls = self.conversation.tls();
+        self.reference.client.has_ended && tls.is_some_and(dissect::tls::Tls::may_have_responded)
     }
 
     /// Records that another connection was opened while this one was idle.
