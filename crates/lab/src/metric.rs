@@ -75,6 +75,31 @@ impl Metric {
         }
     }
 
+    /// Meaning, as a sentence.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Elapsed => {
+                "Time from the first packet of the first request to the last byte of the last response; the mean over the \
+                 runs."
+            }
+            Self::Overhead => {
+                "`elapsed_ms` over that of the protocol `minimum` in the same scenario, by the model."
+            }
+            Self::RoundTrips => "Round trips without useful transmission.",
+            Self::PacketsUp => "Packets the client sent.",
+            Self::PacketsDown => "Packets the server sent.",
+            Self::Payload => "Payload of TCP or UDP, both directions.",
+            Self::HeaderShare => {
+                "Share of headers in all bytes: 40 x packets / (payload + 40 x packets), in percent (W3C note)."
+            }
+            Self::Connections => "Connections opened.",
+            Self::Runs => "Number of runs for the means.",
+            Self::Deviation => {
+                "The standard deviation of `elapsed_ms` over the runs; null for fewer than two."
+            }
+        }
+    }
+
     /// Unit of its values.
     pub const fn unit(self) -> Unit {
         match self {

@@ -16,6 +16,34 @@ pub struct Row<'a>(pub &'a Outcome);
 /// Keys of the labels.
 const LABELS: [&str; 6] = ["network", "page", "visit", "protocol", "engine", "stack"];
 
+/// Meanings of the labels.
+const LABEL_MEANINGS: [&str; LABELS.len()] = [
+    "The network's name.",
+    "The page's name.",
+    "`first` or `revalidate`.",
+    "The protocol's name.",
+    "`model`, `simulate` or `measure`.",
+    "The stack profile's name.",
+];
+
+/// Fields of a row in their order: key, type and meaning.
+pub fn fields() -> impl Iterator<Item = [&'static str; 3]> {
+    let labels = LABELS.into_iter().zip(LABEL_MEANINGS).map(|(key, meaning)| [key, "string", meaning]);
+    let metrics = Metric::ALL.into_iter().map(|metric| {
+        let kind = if metric.unit() == Unit::Whole { "number" } else { "number or null" };
+        [metric.name(), kind, metric.meaning()]
+    });
+    let lists = [
+        ["stalls", "array", "Stalls, where the engine knows them."],
+        [
+            "notes",
+            "array",
+            "Sentences: assumptions that this scenario breaks, parts of it that the engine does not honour.",
+        ],
+    ];
+    labels.chain(metrics).chain(lists)
+}
+
 impl<'a> Row<'a> {
     /// Names of what was run, in the order of [`LABELS`].
     fn labels(self) -> [&'a str; LABELS.len()] {
@@ -93,6 +121,7 @@ mod tests {
         let keys: Vec<&str> = keys.map(|(key, _)| key).collect();
         let heading: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
         assert_eq!(keys[..heading.len()], heading);
+        assert_eq!(fields().map(|[key, ..]| key).collect::<Vec<_>>(), heading);
         assert_eq!(keys.len(), heading.len() * outcomes.len());
         assert_eq!(csv.lines().count(), outcomes.len() + 1);
     }

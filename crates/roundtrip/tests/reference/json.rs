@@ -14,6 +14,15 @@ pub fn page() -> String {
         .to_owned();
     for (title, captions) in TYPES {
         text += &format!("\n## {title}\n");
+        if title == OUTCOMES {
+            let rows: Vec<Vec<String>> = lab::row::fields()
+                .map(|[key, kind, meaning]| vec![format!("`{key}`"), kind.to_owned(), meaning.to_owned()])
+                .collect();
+            text += &format!(
+                "\nA row for each scenario and engine:\n\n{}",
+                table(&["field", "type", "meaning"], &rows)
+            );
+        }
         for (field, caption) in captions {
             let rows = with_field(&sources, field);
             text += &format!("\n{caption}:\n\n{}", table(&["field", "type", "meaning"], &rows));
@@ -41,12 +50,12 @@ fn verdict(sources: &[String]) -> String {
     format!("\n`verdict`, on all captures: {}; each case: {}.\n", quoted(verdict), quoted(quoted_keys(case)))
 }
 
+/// Title of the rows of outcomes, whose fields `lab` lists.
+const OUTCOMES: &str = "predict, simulate, measure, compare";
+
 /// Titles; of each type a field that no other serialised type has, and its caption.
 const TYPES: [(&str, &[(&str, &str)]); 6] = [
-    (
-        "predict, simulate, measure, compare",
-        &[("overhead_percent", "A row for each scenario and engine"), ("lost_ms", "A stall")],
-    ),
+    (OUTCOMES, &[("lost_ms", "A stall")]),
     ("content", &[("saved_bytes", "A row for each format and network")]),
     ("reproduce", &[("published", "A row for each published number")]),
     (

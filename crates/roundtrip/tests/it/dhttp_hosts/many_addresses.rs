@@ -118,6 +118,9 @@ const POST: &[u8] = b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\
 
 #[test]
 fn slow_readers_and_uploads_of_a_site_leave_connections_to_others() {
+    if !skip::has("ip") {
+        return;
+    }
     if !has_laboratory() {
         return;
     }
@@ -140,6 +143,9 @@ fn slow_readers_and_uploads_of_a_site_leave_connections_to_others() {
 
 #[test]
 fn slow_readers_of_a_thousand_networks_give_way_to_others() {
+    if !skip::has("ip") {
+        return;
+    }
     if !has_laboratory() {
         return;
     }
@@ -182,6 +188,9 @@ fn origin(host: &Host) -> SocketAddr {
 
 #[test]
 fn slow_paths_requested_by_a_site_leave_fetches_to_others() {
+    if !skip::has("ip") {
+        return;
+    }
     if !has_laboratory() {
         return;
     }

@@ -3,7 +3,7 @@
 
 use super::tree;
 
-const PURE: [&str; 21] = [
+const PURE: [&str; 22] = [
     "wire",
     "quantity",
     "tcp",
@@ -24,6 +24,7 @@ const PURE: [&str; 21] = [
     "dissect",
     "diagnose",
     "render",
+    "lab",
     "report",
 ];
 const FORBIDDEN: [&str; 6] = ["std::net", "std::fs", "std::process", "std::thread", "std::env", "std::time"];
