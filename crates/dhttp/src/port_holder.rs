@@ -37,8 +37,10 @@ fn holder(port: u16) -> Option<String> {
             .flat_map(|one| fs::read_link(one.path()))
             .any(|target| target.as_os_str() == wanted.as_str())
     };
-    let process = processes.map(|entry| entry.path()).find(|process| is_holder(process))?;
-    let number = process.file_name()?.to_string_lossy().into_owned();
+    // Not the links `self` and `thread-self`.
+    let mut numbered =
+        processes.filter_map(|entry| Some((entry.file_name().to_str()?.parse::<u32>().ok()?, entry.path())));
+    let (number, process) = numbered.find(|(_, process)| is_holder(process))?;
     let name = fs::read_to_string(process.join("comm")).ok()?;
     Some(format!("{} (process {number})", name.trim_end()))
 }

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! ```no_run
-//! use roundtrip_testbed::{Interface, Topology, netlink::Subnet};
+//! use linux::netlink::Subnet;
+//! use roundtrip_testbed::{Interface, Topology};
 //!
 //! let ([client, router, server], []) = Topology::new()
 //!     .host("client")

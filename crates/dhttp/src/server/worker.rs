@@ -99,6 +99,9 @@ const MAX_EVICTED: usize = 4;
 /// Connections that are examined for one to evict.
 const MAX_EXAMINED: usize = 64;
 
+/// Time without progress after which a client gives way to a newcomer: many round trips.
+const STALLED: Duration = Duration::from_millis(500);
+
 /// Times that so many are examined for one newcomer.
 const MAX_EXAMINATIONS: usize = 4;
 
@@ -410,7 +413,8 @@ impl<H: Handler> Worker<H> {
     }
 
     /// Closes a connection among the next [`MAX_EXAMINED`], which differ on each call: the longest idle one, or else the slowest
-    /// of the largest network, if that has more than the newcomer's, or is below the minimum rate under pressure.
+    /// of the largest network, if that has more than the newcomer's, or is below the minimum rate under pressure; or else the
+    /// one that has stalled longest.
     fn evict_of_the_next(&mut self, newcomer: IpAddr) -> bool {
         let next = self
             .plain
@@ -421,7 +425,8 @@ impl<H: Handler> Worker<H> {
         self.eviction_cursor = examined.last().map_or(0, |last| last + 1);
         let victim = self
             .longest_idle(examined.iter().copied())
-            .or_else(|| self.slowest(&examined, newcomer, self.min_rate()));
+            .or_else(|| self.slowest(&examined, newcomer, self.min_rate()))
+            .or_else(|| self.longest_stalled(&examined));
         self.evict(victim)
     }
 
@@ -441,6 +446,16 @@ impl<H: Handler> Worker<H> {
         let idle =
             ids.filter_map(|id| Some((self.plain.get(&id).filter(|plain| plain.is_idle())?.last_used(), id)));
         idle.min().map(|(_, id)| id)
+    }
+
+    /// Returns the one of these connections whose client has kept the server waiting longest: also one too young for a rate.
+    fn longest_stalled(&self, ids: &[u64]) -> Option<u64> {
+        let now = self.clock.now();
+        let stalled = ids.iter().filter_map(|id| {
+            let plain = self.plain.get(id).filter(|plain| plain.is_writing() || plain.is_reading())?;
+            (now.since(plain.last_used()) >= STALLED).then_some((plain.last_used(), *id))
+        });
+        stalled.min().map(|(_, id)| id)
     }
 
     /// Returns the slowest of these connections, of the network with the most. Those below `min_rate` count, and those of a client

@@ -15,6 +15,7 @@ pub fn begin(level: Option<TraceLevel>) {
         None => {
             let only = Targets::new().with_target(dhttp_proxy::OPERATION, LevelFilter::INFO);
             return tracing_subscriber::fmt()
+                .log_internal_errors(false)
                 .with_writer(std::io::stderr)
                 .with_ansi(false)
                 .finish()
@@ -25,5 +26,7 @@ pub fn begin(level: Option<TraceLevel>) {
         Some(TraceLevel::Info) => LevelFilter::INFO,
         Some(TraceLevel::Debug) => LevelFilter::DEBUG,
     };
-    tracing_subscriber::fmt().with_max_level(max_level).with_writer(std::io::stderr).with_ansi(false).init();
+    // Errors of the log are not reported on stderr, which may be the closed pipe that caused them: that would panic.
+    let log = tracing_subscriber::fmt().with_writer(std::io::stderr).log_internal_errors(false);
+    log.with_max_level(max_level).with_ansi(false).init();
 }

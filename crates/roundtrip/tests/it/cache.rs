@@ -409,7 +409,7 @@ fn a_cache_killed_while_writing_keeps_complete_responses_only() {
             }
             // The origin is gone, and this was not written yet.
             "502" | "503" => {}
-            other => panic!("{number}: {other}"),
+            other => panic!("{number}: {other}: {}", String::from_utf8_lossy(&body)),
         }
     }
     assert!(survivors >= 20, "only {survivors} responses survived");

@@ -172,8 +172,10 @@ fn a_proxys_second_hop_is_judged_and_its_healthy_twin_is_not_blamed() {
         let Some(output) = captured(&[judged.as_slice(), &client].concat()) else { return };
         let live: Value = serde_json::from_slice(&output.stdout).unwrap();
         let between = live["flows"].as_array().unwrap().iter().find(|flow| flow["of_other_program"] == true);
-        let found = between.unwrap_or_else(|| panic!("{live:#}"))["findings"].as_array().unwrap();
-        let held = found.iter().filter(|finding| finding["cause"] == "nagle-delayed-ack").count();
+        // A hop of a few milliseconds may end before it is known whose it is.
+        assert!(between.is_some() || !is_held, "{write_mode}: {live:#}");
+        let found = between.into_iter().flat_map(|hop| hop["findings"].as_array().unwrap());
+        let held = found.filter(|finding| finding["cause"] == "nagle-delayed-ack").count();
         assert_eq!(held > 0, is_held, "{write_mode}: {live:#}");
         if is_held {
             assert_eq!(output.status.code(), Some(1), "{live:#}");
