@@ -74,7 +74,7 @@ pub(crate) fn is_listened_on(port: u16) -> bool {
 const REFLECTORS: [u16; 10] = [1_434, 1_900, 3_283, 3_389, 3_478, 3_702, 5_060, 5_353, 10_001, 11_211];
 
 /// First TCP port of clients in the Internet: where Linux' own choices begin (`ip_local_port_range`). Services choose
-/// ports below, with the exceptions of [`LISTENED_ON`].
+/// ports below, with the exceptions of `LISTENED_ON`.
 pub const FIRST_CLIENT_PORT: u16 = 32_768;
 
 /// TCP ports from 32,768 on of services with defaults there: MySQL's X protocol, EtherNet/IP, Hadoop and HBase,

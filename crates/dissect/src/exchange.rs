@@ -1,6 +1,6 @@
 //! Exchanges: requests and their responses, of whatever protocol, through one interface.
 //!
-//! Ordered bytes ([`stream`]) are read as HTTP/1 ([`http`](crate::http)), HTTP/2 ([`http2`](crate::http2)) or TLS
+//! Ordered bytes ([`stream`](crate::stream)) are read as HTTP/1 ([`http`](crate::http)), HTTP/2 ([`http2`](mod@crate::http2)) or TLS
 //! ([`tls`](crate::tls)), by the first bytes of the connection; everything else is turns of two sides. The facts are the same
 //! for all; [`Certainty`] states how sure they are.
 //!

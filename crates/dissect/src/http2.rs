@@ -1,6 +1,6 @@
 //! HTTP/2 of one connection in the clear: streams as exchanges, and the windows that stop a sender.
 //!
-//! A layer on [`stream`](crate::stream). Field blocks are not decoded; DATA is counted.
+//! A layer on [`crate::stream`]. Field blocks are not decoded; DATA is counted.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,6 +1,6 @@
 //! Requests one after another on one connection: a pool of one, or a query for each row.
 //!
-//! **Rule**: at least [`MIN_REQUESTS`] requests, each sent after the previous response and, for nine in ten, immediately.
+//! **Rule**: at least ten requests, each sent after the previous response and, for nine in ten, immediately.
 //! **Refuted by** two requests in flight, and by pauses of the client, who then decides when it asks.
 
 use diagnose::cause::Describe as _;

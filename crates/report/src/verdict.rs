@@ -9,7 +9,7 @@
 //! | (here) | [`Policy`], [`Verdict`] |
 //! | [`threshold`] | `--fail-on` |
 //! | [`baseline`] | known findings, and their file |
-//! | [`unjudged`] | reasons why there is no verdict |
+//! | [`mod@unjudged`] | reasons why there is no verdict |
 
 pub mod baseline;
 pub mod threshold;

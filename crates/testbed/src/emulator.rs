@@ -8,7 +8,6 @@
 //! | module | contents |
 //! | --- | --- |
 //! | `relay` | the loop: read, offer to the pipe, wait, write |
-//! | [`priority`] | real-time priority, and avoidance of its throttling |
 //! | [`tap`] | every packet as sent and as delivered, recorded in memory and written as pcapng afterwards |
 //! | [`report`] | lateness, counters, and whether the run is void |
 //!
