@@ -88,7 +88,7 @@ fn paper_section_iv_e_every_client_gets_the_right_bytes_from_every_server_in_as_
 }
 
 /// Number of cells that are measured concurrently: each has its own namespaces, and waits.
-const CONCURRENT_CELLS: usize = 10;
+const CONCURRENT_CELLS: usize = 4;
 
 /// Measures every cell of the table, row by row; the document's cells are preferred.
 fn measure_cells(document: &str) -> Vec<String> {

@@ -31,7 +31,15 @@ fn hosts() -> ([Host; 2], Network) {
     hosts[0].run(|| {
         std::fs::write("/proc/sys/net/ipv6/ip_nonlocal_bind", "1").unwrap();
         for route in ["-6 route add local 2a0f::/16 dev lo", "route add local 128.0.0.0/2 dev lo"] {
-            assert!(Command::new("ip").args(route.split(' ')).status().unwrap().success(), "ip {route}");
+            assert!(
+                Command::new("ip")
+                    .env("PATH", skip::path())
+                    .args(route.split(' '))
+                    .status()
+                    .unwrap()
+                    .success(),
+                "ip {route}"
+            );
         }
     });
     let faults = NetworkFaults { delay: wire::Duration::from_micros(10), ..NetworkFaults::FAULTLESS };
