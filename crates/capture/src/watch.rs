@@ -80,7 +80,7 @@ pub struct Watch {
     is_thorough: bool,
 }
 
-/// How often a socket is sampled.
+/// Sampling frequency of a socket.
 enum Heat {
     /// Each time: a segment is held or was recently, or a handshake is in progress.
     Hot,

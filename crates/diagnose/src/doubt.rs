@@ -37,7 +37,7 @@ pub enum Doubt {
     ShortPlateau,
     /// The window scale is unknown.
     WindowUnknown,
-    /// What follows the handshake is encrypted, acknowledgements included.
+    /// Packets after the handshake are encrypted, acknowledgements included.
     Encrypted,
     /// A program that pauses fits, and a window or buffer that holds it.
     ProgramOrWindow,

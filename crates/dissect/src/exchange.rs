@@ -18,7 +18,7 @@ use crate::{Both, Mark, Side};
 pub use crate::tls::Content;
 use turn::Turn;
 
-/// How sure it is where messages begin and end.
+/// Certainty of where messages begin and end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Certainty {
     /// By the turns of two sides: each side's data up to the other's.
@@ -35,7 +35,7 @@ pub enum Certainty {
 /// Facts from the messages of the connection before a side sends, as far as they can be read.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MessageFacts {
-    /// How sure they are.
+    /// Their certainty.
     pub certainty: Certainty,
     /// Whether the sender was within a message; `None` if unknown.
     pub is_within: Option<bool>,

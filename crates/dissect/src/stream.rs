@@ -152,7 +152,7 @@ mod tests {
     use super::*;
     use wire::Time;
 
-    /// What a reader got: bytes, or the length of a hole, with the packet.
+    /// Input of a reader: bytes, or the length of a hole, with the packet.
     #[derive(Default)]
     struct Record(Vec<(Result<Vec<u8>, u64>, u64)>);
 

@@ -88,7 +88,7 @@ fn the_jobs_and_the_fuzz_target_of_contributing_exist() {
     );
 }
 
-/// What stands between backticks, outside of code blocks, and looks like a path.
+/// Texts between backticks, outside of code blocks, that look like paths.
 fn paths(text: &str) -> Vec<String> {
     let prose = text.split("```").step_by(2).flat_map(str::lines);
     let quoted = prose.flat_map(|line| line.split('`').skip(1).step_by(2));
