@@ -4,6 +4,7 @@
 //! other objects at which it is discovered, each with a delay. Of most pages only sizes are known: a server generates
 //! filler bytes. Contents, where known, are in [`crate::contents`].
 
+mod host;
 mod object;
 
 use std::fmt;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use wire::{Bytes, Duration};
 
 use crate::Contents;
+pub use host::{Host, OfferedProtocols};
 pub use object::{Dependency, Kind, Moment, Object, Priority};
 
 /// A page: the first object is the document, the others are its embedded objects, in order.
@@ -27,27 +29,19 @@ pub struct Page {
     pub contents: Option<Arc<Contents>>,
     /// Sentences about recorded or stored parts that are not modelled, and the share that is.
     pub notes: Vec<String>,
+    /// Times of the recording that it comes from, where it has any.
+    pub recorded: Option<RecordedTimes>,
 }
 
-/// A host of a page.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Host {
-    /// Name, for references and for the `Host` field.
-    pub name: String,
-    /// Round trip beyond that of the network.
-    pub extra_rtt: Duration,
-    /// Time of the server for each response, beyond that of the scenario.
-    pub processing: Duration,
-}
-
-impl Host {
-    /// The host of a page of which no host is known.
-    pub const UNNAMED: &str = "server";
-
-    /// A host as near as the network, without processing time of its own.
-    pub fn new(name: &str) -> Self {
-        Self { name: name.to_owned(), extra_rtt: Duration::ZERO, processing: Duration::ZERO }
-    }
+/// Times of a recorded visit, from its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordedTimes {
+    /// The event `DOMContentLoaded`.
+    pub content_loaded: Option<Duration>,
+    /// The event `load`.
+    pub load: Option<Duration>,
+    /// End of the last object.
+    pub last_end: Option<Duration>,
 }
 
 impl Page {
@@ -75,7 +69,7 @@ impl Page {
             object.after.push(Dependency::on_end(0));
         }
         let hosts = vec![Host::new(Host::UNNAMED)];
-        Self { name: name.to_owned(), hosts, objects, contents: None, notes: Vec::new() }
+        Self { name: name.to_owned(), hosts, objects, contents: None, notes: Vec::new(), recorded: None }
     }
 
     /// A custom page of which only the stored sizes are known.
@@ -100,12 +94,15 @@ impl Page {
     /// Whether all objects are on one host, as near as the network, and wait for nothing but the document: the pages
     /// that HTTP/1's formulas know.
     pub fn is_plain(&self) -> bool {
-        let is_plain = |object: &Object| object.after.iter().all(|after| *after == Dependency::on_end(0));
-        let [Host { name: _, extra_rtt: Duration::ZERO, processing: Duration::ZERO }] = &self.hosts[..]
-        else {
-            return false;
+        let is_plain = |object: &Object| {
+            let has_no_time = object.processing.is_none() && object.request_body == Bytes::ZERO;
+            has_no_time && object.after.iter().all(|after| *after == Dependency::on_end(0))
         };
-        self.objects.iter().all(is_plain)
+        let [host] = &self.hosts[..] else { return false };
+        let Host { name: _, address_group: _, extra_rtt, processing, protocols, certificate_chain: _ } = host;
+        let is_near =
+            (*extra_rtt, *processing, *protocols) == (Duration::ZERO, Duration::ZERO, OfferedProtocols::ALL);
+        is_near && self.objects.iter().all(is_plain)
     }
 
     /// Size of all bodies together.
@@ -125,7 +122,7 @@ impl Page {
     /// The first invalid value: no objects or hosts, too many, an empty object or one above 1 TiB, an object on an
     /// unknown host, or one that cannot be discovered.
     pub fn check(&self) -> Result<(), PageError> {
-        let Self { name: _, hosts, objects, contents: _, notes: _ } = self;
+        let Self { name: _, hosts, objects, contents: _, notes: _, recorded: _ } = self;
         if objects.is_empty() || objects.len() > Self::MAX_OBJECTS {
             return Err(PageError::Objects(objects.len()));
         }

@@ -32,5 +32,7 @@ pub mod site;
 pub mod text;
 
 pub use contents::Contents;
-pub use graph::{Dependency, Host, Kind, Moment, Object, Page, PageError, Priority};
+pub use graph::{
+    Dependency, Host, Kind, Moment, Object, OfferedProtocols, Page, PageError, Priority, RecordedTimes,
+};
 pub use site::Site;

@@ -26,6 +26,14 @@ pub struct Object {
     pub size: Bytes,
     /// Size of the body after deflate, where known.
     pub deflated: Option<Bytes>,
+    /// Size of the request's body.
+    pub request_body: Bytes,
+    /// Time of the server for this response; `None`: the host's.
+    pub processing: Option<Duration>,
+    /// Whether nothing is painted before it has arrived.
+    pub is_render_blocking: bool,
+    /// Whether the event `load` waits for it.
+    pub counts_for_load: bool,
     /// Dependencies: the client knows the object when all of them are met.
     pub after: Vec<Dependency>,
 }
@@ -103,6 +111,10 @@ impl Object {
             response_head: None,
             size,
             deflated: None,
+            request_body: Bytes::ZERO,
+            processing: None,
+            is_render_blocking: false,
+            counts_for_load: true,
             after: Vec::new(),
         }
     }

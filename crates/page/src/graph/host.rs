@@ -1,0 +1,58 @@
+//! A host of a page: its distance, its server's time, and the protocols that it offers.
+
+use wire::{Bytes, Duration};
+
+/// A host of a page, which is one origin: a name, a scheme, a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Host {
+    /// Name, for references and for the `Host` field; with a port, unless it is the scheme's.
+    pub name: String,
+    /// Hosts of the same group have one address and one certificate, so a connection of HTTP/2 or HTTP/3 serves all of
+    /// them (RFC 9113, section 9.1.1). `None`: an address of its own.
+    pub address_group: Option<u32>,
+    /// Round trip beyond that of the network.
+    pub extra_rtt: Duration,
+    /// Time of the server for each response, beyond that of the scenario.
+    pub processing: Duration,
+    /// Protocols that it offers.
+    pub protocols: OfferedProtocols,
+    /// Size of its certificate chain; `None`: the scenario's.
+    pub certificate_chain: Option<Bytes>,
+}
+
+/// Protocols that a host offers. HTTP/1.1 is always offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OfferedProtocols {
+    /// Whether TLS is offered: the scheme is https.
+    pub tls: bool,
+    /// Whether HTTP/2 is offered.
+    pub http2: bool,
+    /// Whether HTTP/3 is offered.
+    pub http3: bool,
+}
+
+impl OfferedProtocols {
+    /// Every protocol: the scenario's is used.
+    pub const ALL: Self = Self { tls: true, http2: true, http3: true };
+    /// HTTP/1.1 over TLS.
+    pub const HTTP1: Self = Self { tls: true, http2: false, http3: false };
+    /// HTTP/1.1 without TLS: the scheme is http.
+    pub const PLAINTEXT: Self = Self { tls: false, http2: false, http3: false };
+}
+
+impl Host {
+    /// The host of a page of which no host is known.
+    pub const UNNAMED: &str = "server";
+
+    /// A host as near as the network, with an address of its own and every protocol, without processing time.
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            address_group: None,
+            extra_rtt: Duration::ZERO,
+            processing: Duration::ZERO,
+            protocols: OfferedProtocols::ALL,
+            certificate_chain: None,
+        }
+    }
+}
