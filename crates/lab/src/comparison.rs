@@ -47,7 +47,10 @@ impl<'a> ComparisonRow<'a> {
     }
 
     fn is_for(&self, outcome: &Outcome) -> bool {
-        let of = |outcome: &Outcome| (outcome.scenario.protocol, outcome.scenario.stack.name);
+        let of = |outcome: &Outcome| {
+            let scenario = &outcome.scenario;
+            (scenario.protocol, scenario.tls, scenario.stack.name)
+        };
         self.outcomes().any(|existing| of(existing) == of(outcome))
     }
 

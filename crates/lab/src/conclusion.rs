@@ -198,6 +198,7 @@ const fn subject(protocol: Protocol) -> &'static str {
         Protocol::Ttcp => "T/TCP",
         Protocol::Ardp => "ARDP",
         Protocol::Dhttp => "DHTTP",
+        Protocol::Http2 => "HTTP/2",
     }
 }
 

@@ -136,5 +136,6 @@ const fn version(protocol: Protocol) -> &'static str {
         | Protocol::Http11Pipelined
         | Protocol::Http11PipelinedDeflate
         | Protocol::Dhttp => "HTTP/1.1",
+        Protocol::Http2 => "HTTP/2",
     }
 }

@@ -14,7 +14,7 @@ use crate::{Metric, Outcome, Unit};
 pub struct Row<'a>(pub &'a Outcome);
 
 /// Keys of the labels.
-const LABELS: [&str; 6] = ["network", "page", "visit", "protocol", "engine", "stack"];
+const LABELS: [&str; 7] = ["network", "page", "visit", "protocol", "engine", "stack", "tls"];
 
 /// Meanings of the labels.
 const LABEL_MEANINGS: [&str; LABELS.len()] = [
@@ -24,6 +24,7 @@ const LABEL_MEANINGS: [&str; LABELS.len()] = [
     "The protocol's name.",
     "`model`, `simulate` or `measure`.",
     "The stack profile's name.",
+    "TLS of the connections: `none`, or the version and the kind of handshake.",
 ];
 
 /// Fields of a row in their order: key, type and meaning.
@@ -55,6 +56,7 @@ impl<'a> Row<'a> {
             scenario.protocol.name(),
             engine.name(),
             scenario.stack.name,
+            scenario.tls.name(),
         ]
     }
 }

@@ -93,7 +93,11 @@ pub fn title(scenario: &Scenario) -> String {
 
 /// Protocol, page and network: `http11, small-cluster over fast-internet`.
 pub fn full_title(scenario: &Scenario) -> String {
-    format!("{}, {}", scenario.protocol.name(), title(scenario))
+    let tls = match scenario.tls {
+        scenario::Tls::None => String::new(),
+        tls => format!(" with TLS {}", tls.name()),
+    };
+    format!("{}{tls}, {}", scenario.protocol.name(), title(scenario))
 }
 
 /// The numbers behind the names, of scenarios that differ in protocol and stack alone; empty for none.
@@ -163,10 +167,12 @@ fn connections<'a>(scenarios: impl Iterator<Item = &'a Scenario> + Clone) -> Opt
 
 fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
     let stacks = differs(group, |outcome| outcome.scenario.stack.name);
+    let has_tls = group.iter().any(|outcome| outcome.scenario.tls != scenario::Tls::None);
     let engines = differs(group, |outcome| outcome.engine.name());
     let columns = vec![
         Column::name(["protocol", ""]),
         // Columns that identify a row stay as long as the elapsed time does.
+        Column::text(["tls", ""], 1),
         Column::text(["stack", ""], 1),
         Column::text(["engine", ""], 1),
         Column::number(["elapsed", "ms"], 0),
@@ -191,6 +197,7 @@ fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
         let shown = |is_shown, name: &str| if is_shown { name.to_owned() } else { String::new() };
         vec![
             outcome.scenario.protocol.name().to_owned(),
+            shown(has_tls, outcome.scenario.tls.name()),
             shown(stacks, outcome.scenario.stack.name),
             shown(engines, outcome.engine.name()),
             outcome.elapsed(),

@@ -13,7 +13,7 @@ use http1::site::Site;
 use linux::clock::Clock;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use scenario::dhttp::{Dhttp, DhttpProfile};
-use scenario::{Network, Protocol, Remark, Scenario, Serving, Visit};
+use scenario::{Network, Protocol, Remark, Scenario, Serving, Tls, Visit};
 use testbed::Namespace;
 use testbed::emulator::{Capture, Report, Scheduling};
 use testbed::lateness::Lateness;
@@ -108,6 +108,7 @@ impl Experiment {
             page,
             visit,
             protocol,
+            tls,
             stack,
             client: requested,
             server: _,
@@ -116,6 +117,9 @@ impl Experiment {
             seed,
         } = scenario;
         refuse_unsupported(programs)?;
+        if *tls != Tls::None {
+            return Err(unsuited(&format!("TLS {}", tls.name()), "use --tls none, or --engine simulate"));
+        }
         let (server, client) = find_programs(scenario, peers)?;
         require_own_client(programs, peers.client)?;
         fidelity::check(scenario, peers)?;

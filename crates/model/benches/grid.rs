@@ -28,7 +28,7 @@ fn grid() -> Vec<Scenario> {
     let mut scenarios = Vec::new();
     for network in Network::ten() {
         for page in Page::six() {
-            for protocol in Protocol::ALL {
+            for protocol in Protocol::OF_THE_PAPERS {
                 scenarios.push(Scenario {
                     client: Client { requests: Requests::Independent, ..Client::default() },
                     ..Scenario::new(

@@ -6,7 +6,7 @@
 use ::tcp::stack::packets::Sharing;
 use ::tcp::stack::{Acks, Congestion};
 use scenario::serving::changed_objects;
-use scenario::{Connection, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use scenario::{Connection, Object, Page, Protocol, Requests, Scenario, Server, Stack, Tls, Visit};
 use trace::Metrics;
 use wire::{Bytes, Duration};
 
@@ -74,6 +74,13 @@ pub struct Prediction<'a> {
 /// # Errors
 /// [`Refusal`] if a size is unknown, or the result exceeds the range of a duration.
 pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<Prediction<'a>, Refusal> {
+    if scenario.protocol == Protocol::Http2 {
+        return Err(Refusal::Protocol { protocol: scenario.protocol });
+    }
+    // The minimum holds with and without TLS.
+    if scenario.tls != Tls::None && scenario.protocol != Protocol::Minimum {
+        return Err(Refusal::Tls { tls: scenario.tls });
+    }
     if !scenario.page.is_plain() {
         return Err(Refusal::Graph { page: scenario.page.name.clone() });
     }
@@ -103,7 +110,8 @@ pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<
         | Protocol::Http11Pipelined
         | Protocol::Ttcp
         | Protocol::Ardp
-        | Protocol::Dhttp => whole.clone(),
+        | Protocol::Dhttp
+        | Protocol::Http2 => whole.clone(),
     };
     let notes = notes::notes(scenario, &path, &start, &datagram, &sent);
 
@@ -164,7 +172,8 @@ const fn has_parallel_formula(protocol: Protocol) -> bool {
         | Protocol::Http11PipelinedDeflate
         | Protocol::Ttcp
         | Protocol::Ardp
-        | Protocol::Dhttp => false,
+        | Protocol::Dhttp
+        | Protocol::Http2 => false,
     }
 }
 
@@ -256,7 +265,8 @@ fn series(
         | Protocol::Http11
         | Protocol::Http11Pipelined
         | Protocol::Http11PipelinedDeflate
-        | Protocol::Ttcp => caching::transactions(path, start, connection, exchanges),
+        | Protocol::Ttcp
+        | Protocol::Http2 => caching::transactions(path, start, connection, exchanges),
         Protocol::Ardp => ardp::transactions(path, start, shares_windows(scenario), connection, exchanges),
         Protocol::Dhttp => dhttp::transactions(path, start, connection, datagram, exchanges),
     };
@@ -297,7 +307,8 @@ fn waits(scenario: &Scenario, protocol: Protocol) -> u64 {
             Protocol::Minimum
             | Protocol::Http11Pipelined
             | Protocol::Http11PipelinedDeflate
-            | Protocol::Dhttp,
+            | Protocol::Dhttp
+            | Protocol::Http2,
         ) => after_first.min(1),
     }
 }
@@ -314,7 +325,8 @@ fn connections(scenario: &Scenario, datagram: &Datagram, exchanges: &[Exchange])
         Protocol::Http10KeepAlive
         | Protocol::Http11
         | Protocol::Http11Pipelined
-        | Protocol::Http11PipelinedDeflate => Some(new_connections),
+        | Protocol::Http11PipelinedDeflate
+        | Protocol::Http2 => Some(new_connections),
         Protocol::Http11Parallel => {
             Some(new_connections * parallel::connections(&scenario.client, exchanges.len()))
         }

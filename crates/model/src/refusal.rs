@@ -4,8 +4,8 @@
 
 use std::fmt;
 
-use scenario::Protocol;
 use scenario::client::PARALLEL_REMEDY;
+use scenario::{Protocol, Tls};
 
 /// Scenario that the formulas cannot predict.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,16 @@ pub enum Refusal {
     Graph {
         /// The page's name.
         page: String,
+    },
+    /// A protocol without a formula.
+    Protocol {
+        /// The protocol.
+        protocol: Protocol,
+    },
+    /// Connections with TLS.
+    Tls {
+        /// The version.
+        tls: Tls,
     },
     /// Several concurrent connections, for a protocol without a formula for them.
     Parallel {
@@ -48,6 +58,14 @@ impl fmt::Display for Refusal {
                 f,
                 "the model cannot predict page `{page}`, which has several hosts or dependencies; choose \
                  `--engine simulate`"
+            ),
+            Self::Protocol { protocol } => {
+                write!(f, "the model cannot predict `{}`; choose `--engine simulate`", protocol.name())
+            }
+            Self::Tls { tls } => write!(
+                f,
+                "the model cannot predict TLS {}; choose `--engine simulate`, or `--tls none`",
+                tls.name()
             ),
             Self::DeflatedSizesUnknown { page } => write!(
                 f,

@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | [`network`] | round trip, rate, segment size; the papers' and today's networks by name |
 //! | [`protocol`] | the protocols by name |
+//! | [`mod@tls`] | TLS by version and kind of handshake |
 //! | [`client`] | visits, requests, connections |
 //! | [`programs`] | the programs at both ends: CPU time, writes, closing |
 //! | [`serving`] | the served objects, and those that the client knows |
@@ -45,6 +46,7 @@ pub mod remark;
 pub mod robot;
 pub mod serving;
 pub mod spec;
+pub mod tls;
 
 pub use client::{Client, Connection, Requests, Visit};
 pub use engine::Engine;
@@ -56,6 +58,7 @@ pub use remark::Remark;
 pub use serving::Serving;
 pub use spec::{Defaults, Plan, Spec};
 pub use tcp::Stack;
+pub use tls::Tls;
 
 use http1::content::{encoded, is_text};
 use http1::site::{Compression, File};
@@ -72,6 +75,8 @@ pub struct Scenario {
     pub visit: Visit,
     /// The protocol.
     pub protocol: Protocol,
+    /// Security of the connections.
+    pub tls: Tls,
     /// TCP at both ends.
     pub stack: Stack,
     /// Behaviour of the client between objects.
@@ -96,6 +101,7 @@ impl Scenario {
             page,
             visit: Visit::First,
             protocol,
+            tls: Tls::None,
             stack,
             client: Client { parallel: protocol.connections(), ..Client::default() },
             server: Server::default(),

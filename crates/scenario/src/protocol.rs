@@ -27,11 +27,13 @@ pub enum Protocol {
     Ardp,
     /// Small responses in one datagram, large ones over TCP that the server opens.
     Dhttp,
+    /// HTTP/2: one connection for each group of hosts that share an address and a certificate.
+    Http2,
 }
 
 impl Protocol {
     /// Every protocol, in the order of tables.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Minimum,
         Self::Http10,
         Self::Http10KeepAlive,
@@ -42,7 +44,14 @@ impl Protocol {
         Self::Ttcp,
         Self::Ardp,
         Self::Dhttp,
+        Self::Http2,
     ];
+
+    /// Protocols of the papers and of their models: all that came before HTTP/2.
+    pub const OF_THE_PAPERS: [Self; 10] = {
+        let [papers @ .., Self::Http2] = Self::ALL else { panic!("HTTP/2 comes last") };
+        papers
+    };
 
     /// The protocol of that name.
     ///
@@ -71,7 +80,8 @@ impl Protocol {
             | Self::Http11PipelinedDeflate
             | Self::Ttcp
             | Self::Ardp
-            | Self::Dhttp => 1,
+            | Self::Dhttp
+            | Self::Http2 => 1,
         }
     }
 
@@ -84,7 +94,22 @@ impl Protocol {
             | Self::Http11
             | Self::Http11Pipelined
             | Self::Http11PipelinedDeflate
-            | Self::Dhttp => false,
+            | Self::Dhttp
+            | Self::Http2 => false,
+        }
+    }
+
+    /// Whether its connections can carry TLS: those of plain TCP that the client opens.
+    pub const fn can_be_secured(self) -> bool {
+        match self {
+            Self::Http10
+            | Self::Http10KeepAlive
+            | Self::Http11
+            | Self::Http11Parallel
+            | Self::Http11Pipelined
+            | Self::Http11PipelinedDeflate
+            | Self::Http2 => true,
+            Self::Minimum | Self::Ttcp | Self::Ardp | Self::Dhttp => false,
         }
     }
 
@@ -139,6 +164,11 @@ impl Protocol {
                 "dhttp",
                 "small responses in one datagram, large ones over TCP that the server opens",
                 "papers/dhttp",
+            ),
+            Self::Http2 => (
+                "http2",
+                "HTTP/2: one connection for each group of hosts, requests and responses multiplexed",
+                "RFC 9113",
             ),
         };
         Listing { name, description, source }

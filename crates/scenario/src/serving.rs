@@ -238,7 +238,8 @@ fn sizes(page: &Page, protocol: Protocol) -> Result<Vec<Bytes>, ServingError> {
         | Protocol::Http11Pipelined
         | Protocol::Ttcp
         | Protocol::Ardp
-        | Protocol::Dhttp => Ok(sizes(page)),
+        | Protocol::Dhttp
+        | Protocol::Http2 => Ok(sizes(page)),
     }
 }
 

@@ -19,7 +19,7 @@ use tcp::stack::packets::Sharing;
 use wire::{Bytes, Duration, Rate, Seed};
 
 use crate::network::{Changes, Network};
-use crate::{Connection, Engine, Page, Programs, Protocol, Requests, Stack, Visit};
+use crate::{Connection, Engine, Page, Programs, Protocol, Requests, Stack, Tls, Visit};
 
 pub use defaults::Defaults;
 pub use key::Key;
@@ -40,6 +40,8 @@ pub struct Spec {
     pub pages: Vec<Page>,
     /// `protocol`.
     pub protocols: Vec<Protocol>,
+    /// `tls`; each of several values makes a scenario.
+    pub tls: Vec<Tls>,
     /// `stack`.
     pub stacks: Vec<Stack>,
     /// `visit`.
@@ -89,6 +91,7 @@ impl Spec {
             networks: first_non_empty(above.networks, below.networks),
             pages: first_non_empty(above.pages, below.pages),
             protocols: first_non_empty(above.protocols, below.protocols),
+            tls: first_non_empty(above.tls, below.tls),
             stacks: first_non_empty(above.stacks, below.stacks),
             visit: above.visit.or(below.visit),
             request: above.request.or(below.request),

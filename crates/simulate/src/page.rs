@@ -226,8 +226,20 @@ impl Experiment {
     /// # Errors
     /// The part that cannot be honoured, and the alternative.
     pub fn new(scenario: &Scenario, hosts: Hosts) -> Result<Self, Error> {
-        let Scenario { network, page, visit: _, protocol, stack, client, server, programs, runs: _, seed } =
-            scenario;
+        let Scenario {
+            network,
+            page,
+            visit: _,
+            protocol,
+            tls,
+            stack,
+            client,
+            server,
+            programs,
+            runs: _,
+            seed,
+        } = scenario;
+        plan::refuse_tls(*tls)?;
         let mut hosts = hosts.with(programs);
         network.check().map_err(Error::Network)?;
         let mut serving = Serving::of(scenario)?;
@@ -261,10 +273,7 @@ impl Experiment {
             | Shape::Http11Parallel { parallel: _ }
             | Shape::Http11Pipelined(_) => None,
         };
-        hosts.client_stack = hosts.client_stack.map(|stack| {
-            let stack = programs.sockets(&stack);
-            programs.client_stack.map_or_else(|| stack.clone(), |client| client.applied_to(&stack))
-        });
+        hosts.client_stack = hosts.client_stack.map(|stack| client_stack(&stack, programs));
         plan.list_references(|request| serving.site.respond(request));
         let experiment = Self {
             network: network.clone(),
@@ -441,6 +450,12 @@ impl Experiment {
 /// "reducing the duration that per-connection state is retained": 12 s (`papers/heidemann-model`, section II-B).
 const TTCP_TIME_WAIT: Duration = Duration::from_secs(12);
 
+/// The client's stack with the settings of its sockets.
+fn client_stack(stack: &Stack, programs: &Programs) -> Stack {
+    let stack = programs.sockets(stack);
+    programs.client_stack.map_or_else(|| stack.clone(), |client| client.applied_to(&stack))
+}
+
 /// Note on connections that share state.
 const fn shared(sharing: Sharing) -> Option<Remark> {
     match sharing {
@@ -462,6 +477,7 @@ fn handshake(protocol: Protocol, is_fast_open: bool) -> Handshake {
         | Protocol::Http11Pipelined
         | Protocol::Http11PipelinedDeflate
         | Protocol::Dhttp
+        | Protocol::Http2
             if is_fast_open =>
         {
             Handshake::FastOpen
@@ -473,7 +489,8 @@ fn handshake(protocol: Protocol, is_fast_open: bool) -> Handshake {
         | Protocol::Http11Parallel
         | Protocol::Http11Pipelined
         | Protocol::Http11PipelinedDeflate
-        | Protocol::Dhttp => Handshake::ThreeWay,
+        | Protocol::Dhttp
+        | Protocol::Http2 => Handshake::ThreeWay,
     }
 }
 

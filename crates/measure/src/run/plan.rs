@@ -33,7 +33,7 @@ pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining)
         }
         Protocol::Minimum => Err(unsuited("the minimum, which no protocol reaches", "use --engine model")),
         Protocol::Dhttp => Ok(Shape::Dhttp),
-        Protocol::Ttcp | Protocol::Ardp => {
+        Protocol::Ttcp | Protocol::Ardp | Protocol::Http2 => {
             let part = format!("{} on a Linux kernel", protocol.name());
             let remedy = "use http10, http10-keepalive, http11, http11-parallel, http11-pipelined or dhttp, or --engine model";
             Err(unsuited(&part, remedy))

@@ -76,7 +76,7 @@ impl ProtocolProperty {
             Protocol::Http10 => Self::ConnectionPerObject,
             Protocol::Http10KeepAlive | Protocol::Http11 | Protocol::Ttcp => Self::Persistent,
             Protocol::Http11Parallel => Self::PersistentParallel,
-            Protocol::Http11Pipelined | Protocol::Http11PipelinedDeflate => Self::Pipelined,
+            Protocol::Http11Pipelined | Protocol::Http11PipelinedDeflate | Protocol::Http2 => Self::Pipelined,
             Protocol::Ardp => Self::Uncached,
             Protocol::Dhttp => Self::DatagramsAndTcp,
         }

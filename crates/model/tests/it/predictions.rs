@@ -256,7 +256,7 @@ fn several_persistent_connections_are_one_where_one_is_allowed() {
 
 #[test]
 fn several_connections_are_refused_where_there_is_one() {
-    for protocol in Protocol::ALL {
+    for protocol in Protocol::OF_THE_PAPERS {
         let mut four = scenario(protocol);
         four.page = Page::named("w3c-page").unwrap();
         four.client.parallel = 4;
@@ -370,7 +370,7 @@ fn page_beyond_the_maximum_duration_is_refused() {
 
 prop_compose! {
     fn any_scenario()(
-        protocol in prop::sample::select(Protocol::ALL.to_vec()),
+        protocol in prop::sample::select(Protocol::OF_THE_PAPERS.to_vec()),
         stack in prop::sample::select(Stack::ALL.to_vec()),
         objects in prop::collection::vec(1_u64..=1 << 40, 1..20),
         deflated in any::<bool>(),

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use measure::Peers;
 use measure::peers::{ClientProgram, ServerProgram};
-use scenario::{Client, Connection, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit};
+use scenario::{Client, Connection, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Tls, Visit};
 use simulate::web::BrowserTimes;
 use simulate::{Experiment, Hosts};
 use wire::{Bytes, Duration, Seed};
@@ -129,6 +129,7 @@ fn measured_scenario(visit: Visit) -> Result<Scenario, String> {
         page: Page::named("microscape").map_err(reported)?,
         visit,
         protocol: Protocol::Http11,
+        tls: Tls::None,
         stack: Stack::named("linux").map_err(reported)?,
         client: Client {
             request: REQUEST,

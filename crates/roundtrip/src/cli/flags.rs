@@ -61,8 +61,16 @@ const PROGRAMS: &str = "Programs at both ends (advanced)";
 
 impl Group for CommonKeys {
     fn keys() -> Vec<(&'static str, Vec<Key>)> {
-        let scenario =
-            vec![Key::Network, Key::Page, Key::Protocol, Key::Stack, Key::Visit, Key::Parallel, Key::Seed];
+        let scenario = vec![
+            Key::Network,
+            Key::Page,
+            Key::Protocol,
+            Key::Tls,
+            Key::Stack,
+            Key::Visit,
+            Key::Parallel,
+            Key::Seed,
+        ];
         let path =
             [PathKey::Rtt, PathKey::Rate, PathKey::Mss, both(DirectionKey::Queue), both(DirectionKey::Loss)];
         vec![(SCENARIO, scenario), (PATH, path.map(Key::Path).to_vec())]

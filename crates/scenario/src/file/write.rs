@@ -16,6 +16,7 @@ impl Spec {
             path,
             pages,
             protocols,
+            tls,
             stacks,
             visit,
             request,
@@ -36,6 +37,7 @@ impl Spec {
         lines.push_list("network", networks.iter().map(network));
         lines.push_list("page", pages.iter().map(page));
         lines.push_list("protocol", protocols.iter().map(|protocol| quoted(protocol.name())));
+        lines.push_list("tls", tls.iter().map(|tls| quoted(tls.name())));
         lines.push_list("stack", stacks.iter().map(|stack| quoted(stack.name)));
         lines.push_list("engine", engines.iter().map(|engine| quoted(engine.name())));
         lines.push_value("visit", visit.map(|visit| quoted(visit.name())));

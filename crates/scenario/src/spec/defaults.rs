@@ -43,12 +43,12 @@ pub struct Defaults {
 
 impl Defaults {
     /// The papers' basic model (`papers/heidemann-model#table-6`): requests are independent, every segment is
-    /// acknowledged, the server takes no time. Every protocol, for small-cluster over fast-internet.
+    /// acknowledged, the server takes no time. Every protocol of the papers, for small-cluster over fast-internet.
     pub fn predict() -> Self {
         Self {
             networks: vec![named(Network::named("fast-internet"))],
             pages: vec![named(Page::named("small-cluster"))],
-            protocols: Protocol::ALL.to_vec(),
+            protocols: Protocol::OF_THE_PAPERS.to_vec(),
             stacks: vec![named(Stack::named("period"))],
             stacks_today: vec![named(Stack::named("linux"))],
             visit: Visit::First,

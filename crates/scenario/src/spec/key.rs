@@ -11,7 +11,7 @@ use tcp::stack::packets::Sharing;
 
 use crate::network::changes::{Changes, DirectionChanges};
 use crate::programs::ProgramKey;
-use crate::{Connection, Engine, Network, Protocol, Requests, Spec, Stack, Visit};
+use crate::{Connection, Engine, Network, Protocol, Requests, Spec, Stack, Tls, Visit};
 
 /// A key of a specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,6 +22,8 @@ pub enum Key {
     Page,
     /// Protocols by name, or `all`.
     Protocol,
+    /// TLS by version.
+    Tls,
     /// Stack profiles by name, or `all`.
     Stack,
     /// Engines by name, or `all`.
@@ -101,7 +103,7 @@ pub enum DirectionKey {
 }
 
 /// Number of keys of a file's first level.
-const KEYS: usize = 15 + ProgramKey::ALL.len() + PathKey::ALL.len();
+const KEYS: usize = 16 + ProgramKey::ALL.len() + PathKey::ALL.len();
 
 impl Key {
     /// Every key of a file's first level, in the order of lists.
@@ -111,6 +113,7 @@ impl Key {
             Self::Network,
             Self::Page,
             Self::Protocol,
+            Self::Tls,
             Self::Stack,
             Self::Engine,
             Self::Visit,
@@ -169,6 +172,7 @@ impl Key {
                 "[\"http10\", \"http11\"]",
                 "A protocol by name, or all; repeat it for more (see `roundtrip list protocols`)",
             ),
+            Self::Tls => TLS,
             Self::Stack => KeyInfo::list(
                 "stack",
                 "NAME",
@@ -182,12 +186,7 @@ impl Key {
                 "[\"model\", \"measure\"]",
                 "An engine; repeat it for more: model, simulate, measure",
             ),
-            Self::Visit => KeyInfo::value(
-                "visit",
-                "VISIT",
-                "\"first\"",
-                "Visit: first, or revalidate for a page in the client's cache",
-            ),
+            Self::Visit => VISIT,
             Self::Requests => KeyInfo::value(
                 "requests",
                 "ORDER",
@@ -270,6 +269,23 @@ impl Key {
         self.info().is_list
     }
 }
+
+/// Description of [`Key::Visit`].
+const VISIT: KeyInfo = KeyInfo::value(
+    "visit",
+    "VISIT",
+    "\"first\"",
+    "Visit: first, or revalidate for a page in the client's cache",
+);
+
+/// Description of [`Key::Tls`].
+const TLS: KeyInfo = KeyInfo::list(
+    "tls",
+    "VERSION",
+    "\"1.3\"",
+    "TLS of every connection: none, 1.2, 1.3, 1.3-resumed (with a session ticket) or 1.3-0rtt (early data too); \
+     repeat it for more (default: none on the papers' networks and for HTTP/1 pages of one host, else 1.3)",
+);
 
 /// Description of a key.
 #[derive(Clone, Copy, Debug)]
@@ -444,6 +460,8 @@ impl Spec {
             Key::Page => extend(&mut self.pages, [page::text::page(text)?]),
             Key::Protocol if text == ALL => extend(&mut self.protocols, Protocol::ALL),
             Key::Protocol => extend(&mut self.protocols, [Protocol::named(text)?]),
+            Key::Tls if text == ALL => extend(&mut self.tls, Tls::ALL),
+            Key::Tls => extend(&mut self.tls, [Tls::named(text)?]),
             Key::Stack if text == ALL => extend(&mut self.stacks, Stack::ALL),
             Key::Stack => extend(&mut self.stacks, [Stack::named(text)?]),
             Key::Engine if text == ALL => extend(&mut self.engines, Engine::ALL),

@@ -1,4 +1,4 @@
-//! Expansion of a specification: networks x pages x protocols x stacks, in that order, the last fastest.
+//! Expansion of a specification: networks x pages x protocols x stacks x TLS versions, in that order, the last fastest.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use tcp::stack::Acks;
 
 use crate::network::changes::RequiredValue;
 use crate::network::{Changes, Network, NetworkError};
-use crate::{Client, Defaults, Engine, Protocol, Requests, Scenario, Server, Spec, Stack};
+use crate::{Client, Defaults, Engine, Protocol, Requests, Scenario, Server, Spec, Stack, Tls};
 use page::PageError;
 
 /// Scenarios and engines to run.
@@ -40,7 +40,7 @@ impl Spec {
         check(&networks, pages)?;
 
         let stacks_of_all: usize = networks.iter().map(|network| stacks(network).len()).sum();
-        let per_page = stacks_of_all.saturating_mul(protocols.len());
+        let per_page = stacks_of_all.saturating_mul(protocols.len()).saturating_mul(self.tls.len().max(1));
         let count = per_page.saturating_mul(pages.len());
         if count > MAX_SCENARIOS {
             return Err(PlanError::TooMany(count));
@@ -53,19 +53,22 @@ impl Spec {
         for network in &networks {
             for page in pages {
                 for protocol in protocols {
+                    let usual = Tls::usual(network, page, *protocol);
+                    let versions = or_default(&self.tls, std::slice::from_ref(&usual));
                     for stack in stacks(network) {
-                        scenarios.push(Scenario {
+                        scenarios.extend(versions.iter().map(|tls| Scenario {
                             network: network.clone(),
                             page: page.clone(),
                             visit: self.visit.unwrap_or(defaults.visit),
                             protocol: *protocol,
+                            tls: *tls,
                             stack: self.shared(stack),
                             client: self.client(defaults, *protocol),
                             server: Server { processing: self.processing.unwrap_or(defaults.processing) },
                             programs: self.programs,
                             runs: self.runs.unwrap_or(defaults.runs),
                             seed: self.seed.unwrap_or(defaults.seed),
-                        });
+                        }));
                     }
                 }
             }
@@ -254,6 +257,19 @@ mod tests {
     }
 
     #[test]
+    fn tls_versions_multiply_and_have_a_default_by_network_and_protocol() {
+        let tls = |pieces: &[_]| -> Vec<Tls> {
+            let plan = spec_of(pieces).plan(&Defaults::laboratory()).unwrap();
+            plan.scenarios.iter().map(|scenario| scenario.tls).collect()
+        };
+        let http2 = [("protocol", "http2"), ("network", "4g")];
+        assert_eq!(tls(&http2), [Tls::V13]);
+        assert_eq!(tls(&http2[..1]), [Tls::None]);
+        let both = [http2[0], http2[1], ("tls", "1.2"), ("tls", "none")];
+        assert_eq!(tls(&both), [Tls::V12, Tls::None]);
+    }
+
+    #[test]
     fn path_values_make_a_network_or_change_the_named_ones() {
         let own = [("rtt", "89ms"), ("rate", "1mbit"), ("mss", "512")];
         assert_eq!(networks(&own), Ok(vec!["custom".to_owned()]));
@@ -342,7 +358,7 @@ mod tests {
             spec.set(Key::Page, &vec!["1"; objects].join("+")).unwrap();
             spec.plan(&Defaults::predict()).map(|plan| plan.scenarios.len())
         };
-        assert_eq!(large(10_000), Ok(10 * PROTOCOLS * 2));
+        assert_eq!(large(9_000), Ok(10 * PROTOCOLS * 2));
         let many = Spec { pages: (1..=56).map(one_object).collect(), ..spec_of(&all) };
         assert_eq!(many.plan(&Defaults::predict()), Err(PlanError::TooMany(10 * PROTOCOLS * 2 * 56)));
         let mut oversized = spec_of(&all);

@@ -41,6 +41,7 @@ fn valid_value(key: Key) -> BoxedStrategy<String> {
         ]
         .boxed(),
         Key::Protocol => names(scenario::Protocol::listings().collect()),
+        Key::Tls => one_of(scenario::Tls::ALL.map(scenario::Tls::name).into()),
         Key::Stack => names(scenario::Stack::listings().collect()),
         Key::Engine => names(scenario::Engine::ALL.map(scenario::Engine::listing).into()),
         Key::Visit => one_of(vec!["first", "revalidate"]),
@@ -161,6 +162,7 @@ fn is_possible(scenario: &Scenario) -> bool {
         page,
         visit: _,
         protocol: _,
+        tls: _,
         stack: _,
         client,
         server,

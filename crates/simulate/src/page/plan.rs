@@ -9,7 +9,7 @@ use fetch::{Pipelining, Plan, Release, Shape};
 use http1::site::Site;
 use page::Host;
 use scenario::programs::ClientDefect;
-use scenario::{Client, Connection, Page, Programs, Protocol, Remark, Serving};
+use scenario::{Client, Connection, Page, Programs, Protocol, Remark, Serving, Tls};
 use wire::{Bytes, Duration};
 
 use super::Contents;
@@ -34,6 +34,15 @@ pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining)
             Err(Error::unsuited("the minimum, which no protocol reaches", "use --engine model"))
         }
         Protocol::Dhttp => Ok(Shape::Dhttp),
+        Protocol::Http2 => Err(Error::unsuited("http2", "use http11-parallel")),
+    }
+}
+
+/// Refuses connections with TLS.
+pub(super) fn refuse_tls(tls: Tls) -> Result<(), Error> {
+    match tls {
+        Tls::None => Ok(()),
+        tls => Err(Error::unsuited(&format!("TLS {}", tls.name()), "use --tls none")),
     }
 }
 

@@ -45,7 +45,7 @@ const LONGER_FUNCTIONS: [(&str, usize); 22] = [
     ("crates/roundtrip/src/loading/traffic.rs list", 75),
     ("crates/roundtrip/src/serve/settings.rs read", 79),
     ("crates/roundtrip/src/verb/cache.rs read", 76),
-    ("crates/scenario/src/spec/key.rs info", 96),
+    ("crates/scenario/src/spec/key.rs info", 93),
     ("crates/simulate/src/page.rs with", 71),
     ("crates/simulate/src/profile.rs config", 76),
 ];

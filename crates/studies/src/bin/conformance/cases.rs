@@ -5,7 +5,8 @@
 use std::fmt;
 
 use scenario::{
-    Client, Connection, Network, Object, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
+    Client, Connection, Network, Object, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Tls,
+    Visit,
 };
 use tcp::stack::{Acks, Congestion};
 use wire::{Bytes, Duration, Rate, Seed};
@@ -208,6 +209,7 @@ impl Case {
             page: Page::of("custom", objects.collect()),
             visit: Visit::First,
             protocol,
+            tls: Tls::None,
             stack: Stack { initial_window, acks, nagle, congestion, timestamps, ..linux },
             client: Client {
                 request: Bytes::new(request),

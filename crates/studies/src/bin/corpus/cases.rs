@@ -3,7 +3,7 @@
 
 use scenario::programs::HeadWrite;
 use scenario::{
-    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Visit,
+    Client, Connection, Network, Page, Programs, Protocol, Requests, Scenario, Server, Stack, Tls, Visit,
 };
 use tcp::stack::{Acks, Congestion, Idle};
 use wire::link::Loss;
@@ -69,6 +69,7 @@ fn base(rtt_ms: u64, rate_mbps: u64, number: usize) -> Scenario {
         page: Page::named("medium-cluster").expect("it is a page's name"),
         visit: Visit::First,
         protocol: Protocol::Http11,
+        tls: Tls::None,
         stack,
         client: Client {
             request: Bytes::new(256),
