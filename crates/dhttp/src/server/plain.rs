@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::net::{IpAddr, Shutdown, TcpStream};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
@@ -36,7 +37,7 @@ pub(super) struct PlainConnection {
     request: Option<(RequestId, RequestHead, Vec<u8>)>,
     /// A request whose response is deferred.
     promised: Option<(RequestId, RequestHead)>,
-    file: Option<FileRest>,
+    rest: Option<BodyRest>,
     /// Time at which it last accepted bytes, or had none pending.
     progress: Time,
     /// Bytes that the kernel has accepted for it.
@@ -48,15 +49,43 @@ pub(super) struct PlainConnection {
     end: End,
 }
 
-/// Rest of a file that the state machine has not received yet.
+/// Rest of a body that the state machine has not received yet: a client that does not read has one part buffered.
 #[derive(Debug)]
-struct FileRest {
+struct BodyRest {
     id: RequestId,
-    file: Arc<File>,
+    source: Source,
     at: u64,
     end: u64,
     /// Trailers after the body.
     trailers: Fields,
+}
+
+/// Source of a body that is sent in parts.
+#[derive(Debug)]
+enum Source {
+    File(Arc<File>),
+    Memory(Arc<[u8]>),
+}
+
+impl Source {
+    /// Passes the part from `at` on, of at most `wanted` bytes, and returns its length: 0 if it cannot be read.
+    fn read(&self, at: u64, wanted: usize, part: impl FnOnce(&[u8])) -> usize {
+        match self {
+            Self::File(file) => {
+                let mut buffer = [0; PART_BYTES];
+                let wanted = buffer.get_mut(..wanted).unwrap_or_default();
+                let read = file.read_at(wanted, at).unwrap_or(0);
+                part(wanted.get(..read).unwrap_or_default());
+                read
+            }
+            Self::Memory(bytes) => {
+                let start = usize::try_from(at).unwrap_or(usize::MAX);
+                let read = bytes.get(start..start.saturating_add(wanted)).unwrap_or_default();
+                part(read);
+                read.len()
+            }
+        }
+    }
 }
 
 /// Pace of a client within a request or a response. A bucket of time: each byte adds its duration at the minimum rate, up to a
@@ -130,7 +159,7 @@ impl PlainConnection {
             queue: Queue::default(),
             request: None,
             promised: None,
-            file: None,
+            rest: None,
             progress: now,
             written: 0,
             pace: None,
@@ -177,7 +206,7 @@ impl PlainConnection {
             if !self.queue.is_empty() {
                 return true;
             }
-            if !self.send_next_file_part(context.now) {
+            if !self.send_next_part(context.now) {
                 break;
             }
         }
@@ -207,7 +236,7 @@ impl PlainConnection {
         window: wire::Duration,
         (min_rate, counts_uploads): (u64, bool),
     ) -> bool {
-        let is_sending = !self.queue.is_empty() || self.file.is_some();
+        let is_sending = !self.queue.is_empty() || self.rest.is_some();
         let is_receiving = self.body_bytes > 0 && self.request.is_some();
         if min_rate == 0 || !is_sending && !is_receiving {
             self.pace = None;
@@ -240,11 +269,11 @@ impl PlainConnection {
 
     /// Whether nothing is in progress.
     pub(super) fn is_idle(&self) -> bool {
-        self.queue.is_empty() && self.request.is_none() && self.promised.is_none() && self.file.is_none()
+        self.queue.is_empty() && self.request.is_none() && self.promised.is_none() && self.rest.is_none()
     }
 
     pub(super) fn is_reading(&self) -> bool {
-        self.machine.is_reading() && self.queue.is_empty() && self.file.is_none()
+        self.machine.is_reading() && self.queue.is_empty() && self.rest.is_none()
     }
 
     pub(super) fn is_writing(&self) -> bool {
@@ -264,7 +293,7 @@ impl PlainConnection {
                 }
                 Output::RequestEnd(_) => self.serve_request(context),
                 Output::RequestAborted(_) => {
-                    (self.request, self.promised, self.file) = (None, None, None);
+                    (self.request, self.promised, self.rest) = (None, None, None);
                     self.slot.release();
                 }
                 Output::Send(bytes) => self.queue.push_bytes(bytes),
@@ -372,17 +401,29 @@ impl PlainConnection {
         if has_body && takes_trailers(head) && trailers.iter().next().is_some() {
             return self.respond_with(context, id, response, trailers);
         }
+        let length = response.body.len();
         let (body, rest) = match response.body {
-            Body::Whole(bytes) => (ResponseBody::Whole(bytes), None),
-            Body::File { file, offset, length } => {
-                let rest = FileRest { id, file, at: offset, end: offset + length, trailers: Fields::new() };
+            Body::Whole(bytes) if !has_body || bytes.len() <= PART_BYTES => {
+                (ResponseBody::Whole(bytes), None)
+            }
+            Body::Whole(bytes) => (ResponseBody::Length(length), Some((Source::Memory(bytes), 0..length))),
+            Body::File { file, offset, .. } => {
+                let rest = (Source::File(file), offset..offset + length);
                 (ResponseBody::Length(length), has_body.then_some(rest))
             }
             Body::Described(length) => (length.map_or(ResponseBody::Unknown, ResponseBody::Length), None),
         };
         let fields = [&*response.fields, context.today.added_fields(&response.fields)];
         match self.machine.respond_sharing(context.now, id, response.status, fields, body) {
-            Ok(()) => self.file = rest,
+            Ok(()) => {
+                self.rest = rest.map(|(source, Range { start, end })| BodyRest {
+                    id,
+                    source,
+                    at: start,
+                    end,
+                    trailers: Fields::new(),
+                });
+            }
             // The handler's response cannot be sent, or the client has disconnected meanwhile.
             Err(_) => {
                 let _ = self.machine.respond(context.now, id, Http1Response::empty(500));
@@ -407,41 +448,37 @@ impl PlainConnection {
             let _ = self.machine.respond(context.now, id, Http1Response::empty(500));
             return;
         }
-        // As for a file below: a misuse error means that the client has disconnected.
-        match response.body {
-            Body::Whole(bytes) => {
-                let _ = self.machine.send_part(id, &bytes);
-                let _ = self.machine.finish_with(context.now, id, &trailers);
-            }
-            Body::File { file, offset, length } => {
-                self.file = Some(FileRest { id, file, at: offset, end: offset + length, trailers });
-            }
+        let length = response.body.len();
+        let (source, at) = match response.body {
+            Body::Whole(bytes) => (Source::Memory(bytes), 0),
+            Body::File { file, offset, length: _ } => (Source::File(file), offset),
             // It describes a body that is elsewhere: never the response to a GET.
             Body::Described(_) => {
                 let _ = self.machine.finish(context.now, id);
+                return;
             }
-        }
+        };
+        self.rest = Some(BodyRest { id, source, at, end: at + length, trailers });
     }
 
-    /// Gives the state machine another part of the file; `false` if there is no more.
-    fn send_next_file_part(&mut self, now: Time) -> bool {
-        let Some(rest) = &mut self.file else { return false };
-        let mut part = [0; PART_BYTES];
+    /// Gives the state machine another part of the body; `false` if there is no more.
+    fn send_next_part(&mut self, now: Time) -> bool {
+        let Some(rest) = &mut self.rest else { return false };
         let wanted = usize::try_from(rest.end - rest.at).unwrap_or(PART_BYTES).min(PART_BYTES);
-        let read =
-            part.get_mut(..wanted).map_or(Ok(0), |buffer| rest.file.read_at(buffer, rest.at)).unwrap_or(0);
+        let (id, machine) = (rest.id, &mut self.machine);
+        let read = rest.source.read(rest.at, wanted, |part| {
+            // A misuse error means that the client has disconnected, which the state machine reports by itself.
+            let _ = machine.send_part(id, part);
+        });
         rest.at += read as u64;
-        let id = rest.id;
-        // A misuse error means that the client has disconnected, which the state machine reports by itself. A truncated file
-        // ends in a reset.
-        let _ = self.machine.send_part(id, part.get(..read).unwrap_or_default());
+        // A truncated file ends in a reset.
         if read == 0 && rest.at < rest.end {
             // In chunked encoding nothing else would show that it is incomplete.
-            self.file = None;
+            self.rest = None;
             self.reset();
             self.machine.handle(now, Input::Reset);
         } else if rest.at >= rest.end
-            && let Some(rest) = self.file.take()
+            && let Some(rest) = self.rest.take()
         {
             let _ = self.machine.finish_with(now, id, &rest.trailers);
         }

@@ -5,6 +5,7 @@
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration as Timeout;
 
@@ -99,6 +100,26 @@ fn served(host: &Host, from: IpAddr, to: SocketAddr, target: &'static str) -> us
     })
 }
 
+/// Waits until the server has accepted this many connections: the kernel completes them before.
+fn await_accepted(server: &Server<Handler>, connections: usize) {
+    let accepted = || -> usize {
+        let counts = server.counters();
+        counts
+            .iter()
+            .map(|counters| counters.accepted.load(Ordering::Relaxed))
+            .sum::<u64>()
+            .try_into()
+            .unwrap()
+    };
+    for _ in 0..600 {
+        if accepted() >= connections {
+            return;
+        }
+        std::thread::park_timeout(Timeout::from_millis(100));
+    }
+    panic!("{} of {connections} connections accepted in a minute", accepted());
+}
+
 fn still_open(streams: &[TcpStream]) -> usize {
     let is_open = |mut stream: &TcpStream| {
         stream.set_nonblocking(true).unwrap();
@@ -165,6 +186,7 @@ fn slow_readers_of_a_thousand_networks_give_way_to_others() {
         IpAddr::V4(Ipv4Addr::new(128 + a, b, 0, 7))
     });
     let streams = attack(&client, at, from.collect(), READ);
+    await_accepted(&server, streams.len());
     // A connection is judged two seconds after its first check, which comes within a second.
     std::thread::park_timeout(Timeout::from_secs(4));
     let served = served(&client, IpAddr::V4(Ipv4Addr::new(191, 255, 0, 7)), at, "/");
