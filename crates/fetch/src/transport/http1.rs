@@ -53,6 +53,10 @@ pub(crate) struct Http1 {
     cautious: BTreeSet<Endpoint>,
     /// Whether unused connections are to be closed, once the queue is empty.
     closes_idle: bool,
+    /// Whether connections or requests have changed since the last [`Http1::settle`]. Part of a body changes none.
+    is_changed: bool,
+    /// Next timer, as of then.
+    timer: Option<Time>,
     outcomes: VecDeque<Outcome>,
 }
 
@@ -74,12 +78,15 @@ impl Http1 {
             opened: 0,
             cautious: BTreeSet::new(),
             closes_idle: false,
+            is_changed: false,
+            timer: None,
             outcomes: VecDeque::new(),
         }
     }
 
     /// Handles input from the policy.
     pub(crate) fn request(&mut self, input: ToTransport) {
+        self.is_changed = true;
         match input {
             ToTransport::Send(request) => {
                 let id = request.id;
@@ -101,6 +108,7 @@ impl Http1 {
 
     /// Sends a request on a connection of its own with this number, which the caller counts.
     pub(crate) fn request_on(&mut self, now: Time, id: ConnectionId, request: Request) {
+        self.is_changed = true;
         let mut connection = Connection::new(&self.config, request.origin, false);
         connection.request(now, &request);
         self.wire(Wire::Open(id, request.origin));
@@ -110,6 +118,7 @@ impl Http1 {
 
     /// Forgets a connection and its requests; returns whether there was one.
     pub(crate) fn abort(&mut self, id: ConnectionId) -> bool {
+        self.is_changed = true;
         let Some(connection) = self.connections.remove(&id) else { return false };
         for orphan in connection.into_orphans() {
             self.requests.remove(&orphan.request);
@@ -128,6 +137,7 @@ impl Http1 {
             FromWire::Connected(id) => {
                 if let Some(connection) = self.connections.get_mut(&id) {
                     connection.open();
+                    self.is_changed = true;
                 }
             }
             FromWire::Received(id, bytes) => self.receive(now, id, bytes),
@@ -145,6 +155,9 @@ impl Http1 {
 
     /// Assigns waiting requests, sends what can be sent, and closes connections that are not needed any more.
     pub(crate) fn settle(&mut self, now: Time) {
+        if !std::mem::take(&mut self.is_changed) && self.timer.is_none_or(|timer| now < timer) {
+            return;
+        }
         self.expire(now);
         self.assign(now);
         if self.flush_policy() == Some(Flush::Idle) {
@@ -154,17 +167,22 @@ impl Http1 {
         if std::mem::take(&mut self.closes_idle) {
             self.close_idle();
         }
+        self.timer = self.next_timer();
     }
 
     /// Next timer.
     pub(crate) fn poll(&self) -> Progress {
+        Progress::Timeout(if self.is_changed { self.next_timer() } else { self.timer })
+    }
+
+    fn next_timer(&self) -> Option<Time> {
         let linger = self.config.linger;
         let times = self
             .connections
             .values()
             .flat_map(|connection| [connection.deadline(linger), connection.flush_time()])
             .flatten();
-        Progress::Timeout(times.min())
+        times.min()
     }
 
     /// Whether no request and no connection is left.
@@ -203,6 +221,7 @@ impl Http1 {
         let mut arrivals = Vec::new();
         let read = connection.receive(now, bytes, &mut arrivals);
         let abandoned = connection.take_abandoned();
+        self.is_changed |= read.is_err() || !abandoned.is_empty();
         self.arrive(arrivals);
         self.abandon(abandoned);
         if let Err(fault) = read {
@@ -222,6 +241,7 @@ impl Http1 {
 
     fn arrive(&mut self, arrivals: Vec<Arrival<'_>>) {
         for arrival in arrivals {
+            self.is_changed |= !matches!(arrival, Arrival::Body(..));
             let event = match arrival {
                 Arrival::Head(request, head) => FromTransport::Head(request, head),
                 Arrival::Body(request, part, wants_content) => {
@@ -241,6 +261,7 @@ impl Http1 {
     /// begun has failed, because its effect on the server is unknown.
     fn lose(&mut self, id: ConnectionId, failure: Failure) {
         let Some(connection) = self.connections.remove(&id) else { return };
+        self.is_changed = true;
         let origin = connection.origin;
         let orphans = connection.into_orphans();
         if !orphans.is_empty() {
