@@ -8,9 +8,13 @@
 //! | [`settings`] | SETTINGS, and error codes of RST_STREAM and GOAWAY |
 //! | [`window`] | flow control of one sender: the windows of the connection and of its streams |
 //! | [`field`] | the first field of a field block: a request or a response |
+//! | [`hpack`] | field blocks, encoded and decoded |
+//! | [`write`] | writers of frames |
+//! | [`profile`] | clients and servers as data: settings, windows, scheduling |
+//! | [`endpoint`] | one end of a connection as a state machine |
 //!
-//! A passive reader: it judges no peer. [`window`] is the state that a sender needs, too. Field blocks are not decoded
-//! (HPACK): only their first, static field is compared.
+//! The readers are passive: they judge no peer, and compare only the first, static field of a block. [`endpoint`] is one
+//! end: bytes of its peer in, events out; requests and responses in, bytes out.
 //!
 //! ```
 //! use roundtrip_http2::frame::{FrameReader, FrameType, Part};
@@ -26,10 +30,17 @@
 //! assert_eq!(kinds, [FrameType::Settings, FrameType::WindowUpdate]);
 //! ```
 
+pub mod endpoint;
 pub mod field;
 pub mod frame;
+pub mod hpack;
+pub mod profile;
 pub mod settings;
 pub mod window;
+pub mod write;
+
+pub use endpoint::{Endpoint, Event, Priority};
+pub use profile::Profile;
 
 /// The client's first bytes (RFC 9113, section 3.4).
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

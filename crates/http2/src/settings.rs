@@ -10,12 +10,18 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// SETTINGS_HEADER_TABLE_SIZE.
+    pub const HEADER_TABLE_SIZE: u16 = 1;
+    /// SETTINGS_ENABLE_PUSH.
+    pub const ENABLE_PUSH: u16 = 2;
     /// SETTINGS_MAX_CONCURRENT_STREAMS.
     pub const MAX_CONCURRENT_STREAMS: u16 = 3;
     /// SETTINGS_INITIAL_WINDOW_SIZE.
     pub const INITIAL_WINDOW_SIZE: u16 = 4;
     /// SETTINGS_MAX_FRAME_SIZE.
     pub const MAX_FRAME_SIZE: u16 = 5;
+    /// SETTINGS_MAX_HEADER_LIST_SIZE.
+    pub const MAX_HEADER_LIST_SIZE: u16 = 6;
 
     /// Reads the payload of a SETTINGS frame; an incomplete setting at its end is skipped.
     pub fn read(payload: &[u8]) -> impl Iterator<Item = Self> {

@@ -10,6 +10,7 @@
 //! | [`hello`] | Client Hello, Server Hello and Hello Retry Request |
 //! | [`suite`] | versions and cipher suites, and the bytes that encryption adds to each record |
 //! | [`alert`] | names of alerts |
+//! | [`session`] | one end as a state machine without cryptography: flights and records of real sizes |
 //!
 //! It knows no socket, no clock and no key: whatever is encrypted is a type, a length and nothing else.
 //!
@@ -31,6 +32,7 @@ pub mod direction;
 pub mod hello;
 pub mod message;
 pub mod record;
+pub mod session;
 pub mod suite;
 
 mod bytes;

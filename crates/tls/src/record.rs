@@ -19,7 +19,17 @@ pub enum ContentType {
 }
 
 impl ContentType {
-    const fn of(number: u8) -> Option<Self> {
+    pub(crate) const fn number(self) -> u8 {
+        match self {
+            Self::ChangeCipherSpec => 20,
+            Self::Alert => 21,
+            Self::Handshake => 22,
+            Self::ApplicationData => 23,
+            Self::Heartbeat => 24,
+        }
+    }
+
+    pub(crate) const fn of(number: u8) -> Option<Self> {
         match number {
             20 => Some(Self::ChangeCipherSpec),
             21 => Some(Self::Alert),

@@ -1,0 +1,233 @@
+//! Field blocks (HPACK, RFC 7541): fields in, bytes out, and back.
+//!
+//! The encoder indexes every field, as browsers and servers do for all but rare ones, and uses the Huffman code where it is
+//! shorter.
+
+pub mod huffman;
+mod table;
+
+use table::DynamicTable;
+
+/// A field of a header section: name in lower case, and value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its name.
+    pub name: Vec<u8>,
+    /// Its value.
+    pub value: Vec<u8>,
+}
+
+impl Field {
+    /// A field of these texts.
+    pub fn new(name: &[u8], value: &[u8]) -> Self {
+        Self { name: name.to_ascii_lowercase(), value: value.to_vec() }
+    }
+}
+
+/// Default of SETTINGS_HEADER_TABLE_SIZE (RFC 9113, section 6.5.2).
+pub const DEFAULT_TABLE_BYTES: usize = 4_096;
+
+/// Encoder of one direction.
+#[derive(Clone, Debug)]
+pub struct Encoder(DynamicTable);
+
+impl Default for Encoder {
+    fn default() -> Self {
+        Self(DynamicTable::new(DEFAULT_TABLE_BYTES))
+    }
+}
+
+impl Encoder {
+    /// Appends the block of these fields.
+    pub fn encode<'a>(&mut self, fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>, into: &mut Vec<u8>) {
+        for (name, value) in fields {
+            match self.0.find(name, value) {
+                Some((index, true)) => integer(0x80, 7, index, into),
+                found => {
+                    integer(0x40, 6, found.map_or(0, |(index, _)| index), into);
+                    if found.is_none() {
+                        string(name, into);
+                    }
+                    string(value, into);
+                    self.0.insert(name, value);
+                }
+            }
+        }
+    }
+}
+
+/// Decoder of one direction, with limits.
+#[derive(Clone, Debug)]
+pub struct Decoder {
+    table: DynamicTable,
+    max_table: usize,
+}
+
+/// Maximum bytes of a decoded header section.
+pub const MAX_LIST_BYTES: usize = 1 << 18;
+
+impl Default for Decoder {
+    fn default() -> Self {
+        Self { table: DynamicTable::new(DEFAULT_TABLE_BYTES), max_table: DEFAULT_TABLE_BYTES }
+    }
+}
+
+impl Decoder {
+    /// Decodes a block; `None` if it is invalid, or larger than [`MAX_LIST_BYTES`]: a connection error.
+    pub fn decode(&mut self, block: &[u8]) -> Option<Vec<Field>> {
+        let (mut fields, mut rest, mut bytes) = (Vec::new(), block, 0);
+        while let [first, ..] = *rest {
+            if first & 0xe0 == 0x20 {
+                let max = take_integer(5, &mut rest)?;
+                if max > self.max_table || !fields.is_empty() {
+                    return None;
+                }
+                self.table.set_max(max);
+                continue;
+            }
+            let field = self.field(first, &mut rest)?;
+            bytes += field.name.len() + field.value.len() + 32;
+            if bytes > MAX_LIST_BYTES {
+                return None;
+            }
+            fields.push(field);
+        }
+        Some(fields)
+    }
+
+    fn field(&mut self, first: u8, rest: &mut &[u8]) -> Option<Field> {
+        if first & 0x80 != 0 {
+            let (name, value) = self.table.get(take_integer(7, rest)?)?;
+            return Some(Field { name: name.to_vec(), value: value.to_vec() });
+        }
+        let is_indexed = first & 0x40 != 0;
+        let name = match take_integer(if is_indexed { 6 } else { 4 }, rest)? {
+            0 => take_string(rest)?,
+            index => self.table.get(index)?.0.to_vec(),
+        };
+        let value = take_string(rest)?;
+        if is_indexed {
+            self.table.insert(&name, &value);
+        }
+        Some(Field { name, value })
+    }
+
+    /// Current maximum of the table, which its peer may have reduced.
+    pub const fn table_bytes(&self) -> usize {
+        self.table.max()
+    }
+}
+
+/// Appends an integer with a prefix of this number of bits (RFC 7541, section 5.1).
+fn integer(flags: u8, bits: u32, value: usize, into: &mut Vec<u8>) {
+    let max = (1_usize << bits) - 1;
+    let byte = |value: usize| u8::try_from(value).unwrap_or(u8::MAX);
+    if value < max {
+        return into.push(flags | byte(value));
+    }
+    into.push(flags | byte(max));
+    let mut rest = value - max;
+    while rest >= 0x80 {
+        into.push(0x80 | byte(rest & 0x7f));
+        rest >>= 7;
+    }
+    into.push(byte(rest));
+}
+
+fn take_integer(bits: u32, from: &mut &[u8]) -> Option<usize> {
+    let max = (1_usize << bits) - 1;
+    let mut value = usize::from(take_byte(from)?) & max;
+    if value < max {
+        return Some(value);
+    }
+    for shift in (0..28).step_by(7) {
+        let byte = take_byte(from)?;
+        value += usize::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+fn take_byte(from: &mut &[u8]) -> Option<u8> {
+    let (first, rest) = from.split_first()?;
+    *from = rest;
+    Some(*first)
+}
+
+fn string(text: &[u8], into: &mut Vec<u8>) {
+    let length = huffman::encoded_length(text);
+    if length < text.len() {
+        integer(0x80, 7, length, into);
+        huffman::encode(text, into);
+    } else {
+        integer(0, 7, text.len(), into);
+        into.extend_from_slice(text);
+    }
+}
+
+fn take_string(from: &mut &[u8]) -> Option<Vec<u8>> {
+    let is_coded = from.first()? & 0x80 != 0;
+    let length = take_integer(7, from)?;
+    let (text, rest) = from.split_at_checked(length)?;
+    *from = rest;
+    if is_coded { huffman::decode(text, MAX_LIST_BYTES) } else { Some(text.to_vec()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 7541, appendix C.4: requests with Huffman codes.
+    #[test]
+    fn requests_of_rfc_7541_are_encoded_and_decoded() {
+        let first = [
+            0x82, 0x86, 0x84, 0x41, 0x8c, 0xf1, 0xe3, 0xc2, 0xe5, 0xf2, 0x3a, 0x6b, 0xa0, 0xab, 0x90, 0xf4,
+            0xff,
+        ];
+        let second = [0x82, 0x86, 0x84, 0xbe, 0x58, 0x86, 0xa8, 0xeb, 0x10, 0x64, 0x9c, 0xbf];
+        let fields: [(&[u8], &[u8]); 5] = [
+            (b":method", b"GET"),
+            (b":scheme", b"http"),
+            (b":path", b"/"),
+            (b":authority", b"www.example.com"),
+            (b"cache-control", b"no-cache"),
+        ];
+        let (mut encoder, mut decoder) = (Encoder::default(), Decoder::default());
+        for (block, count) in [(&first[..], 4), (&second[..], 5)] {
+            let mut encoded = Vec::new();
+            encoder.encode(fields[..count].iter().copied(), &mut encoded);
+            assert_eq!(encoded, block);
+            let decoded = decoder.decode(block).unwrap();
+            let decoded: Vec<_> = decoded.iter().map(|field| (&field.name[..], &field.value[..])).collect();
+            assert_eq!(decoded, fields[..count]);
+        }
+    }
+
+    #[test]
+    fn repeated_fields_take_a_byte_until_the_table_is_full() {
+        let mut encoder = Encoder::default();
+        let mut length = |value: &[u8]| {
+            let mut block = Vec::new();
+            encoder.encode([(&b"cookie"[..], value)], &mut block);
+            block.len()
+        };
+        let large = [b'x'; 3_000];
+        assert!(length(&large) > 2_000);
+        assert_eq!(length(&large), 1);
+        assert!(length(&[b'y'; 3_000]) > 2_000);
+        assert!(length(&large) > 2_000, "it has left the table");
+    }
+
+    #[test]
+    fn blocks_cut_anywhere_and_absurd_integers_are_refused_or_shorter() {
+        let block = [0x40, 0x0a, b'c', b'u', b's', b't', b'o', b'm', b'-', b'k', b'e', b'y', 0x01, b'v'];
+        for cut in 1..block.len() {
+            assert_eq!(Decoder::default().decode(&block[..cut]), None, "{cut}");
+        }
+        assert_eq!(Decoder::default().decode(&[0xff; 9]), None);
+        assert_eq!(Decoder::default().decode(&[0x80]), None, "index 0");
+        assert_eq!(Decoder::default().decode(&[0x3f, 0xe2, 0x1f]), None, "a table of more than 4,096 bytes");
+    }
+}
