@@ -6,20 +6,31 @@ use page::har::{self, HarError};
 /// Panics if these bytes violate an invariant.
 pub(crate) fn check(data: &[u8]) {
     let files = har::files(data);
-    match har::read("any", data) {
-        Ok(page) => {
-            assert!(page.check().is_ok());
-            assert!(page.notes.iter().all(|note| !note.contains(char::is_control)));
-            // A body that is no text loses its entry, and only where bodies are wanted.
+    match har::pages("any", data) {
+        Ok(pages) => {
+            assert!(!pages.is_empty());
+            for page in pages {
+                assert_eq!(page.check(), Ok(()));
+                assert!(page.notes.iter().all(|note| !note.contains(char::is_control)));
+                assert!(page.hosts.iter().all(|host| !host.name.contains(char::is_control)));
+                assert!(
+                    page.objects
+                        .iter()
+                        .flat_map(|object| &object.path)
+                        .all(|path| !path.contains(char::is_control))
+                );
+                let fetched = page.clone().over_network();
+                assert_eq!(fetched.check(), Ok(()));
+                assert!(fetched.objects.iter().all(|object| object.local.is_none()));
+            }
             if let Ok((files, left_out)) = files {
-                assert!(files.len() <= page.objects.len());
                 assert!(files.iter().all(|file| !file.path.contains(char::is_control)));
                 assert!(left_out.iter().all(|note| !note.contains(char::is_control)));
             }
         }
         Err(error) => {
             assert!(!error.to_string().is_empty());
-            // With all of their bodies, there can be too many objects or too large ones; that is a matter of sizes.
+            // Files of a page have no maximum number or size.
             assert!(files.is_err() || matches!(error, HarError::Page(_)));
         }
     }

@@ -6,6 +6,7 @@
 
 mod host;
 mod object;
+mod removal;
 
 use std::fmt;
 use std::sync::Arc;
@@ -95,13 +96,13 @@ impl Page {
     /// that HTTP/1's formulas know.
     pub fn is_plain(&self) -> bool {
         let is_plain = |object: &Object| {
-            let has_no_time = object.processing.is_none() && object.request_body == Bytes::ZERO;
+            let has_no_time = (object.processing, object.request_body) == (None, Bytes::ZERO);
             has_no_time && object.after.iter().all(|after| *after == Dependency::on_end(0))
         };
         let [host] = &self.hosts[..] else { return false };
-        let Host { name: _, address_group: _, extra_rtt, processing, protocols, certificate_chain: _ } = host;
-        let is_near =
-            (*extra_rtt, *processing, *protocols) == (Duration::ZERO, Duration::ZERO, OfferedProtocols::ALL);
+        let Host { name: _, address_group: _, extra_rtt, processing, protocols: _, certificate_chain: _ } =
+            host;
+        let is_near = (*extra_rtt, *processing) == (Duration::ZERO, Duration::ZERO);
         is_near && self.objects.iter().all(is_plain)
     }
 
@@ -156,24 +157,35 @@ impl Page {
         if let Some(object) = self.objects.iter().position(|object| !object.after.iter().all(has)) {
             return Some(object);
         }
+        let discovered = self.in_order_of_discovery();
+        let mut is_discovered = vec![false; self.objects.len()];
+        discovered.into_iter().for_each(|index| is_discovered[index] = true);
+        is_discovered.iter().position(|is_discovered| !is_discovered)
+    }
+
+    /// Objects in an order in which each comes after those that it waits for; without those in a cycle, and what
+    /// waits for them.
+    fn in_order_of_discovery(&self) -> Vec<usize> {
         // Objects by the ones that they wait for; each is discovered when its last dependency is.
         let mut waiting: Vec<usize> = self.objects.iter().map(|object| object.after.len()).collect();
         let mut dependents = vec![Vec::new(); self.objects.len()];
         for (index, object) in self.objects.iter().enumerate() {
-            for dependency in &object.after {
+            for dependency in object.after.iter().filter(|dependency| dependency.on < self.objects.len()) {
                 dependents[dependency.on].push(index);
             }
         }
-        let mut ready: Vec<usize> = (0..waiting.len()).filter(|index| waiting[*index] == 0).collect();
-        while let Some(object) = ready.pop() {
+        let mut order: Vec<usize> = (0..waiting.len()).filter(|index| waiting[*index] == 0).collect();
+        let mut next = 0;
+        while let Some(&object) = order.get(next) {
+            next += 1;
             for dependent in std::mem::take(&mut dependents[object]) {
                 waiting[dependent] -= 1;
                 if waiting[dependent] == 0 {
-                    ready.push(dependent);
+                    order.push(dependent);
                 }
             }
         }
-        waiting.iter().position(|waiting| *waiting > 0)
+        order
     }
 }
 

@@ -1,29 +1,42 @@
-//! A browser's HAR (HTTP Archive 1.2): the objects of one visit, their sizes on the wire, and optionally
-//! their bodies.
+//! A browser's HAR (HTTP Archive 1.2): the pages of a recording as graphs, and optionally their bodies.
 //!
-//! Bytes flow in; a page ([`read`]) or its files ([`files`]), and a sentence on the entries left out of
-//! either, flow out. Both use the same responses; cookies, headers and timings are ignored. Read in this order:
+//! Bytes flow in; pages ([`pages`]), or the files of the document's host ([`files`]), and sentences on the entries that
+//! are not used, flow out. Sources: Chromium, chrome-har (sitespeed.io, browsertime), WebPageTest, Firefox, Safari,
+//! mitmproxy. Read in this order:
 //!
 //! | module | contents |
 //! | --- | --- |
-//! | (here) | selection of the page's responses |
-//! | [`left_out`] | entries left out, counted by reason |
-//! | `entry` | one entry as browsers write it |
-//! | `archive` | the file around them, read one entry at a time |
+//! | (here) | the two results |
+//! | `archive` | the file around the entries, read one entry at a time |
+//! | `raw`, `entry` | one entry as browsers write it, and what it means |
+//! | `phases` | the times of an entry |
+//! | `timeline` | entries in order of their starts, with types and priorities |
+//! | `origins` | hosts: protocols, addresses, estimated round trips and server times |
+//! | `discovery` | what each object waited for, and its think time |
+//! | `recording` | pages made of these, and the account of the entries |
+//! | `notes` | sentences on both |
+//! | [`left_out`] | entries that are not files of the document's host, counted by reason |
 //!
 //! Without bodies, memory grows with the number of entries, which is bounded, and with the largest of them,
-//! not with the file. The visit is not replayed: one host's responses are the page, fetched from one server.
+//! not with the file. Think times are retained; the times of the network are computed anew.
 
 mod archive;
+mod discovery;
 mod entry;
 pub mod left_out;
+mod notes;
+mod origins;
+mod phases;
+mod raw;
+mod recording;
+mod timeline;
 
 use std::fmt;
 use std::io;
 
 use wire::Bytes;
 
-use crate::{Object, Page, PageError};
+use crate::{Page, PageError};
 
 use archive::{Archive, Bodies};
 use entry::{Entry, address};
@@ -63,23 +76,19 @@ pub enum HarError {
 /// file is read.
 pub const MAX_ENTRIES: usize = 200_000;
 
-/// Reads the sizes of the first page in a HAR, in the order of the file. Only responses that came over the
-/// network from the document's host count. The page's notes name the entries left out.
+/// Reads the pages of a HAR, in its order: each with all its hosts, dependencies and think times. Several pages have
+/// `#1`, `#2` after the name. Their notes count the entries, and name those left out.
 ///
 /// # Errors
-/// [`HarError`]: not a HAR, no usable entry, or too many.
-pub fn read(name: &str, from: impl io::Read) -> Result<Page, HarError> {
-    let Visit { responses, left_out } = visit(from, Bodies::Skipped)?;
-    let objects = responses.iter().map(|(_, _, sent)| Object::sized(Bytes::new(*sent))).collect();
-    let page = Page::new(name, objects).map_err(HarError::Page)?;
-    let notes = [left_out, coded(&responses), requests(&responses)].into_iter().flatten().collect();
-    Ok(Page { notes, ..page })
+/// [`HarError`]: not a HAR, nothing fetched, too many entries, or an object that is too large.
+pub fn pages(name: &str, from: impl io::Read) -> Result<Vec<Page>, HarError> {
+    recording::pages(name, archive::read(from, Bodies::Skipped)?)
 }
 
 /// Reads the files of the first page in a HAR, and a sentence on the entries left out.
 ///
 /// # Errors
-/// As [`read`].
+/// [`HarError`]: not a HAR, no usable entry, or too many.
 pub fn files(from: impl io::Read) -> Result<(Vec<File>, Option<String>), HarError> {
     let Visit { responses, left_out } = visit(from, Bodies::Retained)?;
     let file = |(entry, path, sent): (Entry, String, u64)| File {
@@ -98,7 +107,8 @@ struct Visit {
 }
 
 fn visit(from: impl io::Read, bodies: Bodies) -> Result<Visit, HarError> {
-    let Archive { first_page, entries, odd } = archive::read(from, bodies)?;
+    let Archive { pages, entries, odd } = archive::read(from, bodies)?;
+    let first_page = pages.into_iter().next().and_then(|page| page.id);
     let mut left_out = LeftOut { odd, ..LeftOut::default() };
     let mut responses = Vec::new();
     let mut host = None;
@@ -136,11 +146,10 @@ fn visit(from: impl io::Read, bodies: Bodies) -> Result<Visit, HarError> {
     }
 }
 
-/// Sentence on the savings by content codings during the visit.
-fn coded(responses: &[(Entry, String, u64)]) -> Option<String> {
-    let decoded =
-        |(entry, _, sent): &(Entry, String, u64)| entry.size.filter(|size| size > sent).zip(Some(*sent));
-    let coded: Vec<(u64, u64)> = responses.iter().filter_map(decoded).collect();
+/// Sentence on the savings by content codings, from sizes decoded and as transferred.
+fn coded(sizes: impl Iterator<Item = (Option<u64>, u64)>) -> Option<String> {
+    let coded: Vec<(u64, u64)> =
+        sizes.filter_map(|(decoded, sent)| Some((decoded.filter(|size| *size > sent)?, sent))).collect();
     let (decoded, sent) = coded.iter().fold((0_u64, 0_u64), |(decoded, sent), (decoded_size, sent_size)| {
         (decoded.saturating_add(*decoded_size), sent.saturating_add(*sent_size))
     });
@@ -151,9 +160,9 @@ fn coded(responses: &[(Entry, String, u64)]) -> Option<String> {
     })
 }
 
-fn requests(responses: &[(Entry, String, u64)]) -> Option<String> {
-    let sizes: Vec<u64> =
-        responses.iter().filter_map(|(entry, ..)| entry.request).filter(|size| *size > 0).collect();
+/// Sentence on the mean size of the requests' headers.
+fn requests(sizes: impl Iterator<Item = u64>) -> Option<String> {
+    let sizes: Vec<u64> = sizes.collect();
     let sum = sizes.iter().fold(0_u64, |sum, size| sum.saturating_add(*size));
     let mean = sum.checked_div(sizes.len() as u64)?;
     Some(format!(
@@ -180,19 +189,17 @@ impl fmt::Display for HarError {
 impl std::error::Error for HarError {}
 
 #[cfg(test)]
+mod test_archive;
+
+#[cfg(test)]
 mod tests {
+    use super::test_archive::{Recorded, archive, archive_of_pages, entry};
     use super::*;
 
-    fn entry(url: &str, response: &str) -> String {
-        format!(r#"{{"request":{{"url":"{url}","headersSize":400}},"response":{{"status":200,{response}}}}}"#)
-    }
-
-    fn archive(entries: &[String]) -> String {
-        format!(r#"{{"log":{{"entries":[{}]}}}}"#, entries.join(","))
-    }
-
-    fn page_of(entries: &[String]) -> Result<Page, HarError> {
-        read("visit", archive(entries).as_bytes())
+    fn page_of(entries: &[String]) -> Page {
+        let mut pages = pages("visit", archive(entries).as_bytes()).unwrap();
+        assert_eq!(pages.len(), 1);
+        pages.remove(0)
     }
 
     fn sizes(page: &Page) -> Vec<u64> {
@@ -213,44 +220,121 @@ mod tests {
                 "https://h/d",
                 r#""bodySize":-1,"headersSize":-1,"_transferSize":450,"content":{"size":400}"#,
             ),
-        ])
-        .unwrap();
-        assert_eq!(sizes(&page), [1_000, 500, 300, 450, 400]);
+            entry("https://h/e", r#""bodySize":-1,"headers":[{"name":"content-length","value":"17"}]"#),
+        ]);
+        assert_eq!(sizes(&page), [1_000, 500, 300, 450, 400, 17]);
         assert_eq!(
             page.notes,
             [
+                "6 of 6 entries are fetched, from 1 host",
                 "3 bodies were transferred compressed, 1750 bytes of 7900; fetched at that size",
-                "requests in the recording had 400 bytes on average; --request-size 400 uses that size"
+                "requests in the recording had 400 bytes on average; --request-size 400 uses that size",
+                "objects are discovered: 5 without a recorded start after the document",
             ]
         );
     }
 
     #[test]
-    fn entries_left_out_are_counted_by_reason() {
+    fn every_entry_is_fetched_or_keeps_its_time_or_is_named() {
         let ten = r#""bodySize":10"#;
         let status = |status: u16| entry("http://h/s", ten).replace("200", &status.to_string());
         let page = page_of(&[
             entry("http://www/", ten).replace("200", "301"),
             entry("http://h/", ten),
-            entry("http://other/x", ten),
+            entry("https://other/x", ten),
             entry("data:image/gif;base64,AA", ten),
             entry("http://h/empty", r#""bodySize":0"#),
             entry("http://h/c", ten).replace("\"request\"", "\"_fromCache\":\"disk\",\"request\""),
+            entry("wss://h/socket", r#""bodySize":-1"#).replace("200", "101"),
             status(404),
-            status(404),
-            status(503),
             status(304),
             status(0),
             "17".to_owned(),
-        ])
+        ]);
+        assert_eq!(sizes(&page), [10, 10, 10, 1, 1, 1, 1, 10, 1, 1]);
+        let hosts: Vec<&str> = page.hosts.iter().map(|host| host.name.as_str()).collect();
+        assert_eq!(hosts, ["www", "h:80", "other", "h"]);
+        assert_eq!(
+            page.notes[0],
+            "7 of 11 entries are fetched, from 4 hosts; 3 without a body, which count as 1 byte; \
+             3 as time without network: 1 from the browser's cache (first //h/c), \
+             1 not fetched by HTTP (first data:image/gif;base64,AA), 1 without a response (first //h/s); \
+             left out: 1 unreadable (number 11: invalid type: integer `17`, expected an entry at line 1 column 2)"
+        );
+        assert_eq!(page.clone().over_network().objects.len(), 7);
+        let counts: Vec<bool> = page.objects.iter().map(|object| object.counts_for_load).collect();
+        assert!(
+            !counts[6] && counts[..6].iter().all(|counts| *counts),
+            "WebSockets do not delay the load event"
+        );
+    }
+
+    #[test]
+    fn every_page_of_a_recording_is_a_page() {
+        let entries = ["a", "b", "a", "c", "none"].map(|id| {
+            entry("https://h/", r#""bodySize":10"#).replacen('{', &format!(r#"{{"pageref":"{id}","#), 1)
+        });
+        let text = archive_of_pages(&["a", "b", "c"], &entries);
+        let read = pages("visit", text.as_bytes()).unwrap();
+        let found: Vec<_> = read.iter().map(|page| (page.name.as_str(), page.objects.len())).collect();
+        assert_eq!(found, [("visit#1", 3), ("visit#2", 1), ("visit#3", 1)]);
+    }
+
+    #[test]
+    fn round_trips_and_server_times_are_those_of_the_recording() {
+        let at = |url: &'static str, connect, wait| Recorded { connect, wait, ..Recorded::at(0, url) };
+        let page = page_of(&[
+            at("https://near/", 20.0, 80.0).json(),
+            at("https://near/a.png", -1.0, 25.0).json(),
+            at("https://near/b.png", -1.0, 31.0).json(),
+            at("https://near/c.png", -1.0, 28.0).json(),
+            at("https://far/d.png", 50.0, 55.0).json(),
+            at("https://unknown/e.png", -1.0, 30.0).json(),
+        ]);
+        let ms = |host: usize| {
+            [page.hosts[host].extra_rtt, page.hosts[host].processing].map(|time| time.as_millis_f64())
+        };
+        assert_eq!([ms(0), ms(1), ms(2)], [[0.0, 8.0], [30.0, 5.0], [0.0, 10.0]]);
+        let own: Vec<Option<f64>> =
+            page.objects.iter().map(|object| object.processing.map(|time| time.as_millis_f64())).collect();
+        assert_eq!(own[..2], [Some(60.0), None]);
+        assert_eq!(
+            page.notes.last().unwrap(),
+            "1 of 3 hosts have no recorded handshake, and count as near as the nearest"
+        );
+    }
+
+    #[test]
+    fn objects_that_end_after_the_load_event_do_not_count_for_it() {
+        let entries = [
+            Recorded::at(0, "https://h/"),
+            Recorded::at(300, "https://h/a.png"),
+            Recorded::at(900, "https://h/b.png"),
+        ];
+        let text = archive(&entries.map(Recorded::json));
+        let text = text.replacen("\"log\":{", r#""log":{"pages":[{"startedDateTime":"2026-11-24T12:00:00.000Z","pageTimings":{"onLoad":600}}],"#, 1);
+        let page = pages("visit", text.as_bytes()).unwrap().remove(0);
+        let counts: Vec<bool> = page.objects.iter().map(|object| object.counts_for_load).collect();
+        assert_eq!(counts, [true, true, false]);
+        assert_eq!(page.recorded.unwrap().load, Some(wire::Duration::from_millis(600)));
+    }
+
+    #[test]
+    fn entries_left_out_of_files_are_counted_by_reason() {
+        let ten = r#""bodySize":10"#;
+        let (read, left_out) = files(
+            archive(&[
+                entry("http://h/", ten),
+                entry("http://other/x", ten),
+                entry("http://h/e", r#""bodySize":0"#),
+            ])
+            .as_bytes(),
+        )
         .unwrap();
-        assert_eq!(sizes(&page), [10]);
-        let left_out = "fetched: 1 of 12 entries, 14% of the bytes; left out: \
-             1 from another host, because other hosts are not modelled; 1 from the browser's cache; \
-             1 not modified (304); 1 redirected; 3 with error statuses (404 twice, 503); \
-             1 without a response; 1 not fetched by HTTP (data:, blob:, wss:); 1 without a body; \
-             1 unreadable (number 12: invalid type: integer `17`, expected an entry at line 1 column 2)";
-        assert_eq!(page.notes[0], left_out);
+        assert_eq!(read.len(), 1);
+        let expected = "fetched: 1 of 3 entries, 50% of the bytes; left out: \
+             1 from another host, because other hosts are not modelled; 1 without a body";
+        assert_eq!(left_out.as_deref(), Some(expected));
     }
 
     #[test]
@@ -263,7 +347,7 @@ mod tests {
             entry("http://h/", r#""bodySize":3"#),
         ];
         let file = format!("\u{feff}{}", archive(&odd));
-        assert_eq!(sizes(&read("x", file.as_bytes()).unwrap()), [7, 3]);
+        assert_eq!(sizes(&pages("x", file.as_bytes()).unwrap()[0]), [7, 3]);
     }
 
     #[test]
@@ -300,7 +384,7 @@ mod tests {
 
     #[test]
     fn rejects_other_files_with_a_sentence() {
-        let sentence = |text: &str| read("x", text.as_bytes()).unwrap_err().to_string();
+        let sentence = |text: &str| pages("x", text.as_bytes()).unwrap_err().to_string();
         assert!(sentence("{").starts_with("not a HAR: EOF"));
         assert!(sentence(r#"{"log":{"entries":[]}}"#).starts_with("nothing in it came"));
         assert!(sentence(r#"{"log":{"entries":[{"request":{}}]}}"#).contains("missing field `url`"));

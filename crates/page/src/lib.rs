@@ -9,7 +9,8 @@
 //! | [`contents`] | a page of files, with its document's references |
 //! | [`text`] | a page in one word: a name, or sizes |
 //! | `catalogue` | the papers' pages by name |
-//! | [`har`] | a page from a browser's HTTP archive |
+//! | [`file`] | a page in TOML |
+//! | [`har`] | pages from a browser's HTTP archive |
 //! | [`site`] | synthetic sites: Microscape |
 //!
 //! ```
@@ -25,6 +26,7 @@
 
 mod catalogue;
 pub mod contents;
+pub mod file;
 pub mod graph;
 pub mod har;
 pub mod html;

@@ -31,6 +31,8 @@ mod laboratory;
 mod loading;
 mod output;
 #[cfg(feature = "all-verbs")]
+mod page_source;
+#[cfg(feature = "all-verbs")]
 mod plan_flags;
 mod plots;
 #[cfg(feature = "all-verbs")]

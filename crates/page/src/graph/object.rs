@@ -30,6 +30,9 @@ pub struct Object {
     pub request_body: Bytes,
     /// Time of the server for this response; `None`: the host's.
     pub processing: Option<Duration>,
+    /// Time that it takes without the network, as from a cache or a `data:` URL; `None`: it is fetched. Engines fetch
+    /// pages without such objects ([`super::Page::over_network`]).
+    pub local: Option<Duration>,
     /// Whether nothing is painted before it has arrived.
     pub is_render_blocking: bool,
     /// Whether the event `load` waits for it.
@@ -98,6 +101,45 @@ pub enum Priority {
     Highest,
 }
 
+impl Kind {
+    /// Names, in files and results.
+    pub const NAMES: [(Self, &str); 8] = [
+        (Self::Document, "document"),
+        (Self::StyleSheet, "style-sheet"),
+        (Self::Script, "script"),
+        (Self::Font, "font"),
+        (Self::Image, "image"),
+        (Self::Media, "media"),
+        (Self::Data, "data"),
+        (Self::Other, "other"),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        name(self, &Self::NAMES)
+    }
+}
+
+impl Priority {
+    /// Names, in files and results.
+    pub const NAMES: [(Self, &str); 5] = [
+        (Self::Lowest, "lowest"),
+        (Self::Low, "low"),
+        (Self::Medium, "medium"),
+        (Self::High, "high"),
+        (Self::Highest, "highest"),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        name(self, &Self::NAMES)
+    }
+}
+
+fn name<T: PartialEq>(value: T, names: &[(T, &'static str)]) -> &'static str {
+    names.iter().find(|(known, _)| *known == value).map_or("", |(_, name)| name)
+}
+
 impl Object {
     /// An object of which only the stored size is known.
     pub const fn sized(size: Bytes) -> Self {
@@ -113,6 +155,7 @@ impl Object {
             deflated: None,
             request_body: Bytes::ZERO,
             processing: None,
+            local: None,
             is_render_blocking: false,
             counts_for_load: true,
             after: Vec::new(),

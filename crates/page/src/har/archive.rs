@@ -8,9 +8,12 @@ use std::io::{self, BufReader, Cursor, Read};
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use wire::Duration;
 
 use super::entry::Entry;
 use super::left_out::UnparsedEntries;
+use super::phases::{millis, nanos_since_1970};
+use super::raw::loose;
 use super::{HarError, MAX_ENTRIES};
 
 /// Whether bodies are read.
@@ -23,8 +26,8 @@ pub(super) enum Bodies {
 /// Parts of a file that are used.
 #[derive(Debug, Default)]
 pub(super) struct Archive {
-    /// Id of the first page.
-    pub(super) first_page: Option<String>,
+    /// Pages in order.
+    pub(super) pages: Vec<RecordedPage>,
     pub(super) entries: Vec<Entry>,
     pub(super) odd: UnparsedEntries,
 }
@@ -101,16 +104,16 @@ impl<'de> Visitor<'de> for Log {
         f.write_str("an object with entries")
     }
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Archive, A::Error> {
-        let (mut archive, mut first_page) = (None, None);
+        let (mut archive, mut pages) = (None, Vec::new());
         while let Some(name) = map.next_key::<String>()? {
             match name.as_str() {
                 "entries" => archive = Some(map.next_value_seed(Entries(self.0))?),
-                "pages" => first_page = map.next_value::<FirstPage>()?.0,
+                "pages" => pages = map.next_value::<Pages>()?.0,
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
         let archive = archive.ok_or_else(|| serde::de::Error::missing_field("entries"))?;
-        Ok(Archive { first_page, ..archive })
+        Ok(Archive { pages, ..archive })
     }
 }
 
@@ -157,17 +160,49 @@ impl UnparsedEntries {
     }
 }
 
-/// Id of the first page; `None` for a value of another type.
-struct FirstPage(Option<String>);
+/// A page of the recording. A member of another type counts as missing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct RecordedPage {
+    pub(super) id: Option<String>,
+    /// Start, in nanoseconds since 1970.
+    pub(super) start: Option<i64>,
+    /// Events `DOMContentLoaded` and `load`, from the start.
+    pub(super) content_loaded: Option<Duration>,
+    pub(super) load: Option<Duration>,
+}
 
-impl<'de> Deserialize<'de> for FirstPage {
+/// The list of pages.
+struct Pages(Vec<RecordedPage>);
+
+impl<'de> Deserialize<'de> for Pages {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        struct Page {
-            id: String,
-        }
         let pages = Vec::<Box<RawValue>>::deserialize(deserializer)?;
-        let first = pages.first().and_then(|page| serde_json::from_str::<Page>(page.get()).ok());
-        Ok(Self(first.map(|page| page.id)))
+        Ok(Self(pages.iter().take(MAX_ENTRIES).map(|page| RecordedPage::of(page.get())).collect()))
+    }
+}
+
+impl RecordedPage {
+    fn of(json: &str) -> Self {
+        #[derive(Default, Deserialize)]
+        struct Page {
+            #[serde(default, deserialize_with = "loose")]
+            id: Option<String>,
+            #[serde(rename = "startedDateTime", default, deserialize_with = "loose")]
+            started: Option<String>,
+            #[serde(rename = "pageTimings", default, deserialize_with = "loose")]
+            timings: Option<PageTimings>,
+        }
+        #[derive(Default, Deserialize)]
+        struct PageTimings {
+            #[serde(rename = "onContentLoad", default, deserialize_with = "loose")]
+            content_loaded: Option<f64>,
+            #[serde(rename = "onLoad", default, deserialize_with = "loose")]
+            load: Option<f64>,
+        }
+        let Page { id, started, timings } = serde_json::from_str(json).unwrap_or_default();
+        let PageTimings { content_loaded, load } = timings.unwrap_or_default();
+        let event = |time: Option<f64>| time.and_then(millis).filter(|time| *time > Duration::ZERO);
+        let start = started.as_deref().and_then(nanos_since_1970);
+        Self { id, start, content_loaded: event(content_loaded), load: event(load) }
     }
 }

@@ -1,12 +1,15 @@
-//! One entry of a HAR: a request and its response, as Chromium, Firefox and Safari write them.
+//! One entry of a HAR: a request and its response, as Chromium, Firefox, Safari and WebPageTest write them.
 //!
 //! Numbers may have a decimal point, sizes may be -1 or missing, and bodies may be in base64. The format is
 //! not validated: unused members are ignored.
 
-use std::fmt;
+use http1::message::Method;
+use http1::message::field::is_token;
+use serde::de::IgnoredAny;
 
-use serde::de::{IgnoredAny, Visitor};
-use serde::{Deserialize, Deserializer};
+use super::phases::Phases;
+use super::raw::{Call, Content, Initiator, Number, Raw, Response, Text, field};
+use crate::file::MAX_METHOD_BYTES;
 
 /// Parts of an entry that are used.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,16 +18,49 @@ pub(super) struct Entry {
     pub(super) page: Option<String>,
     /// `None` for a URL of another scheme than http or https: those can be as long as a body.
     pub(super) url: Option<String>,
+    /// First characters of a URL of another scheme; empty for http and https.
+    pub(super) label: String,
+    pub(super) is_websocket: bool,
+    pub(super) method: Method,
     /// Size of the request's headers, where it is known.
     pub(super) request: Option<u64>,
+    /// Size of the request's body.
+    pub(super) request_body: u64,
+    /// Size of the response's headers, where it is known.
+    pub(super) response: Option<u64>,
     pub(super) status: i64,
     pub(super) is_cached: bool,
     /// Size of the decoded body, where it is known.
     pub(super) size: Option<u64>,
     /// The body, if it is requested and present.
     pub(super) body: Option<Vec<u8>>,
+    /// Protocol of the response in lower case, such as `h2` or `http/1.1`; empty where it is unknown.
+    pub(super) protocol: String,
+    /// Target of a redirect.
+    pub(super) redirect: Option<String>,
+    /// Address of the server.
+    pub(super) address: Option<String>,
+    /// Id of the connection.
+    pub(super) connection: Option<String>,
+    pub(super) clues: Clues,
+    pub(super) phases: Phases,
     transferred: Option<u64>,
     mime: String,
+}
+
+/// Members that reveal the cause and the weight of a request.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Clues {
+    /// URLs of the initiator: the nearest script first, then its callers.
+    pub(super) initiators: Vec<String>,
+    /// Field `Referer`.
+    pub(super) referer: Option<String>,
+    /// Whether `Alt-Svc` offers HTTP/3.
+    pub(super) offers_http3: bool,
+    pub(super) priority: Option<String>,
+    /// Chromium's type in lower case, or empty.
+    pub(super) resource_type: String,
+    pub(super) is_render_blocking: Option<bool>,
 }
 
 impl Entry {
@@ -42,38 +78,45 @@ impl Entry {
         serde_json::from_str::<Raw<Text>>(json).map(|raw| Self::of(raw, body))
     }
 
-    fn of<T>(raw: Raw<T>, body: impl FnOnce(T, Option<&str>) -> Option<Vec<u8>>) -> Self {
-        let Raw { pageref, request, response, from_cache } = raw;
-        let Response { status, headers_size, body_size, content, transfer_size } = response;
-        let Content { size, compression, mime_type, encoding, text } = content;
-        let decoded = Number::known(size);
-        let header_bytes = Number::known(headers_size).unwrap_or(0);
-        let transferred_body =
-            Number::known(transfer_size).filter(|all| *all > 0).map(|all| all.saturating_sub(header_bytes));
-        // Where the size of the headers is unknown (HTTP/2), headers and body together are an upper bound of
-        // the body.
-        let from_transfer = transferred_body
-            .map(|body| decoded.filter(|_| header_bytes == 0).map_or(body, |size| body.min(size)));
-        let from_compression =
-            decoded.map(|size| size.saturating_sub(Number::known(compression).unwrap_or(0)));
+    fn of<T>(mut raw: Raw<T>, body: impl FnOnce(T, Option<&str>) -> Option<Vec<u8>>) -> Self {
+        let clues = Clues::of(&mut raw);
+        let phases = Phases::of(raw.started.as_deref(), raw.time, raw.timings);
+        let transferred = transferred(&raw.response);
+        let Raw { pageref, request, response, from_cache, connection, socket, .. } = raw;
+        let is_local = [raw.via_service_worker, response.from_disk_cache, response.from_service_worker];
+        let protocol = [raw.protocol, response.version, request.version].into_iter().flatten();
+        let protocol = protocol.map(|name| name.to_ascii_lowercase()).find(|name| is_protocol(name));
+        // Firefox writes entries from its cache without a protocol, a time, or phases.
+        let has_no_exchange = raw.timings.is_some() && protocol.is_none() && phases.is_empty();
+        let Content { size, compression: _, mime_type, encoding, text } = response.content;
+        let is_websocket = ["ws:", "wss:"].iter().any(|scheme| request.url.starts_with(scheme));
+        let url = normalized(request.url);
         Self {
             page: pageref,
-            url: Some(request.url).filter(|url| address(url).is_some()),
-            request: Number::known(request.headers_size),
-            status: status.map_or(0, |Number(status)| status),
-            is_cached: from_cache.is_some(),
-            size: decoded,
+            label: if address(&url).is_some() { String::new() } else { label(&url) },
+            is_websocket,
+            url: Some(url).filter(|url| address(url).is_some()),
+            method: request.method.map_or(Method::Get, method),
+            request: Number::known(request.headers_size).filter(|size| *size > 0),
+            request_body: Number::known(request.body_size).unwrap_or(0),
+            response: Number::known(response.headers_size).filter(|size| *size > 0),
+            status: response.status.map_or(0, |Number(status)| status),
+            is_cached: from_cache.is_some() || is_local.contains(&Some(true)) || has_no_exchange,
+            size: Number::known(size),
             body: text.and_then(|text| body(text, encoding.as_deref())),
-            transferred: Number::known(body_size)
-                .filter(|size| *size > 0)
-                .or(from_transfer)
-                .or(from_compression),
+            protocol: protocol.unwrap_or_default(),
+            redirect: response.redirect.filter(|url| !url.is_empty()).map(normalized),
+            address: raw.server_address.or(raw.ip_address).filter(|address| !address.is_empty()),
+            connection: connection.or(socket).map(|id| id.0).filter(|id| !id.is_empty() && id != "0"),
+            clues,
+            phases,
+            transferred,
             mime: mime_type.unwrap_or_default(),
         }
     }
 
     /// Size of the body as transferred, as the browser reports it. Otherwise headers and body less the
-    /// headers, or the decoded size less the bytes that decoding added.
+    /// headers, or the decoded size less the bytes that decoding added, or the field `Content-Length`.
     pub(super) fn on_wire(&self) -> u64 {
         self.transferred.unwrap_or(0)
     }
@@ -89,6 +132,88 @@ impl Entry {
     }
 }
 
+impl Clues {
+    fn of<T>(raw: &mut Raw<T>) -> Self {
+        let mut initiators = Vec::new();
+        if let Some(detail) = raw.initiator_detail.take() {
+            serde_json::from_str::<Call>(&detail).unwrap_or_default().add_urls(&mut initiators);
+        }
+        match raw.initiator.take() {
+            Some(Initiator::Url(url)) if initiators.is_empty() && !url.is_empty() => initiators.push(url),
+            Some(Initiator::Call(call)) => call.add_urls(&mut initiators),
+            Some(Initiator::Url(_)) | None => {}
+        }
+        let blocking = raw.render_blocking.as_deref();
+        Self {
+            initiators,
+            referer: field(raw.request.headers.as_deref(), "referer").map(str::to_owned),
+            offers_http3: field(raw.response.headers.as_deref(), "alt-svc")
+                .is_some_and(|offer| offer.contains("h3")),
+            priority: raw.priority.take(),
+            resource_type: raw.resource_type.take().unwrap_or_default().to_ascii_lowercase(),
+            is_render_blocking: blocking
+                .map(|blocking| matches!(blocking, "blocking" | "in_body_parser_blocking")),
+        }
+    }
+}
+
+/// Size of the body as transferred.
+fn transferred<T>(response: &Response<T>) -> Option<u64> {
+    let Response { headers_size, body_size, content, transfer_size, headers, .. } = response;
+    let known =
+        |number: &Option<Number>| number.as_ref().and_then(|Number(number)| u64::try_from(*number).ok());
+    let decoded = known(&content.size);
+    let header_bytes = known(headers_size).unwrap_or(0);
+    let transferred_body =
+        known(transfer_size).filter(|all| *all > 0).map(|all| all.saturating_sub(header_bytes));
+    // Where the size of the headers is unknown (HTTP/2), headers and body together are an upper bound of
+    // the body.
+    let from_transfer = transferred_body
+        .map(|body| decoded.filter(|_| header_bytes == 0).map_or(body, |size| body.min(size)));
+    let from_compression = decoded.map(|size| size.saturating_sub(known(&content.compression).unwrap_or(0)));
+    let length = || field(headers.as_deref(), "content-length").and_then(|length| length.trim().parse().ok());
+    known(body_size)
+        .filter(|size| *size > 0)
+        .or(from_transfer)
+        .or(from_compression.filter(|size| *size > 0))
+        .or_else(length)
+}
+
+/// Whether this is the name of a version of HTTP: some tools leave it empty, or write other text there.
+fn is_protocol(name: &str) -> bool {
+    ["http", "h2", "h3", "spdy", "quic"].iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// The method; GET in place of a text that a request line cannot have.
+fn method(name: String) -> Method {
+    let is_method = name.len() <= MAX_METHOD_BYTES && is_token(name.as_bytes());
+    if is_method { Method::from_name(&name) } else { Method::Get }
+}
+
+/// The URL with its scheme in lower case. A WebSocket's handshake is a request of HTTP to the same host (RFC 6455,
+/// section 4).
+fn normalized(url: String) -> String {
+    let Some((scheme, rest)) = url.split_once(':').filter(|(scheme, _)| scheme.len() <= MAX_SCHEME_BYTES)
+    else {
+        return url;
+    };
+    match scheme.to_ascii_lowercase().as_str() {
+        "wss" => format!("https:{rest}"),
+        "ws" => format!("http:{rest}"),
+        lower if lower != scheme => format!("{lower}:{rest}"),
+        _ => url,
+    }
+}
+
+/// Length of the longest scheme that is rewritten.
+const MAX_SCHEME_BYTES: usize = 5;
+
+/// First characters of a URL, printable: `data:image/gif;base64,R0lG`.
+fn label(url: &str) -> String {
+    const MAX_LABEL_CHARS: usize = 40;
+    url.chars().take(MAX_LABEL_CHARS).collect::<String>().replace(char::is_control, "?")
+}
+
 /// Host and path of an http or https URL; the path without its first slash, a directory's with `index.html`.
 pub(super) fn address(url: &str) -> Option<(&str, String)> {
     let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"))?;
@@ -96,112 +221,6 @@ pub(super) fn address(url: &str) -> Option<(&str, String)> {
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
     let is_directory = path.is_empty() || path.ends_with('/');
     Some((host, format!("{path}{}", if is_directory { "index.html" } else { "" })))
-}
-
-#[derive(Deserialize)]
-#[serde(bound(deserialize = "T: Deserialize<'de>"), expecting = "an entry")]
-struct Raw<T> {
-    pageref: Option<String>,
-    request: Request,
-    response: Response<T>,
-    /// Chromium's: the cache that it came from.
-    #[serde(rename = "_fromCache")]
-    from_cache: Option<IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-#[serde(expecting = "a request")]
-struct Request {
-    url: String,
-    #[serde(rename = "headersSize")]
-    headers_size: Option<Number>,
-}
-
-#[derive(Deserialize)]
-#[serde(bound(deserialize = "T: Deserialize<'de>"), expecting = "a response")]
-struct Response<T> {
-    status: Option<Number>,
-    #[serde(rename = "headersSize")]
-    headers_size: Option<Number>,
-    /// Transferred size; -1 where the browser does not know it.
-    #[serde(rename = "bodySize")]
-    body_size: Option<Number>,
-    #[serde(default)]
-    content: Content<T>,
-    /// Chromium's: headers and body as transferred.
-    #[serde(rename = "_transferSize")]
-    transfer_size: Option<Number>,
-}
-
-#[derive(Deserialize)]
-#[serde(bound(deserialize = "T: Deserialize<'de>"), expecting = "a content")]
-struct Content<T> {
-    /// Size after decoding.
-    size: Option<Number>,
-    /// Bytes that decoding added.
-    compression: Option<Number>,
-    #[serde(rename = "mimeType")]
-    mime_type: Option<String>,
-    encoding: Option<String>,
-    text: Option<T>,
-}
-
-impl<T> Default for Content<T> {
-    fn default() -> Self {
-        Self { size: None, compression: None, mime_type: None, encoding: None, text: None }
-    }
-}
-
-/// A whole number, which some browsers write with a decimal point.
-struct Number(i64);
-
-impl Number {
-    /// The number, unless it is -1, which means unknown.
-    fn known(number: Option<Self>) -> Option<u64> {
-        number.and_then(|Self(number)| u64::try_from(number).ok())
-    }
-}
-
-impl<'de> Deserialize<'de> for Number {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Any;
-        impl Visitor<'_> for Any {
-            type Value = Number;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number")
-            }
-            fn visit_i64<E>(self, number: i64) -> Result<Number, E> {
-                Ok(Number(number))
-            }
-            fn visit_u64<E>(self, number: u64) -> Result<Number, E> {
-                Ok(Number(i64::try_from(number).unwrap_or(i64::MAX)))
-            }
-            #[expect(clippy::cast_possible_truncation, reason = "the cast saturates, as the others here do")]
-            fn visit_f64<E>(self, number: f64) -> Result<Number, E> {
-                Ok(Number(number as i64))
-            }
-        }
-        deserializer.deserialize_any(Any)
-    }
-}
-
-/// A string that may contain unpaired surrogates, as scripts can and serde_json refuses; they are replaced.
-struct Text(Vec<u8>);
-
-impl<'de> Deserialize<'de> for Text {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Any;
-        impl Visitor<'_> for Any {
-            type Value = Text;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text")
-            }
-            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Text, E> {
-                Ok(Text(String::from_utf8_lossy(bytes).into_owned().into_bytes()))
-            }
-        }
-        deserializer.deserialize_bytes(Any)
-    }
 }
 
 /// Decodes base64 (RFC 4648, section 4); spaces and line endings are skipped.

@@ -52,14 +52,38 @@ impl Read for Generated {
 
 #[test]
 fn a_har_of_200_megabytes_is_read_an_entry_at_a_time() {
-    let page = har::read("large", Generated::new(200, 1_000_000)).unwrap();
+    let page = har::pages("large", Generated::new(200, 1_000_000)).unwrap().remove(0);
     assert_eq!((page.objects.len(), page.size().get()), (200, 200_000_000));
 }
 
 #[test]
 fn rejects_more_entries_than_the_maximum() {
-    let read = har::read("long", Generated::new(har::MAX_ENTRIES + 1, 1));
+    let read = har::pages("long", Generated::new(har::MAX_ENTRIES + 1, 1));
     assert!(matches!(read, Err(HarError::TooMany { max: har::MAX_ENTRIES })), "{read:?}");
+}
+
+/// Recordings of real sites, where there are any: nearly every entry of each is in a graph, and quickly.
+#[test]
+fn recordings_of_real_sites_are_kept() {
+    let Some(directory) = std::env::var_os("ROUNDTRIP_HARS") else {
+        eprintln!("skipped: ROUNDTRIP_HARS is not set");
+        return;
+    };
+    let files = fs::read_dir(directory).unwrap().map(|file| file.unwrap().path());
+    for path in files.filter(|path| path.extension().is_some_and(|end| end == "har")) {
+        let text = fs::read(&path).unwrap();
+        let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&text);
+        let json: serde_json::Value = serde_json::from_slice(text).unwrap();
+        let entries = json["log"]["entries"].as_array().unwrap().len();
+        let pages = har::pages("visit", text).unwrap_or_default();
+        let objects: usize = pages.iter().map(|page| page.objects.len()).sum();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        for page in &pages {
+            assert_eq!(page.check(), Ok(()), "{name}");
+            assert_eq!(page.clone().over_network().check(), Ok(()), "{name}");
+        }
+        assert!(objects * 100 >= entries * 99, "{name}: {objects} of {entries} entries");
+    }
 }
 
 proptest! {
@@ -67,7 +91,7 @@ proptest! {
     fn truncated_har_is_rejected_with_its_position(cut in 0_usize..400) {
         let mut whole = Vec::new();
         Generated::new(3, 50).read_to_end(&mut whole).unwrap();
-        let error = har::read("cut", &whole[..cut.min(whole.len() - 1)]).unwrap_err().to_string();
+        let error = har::pages("cut", &whole[..cut.min(whole.len() - 1)]).unwrap_err().to_string();
         prop_assert!(error.starts_with("not a HAR: EOF while parsing") && error.contains("column"), "{}", error);
     }
 

@@ -1,0 +1,313 @@
+//! Discovery edges: what each object of a recording waited for, and its think time after that.
+//!
+//! The first rule that applies decides; an edge always leads to an object that started before.
+//!
+//! 1. A redirect's target waits for the redirect, and a request for its preflight.
+//! 2. The initiator, where it is recorded: the document, or every script on the stack.
+//! 3. The style sheet that the field `Referer` names.
+//! 4. The document that `Referer` names, or the page's, if it was arriving.
+//! 5. The document, script or data that ended last before the start; for images and fonts also style sheets. Other
+//!    types start no requests.
+//!
+//! The moment of an edge is the end of the object, or the bytes of it that had arrived: receiving counts as even. The
+//! think time is the start less that moment. It contains no queueing: that is a phase of the entry, after its start.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use wire::{Bytes, Duration};
+
+use super::timeline::{Item, SLACK};
+use crate::{Dependency, Kind, Moment};
+
+/// Numbers of objects by the rule that found what they waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Evidence {
+    /// Redirects and preflights.
+    pub(super) redirects: usize,
+    pub(super) initiators: usize,
+    pub(super) referers: usize,
+    pub(super) inferred: usize,
+    /// Objects without a recorded start.
+    pub(super) timeless: usize,
+    /// Objects whose recorded initiator is not in the recording, or began later.
+    pub(super) lost_initiators: usize,
+}
+
+/// Dependencies of every object; the first is the document, and the others are in order of their starts.
+pub(super) fn dependencies(items: &[Item]) -> (Vec<Vec<Dependency>>, Evidence) {
+    let mut discovery = Discovery::new(items);
+    let of = |index| {
+        // Local entries may start before the document, but the document waits for nothing.
+        let after = if index > 0 { discovery.of(index) } else { Vec::new() };
+        discovery.note(index);
+        after
+    };
+    let all = (0..items.len()).map(of).collect();
+    (all, discovery.evidence)
+}
+
+struct Discovery<'a> {
+    items: &'a [Item],
+    /// Objects by URL, the last one with it.
+    by_url: BTreeMap<&'a str, usize>,
+    /// Redirects by their target, and preflights by their own URL.
+    awaited: BTreeMap<String, usize>,
+    /// Objects that may start requests, by their end; those that have ended move to `ended`.
+    arriving: BinaryHeap<Reverse<(Duration, usize)>>,
+    /// Last ended document, script or data, and style sheet.
+    ended: [Option<(Duration, usize)>; 2],
+    evidence: Evidence,
+}
+
+impl<'a> Discovery<'a> {
+    fn new(items: &'a [Item]) -> Self {
+        let (by_url, awaited, arriving) = Default::default();
+        Self { items, by_url, awaited, arriving, ended: [None; 2], evidence: Evidence::default() }
+    }
+
+    /// Notes that an object has started.
+    fn note(&mut self, index: usize) {
+        let item = &self.items[index];
+        if let Some(url) = item.entry.url.as_deref() {
+            self.by_url.insert(without_fragment(url), index);
+            if let Some(target) = item.entry.redirect.as_deref() {
+                self.awaited.insert(resolved(url, target), index);
+            }
+            if item.entry.method == http1::message::Method::Options {
+                self.awaited.insert(without_fragment(url).to_owned(), index);
+            }
+        }
+        let is_redirect = item.entry.redirect.is_some();
+        if class(item.kind).is_some() && !is_redirect {
+            self.arriving.push(Reverse((item.end(), index)));
+        }
+    }
+
+    /// Dependencies of an object.
+    fn of(&mut self, index: usize) -> Vec<Dependency> {
+        let item = &self.items[index];
+        let Some(start) = item.start else {
+            self.evidence.timeless += 1;
+            return vec![Dependency::on_end(0)];
+        };
+        self.advance(start);
+        let url = item.entry.url.as_deref().map(without_fragment);
+        if let Some(before) = url.and_then(|url| self.awaited.remove(url))
+            && let Some(edge) = self.edge(before, start)
+        {
+            self.evidence.redirects += 1;
+            return vec![edge.dependency];
+        }
+        let edges = self.initiators(index, start);
+        if !edges.is_empty() {
+            self.evidence.initiators += 1;
+            return all_of(edges, start);
+        }
+        self.evidence.lost_initiators += usize::from(!item.entry.clues.initiators.is_empty());
+        let referer = item.entry.clues.referer.as_deref().map(without_fragment);
+        let referer = referer.and_then(|url| self.by_url.get(url)).copied();
+        let referer = referer.and_then(|on| self.edge(on, start));
+        let is_style_sheet = |edge: &Edge| self.items[edge.dependency.on].kind == Kind::StyleSheet;
+        if let Some(edge) = referer.filter(is_style_sheet) {
+            self.evidence.referers += 1;
+            return vec![edge.dependency];
+        }
+        self.evidence.inferred += 1;
+        vec![self.inferred(item.kind, start, referer)]
+    }
+
+    /// Moves what has ended by this time.
+    fn advance(&mut self, now: Duration) {
+        while let Some(Reverse((end, index))) =
+            self.arriving.peek().copied().filter(|Reverse((end, _))| *end <= now + SLACK)
+        {
+            self.arriving.pop();
+            if let Some(class) = class(self.items[index].kind) {
+                self.ended[class] = self.ended[class].max(Some((end, index)));
+            }
+        }
+    }
+
+    fn initiators(&self, index: usize, start: Duration) -> Vec<Edge> {
+        let urls = self.items[index].entry.clues.initiators.iter();
+        let found = urls.filter_map(|url| self.by_url.get(without_fragment(url)).copied());
+        let mut edges: Vec<Edge> = Vec::new();
+        for on in found.filter(|on| *on != index) {
+            if edges.iter().all(|edge| edge.dependency.on != on) {
+                edges.extend(self.edge(on, start));
+            }
+        }
+        edges
+    }
+
+    fn inferred(&self, kind: Kind, start: Duration, referer: Option<Edge>) -> Dependency {
+        let document = referer.filter(|edge| self.items[edge.dependency.on].kind == Kind::Document);
+        let document = document.or_else(|| self.edge(0, start));
+        if let Some(edge) = document.filter(|edge| edge.dependency.at != Moment::Ended) {
+            return edge.dependency;
+        }
+        let [program, style_sheet] = self.ended;
+        let style_sheet = style_sheet.filter(|_| matches!(kind, Kind::Font | Kind::Image | Kind::StyleSheet));
+        let last = program.max(style_sheet).and_then(|(_, on)| self.edge(on, start));
+        let edges = [document, last].into_iter().flatten();
+        let Some(edge) = edges.max_by_key(|edge| edge.moment) else {
+            // Nothing had arrived: the browser's own request, at its time after the document's.
+            let begun = self.items[0].begun();
+            return Dependency { on: 0, at: Moment::Begun, plus: start.saturating_sub(begun) };
+        };
+        edge.dependency
+    }
+
+    /// The edge to an object at this time; `None` if nothing of it had arrived.
+    fn edge(&self, on: usize, start: Duration) -> Option<Edge> {
+        let item = &self.items[on];
+        let (first_byte, end) = (item.first_byte(), item.end());
+        let edge = |at, moment: Duration| {
+            let plus = start.saturating_sub(moment);
+            Some(Edge { dependency: Dependency { on, at, plus }, moment })
+        };
+        if end <= start + SLACK {
+            return edge(Moment::Ended, end);
+        }
+        if item.local.is_some() || item.start.is_none() || first_byte > start + SLACK {
+            return None;
+        }
+        let arrived =
+            start.saturating_sub(first_byte).as_secs_f64() / end.saturating_sub(first_byte).as_secs_f64();
+        // A share of at most 1 TiB.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the product is a size")]
+        let bytes = (item.size() as f64 * arrived) as u64;
+        let at = Moment::Delivered(Bytes::new(bytes.clamp(1, item.size())));
+        Some(Edge { dependency: Dependency { on, at, plus: Duration::ZERO }, moment: start })
+    }
+}
+
+/// A dependency, and the recorded time of its moment.
+#[derive(Clone, Copy, Debug)]
+struct Edge {
+    dependency: Dependency,
+    moment: Duration,
+}
+
+/// Edges of which all must be met: the think time follows the last.
+fn all_of(edges: Vec<Edge>, start: Duration) -> Vec<Dependency> {
+    let last = edges.iter().map(|edge| edge.moment).max().unwrap_or_default();
+    let mut plus = start.saturating_sub(last);
+    edges
+        .into_iter()
+        .map(|Edge { dependency, moment }| {
+            let plus = if moment == last { std::mem::take(&mut plus) } else { Duration::ZERO };
+            Dependency { plus, ..dependency }
+        })
+        .collect()
+}
+
+/// Index in `ended`; `None` for types that start no requests.
+const fn class(kind: Kind) -> Option<usize> {
+    match kind {
+        Kind::Document | Kind::Script | Kind::Data => Some(0),
+        Kind::StyleSheet => Some(1),
+        Kind::Font | Kind::Image | Kind::Media | Kind::Other => None,
+    }
+}
+
+fn without_fragment(url: &str) -> &str {
+    url.split('#').next().unwrap_or_default()
+}
+
+/// The target of a redirect from `base`.
+fn resolved(base: &str, target: &str) -> String {
+    let target = without_fragment(target);
+    if target.starts_with("//") {
+        let scheme = base.split(':').next().unwrap_or_default();
+        return format!("{scheme}:{target}");
+    }
+    if !target.starts_with('/') {
+        return target.to_owned();
+    }
+    let host = base.match_indices('/').nth(2).and_then(|(at, _)| base.get(..at)).unwrap_or(base);
+    format!("{host}{target}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pages;
+    use super::super::test_archive::{Recorded, archive};
+    use crate::{Dependency, Moment, Page};
+    use wire::{Bytes, Duration};
+
+    fn page(entries: &[Recorded<'_>]) -> Page {
+        let entries: Vec<String> = entries.iter().copied().map(Recorded::json).collect();
+        pages("visit", archive(&entries).as_bytes()).unwrap().remove(0)
+    }
+
+    fn edge(on: usize, at: Moment, plus: u64) -> Dependency {
+        Dependency { on, at, plus: Duration::from_millis(plus) }
+    }
+
+    /// The document arrives from 100 to 200 ms; the script from 350 to 450 ms; the style sheet from 400 to 500 ms.
+    const DOCUMENT: &str = "https://h/";
+    const SCRIPT: &str = "https://h/a.js";
+    const STYLE_SHEET: &str = "https://h/a.css";
+
+    fn after_three(last: Recorded<'_>) -> Vec<Dependency> {
+        let all =
+            [Recorded::at(0, DOCUMENT), Recorded::at(250, SCRIPT), Recorded::at(300, STYLE_SHEET), last];
+        page(&all).objects[3].after.clone()
+    }
+
+    #[test]
+    fn objects_are_discovered_while_the_document_arrives_or_after_what_ended_last() {
+        let delivered = |bytes| Moment::Delivered(Bytes::new(bytes));
+        let early = [
+            Recorded::at(0, DOCUMENT),
+            Recorded::at(130, "https://h/b.png"),
+            Recorded::at(50, "https://x/f.ico"),
+        ];
+        assert_eq!(page(&early).objects[2].after, [edge(0, delivered(300), 0)]);
+        assert_eq!(page(&early).objects[1].after, [edge(0, Moment::Begun, 50)], "nothing had arrived");
+        let image = "https://h/b.png";
+        assert_eq!(after_three(Recorded::at(440, image)), [edge(0, Moment::Ended, 240)], "the others arrive");
+        assert_eq!(after_three(Recorded::at(460, image)), [edge(1, Moment::Ended, 10)]);
+        assert_eq!(after_three(Recorded::at(520, image)), [edge(2, Moment::Ended, 20)]);
+        assert_eq!(
+            after_three(Recorded::at(520, "https://h/b.js")),
+            [edge(1, Moment::Ended, 70)],
+            "no style sheet"
+        );
+    }
+
+    #[test]
+    fn recorded_initiators_count_before_what_ended_last() {
+        let stack = format!(
+            r#""_initiator":{{"type":"script","stack":{{"callFrames":[{{"url":"{SCRIPT}"}}],"parent":{{"callFrames":[{{"url":"{DOCUMENT}"}}]}}}}}},"#
+        );
+        let image = Recorded { more: &stack, ..Recorded::at(520, "https://h/b.png") };
+        assert_eq!(after_three(image), [edge(1, Moment::Ended, 70), edge(0, Moment::Ended, 0)]);
+        let url = format!(r#""_initiator":"{DOCUMENT}#top","#);
+        let image = Recorded { more: &url, ..image };
+        assert_eq!(after_three(image), [edge(0, Moment::Ended, 320)]);
+        let later = Recorded { more: r#""_initiator":"https://h/later.js","#, ..image };
+        assert_eq!(after_three(later), [edge(2, Moment::Ended, 20)]);
+    }
+
+    #[test]
+    fn targets_of_redirects_wait_for_them() {
+        let redirect = Recorded { response: r#""redirectURL":"/b.html","#, ..Recorded::at(0, DOCUMENT) };
+        let found =
+            page(&[redirect, Recorded::at(210, "https://h/b.html"), Recorded::at(420, "https://h/c.png")]);
+        assert_eq!(found.objects[1].after, [edge(0, Moment::Ended, 10)]);
+        assert_eq!(found.objects[2].after, [edge(1, Moment::Ended, 10)]);
+    }
+
+    #[test]
+    fn queueing_before_a_request_is_not_think_time() {
+        let document = Recorded { more: r#""time":700,"#, ..Recorded::at(0, DOCUMENT) };
+        let blocked = Recorded::at(210, "https://h/b.png").json().replace("\"blocked\":0", "\"blocked\":900");
+        let text = archive(&[Recorded { more: "", ..document }.json(), blocked]);
+        let page = pages("visit", text.as_bytes()).unwrap().remove(0);
+        assert_eq!(page.objects[1].after, [edge(0, Moment::Ended, 10)]);
+        assert_eq!(page.recorded.unwrap().last_end, Some(Duration::from_millis(210 + 900 + 200)));
+    }
+}

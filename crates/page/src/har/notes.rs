@@ -1,0 +1,124 @@
+//! Sentences on what of a recording is kept, and how.
+
+use super::left_out::{LeftOut, UnparsedEntries};
+use super::recording::Account;
+use super::timeline::{Item, LocalReason};
+use crate::Page;
+
+/// Sentences on a page.
+pub(super) fn notes(account: &Account, items: &[Item], hosts: usize) -> Vec<String> {
+    [
+        Some(entries(account, hosts)),
+        compressed(items),
+        request_size(items),
+        discovery(account),
+        distances(account, hosts),
+        after_load(account),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// `98 of 100 entries are fetched from 5 hosts; 2 take no network: ...; left out: ...`.
+fn entries(account: &Account, hosts: usize) -> String {
+    let Account { fetched, local, local_example, beyond_objects, beyond_hosts, odd, empty, .. } = account;
+    let locals: usize = local.values().sum();
+    let dropped = beyond_objects + beyond_hosts + odd.count;
+    let all = fetched + locals + dropped;
+    let from = if hosts == 1 { "1 host".to_owned() } else { format!("{hosts} hosts") };
+    let mut sentence = format!("{fetched} of {all} entries are fetched, from {from}");
+    if *empty > 0 {
+        sentence += &format!("; {} without a body, which count as 1 byte", empty);
+    }
+    let reasons = local.iter().map(|(reason, count)| {
+        let example = local_example.get(reason).map_or("", String::as_str);
+        format!("{count} {} (first {example})", reason.words())
+    });
+    if locals > 0 {
+        let reasons: Vec<String> = reasons.collect();
+        sentence += &format!("; {locals} as time without network: {}", reasons.join(", "));
+    }
+    let left_out: Vec<String> = [
+        (*beyond_objects, format!("beyond {} objects", Page::MAX_OBJECTS)),
+        (*beyond_hosts, format!("from hosts beyond {}", Page::MAX_HOSTS)),
+        (odd.count, format!("unreadable ({})", odd.first)),
+    ]
+    .iter()
+    .filter(|(count, _)| *count > 0)
+    .map(|(count, reason)| format!("{count} {reason}"))
+    .collect();
+    if dropped > 0 {
+        sentence += &format!("; left out: {}", left_out.join("; "));
+    }
+    sentence
+}
+
+impl LocalReason {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Cache => "from the browser's cache",
+            Self::Scheme => "not fetched by HTTP",
+            Self::NoResponse => "without a response",
+        }
+    }
+}
+
+/// Savings by content codings.
+fn compressed(items: &[Item]) -> Option<String> {
+    let sizes = items.iter().filter(|item| item.local.is_none() && item.entry.is_transferred());
+    super::coded(sizes.map(|item| (item.entry.size, item.size())))
+}
+
+fn request_size(items: &[Item]) -> Option<String> {
+    super::requests(items.iter().filter(|item| item.local.is_none()).filter_map(|item| item.entry.request))
+}
+
+/// `dependencies: 80 recorded, 12 inferred; 3 recorded initiators began later or are missing`.
+fn discovery(account: &Account) -> Option<String> {
+    let evidence = account.evidence;
+    let counted = [
+        (evidence.initiators, "by recorded initiators"),
+        (evidence.redirects, "by redirects and preflights"),
+        (evidence.referers, "by Referer"),
+        (evidence.inferred, "by what had arrived last"),
+        (evidence.timeless, "without a recorded start after the document"),
+    ];
+    let parts: Vec<String> = counted
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, rule)| format!("{count} {rule}"))
+        .collect();
+    let lost = match evidence.lost_initiators {
+        0 => String::new(),
+        count => format!("; {count} recorded initiators are missing or began later"),
+    };
+    (!parts.is_empty()).then(|| format!("objects are discovered: {}{lost}", parts.join(", ")))
+}
+
+fn distances(account: &Account, hosts: usize) -> Option<String> {
+    let unknown = account.unknown_rtts;
+    (unknown > 0 && hosts > 1).then(|| {
+        format!("{unknown} of {hosts} hosts have no recorded handshake, and count as near as the nearest")
+    })
+}
+
+fn after_load(account: &Account) -> Option<String> {
+    let count = account.after_load;
+    (count > 0).then(|| format!("{count} objects do not count for the load event"))
+}
+
+/// A recording in which nothing was fetched.
+pub(super) fn nothing_fetched(entries: usize, odd: &UnparsedEntries) -> Option<String> {
+    let unreadable = LeftOut { odd: odd.clone(), ..LeftOut::default() }.sentence(0, 0);
+    match entries {
+        0 => unreadable,
+        1 => Some("its entry took no network, or has no response".to_owned()),
+        entries => Some(format!("its {entries} entries took no network, or have no response")),
+    }
+}
+
+/// Pages of which nothing was fetched.
+pub(super) fn idle_pages(pages: usize, entries: usize) -> Option<String> {
+    (pages > 0).then(|| format!("left out: {pages} further pages, whose {entries} entries took no network"))
+}

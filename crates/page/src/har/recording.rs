@@ -1,0 +1,170 @@
+//! The pages of a recording as graphs, and the account of its entries.
+
+use std::collections::BTreeMap;
+
+use wire::{Bytes, Duration};
+
+use super::archive::{Archive, RecordedPage};
+use super::discovery::{self, Evidence};
+use super::entry::Entry;
+use super::left_out::UnparsedEntries;
+use super::origins::{self, Address, Origins};
+use super::timeline::{self, Item, LocalReason};
+use super::{HarError, notes};
+use crate::{Object, Page, RecordedTimes};
+
+/// Entries of a page by what became of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Account {
+    /// Entries that were fetched.
+    pub(super) fetched: usize,
+    /// Entries that took no network, by reason.
+    pub(super) local: BTreeMap<LocalReason, usize>,
+    /// First entry that took no network, by reason.
+    pub(super) local_example: BTreeMap<LocalReason, String>,
+    /// Entries beyond the maximum number of objects.
+    pub(super) beyond_objects: usize,
+    /// Entries beyond the maximum number of hosts.
+    pub(super) beyond_hosts: usize,
+    /// Entries that are not valid, in the whole recording.
+    pub(super) odd: UnparsedEntries,
+    /// Responses without a body.
+    pub(super) empty: usize,
+    /// Objects for which the event `load` did not wait.
+    pub(super) after_load: usize,
+    /// Hosts whose round trip is unknown.
+    pub(super) unknown_rtts: usize,
+    pub(super) evidence: Evidence,
+}
+
+impl Account {
+    fn count(&mut self, item: &Item) {
+        let Some(reason) = item.local else {
+            self.fetched += 1;
+            self.empty += usize::from(!item.entry.is_transferred() || item.entry.on_wire() == 0);
+            return;
+        };
+        *self.local.entry(reason).or_default() += 1;
+        self.local_example.entry(reason).or_insert_with(|| item.path.chars().take(60).collect());
+    }
+}
+
+/// Every page of the recording that fetched something; and the number of pages that fetched nothing.
+pub(super) fn pages(name: &str, archive: Archive) -> Result<Vec<Page>, HarError> {
+    let Archive { pages: recorded, entries, odd } = archive;
+    let visits = visits(recorded, entries);
+    let is_fetched = |entry: &Entry| timeline::local_reason(entry).is_none();
+    let (visits, idle): (Vec<_>, Vec<_>) =
+        visits.into_iter().partition(|(_, entries)| entries.iter().any(is_fetched));
+    let idle_entries: usize = idle.iter().map(|(_, entries)| entries.len()).sum();
+    let count = visits.len();
+    if count == 0 {
+        return Err(HarError::Empty(notes::nothing_fetched(idle_entries, &odd)));
+    }
+    let page = |(index, (recorded, entries))| {
+        let name = if count == 1 { name.to_owned() } else { format!("{name}#{}", index + 1) };
+        let account = Account { odd: odd.clone(), ..Account::default() };
+        let mut page = page(&name, &recorded, entries, account)?;
+        page.notes.extend(notes::idle_pages(idle.len(), idle_entries));
+        Ok(page)
+    };
+    visits.into_iter().enumerate().map(page).collect()
+}
+
+/// Entries by their page, in the order of the pages; entries of no page belong to the first.
+fn visits(recorded: Vec<RecordedPage>, entries: Vec<Entry>) -> Vec<(RecordedPage, Vec<Entry>)> {
+    let mut by_id = BTreeMap::new();
+    let mut visits: Vec<(RecordedPage, Vec<Entry>)> = Vec::new();
+    for page in recorded {
+        if let Some(id) = &page.id {
+            // Of several pages of one id, the first counts.
+            by_id.entry(id.clone()).or_insert(visits.len());
+        }
+        visits.push((page, Vec::new()));
+    }
+    if visits.is_empty() {
+        visits.push(Default::default());
+    }
+    for entry in entries {
+        let visit = entry.page.as_ref().and_then(|id| by_id.get(id)).copied().unwrap_or(0);
+        visits[visit].1.push(entry);
+    }
+    visits.retain(|(_, entries)| !entries.is_empty());
+    visits
+}
+
+fn page(
+    name: &str,
+    recorded: &RecordedPage,
+    entries: Vec<Entry>,
+    mut account: Account,
+) -> Result<Page, HarError> {
+    let mut origins = Origins::default();
+    let mut items: Vec<Item> =
+        entries.into_iter().filter_map(|entry| item(entry, &mut origins, &mut account)).collect();
+    let first = items.iter().filter_map(|item| item.entry.phases.start).min();
+    let origin = first.into_iter().chain(recorded.start).min();
+    timeline::arrange(&mut items, origin);
+    account.beyond_objects = items.len().saturating_sub(Page::MAX_OBJECTS);
+    items.truncate(Page::MAX_OBJECTS);
+    items.iter().for_each(|item| account.count(item));
+    let late = recorded.start.zip(origin).map_or(0, |(start, origin)| start.saturating_sub(origin));
+    let late = Duration::from_nanos(u64::try_from(late).unwrap_or(0));
+    let event = |time: Option<Duration>| time.map(|time| time + late);
+    let times = RecordedTimes {
+        content_loaded: event(recorded.content_loaded),
+        load: event(recorded.load),
+        last_end: items.iter().filter(|item| item.start.is_some()).map(Item::end).max(),
+    };
+    let (after, evidence) = discovery::dependencies(&items);
+    account.evidence = evidence;
+    let (hosts, rtts, unknown) = origins.finish(&items);
+    account.unknown_rtts = unknown;
+    let objects = items.iter().zip(after).enumerate().map(|(index, (item, after))| Object {
+        after,
+        processing: origins::own_server_time(item, &rtts),
+        ..object(item, index == 0, times.load)
+    });
+    let objects: Vec<Object> = objects.collect();
+    account.after_load = objects.iter().filter(|object| !object.counts_for_load).count();
+    let notes = notes::notes(&account, &items, hosts.len());
+    let page = Page { hosts, notes, recorded: Some(times), ..Page::of(name, Vec::new()) };
+    let page = Page { objects, ..page }.without_unused_hosts();
+    page.check().map(|()| page).map_err(HarError::Page)
+}
+
+/// The entry with its host; `None` beyond the maximum number of hosts.
+fn item(entry: Entry, origins: &mut Origins, account: &mut Account) -> Option<Item> {
+    let local = timeline::local_reason(&entry);
+    let address = entry.url.as_deref().and_then(Address::of);
+    let (host, path) = match (&address, local) {
+        (Some(address), None) => {
+            let Some(host) = origins.index(address, &entry) else {
+                account.beyond_hosts += 1;
+                return None;
+            };
+            (host, address.path.clone())
+        }
+        (Some(Address { host, path, .. }), Some(_)) => (0, format!("//{host}{path}")),
+        (None, _) => (0, entry.label.clone()),
+    };
+    let kind = timeline::kind(&entry, &path);
+    Some(Item { entry, host, path, kind, local, start: None })
+}
+
+fn object(item: &Item, is_root: bool, load: Option<Duration>) -> Object {
+    Object {
+        host: item.host,
+        path: Some(item.path.clone()),
+        method: item.entry.method.clone(),
+        kind: item.kind,
+        priority: item.priority(),
+        request_head: item.entry.request.map(Bytes::new),
+        response_head: item.entry.response.map(Bytes::new),
+        request_body: Bytes::new(item.entry.request_body).min(Page::MAX_OBJECT_BYTES),
+        local: item.local.map(|_| item.entry.phases.end),
+        is_render_blocking: item.is_render_blocking(is_root),
+        counts_for_load: is_root || item.counts_for_load(load),
+        ..Object::sized(Bytes::new(item.size()))
+    }
+}

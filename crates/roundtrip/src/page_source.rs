@@ -1,0 +1,92 @@
+//! Pages from the command line: a name, sizes, a directory, a HAR or a page in TOML.
+//!
+//! `page` parses the contents. This module reads the files, and adds the flag's name to errors.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use content::directory;
+use page::{Page, file, har};
+use quantity::names::Listing;
+
+use crate::failure::{Failure, shown};
+
+/// The pages that a text names: one, or each page of a HAR. `None` if it is not a path of a form that is read here.
+///
+/// `flag` is the culprit of errors: `--page: `, or empty.
+pub fn from_files(given: &str, flag: &str) -> Result<Option<Vec<Page>>, Failure> {
+    if let Some((path, number)) = har_path(given) {
+        return read_har(path, number, flag).map(Some);
+    }
+    if has_suffix(given, ".toml") {
+        return read_toml(Path::new(given), flag).map(|page| Some(vec![page]));
+    }
+    if is_directory(given) {
+        return directory::page(Path::new(given))
+            .map(|page| Some(vec![page]))
+            .map_err(|error| page_error(error, flag));
+    }
+    Ok(None)
+}
+
+/// Adds the flag to errors of a directory that is not a page.
+fn page_error(error: content::Error, flag: &str) -> Failure {
+    match error {
+        content::Error::NotAPage { .. } | content::Error::TooLarge { .. } => {
+            Failure::Value(format!("{flag}{error}"))
+        }
+        error => error.into(),
+    }
+}
+
+/// Whether the text is a directory. Names of pages take precedence over directories.
+fn is_directory(given: &str) -> bool {
+    Page::listings().all(|Listing { name, .. }| name != given) && Path::new(given).is_dir()
+}
+
+fn has_suffix(given: &str, suffix: &str) -> bool {
+    given.len() > suffix.len() && given.to_ascii_lowercase().ends_with(suffix)
+}
+
+/// A path of a HAR, perhaps compressed, and the number of one of its pages: `visit.har`, `visit.har.gz#2`.
+fn har_path(given: &str) -> Option<(&Path, Option<usize>)> {
+    let is_har = |path: &str| [".har", ".har.gz", ".har.zst"].iter().any(|suffix| has_suffix(path, suffix));
+    if is_har(given) {
+        return Some((Path::new(given), None));
+    }
+    let (path, number) = given.rsplit_once('#')?;
+    let number = number.parse().ok().filter(|_| is_har(path))?;
+    Some((Path::new(path), Some(number)))
+}
+
+/// Reads the pages of a recording, or one of them.
+fn read_har(path: &Path, number: Option<usize>, flag: &str) -> Result<Vec<Page>, Failure> {
+    let unreadable = |error| Failure::Read { path: path.to_owned(), error };
+    let file = File::open(path).map_err(unreadable)?;
+    let bytes = unpack::unpacked(file).map_err(unreadable)?.take(MAX_HAR_BYTES);
+    let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let name = name.split(".har").next().unwrap_or_default().replace(char::is_control, "?");
+    let refused = |reason: String| Failure::Value(format!("{flag}{}: {reason}", shown(path)));
+    let mut pages = har::pages(&name, bytes).map_err(|error| refused(error.to_string()))?;
+    let Some(number) = number else { return Ok(pages) };
+    let count = pages.len();
+    match number.checked_sub(1).filter(|index| *index < count) {
+        Some(index) => Ok(vec![pages.swap_remove(index)]),
+        None => Err(refused(format!("it has no page {number}; give 1 to {count}"))),
+    }
+}
+
+/// Maximum size of a HAR file with bodies, in bytes. A truncated file no longer parses as HAR.
+const MAX_HAR_BYTES: u64 = 1 << 30;
+
+/// Reads a page in TOML.
+fn read_toml(path: &Path, flag: &str) -> Result<Page, Failure> {
+    let unreadable = |error| Failure::Read { path: path.to_owned(), error };
+    let mut text = String::new();
+    let file = File::open(path).map_err(unreadable)?;
+    file.take(file::MAX_BYTES + 1).read_to_string(&mut text).map_err(unreadable)?;
+    let name = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    file::read(&name.replace(char::is_control, "?"), &text)
+        .map_err(|error| Failure::Value(format!("{flag}{}: {error}", shown(path))))
+}
