@@ -345,9 +345,7 @@ impl Flow {
         if let Some(last_ack_at) = last_ack_at {
             self.path.echoed(from, at.since(last_ack_at));
         }
-        // Retransmitted data has been missing for at least most of a round trip.
-        let soon = (self.path.round_trip_at_least() / 2)
-            .clamp(Duration::from_micros(100), Duration::from_millis(50));
+        let soon = self.soonest_retransmission(segment);
         let end = self.ends.of_mut(from);
         // A FIN flushes held data, and urgent data bypasses Nagle's algorithm.
         if segment.has(Flags::URG) {
@@ -460,6 +458,16 @@ impl Flow {
         }
     }
 
+    /// Returns how soon after its transmission a segment may be retransmitted: sooner, it is a second capture of the same packet.
+    fn soonest_retransmission(&self, segment: &Segment<'_>) -> Duration {
+        // A copy has the IP ID of the original, and was recognized by that.
+        if self.ends.of(segment.from).recent.shows_copies(segment) {
+            return Duration::ZERO;
+        }
+        // Retransmitted data has been missing for at least most of a round trip.
+        (self.path.round_trip_at_least() / 2).clamp(Duration::from_micros(100), Duration::from_millis(50))
+    }
+
     /// Samples the pace: near its receiver, data arrives at the pace of the path. A short segment is no sample, since
     /// it may have been written late.
     fn sample_pace(&mut self, segment: &Segment<'_>) {
@@ -505,8 +513,15 @@ impl Flow {
             payload: tcp.payload,
             length: segment.length(),
             mark: Mark { at, frame },
-            covers_all: self.ends.of(from.other()).sender.has_arrived(),
+            covers_all: self.has_messages(from),
         }
+    }
+
+    /// Returns whether `side` has acknowledged the messages of its peer: control traffic may still be in flight.
+    pub(super) fn has_messages(&self, side: Side) -> bool {
+        let sender = &self.ends.of(side.other()).sender;
+        let request_end = self.conversation.request_end().filter(|_| side == Side::Server);
+        sender.has_arrived() || request_end.is_some_and(|end| sender.acknowledged >= end)
     }
 
     /// Handles control traffic: it is data of its sender, but no turn of the conversation, and ends no gap.

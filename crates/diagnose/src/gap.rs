@@ -338,9 +338,10 @@ impl Gap {
         let is_initial = self.has_scale
             && !self.has_lost
             && self.flight.segments < INITIAL_WINDOW.0
-            && bytes <= INITIAL_WINDOW.1
-            && self.headroom.is_none_or(|headroom| headroom >= self.length);
-        (self.sends_shorts && self.is_short() && has_window) || (is_initial && !self.is_prompt())
+            && bytes <= INITIAL_WINDOW.1;
+        let is_offered = self.headroom.is_none_or(|headroom| headroom >= self.length);
+        let is_undelayed = self.sends_shorts && self.is_short() && has_window;
+        is_offered && (is_undelayed || (is_initial && !self.is_prompt()))
     }
 
     /// Returns whether the sender continued as soon as the awaited acknowledgement arrived. Kernels need at most some

@@ -22,6 +22,7 @@
 //! | `mptcp=...` | an option of Multipath TCP with these bytes |
 //! | `bare` | it acknowledges nothing |
 //! | `ttl=N` | the TTL; 64 without it |
+//! | `number=N` | the number by which its IP ID counts; the sender's next without it |
 //! | `lost` | it is seen near its sender and never arrives |
 //! | `twice` | it is captured twice |
 //! | `missed` | it arrives, but is not captured |
@@ -66,6 +67,7 @@ struct ScriptLine {
     multipath: Vec<u8>,
     has_sack: bool,
     hop_limit: Option<u8>,
+    number: Option<u16>,
     is_bare: bool,
     is_lost: bool,
     is_twice: bool,
@@ -243,6 +245,7 @@ impl ScriptLine {
             multipath: Vec::new(),
             has_sack: true,
             hop_limit: None,
+            number: None,
             is_bare: false,
             is_lost: false,
             is_twice: false,
@@ -259,6 +262,7 @@ impl ScriptLine {
                     let (from, to) = range.split_once(':').unwrap();
                     read.sack = Some((from.parse().unwrap(), to.parse().unwrap()));
                 }
+                Some(("number", number)) => read.number = Some(number.parse().unwrap()),
                 Some(("ttl", ttl)) => read.hop_limit = Some(ttl.parse().unwrap()),
                 Some(("mss", mss)) => read.mss = mss.parse().unwrap(),
                 Some(("scale", scale)) => read.scale = Some(scale.parse().unwrap()),
@@ -322,7 +326,7 @@ impl ScriptLine {
             .write(&self.payload, &mut packet)
             .unwrap();
         // Hosts number their packets (IP ID); the header checksum is not verified here.
-        packet[4..6].copy_from_slice(&(1_000 + number).to_be_bytes());
+        packet[4..6].copy_from_slice(&(1_000 + self.number.unwrap_or(number)).to_be_bytes());
         packet[8] = self.hop_limit.unwrap_or(packet[8]);
         packet
     }

@@ -99,7 +99,7 @@ pub struct SegmentData<'a> {
     pub length: u64,
     /// Its packet.
     pub mark: Mark,
-    /// Whether it acknowledges everything that its peer had sent.
+    /// Whether it acknowledges everything that its peer had sent, apart from control traffic.
     pub covers_all: bool,
 }
 
@@ -183,7 +183,7 @@ impl<C: Clone> Exchanges<C> {
             return;
         }
         match side {
-            Side::Client if is_content => self.turn.requests(mark),
+            Side::Client if is_content => self.turn.requests(mark, start + length),
             Side::Server if is_content && covers_all => self.turn.responds(mark),
             Side::Client | Side::Server => {}
         }
@@ -237,6 +237,11 @@ impl<C: Clone> Exchanges<C> {
     /// Returns the first request, of whatever protocol.
     pub const fn first_request(&self) -> Option<Mark> {
         self.turn.first
+    }
+
+    /// Returns the position at which the last request ends: what the client sent later is control traffic.
+    pub fn request_end(&self) -> Option<u64> {
+        self.turn.first.map(|_| self.turn.end)
     }
 
     /// Returns what connections must have in common to carry the same requests: the name of the server by TLS, and the target
@@ -381,6 +386,20 @@ mod tests {
         assert_eq!((played.pending(), played.exchanges.count()), (Some(1), 1));
         played.send(Side::Server, b"\x07response", true);
         assert_eq!((played.pending(), played.exchanges.is_idle()), (None, true));
+    }
+
+    #[test]
+    fn control_traffic_after_a_request_is_no_part_of_it() {
+        let mut played = Played::new();
+        let frame = |kind: u8, flags: u8, stream: u8, payload: &[u8]| {
+            [&[0, 0, u8::try_from(payload.len()).unwrap(), kind, flags, 0, 0, 0, stream], payload].concat()
+        };
+        played.send(Side::Client, &[crate::exchange::PREFACE_START, b"\r\n\r\nSM\r\n\r\n"].concat(), true);
+        played.send(Side::Client, &frame(1, 5, 1, &[0x82]), true);
+        let end = played.exchanges.request_end();
+        assert_eq!(end, Some(played.positions[0]));
+        assert_eq!(played.send(Side::Client, &frame(4, 1, 0, &[]), true), Content::Control);
+        assert_eq!(played.exchanges.request_end(), end);
     }
 
     #[test]

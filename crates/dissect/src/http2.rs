@@ -31,6 +31,8 @@ pub struct Http2<C> {
     /// Whether the windows are known from the beginning.
     pub is_whole: bool,
     has_client_sent: bool,
+    /// The packet that completed the client's preface, until the server's own or the first request.
+    greeted: Option<Mark>,
     streams: BTreeMap<u32, StreamState<C>>,
     /// The stream of each side's last DATA or HEADERS.
     last: Both<u32>,
@@ -159,7 +161,9 @@ impl<C: Clone> Http2<C> {
     pub fn is_control(&self, side: Side, payload: &[u8]) -> bool {
         let payload = self.after_preface(side, payload);
         let reader = self.readers.of(side);
-        if reader.is_lost() || reader.is_within() {
+        // A client without a request may wait for the server's SETTINGS: they are the response to its preface.
+        let is_awaited = side == Side::Server && self.greeted.is_some();
+        if reader.is_lost() || reader.is_within() || is_awaited {
             return false;
         }
         let is_of_control = |header: &FrameHeader| {
@@ -194,15 +198,23 @@ impl<C: Clone> Http2<C> {
             Side::Client => stream.is_some_and(|stream| !stream.is_requested),
             Side::Server => stream.is_some_and(|stream| stream.has_response),
         };
+        let greeted = self.greeted.filter(|_| side == Side::Server);
         MessageFacts {
             certainty: Certainty::Framed,
             is_within: Some(is_within),
-            is_pushed: stream.is_some_and(|stream| stream.is_pushed),
-            unanswered: Some(self.unanswered()),
-            pending: stream.filter(|_| is_pending).map(|stream| stream.requested),
+            is_pushed: stream.is_some_and(|stream| stream.is_pushed) || self.begins_with_event(side, payload),
+            unanswered: Some(self.unanswered() + usize::from(greeted.is_some())),
+            pending: stream.filter(|_| is_pending).map(|stream| stream.requested).or(greeted),
             blocked: self.blocked_sender(side),
             ..MessageFacts::default()
         }
+    }
+
+    /// Returns whether the next bytes of a server are DATA with an event.
+    fn begins_with_event(&self, side: Side, payload: &[u8]) -> bool {
+        let is_next = side == Side::Server && !self.readers.server.is_within();
+        let data = frames(payload).find(|(_, header)| header.kind == FrameType::Data);
+        data.filter(|_| is_next).and_then(|(at, _)| payload.get(at + HEADER_BYTES..)).is_some_and(is_event)
     }
 
     /// Returns the sender whose window is used up, with the first update that opens it.
@@ -237,6 +249,7 @@ impl<C: Clone> Http2<C> {
             distance: Both::default(),
             is_whole,
             has_client_sent: false,
+            greeted: None,
             streams: BTreeMap::new(),
             last: Both::default(),
             blocked: Both::default(),
@@ -292,6 +305,7 @@ impl<C: Clone> Http2<C> {
         let is_full = self.streams.len() >= MAX_STREAMS;
         match (side, self.streams.get_mut(&header.stream)) {
             (Side::Client, None) if !header.stream.is_multiple_of(2) && !is_full => {
+                self.greeted = None;
                 self.requests += 1;
                 let state = StreamState {
                     requested: mark,
@@ -434,6 +448,10 @@ impl<C: Clone> stream::Reader for Http2Reader<'_, C> {
             let here = (PREFACE.len() - connection.preface).min(data.len());
             connection.preface += here;
             data = data.get(here..).unwrap_or_default();
+            connection.greeted = (connection.preface == PREFACE.len()).then_some(mark);
+        }
+        if side == Side::Server {
+            connection.greeted = None;
         }
         let mut reader = std::mem::take(connection.readers.of_mut(side));
         reader.read(data, &mut |part| connection.part(side, part, mark, context));
@@ -519,6 +537,19 @@ mod tests {
         assert_eq!(blocked(&messages).unwrap().updated.map(|mark| mark.frame), Some(5));
         messages.push(data(9));
         assert_eq!(blocked(&messages), None);
+    }
+
+    #[test]
+    fn settings_respond_to_a_preface_without_a_request() {
+        let preface = (Side::Client, [PREFACE, &frame(4, 0, 0, &[])].concat());
+        let settings = frame(4, 0, 0, &[]);
+        let greeted = read(std::slice::from_ref(&preface));
+        assert!(!greeted.is_control(Side::Server, &settings));
+        assert_eq!(greeted.message_facts(Side::Server, &settings).pending.map(|mark| mark.frame), Some(1));
+        let requested = read(&[preface.clone(), (Side::Client, frame(1, 5, 1, &[0x82]))]);
+        assert!(requested.is_control(Side::Server, &settings));
+        let replied = read(&[preface, (Side::Server, settings.clone())]);
+        assert!(replied.is_control(Side::Server, &frame(4, 1, 0, &[])));
     }
 
     #[test]

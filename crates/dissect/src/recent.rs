@@ -22,6 +22,8 @@ pub struct RecentPackets {
     skips: u16,
     /// IP IDs skipped before the last packet.
     skipped: u16,
+    /// Whether the last packet has the next IP ID.
+    is_next: bool,
     /// The step of its IP IDs: the greatest common divisor of all so far, 0 before the first.
     step: u16,
 }
@@ -80,6 +82,18 @@ impl RecentPackets {
         self.consecutive >= ENOUGH && self.skips == 0
     }
 
+    /// Returns whether a copy of a segment would have been recognized by its IP ID: the sender sets it.
+    pub const fn shows_copies(&self, segment: &Segment<'_>) -> bool {
+        segment.identification != 0 && self.differs
+    }
+
+    /// Returns whether IP IDs show that the last packet was sent after all others: a sender that counts its packets gave it the
+    /// next number.
+    pub const fn is_sent_last(&self) -> bool {
+        const ENOUGH: u16 = 3;
+        self.is_next && self.consecutive >= ENOUGH && self.skips == 0
+    }
+
     /// Compares the IP ID with that of the packet before.
     fn count(&mut self, segment: &Segment<'_>, mss: u64) {
         /// Maximum number of packets that one loss episode hides.
@@ -96,7 +110,9 @@ impl RecentPackets {
                 }
                 self.step = step;
             }
-            match (moved / self.step.max(1)).wrapping_sub(self.used) {
+            let moved = (moved / self.step.max(1)).wrapping_sub(self.used);
+            self.is_next = moved == 0;
+            match moved {
                 0 => self.consecutive = self.consecutive.saturating_add(1),
                 skipped @ 1..=MAX_SKIPPED => {
                     self.skips = self.skips.saturating_add(1);
@@ -150,6 +166,30 @@ mod tests {
         assert_eq!(skipped(&[(0, 0), (8, 50), (9, 50), (11, 50)]), [0, 0, 0, 1]);
         // A network card merged or will split a segment of 250 bytes.
         assert_eq!(skipped(&[(7, 0), (8, 250), (11, 50)]), [0, 0, 0]);
+    }
+
+    #[test]
+    fn packet_with_the_next_number_was_sent_after_all_others() {
+        let is_last = |numbers: &[u16]| {
+            let mut recent = RecentPackets::default();
+            for (at, number) in numbers.iter().enumerate() {
+                let source = "10.0.0.1:1".parse().unwrap();
+                let destination = "10.0.0.2:2".parse().unwrap();
+                let seq = u32::try_from(at).unwrap();
+                let (ack, flags, window, options) = (0, Flags::ACK, 9, [].as_slice());
+                let mut bytes = Vec::new();
+                TcpBuilder { source, destination, seq, ack, flags, window, options }
+                    .write(&[], &mut bytes)
+                    .unwrap();
+                bytes[4..6].copy_from_slice(&number.to_be_bytes());
+                let packet = Packet::read(&bytes).unwrap();
+                let tcp = packet.tcp().unwrap();
+                recent.has(&Segment::new(1, Time::ZERO, Side::Server, &packet, tcp), 100);
+            }
+            recent.is_sent_last()
+        };
+        assert!(is_last(&[5, 6, 7, 8]));
+        assert!(!is_last(&[5, 6, 8, 7]) && !is_last(&[5, 6]));
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub struct Tls {
     pub ended: Option<Mark>,
     /// Records of the client's application data after its Finished message; the server's, without session tickets.
     pub contents: Both<u64>,
+    /// Whether each side has sent an alert that may be its `close_notify`.
+    pub has_closed: Both<bool>,
     /// The first fatal alert.
     pub alert: Option<Alert>,
     /// Length of the records that may be session tickets, and their number.
@@ -114,6 +116,7 @@ impl Tls {
             reply: None,
             ended: None,
             contents: Both::default(),
+            has_closed: Both::default(),
             alert: None,
             tickets: None,
             soon: Duration::from_millis(20),
@@ -214,6 +217,8 @@ impl Tls {
 
     /// Handles the header of a record.
     fn record(&mut self, side: Side, content: ContentType, length: u16, mark: Mark) {
+        let is_alert = content == ContentType::Alert || self.ended.is_some() && self.is_alert(length);
+        *self.has_closed.of_mut(side) |= is_alert;
         let is_early =
             self.client.as_ref().is_some_and(|hello| hello.has_early_data) && self.flight.is_none();
         match side {

@@ -154,6 +154,23 @@ mod tests {
         matches!(cause, Cause::ReceiveWindowLimited | Cause::ZeroWindow)
     }
 
+    /// A loopback's segment is larger than any window, and the sender has sent short ones before: each still fills the window to
+    /// the byte.
+    #[test]
+    fn window_of_less_than_a_segment_that_is_filled_each_time_holds_the_sender() {
+        let mut lines = String::from(
+            "0 C syn mss=65495\n0.01 S syn mss=65495 win=8192\n0.02 C\n0.1 C send=4096\n0.12 C send=4096\n\
+             2 S ack=8192 win=8192\n",
+        );
+        for round in 0..40 {
+            let at = 2.02 + 10.0 * f64::from(round);
+            lines += &format!("{at} C send=8192\n{} S ack={} win=8192\n", at + 9.98, 16_384 + 8_192 * round);
+        }
+        let found = Script { one_way_ms: 0.005, lines: &lines }.faults(VantagePoint::Client);
+        assert_eq!(found.len(), 39, "{found:?}");
+        assert!(found.iter().all(|found| *found == (Cause::ReceiveWindowLimited, 10)), "{found:?}");
+    }
+
     /// Rounds of 4 ms, each too short for a finding.
     #[test]
     fn many_short_waits_for_the_window_are_a_finding_together() {

@@ -3,7 +3,7 @@
 //! **Rule**: a reset while an HTTP message is incomplete, or, where messages cannot be read, while data is
 //! unacknowledged and neither side had closed. In the latter case a reset that acknowledges the received data is `low`,
 //! unless a TLS server sends it: a program that closes with unread data may not want the rest. **Evidence**: the reset,
-//! and the missing data. **Refuted by**: everything acknowledged except a SYN (a half-open connection carries nothing);
+//! and the missing data. **Or**: a TLS server resets within a second of its data, without `close_notify`. **Refuted by**: everything acknowledged except a SYN (a half-open connection carries nothing);
 //! an earlier close (TLS: the peer's close_notify reaches a closed socket); a sender that had retransmitted its data in
 //! vain (`peer-vanished`); a reset that leaves requests without a response (`reset-lost-data`); a client that had sent a
 //! FIN before (it gave up). A reset with another TTL than its host's packets, or with the IP ID of the packet that it
@@ -92,6 +92,19 @@ mod tests {
         assert_eq!(cut.map(|cut| cut.confidence), Some(crate::ruling::Confidence::Low));
         let denied = lines.replace("C rst", "C rst bare");
         assert!(Script { one_way_ms: 15.0, lines: &denied }.diagnose(VantagePoint::Server).is_worth_fixing());
+    }
+
+    #[test]
+    fn a_tls_server_that_resets_while_it_responds_truncates_the_response() {
+        let reset = |after: &str, at: u32| {
+            let lines = format!(
+                "30 C client-hello\n45 S server-hello\n60 C records=53\n60.1 C records=300\n76 S records=9000{after}\n91 C\n{at} S rst"
+            );
+            found(&lines, VantagePoint::Client)
+        };
+        assert_eq!(reset("", 140), [Cause::ResetMidTransfer]);
+        assert_eq!(reset(",19", 140), [], "close_notify");
+        assert_eq!(reset("", 60_000), [], "an idle connection");
     }
 
     #[test]

@@ -587,13 +587,21 @@ mod tests {
             "
             30 C send=100
             45 S send=1460
-            45.2 S seq=2920 send=1460
-            45.3 S seq=1460 send=1460
+            45.2 S seq=2920 send=1460 number=4
+            45.3 S seq=1460 send=1460 number=3
             60.3 C",
         );
-        let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
-        assert!(!report.is_worth_fixing());
-        assert_eq!(report.oddities.out_of_order, 1);
+        let out_of_order = |lines: &str| {
+            let report = Script { one_way_ms: 15.0, lines }.diagnose(VantagePoint::Client);
+            assert!(!report.is_worth_fixing());
+            report.oddities.out_of_order
+        };
+        assert_eq!(out_of_order(&lines), 1);
+        // The number of a packet that was sent after all others.
+        let lines = lines
+            .replace("number=4", "number=3")
+            .replace("send=1460 number=3\n            60", "send=1460 number=4\n            60");
+        assert_eq!(out_of_order(&lines), 0);
     }
 
     #[test]

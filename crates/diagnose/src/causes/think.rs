@@ -85,6 +85,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     }
     match gap.before {
         // After the handshake's last segment, or the peer's data, this side sends next.
+        GapStart::Handshake(_) if is_pending(gap) && !gap.has_all => return unknown_after_path(gap),
         GapStart::Handshake(_) => {}
         GapStart::Data(from) if from != gap.side => {
             if gap.side == Side::Server && !gap.has_all {
@@ -367,6 +368,22 @@ mod tests {
         );
         let report = Script { one_way_ms: 30.0, lines: &lines }.diagnose(VantagePoint::Client);
         assert!(report.findings.iter().all(|finding| finding.cause != Cause::ServerThink), "{report:?}");
+    }
+
+    /// HTTP/2's preface with SETTINGS, and the server's SETTINGS; then a request.
+    #[test]
+    fn late_settings_are_awaited_by_a_client_without_a_request() {
+        let preface =
+            "text=PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n\\x00\\x00\\x00\\x04\\x00\\x00\\x00\\x00\\x00";
+        let request = "hex=00000101050000000182";
+        let lines = format!(
+            "30 C {preface}\n45.1 S\n345.1 S hex=000000040000000000\n360.1 C hex=000000040100000000\n361 C {request}\n\
+             376.1 S hex=000001010500000001 88\n391.2 C"
+        );
+        let lines = lines.replace(" 88", "88");
+        for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+            assert_eq!(found(&lines, vantage_point), [(Cause::ServerThink, 300)], "{vantage_point:?}");
+        }
     }
 
     #[test]

@@ -193,8 +193,7 @@ impl Flow {
     /// Notes an acknowledgement of everything received, without a message.
     pub(super) fn note_own_ack(&mut self, segment: &Segment<'_>) {
         let mark = Mark { at: segment.at, frame: segment.frame };
-        let peer = &self.ends.of(segment.from.other()).sender;
-        let covers_all = peer.acknowledged >= peer.next;
+        let covers_all = self.has_messages(segment.from);
         let late = self.ends.of(segment.from).late;
         let own = &mut self.reference.of_mut(segment.from).own_ack;
         if covers_all && own.is_none() {

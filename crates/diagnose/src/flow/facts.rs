@@ -186,7 +186,7 @@ impl Flow {
             acks_were_late: learned.was_late,
             is_clock_unlike: segment.options.stamp.is_some() && self.ends.of(from).clock.is_unlike,
             is_together: self.ends.of(from).is_together && segment.options.stamp.is_some(),
-            has_all: self.ends.of(from.other()).sender.has_arrived(),
+            has_all: self.has_messages(from),
             is_behind_hole: self.ends.of(from).sender.has_hole(segment.tcp.seq)
                 || self.ends.of(from.other()).sender.is_missing(),
             skipped: self.reference.of(from).skipped,

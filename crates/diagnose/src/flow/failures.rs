@@ -11,7 +11,7 @@ use crate::account::Share;
 use crate::cause::Cause;
 use crate::causes::reset_mid_transfer;
 use crate::finding::{Confidence, Finding, Severity};
-use crate::gap::{counted, millis, packets};
+use crate::gap::{GapStart, counted, millis, packets};
 
 use super::Flow;
 use super::state::EndState;
@@ -284,7 +284,11 @@ impl Flow {
             sender.next.saturating_sub(sender.acknowledged + u64::from(syn))
         };
         let incomplete = "its message was incomplete".to_owned();
-        let (cut, severity, what) = if is_cut(peer) {
+        let is_truncated = from == Side::Server && !has_closed && self.is_response_truncated(at);
+        let (cut, severity, what) = if is_truncated {
+            let what = "its data had just come, and TLS ends with a close_notify, which it did not send";
+            (from, Severity::High, what.to_owned())
+        } else if is_cut(peer) {
             (peer, Severity::High, incomplete)
         } else if is_cut(from) && !self.reference.of(from).has_ended {
             (from, Severity::High, incomplete)
@@ -320,6 +324,15 @@ impl Flow {
         let confidence = if severity == Severity::Low { Confidence::Low } else { Confidence::Medium };
         self.cut =
             Some(Box::new(MidTransferReset { by: from, of: cut, severity, confidence, since, reset, what }));
+    }
+
+    /// Returns whether a reset by a TLS server at `at` truncates its response: each side sends `close_notify` before it closes
+    /// (RFC 8446, section 6.1), and no server closes an idle connection so soon.
+    fn is_response_truncated(&self, at: Time) -> bool {
+        const NOT_IDLE: Duration = Duration::from_secs(1);
+        let is_recent = self.before == GapStart::Data(Side::Server) && at.since(self.last.at) < NOT_IDLE;
+        let tls = self.conversation.tls();
+        is_recent && tls.is_some_and(|tls| tls.is_read() && tls.contents.server > 0 && !tls.has_closed.server)
     }
 
     /// Returns a clause on a reset that the host itself did not send: a firewall copies the IP ID of the packet that it

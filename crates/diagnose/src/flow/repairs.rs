@@ -53,6 +53,8 @@ impl Flow {
         let is_numbered = segment.identification != 0 && segment.identification != hole.identification;
         let is_earlier = hole.identification.wrapping_sub(segment.identification) < 1 << 10;
         let is_soon = missed < SOON.max(self.path.to(from).unwrap_or_default() * 4 / 5);
-        is_soon || (is_numbered && is_earlier && missed < self.path.retransmission_timeout())
+        // What was sent after everything else was not overtaken.
+        let is_last = self.ends.of(from).recent.is_sent_last();
+        (is_soon && !is_last) || (is_numbered && is_earlier && missed < self.path.retransmission_timeout())
     }
 }

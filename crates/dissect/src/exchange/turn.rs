@@ -9,13 +9,16 @@ pub(super) struct Turn {
     pub(super) first: Option<Mark>,
     /// The last packet of the current request.
     last: Option<Mark>,
+    /// Position at which that request ends.
+    pub(super) end: u64,
     has_response: bool,
     count: u64,
 }
 
 impl Turn {
-    /// Handles data of a request.
-    pub(super) fn requests(&mut self, mark: Mark) {
+    /// Handles data of a request, up to the position `end`.
+    pub(super) fn requests(&mut self, mark: Mark, end: u64) {
+        self.end = self.end.max(end);
         if self.last.is_none() || self.has_response {
             self.count += 1;
             self.has_response = false;
