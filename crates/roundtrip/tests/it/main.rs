@@ -10,6 +10,7 @@ mod deployment;
 mod dhttp;
 mod dhttp_hosts;
 mod documents;
+mod faults;
 mod features;
 mod fidelity;
 mod gate;

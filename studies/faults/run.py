@@ -1,0 +1,137 @@
+"""Runs the faults and their healthy twins: `run.py ROUNDTRIP [--only TEXT] [--transports NAMES] [--jobs N] [--sample]`.
+
+Each runs in a private network under `roundtrip diagnose --run`, behind an emulated link where the table names one. Prints a
+line for each disagreement, and a table in Markdown. Exit status 0 if all agree, 1 if not, 77 if it cannot run here.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from table import ALL, CASES
+
+HERE = Path(__file__).resolve().parent
+# A Python that an ordinary user may run.
+PYTHON = shutil.which("python3", path="/usr/bin:/usr/local/bin") or sys.executable
+# Those of the sample: some of each kind, the quickest of them.
+SAMPLE = {("nagle-server", "tls13"), ("think", "h2"), ("per-request-left", "tls12"), ("hello-retry", "tls13"), ("nagle-client", "h2c")}
+
+
+def certificates(directory):
+    """A certificate with its key, and a chain of many that are larger than an initial window."""
+
+    def made(name, *algorithm):
+        command = ["openssl", "req", "-x509", "-nodes", "-days", "30", "-subj", f"/CN={name}", *algorithm]
+        files = [str(directory / f"{name}.key"), str(directory / f"{name}.pem")]
+        subprocess.run([*command, "-keyout", files[0], "-out", files[1]], check=True, capture_output=True)
+        return files
+
+    key, certificate = made("localhost", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256")
+    _, authority = made("authority", "-newkey", "rsa:4096")
+    chain = directory / "chain.pem"
+    # TLS repeats what is given: the same certificate counts each time.
+    chain.write_text(Path(certificate).read_text() + 20 * Path(authority).read_text())
+    directory.chmod(0o755)
+    Path(key).chmod(0o644)
+    os.environ.update(FAULTS_CERT=certificate, FAULTS_KEY=key, FAULTS_CHAIN=str(chain))
+
+
+def command(roundtrip, case, transport, way, written=None):
+    program = [PYTHON, str(HERE / "exchange.py"), case.fault, transport, way]
+    flags = ["diagnose", "--format", "json", "--run"]
+    if written:
+        flags[1:1] = ["--write", written]
+    if case.network:
+        # Servers of a test count only by name there.
+        by_name = ["--fail-on", "medium,server-think:100"] if way == "faulty" else []
+        return [roundtrip, *flags, *by_name, f"--isolated={case.network}", "--", *program]
+    rules = f"add table inet f; add chain inet f i {{ type filter hook input priority 0; }}; add rule inet f i {case.filter}"
+    dropping = f'nft "{rules}" && ' if case.filter and way == "faulty" else ""
+    return ["unshare", "-n", "sh", "-c", f'ip link set lo up && {dropping}exec "$@"', "sh", roundtrip, *flags, "--", *program]
+
+
+def judged(roundtrip, case, transport, way, written=None):
+    """The exit status, and the causes in the order in which they are printed."""
+    done = subprocess.run(
+        command(roundtrip, case, transport, way, written), capture_output=True, text=True, cwd="/", timeout=30
+    )
+    if done.returncode not in (0, 1):
+        return done.returncode, [done.stderr.strip()[-400:]]
+    report = json.loads(done.stdout)
+    causes = [cause["cause"] for cause in report["causes"]]
+    # The capture of a loopback has each packet once.
+    has_copies = any(flow["captured_twice"] for flow in report["flows"])
+    return done.returncode, causes + ["duplicate-capture"] * has_copies
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("roundtrip")
+    parser.add_argument("--only", default="")
+    parser.add_argument("--transports", default=",".join(ALL))
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--sample", action="store_true")
+    parser.add_argument("--write", type=Path, help="directory for the captures of disagreements")
+    arguments = parser.parse_args()
+    roundtrip = str(Path(arguments.roundtrip).resolve())
+    with tempfile.TemporaryDirectory() as directory:
+        certificates(Path(directory))
+        sys.exit(run(arguments, roundtrip))
+
+
+def is_chosen(arguments, case, transport):
+    if arguments.sample:
+        return (case.fault, transport) in SAMPLE
+    return arguments.only in case.fault and transport in arguments.transports.split(",")
+
+
+def run(arguments, roundtrip):
+    chosen = [
+        (case, transport, way)
+        for case in CASES
+        if all(shutil.which(program) for program in case.needs)
+        for transport in case.transports
+        if is_chosen(arguments, case, transport)
+        for way, has in (("faulty", case.has_faulty), ("healthy", case.has_healthy))
+        if has
+    ]
+
+    def one(item):
+        case, transport, way = item
+        written = arguments.write and str(arguments.write / f"{case.fault}-{transport}-{way}.pcapng")
+        try:
+            return item, *judged(roundtrip, *item, written)
+        except subprocess.TimeoutExpired:
+            return item, 124, ["it did not end"]
+
+    cells, wrong = {}, 0
+    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        for (case, transport, way), status, causes in pool.map(one, chosen):
+            expected = case.except_for.get(transport, case.first).split()
+            first = causes[0] if causes and status == 1 else "nothing"
+            is_right = status == 0 if way == "healthy" else first in expected
+            is_right &= case.network is not None or "duplicate-capture" not in causes
+            wrong += not is_right
+            cells[case.fault, transport, way] = is_right
+            if not is_right:
+                wanted = "silence" if way == "healthy" else " or ".join(expected)
+                print(f"{case.fault} {transport} {way}: exit {status}, {', '.join(causes) or 'nothing'}; expected {wanted}", flush=True)
+    print(f"| fault | {' | '.join(ALL)} |\n| --- |{' --- |' * len(ALL)}")
+    for case in CASES:
+        row = [
+            "/".join({True: "right", False: "WRONG", None: ""}[cells.get((case.fault, transport, way))] for way in ("faulty", "healthy"))
+            for transport in ALL
+        ]
+        if any(cell != "/" for cell in row):
+            print(f"| {case.fault} | {' | '.join(row)} |")
+    print(f"{len(cells) - wrong} of {len(cells)} agree")
+    return 1 if wrong else 0
+
+
+main()

@@ -1,0 +1,74 @@
+"""Faults by transport, each with the first cause that is right. A healthy twin must be silent, with exit status 0.
+
+The cause is what the program does, not what packets look like. Where only payload could tell, another cause is right, too:
+the exceptions are here, by transport.
+"""
+
+from dataclasses import dataclass, field
+
+ALL = ("clear", "tls12", "tls13", "h2c", "h2")
+TLS = ("tls12", "tls13", "h2")
+HTTP1 = ("clear", "tls12", "tls13")
+
+
+@dataclass
+class Case:
+    """A fault, the causes that may come first, the network (None: loopback), and where it exists."""
+
+    fault: str
+    first: str
+    network: str | None = None
+    transports: tuple = ALL
+    except_for: dict = field(default_factory=dict)  # transport: causes
+    filter: str | None = None  # of nft, on the input of loopback
+    needs: tuple = ()  # programs
+    has_healthy: bool = True
+    has_faulty: bool = True
+
+
+NAGLE = "nagle-delayed-ack nagle"
+WINDOW = "receive-window-limited zero-window"
+LOSS = "retransmission-timeout tail-loss-probe fast-retransmit syn-unanswered"
+
+CASES = [
+    Case("nagle-server", NAGLE),
+    Case("nagle-client", NAGLE),
+    Case("nagle-both", NAGLE),
+    Case("think", "server-think"),
+    Case("think-posts", "server-think"),
+    Case("think-over-path", "server-think", "cable"),
+    Case("first-byte", "server-think"),
+    Case("stall-within", "server-think"),
+    Case("cork", "server-think"),
+    Case("send-buffer", "send-buffer-limited", "cable"),
+    Case("receive-window", WINDOW, "cable"),
+    Case("receive-window-upload", WINDOW, "cable"),
+    Case("slow-reader", WINDOW),
+    Case("slow-reader-upload", WINDOW),
+    Case("per-request-closed", "connection-per-request", "cable"),
+    Case("per-request-left", "connection-per-request", "cable"),
+    Case("idle-restart", "slow-start-restart", "4g"),
+    Case("hello-retry", "tls-hello-retry", "cable", ("tls13", "h2")),
+    Case("certificates", "tls-certificate-flight", "cable", TLS),
+    Case("handshake-stall", "client-think", None, TLS),
+    Case("http2-window", "http2-flow-control", "cable", ("h2c", "h2"), {"h2": "http2-flow-control send-buffer-limited nothing"}),
+    Case("loss", LOSS, filter="numgen random mod 100 < 6 drop", has_healthy=False),
+    Case("refused", "connection-refused"),
+    # A server that resets leaves its request without a whole response: in the clear both are seen.
+    Case("reset", "reset-mid-transfer", except_for=dict.fromkeys(("clear", "h2c"), "reset-mid-transfer reset-lost-data")),
+    Case("backlog", "syn-unanswered", transports=HTTP1),
+    Case("alert", "tls-alert", transports=TLS),
+    Case("events", "nothing", has_faulty=False),
+    Case("updates", "nothing", transports=("h2c",), has_faulty=False),
+    Case("pushes", "nothing", transports=HTTP1, has_faulty=False),
+    Case("late-messages", "server-think", transports=HTTP1),
+    Case("expect", "expect-100-continue", "cable", HTTP1, dict.fromkeys(("tls12", "tls13"), "expect-100-continue nothing")),
+    Case("proxy", NAGLE),
+    Case("quic-unanswered", "quic-unanswered", transports=("clear",)),
+    Case("redis-think", "server-think", transports=("clear",), needs=("redis-server",)),
+    Case("redis-blocks", "nothing", transports=("clear",), needs=("redis-server",), has_faulty=False),
+    Case("redis-per-command", "connection-per-request", "cable", ("clear",), needs=("redis-server",)),
+    Case("postgres-think", "server-think", transports=("clear",), needs=("postgres", "initdb", "psql")),
+    Case("postgres-per-query", "connection-per-request", "cable", ("clear",), needs=("postgres", "initdb", "psql")),
+    Case("node-think", "server-think", needs=("node",)),
+]
