@@ -16,6 +16,7 @@
 //! | [`parallel`] | several concurrent connections: the paper's approximation |
 //! | [`ardp`] | request and response over UDP with slow start: equation (14) |
 //! | [`dhttp`] | small responses in a datagram, large ones over TCP that the server opens (no published formula) |
+//! | [`graph`] | whole pages: several hosts, dependencies, TLS, HTTP/2 (no published formula) |
 //! | [`mod@predict`] | the entry point: a scenario to its formula |
 //! | [`notes`] | assumptions of the formulas that the scenario breaks |
 //! | [`refusal`] | scenarios without a formula |
@@ -37,6 +38,7 @@
 pub mod ardp;
 pub mod caching;
 pub mod dhttp;
+pub mod graph;
 pub mod minimum;
 pub mod notes;
 pub mod parallel;

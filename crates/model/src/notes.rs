@@ -9,7 +9,7 @@ use std::fmt;
 use scenario::Protocol;
 use wire::{Bytes, Rate};
 
-pub(crate) use checks::notes;
+pub(crate) use checks::{notes, of_graph};
 
 /// Assumption of the formulas that the scenario breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,6 +22,11 @@ pub enum Note {
     /// Parallel connections are the paper's approximation.
     ParallelApproximated {
         /// Concurrent connections.
+        connections: u64,
+    },
+    /// Responses of several connections are assumed to cross the link one after another.
+    InTurn {
+        /// Connections.
         connections: u64,
     },
     /// Parallel connections change nothing here.
@@ -119,6 +124,11 @@ impl fmt::Display for Note {
                 f,
                 "{connections} concurrent connections are approximated, as the paper proposes, by dividing the round \
                  trip by {connections}"
+            ),
+            Self::InTurn { connections } => write!(
+                f,
+                "responses over {connections} connections are assumed to cross the link one after another, in the \
+                 order of their requests; the simulator divides it"
             ),
             Self::ParallelUnused { protocol } => {
                 let name = protocol.name();

@@ -11,10 +11,11 @@ use trace::Metrics;
 use wire::{Bytes, Duration};
 
 use crate::dhttp::Datagram;
+use crate::graph::ObjectTimes;
 use crate::transaction::Wait;
 use crate::{
-    Exchange, Note, Path, Refusal, Series, SlowStart, Transaction, ardp, caching, dhttp, minimum, notes,
-    parallel, tcp,
+    Exchange, Note, Path, Refusal, Series, SlowStart, Transaction, ardp, caching, dhttp, graph, minimum,
+    notes, parallel, tcp,
 };
 
 /// Inputs of the formulas that a scenario does not have.
@@ -67,6 +68,8 @@ pub struct Prediction<'a> {
     pub packets: Option<(u64, u64)>,
     /// Assumptions that the scenario breaks.
     pub notes: Vec<Note>,
+    /// Times of each object, for pages that are predicted as graphs.
+    pub objects: Vec<ObjectTimes>,
 }
 
 /// Predicts a scenario by the closed formulas.
@@ -74,15 +77,15 @@ pub struct Prediction<'a> {
 /// # Errors
 /// [`Refusal`] if a size is unknown, or the result exceeds the range of a duration.
 pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<Prediction<'a>, Refusal> {
-    if scenario.protocol == Protocol::Http2 {
-        return Err(Refusal::Protocol { protocol: scenario.protocol });
-    }
+    let is_graph = !scenario.page.is_plain();
     // The minimum holds with and without TLS.
-    if scenario.tls != Tls::None && scenario.protocol != Protocol::Minimum {
-        return Err(Refusal::Tls { tls: scenario.tls });
-    }
-    if !scenario.page.is_plain() {
-        return Err(Refusal::Graph { page: scenario.page.name.clone() });
+    let is_secured = scenario.tls != Tls::None && scenario.protocol != Protocol::Minimum;
+    let needs_graph = is_graph || is_secured || scenario.protocol == Protocol::Http2;
+    if needs_graph && scenario.protocol != Protocol::Minimum && !graph::is_predicted(scenario.protocol) {
+        return Err(match is_graph {
+            true => Refusal::Graph { page: scenario.page.name.clone(), protocol: scenario.protocol },
+            false => Refusal::Tls { tls: scenario.tls, protocol: scenario.protocol },
+        });
     }
     if scenario.client.parallel > 1 && !has_parallel_formula(scenario.protocol) {
         let (protocol, parallel) = (scenario.protocol, scenario.client.parallel);
@@ -96,6 +99,9 @@ pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<
     let start = slow_start(&scenario.programs.sockets(&scenario.stack), assumptions);
     let limit = assumptions.datagram_limit.min(scenario::dhttp::max_datagram(&scenario.network));
     let datagram = Datagram { limit, response_head: assumptions.response_head };
+    if needs_graph {
+        return predict_graph(scenario, &path, &start);
+    }
     let whole = exchanges(scenario, assumptions, |object| object.size);
     let sent = match scenario.protocol {
         Protocol::Http11PipelinedDeflate => {
@@ -132,6 +138,52 @@ pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<
         payload: sent.iter().map(|exchange| exchange.request + exchange.reply).sum(),
         packets: packets(scenario.protocol, &datagram, &sent),
         notes,
+        objects: Vec::new(),
+    })
+}
+
+/// Predicts a page of several hosts or with dependencies of its own, and any page over TLS or HTTP/2.
+fn predict_graph<'a>(
+    scenario: &'a Scenario,
+    path: &Path,
+    start: &SlowStart,
+) -> Result<Prediction<'a>, Refusal> {
+    if scenario.visit == Visit::Revalidate {
+        return Err(Refusal::Revalidation { protocol: scenario.protocol, tls: scenario.tls });
+    }
+    let minimum = graph::minimum(scenario, path);
+    if scenario.protocol == Protocol::Minimum {
+        return Ok(Prediction {
+            scenario,
+            elapsed: minimum,
+            minimum,
+            round_trips: None,
+            stalls: Vec::new(),
+            connections: None,
+            payload: scenario.page.size(),
+            packets: None,
+            notes: Vec::new(),
+            objects: Vec::new(),
+        });
+    }
+    let load = graph::load(scenario, path, start);
+    let elapsed = load.elapsed();
+    if elapsed == Duration::MAX {
+        let (page, network) = (scenario.page.name.clone(), scenario.network.name.clone());
+        return Err(Refusal::TooLong { page, network });
+    }
+    let sent = exchanges(scenario, &Assumptions::default(), |object| object.size);
+    Ok(Prediction {
+        scenario,
+        elapsed,
+        minimum,
+        round_trips: ratio(elapsed - load.working, path.rtt),
+        stalls: load.waits,
+        connections: Some(load.connections),
+        payload: load.payload,
+        packets: None,
+        notes: notes::of_graph(scenario, path, start, &sent, load.concurrent),
+        objects: load.objects,
     })
 }
 

@@ -15,19 +15,25 @@ pub enum Refusal {
         /// The page's name.
         page: String,
     },
-    /// A page of several hosts, or with dependencies other than on its document.
+    /// A page of several hosts, or with dependencies other than on its document, over a protocol of the papers.
     Graph {
         /// The page's name.
         page: String,
-    },
-    /// A protocol without a formula.
-    Protocol {
         /// The protocol.
         protocol: Protocol,
     },
-    /// Connections with TLS.
+    /// TLS over a protocol that has none.
     Tls {
         /// The version.
+        tls: Tls,
+        /// The protocol.
+        protocol: Protocol,
+    },
+    /// A page in the client's cache, over TLS, over HTTP/2, or as a graph.
+    Revalidation {
+        /// The protocol.
+        protocol: Protocol,
+        /// The version of TLS.
         tls: Tls,
     },
     /// Several concurrent connections, for a protocol without a formula for them.
@@ -54,17 +60,24 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Graph { page } => write!(
+            Self::Graph { page, protocol } => write!(
                 f,
-                "the model cannot predict page `{page}`, which has several hosts or dependencies; choose \
-                 `--engine simulate`"
+                "the model cannot predict page `{page}`, which has several hosts or dependencies, over `{}`; choose \
+                 `http11-parallel` or `http2`",
+                protocol.name()
             ),
-            Self::Protocol { protocol } => {
-                write!(f, "the model cannot predict `{}`; choose `--engine simulate`", protocol.name())
-            }
-            Self::Tls { tls } => write!(
+            Self::Tls { tls, protocol } => write!(
                 f,
-                "the model cannot predict TLS {}; choose `--engine simulate`, or `--tls none`",
+                "the model cannot predict TLS {} for `{}`, which has no TLS; choose `--tls none`, \
+                 `http11-parallel` or `http2`",
+                tls.name(),
+                protocol.name()
+            ),
+            Self::Revalidation { protocol, tls } => write!(
+                f,
+                "the model cannot predict the visit `revalidate` over `{}` with TLS {}; choose `--visit first`, or \
+                 `--engine simulate`",
+                protocol.name(),
                 tls.name()
             ),
             Self::DeflatedSizesUnknown { page } => write!(

@@ -46,6 +46,32 @@ pub(crate) fn notes(
     .collect()
 }
 
+/// Returns every assumption that a scenario breaks whose page is predicted as a graph.
+pub(crate) fn of_graph(
+    scenario: &Scenario,
+    path: &Path,
+    start: &SlowStart,
+    exchanges: &[Exchange],
+    connections: u64,
+) -> Vec<Note> {
+    let kind = ProtocolProperty::of(scenario.protocol);
+    [
+        (connections > 1).then_some(Note::InTurn { connections }),
+        window_limited(scenario, path, kind, exchanges),
+        beyond_threshold(path, start, kind, exchanges),
+        loss(scenario),
+        jitter(scenario),
+        reordering(scenario),
+        scenario.programs.described_without(&IN_THE_FORMULAS).map(|sentence| Note::Programs { sentence }),
+        modem(scenario),
+        duplication(scenario),
+        short_queue(scenario, path, exchanges),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
 /// Settings of programs and sockets that the formulas honour.
 const IN_THE_FORMULAS: [ProgramKey; 3] =
     [ProgramKey::ServerChanged, ProgramKey::InitialWindow, ProgramKey::ClientPages];

@@ -1,0 +1,371 @@
+//! Formulas for a page as a graph, over HTTP/1.1 with parallel connections, and over HTTP/2 (no published formula).
+//!
+//! Each object is known when its dependencies are met, and its time is a sum as in [`crate::transaction`]:
+//!
+//! ```text
+//! known   = max over its dependencies (moment + delay)
+//! sent    = max(known, a connection is usable)            usable = opened + rtt + TLS + the server's flight
+//! first   = sent + rtt(host) + req / up + processing
+//! end     = max(first + slow start over the connection's bytes,  the link is free + reply / bw)
+//! S       = max of all ends
+//! ```
+//!
+//! Slow start counts over the sum of the bytes of a connection, without a stall between responses that follow each other.
+//! Responses of several connections cross the link one after another, in the order in which they are requested; so none
+//! is faster than the bandwidth allows for all of them. What the formulas cannot know: shares of concurrent connections,
+//! losses, queues, delayed ACKs, and requests that arrive at a server in another order.
+
+mod connection;
+mod setup;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use page::{Dependency, Moment, Object, Page};
+use scenario::{Protocol, Requests, Scenario};
+use trace::Cause;
+use wire::{Bytes, Duration};
+
+use crate::transaction::Wait;
+use crate::{Path, SlowStart};
+use connection::Connections;
+
+/// Times of an object at the client, in order, from the page's beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ObjectTimes {
+    /// Its dependencies are met.
+    pub known: Duration,
+    /// A connection for it begins to open; `None` if it uses an open one.
+    pub connecting: Option<Duration>,
+    /// TCP's handshake has ended, and that of TLS begins; `None` without a new connection.
+    pub securing: Option<Duration>,
+    /// Its request leaves.
+    pub sent: Duration,
+    /// The first byte of its response arrives.
+    pub first_byte: Duration,
+    /// Its last byte arrives.
+    pub end: Duration,
+    /// Part between the first and the last byte in which slow start lets the connection idle.
+    pub slow_start: Duration,
+    /// Round trip to its host.
+    pub rtt: Duration,
+    /// The object whose moment makes it known: the last of its dependencies.
+    pub because_of: Option<usize>,
+    /// The object whose response keeps its connection, or the link, from it: until then its request is not sent, or its first
+    /// byte not received.
+    pub behind: Option<usize>,
+}
+
+/// A loaded page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Load {
+    /// Times by object.
+    pub(crate) objects: Vec<ObjectTimes>,
+    /// Connections opened.
+    pub(crate) connections: u64,
+    /// Payload of requests and responses.
+    pub(crate) payload: Bytes,
+    /// Transmission, processing and think times on the critical path.
+    pub(crate) working: Duration,
+    /// Waits on the critical path, in order.
+    pub(crate) waits: Vec<Wait>,
+    /// Maximum of connections that transfer at the same time.
+    pub(crate) concurrent: u64,
+}
+
+impl Load {
+    /// Returns the time of the last byte.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.objects.iter().map(|times| times.end).max().unwrap_or(Duration::ZERO)
+    }
+}
+
+/// Whether a protocol is predicted for graphs: HTTP over connections of the client's.
+pub(crate) const fn is_predicted(protocol: Protocol) -> bool {
+    match protocol {
+        Protocol::Http10
+        | Protocol::Http10KeepAlive
+        | Protocol::Http11
+        | Protocol::Http11Parallel
+        | Protocol::Http11Pipelined
+        | Protocol::Http2 => true,
+        Protocol::Minimum
+        | Protocol::Http11PipelinedDeflate
+        | Protocol::Ttcp
+        | Protocol::Ardp
+        | Protocol::Dhttp => false,
+    }
+}
+
+/// Loads a page.
+pub(crate) fn load(scenario: &Scenario, path: &Path, start: &SlowStart) -> Load {
+    let mut connections = Connections::new(scenario, path, start);
+    let mut objects = Vec::new();
+    let mut payload = Bytes::ZERO;
+    in_order_of_discovery(scenario, |object, known, because_of| {
+        let reply = connections.fetch(object, known);
+        payload += reply.request + reply.size;
+        let times = reply.times(known, because_of);
+        objects.push((object, times));
+        times
+    });
+    objects.sort_by_key(|(object, _)| *object);
+    let objects: Vec<_> = objects.into_iter().map(|(_, times)| times).collect();
+    let (working, waits) = critical_path(&objects);
+    let concurrent = connections.concurrent();
+    Load { objects, connections: connections.opened(), payload, working, waits, concurrent }
+}
+
+/// Returns the lower bound: no connection set-up, no window, and a link that carries every byte once.
+pub(crate) fn minimum(scenario: &Scenario, path: &Path) -> Duration {
+    let mut longest = Duration::ZERO;
+    in_order_of_discovery(scenario, |object, known, because_of| {
+        let Object { host, size, .. } = &scenario.page.objects[object];
+        let rtt = path.rtt + scenario.page.hosts[*host].extra_rtt;
+        let request = path.rate_up.time_for(request_size(scenario, object));
+        let first_byte = known + rtt + request + processing(scenario, object);
+        let end = first_byte + path.rate.time_for(*size);
+        longest = longest.max(end);
+        ObjectTimes {
+            known,
+            connecting: None,
+            securing: None,
+            sent: known,
+            first_byte,
+            end,
+            slow_start: Duration::ZERO,
+            rtt,
+            because_of,
+            behind: None,
+        }
+    });
+    longest.max(path.rtt + path.rate.time_for(scenario.page.size()))
+}
+
+/// Calls `fetch` with each object, in the order in which they become known, with the time and the object that it is known
+/// by; a higher priority comes first. It returns the object's times.
+fn in_order_of_discovery(
+    scenario: &Scenario,
+    mut fetch: impl FnMut(usize, Duration, Option<usize>) -> ObjectTimes,
+) {
+    let page = &scenario.page;
+    let after = dependencies(page, scenario.client.requests);
+    let mut waiting: Vec<usize> = after.iter().map(Vec::len).collect();
+    let mut dependents = vec![Vec::new(); page.objects.len()];
+    for (object, dependencies) in after.iter().enumerate() {
+        for dependency in dependencies {
+            dependents[dependency.on].push((object, *dependency));
+        }
+    }
+    let mut known = vec![(Duration::ZERO, None); page.objects.len()];
+    let key =
+        |object: usize, known: Duration| Reverse((known, Reverse(page.objects[object].priority), object));
+    let mut next: BinaryHeap<_> = (0..waiting.len())
+        .filter(|object| waiting[*object] == 0)
+        .map(|object| key(object, Duration::ZERO))
+        .collect();
+    while let Some(Reverse((now, _, object))) = next.pop() {
+        let times = fetch(object, now, known[object].1);
+        for (dependent, dependency) in std::mem::take(&mut dependents[object]) {
+            let met = moment(&times, dependency.at, page.objects[object].size) + dependency.plus;
+            let of_dependent = &mut known[dependent];
+            if met >= of_dependent.0 {
+                *of_dependent = (met, Some(object));
+            }
+            waiting[dependent] -= 1;
+            if waiting[dependent] == 0 {
+                next.push(key(dependent, of_dependent.0));
+            }
+        }
+    }
+}
+
+/// Returns what each object waits for: its own dependencies, unless the client's requests are independent, or depend on
+/// one another, which a plain page leaves open.
+fn dependencies(page: &Page, requests: Requests) -> Vec<Vec<Dependency>> {
+    let own = |object: &Object| object.after.clone();
+    match requests {
+        Requests::Independent if page.is_plain() => vec![Vec::new(); page.objects.len()],
+        Requests::Dependent if page.is_plain() => {
+            let before = |object: usize| object.checked_sub(1).map(Dependency::on_end);
+            (0..page.objects.len()).map(|object| before(object).into_iter().collect()).collect()
+        }
+        Requests::Independent | Requests::AfterDocument | Requests::Dependent => {
+            page.objects.iter().map(own).collect()
+        }
+    }
+}
+
+/// Returns the time of a moment of a transfer; bytes arrive evenly.
+fn moment(times: &ObjectTimes, at: Moment, size: Bytes) -> Duration {
+    match at {
+        Moment::Begun => times.sent,
+        Moment::Ended => times.end,
+        Moment::Delivered(bytes) => {
+            let transfer = u128::from((times.end - times.first_byte).as_nanos());
+            let part = transfer * u128::from(bytes.get()) / u128::from(size.get().max(1));
+            times.first_byte + Duration::from_nanos(u64::try_from(part).unwrap_or(u64::MAX))
+        }
+    }
+}
+
+/// Size of a request with its headers, and its body.
+fn request_size(scenario: &Scenario, object: usize) -> Bytes {
+    let object = &scenario.page.objects[object];
+    object.request_head.unwrap_or(scenario.client.request) + object.request_body
+}
+
+/// Time of the server for a response.
+fn processing(scenario: &Scenario, object: usize) -> Duration {
+    let object = &scenario.page.objects[object];
+    scenario.server.processing + object.processing.unwrap_or(scenario.page.hosts[object.host].processing)
+}
+
+/// Returns the time of work on the critical path, and its waits, in order.
+fn critical_path(objects: &[ObjectTimes]) -> (Duration, Vec<Wait>) {
+    let last = (0..objects.len()).max_by_key(|object| objects[*object].end);
+    let before = |object: &usize| objects[*object].behind.or(objects[*object].because_of);
+    let (mut waits, mut round_trips) = (Vec::new(), Duration::ZERO);
+    for object in std::iter::successors(last, before) {
+        let times = &objects[object];
+        let mut push = |cause, at, lost| {
+            if lost > Duration::ZERO {
+                waits.push(Wait { cause, at, lost });
+            }
+        };
+        push(Cause::SlowStart, times.first_byte, times.slow_start);
+        // Behind a response that was on its way already, its own round trip and handshake have passed.
+        if times.behind.is_some_and(|behind| objects[behind].end > times.sent) {
+            continue;
+        }
+        round_trips += times.rtt;
+        if let (Some(connecting), Some(securing)) = (times.connecting, times.securing) {
+            push(Cause::TlsHandshake, securing, times.sent - securing);
+            push(Cause::ConnectionSetup, connecting, securing - connecting);
+        }
+    }
+    waits.reverse();
+    let lost: Duration = waits.iter().map(|wait| wait.lost).sum();
+    let elapsed = last.map_or(Duration::ZERO, |last| objects[last].end);
+    (elapsed - lost - round_trips, waits)
+}
+
+#[cfg(test)]
+mod tests {
+    use page::Host;
+    use scenario::{Client, Network, Stack, Tls};
+    use wire::Rate;
+
+    use super::*;
+    use crate::{Assumptions, predict};
+
+    const RTT: Duration = Duration::from_millis(100);
+    const SMALL: Bytes = Bytes::new(1_000);
+
+    /// A scenario over a network with a rate that makes transmission times small.
+    fn scenario(page: Page, protocol: Protocol, tls: Tls) -> Scenario {
+        let rate = Rate::from_bits_per_second(10_000_000_000).unwrap();
+        let network = Network { rtt: RTT, rate, rate_up: None, ..Network::named("4g").unwrap() };
+        let scenario = Scenario::new(network, page, protocol, Stack::named("linux").unwrap());
+        let client = Client { requests: Requests::Independent, ..scenario.client };
+        Scenario { tls, client, ..scenario }
+    }
+
+    fn page(objects: &[(usize, &[usize])], hosts: &[u64]) -> Page {
+        let object = |(host, after): &(usize, &[usize])| Object {
+            host: *host,
+            after: after.iter().copied().map(Dependency::on_end).collect(),
+            ..Object::sized(SMALL)
+        };
+        let host = |extra: &u64| Host {
+            extra_rtt: Duration::from_millis(*extra),
+            ..Host::new(&format!("h{extra}"))
+        };
+        Page {
+            objects: objects.iter().map(object).collect(),
+            hosts: hosts.iter().map(host).collect(),
+            ..Page::of("graph", Vec::new())
+        }
+    }
+
+    /// Round trips; transmission takes less than a twentieth, which is left out.
+    fn round_trips(page: Page, protocol: Protocol, tls: Tls) -> u64 {
+        let scenario = scenario(page, protocol, tls);
+        let prediction = predict(&scenario, &Assumptions::default()).unwrap();
+        let (whole, rest) =
+            (prediction.elapsed.as_nanos() / RTT.as_nanos(), prediction.elapsed.as_nanos() % RTT.as_nanos());
+        assert!(rest < RTT.as_nanos() / 20, "{}", prediction.elapsed);
+        let counted = prediction.round_trips.unwrap();
+        assert!(
+            (counted - prediction.elapsed.as_secs_f64() / RTT.as_secs_f64()).abs() < 0.05,
+            "{counted} of {whole}"
+        );
+        whole
+    }
+
+    #[test]
+    fn handshakes_take_their_round_trips() {
+        let one = || page(&[(0, &[])], &[0]);
+        let of = |tls| round_trips(one(), Protocol::Http2, tls);
+        assert_eq!(Tls::ALL.map(of), [2, 4, 3, 3, 2]);
+        assert_eq!(round_trips(one(), Protocol::Http11Parallel, Tls::V13), 3);
+    }
+
+    #[test]
+    fn each_link_of_a_chain_costs_a_round_trip_on_an_open_connection() {
+        let chain = || page(&[(0, &[]), (0, &[0]), (0, &[1])], &[0]);
+        assert_eq!(round_trips(chain(), Protocol::Http2, Tls::V13), 5);
+        assert_eq!(round_trips(chain(), Protocol::Http11Parallel, Tls::V13), 5);
+        // A connection for each.
+        assert_eq!(round_trips(chain(), Protocol::Http10, Tls::V13), 9);
+    }
+
+    #[test]
+    fn another_host_costs_a_handshake_at_its_distance() {
+        let elsewhere = || page(&[(0, &[]), (1, &[0])], &[0, 100]);
+        assert_eq!(round_trips(elsewhere(), Protocol::Http2, Tls::V13), 3 + 2 * 3);
+        let mut near = elsewhere();
+        near.hosts[0].address_group = Some(1);
+        near.hosts[1].address_group = Some(1);
+        assert_eq!(round_trips(near, Protocol::Http2, Tls::V13), 3 + 2, "coalesced");
+    }
+
+    #[test]
+    fn a_seventh_object_waits_for_one_of_six_connections() {
+        let many = |embedded: usize| {
+            let mut objects: Vec<(usize, &[usize])> = vec![(0, &[])];
+            objects.extend((0..embedded).map(|_| (0, &[0][..])));
+            page(&objects, &[0, 1])
+        };
+        let of = |embedded| round_trips(many(embedded), Protocol::Http11Parallel, Tls::None);
+        // The document's connection is open, five others open while it transfers.
+        assert_eq!([1, 6, 7].map(of), [3, 4, 4]);
+        assert_eq!(of(60), 2 + 1 + 9 + 1);
+        assert_eq!(round_trips(many(10), Protocol::Http2, Tls::None), 3);
+    }
+
+    #[test]
+    fn slow_start_counts_over_all_responses_of_a_connection() {
+        let sized = |sizes: &[u64]| {
+            let mut page = Page::from_sizes("sizes", sizes.iter().copied().map(Bytes::new)).unwrap();
+            page.objects.iter_mut().skip(1).for_each(|object| object.after = Vec::new());
+            page
+        };
+        // 40 kB do not fit the ten segments of the initial window; one more flight does it.
+        assert_eq!(round_trips(sized(&[40_000]), Protocol::Http2, Tls::None), 3);
+        assert_eq!(round_trips(sized(&[10_000, 10_000, 10_000, 10_000]), Protocol::Http2, Tls::None), 3);
+        assert_eq!(round_trips(sized(&[10_000]), Protocol::Http2, Tls::None), 2);
+    }
+
+    #[test]
+    fn no_page_is_faster_than_its_minimum() {
+        let far = page(&[(0, &[]), (1, &[0]), (0, &[0]), (1, &[1, 2])], &[0, 30]);
+        for protocol in [Protocol::Http10, Protocol::Http11, Protocol::Http11Parallel, Protocol::Http2] {
+            for tls in Tls::ALL {
+                let scenario = scenario(far.clone(), protocol, tls);
+                let prediction = predict(&scenario, &Assumptions::default()).unwrap();
+                assert!(prediction.minimum > RTT * 3 && prediction.elapsed >= prediction.minimum, "{tls:?}");
+            }
+        }
+    }
+}
