@@ -21,7 +21,7 @@ mod setup;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use page::{Dependency, Moment, Object, Page};
+use page::{Dependency, Moment, Object};
 use scenario::{Protocol, Requests, Scenario};
 use trace::Cause;
 use wire::{Bytes, Duration};
@@ -123,7 +123,7 @@ pub(crate) fn minimum(scenario: &Scenario, path: &Path) -> Duration {
         let Object { host, size, .. } = &scenario.page.objects[object];
         let rtt = path.rtt + scenario.page.hosts[*host].extra_rtt;
         let request = path.rate_up.time_for(request_size(scenario, object));
-        let first_byte = known + rtt + request + processing(scenario, object);
+        let first_byte = known + rtt + request + processing(scenario, object) + scenario.server.processing;
         let end = first_byte + path.rate.time_for(*size);
         longest = longest.max(end);
         ObjectTimes {
@@ -149,7 +149,7 @@ fn in_order_of_discovery(
     mut fetch: impl FnMut(usize, Duration, Option<usize>) -> ObjectTimes,
 ) {
     let page = &scenario.page;
-    let after = dependencies(page, scenario.client.requests);
+    let after = dependencies(scenario);
     let mut waiting: Vec<usize> = after.iter().map(Vec::len).collect();
     let mut dependents = vec![Vec::new(); page.objects.len()];
     for (object, dependencies) in after.iter().enumerate() {
@@ -181,17 +181,28 @@ fn in_order_of_discovery(
 }
 
 /// Returns what each object waits for: its own dependencies, unless the client's requests are independent, or depend on
-/// one another, which a plain page leaves open.
-fn dependencies(page: &Page, requests: Requests) -> Vec<Vec<Dependency>> {
-    let own = |object: &Object| object.after.clone();
-    match requests {
+/// one another, which a plain page leaves open. A client with several requests in flight waits for the document only.
+fn dependencies(scenario: &Scenario) -> Vec<Vec<Dependency>> {
+    let Scenario { page, protocol, client, .. } = scenario;
+    let has_one_in_flight = match protocol {
+        Protocol::Http10 | Protocol::Http10KeepAlive | Protocol::Http11 => true,
+        Protocol::Minimum
+        | Protocol::Http11Parallel
+        | Protocol::Http11Pipelined
+        | Protocol::Http11PipelinedDeflate
+        | Protocol::Ttcp
+        | Protocol::Ardp
+        | Protocol::Dhttp
+        | Protocol::Http2 => false,
+    };
+    match client.requests {
         Requests::Independent if page.is_plain() => vec![Vec::new(); page.objects.len()],
-        Requests::Dependent if page.is_plain() => {
+        Requests::Dependent if page.is_plain() && has_one_in_flight => {
             let before = |object: usize| object.checked_sub(1).map(Dependency::on_end);
             (0..page.objects.len()).map(|object| before(object).into_iter().collect()).collect()
         }
         Requests::Independent | Requests::AfterDocument | Requests::Dependent => {
-            page.objects.iter().map(own).collect()
+            page.objects.iter().map(|object| object.after.clone()).collect()
         }
     }
 }
@@ -215,10 +226,10 @@ fn request_size(scenario: &Scenario, object: usize) -> Bytes {
     object.request_head.unwrap_or(scenario.client.request) + object.request_body
 }
 
-/// Time of the server for a response.
+/// Time of the page's own server for a response, which passes while it serves others.
 fn processing(scenario: &Scenario, object: usize) -> Duration {
     let object = &scenario.page.objects[object];
-    scenario.server.processing + object.processing.unwrap_or(scenario.page.hosts[object.host].processing)
+    object.processing.unwrap_or(scenario.page.hosts[object.host].processing)
 }
 
 /// Returns the time of work on the critical path, and its waits, in order.
@@ -252,7 +263,7 @@ fn critical_path(objects: &[ObjectTimes]) -> (Duration, Vec<Wait>) {
 
 #[cfg(test)]
 mod tests {
-    use page::Host;
+    use page::{Host, Page};
     use scenario::{Client, Network, Stack, Tls};
     use wire::Rate;
 

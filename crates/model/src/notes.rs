@@ -125,18 +125,12 @@ impl fmt::Display for Note {
                 "{connections} concurrent connections are approximated, as the paper proposes, by dividing the round \
                  trip by {connections}"
             ),
-            Self::InTurn { connections } => write!(
+            Self::InTurn { connections } => f.write_str(&in_turn(*connections)),
+            Self::ParallelUnused { protocol } => write!(
                 f,
-                "responses over {connections} connections are assumed to cross the link one after another, in the \
-                 order of their requests; the simulator divides it"
+                "`{}` has one connection at a time under dependent requests, so more change nothing",
+                protocol.name()
             ),
-            Self::ParallelUnused { protocol } => {
-                let name = protocol.name();
-                write!(
-                    f,
-                    "`{name}` has one connection at a time under dependent requests, so more change nothing"
-                )
-            }
             Self::NothingCached { protocol } => {
                 let name = protocol.name();
                 write!(f, "`{name}` caches nothing from an earlier page, so a warm start changes nothing")
@@ -206,6 +200,13 @@ impl fmt::Display for Note {
             ),
         }
     }
+}
+
+fn in_turn(connections: u64) -> String {
+    format!(
+        "responses over {connections} connections are assumed to cross the link one after another, in the order of \
+         their requests; the simulator divides it"
+    )
 }
 
 fn with_noun(number: u64, noun: &str) -> String {

@@ -151,7 +151,11 @@ fn predict_graph<'a>(
     if scenario.visit == Visit::Revalidate {
         return Err(Refusal::Revalidation { protocol: scenario.protocol, tls: scenario.tls });
     }
-    let minimum = graph::minimum(scenario, path);
+    let sent = exchanges(scenario, &Assumptions::default(), |object| object.size);
+    let minimum = match scenario.page.is_plain() {
+        true => minimum_time(scenario, path, &sent),
+        false => graph::minimum(scenario, path),
+    };
     if scenario.protocol == Protocol::Minimum {
         return Ok(Prediction {
             scenario,
@@ -172,7 +176,6 @@ fn predict_graph<'a>(
         let (page, network) = (scenario.page.name.clone(), scenario.network.name.clone());
         return Err(Refusal::TooLong { page, network });
     }
-    let sent = exchanges(scenario, &Assumptions::default(), |object| object.size);
     Ok(Prediction {
         scenario,
         elapsed,

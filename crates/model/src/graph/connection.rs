@@ -21,6 +21,8 @@ pub(super) struct Connections<'a> {
     free: Duration,
     last: Option<usize>,
     free_up: Duration,
+    /// Time until which each host computes, as the client sees it.
+    computing: BTreeMap<usize, Duration>,
     opened: u64,
 }
 
@@ -92,17 +94,9 @@ const RESPONSE_HEAD: Bytes = Bytes::new(226);
 
 impl<'a> Connections<'a> {
     pub(super) fn new(scenario: &'a Scenario, path: &'a Path, start: &'a SlowStart) -> Self {
+        let (free, free_up, computing) = (Duration::ZERO, Duration::ZERO, BTreeMap::new());
         let pools = BTreeMap::new();
-        Self {
-            scenario,
-            path,
-            start,
-            pools,
-            free: Duration::ZERO,
-            last: None,
-            free_up: Duration::ZERO,
-            opened: 0,
-        }
+        Self { scenario, path, start, pools, free, last: None, free_up, computing, opened: 0 }
     }
 
     /// Returns the number of connections opened.
@@ -137,7 +131,10 @@ impl<'a> Connections<'a> {
             .then(|| (connection.opened.max(known), (connection.opened + connection.setup.tcp).max(known)));
         let usable = connection.usable.max(known);
         self.free_up = usable.max(self.free_up) + path.rate_up.time_for(request);
-        let mut first_byte = self.free_up + path.rtt + processing(scenario, object);
+        // The scenario's processing takes the CPU of the host; each response waits for those before it.
+        let cpu = self.computing.entry(planned.host).or_default();
+        *cpu = (*cpu).max(self.free_up + path.rtt) + scenario.server.processing;
+        let mut first_byte = *cpu + processing(scenario, object);
         if protocol == Protocol::Http11Pipelined {
             // Responses are in the order of their requests.
             first_byte = first_byte.max(connection.end);
