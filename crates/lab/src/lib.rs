@@ -26,7 +26,7 @@
 //! let plan = Spec::from_toml("network = 'modem'\nprotocol = 'http11'", "file")?.plan(&Defaults::laboratory())?;
 //! let outcomes = [predict::outcomes(&plan), simulate::outcomes(&plan)].concat();
 //! assert!(outcomes[1].overhead.is_some_and(|overhead| overhead > 1.0));
-//! assert!(row::csv(&outcomes).starts_with("network,page,visit,protocol,engine,stack,elapsed_ms,"));
+//! assert!(row::csv(&outcomes).starts_with("network,page,visit,protocol,engine,stack,tls,elapsed_ms,"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

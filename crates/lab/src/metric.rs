@@ -25,6 +25,8 @@ pub enum Metric {
     Runs,
     /// Standard deviation of the time.
     Deviation,
+    /// Time of the load event.
+    Load,
 }
 
 /// Unit of a metric.
@@ -46,7 +48,7 @@ pub enum Unit {
 
 impl Metric {
     /// Every metric, in the order of rows.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Elapsed,
         Self::Overhead,
         Self::RoundTrips,
@@ -57,6 +59,7 @@ impl Metric {
         Self::Connections,
         Self::Runs,
         Self::Deviation,
+        Self::Load,
     ];
 
     /// Key in JSON, and heading in CSV.
@@ -72,6 +75,7 @@ impl Metric {
             Self::Connections => "connections",
             Self::Runs => "runs",
             Self::Deviation => "elapsed_ms_stddev",
+            Self::Load => "load_ms",
         }
     }
 
@@ -97,13 +101,16 @@ impl Metric {
             Self::Deviation => {
                 "The standard deviation of `elapsed_ms` over the runs; null for fewer than two."
             }
+            Self::Load => {
+                "Time of the load event, if it does not wait for all objects: the last byte of those that it waits for."
+            }
         }
     }
 
     /// Unit of its values.
     pub const fn unit(self) -> Unit {
         match self {
-            Self::Elapsed | Self::Deviation => Unit::Milliseconds,
+            Self::Elapsed | Self::Deviation | Self::Load => Unit::Milliseconds,
             Self::Overhead => Unit::Ratio,
             Self::RoundTrips | Self::PacketsUp | Self::PacketsDown | Self::Connections => Unit::Count,
             Self::Payload => Unit::Bytes,
@@ -126,6 +133,7 @@ impl Metric {
             Self::Connections => metrics.connections,
             Self::Runs => Some(f64::from(metrics.runs)),
             Self::Deviation => metrics.elapsed_ms_stddev,
+            Self::Load => metrics.load_ms,
         }
     }
 }

@@ -176,6 +176,7 @@ fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
         Column::text(["stack", ""], 1),
         Column::text(["engine", ""], 1),
         Column::number(["elapsed", "ms"], 0),
+        Column::number(["load", "ms"], 1),
         Column::number(["deviation", "ms"], 6),
         Column::number(["95%", "± ms"], 3),
         Column::number(["over", "minimum"], 2),
@@ -201,6 +202,7 @@ fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
             shown(stacks, outcome.scenario.stack.name),
             shown(engines, outcome.engine.name()),
             outcome.elapsed(),
+            cell(metrics.load_ms, number::significant),
             cell(metrics.elapsed_ms_stddev, number::significant),
             cell(outcome.interval95_ms, number::significant),
             cell(outcome.overhead, number::ratio),
@@ -247,7 +249,7 @@ impl StallCosts {
         let mut lost = Self::default();
         for Stall { cause, at_ms: _, lost_ms } in &outcome.stalls {
             let sum = match cause {
-                Cause::ConnectionSetup => &mut lost.setup_ms,
+                Cause::ConnectionSetup | Cause::TlsHandshake => &mut lost.setup_ms,
                 Cause::SlowStart => &mut lost.slow_start_ms,
                 _ => &mut lost.otherwise_ms,
             };

@@ -227,6 +227,7 @@ impl Measurement {
             payload_bytes: mean(|run| run.payload.get()),
             connections: mean(|run| run.connections),
             runs: u32::try_from(self.runs.len()).unwrap_or(u32::MAX),
+            load_ms: None,
         }
     }
 

@@ -208,7 +208,15 @@ impl Prediction<'_> {
             payload_bytes: Some(self.payload.as_f64()),
             connections: self.connections.map(|connections| connections as f64),
             runs: 1,
+            load_ms: self.load().map(Duration::as_millis_f64),
         }
+    }
+
+    /// Returns the time of the load event, if it does not wait for all objects.
+    pub fn load(&self) -> Option<Duration> {
+        let counts = self.scenario.page.objects.iter().map(|object| object.counts_for_load);
+        let ends = self.objects.iter().zip(counts.clone()).filter(|(_, counts)| *counts);
+        ends.map(|(times, _)| times.end).max().filter(|_| counts.into_iter().any(|counts| !counts))
     }
 
     /// Returns the waits as stalls.

@@ -69,8 +69,29 @@ pub fn simulate_with(
         payload_bytes: mean(runs.iter().map(|run| (run.up.payload_bytes + run.down.payload_bytes) as f64)),
         connections: mean(runs.iter().map(|run| run.up.connections as f64)),
         runs: u32::try_from(runs.len()).unwrap_or(u32::MAX),
+        load_ms: load_ms(scenario, &runs),
     };
     Ok(Simulation { metrics, stalls: stalls(&spent), remarks })
+}
+
+/// Mean time of the load event, if it does not wait for all objects.
+fn load_ms(scenario: &Scenario, runs: &[PageResult]) -> Option<f64> {
+    let objects = &scenario.page.objects;
+    if objects.iter().all(|object| object.counts_for_load) {
+        return None;
+    }
+    let counts =
+        |number: usize| objects.get(number % objects.len()).is_some_and(|object| object.counts_for_load);
+    let end = |run: &PageResult| {
+        let of_page = run.reports.iter().filter(|report| report.at >= run.began);
+        let ends = of_page.filter_map(|report| match report.event {
+            PageEvent::ObjectComplete { object, .. } if counts(object) => Some(report.at),
+            _ => None,
+        });
+        ends.max().map(|end| end.since(run.began).as_millis_f64())
+    };
+    let ends: Vec<f64> = runs.iter().filter_map(end).collect();
+    mean(ends.into_iter())
 }
 
 /// Failures first, then deviations from the scenario, then facts.

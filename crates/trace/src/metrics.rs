@@ -25,6 +25,8 @@ pub struct Metrics {
     pub connections: Option<f64>,
     /// Number of runs for the means.
     pub runs: u32,
+    /// Time of the load event, which waits for part of the objects: their last byte. `None` if it waits for all, or is not known.
+    pub load_ms: Option<f64>,
 }
 
 impl Metrics {

@@ -40,13 +40,14 @@ impl TestDirectory {
 }
 
 /// Each field of a row: its name, and whether null is allowed.
-const FIELDS: [(&str, FieldKind); 18] = [
+const FIELDS: [(&str, FieldKind); 20] = [
     ("network", FieldKind::Text),
     ("page", FieldKind::Text),
     ("visit", FieldKind::Text),
     ("protocol", FieldKind::Text),
     ("engine", FieldKind::Text),
     ("stack", FieldKind::Text),
+    ("tls", FieldKind::Text),
     ("elapsed_ms", FieldKind::NumberOrNull),
     ("overhead", FieldKind::NumberOrNull),
     ("round_trips", FieldKind::NumberOrNull),
@@ -57,6 +58,7 @@ const FIELDS: [(&str, FieldKind); 18] = [
     ("connections", FieldKind::NumberOrNull),
     ("runs", FieldKind::Number),
     ("elapsed_ms_stddev", FieldKind::NumberOrNull),
+    ("load_ms", FieldKind::NumberOrNull),
     ("stalls", FieldKind::List),
     ("notes", FieldKind::List),
 ];
@@ -103,7 +105,7 @@ fn every_row_of_every_network_page_and_protocol_has_the_promised_fields() {
         roundtrip(&["predict", "--network", "all", "--page", "all", "--protocol", "all", "--format", "json"]);
     assert!(output.status.success());
     let rows: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(rows.len(), 10 * 6 * 10);
+    assert_eq!(rows.len(), 10 * 6 * 11);
     rows.iter().for_each(check_row);
 }
 
