@@ -15,12 +15,15 @@ use std::collections::VecDeque;
 
 use wire::Time;
 
-use crate::plan::{Plan, PlanError};
+use crate::plan::{Plan, PlanError, Shape};
 use crate::policy::{self, Policy};
 use crate::report::Report;
+use crate::security::Security;
 use crate::transport::dhttp::{Dhttp, DhttpConfig, TransportCounts};
 use crate::transport::http1::Http1;
+use crate::transport::http2::Http2;
 use crate::transport::{FromWire, Outcome, Progress, Transport, Wire};
+use crate::web::WebConfig;
 
 /// Output of a fetcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +42,8 @@ pub enum Output {
 pub struct Fetcher {
     policy: Policy,
     transport: Transport,
+    /// TLS of the connections, if any has it.
+    security: Option<Box<Security>>,
     outputs: VecDeque<Output>,
 }
 
@@ -61,9 +66,37 @@ impl Fetcher {
         Self::new(now, plan, transport)
     }
 
+    /// A client that starts on its plan at `now`, over HTTP/1 or HTTP/2, with TLS where its origins have it.
+    ///
+    /// # Errors
+    /// An invalid plan.
+    pub fn web(now: Time, plan: Plan, config: WebConfig) -> Result<Self, PlanError> {
+        let transport = match plan.shape {
+            Shape::Http2 => Transport::Http2(Box::new(Http2::new(config.clone(), plan.http1()))),
+            Shape::Http10 { parallel: _ }
+            | Shape::Http10KeepAlive
+            | Shape::Http11
+            | Shape::Http11Parallel { parallel: _ }
+            | Shape::Http11Pipelined(_)
+            | Shape::Dhttp => Transport::Http1(Box::new(Http1::new(plan.http1()))),
+        };
+        let has_tls = config.origins.iter().any(|origin| origin.tls.is_some());
+        let security = has_tls.then(|| Box::new(Security::new(config, plan.origins.clone())));
+        Self::secured(now, plan, transport, security)
+    }
+
     fn new(now: Time, plan: Plan, transport: Transport) -> Result<Self, PlanError> {
+        Self::secured(now, plan, transport, None)
+    }
+
+    fn secured(
+        now: Time,
+        plan: Plan,
+        transport: Transport,
+        security: Option<Box<Security>>,
+    ) -> Result<Self, PlanError> {
         let policy = Policy::new(now, plan)?;
-        let mut fetcher = Self { policy, transport, outputs: VecDeque::new() };
+        let mut fetcher = Self { policy, transport, security, outputs: VecDeque::new() };
         fetcher.exchange(now);
         Ok(fetcher)
     }
@@ -71,7 +104,13 @@ impl Fetcher {
     /// Handles input from the network.
     pub fn handle(&mut self, now: Time, input: FromWire<'_>) {
         self.expire(now);
-        self.transport.handle(now, input);
+        match self.security.as_mut().map_or(Err(input), |security| security.handle(input)) {
+            Ok(arrivals) => {
+                self.flush_security();
+                arrivals.iter().for_each(|arrival| self.transport.handle(now, arrival.as_input()));
+            }
+            Err(input) => self.transport.handle(now, input),
+        }
         self.exchange(now);
     }
 
@@ -99,7 +138,7 @@ impl Fetcher {
     /// Transport of requests and responses so far, where there are several.
     pub const fn counts(&self) -> Option<TransportCounts> {
         match &self.transport {
-            Transport::Http1(_) => None,
+            Transport::Http1(_) | Transport::Http2(_) => None,
             Transport::Dhttp(dhttp) => Some(dhttp.counts()),
         }
     }
@@ -120,17 +159,33 @@ impl Fetcher {
                         self.policy.handle(now, event);
                         self.instruct(now);
                     }
-                    Outcome::Wire(wire) => self.outputs.push_back(Output::Wire(wire)),
+                    Outcome::Wire(wire) => self.send(wire),
                 }
             }
             self.instruct(now);
             self.transport.settle(now);
             match self.transport.take() {
                 Some(Outcome::Event(event)) => self.policy.handle(now, event),
-                Some(Outcome::Wire(wire)) => self.outputs.push_back(Output::Wire(wire)),
+                Some(Outcome::Wire(wire)) => self.send(wire),
                 None => return,
             }
         }
+    }
+
+    /// Queues an output of the transport, in records where its connection has TLS.
+    fn send(&mut self, wire: Wire) {
+        match &mut self.security {
+            Some(security) => {
+                security.send(wire);
+                self.flush_security();
+            }
+            None => self.outputs.push_back(Output::Wire(wire)),
+        }
+    }
+
+    fn flush_security(&mut self) {
+        let Some(security) = &mut self.security else { return };
+        self.outputs.extend(std::iter::from_fn(|| security.take()).map(Output::Wire));
     }
 
     /// Passes the policy's requests to the transport; returns the policy's timeout.

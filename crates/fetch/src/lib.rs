@@ -7,7 +7,8 @@
 //! | --- | --- |
 //! | [`plan`] | what is to be fetched, and by which connections |
 //! | [`policy`] | what is requested, when, with which priority, on which origin |
-//! | [`transport`] | the two interfaces, and the transports behind them: HTTP/1 and DHTTP |
+//! | [`transport`] | the two interfaces, and the transports behind them: HTTP/1, HTTP/2 and DHTTP |
+//! | [`web`] | TLS and HTTP/2 of the origins, and a browser's limits |
 //! | [`fetcher`] | a policy over a transport: what a driver runs |
 //! | [`report`] | events of the page and their times |
 //!
@@ -30,8 +31,10 @@ pub mod pipelining;
 pub mod plan;
 pub mod policy;
 pub mod report;
+mod security;
 pub mod transport;
 mod visit_stats;
+pub mod web;
 
 pub use fetcher::{Fetcher, Output};
 pub use pipelining::{Flush, Pipelining};
@@ -41,3 +44,4 @@ pub use report::{Break, Failure, PageEvent, Report};
 pub use transport::dhttp::{DhttpConfig, TransportCounts};
 pub use transport::{ConnectionId, Ending, Endpoint, FromWire, Wire};
 pub use visit_stats::VisitStats;
+pub use web::{OriginConfig, WebConfig};

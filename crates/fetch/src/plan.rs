@@ -106,6 +106,12 @@ pub struct PlannedObject {
     pub origin: usize,
     /// Priority among the page's requests; the page's first object comes before all others.
     pub priority: Priority,
+    /// Whether it is useful in parts, so that it may share a connection (RFC 9218, section 4.2). Default true.
+    pub is_incremental: bool,
+    /// Size of its request with headers, where known; the plan's holds for others.
+    pub request_size: Option<Bytes>,
+    /// Size of its request's body. Default 0.
+    pub request_body: Bytes,
     /// Path with query: visible ASCII that begins with `/`.
     pub path: String,
     /// Required size of its body, where known; another size is a failure.
@@ -139,6 +145,8 @@ pub enum Shape {
     },
     /// HTTP/1.1: one connection, and requests that do not wait for responses (RFC 9112, section 9.3.2).
     Http11Pipelined(Pipelining),
+    /// HTTP/2: one connection for each group of origins, with HTTP/1.1 over six for those without an offer.
+    Http2,
     /// HTTP/1.1, carried by DHTTP ([`crate::transport::dhttp`]): no exchange waits for another.
     Dhttp,
 }
@@ -169,6 +177,9 @@ impl PlannedObject {
             method,
             origin: 0,
             priority,
+            is_incremental: true,
+            request_size: None,
+            request_body: Bytes::ZERO,
             path,
             expected,
             validator: None,
@@ -215,6 +226,7 @@ impl Plan {
     pub(crate) const fn http1(&self) -> Http1Config {
         Http1Config {
             shape: self.shape,
+            is_browser: matches!(self.release, Release::Graph),
             limits: self.limits,
             tries: self.tries,
             linger: self.linger,
@@ -252,10 +264,15 @@ impl Plan {
             return Err(PlanError::Path(path.clone()));
         }
         let head = self.head(object, portion, 0)?;
-        let Some(requested) = self.request_size else { return Ok(head) };
+        let Some(requested) = object.request_size.or(self.request_size) else { return Ok(head) };
         let mut encoded = Vec::new();
         head.encode(&mut encoded);
         let min = encoded.len();
+        // A recorded request may have been shorter than any of ours.
+        let requested = match object.request_size {
+            Some(size) => size.max(Bytes::new(min as u64)).min(Bytes::new(MAX_REQUEST_BYTES as u64)),
+            None => requested,
+        };
         match usize::try_from(requested.get()) {
             Ok(size) if size < min => Err(PlanError::RequestTooSmall { path: path.clone(), requested, min }),
             Ok(size) if size <= MAX_REQUEST_BYTES => self.head(object, portion, size - min),
@@ -285,14 +302,22 @@ impl Plan {
             let names: Vec<_> = self.accepted.iter().map(|coding| coding.name()).collect();
             fields.push_checked(b"Accept-Encoding", names.join(", ").as_bytes());
         }
+        if object.request_body > Bytes::ZERO {
+            fields.push_checked(b"Content-Length", object.request_body.get().to_string().as_bytes());
+        }
         // Dots are valid in a product's name, so any number of them pads a request to its size.
-        fields.push_checked(b"User-Agent", format!("roundtrip{}", ".".repeat(padding)).as_bytes());
+        let dots = if self.shape == Shape::Http2 { 0 } else { padding };
+        fields.push_checked(b"User-Agent", format!("roundtrip{}", ".".repeat(dots)).as_bytes());
+        if self.shape == Shape::Http2 {
+            pad_with_crumbs(&mut fields, padding);
+        }
         match self.shape {
             Shape::Http10KeepAlive => fields.push_checked(b"Connection", b"Keep-Alive"),
             Shape::Http10 { parallel: _ }
             | Shape::Http11
             | Shape::Http11Parallel { parallel: _ }
             | Shape::Http11Pipelined(_)
+            | Shape::Http2
             | Shape::Dhttp => {}
         }
         let version = self.shape.version();
@@ -301,8 +326,31 @@ impl Plan {
     }
 }
 
+/// Pads a request of HTTP/2 by the crumbs of a cookie (RFC 9113, section 8.2.3): equal ones take a byte each in later
+/// requests, as most of a browser's fields do. Less than a crumb is left out.
+fn pad_with_crumbs(fields: &mut Fields, padding: usize) {
+    const NAME: &[u8] = b"Cookie";
+    // Colon, space and the line's end.
+    const LINE: usize = NAME.len() + 4;
+    for crumb in 0..padding / CRUMB_BYTES {
+        let name = format!("c{crumb}=");
+        let value = format!("{name}{}", "x".repeat(CRUMB_BYTES - LINE - name.len()));
+        fields.push_checked(NAME, value.as_bytes());
+    }
+    if let Some(rest) = (padding % CRUMB_BYTES).checked_sub(LINE).filter(|rest| *rest > 0) {
+        fields.push_checked(NAME, "x".repeat(rest).as_bytes());
+    }
+}
+
+/// Bytes of a crumb's line: a field of a browser's request has about as many.
+const CRUMB_BYTES: usize = 64;
+
 /// Maximum number of concurrent exchanges under DHTTP, as in [`dhttp_proto::ClientConfig`].
 const EXCHANGES: usize = 1_024;
+
+/// Connections to an origin that does not offer HTTP/2: Chromium, net/socket/client_socket_pool_manager.cc
+/// (`g_max_sockets_per_group`).
+const CONNECTIONS_WITHOUT_HTTP2: usize = 6;
 
 /// Maximum size of a request; nothing needs larger ones, and few servers would accept them.
 const MAX_REQUEST_BYTES: usize = 65_536;
@@ -312,9 +360,11 @@ impl Shape {
     pub const fn version(self) -> Version {
         match self {
             Self::Http10 { parallel: _ } | Self::Http10KeepAlive => Version::Http10,
-            Self::Http11 | Self::Http11Parallel { parallel: _ } | Self::Http11Pipelined(_) | Self::Dhttp => {
-                Version::Http11
-            }
+            Self::Http11
+            | Self::Http11Parallel { parallel: _ }
+            | Self::Http11Pipelined(_)
+            | Self::Http2
+            | Self::Dhttp => Version::Http11,
         }
     }
 
@@ -323,6 +373,7 @@ impl Shape {
         match self {
             Self::Http10 { parallel } | Self::Http11Parallel { parallel } => usize::from(parallel.get()),
             Self::Http10KeepAlive | Self::Http11 | Self::Http11Pipelined(_) => 1,
+            Self::Http2 => CONNECTIONS_WITHOUT_HTTP2,
             Self::Dhttp => EXCHANGES,
         }
     }
@@ -334,7 +385,8 @@ impl Shape {
             Self::Http10KeepAlive
             | Self::Http11
             | Self::Http11Parallel { parallel: _ }
-            | Self::Http11Pipelined(_) => usize::MAX,
+            | Self::Http11Pipelined(_)
+            | Self::Http2 => usize::MAX,
         }
     }
 
@@ -345,6 +397,7 @@ impl Shape {
             | Self::Http10KeepAlive
             | Self::Http11
             | Self::Http11Parallel { parallel: _ }
+            | Self::Http2
             | Self::Dhttp => 1,
             Self::Http11Pipelined(_) => usize::MAX,
         }
@@ -357,6 +410,7 @@ impl Shape {
             | Self::Http10KeepAlive
             | Self::Http11
             | Self::Http11Parallel { parallel: _ }
+            | Self::Http2
             | Self::Dhttp => None,
             Self::Http11Pipelined(pipelining) => Some(pipelining),
         }

@@ -205,7 +205,15 @@ impl Policy {
             false => planned.priority,
         };
         let wants_content = object == self.plan.begins_at && self.reads_document();
-        let request = Request { id, origin: planned.origin, head, priority, wants_content };
+        let request = Request {
+            id,
+            origin: planned.origin,
+            head,
+            priority,
+            wants_content,
+            is_incremental: planned.is_incremental,
+            body: planned.request_body.get(),
+        };
         self.instruct(ToTransport::Send(request));
     }
 

@@ -6,6 +6,7 @@
 //! | module | contents |
 //! | --- | --- |
 //! | [`http1`] | HTTP/1 over connections of the client's own, by the plan's connection policy |
+//! | `http2` | HTTP/2 over a connection for each group of origins, with HTTP/1.1 for origins that lack it |
 //! | [`dhttp`] | DHTTP over datagrams and connections that servers open, with plain HTTP as its fallback |
 //!
 //! To the interfaces of the contract four things were added. `Sent` and `Fault` are reports that no response carries.
@@ -14,6 +15,7 @@
 
 pub mod dhttp;
 pub mod http1;
+pub(crate) mod http2;
 
 use ::http1::message::{PeerFault, RequestHead, ResponseHead};
 use page::Priority;
@@ -22,6 +24,7 @@ use wire::Time;
 use crate::report::{Break, Failure};
 use dhttp::Dhttp;
 use http1::Http1;
+use http2::Http2;
 
 /// A request of a policy; numbered from 0, in the order in which they are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,6 +65,10 @@ pub struct Request {
     pub priority: Priority,
     /// Whether the response's contents are wanted, and not only their length.
     pub wants_content: bool,
+    /// Whether the response is useful in parts (RFC 9218, section 4.2).
+    pub is_incremental: bool,
+    /// Bytes of its body.
+    pub body: u64,
 }
 
 /// Input of a transport from the policy.
@@ -157,6 +164,7 @@ pub(crate) enum Progress {
 #[derive(Debug)]
 pub(crate) enum Transport {
     Http1(Box<Http1>),
+    Http2(Box<Http2>),
     Dhttp(Box<Dhttp>),
 }
 
@@ -164,6 +172,7 @@ impl Transport {
     pub(crate) fn request(&mut self, now: Time, input: ToTransport) {
         match self {
             Self::Http1(http1) => http1.request(input),
+            Self::Http2(http2) => http2.request(input),
             Self::Dhttp(dhttp) => dhttp.request(now, input),
         }
     }
@@ -171,6 +180,7 @@ impl Transport {
     pub(crate) fn handle(&mut self, now: Time, input: FromWire<'_>) {
         match self {
             Self::Http1(http1) => http1.handle(now, input),
+            Self::Http2(http2) => http2.handle(now, input),
             Self::Dhttp(dhttp) => dhttp.handle(now, input),
         }
     }
@@ -179,6 +189,7 @@ impl Transport {
     pub(crate) fn take(&mut self) -> Option<Outcome> {
         match self {
             Self::Http1(http1) => http1.take(),
+            Self::Http2(http2) => http2.take(),
             Self::Dhttp(dhttp) => dhttp.take(),
         }
     }
@@ -188,6 +199,7 @@ impl Transport {
     pub(crate) fn settle(&mut self, now: Time) {
         match self {
             Self::Http1(http1) => http1.settle(now),
+            Self::Http2(http2) => http2.settle(now),
             // It sends datagrams one by one, when polled.
             Self::Dhttp(_) => {}
         }
@@ -196,6 +208,7 @@ impl Transport {
     pub(crate) fn poll(&mut self, now: Time) -> Progress {
         match self {
             Self::Http1(http1) => http1.poll(),
+            Self::Http2(http2) => http2.poll(),
             Self::Dhttp(dhttp) => dhttp.poll(now),
         }
     }
@@ -204,6 +217,7 @@ impl Transport {
     pub(crate) fn is_idle(&self) -> bool {
         match self {
             Self::Http1(http1) => http1.is_idle(),
+            Self::Http2(http2) => http2.is_idle(),
             Self::Dhttp(dhttp) => dhttp.is_idle(),
         }
     }

@@ -197,7 +197,8 @@ impl Experiment {
                 Shape::Http10 { parallel: _ }
                 | Shape::Http10KeepAlive
                 | Shape::Http11
-                | Shape::Http11Parallel { parallel: _ },
+                | Shape::Http11Parallel { parallel: _ }
+                | Shape::Http2,
                 ended,
             ) => {
                 if let Some(ended) = ended {
@@ -426,6 +427,7 @@ const fn flush_delay(shape: Shape) -> Duration {
         | Shape::Http10KeepAlive
         | Shape::Http11
         | Shape::Http11Parallel { parallel: _ }
+        | Shape::Http2
         | Shape::Dhttp => Duration::ZERO,
     }
 }

@@ -18,7 +18,10 @@ impl Requests {
             // A client that does not wait for responses waits once: the first object references the others.
             (
                 Self::AfterDocument | Self::Dependent,
-                Shape::Http11Parallel { parallel: _ } | Shape::Http11Pipelined(_) | Shape::Dhttp,
+                Shape::Http11Parallel { parallel: _ }
+                | Shape::Http11Pipelined(_)
+                | Shape::Http2
+                | Shape::Dhttp,
             ) => (Release::AfterFirst, None),
             (Self::AfterDocument, Shape::Http10 { parallel: _ }) => (Release::AfterFirst, None),
             (Self::Dependent, Shape::Http10 { parallel: _ } | Shape::Http10KeepAlive | Shape::Http11) => {
@@ -29,6 +32,7 @@ impl Requests {
                 Shape::Http10 { parallel: _ }
                 | Shape::Http11Parallel { parallel: _ }
                 | Shape::Http11Pipelined(_)
+                | Shape::Http2
                 | Shape::Dhttp,
             ) => (Release::Independent, None),
             (Self::Independent | Self::AfterDocument, Shape::Http10KeepAlive | Shape::Http11) => {

@@ -10,7 +10,7 @@ use fetch::{EmbeddedObjects, PlannedObject, Release};
 use http1::content::{AcceptedCodings, Coding};
 use http1::message::{Method, Validator, Version};
 use http1::site::{Compression, Site};
-use page::Contents;
+use page::{Contents, Kind};
 use wire::{Bytes, Probability};
 
 use crate::programs::Validation;
@@ -110,6 +110,9 @@ impl Serving {
             page.objects.iter().zip(sizes).enumerate().map(|(index, (object, size))| PlannedObject {
                 origin: object.host,
                 priority: object.priority,
+                is_incremental: is_incremental(object.kind),
+                request_size: object.request_head.filter(|_| !page.is_plain()),
+                request_body: object.request_body,
                 after: object.after.clone(),
                 ..PlannedObject::get(&Site::path(index), Some(*size))
             });
@@ -170,6 +173,15 @@ impl Serving {
                 Release::Independent | Release::AfterFirst | Release::AsNamed,
             ) => Release::AsNamed,
         }
+    }
+}
+
+/// Whether a response of this type is useful in parts, as Chromium signals it: all but style sheets, scripts and fonts
+/// (third_party/blink, `PriorityIncremental`).
+const fn is_incremental(kind: Kind) -> bool {
+    match kind {
+        Kind::Document | Kind::Image | Kind::Media | Kind::Data | Kind::Other => true,
+        Kind::StyleSheet | Kind::Script | Kind::Font => false,
     }
 }
 

@@ -6,29 +6,32 @@
 mod flow;
 mod plan;
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
 use ::page::Host;
 use fetch::TransportCounts;
-use fetch::{PageEvent, Pipelining, Plan, Report, Shape, VisitStats};
+use fetch::{OriginConfig, PageEvent, Pipelining, Plan, Report, Shape, VisitStats, WebConfig};
 use http1::message::{Limits, WritePolicy};
 use http1::server::{Closing, ConnectionTimeouts, ServerConfig};
 use http1::site::Site;
+use http2::Profile;
 use scenario::dhttp::{Dhttp, DhttpProfile};
 use scenario::programs::{ClientStack, Validation};
 use scenario::{Network, Programs, Protocol, Remark, Scenario, Serving, Stack};
 use tcp::config::{Handshake, Sharing};
+use tls::session::SessionConfig;
 use wire::{Bytes, Duration, Seed, Time};
 
 use crate::error::Error;
 use crate::profile::{self, Clocks};
 use crate::stalls::{self, PathFacts, TimeAccount};
 use crate::topology::{Server, Topology};
-use crate::web::server::PORT;
+use crate::web::server::{PORT, SECURE_PORT};
 use crate::web::{
-    Browser, BrowserConfig, BrowserTimes, DhttpClient, DhttpServer, HeadSizes, ServerTimes, WarmUp, Web,
-    WebServer,
+    Browser, BrowserConfig, BrowserTimes, DhttpClient, DhttpServer, HeadSizes, ResponseTraits,
+    ServerProtocols, ServerTimes, WarmUp, Web, WebServer,
 };
 use crate::world::{Address, Bounds, Counters, HostConfig, HostId, Probe, Record, RunEnd, World};
 pub use flow::Flow;
@@ -212,6 +215,10 @@ pub struct Experiment {
     idle_after: Option<Duration>,
     warm_up: WarmUp,
     dhttp: Option<Dhttp>,
+    /// TLS and HTTP/2 of the hosts, if any has them.
+    web: Option<WebConfig>,
+    /// Traits of the responses, by the request's target.
+    traits: Arc<BTreeMap<String, ResponseTraits>>,
     seed: Seed,
     /// Deviations of this engine from the scenario.
     remarks: Vec<Remark>,
@@ -239,7 +246,6 @@ impl Experiment {
             runs: _,
             seed,
         } = scenario;
-        plan::refuse_tls(*tls)?;
         let mut hosts = hosts.with(programs);
         network.check().map_err(Error::Network)?;
         let mut serving = Serving::of(scenario)?;
@@ -257,27 +263,17 @@ impl Experiment {
             hosts.writes.gather = hosts.writes.gather.or(WritePolicy::gathering().gather);
         }
         hosts.server.request += server.processing;
-        let dhttp = match plan.shape {
-            Shape::Dhttp => {
-                let (dhttp, remark) = hosts.dhttp.unwrap_or_else(Dhttp::paper).on(network);
-                remarks.extend(remark);
-                if dhttp.server.parts > 1 {
-                    // With validators, lost objects can be requested again.
-                    serving.site = serving.site.with_validators(*seed);
-                }
-                Some(dhttp)
-            }
-            Shape::Http10 { parallel: _ }
-            | Shape::Http10KeepAlive
-            | Shape::Http11
-            | Shape::Http11Parallel { parallel: _ }
-            | Shape::Http11Pipelined(_) => None,
-        };
-        hosts.client_stack = hosts.client_stack.map(|stack| client_stack(&stack, programs));
+        let (dhttp, remark) = dhttp(plan.shape, &hosts, network, *seed, &mut serving);
+        remarks.extend(remark);
         plan.list_references(|request| serving.site.respond(request));
+        let web = plan::web(page, *protocol, *tls)?;
+        let sockets = plan::sockets(programs, web.is_some());
+        hosts.client_stack = hosts.client_stack.map(|stack| client_stack(&stack, &sockets));
         let experiment = Self {
             network: network.clone(),
-            stack: programs.sockets(stack),
+            stack: sockets.sockets(stack),
+            web,
+            traits: plan::traits(page),
             site: serving.site,
             plan,
             origins: page.hosts.clone(),
@@ -331,11 +327,33 @@ impl Experiment {
     fn browser(&self, seed: Seed) -> Result<Web, Error> {
         let (times, warm_up) = (self.hosts.client, self.warm_up);
         let dhttp = self.dhttp.map(|Dhttp { client, server: _ }| DhttpClient { config: client, seed });
-        let config = BrowserConfig { times, is_transaction: self.is_transaction(), warm_up, dhttp };
-        let address = |host: HostId| Address { host, port: PORT };
-        let servers = (SERVER.0..).map(HostId).map(address).take(self.origins.len()).collect();
+        let web = self.web.clone();
+        let config = BrowserConfig { times, is_transaction: self.is_transaction(), warm_up, dhttp, web };
+        let hosts = (SERVER.0..).map(HostId).zip(0..self.origins.len());
+        let servers = hosts.map(|(host, index)| Address { host, port: self.port(index) }).collect();
         let browser = Browser::new(Time::ZERO, self.plan.clone(), servers, config).map_err(Error::Plan)?;
         Ok(Web::Browser(Box::new(browser)))
+    }
+
+    /// Port of a host's server.
+    fn port(&self, index: usize) -> u16 {
+        let tls = self.web.as_ref().and_then(|web| web.origins.get(index)?.tls);
+        tls.map_or(PORT, |_| SECURE_PORT)
+    }
+
+    /// Protocols of a host's server.
+    fn protocols(&self, index: usize, origin: &Host) -> ServerProtocols {
+        let Some(web) = &self.web else { return ServerProtocols::default() };
+        let Some(OriginConfig { http2, endpoint: _, tls }) = web.origins.get(index).copied() else {
+            return ServerProtocols::default();
+        };
+        let chain = origin.certificate_chain.and_then(|chain| usize::try_from(chain.get()).ok());
+        let tls = tls.map(|handshake| SessionConfig {
+            protocol: if http2 { "h2" } else { "http/1.1" },
+            certificate_chain: chain.unwrap_or(SessionConfig::CERTIFICATE_CHAIN),
+            ..SessionConfig::new(handshake)
+        });
+        ServerProtocols { tls, http2: http2.then_some(Profile::NGINX) }
     }
 
     /// The server of one of the page's hosts. The first has these clocks.
@@ -350,10 +368,10 @@ impl Experiment {
         let (writes, requests, closing) = (self.hosts.writes, self.hosts.requests, self.hosts.closing);
         let config = ServerConfig { limits: Limits::default(), writes, requests, closing, timeout };
         let fin_with_data = self.is_transaction() || self.hosts.fin_with_data;
-        let mut times = self.hosts.server;
-        times.request += origin.processing;
-        let server = WebServer::new(self.site.clone(), config, times, self.hosts.heads, fin_with_data)
-            .with_processes(self.hosts.connections.map(|limit| limit.get() as usize), usize::MAX);
+        let server =
+            WebServer::new(self.site.clone(), config, self.hosts.server, self.hosts.heads, fin_with_data)
+                .with_protocols(self.protocols(index, origin), Arc::clone(&self.traits))
+                .with_processes(self.hosts.connections.map(|limit| limit.get() as usize), usize::MAX);
         let (seed, clocks) = match index as u64 {
             0 => (seed, clocks),
             index => (Seed::new(seed.stream("server", index).next_u64()), Clocks::random(seed, 1 + index)),
@@ -449,6 +467,32 @@ impl Experiment {
 
 /// "reducing the duration that per-connection state is retained": 12 s (`papers/heidemann-model`, section II-B).
 const TTCP_TIME_WAIT: Duration = Duration::from_secs(12);
+
+/// Settings of both ends under DHTTP, and a remark on them; `None` under other protocols.
+fn dhttp(
+    shape: Shape,
+    hosts: &Hosts,
+    network: &Network,
+    seed: Seed,
+    serving: &mut Serving,
+) -> (Option<Dhttp>, Option<Remark>) {
+    match shape {
+        Shape::Dhttp => {
+            let (dhttp, remark) = hosts.dhttp.unwrap_or_else(Dhttp::paper).on(network);
+            if dhttp.server.parts > 1 {
+                // With validators, lost objects can be requested again.
+                serving.site = serving.site.clone().with_validators(seed);
+            }
+            (Some(dhttp), remark)
+        }
+        Shape::Http10 { parallel: _ }
+        | Shape::Http10KeepAlive
+        | Shape::Http11
+        | Shape::Http11Parallel { parallel: _ }
+        | Shape::Http11Pipelined(_)
+        | Shape::Http2 => (None, None),
+    }
+}
 
 /// The client's stack with the settings of its sockets.
 fn client_stack(stack: &Stack, programs: &Programs) -> Stack {

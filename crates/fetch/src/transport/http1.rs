@@ -22,6 +22,7 @@ use super::{
 use crate::pipelining::Flush;
 use crate::plan::Shape;
 use crate::report::Failure;
+use crate::web::{MAX_CONNECTIONS, MAX_DELAYABLE};
 use connection::{Arrival, Connection, Orphan};
 
 /// Settings of the transport: those of the plan.
@@ -29,6 +30,8 @@ use connection::{Arrival, Connection, Orphan};
 pub(crate) struct Http1Config {
     /// Connection policy.
     pub(crate) shape: Shape,
+    /// Whether a browser's limits over all origins hold: [`MAX_CONNECTIONS`] and [`MAX_DELAYABLE`].
+    pub(crate) is_browser: bool,
     /// Limits of responses.
     pub(crate) limits: Limits,
     /// Maximum number of tries of a safe request without any response.
@@ -48,7 +51,7 @@ pub(crate) struct Http1 {
     /// Requests that wait for a connection: by priority, and in order within one.
     queue: VecDeque<RequestId>,
     connections: BTreeMap<ConnectionId, Connection>,
-    opened: u32,
+    pub(super) opened: u32,
     /// Origins where the last connection that ended before its responses broke without announcing it.
     cautious: BTreeSet<Endpoint>,
     /// Whether unused connections are to be closed, once the queue is empty.
@@ -325,11 +328,17 @@ impl Http1 {
     fn assign(&mut self, now: Time) {
         let flush = self.flush_policy();
         let mut full = BTreeSet::new();
+        let mut delayable = self.delayable_capacity();
         let mut place = 0;
         while let Some(id) = self.queue.get(place).copied() {
             let Some(PendingRequest { request, .. }) = self.requests.get(&id) else { break };
             let (origin, is_urgent) = (request.origin, request.priority == Priority::Highest);
             let method = request.head.method.clone();
+            let is_delayable = request.priority < Priority::High;
+            if is_delayable && delayable == 0 {
+                place += 1;
+                continue;
+            }
             let carrier = (!full.contains(&origin))
                 .then(|| self.connection_for(origin, &method).or_else(|| self.open(origin)))
                 .flatten();
@@ -340,6 +349,7 @@ impl Http1 {
             };
             let Some(pending) = self.requests.get_mut(&id) else { break };
             self.queue.remove(place);
+            delayable -= usize::from(is_delayable);
             pending.tries -= 1;
             connection.request(now, &pending.request);
             if flush == Some(Flush::First) && is_urgent {
@@ -365,11 +375,35 @@ impl Http1 {
         if self.connections.values().filter(is_open).count() >= self.config.shape.connections() {
             return None;
         }
+        if self.config.is_browser && self.connections.len() >= MAX_CONNECTIONS && !self.close_unused() {
+            return None;
+        }
         let id = ConnectionId(self.opened);
         self.opened += 1;
         self.connections.insert(id, Connection::new(&self.config, origin, self.cautious.contains(&origin)));
         self.wire(Wire::Open(id, origin));
         Some(id)
+    }
+
+    /// Closes a connection that no request uses, to make place for another; returns whether there was one.
+    fn close_unused(&mut self) -> bool {
+        let is_unused = |(_, connection): &(&ConnectionId, &Connection)| connection.is_unused();
+        let Some((&id, _)) = self.connections.iter().find(is_unused) else { return false };
+        self.connections.remove(&id);
+        self.wire(Wire::Close(id, Ending::Fin));
+        true
+    }
+
+    /// Number of delayable requests that may leave.
+    fn delayable_capacity(&self) -> usize {
+        if !self.config.is_browser {
+            return usize::MAX;
+        }
+        let is_delayable = |pending: &PendingRequest| pending.request.priority < Priority::High;
+        let all = self.requests.values().filter(|pending| is_delayable(pending)).count();
+        let waiting = self.queue.iter().filter_map(|id| self.requests.get(id));
+        let waiting = waiting.filter(|pending| is_delayable(pending)).count();
+        MAX_DELAYABLE.saturating_sub(all - waiting)
     }
 
     fn send(&mut self) {

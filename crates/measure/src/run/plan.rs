@@ -189,6 +189,7 @@ fn writes(shape: Shape) -> WritePolicy {
         | Shape::Http10KeepAlive
         | Shape::Http11
         | Shape::Http11Parallel { parallel: _ }
+        | Shape::Http2
         | Shape::Dhttp => WritePolicy::default(),
         Shape::Http11Pipelined(_) => WritePolicy::gathering(),
     }

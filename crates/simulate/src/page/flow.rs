@@ -5,7 +5,7 @@
 use tcp::segment::Framing;
 
 use super::{CLIENT, SERVER};
-use crate::web::server::PORT;
+use crate::web::server::{PORT, SECURE_PORT};
 use crate::world::{Address, Probe, Record};
 
 /// A connection, or all datagrams between two ports.
@@ -40,7 +40,7 @@ impl Flow {
 
     /// Whether it is a connection that the server opened: the server's port is not the web's there.
     pub const fn is_opened_by_server(self) -> bool {
-        !self.is_datagrams && self.server != PORT
+        !self.is_datagrams && self.server != PORT && self.server != SECURE_PORT
     }
 
     /// Port of the end that opened it, which identifies it to a reader.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use dhttp_proto::ClientConfig;
 use fetch::{
     Break, ConnectionId, DhttpConfig, Ending, Endpoint, Fetcher, FromWire, Output, PageEvent, Plan,
-    PlanError, Report, TransportCounts, Wire,
+    PlanError, Report, TransportCounts, WebConfig, Wire,
 };
 use tcp::{Failure, Payload};
 use wire::{Duration, Seed, Time};
@@ -59,7 +59,7 @@ pub struct WarmUp {
 }
 
 /// Settings of a client, apart from its plan.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BrowserConfig {
     /// CPU time of its work.
     pub times: BrowserTimes,
@@ -69,6 +69,8 @@ pub struct BrowserConfig {
     pub warm_up: WarmUp,
     /// DHTTP settings, if it speaks DHTTP.
     pub dhttp: Option<DhttpClient>,
+    /// TLS and HTTP/2 of its origins, if any has them.
+    pub web: Option<WebConfig>,
 }
 
 /// A client that fetches a page.
@@ -129,9 +131,10 @@ impl Browser {
     ) -> Result<Self, PlanError> {
         let steps =
             if config.dhttp.is_some() { vec![BrowserStep::Bind, BrowserStep::Listen] } else { Vec::new() };
-        let fetcher = match config.dhttp {
-            None => Fetcher::http1(start, plan)?,
-            Some(DhttpClient { config: client, seed }) => {
+        let fetcher = match (config.dhttp, &config.web) {
+            (None, None) => Fetcher::http1(start, plan)?,
+            (None, Some(web)) => Fetcher::web(start, plan, web.clone())?,
+            (Some(DhttpClient { config: client, seed }), _) => {
                 let (port, ids) = (CLIENT_PORT, seed.stream("dhttp-client", 0));
                 let servers = servers.iter().copied().map(capture::socket).collect();
                 Fetcher::dhttp(start, plan, DhttpConfig { client, servers, port, ids })?

@@ -3,6 +3,7 @@
 //! One CPU does everything sequentially, in order of arrival.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use http1::message::RequestHead;
 use http1::server::{self, RequestId, Response, ServerConfig, ServerConnection};
@@ -11,6 +12,7 @@ use tcp::Payload;
 use wire::{Duration, Time};
 
 use super::accept_queue::{AcceptQueue, Waiting};
+use super::connection::{HttpConnection, ServerProtocols, Wish};
 use super::dhttp_service::{self, DhttpCounts, DhttpServer, DhttpService};
 use crate::world::{Action, Input, SocketId};
 
@@ -42,6 +44,14 @@ pub struct WebServer {
     /// Timeouts of the connections.
     deadlines: BTreeSet<(Time, SocketId)>,
     faults: u64,
+    port: u16,
+    protocols: ServerProtocols,
+    /// Traits of responses, by the request's target.
+    traits: Arc<BTreeMap<String, ResponseTraits>>,
+    /// Requests by the time of their response, in order.
+    delayed: BTreeMap<(Time, u64), DelayedRequest>,
+    /// Number of delayed requests so far.
+    delays: u64,
 }
 
 /// Minimum sizes to which response headers are padded, in bytes.
@@ -53,15 +63,20 @@ pub struct HeadSizes {
     pub unchanged: Option<usize>,
 }
 
-/// One connection.
-struct HttpConnection {
-    connection: ServerConnection,
-    /// The request in progress.
-    request: Option<RequestHead>,
-    /// Outputs not executed yet, because a write waits for the send buffer.
-    outputs: VecDeque<server::Output>,
-    is_writing: bool,
-    deadline: Option<Time>,
+/// A response, where it differs from others of its server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResponseTraits {
+    /// Time from the request to the response, in which the server does other work.
+    pub delay: Duration,
+    /// Minimum size of its header section in HTTP/1's form.
+    pub head: Option<usize>,
+}
+
+/// A request whose response is delayed.
+struct DelayedRequest {
+    socket: SocketId,
+    id: RequestId,
+    head: Box<RequestHead>,
 }
 
 /// Pending steps, in order.
@@ -77,6 +92,8 @@ enum ServerStep {
 
 /// Port of the web.
 pub const PORT: u16 = 80;
+/// Port of the web over TLS.
+pub const SECURE_PORT: u16 = 443;
 
 impl WebServer {
     /// A server of this site, with these minimum header sizes; if `fin_with_data`, the last write of a
@@ -102,6 +119,11 @@ impl WebServer {
             queue,
             deadlines,
             faults: 0,
+            port: PORT,
+            protocols: ServerProtocols::default(),
+            traits: Arc::default(),
+            delayed: BTreeMap::new(),
+            delays: 0,
         }
     }
 
@@ -110,6 +132,19 @@ impl WebServer {
     #[must_use]
     pub(crate) fn with_processes(mut self, processes: Option<usize>, backlog: usize) -> Self {
         self.queue = AcceptQueue::new(processes, backlog);
+        self
+    }
+
+    /// Makes it speak these protocols, and its responses have these traits, by the request's target. With TLS it listens on
+    /// [`SECURE_PORT`].
+    #[must_use]
+    pub fn with_protocols(
+        mut self,
+        protocols: ServerProtocols,
+        traits: Arc<BTreeMap<String, ResponseTraits>>,
+    ) -> Self {
+        self.port = if protocols.tls.is_some() { SECURE_PORT } else { PORT };
+        (self.protocols, self.traits) = (protocols, traits);
         self
     }
 
@@ -177,7 +212,7 @@ impl WebServer {
             }
             Input::Written(socket) => {
                 if let Some(http) = self.connections.get_mut(&socket) {
-                    http.is_writing = false;
+                    (http.is_writing, http.is_scheduled) = (false, true);
                     self.steps.push_back(ServerStep::Proceed(socket));
                 }
             }
@@ -188,9 +223,9 @@ impl WebServer {
     pub(super) fn poll(&mut self, now: Time, fresh: SocketId) -> Action {
         loop {
             match self.steps.pop_front() {
-                Some(ServerStep::Listen) => return Action::Listen(PORT),
-                Some(ServerStep::DropSyns) => return Action::DropSyns(PORT),
-                Some(ServerStep::Bind) => return Action::Bind(PORT),
+                Some(ServerStep::Listen) => return Action::Listen(self.port),
+                Some(ServerStep::DropSyns) => return Action::DropSyns(self.port),
+                Some(ServerStep::Bind) => return Action::Bind(self.port),
                 Some(ServerStep::Dhttp(step)) => {
                     if let Some(action) = self.serve(now, step, fresh) {
                         return action;
@@ -214,13 +249,12 @@ impl WebServer {
                         self.drain(now, socket);
                         continue;
                     }
+                    if self.respond_delayed(now) {
+                        continue;
+                    }
                     match self.dhttp.as_mut().map_or(Err(None), |dhttp| dhttp.expire(now)) {
                         Ok(step) => self.steps.push_back(ServerStep::Dhttp(step)),
-                        Err(until) => {
-                            return Action::Wait(
-                                until.into_iter().chain(self.deadlines.first().map(|(at, _)| *at)).min(),
-                            );
-                        }
+                        Err(until) => return Action::Wait(until.into_iter().chain(self.next_timer()).min()),
                     }
                 }
             }
@@ -240,13 +274,7 @@ impl WebServer {
     }
 
     fn accept(&mut self, now: Time, socket: SocketId) {
-        let http = HttpConnection {
-            connection: ServerConnection::new(now, self.config),
-            request: None,
-            outputs: VecDeque::new(),
-            is_writing: false,
-            deadline: None,
-        };
+        let http = HttpConnection::new(&self.protocols, ServerConnection::new(now, self.config));
         self.connections.insert(socket, http);
         self.steps.push_back(ServerStep::Work(self.times.connection));
         self.drain(now, socket);
@@ -294,7 +322,7 @@ impl WebServer {
 
     fn deliver(&mut self, now: Time, socket: SocketId, input: server::Input<'_>) {
         if let Some(http) = self.connections.get_mut(&socket) {
-            http.connection.handle(now, input);
+            http.handle(now, input);
             self.drain(now, socket);
         }
     }
@@ -303,8 +331,7 @@ impl WebServer {
         let mut response = self.site.respond(head);
         self.pad(head, &mut response);
         if let Some(http) = self.connections.get_mut(&socket) {
-            // A request that was aborted in the meantime needs no response.
-            let _ = http.connection.respond(now, id, response);
+            http.respond(now, id, response);
             self.drain(now, socket);
         }
     }
@@ -315,62 +342,82 @@ impl WebServer {
         }
     }
 
-    /// Handles all outputs of a connection's state machine.
+    /// Handles all wishes of a connection.
     fn drain(&mut self, now: Time, socket: SocketId) {
         let Some(http) = self.connections.get_mut(&socket) else { return };
-        loop {
-            match http.connection.poll(now) {
-                server::Output::Request(_, head) => http.request = Some(head),
-                server::Output::RequestBody(..) => {}
-                server::Output::RequestEnd(id) => {
-                    if let Some(head) = http.request.take() {
-                        self.steps.push_back(ServerStep::Work(self.times.request));
-                        self.steps.push_back(ServerStep::Respond(socket, id, Box::new(head)));
-                    }
-                }
-                server::Output::RequestAborted(_) => http.request = None,
-                server::Output::Fault(_) => self.faults += 1,
-                server::Output::Timeout(until) => {
-                    if let Some(before) = http.deadline {
-                        self.deadlines.remove(&(before, socket));
-                    }
-                    http.deadline = until;
-                    self.deadlines.extend(until.map(|until| (until, socket)));
-                    break;
-                }
-                output @ (server::Output::Send(_)
-                | server::Output::HalfClose
-                | server::Output::Close
-                | server::Output::Abort) => {
-                    if http.outputs.is_empty() && !http.is_writing {
-                        self.steps.push_back(ServerStep::Proceed(socket));
-                    }
-                    http.outputs.push_back(output);
-                }
+        let mut requests = Vec::new();
+        let until = loop {
+            match http.next(now) {
+                Wish::Response(id, head) => requests.push((id, head)),
+                Wish::Fault => self.faults += 1,
+                Wish::Timeout(until) => break until,
             }
+        };
+        if let Some(before) = http.deadline {
+            self.deadlines.remove(&(before, socket));
         }
+        http.deadline = until;
+        self.deadlines.extend(until.map(|until| (until, socket)));
+        if http.has_output() && !http.is_writing && !http.is_scheduled {
+            http.is_scheduled = true;
+            self.steps.push_back(ServerStep::Proceed(socket));
+        }
+        for (id, head) in requests {
+            self.request(now, socket, id, head);
+        }
+    }
+
+    /// Responds to a request when its turn comes, or after its delay.
+    fn request(&mut self, now: Time, socket: SocketId, id: RequestId, head: RequestHead) {
+        let delay = self.traits.get(&head.target).map_or(Duration::ZERO, |traits| traits.delay);
+        let head = Box::new(head);
+        if delay == Duration::ZERO {
+            self.steps.extend([ServerStep::Work(self.times.request), ServerStep::Respond(socket, id, head)]);
+        } else {
+            self.delays += 1;
+            self.delayed.insert((now + delay, self.delays), DelayedRequest { socket, id, head });
+        }
+    }
+
+    /// Responds to the first delayed request, if it is due.
+    fn respond_delayed(&mut self, now: Time) -> bool {
+        let is_due = |(at, _): &(Time, u64)| *at <= now;
+        let Some(DelayedRequest { socket, id, head }) =
+            self.delayed.first_entry().filter(|entry| is_due(entry.key())).map(|entry| entry.remove())
+        else {
+            return false;
+        };
+        self.steps.extend([ServerStep::Work(self.times.request), ServerStep::Respond(socket, id, head)]);
+        true
+    }
+
+    fn next_timer(&self) -> Option<Time> {
+        let delayed = self.delayed.first_key_value().map(|((at, _), _)| *at);
+        self.deadlines.first().map(|(at, _)| *at).into_iter().chain(delayed).min()
     }
 
     /// Next action of a connection, unless it waits for a write. Every write except the first of a response
     /// takes its time.
     fn proceed(&mut self, socket: SocketId) -> Option<Action> {
         let http = self.connections.get_mut(&socket)?;
+        http.is_scheduled = false;
         if http.is_writing {
             return None;
         }
-        match http.outputs.pop_front()? {
+        match http.next_output()? {
             server::Output::Send(bytes) => {
                 http.is_writing = true;
-                if self.fin_with_data && matches!(http.outputs.front(), Some(server::Output::HalfClose)) {
-                    http.outputs.pop_front();
+                if self.fin_with_data && matches!(http.second_output(), Some(server::Output::HalfClose)) {
+                    http.skip_output();
                     return Some(Action::WriteLast(socket, Payload::from(bytes)));
                 }
-                if !http.outputs.is_empty() && matches!(http.outputs.front(), Some(server::Output::Send(_))) {
+                if matches!(http.second_output(), Some(server::Output::Send(_))) {
                     self.steps.push_front(ServerStep::Work(self.times.write));
                 }
                 Some(Action::Write(socket, Payload::from(bytes)))
             }
             server::Output::HalfClose => {
+                http.is_scheduled = true;
                 self.steps.push_back(ServerStep::Proceed(socket));
                 Some(Action::Shutdown(socket))
             }
@@ -395,10 +442,16 @@ impl WebServer {
     /// Pads the header section to its minimum size, by a field without meaning.
     fn pad(&self, request: &RequestHead, response: &mut Response) {
         let HeadSizes { object, unchanged } = self.heads;
-        let min_bytes = if response.status == 304 { unchanged } else { object };
+        let own = self.traits.get(&request.target).and_then(|traits| traits.head);
+        let min_bytes = if response.status == 304 { unchanged } else { own.or(object) };
         let Some(min_bytes) = min_bytes else { return };
         let missing = min_bytes.saturating_sub(head_bytes(request, response.clone()) + PADDING.len() + 4);
-        if missing > 0 {
+        if self.protocols.http2.is_some() {
+            // Fields of a length that is common; equal ones take a byte each in later responses.
+            for _ in 0..missing / PADDING_LINE {
+                let _ = response.fields.push(PADDING, &"x".repeat(PADDING_LINE - PADDING.len() - 4));
+            }
+        } else if missing > 0 {
             // Letters are always valid in a field's value.
             let _ = response.fields.push(PADDING, &"x".repeat(missing));
         }
@@ -407,6 +460,8 @@ impl WebServer {
 
 /// Field that pads the header section.
 const PADDING: &str = "X-Padding";
+/// Bytes of a line of padding in HTTP/2.
+const PADDING_LINE: usize = 40;
 
 /// Length in bytes of the header section of the response to this request, from an otherwise idle connection.
 fn head_bytes(request: &RequestHead, response: Response) -> usize {

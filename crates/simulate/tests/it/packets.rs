@@ -2,6 +2,7 @@
 
 mod hosts;
 mod parallel;
+mod secure;
 mod setup;
 mod stalls;
 mod throughput;

@@ -91,7 +91,8 @@ impl Connection {
     /// connection broke, that request may be the cause, and a reset would destroy the response (RFC 9112,
     /// section 9.3.2).
     pub(super) fn new(config: &Http1Config, origin: Endpoint, is_cautious: bool) -> Self {
-        let Http1Config { shape, limits, tries: _, linger: _, ignores_body_with_headers } = *config;
+        let Http1Config { shape, is_browser: _, limits, tries: _, linger: _, ignores_body_with_headers } =
+            *config;
         let pipelining = shape.pipelining();
         let buffer = pipelining.map(|pipelining| pipelining.buffer);
         Self {
@@ -158,6 +159,7 @@ impl Connection {
         self.writes.head(|out| {
             let start = out.len();
             request.head.encode(out);
+            out.resize(out.len() + usize::try_from(request.body).unwrap_or_default(), 0);
             length = out.len() - start;
         });
         self.unsent.push_back((request.id, length));

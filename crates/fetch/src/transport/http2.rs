@@ -1,0 +1,391 @@
+//! HTTP/2 over connections of the client's own: one for each group of origins that share an address and a certificate.
+//!
+//! Origins that do not offer HTTP/2 are left to HTTP/1.1 over several connections. Requests that no server has processed are
+//! retried.
+//!
+//! ```text
+//! Connected, Received, EndOfStream, Broken -> handle -> Open, Send, Close; Sent, Head, Bytes, Done, Failed
+//! ```
+
+mod message;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroU8;
+
+use http1::message::{PeerFault, ResponseHead};
+use http2::endpoint::{CANCEL, REFUSED_STREAM};
+use http2::{Event, Profile};
+use page::Priority;
+use wire::Time;
+
+use super::http1::{Http1, Http1Config};
+use super::{
+    ConnectionId, Ending, Endpoint, FromTransport, FromWire, Outcome, Progress, Request, RequestId,
+    ToTransport, Wire,
+};
+use crate::report::{Break, Failure};
+use crate::web::WebConfig;
+
+/// State of the transport.
+#[derive(Debug)]
+pub(crate) struct Http2 {
+    config: WebConfig,
+    tries: NonZeroU8,
+    /// Requests to origins without HTTP/2.
+    http1: Http1,
+    /// Requests that have not ended.
+    requests: BTreeMap<RequestId, PendingRequest>,
+    /// Requests that wait for a connection: by priority, and in order within one.
+    queue: VecDeque<RequestId>,
+    connections: BTreeMap<ConnectionId, Connection>,
+    opened: u32,
+    closes_idle: bool,
+    outcomes: VecDeque<Outcome>,
+}
+
+#[derive(Debug)]
+struct PendingRequest {
+    request: Request,
+    /// Remaining number of tries.
+    tries: u8,
+}
+
+/// A connection, and the requests that it carries.
+#[derive(Debug)]
+struct Connection {
+    origin: Endpoint,
+    is_open: bool,
+    /// Whether the server takes no more requests on it.
+    is_leaving: bool,
+    endpoint: http2::Endpoint,
+    exchanges: BTreeMap<u32, Exchange>,
+}
+
+/// A request, and whether its response has begun.
+#[derive(Clone, Copy, Debug)]
+struct Exchange {
+    request: RequestId,
+    wants_content: bool,
+    has_response: bool,
+}
+
+/// An event of a connection that concerns one of its requests.
+enum StreamEvent {
+    Head(u32, Option<ResponseHead>, bool),
+    Body(u32, u64, Vec<u8>, bool),
+    Reset(u32, u32),
+    Leaving(u32),
+}
+
+impl Http2 {
+    pub(crate) const fn new(config: WebConfig, http1: Http1Config) -> Self {
+        Self {
+            config,
+            tries: http1.tries,
+            http1: Http1::new(http1),
+            requests: BTreeMap::new(),
+            queue: VecDeque::new(),
+            connections: BTreeMap::new(),
+            opened: 0,
+            closes_idle: false,
+            outcomes: VecDeque::new(),
+        }
+    }
+
+    /// Handles input from the policy.
+    pub(crate) fn request(&mut self, input: ToTransport) {
+        match input {
+            ToTransport::Send(request) if !self.config.has_http2(request.origin) => {
+                self.http1.request(ToTransport::Send(request));
+            }
+            ToTransport::Send(request) => {
+                let id = request.id;
+                self.requests.insert(id, PendingRequest { request, tries: self.tries.get() });
+                self.enqueue(id, false);
+            }
+            ToTransport::Cancel(id) => {
+                self.cancel(id);
+                self.http1.request(ToTransport::Cancel(id));
+            }
+            ToTransport::CloseIdle => {
+                self.closes_idle = true;
+                self.http1.request(ToTransport::CloseIdle);
+            }
+            ToTransport::Abort => {
+                self.queue.clear();
+                self.requests.clear();
+                for (id, _) in std::mem::take(&mut self.connections) {
+                    self.wire(Wire::Close(id, Ending::Reset));
+                }
+                self.http1.request(ToTransport::Abort);
+            }
+        }
+    }
+
+    /// Adds a request to the queue: behind those of its priority, or before them.
+    fn enqueue(&mut self, id: RequestId, is_first: bool) {
+        let priority = self.priority(id);
+        let is_before = |other: &RequestId| match is_first {
+            true => self.priority(*other) > priority,
+            false => self.priority(*other) >= priority,
+        };
+        let place = self.queue.partition_point(is_before);
+        self.queue.insert(place, id);
+    }
+
+    fn priority(&self, id: RequestId) -> Priority {
+        self.requests.get(&id).map_or(Priority::Lowest, |pending| pending.request.priority)
+    }
+
+    /// Handles input from the network.
+    pub(crate) fn handle(&mut self, now: Time, input: FromWire<'_>) {
+        let id = match input {
+            FromWire::Connected(id)
+            | FromWire::Received(id, _)
+            | FromWire::EndOfStream(id)
+            | FromWire::Broken(id, _) => id,
+            // It listens nowhere.
+            FromWire::Accepted(..) | FromWire::Datagram(..) | FromWire::Unreachable(_) => return,
+        };
+        if !self.connections.contains_key(&id) {
+            return self.http1.handle(now, input);
+        }
+        match input {
+            FromWire::Connected(_) => {
+                if let Some(connection) = self.connections.get_mut(&id) {
+                    connection.is_open = true;
+                }
+            }
+            FromWire::Received(_, bytes) => self.receive(id, bytes),
+            FromWire::EndOfStream(_) => {
+                self.wire(Wire::Close(id, Ending::Fin));
+                self.lose(id, Failure::Unanswered);
+            }
+            FromWire::Broken(_, cause) => self.lose(id, Failure::Broken(cause)),
+            FromWire::Accepted(..) | FromWire::Datagram(..) | FromWire::Unreachable(_) => {}
+        }
+    }
+
+    /// Next queued output.
+    pub(crate) fn take(&mut self) -> Option<Outcome> {
+        self.outcomes.pop_front().or_else(|| self.http1.take())
+    }
+
+    /// Assigns waiting requests, and sends what can be sent.
+    pub(crate) fn settle(&mut self, now: Time) {
+        self.assign();
+        let outcomes = &mut self.outcomes;
+        for (id, connection) in &mut self.connections {
+            while let Some(bytes) = connection.is_open.then(|| connection.endpoint.next_write()).flatten() {
+                outcomes.push_back(Outcome::Wire(Wire::Send(*id, bytes)));
+            }
+        }
+        if std::mem::take(&mut self.closes_idle) {
+            self.connections.retain(|id, connection| {
+                let is_used = !connection.exchanges.is_empty();
+                if !is_used {
+                    outcomes.push_back(Outcome::Wire(Wire::Close(*id, Ending::Fin)));
+                }
+                is_used
+            });
+        }
+        // Both count connections together.
+        self.http1.opened = self.opened;
+        self.http1.settle(now);
+        self.opened = self.http1.opened;
+    }
+
+    pub(crate) fn poll(&self) -> Progress {
+        self.http1.poll()
+    }
+
+    /// Whether no request and no connection is left.
+    pub(crate) fn is_idle(&self) -> bool {
+        let is_empty = self.requests.is_empty() && self.connections.is_empty() && self.outcomes.is_empty();
+        is_empty && self.http1.is_idle()
+    }
+
+    fn event(&mut self, event: FromTransport) {
+        self.outcomes.push_back(Outcome::Event(event));
+    }
+
+    fn wire(&mut self, wire: Wire) {
+        self.outcomes.push_back(Outcome::Wire(wire));
+    }
+
+    /// Passes waiting requests to their connections, which are opened where there are none.
+    fn assign(&mut self) {
+        let mut place = 0;
+        while let Some(id) = self.queue.get(place).copied() {
+            let origin = self.requests.get(&id).map(|pending| pending.request.origin);
+            let Some(origin) = origin.map(|origin| self.config.endpoint(origin)) else { break };
+            let carrier = self.connection_to(origin);
+            if !self.begin(carrier, id) {
+                place += 1;
+                continue;
+            }
+            self.queue.remove(place);
+        }
+    }
+
+    /// Sends a request on this connection, if it can take it.
+    fn begin(&mut self, carrier: ConnectionId, id: RequestId) -> bool {
+        let Some(connection) = self.connections.get_mut(&carrier).filter(|connection| connection.is_open)
+        else {
+            return false;
+        };
+        let Some(pending) = self.requests.get_mut(&id) else { return false };
+        let Some(stream) = message::send(&mut connection.endpoint, &pending.request, &self.config) else {
+            return false;
+        };
+        pending.tries -= 1;
+        let wants_content = pending.request.wants_content;
+        connection.exchanges.insert(stream, Exchange { request: id, wants_content, has_response: false });
+        self.event(FromTransport::Sent(id, carrier));
+        true
+    }
+
+    /// The connection to this origin; a new one if there is none.
+    fn connection_to(&mut self, origin: Endpoint) -> ConnectionId {
+        let is_usable = |connection: &Connection| connection.origin == origin && !connection.is_leaving;
+        if let Some((id, _)) = self.connections.iter().find(|(_, connection)| is_usable(connection)) {
+            return *id;
+        }
+        let id = ConnectionId(self.opened);
+        self.opened += 1;
+        let endpoint = http2::Endpoint::client(self.config.profile);
+        let exchanges = BTreeMap::new();
+        self.connections
+            .insert(id, Connection { origin, is_open: false, is_leaving: false, endpoint, exchanges });
+        self.wire(Wire::Open(id, origin));
+        id
+    }
+
+    /// Handles received bytes.
+    fn receive(&mut self, id: ConnectionId, bytes: &[u8]) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let Connection { endpoint, exchanges, .. } = connection;
+        let mut events = Vec::new();
+        let result = endpoint.receive(bytes, &mut |event| {
+            events.push(match event {
+                Event::Fields { stream, fields, ends } => {
+                    StreamEvent::Head(stream, message::response_head(&fields), ends)
+                }
+                Event::Data { stream, bytes, ends } => {
+                    let is_wanted = exchanges.get(&stream).is_some_and(|exchange| exchange.wants_content);
+                    let content = if is_wanted { bytes.to_vec() } else { Vec::new() };
+                    StreamEvent::Body(stream, bytes.len() as u64, content, ends)
+                }
+                Event::Reset { stream, code } => StreamEvent::Reset(stream, code),
+                Event::GoAway { last } => StreamEvent::Leaving(last),
+            });
+        });
+        for event in events {
+            self.stream_event(id, event);
+        }
+        if result.is_err() {
+            self.wire(Wire::Close(id, Ending::Reset));
+            self.lose(id, Failure::Fault(PeerFault::Unsolicited));
+        }
+    }
+
+    fn stream_event(&mut self, id: ConnectionId, event: StreamEvent) {
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        match event {
+            StreamEvent::Head(stream, head, ends) => {
+                let Some(exchange) = connection.exchanges.get_mut(&stream) else { return };
+                exchange.has_response = true;
+                let request = exchange.request;
+                // Trailers and interim responses say nothing about the object.
+                if let Some(head) = head.filter(|head| !head.is_interim()) {
+                    self.event(FromTransport::Head(request, head));
+                }
+                if ends {
+                    self.done(id, stream);
+                }
+            }
+            StreamEvent::Body(stream, count, content, ends) => {
+                let Some(exchange) = connection.exchanges.get(&stream) else { return };
+                let request = exchange.request;
+                if count > 0 {
+                    self.event(FromTransport::Bytes(request, count, content));
+                }
+                if ends {
+                    self.done(id, stream);
+                }
+            }
+            StreamEvent::Reset(stream, code) => {
+                let Some(exchange) = connection.exchanges.remove(&stream) else { return };
+                let was_refused = code == REFUSED_STREAM;
+                self.retry(exchange, was_refused, Failure::Broken(Break::Reset));
+            }
+            StreamEvent::Leaving(last) => {
+                connection.is_leaving = true;
+                for (_, exchange) in connection.exchanges.split_off(&(last + 1)) {
+                    self.retry(exchange, true, Failure::Unanswered);
+                }
+            }
+        }
+    }
+
+    fn done(&mut self, id: ConnectionId, stream: u32) {
+        let exchanges = self.connections.get_mut(&id).map(|connection| &mut connection.exchanges);
+        if let Some(exchange) = exchanges.and_then(|exchanges| exchanges.remove(&stream)) {
+            self.requests.remove(&exchange.request);
+            self.event(FromTransport::Done(exchange.request));
+        }
+    }
+
+    /// Retries a request where allowed; else it has failed. One that was not processed may always be retried.
+    fn retry(&mut self, exchange: Exchange, was_refused: bool, failure: Failure) {
+        let Exchange { request, wants_content: _, has_response } = exchange;
+        let may_retry = self.requests.get(&request).is_some_and(|pending| {
+            let is_allowed = was_refused || pending.request.head.method.is_safe();
+            pending.tries > 0 && !has_response && is_allowed
+        });
+        if may_retry {
+            self.enqueue(request, true);
+        } else if self.requests.remove(&request).is_some() {
+            self.event(FromTransport::Failed(request, failure));
+        }
+    }
+
+    /// Handles a closed connection. Requests that wait for one that could not be opened have failed with it.
+    fn lose(&mut self, id: ConnectionId, failure: Failure) {
+        let Some(connection) = self.connections.remove(&id) else { return };
+        for (_, exchange) in connection.exchanges {
+            self.retry(exchange, false, failure);
+        }
+        if connection.is_open {
+            return;
+        }
+        let waits =
+            |pending: &PendingRequest| self.config.endpoint(pending.request.origin) == connection.origin;
+        let is_waiting = |request: &RequestId| self.requests.get(request).is_some_and(waits);
+        let waiting: Vec<RequestId> = self.queue.iter().copied().filter(is_waiting).collect();
+        for request in waiting {
+            let Some(pending) = self.requests.get_mut(&request) else { continue };
+            pending.tries -= 1;
+            if pending.tries == 0 {
+                self.queue.retain(|other| *other != request);
+                self.requests.remove(&request);
+                self.event(FromTransport::Failed(request, failure));
+            }
+        }
+    }
+
+    fn cancel(&mut self, id: RequestId) {
+        self.requests.remove(&id);
+        self.queue.retain(|other| *other != id);
+        for connection in self.connections.values_mut() {
+            let stream = connection.exchanges.iter().find(|(_, exchange)| exchange.request == id);
+            if let Some(stream) = stream.map(|(stream, _)| *stream) {
+                connection.exchanges.remove(&stream);
+                connection.endpoint.reset(stream, CANCEL);
+            }
+        }
+    }
+}
+
+/// The client that a profile belongs to is the default.
+pub(crate) const DEFAULT_PROFILE: Profile = Profile::CHROMIUM;

@@ -1,0 +1,64 @@
+//! Requests and responses of HTTP/1.1's form as fields of HTTP/2, and back (RFC 9113, section 8).
+
+use http1::message::{Fields, ResponseHead, Version};
+use http2::hpack::Field;
+use http2::{Endpoint, Priority};
+
+use crate::transport::Request;
+use crate::web::WebConfig;
+
+/// Fields of a connection, which HTTP/2 does not have (RFC 9113, section 8.2.2), and the one that becomes `:authority`.
+const LEFT_OUT: [&str; 5] = ["host", "connection", "keep-alive", "transfer-encoding", "upgrade"];
+
+/// Sends a request; returns its stream, or `None` if the server takes no more of them now.
+pub(super) fn send(endpoint: &mut Endpoint, request: &Request, config: &WebConfig) -> Option<u32> {
+    if !endpoint.can_request() {
+        return None;
+    }
+    let head = &request.head;
+    let scheme: &[u8] = if config.tls(request.origin).is_some() { b"https" } else { b"http" };
+    let priority = priority(request);
+    let names: Vec<(Vec<u8>, &[u8])> = head
+        .fields
+        .iter()
+        .map(|(name, value)| (name.to_ascii_lowercase(), value))
+        .filter(|(name, _)| !LEFT_OUT.iter().any(|left_out| left_out.as_bytes() == name))
+        .collect();
+    let value = priority.value();
+    let pseudo = [
+        (&b":method"[..], head.method.name().as_bytes()),
+        (b":authority", head.fields.get("Host").unwrap_or_default()),
+        (b":scheme", scheme),
+        (b":path", head.target.as_bytes()),
+    ];
+    let fields = names.iter().map(|(name, value)| (&name[..], *value));
+    let fields = pseudo.into_iter().chain(fields).chain([(&b"priority"[..], value.as_bytes())]);
+    let body = vec![0; usize::try_from(request.body).unwrap_or_default()];
+    endpoint.request(fields, priority, body.into())
+}
+
+/// Priority as Chromium signals it: net/http (`ConvertRequestPriorityToQuicPriority`), urgency 0 for the highest.
+fn priority(request: &Request) -> Priority {
+    let urgency = match request.priority {
+        page::Priority::Highest => 0,
+        page::Priority::High => 1,
+        page::Priority::Medium => 2,
+        page::Priority::Low => 3,
+        page::Priority::Lowest => 4,
+    };
+    Priority { urgency, is_incremental: request.is_incremental }
+}
+
+/// The head of a response; `None` for trailers, or without a valid status.
+pub(super) fn response_head(fields: &[Field]) -> Option<ResponseHead> {
+    let (first, rest) = fields.split_first()?;
+    let status = std::str::from_utf8(&first.value).ok()?.parse().ok()?;
+    if first.name != b":status" || !(100..1_000).contains(&status) {
+        return None;
+    }
+    let mut fields = Fields::new();
+    for Field { name, value } in rest {
+        fields.push(std::str::from_utf8(name).ok()?, std::str::from_utf8(value).ok()?).ok()?;
+    }
+    Some(ResponseHead { version: Version::Http11, status, fields })
+}
