@@ -16,6 +16,7 @@
 //! | [`row`] | outcomes as rows of JSON and CSV |
 //! | [`table`], [`comparison`], [`conclusion`] | outcomes as tables and sentences |
 //! | [`report`] | outcomes as an HTML page |
+//! | [`page`] | a page's graph as tables, rows and a picture |
 //!
 //! Nothing is computed here that an engine computes, and nothing of a paper is known.
 //!
@@ -37,6 +38,7 @@ pub mod exchanges;
 pub mod metric;
 pub mod minimum;
 pub mod outcome;
+pub mod page;
 pub mod predict;
 pub mod remark;
 pub mod report;

@@ -165,7 +165,7 @@ impl Page {
 
     /// Objects in an order in which each comes after those that it waits for; without those in a cycle, and what
     /// waits for them.
-    fn in_order_of_discovery(&self) -> Vec<usize> {
+    pub fn in_order_of_discovery(&self) -> Vec<usize> {
         // Objects by the ones that they wait for; each is discovered when its last dependency is.
         let mut waiting: Vec<usize> = self.objects.iter().map(|object| object.after.len()).collect();
         let mut dependents = vec![Vec::new(); self.objects.len()];

@@ -300,7 +300,7 @@ mod tests {
         assert_eq!(own[..2], [Some(60.0), None]);
         assert_eq!(
             page.notes.last().unwrap(),
-            "1 of 3 hosts have no recorded handshake, and count as near as the nearest"
+            "hosts without a recorded handshake, which count as near as the nearest: 1 of 3"
         );
     }
 

@@ -11,6 +11,7 @@
 //! | `catalogue` | the papers' pages by name |
 //! | [`file`] | a page in TOML |
 //! | [`har`] | pages from a browser's HTTP archive |
+//! | [`what_if`] | changes of a page: without a host, hosts merged, other times |
 //! | [`site`] | synthetic sites: Microscape |
 //!
 //! ```
@@ -32,6 +33,7 @@ pub mod har;
 pub mod html;
 pub mod site;
 pub mod text;
+pub mod what_if;
 
 pub use contents::Contents;
 pub use graph::{

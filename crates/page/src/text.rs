@@ -14,7 +14,11 @@ use crate::{Object, Page};
 pub fn page(text: &str) -> Result<Page, ValueError> {
     if !text.starts_with(|first: char| first.is_ascii_digit()) {
         return if text.contains(['/', '\\', '.']) {
-            Err(invalid_value("a page that can be read", text, "a name, or sizes such as 6651+3883+1866"))
+            Err(invalid_value(
+                "a page that can be read",
+                text,
+                "a directory, FILE.har, FILE.toml, a name, or sizes such as 6651+3883+1866",
+            ))
         } else {
             Page::named(text).map_err(ValueError::from)
         };

@@ -16,6 +16,7 @@
 //! | [`label`] | position of a contour's number |
 //! | [`surface`] | a field in perspective |
 //! | [`time_sequence`] | packets in time, as SVG and for xplot |
+//! | [`waterfall`] | objects in time, and what each waited for |
 //!
 //! The caller supplies the values. The same values give the same bytes.
 
@@ -31,3 +32,4 @@ pub mod scale;
 pub mod surface;
 pub mod svg;
 pub mod time_sequence;
+pub mod waterfall;

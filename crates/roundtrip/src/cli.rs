@@ -35,7 +35,7 @@ use crate::cli::connections::{Connections, Logs};
 #[cfg(feature = "all-verbs")]
 use crate::cli::dhttp::{Gateway, Get, Nat, Serve};
 #[cfg(feature = "all-verbs")]
-use crate::cli::flags::{AdvancedFlags, OutputFlags, ScenarioFlags};
+use crate::cli::flags::{AdvancedFlags, OutputFlags, ScenarioFlags, WhatIfFlags};
 use crate::cli::gate::GateFlags;
 #[cfg(feature = "all-verbs")]
 use crate::cli::load::Load;
@@ -94,6 +94,12 @@ pub enum Verb {
     /// in another format is left unchanged.
     #[cfg(feature = "all-verbs")]
     Content(Content),
+    /// A page as a graph: hosts, objects, and what each object waits for
+    ///
+    /// Reads a browser's recording (HAR), a page in TOML, a directory, sizes or a name. Prints a table, JSON, or TOML that
+    /// people can change and `--page` takes; draws a plot.
+    #[cfg(feature = "all-verbs")]
+    Page(Page),
     /// Requests for a server: a URL, a file of requests, an access log, or SURGE's users
     ///
     /// Sends requests in a closed loop or at a rate, reports latencies from their scheduled times, and names the
@@ -391,6 +397,35 @@ pub struct Content {
     pub output: OutputFlags,
     #[command(flatten)]
     pub advanced: AdvancedFlags,
+}
+
+/// `roundtrip page`
+#[cfg(feature = "all-verbs")]
+#[derive(Debug, Args)]
+pub struct Page {
+    /// A browser's FILE.har (FILE.har#2 for its second page), a FILE.toml, a directory, sizes, or a name
+    #[arg(value_name = "PAGE", value_hint = clap::ValueHint::AnyPath)]
+    pub page: String,
+    #[command(flatten)]
+    pub what_if: WhatIfFlags,
+    /// Output format
+    #[arg(long, value_name = "FORMAT", default_value = "table", help_heading = "Output")]
+    pub format: PageFormat,
+    /// Draw the graph: what each object waits for, with think and server times
+    #[arg(long, value_name = "FILE.svg", value_hint = clap::ValueHint::FilePath, help_heading = "Output")]
+    pub plot: Option<PathBuf>,
+}
+
+/// Output format of a page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum PageFormat {
+    /// For people
+    #[default]
+    Table,
+    /// For programs: every field
+    Json,
+    /// To change, and to give to --page
+    Toml,
 }
 
 /// `roundtrip list`

@@ -7,9 +7,12 @@ use std::io::Read;
 use std::path::Path;
 
 use content::directory;
-use page::{Page, file, har};
+use page::what_if::Change;
+use page::{Page, file, har, text};
 use quantity::names::Listing;
+use wire::Duration;
 
+use crate::cli::flags::WhatIfFlags;
 use crate::failure::{Failure, shown};
 
 /// The pages that a text names: one, or each page of a HAR. `None` if it is not a path of a form that is read here.
@@ -28,6 +31,61 @@ pub fn from_files(given: &str, flag: &str) -> Result<Option<Vec<Page>>, Failure>
             .map_err(|error| page_error(error, flag));
     }
     Ok(None)
+}
+
+/// The same, with names and sizes.
+pub fn pages(given: &str) -> Result<Vec<Page>, Failure> {
+    match from_files(given, "")? {
+        Some(pages) => Ok(pages),
+        None => text::page(given).map(|page| vec![page]).map_err(|error| Failure::Value(error.to_string())),
+    }
+}
+
+/// The pages with the changes that flags ask for.
+pub fn changed(pages: Vec<Page>, flags: &WhatIfFlags) -> Result<Vec<Page>, Failure> {
+    let changes = changes(flags)?;
+    let page = |page: Page| {
+        changes.iter().try_fold(page, |page, (flag, change)| {
+            page.changed(std::slice::from_ref(change))
+                .map_err(|error| Failure::Value(format!("--{flag}: {error}")))
+        })
+    };
+    pages.into_iter().map(page).collect()
+}
+
+/// Each change with its flag.
+fn changes(flags: &WhatIfFlags) -> Result<Vec<(&'static str, Change)>, Failure> {
+    let WhatIfFlags { without, block, server_time, host_rtt, merge_hosts, no_think } = flags;
+    let mut changes: Vec<(&str, Change)> = Vec::new();
+    changes.extend(without.iter().map(|host| ("without", Change::WithoutHost(host.clone()))));
+    changes.extend(block.iter().map(|pattern| ("block", Change::Block(pattern.clone()))));
+    for given in server_time {
+        let (host, time) = host_time("server-time", given)?;
+        changes.push(("server-time", Change::ServerTime(host, time)));
+    }
+    for given in host_rtt {
+        let (host, time) = host_time("host-rtt", given)?;
+        changes.push(("host-rtt", Change::HostRtt(host, time)));
+    }
+    changes.extend(merge_hosts.then_some(("merge-hosts", Change::MergeHosts)));
+    changes.extend(no_think.then_some(("no-think", Change::NoThink)));
+    Ok(changes)
+}
+
+/// Whether any change is asked for.
+pub fn has_changes(flags: &WhatIfFlags) -> bool {
+    changes(flags).map_or(true, |changes| !changes.is_empty())
+}
+
+/// Parses `www.example.com=20ms`.
+fn host_time(flag: &str, given: &str) -> Result<(String, Duration), Failure> {
+    let refused = |reason: String| Failure::Value(format!("--{flag}: {reason}"));
+    let Some((host, time)) = given.rsplit_once('=') else {
+        let quoted = quantity::names::Quoted(given);
+        return Err(refused(format!("{quoted} has no time; give HOST=TIME, such as www.example.com=20ms")));
+    };
+    let time = quantity::duration(time).map_err(|error| refused(error.to_string()))?;
+    Ok((host.to_owned(), time))
 }
 
 /// Adds the flag to errors of a directory that is not a page.

@@ -27,6 +27,13 @@ pub fn plan(
     if let Some(path) = &flags.file {
         spec = spec.over(read(path)?);
     }
+    if page_source::has_changes(&flags.what_if) {
+        if spec.pages.is_empty() {
+            return Err(Failure::Value("changes of a page need --page; name the page to change".to_owned()));
+        }
+        spec.pages = page_source::changed(spec.pages, &flags.what_if)?;
+    }
+    spec.pages = spec.pages.into_iter().map(Page::over_network).collect();
     // A warning for users who read neither the table's notes nor the JSON.
     for Page { name, notes, .. } in &spec.pages {
         notes.iter().for_each(|note| eprintln!("roundtrip: {name}: {note}"));
@@ -38,7 +45,7 @@ fn set(spec: &mut Spec, key: Key, text: &str) -> Result<(), Failure> {
     if key == Key::Page
         && let Some(pages) = page_source::from_files(text, "--page: ")?
     {
-        spec.pages.extend(pages.into_iter().map(Page::over_network));
+        spec.pages.extend(pages);
         return Ok(());
     }
     spec.set(key, text).map_err(|error| Failure::Value(format!("--{key}: {error}")))

@@ -26,6 +26,8 @@ pub mod measure;
 #[cfg(feature = "all-verbs")]
 pub mod nat;
 #[cfg(feature = "all-verbs")]
+pub mod page;
+#[cfg(feature = "all-verbs")]
 pub mod predict;
 #[cfg(feature = "all-verbs")]
 pub mod reproduce;

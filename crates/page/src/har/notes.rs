@@ -99,13 +99,15 @@ fn discovery(account: &Account) -> Option<String> {
 fn distances(account: &Account, hosts: usize) -> Option<String> {
     let unknown = account.unknown_rtts;
     (unknown > 0 && hosts > 1).then(|| {
-        format!("{unknown} of {hosts} hosts have no recorded handshake, and count as near as the nearest")
+        format!(
+            "hosts without a recorded handshake, which count as near as the nearest: {unknown} of {hosts}"
+        )
     })
 }
 
 fn after_load(account: &Account) -> Option<String> {
     let count = account.after_load;
-    (count > 0).then(|| format!("{count} objects do not count for the load event"))
+    (count > 0).then(|| format!("objects that do not count for the load event: {count}"))
 }
 
 /// A recording in which nothing was fetched.

@@ -31,6 +31,7 @@ pub fn of(verb: Option<&str>) -> &'static [Example] {
         Some("reproduce") => &REPRODUCE,
         Some("connections") => &CONNECTIONS,
         Some("content") => &CONTENT,
+        Some("page") => &PAGE,
         Some("load") => &LOAD,
         Some("logs") => &LOGS,
         Some("serve") => &SERVE,
@@ -201,6 +202,17 @@ const CONTENT: [Example; 4] = [
     example("roundtrip content www --network adsl", "the files in the directory www"),
     example("roundtrip content visit.har --quality 60", "a recorded page visit; also lossy images"),
     example("roundtrip content www --protocol http11 --report content.html", "with a report in HTML"),
+];
+
+const PAGE: [Example; 5] = [
+    example("roundtrip page visit.har", "hosts, objects and dependencies of a recorded visit"),
+    example(
+        "roundtrip page visit.har --format toml > page.toml",
+        "as a file to change, for --page page.toml",
+    ),
+    example("roundtrip page visit.har --plot page.svg", "with a picture of the dependencies"),
+    example("roundtrip page visit.har --without ads.example.com", "without a host"),
+    example("roundtrip page microscape --format json", "the W3C note's page, as JSON"),
 ];
 
 const SERVE: [Example; 7] = [

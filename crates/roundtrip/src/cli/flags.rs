@@ -25,6 +25,32 @@ pub struct ScenarioFlags {
     /// The other flags.
     #[command(flatten)]
     pub keys: KeyFlags<CommonKeys>,
+    /// Changes of the pages.
+    #[command(flatten)]
+    pub what_if: WhatIfFlags,
+}
+
+/// Changes of the pages, applied in this order.
+#[derive(Debug, Default, Args)]
+pub struct WhatIfFlags {
+    /// Without the objects of this host; what waited for them waits for what they waited for; repeat it for more
+    #[arg(help_heading = WHAT_IF, long, value_name = "HOST", value_delimiter = ',')]
+    pub without: Vec<String>,
+    /// Without the objects whose host and path contain this, where * is any text; repeat it for more
+    #[arg(help_heading = WHAT_IF, long, value_name = "PATTERN")]
+    pub block: Vec<String>,
+    /// Server time of a host; repeat it for more
+    #[arg(help_heading = WHAT_IF, long, value_name = "HOST=TIME", value_delimiter = ',')]
+    pub server_time: Vec<String>,
+    /// Round trip of a host beyond the network's, such as 0ms for a CDN; repeat it for more
+    #[arg(help_heading = WHAT_IF, long, value_name = "HOST=TIME", value_delimiter = ',')]
+    pub host_rtt: Vec<String>,
+    /// All objects on the document's host
+    #[arg(help_heading = WHAT_IF, long)]
+    pub merge_hosts: bool,
+    /// Without think times: the client's own work, such as running scripts
+    #[arg(help_heading = WHAT_IF, long)]
+    pub no_think: bool,
 }
 
 /// Scenario flags that only `--help` shows.
@@ -50,6 +76,8 @@ pub struct AdvancedKeys;
 
 /// Heading of the flags that most runs need.
 const SCENARIO: &str = "Scenario";
+/// Heading of the flags that change a page.
+pub const WHAT_IF: &str = "What if (changes of the page)";
 /// Heading of the flags that define a network, or change a named one.
 const PATH: &str = "Custom network, or changes to a named one";
 /// Heading of the flags that only `--help` shows.
@@ -107,7 +135,7 @@ const fn both(key: DirectionKey) -> PathKey {
 
 /// Whether a heading's flags are left out of `-h`.
 pub fn is_advanced(heading: &str) -> bool {
-    [ADVANCED, PROGRAMS, READING, SURGE].contains(&heading)
+    [ADVANCED, PROGRAMS, READING, SURGE, WHAT_IF].contains(&heading)
 }
 
 impl ScenarioFlags {

@@ -15,6 +15,7 @@ use crate::cli::flags::{Format, OutputFlags};
 use crate::failure::Failure;
 use crate::feature::Feature;
 use crate::file;
+use crate::page_source;
 use crate::plan_flags;
 use crate::show::program;
 
@@ -28,6 +29,9 @@ pub fn run(arguments: &Content) -> Result<(), Failure> {
         return Err(Failure::Value(
             "--page: the page is the first argument here; leave the flag out".to_owned(),
         ));
+    }
+    if page_source::has_changes(&scenario.what_if) {
+        return Err(Failure::Value("changes of a page are not for its content; use simulate".to_owned()));
     }
     let named = |name| Network::named(name).map_err(|unknown| Failure::Value(unknown.to_string()));
     let networks = vec![named("fast-internet")?, named("modem")?];

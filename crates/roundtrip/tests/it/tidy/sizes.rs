@@ -19,7 +19,8 @@ const CRATE: usize = 12_000;
 ///
 /// `roundtrip`: the kernel's engine is called here, as no pure library can.
 /// `diagnose`: one rule for each cause, with scripted packets of a fault and its healthy twin beside it.
-const LARGER: [(&str, usize); 2] = [("roundtrip", 9_100), ("diagnose", 14_500)];
+/// It also reads pages from files, and the flags that change them.
+const LARGER: [(&str, usize); 2] = [("roundtrip", 9_300), ("diagnose", 14_500)];
 
 /// Longest function that needs no entry, in lines with its signature.
 const FUNCTION: usize = 70;

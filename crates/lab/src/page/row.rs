@@ -1,0 +1,146 @@
+//! A page as JSON: every field, units as suffixes, objects numbered from 1.
+
+use page::{Dependency, Host, Moment, Object, OfferedProtocols, Page, RecordedTimes};
+use serde::Serialize;
+use wire::Duration;
+
+/// A page.
+#[derive(Debug, Serialize)]
+pub struct PageRow<'a> {
+    page: &'a str,
+    hosts: Vec<HostRow<'a>>,
+    objects: Vec<ObjectRow<'a>>,
+    recorded_content_loaded_ms: Option<f64>,
+    recorded_load_ms: Option<f64>,
+    recorded_last_end_ms: Option<f64>,
+    notes: &'a [String],
+}
+
+/// A host of a page.
+#[derive(Debug, Serialize)]
+pub struct HostRow<'a> {
+    name: &'a str,
+    address_group: Option<u32>,
+    extra_rtt_ms: f64,
+    server_time_ms: f64,
+    tls: bool,
+    http2: bool,
+    http3: bool,
+    certificate_chain_bytes: Option<u64>,
+}
+
+/// An object of a page.
+#[derive(Debug, Serialize)]
+pub struct ObjectRow<'a> {
+    number: usize,
+    host: Option<&'a str>,
+    path: Option<&'a str>,
+    method: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    priority: &'static str,
+    size_bytes: u64,
+    deflated_bytes: Option<u64>,
+    request_header_bytes: Option<u64>,
+    response_header_bytes: Option<u64>,
+    request_body_bytes: u64,
+    server_time_ms: Option<f64>,
+    local_ms: Option<f64>,
+    render_blocking: bool,
+    counts_for_load: bool,
+    after: Vec<AfterRow>,
+}
+
+/// A dependency of an object.
+#[derive(Debug, Serialize)]
+pub struct AfterRow {
+    object: usize,
+    /// `begun`, `delivered` or `ended`.
+    at: &'static str,
+    delivered_bytes: Option<u64>,
+    plus_ms: f64,
+}
+
+/// A row for each page.
+pub fn rows(pages: &[Page]) -> Vec<PageRow<'_>> {
+    pages.iter().map(page_row).collect()
+}
+
+fn page_row(page: &Page) -> PageRow<'_> {
+    let Page { name, hosts, objects, contents: _, notes, recorded } = page;
+    let RecordedTimes { content_loaded, load, last_end } = recorded.unwrap_or_default();
+    let millis = |time: Option<Duration>| time.map(Duration::as_millis_f64);
+    PageRow {
+        page: name,
+        hosts: hosts.iter().map(host_row).collect(),
+        objects: objects.iter().enumerate().map(|(index, object)| object_row(index, object, hosts)).collect(),
+        recorded_content_loaded_ms: millis(content_loaded),
+        recorded_load_ms: millis(load),
+        recorded_last_end_ms: millis(last_end),
+        notes,
+    }
+}
+
+fn host_row(host: &Host) -> HostRow<'_> {
+    let Host { name, address_group, extra_rtt, processing, protocols, certificate_chain } = host;
+    let OfferedProtocols { tls, http2, http3 } = *protocols;
+    HostRow {
+        name,
+        address_group: *address_group,
+        extra_rtt_ms: extra_rtt.as_millis_f64(),
+        server_time_ms: processing.as_millis_f64(),
+        tls,
+        http2,
+        http3,
+        certificate_chain_bytes: certificate_chain.map(|bytes| bytes.get()),
+    }
+}
+
+fn object_row<'a>(index: usize, object: &'a Object, hosts: &'a [Host]) -> ObjectRow<'a> {
+    let Object {
+        host,
+        path,
+        method,
+        kind,
+        priority,
+        request_head,
+        response_head,
+        size,
+        deflated,
+        request_body,
+        processing,
+        local,
+        is_render_blocking,
+        counts_for_load,
+        after,
+    } = object;
+    let host = hosts.get(*host).filter(|_| local.is_none());
+    ObjectRow {
+        number: index + 1,
+        host: host.map(|host| host.name.as_str()),
+        path: path.as_deref(),
+        method: method.name(),
+        kind: kind.name(),
+        priority: priority.name(),
+        size_bytes: size.get(),
+        deflated_bytes: deflated.map(|bytes| bytes.get()),
+        request_header_bytes: request_head.map(|bytes| bytes.get()),
+        response_header_bytes: response_head.map(|bytes| bytes.get()),
+        request_body_bytes: request_body.get(),
+        server_time_ms: processing.map(Duration::as_millis_f64),
+        local_ms: local.map(Duration::as_millis_f64),
+        render_blocking: *is_render_blocking,
+        counts_for_load: *counts_for_load,
+        after: after.iter().map(after_row).collect(),
+    }
+}
+
+fn after_row(dependency: &Dependency) -> AfterRow {
+    let Dependency { on, at, plus } = *dependency;
+    let (at, delivered_bytes) = match at {
+        Moment::Begun => ("begun", None),
+        Moment::Delivered(bytes) => ("delivered", Some(bytes.get())),
+        Moment::Ended => ("ended", None),
+    };
+    AfterRow { object: on + 1, at, delivered_bytes, plus_ms: plus.as_millis_f64() }
+}

@@ -1,0 +1,206 @@
+//! A page as tables: its hosts, its objects, and the notes.
+
+use page::{Dependency, Host, Moment, Object, OfferedProtocols, Page, RecordedTimes};
+use render::output::grid::{Column, Grid, wrap};
+use render::output::number;
+use render::terminal::Terminal;
+use wire::Duration;
+
+/// Width where the terminal has none.
+const WIDTH: usize = 80;
+
+/// The tables of every page.
+pub fn text(pages: &[Page], terminal: Terminal) -> String {
+    let terminal = Terminal { width: Some(terminal.width.unwrap_or(WIDTH)), ..terminal };
+    pages.iter().map(|page| tables(page, terminal)).collect::<Vec<_>>().join("\n")
+}
+
+fn tables(page: &Page, terminal: Terminal) -> String {
+    let mut text = format!("{}\n", terminal.bold(&shortened(&page.name, terminal.prose_width())));
+    text += &wrap("", &summary(page), terminal.prose_width());
+    let spare = terminal.width.unwrap_or(WIDTH).saturating_sub(WIDTH);
+    text += &format!("\n{}\n{}", hosts(page, spare).render(terminal), objects(page, spare).render(terminal));
+    if !page.notes.is_empty() {
+        text.push('\n');
+    }
+    for note in &page.notes {
+        text += &wrap("  ", note, terminal.prose_width());
+    }
+    text
+}
+
+/// `110 objects of 1.2 MB from 3 hosts; recorded: load 3233 ms`.
+fn summary(page: &Page) -> String {
+    let hosts =
+        if page.hosts.len() == 1 { "1 host".to_owned() } else { format!("{} hosts", page.hosts.len()) };
+    let objects = if page.objects.len() == 1 {
+        "1 object".to_owned()
+    } else {
+        format!("{} objects", page.objects.len())
+    };
+    let bytes = number::count(page.size().as_f64());
+    let RecordedTimes { content_loaded: _, load, last_end } = page.recorded.unwrap_or_default();
+    let recorded = [("load", load), ("last response", last_end)]
+        .map(|(event, time)| Some(format!("{event} at {} ms", millis(time?))));
+    let recorded: Vec<String> = recorded.into_iter().flatten().collect();
+    let recorded =
+        if recorded.is_empty() { String::new() } else { format!("; recorded: {}", recorded.join(", ")) };
+    format!("{objects} of {bytes} bytes, {hosts}{recorded}")
+}
+
+fn hosts(page: &Page, spare: usize) -> Grid {
+    let columns = vec![
+        Column::name(["host", ""]),
+        Column::number(["objects", ""], 0),
+        Column::number(["bytes", ""], 0),
+        Column::number(["extra RTT", "ms"], 0),
+        Column::number(["server", "ms"], 0),
+        Column::text(["offers", ""], 1),
+    ];
+    let rows = page.hosts.iter().enumerate().map(|(index, host)| {
+        let Host { name, address_group: _, extra_rtt, processing, protocols, certificate_chain: _ } = host;
+        let own = || page.objects.iter().filter(|object| object.host == index && object.local.is_none());
+        vec![
+            shortened(name, 32 + spare),
+            own().count().to_string(),
+            size(own().map(|object| object.size.as_f64()).sum()),
+            millis(*extra_rtt),
+            millis(*processing),
+            offers(*protocols).to_owned(),
+        ]
+    });
+    Grid { columns, rows: rows.collect() }
+}
+
+const fn offers(protocols: OfferedProtocols) -> &'static str {
+    let OfferedProtocols { tls, http2, http3 } = protocols;
+    match (tls, http2, http3) {
+        (false, _, _) => "http",
+        (true, false, false) => "1.1",
+        (true, true, false) => "1.1 h2",
+        (true, false, true) => "1.1 h3",
+        (true, true, true) => "1.1 h2 h3",
+    }
+}
+
+fn objects(page: &Page, spare: usize) -> Grid {
+    let columns = vec![
+        Column::number(["", ""], 0),
+        Column::name(["object", ""]),
+        Column::name(["host", ""]),
+        Column::number(["size", "bytes"], 0),
+        Column::name(["priority", ""]),
+        Column::text(["waits for", ""], 0),
+        Column::number(["think", "ms"], 0),
+    ];
+    let rows = page.objects.iter().enumerate().map(|(index, object)| {
+        let Object { host, path, size, priority, local, after, .. } = object;
+        let host = match local {
+            None => shortened(&page.hosts[*host].name, 15 + spare / 3),
+            Some(_) => "no network".to_owned(),
+        };
+        vec![
+            (index + 1).to_string(),
+            name(path.as_deref(), 18 + spare - spare / 3),
+            host,
+            if local.is_none() { self::size(size.as_f64()) } else { String::new() },
+            priority.name().to_owned(),
+            waits_for(after),
+            think(after, index),
+        ]
+    });
+    Grid { columns, rows: rows.collect() }
+}
+
+/// `12`, `1 begun`, `1 at 24kB`, and the number of further objects.
+fn waits_for(after: &[Dependency]) -> String {
+    let Some(first) = after.iter().max_by_key(|dependency| dependency.plus) else { return String::new() };
+    let on = first.on + 1;
+    let text = match first.at {
+        Moment::Ended => on.to_string(),
+        Moment::Begun => format!("{on} begun"),
+        Moment::Delivered(bytes) => format!("{on} at {}", prefixed(bytes.get())),
+    };
+    match after.len() {
+        0 | 1 => text,
+        more => format!("{text}, +{}", more - 1),
+    }
+}
+
+fn think(after: &[Dependency], index: usize) -> String {
+    let longest = after.iter().map(|dependency| dependency.plus).max();
+    if index == 0 { String::new() } else { millis(longest.unwrap_or_default()) }
+}
+
+/// The last part of a path, the directory before it where it ends there.
+fn name(path: Option<&str>, width: usize) -> String {
+    let path = path.unwrap_or_default();
+    let (before_query, _) = path.split_once('?').unwrap_or((path, ""));
+    let trimmed = before_query.trim_end_matches('/');
+    let last = before_query.get(trimmed.rfind('/').map_or(0, |at| at + 1)..).unwrap_or_default();
+    shortened(if last.is_empty() { before_query } else { last }, width)
+}
+
+/// At most this many characters: the first ones, three dots, and the last ones.
+fn shortened(text: &str, width: usize) -> String {
+    let count = text.chars().count();
+    if count <= width {
+        return text.to_owned();
+    }
+    let tail = width.saturating_sub(3) / 2;
+    let head = width.saturating_sub(3) - tail;
+    let first: String = text.chars().take(head).collect();
+    let last: String = text.chars().skip(count - tail).collect();
+    format!("{first}...{last}")
+}
+
+/// `1.3`, `120`; above 100 seconds `3600s`.
+fn millis(time: Duration) -> String {
+    let millis = time.as_millis_f64();
+    match millis {
+        100_000.0.. => format!("{:.0}s", millis / 1e3),
+        0.05..9.95 => format!("{millis:.1}"),
+        _ => format!("{millis:.0}"),
+    }
+}
+
+/// Bytes, from 10 MB in MB.
+fn size(bytes: f64) -> String {
+    if bytes < 1e7 { number::count(bytes) } else { format!("{}M", number::count((bytes / 1e6).round())) }
+}
+
+/// `700`, `24k`, `3M`, `1099G`.
+fn prefixed(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => bytes.to_string(),
+        1_000..1_000_000 => format!("{}k", bytes / 1_000),
+        1_000_000..1_000_000_000 => format!("{}M", bytes / 1_000_000),
+        _ => format!("{}G", bytes / 1_000_000_000),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_fit_80_columns() {
+        let long = "x".repeat(300);
+        let toml = format!(
+            "[[host]]\nname = 'www.{long}.example.com'\n[[object]]\nsize = 1099511627776\npath = '/{long}?{long}'\n\
+             [[object]]\nsize = 9\nafter = ['1 at 1099511627776 bytes + 1h', '1 begun']\npriority = 'highest'"
+        )
+        .replace("1h", "60min");
+        let page = page::file::read("long", &toml).unwrap();
+        let text = text(&[page], Terminal { width: None, colour: false });
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(widest.is_some_and(|widest| widest <= 80), "{widest:?}\n{text}");
+    }
+
+    #[test]
+    fn names_are_the_last_part_of_a_path() {
+        let names = ["/a/b.js?c/d", "/", "/dir/", ""].map(|path| name(Some(path), 18));
+        assert_eq!(names, ["b.js", "/", "dir/", ""]);
+        assert_eq!(shortened("abcdefghij", 7), "ab...ij");
+    }
+}
