@@ -3,11 +3,12 @@
 use super::left_out::{LeftOut, UnparsedEntries};
 use super::recording::Account;
 use super::timeline::{Item, LocalReason};
-use crate::Page;
+use crate::{Page, RecordedTimes};
 
 /// Sentences on a page.
-pub(super) fn notes(account: &Account, items: &[Item], hosts: usize) -> Vec<String> {
+pub(super) fn notes(account: &Account, items: &[Item], hosts: usize, times: RecordedTimes) -> Vec<String> {
     [
+        recorded(times),
         Some(entries(account, hosts)),
         compressed(items),
         request_size(items),
@@ -18,6 +19,15 @@ pub(super) fn notes(account: &Account, items: &[Item], hosts: usize) -> Vec<Stri
     .into_iter()
     .flatten()
     .collect()
+}
+
+/// The recording's own times, to compare with.
+fn recorded(times: RecordedTimes) -> Option<String> {
+    let RecordedTimes { content_loaded: _, load, last_end } = times;
+    let times = [("load event", load), ("last response", last_end)];
+    let times = times.map(|(name, time)| Some(format!("{name} at {:.0} ms", time?.as_millis_f64())));
+    let times: Vec<String> = times.into_iter().flatten().collect();
+    (!times.is_empty()).then(|| format!("the recording's own times: {}", times.join(", ")))
 }
 
 /// `98 of 100 entries are fetched from 5 hosts; 2 take no network: ...; left out: ...`.

@@ -1,7 +1,8 @@
 //! The hosts of a recording: their names, protocols and addresses, and their distance and server time, estimated.
 //!
 //! - Round trip: the shortest handshake of TCP with the host, or with a host of the same address. It counts beyond the
-//!   shortest of all hosts, which is the scenario's network. A host without a handshake counts as near.
+//!   shortest of all hosts, which is the scenario's network. A host without a handshake counts as near. Where TLS is not
+//!   recorded apart from TCP, the shortest time until a first byte is a bound: it contains a round trip as well.
 //! - Server time: the time until the first byte, less that round trip; of a host the median. Documents, data and
 //!   requests that are not GET have times of their own: a program makes their responses.
 
@@ -11,6 +12,7 @@ use http1::message::Method;
 use wire::Duration;
 
 use super::entry::Entry;
+use super::phases::Phases;
 use super::timeline::Item;
 use crate::{Host, Kind, OfferedProtocols, Page};
 
@@ -36,7 +38,12 @@ struct Origin {
     /// Whether HTTP/1, HTTP/2 and HTTP/3 were used or offered.
     used: [bool; 3],
     address: Option<String>,
+    /// Shortest handshake of TCP.
     connect: Option<Duration>,
+    /// Shortest handshake of TCP, perhaps with TLS.
+    connect_with_tls: Option<Duration>,
+    /// Shortest time until a first byte.
+    wait: Option<Duration>,
 }
 
 /// Name of a host that a URL lacks.
@@ -76,7 +83,7 @@ impl Origins {
             None if self.hosts.len() >= Page::MAX_HOSTS => return None,
             None => {
                 let (is_https, name) = key.clone();
-                self.hosts.push(Origin { is_https, name, used: [false; 3], address: None, connect: None });
+                self.hosts.push(Origin::new(is_https, name));
                 self.by_name.insert(key, self.hosts.len() - 1);
                 self.hosts.len() - 1
             }
@@ -118,19 +125,14 @@ impl Origins {
     /// Shortest handshake of each host, or of another host of the same address.
     fn round_trips(&self) -> Vec<Option<Duration>> {
         let mut by_address: BTreeMap<&str, Duration> = BTreeMap::new();
-        for Origin { address, connect, .. } in &self.hosts {
-            if let (Some(address), Some(connect)) = (address, connect) {
-                by_address
-                    .entry(address)
-                    .and_modify(|least| *least = (*least).min(*connect))
-                    .or_insert(*connect);
+        for host in &self.hosts {
+            if let (Some(address), Some(rtt)) = (&host.address, host.round_trip()) {
+                by_address.entry(address).and_modify(|least| *least = (*least).min(rtt)).or_insert(rtt);
             }
         }
         let shared = |address: &String| by_address.get(address.as_str()).copied();
-        self.hosts
-            .iter()
-            .map(|Origin { connect, address, .. }| connect.or_else(|| address.as_ref().and_then(shared)))
-            .collect()
+        let round_trip = |host: &Origin| host.round_trip().or_else(|| host.address.as_ref().and_then(shared));
+        self.hosts.iter().map(round_trip).collect()
     }
 
     /// Groups of hosts that one connection serves: by a recorded connection of several hosts, or by an address and a
@@ -177,7 +179,16 @@ fn domain(name: &str) -> &str {
     dots.map_or(name, |(at, _)| name.get(at + 1..).unwrap_or(name))
 }
 
+fn least(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
+    one.into_iter().chain(other).min()
+}
+
 impl Origin {
+    fn new(is_https: bool, name: String) -> Self {
+        let (used, address) = ([false; 3], None);
+        Self { is_https, name, used, address, connect: None, connect_with_tls: None, wait: None }
+    }
+
     fn observe(&mut self, entry: &Entry) {
         let version = match entry.protocol.as_str() {
             "" => None,
@@ -194,11 +205,18 @@ impl Origin {
         if self.address.is_none() {
             self.address = entry.address.clone();
         }
-        let least = |known: Duration, new: Duration| known.min(new);
-        self.connect = match (self.connect, entry.phases.connect) {
-            (Some(known), Some(new)) => Some(least(known, new)),
-            (known, new) => known.or(new),
+        let Phases { connect, wait, has_tls, .. } = entry.phases;
+        let handshake = match has_tls || !self.is_https {
+            true => &mut self.connect,
+            false => &mut self.connect_with_tls,
         };
+        *handshake = least(*handshake, connect);
+        self.wait = least(self.wait, wait);
+    }
+
+    fn round_trip(&self) -> Option<Duration> {
+        let bounded = self.connect_with_tls.and_then(|connect| least(Some(connect), self.wait));
+        self.connect.or(bounded)
     }
 
     /// A host of which no version is recorded offers what the scenario asks for.

@@ -20,6 +20,8 @@ pub(super) struct Phases {
     pub(super) end: Duration,
     /// Handshake of TCP, where there was one.
     pub(super) connect: Option<Duration>,
+    /// Whether a handshake of TLS is recorded apart from that.
+    pub(super) has_tls: bool,
     /// From the request until the first byte, where it is known.
     pub(super) wait: Option<Duration>,
 }
@@ -58,6 +60,7 @@ impl Phases {
             first_byte: first_byte.min(MAX_TIME),
             end: end.min(MAX_TIME),
             connect: tcp,
+            has_tls: handshake > Duration::ZERO,
             wait: wait.filter(|wait| *wait > Duration::ZERO),
         }
     }

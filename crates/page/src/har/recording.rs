@@ -127,7 +127,7 @@ fn page(
     });
     let objects: Vec<Object> = objects.collect();
     account.after_load = objects.iter().filter(|object| !object.counts_for_load).count();
-    let notes = notes::notes(&account, &items, hosts.len());
+    let notes = notes::notes(&account, &items, hosts.len(), times);
     let page = Page { hosts, notes, recorded: Some(times), ..Page::of(name, Vec::new()) };
     let page = Page { objects, ..page }.without_unused_hosts();
     page.check().map(|()| page).map_err(HarError::Page)

@@ -23,6 +23,8 @@ pub(super) struct Recorded<'a> {
     /// Start within the minute.
     pub(super) start: u64,
     pub(super) connect: f64,
+    /// Part of `connect`.
+    pub(super) ssl: f64,
     pub(super) wait: f64,
     pub(super) receive: f64,
     /// Further members of the entry, each with a comma after it.
@@ -33,14 +35,14 @@ pub(super) struct Recorded<'a> {
 
 impl<'a> Recorded<'a> {
     pub(super) fn at(start: u64, url: &'a str) -> Self {
-        Self { url, start, connect: -1.0, wait: 100.0, receive: 100.0, more: "", response: "" }
+        Self { url, start, connect: -1.0, ssl: -1.0, wait: 100.0, receive: 100.0, more: "", response: "" }
     }
 
     pub(super) fn json(self) -> String {
-        let Self { url, start, connect, wait, receive, more, response } = self;
+        let Self { url, start, connect, ssl, wait, receive, more, response } = self;
         let (second, milli) = (start / 1_000, start % 1_000);
         format!(
-            r#"{{{more}"startedDateTime":"2026-11-24T12:00:{second:02}.{milli:03}Z","timings":{{"blocked":0,"connect":{connect},"send":0,"wait":{wait},"receive":{receive}}},"request":{{"url":"{url}"}},"response":{{{response}"httpVersion":"http/1.1","status":200,"bodySize":1000}}}}"#
+            r#"{{{more}"startedDateTime":"2026-11-24T12:00:{second:02}.{milli:03}Z","timings":{{"blocked":0,"connect":{connect},"ssl":{ssl},"send":0,"wait":{wait},"receive":{receive}}},"request":{{"url":"{url}"}},"response":{{{response}"httpVersion":"http/1.1","status":200,"bodySize":1000}}}}"#
         )
     }
 }
