@@ -77,6 +77,9 @@ job_smoke() {
   echo "reproduced: $(grep -c '"verdict"' "$REPRODUCTION/rows.json") cells; none is worse than its record"
 }
 
+# Bound of one run of tests with its build: several times what it takes on two cores.
+TESTS_MAX_SECONDS=2400
+
 # Runs tests and counts the skipped ones by reason. As root, kernel tests must not be skipped. Appends to two records: the
 # names of tests that ran, and the program or reason that each skipped test lacked, with its name.
 all_tests() {
@@ -87,7 +90,8 @@ all_tests() {
   local -x ROUNDTRIP_SKIPPED="$RECORDS/skipped"
   mkdir -p "$RECORDS"
   touch "$ROUNDTRIP_SKIPPED" "$RECORDS/ran"
-  cargo test --no-fail-fast "$@" 2>&1 | tee "$output" || status=1
+  # A test that hangs ends the job: the harness has named it after a minute.
+  timeout --kill-after 10 "$TESTS_MAX_SECONDS" cargo test --no-fail-fast "$@" 2>&1 | tee "$output" || status=1
   while read -r word name dots result; do
     if [ "$word $dots $result" = "test ... ok" ]; then echo "$name"; fi
   done < "$output" >> "$RECORDS/ran"
