@@ -95,11 +95,14 @@ pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<
     if scenario.programs.pages() > 1 && scenario.protocol != Protocol::Minimum {
         return Err(Refusal::Session { pages: scenario.programs.pages() });
     }
-    let path = Path::from(&scenario.network);
+    let mut path = Path::from(&scenario.network);
     let start = slow_start(&scenario.programs.sockets(&scenario.stack), assumptions);
     let limit = assumptions.datagram_limit.min(scenario::dhttp::max_datagram(&scenario.network));
     let datagram = Datagram { limit, response_head: assumptions.response_head };
     if needs_graph {
+        if scenario.stack.timestamps {
+            path.mss = Bytes::new(path.mss.get().saturating_sub(TIMESTAMPS).max(1));
+        }
         return predict_graph(scenario, &path, &start);
     }
     let whole = exchanges(scenario, assumptions, |object| object.size);
@@ -141,6 +144,9 @@ pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<
         objects: Vec::new(),
     })
 }
+
+/// Bytes of each segment that timestamps take (RFC 7323).
+const TIMESTAMPS: u64 = 12;
 
 /// Predicts a page of several hosts or with dependencies of its own, and any page over TLS or HTTP/2.
 fn predict_graph<'a>(

@@ -6,9 +6,10 @@
 //! | --- | --- | --- |
 //! | `corpus` | `diagnose`'s findings with the true causes, simulated and over real kernels | `studies/diagnosis` |
 //! | `conformance` | the simulator's Linux with this kernel, segment by segment | `studies/simulator-against-kernel` |
+//! | `graphs` | whole pages by the formulas with the same in packets | `studies/graphs` |
 //! | `loss` | page times under loss with those without | `studies/loss` |
 //!
-//! `PROGRAM all FILE.csv` runs everything; `./ci.sh studies` does so for all three. `PROGRAM sample` runs a small part, which
+//! `PROGRAM all FILE.csv` runs everything; `./ci.sh studies` does so for all. `PROGRAM sample` runs a small part, which
 //! `tests/it` checks in every run of the tests.
 //!
 //! ```text

@@ -30,6 +30,11 @@ fn regress_a_sample_of_times_under_loss_is_the_stored_one() {
 }
 
 #[test]
+fn a_sample_of_whole_pages_is_predicted_as_it_is_simulated() {
+    assert_holds(env!("CARGO_BIN_EXE_graphs"));
+}
+
+#[test]
 fn unknown_arguments_are_refused_with_the_known_ones() {
     for program in [env!("CARGO_BIN_EXE_corpus"), env!("CARGO_BIN_EXE_loss")] {
         let output = Command::new(program).arg("nonsense").output().unwrap();

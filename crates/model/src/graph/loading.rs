@@ -1,0 +1,288 @@
+//! The page in order of time: which request leaves when on which connection, and when its response arrives.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+
+use page::{Dependency, Host, Moment, Priority};
+use scenario::{Connection as Start, Protocol, Scenario, Tls};
+use wire::{Bytes, Duration};
+
+use super::connection::Connection;
+use super::link::Link;
+use super::{ObjectTimes, dependencies, moment, processing, request_size};
+use crate::{Path, SlowStart};
+
+/// Sums over a page.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Totals {
+    pub(super) connections: u64,
+    /// Connections that may transfer at the same time.
+    pub(super) concurrent: u64,
+    pub(super) payload: Bytes,
+}
+
+/// Returns the times of each object.
+pub(super) fn load(scenario: &Scenario, path: &Path, start: &SlowStart) -> (Vec<ObjectTimes>, Totals) {
+    let mut loading = Loading::new(scenario, path, start);
+    while let Some(Reverse((now, event))) = loading.events.pop() {
+        match event {
+            Event::Known(object) => loading.enqueue(now, object),
+            Event::Usable(pool) => loading.dispatch(now, pool),
+            Event::FirstByte(object) => loading.arrive(now, object),
+        }
+    }
+    let pools = loading.pools.values().flat_map(|pool| &pool.connections);
+    loading.totals.concurrent = pools.filter(|connection| connection.requests > 0).count() as u64;
+    (loading.times, loading.totals)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// The object's dependencies are met.
+    Known(usize),
+    /// A connection of a pool is open, or its response complete.
+    Usable(PoolKey),
+    /// The first byte of the object's response arrives.
+    FirstByte(usize),
+}
+
+/// Hosts that share connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum PoolKey {
+    Host(usize),
+    /// An address group, over HTTP/2.
+    Group(u32),
+}
+
+#[derive(Debug, Default)]
+struct Pool {
+    connections: Vec<Connection>,
+    /// Requests that wait for one: by priority, then in the order in which they are known.
+    queue: BTreeSet<(Reverse<Priority>, Duration, usize)>,
+}
+
+struct Loading<'a> {
+    scenario: &'a Scenario,
+    path: &'a Path,
+    start: &'a SlowStart,
+    events: BinaryHeap<Reverse<(Duration, Event)>>,
+    /// Number of dependencies of each object that are not met, and those that wait for each.
+    unmet: Vec<usize>,
+    dependents: Vec<Vec<(usize, Dependency)>>,
+    times: Vec<ObjectTimes>,
+    /// Connection of each object.
+    carriers: Vec<(PoolKey, usize)>,
+    pools: BTreeMap<PoolKey, Pool>,
+    down: Link,
+    last_on_link: Option<usize>,
+    up: Link,
+    /// Time until which each host computes, as the client sees it.
+    computing: BTreeMap<usize, Duration>,
+    totals: Totals,
+}
+
+const UNKNOWN: ObjectTimes = ObjectTimes {
+    known: Duration::ZERO,
+    connecting: None,
+    securing: None,
+    sent: Duration::ZERO,
+    first_byte: Duration::ZERO,
+    end: Duration::ZERO,
+    slow_start: Duration::ZERO,
+    rtt: Duration::ZERO,
+    because_of: None,
+    behind: None,
+};
+
+impl<'a> Loading<'a> {
+    fn new(scenario: &'a Scenario, path: &'a Path, start: &'a SlowStart) -> Self {
+        let after = dependencies(scenario);
+        let mut dependents = vec![Vec::new(); after.len()];
+        for (object, dependencies) in after.iter().enumerate() {
+            for dependency in dependencies {
+                dependents[dependency.on].push((object, *dependency));
+            }
+        }
+        let unmet: Vec<usize> = after.iter().map(Vec::len).collect();
+        let known = (0..unmet.len()).filter(|object| unmet[*object] == 0);
+        Self {
+            scenario,
+            path,
+            start,
+            events: known.map(|object| Reverse((Duration::ZERO, Event::Known(object)))).collect(),
+            times: vec![UNKNOWN; unmet.len()],
+            carriers: vec![(PoolKey::Host(0), 0); unmet.len()],
+            unmet,
+            dependents,
+            pools: BTreeMap::new(),
+            down: Link::default(),
+            last_on_link: None,
+            up: Link::default(),
+            computing: BTreeMap::new(),
+            totals: Totals::default(),
+        }
+    }
+
+    /// Host of an object, and the protocol that it is fetched by: HTTP/1.1 as browsers do where HTTP/2 is not offered.
+    fn host(&self, object: usize) -> (usize, &'a Host, Protocol) {
+        let index = self.scenario.page.objects[object].host;
+        let host = &self.scenario.page.hosts[index];
+        let protocol = match self.scenario.protocol {
+            Protocol::Http2 if !host.protocols.http2 => Protocol::Http11Parallel,
+            protocol => protocol,
+        };
+        (index, host, protocol)
+    }
+
+    fn enqueue(&mut self, now: Duration, object: usize) {
+        let (index, host, protocol) = self.host(object);
+        let key = match host.address_group {
+            Some(group) if protocol == Protocol::Http2 => PoolKey::Group(group),
+            _ => PoolKey::Host(index),
+        };
+        self.times[object].known = now;
+        let priority = Reverse(self.scenario.page.objects[object].priority);
+        self.pools.entry(key).or_default().queue.insert((priority, now, object));
+        self.dispatch(now, key);
+    }
+
+    /// Sends what can be sent, and opens connections for the rest.
+    fn dispatch(&mut self, now: Duration, key: PoolKey) {
+        while let Some((_, _, object)) = self.pools.get(&key).and_then(|pool| pool.queue.first()).copied() {
+            let (_, host, protocol) = self.host(object);
+            let Some(pool) = self.pools.get_mut(&key) else { return };
+            let is_multiplexed = matches!(protocol, Protocol::Http2 | Protocol::Http11Pipelined);
+            let can_take = |connection: &Connection| {
+                let is_free = if is_multiplexed { connection.ready() <= now } else { connection.free <= now };
+                is_free && !connection.is_closed(now, protocol)
+            };
+            if let Some(index) = pool.connections.iter().position(can_take) {
+                pool.queue.pop_first();
+                self.send(now, object, (key, index));
+                continue;
+            }
+            let max = match protocol {
+                Protocol::Http10 | Protocol::Http11Parallel => {
+                    usize::from(self.scenario.client.parallel.max(1))
+                }
+                _ => 1,
+            };
+            let open = || pool.connections.iter().filter(|connection| !connection.is_closed(now, protocol));
+            let opening = open().filter(|connection| connection.ready() > now).count();
+            if open().count() >= max || opening >= pool.queue.len() {
+                return;
+            }
+            let is_warm = self.scenario.client.connection == Start::Warm && pool.connections.is_empty();
+            let path = Path { rtt: self.path.rtt + host.extra_rtt, ..*self.path };
+            let opened = Connection::open(now, path, self.start, (host, self.scenario.tls), is_warm);
+            self.events.push(Reverse((opened.ready(), Event::Usable(key))));
+            pool.connections.push(opened);
+            self.totals.connections += u64::from(!is_warm);
+        }
+    }
+
+    fn send(&mut self, now: Duration, object: usize, (key, index): (PoolKey, usize)) {
+        let (host_index, host, protocol) = self.host(object);
+        let Some(connection) = self.pools.get_mut(&key).and_then(|pool| pool.connections.get_mut(index))
+        else {
+            return;
+        };
+        let is_secured = self.scenario.tls != Tls::None && host.protocols.tls;
+        let is_repeated = connection.requests > 0;
+        let request = on_the_wire(request_size(self.scenario, object), protocol, is_secured, is_repeated);
+        let arrives = self.up.carry(now, self.path.rate_up.time_for(request)) + connection.path.rtt;
+        // The scenario's processing takes the CPU of the host; each response waits for those before it.
+        let cpu = self.computing.entry(host_index).or_default();
+        *cpu = (*cpu).max(arrives) + self.scenario.server.processing;
+        let mut first_byte = *cpu + processing(self.scenario, object);
+        if protocol == Protocol::Http11Pipelined {
+            // Responses are in the order of their requests.
+            first_byte = first_byte.max(connection.last_first_byte);
+        }
+        let times = &mut self.times[object];
+        let secured = connection.opened + connection.setup.tcp;
+        if times.known < connection.ready() {
+            times.connecting = Some(connection.opened.max(times.known));
+            times.securing = Some(secured.max(times.known));
+        }
+        if now > connection.ready().max(times.known) || connection.opened > times.known {
+            times.behind = connection.last;
+        }
+        (times.sent, times.first_byte, times.rtt) = (now, first_byte, connection.path.rtt);
+        connection.free = Duration::MAX;
+        connection.requests += 1;
+        connection.last_first_byte = first_byte;
+        self.carriers[object] = (key, index);
+        self.totals.payload += request;
+        self.events.push(Reverse((first_byte, Event::FirstByte(object))));
+        self.discover(object, true);
+    }
+
+    fn arrive(&mut self, now: Duration, object: usize) {
+        let (_, host, protocol) = self.host(object);
+        let (key, index) = self.carriers[object];
+        let Some(connection) = self.pools.get_mut(&key).and_then(|pool| pool.connections.get_mut(index))
+        else {
+            return;
+        };
+        let planned = &self.scenario.page.objects[object];
+        let is_secured = self.scenario.tls != Tls::None && host.protocols.tls;
+        let head = planned.response_head.unwrap_or(RESPONSE_HEAD);
+        let size = on_the_wire(planned.size + head, protocol, is_secured, false);
+        let before = connection.last.filter(|_| connection.end > now);
+        let (limited, slow_start) = connection.receive(self.scenario, self.start, now, size);
+        let length = self.path.rate.time_for(size);
+        let carried = self.down.carry(now, length);
+        let end = limited.max(carried);
+        connection.delay_until(end);
+        (connection.last, connection.free) = (Some(object), end);
+        let times = &mut self.times[object];
+        (times.end, times.slow_start) = (end, slow_start);
+        let on_link = self.last_on_link.filter(|_| carried > limited && carried > now + length);
+        times.behind = times.behind.or(on_link).or(before);
+        self.last_on_link = Some(object);
+        self.totals.payload += size;
+        self.events.push(Reverse((end, Event::Usable(key))));
+        self.discover(object, false);
+    }
+
+    /// Notes the moments of an object that are known: that it has begun, or the others.
+    fn discover(&mut self, object: usize, has_begun: bool) {
+        let size = self.scenario.page.objects[object].size;
+        let times = self.times[object];
+        for (dependent, dependency) in self.dependents[object].iter().copied() {
+            if (dependency.at == Moment::Begun) != has_begun {
+                continue;
+            }
+            let met = moment(&times, dependency.at, size) + dependency.plus;
+            let of_dependent = &mut self.times[dependent];
+            if met >= of_dependent.known {
+                (of_dependent.known, of_dependent.because_of) = (met, Some(object));
+            }
+            self.unmet[dependent] -= 1;
+            if self.unmet[dependent] == 0 {
+                self.events.push(Reverse((of_dependent.known, Event::Known(dependent))));
+            }
+        }
+    }
+}
+
+/// Overhead of a TLS record of 16 kB (RFC 8446, section 5.2), and of a frame of HTTP/2 (RFC 9113, section 4.1).
+const RECORD: u64 = 22;
+const FRAME: u64 = 9;
+const RECORD_BYTES: u64 = 16_384;
+/// Size of a header section, if it is not known; as of a response of Apache in `papers/p-http#figure-2`.
+const RESPONSE_HEAD: Bytes = Bytes::new(226);
+
+/// Bytes that a message takes on a connection: with records and frames, and HTTP/2's header compression.
+fn on_the_wire(message: Bytes, protocol: Protocol, is_secured: bool, is_repeated_request: bool) -> Bytes {
+    let message = match protocol {
+        // HPACK sends fields of earlier requests as indices; the path and what changes remain.
+        Protocol::Http2 if is_repeated_request => Bytes::new(message.get() / 4),
+        _ => message,
+    };
+    let pieces = message.get().div_ceil(RECORD_BYTES);
+    let records = if is_secured { pieces * RECORD } else { 0 };
+    let frames = if protocol == Protocol::Http2 { (pieces + 1) * FRAME } else { 0 };
+    message + Bytes::new(records + frames)
+}
