@@ -435,7 +435,7 @@ server.listen(0, '127.0.0.1', async () => {
   if (kind == 'http2') {
     const session = require('http2').connect(base, {rejectUnauthorized: false})
     for (let n = 0; n < 5; n++)
-      await new Promise(done => { const s = session.request({':path': '/'}); s.resume(); s.on('end', done) })
+      await new Promise(done => { const s = session.request({':path': '/', 'user-agent': 'test'}); s.resume(); s.on('end', done) })
     session.close()
   } else {
     const http = require(kind), agent = new http.Agent({keepAlive: true, maxSockets: 1})

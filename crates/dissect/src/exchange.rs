@@ -53,6 +53,8 @@ pub struct MessageFacts {
     pub pending: Option<Mark>,
     /// Whether the protocol is one in which each request gets a response: HTTP, also over TLS.
     pub is_of_requests: bool,
+    /// Whether the server sends nothing but responses, in the order of the requests: HTTP/1.1 over TLS.
+    pub is_sequential: bool,
     /// A window of HTTP/2 that the sender had used up.
     pub blocked: Option<BlockedSender>,
 }
@@ -214,6 +216,7 @@ impl<C: Clone> Exchanges<C> {
                 certainty: Certainty::Records,
                 pending,
                 is_of_requests: tls.is_of_requests(),
+                is_sequential: tls.is_http1(),
                 ..MessageFacts::default()
             },
             (Kind::Other, ..) => MessageFacts { pending, ..self.http1.message_facts(side, payload) },

@@ -154,6 +154,15 @@ impl Tls {
         offers || has_chosen("http/1.1")
     }
 
+    /// Returns whether the server sends nothing but responses: HTTP/1.1, by ALPN, or because the server's first record cannot begin
+    /// HTTP/2.
+    pub fn is_http1(&self) -> bool {
+        let chosen = self.server.as_ref().and_then(|hello| hello.protocol.as_deref());
+        let offers = |name| self.client.as_ref().is_some_and(|hello| hello.offers(name));
+        let is_not_http2 = !offers("h2") || self.is_http2 == Some(false);
+        chosen.map_or(offers("http/1.1") && is_not_http2, |name| name == "http/1.1")
+    }
+
     /// Returns the round trips that the handshake needs before the client's first request, as agreed.
     pub fn round_trips(&self) -> u32 {
         let version = self.server.as_ref().map(|hello| hello.version);

@@ -135,7 +135,9 @@ fn judge_think_time(gap: &Gap) -> Option<Ruling> {
     let is_unasked = gap.messages.unanswered == Some(0) && gap.messages.is_within != Some(true);
     let is_opaque = is_opaque(gap);
     let goes_on = gap.continues() && !is_pending(gap);
-    let is_notice = is_opaque && (goes_on || gap.is_control) && (gap.is_control || think_time > UNASKED);
+    let may_be_notice = goes_on && !gap.messages.is_sequential;
+    let is_notice =
+        is_opaque && (gap.is_control || may_be_notice) && (gap.is_control || think_time > UNASKED);
     let (share, evidence): (_, Option<Evidence>) = match gap.side {
         Side::Client if think_time > IDLE && !gap.is_within_handshake => (Share::Idle, None),
         Side::Server if is_unasked || (goes_on && think_time > IDLE) => (Share::Idle, None),
@@ -154,7 +156,7 @@ fn judge_think_time(gap: &Gap) -> Option<Ruling> {
     }
     // A response whose end cannot be read may have been complete: possibly no side waited for data after a short
     // segment, or for any data of a server that has sent unsolicited data.
-    let is_next = goes_on && !gap.flight.last.is_multiple_of(gap.mss.max(1));
+    let is_next = may_be_notice && !gap.flight.last.is_multiple_of(gap.mss.max(1));
     let may_be_pushed = is_opaque && (is_next || gap.has_pushed);
     // With data in flight, a sender that paces may pause for a part of a round trip.
     let may_be_paced = gap.continues() && gap.in_flight > 0 && think_time < gap.path.round_trip;
@@ -802,6 +804,25 @@ mod tests {
             found.map(|finding| (finding.severity, finding.side)),
             Some((Severity::High, Side::Client))
         );
+    }
+
+    /// The server's first record is no SETTINGS: it speaks HTTP/1.1, and sends nothing but responses.
+    #[test]
+    fn server_of_http1_over_tls_that_pauses_is_within_its_response() {
+        let severity = |next: &str, first: &str| {
+            let lines = format!(
+                "30 C client-hello\n45 S server-hello\n60 C records=53\n60.1 C records=300\n76 S records={first}\n91 C\n\
+                 576 S records=900\n591.2 {next}\n607 S records=900\n622 C"
+            );
+            let report = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) };
+            let report = report.diagnose(VantagePoint::Client);
+            let wait = report.findings.into_iter().find(|finding| finding.cause == Cause::ServerThink);
+            wait.map(|wait| wait.severity)
+        };
+        assert_eq!(severity("C records=300", "2000"), Some(Severity::High));
+        assert!(severity("C", "2000") < Some(Severity::Medium), "the client did not wait for it");
+        // SETTINGS of 27 bytes: HTTP/2, whose server may push.
+        assert!(severity("C records=300", "44,2000") < Some(Severity::Medium));
     }
 
     #[test]

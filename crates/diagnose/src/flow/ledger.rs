@@ -252,7 +252,10 @@ impl Flow {
         }
         // A failure, or a message that did not come, is observed. What else is likely is inferred.
         let messages = &gap.messages;
-        let is_awaited = !gap.continues() || messages.is_within.is_some() || messages.pending.is_some();
+        let is_awaited = !gap.continues()
+            || messages.is_within.is_some()
+            || messages.pending.is_some()
+            || messages.is_sequential;
         let is_observed = cause.is_failure() || cause == Cause::ServerThink && is_awaited;
         let is_guess = ruling.confidence < if is_observed { Confidence::Medium } else { Confidence::High };
         // No user reads a page within a handshake: a program checks a certificate, or waits for a card or a proxy.
