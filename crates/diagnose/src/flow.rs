@@ -56,6 +56,7 @@ use crate::gap::{GapEnd, GapStart};
 use crate::program::Program;
 use crate::report::{ExchangeReport, FlowReport, Oddities, Protocol};
 use crate::retention::RetentionLimits;
+use crate::serial::SerialRequests;
 use crate::table::Options;
 use crate::tick;
 
@@ -115,6 +116,7 @@ pub(crate) struct Flow {
     /// Reasons for unknown time.
     doubts: Doubts,
     exchanges: Vec<ExchangeReport>,
+    serial: SerialRequests,
     pub(crate) started: Mark,
     oddities: Oddities,
     /// The connection before it, if a finding is due once this one is set up and used like that one.
@@ -182,6 +184,7 @@ impl Flow {
             account: Account::default(),
             plot: options.is_plotted.then(|| Box::new(Plot::new(mark.at))),
             exchanges: Vec::new(),
+            serial: SerialRequests::default(),
             started: mark,
             handshake: Handshake::default(),
             oddities: Oddities::default(),
@@ -544,7 +547,9 @@ impl Flow {
         for exchange in answered.into_iter().filter(|exchange| exchange.ended.at > self.since) {
             // Grows by one: most connections have few exchanges, and there are many connections.
             self.exchanges.reserve_exact(1);
-            self.exchanges.push(ExchangeReport::new(exchange, &self.account));
+            let exchange = ExchangeReport::new(exchange, &self.account);
+            self.serial.add(&exchange);
+            self.exchanges.push(exchange);
         }
         ExchangeReport::retain_longest(&mut self.exchanges, self.limits.exchanges.into());
     }
@@ -623,6 +628,7 @@ impl Flow {
             account,
             doubts: self.doubts,
             exchanges,
+            serial: self.serial,
             oddities: self.oddities,
             missing_direction,
             is_opening_lost: self.is_opening_lost,

@@ -13,6 +13,7 @@
 //! | `tick` | findings that a coarse clock of the capture cannot have measured |
 //! | `gap`, `ruling`, `causes/`, `judge` | the time between two events, and the rules that name its cause |
 //! | `program`, `runtime` | fixes that are one program's, by its port or by its name |
+//! | [`serial`] | totals of requests that follow one another |
 //! | [`host`] | the kernel's counters and the programs, in a live capture |
 //! | `dhttp` | requests in datagrams, and their responses |
 //! | `quic` | openings of QUIC connections |
@@ -62,6 +63,7 @@ mod ruling;
 mod runtime;
 #[cfg(test)]
 mod script;
+pub mod serial;
 pub mod table;
 mod tick;
 

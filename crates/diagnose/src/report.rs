@@ -15,6 +15,7 @@ use crate::finding::{Count, Finding};
 use crate::host::HostFacts;
 use crate::program::Program;
 use crate::runtime::Runtime;
+use crate::serial::SerialRequests;
 pub use dissect::path::VantagePoint;
 use dissect::plot::Plot;
 
@@ -58,6 +59,8 @@ pub struct FlowReport {
     pub doubts: Doubts,
     /// The longest HTTP exchanges, in chronological order.
     pub exchanges: Vec<ExchangeReport>,
+    /// Totals of all HTTP exchanges.
+    pub serial: SerialRequests,
     /// Oddities of its capture.
     pub oddities: Oddities,
     /// The side of which nothing was captured, although the other side's packets show that it was active.

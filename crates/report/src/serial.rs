@@ -4,35 +4,29 @@
 //! **Refuted by** two requests in flight, and by pauses of the client, who then decides when it asks.
 
 use diagnose::cause::Describe as _;
-use diagnose::report::ExchangeReport;
-use diagnose::{Cause, FlowReport, Share};
+use diagnose::serial::SerialRequests;
+use diagnose::{Cause, FlowReport};
 use wire::Duration;
 
 use crate::span::shown;
 
 /// Fewer in a row are a page or a script.
-const MIN_REQUESTS: usize = 10;
+const MIN_REQUESTS: u64 = 10;
 /// Minimum total time that is worth a sentence.
 const MIN_TIME: Duration = Duration::from_millis(100);
-/// Maximum time between a response and the next request that counts as immediate.
-const IMMEDIATE: Duration = Duration::from_millis(1);
 
 /// Returns a sentence on a connection whose requests follow one another; `None` if they do not.
 pub fn sentence(flow: &FlowReport) -> Option<String> {
-    let exchanges = &flow.exchanges;
-    let is_all = usize::try_from(flow.requests) == Ok(exchanges.len());
+    let SerialRequests { count, total, thinking, travelling, .. } = flow.serial;
     let is_faulty =
         flow.counts.iter().any(|count| count.cause.about().is_fault && count.cause != Cause::ServerThink);
-    if !is_all || exchanges.len() < MIN_REQUESTS || is_faulty || !is_back_to_back(exchanges) {
+    let is_row = count >= MIN_REQUESTS && count == flow.requests && flow.serial.is_back_to_back();
+    if !is_row || is_faulty || total < MIN_TIME {
         return None;
     }
-    let total: Duration = exchanges.iter().map(|exchange| exchange.elapsed).sum();
-    let count = exchanges.len();
-    let of = |share| exchanges.iter().map(|exchange| exchange.account.of(share)).sum::<Duration>();
-    let (thinking, travelling) = (of(Share::Stall(Cause::ServerThink)), of(Share::RoundTrip));
     let connection = format!("on one connection ({} to {})", flow.client, flow.server);
-    let each = shown(total / count as u64);
-    (total >= MIN_TIME).then(|| match travelling > thinking {
+    let each = shown(total / count);
+    Some(match travelling > thinking {
         true => format!(
             "{count} round trips of {each} in a row {connection}, {} in all: ask for several things at a time (a batch, a \
              join, pipelining)",
@@ -45,10 +39,70 @@ pub fn sentence(flow: &FlowReport) -> Option<String> {
     })
 }
 
-fn is_back_to_back(exchanges: &[ExchangeReport]) -> bool {
-    let ends = exchanges.iter().map(|exchange| exchange.at + exchange.elapsed);
-    let pairs: Vec<_> = ends.zip(exchanges.iter().skip(1)).collect();
-    let is_serial = pairs.iter().all(|(end, next)| next.at >= *end);
-    let immediate = pairs.iter().filter(|(end, next)| next.at.since(*end) <= IMMEDIATE).count();
-    is_serial && immediate * 10 >= pairs.len() * 9
+#[cfg(test)]
+mod tests {
+    use diagnose::{Diagnosis, Options, PacketPosition};
+    use wire::Time;
+    use wire::packet::{Flags, Packet, TcpBuilder};
+
+    use super::*;
+
+    /// Returns the sentence on a connection with these exchanges: when each request is sent, and after how many milliseconds
+    /// the server acknowledges it and responds.
+    fn said(exchanges: &[(u64, [u64; 2])]) -> Option<String> {
+        let ends = [([10, 0, 0, 1], 40_000).into(), ([10, 0, 0, 2], 80).into()];
+        let mut next = [100_u32, 500_u32];
+        let mut packets = Vec::new();
+        let mut send = |at: u64, from: usize, flags: Flags, payload: &[u8]| {
+            let mut bytes = Vec::new();
+            let (source, destination) = (ends[from], ends[1 - from]);
+            let (seq, ack) = (next[from], next[1 - from]);
+            TcpBuilder { source, destination, seq, ack, flags, window: 60_000, options: &[] }
+                .write(payload, &mut bytes)
+                .unwrap();
+            next[from] += u32::try_from(payload.len()).unwrap() + u32::from(flags.contains(Flags::SYN));
+            packets.push((at, bytes));
+        };
+        send(0, 0, Flags::SYN, &[]);
+        send(exchanges[0].1[0], 1, Flags::SYN | Flags::ACK, &[]);
+        send(exchanges[0].1[0], 0, Flags::ACK, &[]);
+        for (at, [acknowledged, responded]) in exchanges {
+            send(*at, 0, Flags::ACK, b"GET /item HTTP/1.1\r\nHost: h\r\n\r\n");
+            send(at + acknowledged, 1, Flags::ACK, &[]);
+            send(at + responded, 1, Flags::ACK, b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        }
+        let mut diagnosis = Diagnosis::new(Options::default());
+        for (frame, (at, bytes)) in (1..).zip(&packets) {
+            let now = Time::ZERO + Duration::from_millis(1_000 + at);
+            diagnosis.handle(now, PacketPosition { frame, interface: 0 }, &Packet::read(bytes).unwrap());
+        }
+        diagnosis.end();
+        sentence(&diagnosis.poll().unwrap())
+    }
+
+    /// Requests every `apart` milliseconds.
+    fn row(count: u64, apart: u64, timing: [u64; 2]) -> Vec<(u64, [u64; 2])> {
+        (0..count).map(|number| (100 + number * apart, timing)).collect()
+    }
+
+    #[test]
+    fn queries_in_a_row_over_a_path_are_round_trips() {
+        let sentence = said(&row(30, 20, [20, 20])).unwrap();
+        assert!(sentence.starts_with("30 round trips of 20 ms in a row on one connection"), "{sentence}");
+        assert!(sentence.contains("a batch, a join, pipelining"), "{sentence}");
+    }
+
+    #[test]
+    fn requests_that_queue_for_one_connection_are_told_of_the_pool() {
+        let sentence = said(&row(32, 40, [0, 40])).unwrap();
+        assert!(sentence.starts_with("32 requests back to back on one connection"), "{sentence}");
+        assert!(sentence.contains("a larger pool of connections"), "{sentence}");
+    }
+
+    #[test]
+    fn pauses_of_the_client_and_few_requests_are_no_queue() {
+        assert_eq!(said(&row(32, 60, [0, 40])), None, "the client pauses");
+        assert_eq!(said(&row(9, 40, [0, 40])), None, "a page or a script");
+        assert_eq!(said(&row(32, 2, [0, 2])), None, "64 ms in all");
+    }
 }

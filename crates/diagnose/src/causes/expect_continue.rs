@@ -1,7 +1,8 @@
 //! A client that sends `Expect: 100-continue` and waits for `100 Continue`: a round trip, or its timer.
 //!
 //! **Rule**: a request with `Expect: 100-continue`; the time until its body starts, with or without an interim
-//! response. That is a round trip for any point of capture. **Refuted by**: a response that rejects the body (then the
+//! response. That is a round trip for any point of capture. **Saved** is that round trip: what the server verifies before it
+//! responds remains without the header. **Refuted by**: a response that rejects the body (then the
 //! expectation was useful): only a 1xx response counts.
 
 use wire::Duration;
@@ -46,7 +47,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
         }
         (GapStart::Data(Side::Server), Side::Client) => gap.messages.permitted.map(|requested| Ruling {
             lost_since: Some(requested),
-            saving: Some(gap.to.at.since(requested.at)),
+            saving: Some(saved(gap, gap.to.at.since(requested.at))),
             ..all()
         }),
         (
@@ -58,6 +59,14 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
             _,
         ) => None,
     }
+}
+
+/// Returns the part of a wait for the interim response that ends without the header: the round trip, with what programs need.
+fn saved(gap: &Gap, waited: Duration) -> Duration {
+    const PROGRAMS: Duration = Duration::from_millis(5);
+    let round_trip = gap.path.round_trip;
+    let is_verified = waited > round_trip * 5 / 4 + PROGRAMS;
+    if is_verified { waited.min(round_trip + PROGRAMS) } else { waited }
 }
 
 fn evidence(gap: &Gap) -> String {
@@ -99,6 +108,23 @@ mod tests {
             let findings = script.diagnose(vantage_point).findings;
             let requested = findings.iter().find(|finding| finding.cause == Cause::ExpectContinue).unwrap();
             assert_eq!(requested.saving, Some(requested.lost), "{vantage_point:?}");
+        }
+    }
+
+    #[test]
+    fn time_in_which_a_server_verifies_the_headers_is_not_saved() {
+        let lines = opened(
+            15.0,
+            &format!(
+                "30 C {HEAD}\n45.1 S\n165.5 S text=HTTP/1.1 100 Continue\\r\\n\\r\\n\n180.6 C send=9\n196 S send=40"
+            ),
+        );
+        let script = Script { one_way_ms: 15.0, lines: &lines };
+        for vantage_point in [VantagePoint::Client, VantagePoint::Server, VantagePoint::Between] {
+            let findings = script.diagnose(vantage_point).findings;
+            let waited = findings.iter().find(|finding| finding.cause == Cause::ExpectContinue).unwrap();
+            let saved = waited.saving.unwrap().as_millis_f64();
+            assert!((30.0..36.0).contains(&saved) && waited.lost.as_millis_f64() > 150.0, "{waited:?}");
         }
     }
 
