@@ -10,6 +10,8 @@ import struct
 import time
 
 TRANSPORTS = ["clear", "tls12", "tls13", "h2c", "h2"]
+# Protocols other than HTTP have no name in the handshake.
+HAS_ALPN = True
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, RESET, SETTINGS, PING, WINDOW_UPDATE = 0, 1, 3, 4, 6, 8
 WIDEST = (1 << 31) - 1 - 65535
@@ -22,7 +24,8 @@ def context(transport, side, long_chain=False, other_group=False):
     made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER if side == "server" else ssl.PROTOCOL_TLS_CLIENT)
     version = ssl.TLSVersion.TLSv1_2 if transport == "tls12" else ssl.TLSVersion.TLSv1_3
     made.minimum_version = made.maximum_version = version
-    made.set_alpn_protocols(["h2"] if transport == "h2" else ["http/1.1"])
+    if HAS_ALPN:
+        made.set_alpn_protocols(["h2"] if transport == "h2" else ["http/1.1"])
     if side == "server":
         made.load_cert_chain(os.environ["FAULTS_CHAIN" if long_chain else "FAULTS_CERT"], os.environ["FAULTS_KEY"])
         if other_group:
@@ -185,8 +188,10 @@ def speak(transport, connection, is_client, window=None):
     return (Http2 if transport in ("h2", "h2c") else Http1)(connection, is_client, window)
 
 
-def tune(connection, nodelay, send_buffer=None, receive_buffer=None):
+def tune(connection, nodelay, send_buffer=None, receive_buffer=None, congestion=None):
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, nodelay)
     for option, size in ((socket.SO_SNDBUF, send_buffer), (socket.SO_RCVBUF, receive_buffer)):
         if size:
             connection.setsockopt(socket.SOL_SOCKET, option, size)
+    if congestion:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion)

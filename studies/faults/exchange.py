@@ -34,11 +34,12 @@ HEALTHY = {
     "is_chain_long": False,
     "has_other_group": False,
     "handshake": 0,  # pause of the client
-    "congestion": None,
+    "congestion": None,  # control of both
 }
 
-BULK = {"requests": 3, "response": 200_000}
-UPLOAD = {"requests": 3, "request": 200_000}
+# Reno: a sender that paces itself by what a small window let it measure does not show the path's rate.
+BULK = {"requests": 3, "response": 200_000, "congestion": b"reno"}
+UPLOAD = {"requests": 3, "request": 200_000, "congestion": b"reno"}
 POST = {"request": 900}
 
 # Fault: (settings of both, settings of the fault).
@@ -96,11 +97,9 @@ def respond(speaker, connection, settings):
 
 
 def serve_one(plain, transport, settings):
-    channel.tune(plain, settings["nodelay"][1], settings["send_buffer"][1])
+    channel.tune(plain, settings["nodelay"][1], settings["send_buffer"][1], None, settings["congestion"])
     tls = channel.context(transport, "server", settings["is_chain_long"], settings["has_other_group"])
     connection = tls.wrap_socket(plain, server_side=True) if tls else plain
-    if settings["congestion"]:
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, settings["congestion"])
     if settings["is_corked"]:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
     speaker = channel.speak(transport, connection, False)
@@ -125,7 +124,8 @@ def serve(listener, transport, settings):
 
 def connect(address, transport, settings):
     plain = socket.socket()
-    channel.tune(plain, settings["nodelay"][0], settings["send_buffer"][0], settings["receive_buffer"][0])
+    buffers = settings["send_buffer"][0], settings["receive_buffer"][0]
+    channel.tune(plain, settings["nodelay"][0], *buffers, settings["congestion"])
     plain.connect(address)
     connection = channel.handshake(plain, channel.context(transport, "client"), settings["handshake"])
     return connection, channel.speak(transport, connection, True, settings["window"])

@@ -1,4 +1,4 @@
-"""Runs the faults and their healthy twins: `run.py ROUNDTRIP [--only TEXT] [--transports NAMES] [--jobs N] [--sample]`.
+"""Runs the faults and their healthy twins: `run.py ROUNDTRIP [--only TEXT] [--transports NAMES] [--jobs N] [--sample] [--savings]`.
 
 Each runs in a private network under `roundtrip diagnose --run`, behind an emulated link where the table names one. Prints a
 line for each disagreement, and a table in Markdown. Exit status 0 if all agree, 1 if not, 77 if it cannot run here.
@@ -56,18 +56,55 @@ def command(roundtrip, case, transport, way, written=None):
     return ["unshare", "-n", "sh", "-c", f'ip link set lo up && {dropping}exec "$@"', "sh", roundtrip, *flags, "--", *program]
 
 
-def judged(roundtrip, case, transport, way, written=None):
-    """The exit status, and the causes in the order in which they are printed."""
+def report(roundtrip, case, transport, way, written=None):
+    """The exit status, and the report, or the last line of an error."""
     done = subprocess.run(
         command(roundtrip, case, transport, way, written), capture_output=True, text=True, cwd="/", timeout=30
     )
     if done.returncode not in (0, 1):
-        return done.returncode, [done.stderr.strip()[-400:]]
-    report = json.loads(done.stdout)
-    causes = [cause["cause"] for cause in report["causes"]]
+        return done.returncode, done.stderr.strip()[-400:]
+    return done.returncode, json.loads(done.stdout)
+
+
+def judged(roundtrip, case, transport, way, written=None):
+    """The exit status, and the causes in the order in which they are printed."""
+    status, made = report(roundtrip, case, transport, way, written)
+    if isinstance(made, str):
+        return status, [made]
+    causes = [cause["cause"] for cause in made["causes"]]
     # The capture of a loopback has each packet once.
-    has_copies = any(flow["captured_twice"] for flow in report["flows"])
-    return done.returncode, causes + ["duplicate-capture"] * has_copies
+    has_copies = any(flow["captured_twice"] for flow in made["flows"])
+    return status, causes + ["duplicate-capture"] * has_copies
+
+
+def elapsed(made):
+    """Milliseconds from the first packet of all connections to the last."""
+    flows = made["flows"]
+    return max(flow["at_ms"] + flow["elapsed_ms"] for flow in flows) - min(flow["at_ms"] for flow in flows)
+
+
+def savings(roundtrip, chosen):
+    """Compares the savings of the expected cause with those that the twin obtains; within a fifth is right."""
+    print("| fault | transport | predicted | obtained |\n| --- | --- | --- | --- |")
+    right = total = 0
+    for case, transport, way in chosen:
+        # The pause of idle-restart is no part of the fault.
+        if way != "faulty" or not case.has_healthy or case.fault == "idle-restart":
+            continue
+        (_, faulty), (_, healthy) = (report(roundtrip, case, transport, way) for way in ("faulty", "healthy"))
+        if isinstance(faulty, str) or isinstance(healthy, str):
+            continue
+        expected = case.except_for.get(transport, case.first).split()
+        of_cause = [cause for cause in faulty["causes"] if cause["cause"] in expected and cause.get("saving_ms")]
+        predicted, obtained = sum(cause["saving_ms"] for cause in of_cause), elapsed(faulty) - elapsed(healthy)
+        # A failure has no saving, and a few milliseconds are the host's.
+        if predicted < 20:
+            continue
+        is_right = abs(predicted - obtained) <= max(obtained / 5, 10)
+        right, total = right + is_right, total + 1
+        print(f"| {case.fault} | {transport} | {predicted:.0f} ms | {obtained:.0f} ms{'' if is_right else ' (no)'} |", flush=True)
+    print(f"{right} of {total} savings are right")
+    return 0
 
 
 def main():
@@ -77,6 +114,7 @@ def main():
     parser.add_argument("--transports", default=",".join(ALL))
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--sample", action="store_true")
+    parser.add_argument("--savings", action="store_true", help="compare predicted with obtained savings")
     parser.add_argument("--write", type=Path, help="directory for the captures of disagreements")
     arguments = parser.parse_args()
     roundtrip = str(Path(arguments.roundtrip).resolve())
@@ -101,6 +139,9 @@ def run(arguments, roundtrip):
         for way, has in (("faulty", case.has_faulty), ("healthy", case.has_healthy))
         if has
     ]
+
+    if arguments.savings:
+        return savings(roundtrip, chosen)
 
     def one(item):
         case, transport, way = item

@@ -232,6 +232,12 @@ def late_messages(transport, is_faulty):
     websocket(transport, True, 0.3 if is_faulty else 0)
 
 
+def late_replies(transport, is_faulty):
+    """The same in a protocol that has no name in the handshake, as those of databases."""
+    channel.HAS_ALPN = False
+    late_messages(transport, is_faulty)
+
+
 UPGRADE = b"GET /chat HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
 SWITCHES = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
 
@@ -460,6 +466,7 @@ FAULTS = {
     "updates": updates,
     "pushes": pushes,
     "late-messages": late_messages,
+    "late-replies": late_replies,
     "expect": expects,
     "proxy": proxy,
     "quic-unanswered": datagrams,

@@ -63,6 +63,7 @@ CASES = [
     Case("updates", "nothing", transports=("h2c",), has_faulty=False),
     Case("pushes", "nothing", transports=HTTP1, has_faulty=False),
     Case("late-messages", "server-think", transports=HTTP1),
+    Case("late-replies", "server-think", transports=("tls12", "tls13")),
     Case("expect", "expect-100-continue", "cable", HTTP1, dict.fromkeys(("tls12", "tls13"), "expect-100-continue nothing")),
     Case("proxy", NAGLE),
     Case("quic-unanswered", "quic-unanswered", transports=("clear",)),

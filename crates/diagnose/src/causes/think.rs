@@ -136,8 +136,9 @@ fn judge_think_time(gap: &Gap) -> Option<Ruling> {
     let is_opaque = is_opaque(gap);
     let goes_on = gap.continues() && !is_pending(gap);
     let may_be_notice = goes_on && !gap.messages.is_sequential;
-    let is_notice =
-        is_opaque && (gap.is_control || may_be_notice) && (gap.is_control || think_time > UNASKED);
+    // A short record closes an idle connection, unless a request waits: then it is the response.
+    let is_control = gap.is_control && !is_pending(gap);
+    let is_notice = is_opaque && (is_control || may_be_notice) && (is_control || think_time > UNASKED);
     let (share, evidence): (_, Option<Evidence>) = match gap.side {
         Side::Client if think_time > IDLE && !gap.is_within_handshake => (Share::Idle, None),
         Side::Server if is_unasked || (goes_on && think_time > IDLE) => (Share::Idle, None),
@@ -804,6 +805,22 @@ mod tests {
             found.map(|finding| (finding.severity, finding.side)),
             Some((Severity::High, Side::Client))
         );
+    }
+
+    /// As a reply of Redis over TLS: 51 bytes with encryption, and the client's next request at once.
+    #[test]
+    fn short_record_is_the_response_where_a_request_waits() {
+        let mut lines =
+            "30 C client-hello\n45 S server-hello\n60 C records=53\n60.1 C records=55\n76 S records=2000\n\
+                         91 C\n"
+                .to_owned();
+        let idle = format!("{lines}800 S records=51\n815 C fin");
+        for number in 0..4 {
+            let at = 92 + 330 * number;
+            lines += &format!("{at} C records=55\n{} S\n{} S records=51\n", at + 15, at + 315);
+        }
+        assert_eq!(of_server(&(lines + "1420 C fin"), VantagePoint::Client), [300; 4]);
+        assert_eq!(of_server(&idle, VantagePoint::Client).len(), 0, "the close of an idle connection");
     }
 
     /// The server's first record is no SETTINGS: it speaks HTTP/1.1, and sends nothing but responses.
