@@ -10,7 +10,8 @@ extern crate roundtrip_simulate as simulate;
 
 use std::time::Duration as Elapsed;
 
-use scenario::{Network, Page, Protocol, Scenario, Stack};
+use page::{Dependency, Host, Object};
+use scenario::{Network, Page, Protocol, Scenario, Stack, Tls};
 use simulate::profile::{self, Clocks};
 use simulate::world::{Action, Address, Application, Bounds, HostConfig, HostId, Input, SocketId, World};
 use simulate::{Experiment, Hosts};
@@ -29,6 +30,7 @@ fn main() {
         bulk(stack);
     }
     pages();
+    web();
     grid();
 }
 
@@ -93,6 +95,37 @@ fn pages() {
         });
         println!(
             "pages, {stack} {}: {:.0} pages/s, {:.2} M packets/s",
+            protocol.name(),
+            f64::from(count) / time.as_secs_f64(),
+            packets as f64 / time.as_secs_f64() / 1e6
+        );
+    }
+}
+
+/// 100 objects of 12 hosts over 4G, with TLS 1.3.
+fn web() {
+    let object = |index: u64| Object {
+        host: usize::try_from(index % 12).unwrap_or_default(),
+        after: if index == 0 { Vec::new() } else { vec![Dependency::on_end(0)] },
+        ..Object::sized(Bytes::new(2_000 + index * 97 % 20_000))
+    };
+    let hosts = (0..12).map(|host| Host::new(&format!("host-{host}"))).collect();
+    let page = Page { hosts, ..Page::of("twelve hosts", (0..100).map(object).collect()) };
+    let network = Network::named("4g").expect("a network of the catalogue");
+    let stack = Stack::named("linux").expect("a stack of the catalogue");
+    for protocol in [Protocol::Http2, Protocol::Http11Parallel] {
+        let scenario = Scenario::new(network.clone(), page.clone(), protocol, stack.clone());
+        let scenario = Scenario { tls: Tls::V13, ..scenario };
+        let experiment = Experiment::new(&scenario, Hosts::default()).expect("a scenario that can be run");
+        let count = 500;
+        let (time, packets) = timed(|| {
+            (0..count)
+                .map(|number| experiment.run(number, false).expect("a run"))
+                .map(|run| run.up.packets + run.down.packets)
+                .sum::<u64>()
+        });
+        println!(
+            "web pages, {}: {:.0} pages/s, {:.2} M packets/s",
             protocol.name(),
             f64::from(count) / time.as_secs_f64(),
             packets as f64 / time.as_secs_f64() / 1e6

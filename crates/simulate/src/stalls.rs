@@ -78,6 +78,8 @@ struct ConnectionState {
     was_syn_lost: bool,
     syn_retransmitted: Option<Time>,
     opened: Option<Time>,
+    /// Whether the client has ended the handshake of TLS.
+    is_secured: bool,
     /// The client's next sequence number; 0 before its first request.
     requested: u64,
     /// Times at which the server last received a request, and last sent data.
@@ -229,6 +231,7 @@ impl StallObserver {
     fn client_sends(&mut self, record: &Record) {
         let pause = self.transmit(record, 0, self.known.up);
         let received = self.received;
+        let has_tls = Flow::of(record).has_tls();
         let segment = &record.segment;
         let connection = self.connection_mut(record);
         if segment.flags.syn {
@@ -247,6 +250,8 @@ impl StallObserver {
         let syn_retransmitted = connection.syn_retransmitted;
         let is_retransmission = segment.sequence < connection.requested;
         let [held, _] = connection.limits;
+        let is_securing = has_tls && !connection.is_secured;
+        connection.is_secured |= ends_handshake(&segment.payload);
         connection.requested = connection.requested.max(segment.end());
         let Some(pause) = pause else { return };
         if is_retransmission {
@@ -263,6 +268,9 @@ impl StallObserver {
                 self.think(&pause, Cause::ClientThink, opened, pause.sent);
             }
             None => match held {
+                Limit::Nothing if is_securing => {
+                    self.stall(&pause, Cause::TlsHandshake, pause.from, pause.until);
+                }
                 Limit::Nothing => self.think(&pause, Cause::ClientThink, received, pause.sent),
                 Limit::Nagle => self.stall(&pause, Cause::Nagle, pause.from, pause.until),
                 Limit::CongestionWindow | Limit::Pacing => {
@@ -307,7 +315,9 @@ impl StallObserver {
         let (known, requested) = (self.known, self.requested);
         let segment = &record.segment;
         let is_of_server_opened = Flow::of(record).is_opened_by_server();
+        let has_tls = Flow::of(record).has_tls();
         let connection = self.connection_mut(record);
+        let is_securing = has_tls && !connection.is_secured;
         if is_of_server_opened {
             connection.request_received = requested;
             if segment.flags.syn {
@@ -347,6 +357,9 @@ impl StallObserver {
             return;
         }
         match named {
+            Some((PauseReason::Request(_), pause)) if is_securing => {
+                self.stall(&pause, Cause::TlsHandshake, pause.from, pause.until);
+            }
             Some((PauseReason::Request(received), pause)) => {
                 self.think(&pause, Cause::ServerThink, received, pause.sent);
             }
@@ -388,6 +401,17 @@ impl StallObserver {
             let (at_ms, lost_ms) = (from.since(self.began).as_millis_f64(), lost.as_millis_f64());
             self.spent.stalls.push(Stall { cause, at_ms, lost_ms });
         }
+    }
+}
+
+/// Whether a client's write ends its handshake of TLS: application data, or in TLS 1.3 what comes after Change Cipher Spec.
+fn ends_handshake(payload: &[u8]) -> bool {
+    const CHANGE_CIPHER_SPEC: u8 = 20;
+    const APPLICATION_DATA: u8 = 23;
+    match payload {
+        [APPLICATION_DATA, ..] => true,
+        [CHANGE_CIPHER_SPEC, _, _, _, _, _, next, ..] => *next == APPLICATION_DATA,
+        _ => false,
     }
 }
 

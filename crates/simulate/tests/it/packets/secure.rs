@@ -186,6 +186,21 @@ fn delays_of_responses_pass_together() {
     assert_eq!(round_trips(page, Protocol::Http2, Tls::V13), 4.0 + 2.0);
 }
 
+/// The flight of the server leaves at once; the round trips of the handshake are its cost.
+#[test]
+fn handshakes_of_tls_are_stalls_of_their_round_trips() {
+    for tls in Tls::ALL {
+        let page = document_and(0, 1);
+        let scenario = Scenario::new(network(10_000), page, Protocol::Http2, Stack::named("linux").unwrap());
+        let experiment = Experiment::new(&Scenario { tls, ..scenario }, Hosts::default()).unwrap();
+        let account = experiment.spent(&experiment.run(0, true).unwrap());
+        let handshake = account.stalls.iter().filter(|stall| stall.cause == trace::Cause::TlsHandshake);
+        let lost_ms: f64 = handshake.map(|stall| stall.lost_ms).sum();
+        let expected = f64::from(tls.round_trips()) * RTT.as_millis_f64();
+        assert!((lost_ms - expected).abs() < 1.0, "{tls:?}: {lost_ms} ms");
+    }
+}
+
 #[test]
 fn pages_arrive_over_lossy_networks_and_the_same_seed_gives_the_same_packets() {
     for protocol in [Protocol::Http11Parallel, Protocol::Http2] {
