@@ -34,6 +34,7 @@ mod timeline;
 use std::fmt;
 use std::io;
 
+use http1::content::Coding;
 use wire::Bytes;
 
 use crate::{Page, PageError};
@@ -68,6 +69,8 @@ pub enum HarError {
     },
     /// No response came over the network from the document's host; the entries it has instead.
     Empty(Option<String>),
+    /// No text is recorded with its body.
+    NoText,
     /// The remaining objects are not a valid page.
     Page(PageError),
 }
@@ -83,6 +86,18 @@ pub const MAX_ENTRIES: usize = 200_000;
 /// [`HarError`]: not a HAR, nothing fetched, too many entries, or an object that is too large.
 pub fn pages(name: &str, from: impl io::Read) -> Result<Vec<Page>, HarError> {
     recording::pages(name, archive::read(from, Bodies::Skipped)?)
+}
+
+/// The same, with every text whose body is recorded compressed with this coding, if that makes it smaller.
+///
+/// # Errors
+/// As [`pages`], and [`HarError::NoText`] if no text is recorded with its body.
+pub fn compressed_pages(name: &str, coding: Coding, from: impl io::Read) -> Result<Vec<Page>, HarError> {
+    let archive = archive::read(from, Bodies::Compressed(coding))?;
+    match archive.entries.iter().any(|entry| entry.compressed.is_some()) {
+        true => recording::pages(name, archive),
+        false => Err(HarError::NoText),
+    }
 }
 
 /// Reads the files of the first page in a HAR, and a sentence on the entries left out.
@@ -180,6 +195,9 @@ impl fmt::Display for HarError {
             Self::Empty(left_out) => {
                 f.write_str("nothing in it came over the network; save a visit with the cache off")?;
                 left_out.as_ref().map_or(Ok(()), |left_out| write!(f, " ({left_out})"))
+            }
+            Self::NoText => {
+                f.write_str("no text in it has its body, to be compressed; export the recording with content")
             }
             Self::Page(error) => error.fmt(f),
         }
@@ -322,6 +340,26 @@ mod tests {
         let counts: Vec<bool> = page.objects.iter().map(|object| object.counts_for_load).collect();
         assert_eq!(counts, [true, true, false]);
         assert_eq!(page.recorded.unwrap().load, Some(wire::Duration::from_millis(600)));
+    }
+
+    #[test]
+    fn text_with_a_body_is_compressed_if_that_makes_it_smaller() {
+        let text =
+            format!(r#""bodySize":900,"content":{{"mimeType":"text/css","text":"{}"}}"#, "a{}".repeat(300));
+        let small = r#""bodySize":9,"content":{"mimeType":"text/css","text":"abcdefghi"}"#;
+        let image = r#""bodySize":900,"content":{"mimeType":"image/gif","text":"aaaa"}"#;
+        let entries = [entry("https://h/", &text), entry("https://h/a", small), entry("https://h/b", image)];
+        let read = |entries: &[String]| compressed_pages("x", Coding::Brotli, archive(entries).as_bytes());
+        let page = read(&entries).unwrap().remove(0);
+        assert!(page.objects[0].size.get() < 50, "{}", page.objects[0].size);
+        assert_eq!(sizes(&page)[1..], [9, 900]);
+        assert!(
+            page.notes
+                .iter()
+                .any(|note| note.starts_with("bodies that the compression makes smaller: 1, 900"))
+        );
+        let without = [entry("https://h/", image)];
+        assert!(matches!(read(&without), Err(HarError::NoText)));
     }
 
     #[test]

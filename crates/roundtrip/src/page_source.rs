@@ -7,6 +7,7 @@ use std::io::Read;
 use std::path::Path;
 
 use content::directory;
+use http1::content::Coding;
 use page::what_if::Change;
 use page::{Page, file, har, text};
 use quantity::names::Listing;
@@ -18,9 +19,14 @@ use crate::failure::{Failure, shown};
 /// The pages that a text names: one, or each page of a HAR. `None` if it is not a path of a form that is read here.
 ///
 /// `flag` is the culprit of errors: `--page: `, or empty.
-pub fn from_files(given: &str, flag: &str) -> Result<Option<Vec<Page>>, Failure> {
+pub fn from_files(given: &str, flag: &str, what_if: &WhatIfFlags) -> Result<Option<Vec<Page>>, Failure> {
+    let coding = what_if.compress.as_deref().map(coding).transpose()?;
     if let Some((path, number)) = har_path(given) {
-        return read_har(path, number, flag).map(Some);
+        return read_har(path, number, flag, coding).map(Some);
+    }
+    if coding.is_some() {
+        let reason = "the page has no recorded text; give a FILE.har, or for a directory --client-codings";
+        return Err(Failure::Value(format!("--compress: {reason}")));
     }
     if has_suffix(given, ".toml") {
         return read_toml(Path::new(given), flag).map(|page| Some(vec![page]));
@@ -34,8 +40,8 @@ pub fn from_files(given: &str, flag: &str) -> Result<Option<Vec<Page>>, Failure>
 }
 
 /// The same, with names and sizes.
-pub fn pages(given: &str) -> Result<Vec<Page>, Failure> {
-    match from_files(given, "")? {
+pub fn pages(given: &str, what_if: &WhatIfFlags) -> Result<Vec<Page>, Failure> {
+    match from_files(given, "", what_if)? {
         Some(pages) => Ok(pages),
         None => text::page(given).map(|page| vec![page]).map_err(|error| Failure::Value(error.to_string())),
     }
@@ -55,7 +61,7 @@ pub fn changed(pages: Vec<Page>, flags: &WhatIfFlags) -> Result<Vec<Page>, Failu
 
 /// Each change with its flag.
 fn changes(flags: &WhatIfFlags) -> Result<Vec<(&'static str, Change)>, Failure> {
-    let WhatIfFlags { without, block, server_time, host_rtt, merge_hosts, no_think } = flags;
+    let WhatIfFlags { without, block, server_time, host_rtt, compress: _, merge_hosts, no_think } = flags;
     let mut changes: Vec<(&str, Change)> = Vec::new();
     changes.extend(without.iter().map(|host| ("without", Change::WithoutHost(host.clone()))));
     changes.extend(block.iter().map(|pattern| ("block", Change::Block(pattern.clone()))));
@@ -74,7 +80,16 @@ fn changes(flags: &WhatIfFlags) -> Result<Vec<(&'static str, Change)>, Failure> 
 
 /// Whether any change is asked for.
 pub fn has_changes(flags: &WhatIfFlags) -> bool {
-    changes(flags).map_or(true, |changes| !changes.is_empty())
+    flags.compress.is_some() || changes(flags).map_or(true, |changes| !changes.is_empty())
+}
+
+/// The coding of this name.
+fn coding(name: &str) -> Result<Coding, Failure> {
+    let known = Coding::named(name.as_bytes()).filter(|coding| *coding != Coding::Identity);
+    known.ok_or_else(|| {
+        let quoted = quantity::names::Quoted(name);
+        Failure::Value(format!("--compress: unknown coding {quoted}; known: br, gzip, zstd, deflate"))
+    })
 }
 
 /// Parses `www.example.com=20ms`.
@@ -119,14 +134,26 @@ fn har_path(given: &str) -> Option<(&Path, Option<usize>)> {
 }
 
 /// Reads the pages of a recording, or one of them.
-fn read_har(path: &Path, number: Option<usize>, flag: &str) -> Result<Vec<Page>, Failure> {
+fn read_har(
+    path: &Path,
+    number: Option<usize>,
+    flag: &str,
+    coding: Option<Coding>,
+) -> Result<Vec<Page>, Failure> {
     let unreadable = |error| Failure::Read { path: path.to_owned(), error };
     let file = File::open(path).map_err(unreadable)?;
     let bytes = unpack::unpacked(file).map_err(unreadable)?.take(MAX_HAR_BYTES);
     let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let name = name.split(".har").next().unwrap_or_default().replace(char::is_control, "?");
     let refused = |reason: String| Failure::Value(format!("{flag}{}: {reason}", shown(path)));
-    let mut pages = har::pages(&name, bytes).map_err(|error| refused(error.to_string()))?;
+    let pages = match coding {
+        None => har::pages(&name, bytes),
+        Some(coding) => {
+            let name = format!("{name}+compress={}", coding.name());
+            har::compressed_pages(&name, coding, bytes)
+        }
+    };
+    let mut pages = pages.map_err(|error| refused(error.to_string()))?;
     let Some(number) = number else { return Ok(pages) };
     let count = pages.len();
     match number.checked_sub(1).filter(|index| *index < count) {

@@ -9,7 +9,7 @@ use std::path::Path;
 use scenario::spec::{Defaults, Key, Plan};
 use scenario::{Page, Spec};
 
-use crate::cli::flags::{AdvancedFlags, ScenarioFlags};
+use crate::cli::flags::{AdvancedFlags, ScenarioFlags, WhatIfFlags};
 use crate::failure::{Failure, shown};
 use crate::page_source;
 
@@ -22,7 +22,7 @@ pub fn plan(
 ) -> Result<Plan, Failure> {
     let mut spec = Spec::default();
     for (key, text) in flags.entries(advanced).iter().chain(more) {
-        set(&mut spec, *key, text)?;
+        set(&mut spec, *key, text, &flags.what_if)?;
     }
     if let Some(path) = &flags.file {
         spec = spec.over(read(path)?);
@@ -41,9 +41,9 @@ pub fn plan(
     spec.plan(defaults).map_err(|error| Failure::Value(error.to_string()))
 }
 
-fn set(spec: &mut Spec, key: Key, text: &str) -> Result<(), Failure> {
+fn set(spec: &mut Spec, key: Key, text: &str, what_if: &WhatIfFlags) -> Result<(), Failure> {
     if key == Key::Page
-        && let Some(pages) = page_source::from_files(text, "--page: ")?
+        && let Some(pages) = page_source::from_files(text, "--page: ", what_if)?
     {
         spec.pages.extend(pages);
         return Ok(());

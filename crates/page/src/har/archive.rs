@@ -5,6 +5,7 @@
 use std::fmt;
 use std::io::{self, BufReader, Cursor, Read};
 
+use http1::content::Coding;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -20,6 +21,8 @@ use super::{HarError, MAX_ENTRIES};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bodies {
     Retained,
+    /// Read to compress those of text, and to keep their sizes alone.
+    Compressed(Coding),
     Skipped,
 }
 
@@ -140,6 +143,9 @@ impl<'de> Visitor<'de> for Entries {
             }
             let entry = match self.0 {
                 Bodies::Retained => Entry::with_body(json.get()),
+                Bodies::Compressed(coding) => {
+                    Entry::with_body(json.get()).map(|entry| entry.compressed(coding))
+                }
                 Bodies::Skipped => Entry::of_sizes(json.get()),
             };
             match entry {

@@ -3,6 +3,7 @@
 //! Numbers may have a decimal point, sizes may be -1 or missing, and bodies may be in base64. The format is
 //! not validated: unused members are ignored.
 
+use http1::content::{Coding, encoded, is_text};
 use http1::message::Method;
 use http1::message::field::is_token;
 use serde::de::IgnoredAny;
@@ -34,6 +35,8 @@ pub(super) struct Entry {
     pub(super) size: Option<u64>,
     /// The body, if it is requested and present.
     pub(super) body: Option<Vec<u8>>,
+    /// Size of its text after compression, if that is requested.
+    pub(super) compressed: Option<u64>,
     /// Protocol of the response in lower case, such as `h2` or `http/1.1`; empty where it is unknown.
     pub(super) protocol: String,
     /// Target of a redirect.
@@ -104,6 +107,7 @@ impl Entry {
             is_cached: from_cache.is_some() || is_local.contains(&Some(true)) || has_no_exchange,
             size: Number::known(size),
             body: text.and_then(|text| body(text, encoding.as_deref())),
+            compressed: None,
             protocol: protocol.unwrap_or_default(),
             redirect: response.redirect.filter(|url| !url.is_empty()).map(normalized),
             address: raw.server_address.or(raw.ip_address).filter(|address| !address.is_empty()),
@@ -113,6 +117,14 @@ impl Entry {
             transferred,
             mime: mime_type.unwrap_or_default(),
         }
+    }
+
+    /// The entry with the compressed size of its text in place of the body.
+    pub(super) fn compressed(self, coding: Coding) -> Self {
+        let is_text = is_text(&self.mime());
+        let text = self.body.as_deref().filter(|body| is_text && !body.is_empty());
+        let compressed = text.map(|text| encoded(coding, text).len() as u64);
+        Self { body: None, compressed, ..self }
     }
 
     /// Size of the body as transferred, as the browser reports it. Otherwise headers and body less the

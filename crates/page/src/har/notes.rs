@@ -11,6 +11,7 @@ pub(super) fn notes(account: &Account, items: &[Item], hosts: usize, times: Reco
         recorded(times),
         Some(entries(account, hosts)),
         compressed(items),
+        compressed_now(items),
         request_size(items),
         discovery(account),
         distances(account, hosts),
@@ -77,7 +78,18 @@ impl LocalReason {
 /// Savings by content codings.
 fn compressed(items: &[Item]) -> Option<String> {
     let sizes = items.iter().filter(|item| item.local.is_none() && item.entry.is_transferred());
-    super::coded(sizes.map(|item| (item.entry.size, item.size())))
+    super::coded(sizes.map(|item| (item.entry.size, item.recorded_size())))
+}
+
+/// Savings by the compression that is requested.
+fn compressed_now(items: &[Item]) -> Option<String> {
+    let smaller =
+        items.iter().filter(|item| item.entry.compressed.is_some() && item.size() < item.recorded_size());
+    let sizes: Vec<[u64; 2]> = smaller.map(|item| [item.recorded_size(), item.size()]).collect();
+    let [before, after] = [0, 1].map(|side| sizes.iter().map(|pair| pair[side]).sum::<u64>());
+    (!sizes.is_empty()).then(|| {
+        format!("bodies that the compression makes smaller: {}, {before} bytes to {after}", sizes.len())
+    })
 }
 
 fn request_size(items: &[Item]) -> Option<String> {

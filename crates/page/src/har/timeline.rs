@@ -48,9 +48,17 @@ impl Item {
         self.start.unwrap_or_default() + self.entry.phases.end
     }
 
-    /// Size of its body on the wire; at least 1 byte.
+    /// Size of its body on the wire, compressed if that is requested and smaller; at least 1 byte.
     pub(super) fn size(&self) -> u64 {
-        if self.local.is_none() && self.entry.is_transferred() { self.entry.on_wire().max(1) } else { 1 }
+        match self.recorded_size() {
+            0 => 1,
+            size => self.entry.compressed.map_or(size, |compressed| compressed.clamp(1, size)),
+        }
+    }
+
+    /// Size of its body on the wire as recorded.
+    pub(super) fn recorded_size(&self) -> u64 {
+        if self.local.is_none() && self.entry.is_transferred() { self.entry.on_wire() } else { 0 }
     }
 
     /// Priority as recorded, otherwise as Chromium's for the type.

@@ -45,6 +45,9 @@ pub struct WhatIfFlags {
     /// Round trip of a host beyond the network's, such as 0ms for a CDN; repeat it for more
     #[arg(help_heading = WHAT_IF, long, value_name = "HOST=TIME", value_delimiter = ',')]
     pub host_rtt: Vec<String>,
+    /// Text of a HAR compressed with br, gzip, zstd or deflate, where its body is recorded and that makes it smaller
+    #[arg(help_heading = WHAT_IF, long, value_name = "CODING")]
+    pub compress: Option<String>,
     /// All objects on the document's host
     #[arg(help_heading = WHAT_IF, long)]
     pub merge_hosts: bool,

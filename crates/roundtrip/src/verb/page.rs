@@ -13,7 +13,7 @@ pub fn run(arguments: &cli::Page) -> Result<(), Failure> {
     if let Some(path) = plot {
         file::check(path)?;
     }
-    let pages = page_source::changed(page_source::pages(page)?, what_if)?;
+    let pages = page_source::changed(page_source::pages(page, what_if)?, what_if)?;
     if let Some(path) = plot {
         file::write(path, picture(one(&pages, "--plot", page)?, SOURCE).as_bytes())?;
     }
