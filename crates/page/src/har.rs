@@ -180,9 +180,7 @@ fn requests(sizes: impl Iterator<Item = u64>) -> Option<String> {
     let sizes: Vec<u64> = sizes.collect();
     let sum = sizes.iter().fold(0_u64, |sum, size| sum.saturating_add(*size));
     let mean = sum.checked_div(sizes.len() as u64)?;
-    Some(format!(
-        "requests in the recording had {mean} bytes on average; --request-size {mean} uses that size"
-    ))
+    Some(format!("requests have the sizes of the recording: {mean} bytes on average"))
 }
 
 impl fmt::Display for HarError {
@@ -246,7 +244,7 @@ mod tests {
             [
                 "6 of 6 entries are fetched, from 1 host",
                 "3 bodies were transferred compressed, 1750 bytes of 7900; fetched at that size",
-                "requests in the recording had 400 bytes on average; --request-size 400 uses that size",
+                "requests have the sizes of the recording: 400 bytes on average",
                 "objects are discovered: 5 without a recorded start after the document",
             ]
         );

@@ -66,7 +66,7 @@ fn rejects_more_entries_than_the_maximum() {
 #[test]
 fn recordings_of_real_sites_are_kept() {
     let Some(directory) = std::env::var_os("ROUNDTRIP_HARS") else {
-        eprintln!("skipped: ROUNDTRIP_HARS is not set");
+        skip::report_skip("ROUNDTRIP_HARS names no directory of recordings");
         return;
     };
     let files = fs::read_dir(directory).unwrap().map(|file| file.unwrap().path());
