@@ -9,7 +9,7 @@
 //! | [`contents`] | a page of files, with its document's references |
 //! | [`text`] | a page in one word: a name, or sizes |
 //! | `catalogue` | the papers' pages by name |
-//! | [`file`] | a page in TOML |
+//! | [`mod@file`] | a page in TOML |
 //! | [`har`] | pages from a browser's HTTP archive |
 //! | [`what_if`] | changes of a page: without a host, hosts merged, other times |
 //! | [`site`] | synthetic sites: Microscape |
