@@ -99,7 +99,8 @@ impl Policy {
         let count = objects.len();
         Ok(Self {
             objects,
-            waiting: (0..count).collect(),
+            // Objects of a graph wait in its dependencies.
+            waiting: if plan.release == Release::Graph { VecDeque::new() } else { (0..count).collect() },
             postponed: VecDeque::new(),
             parts,
             planned: count,
@@ -176,21 +177,27 @@ impl Policy {
     /// Sends the requests that may leave. In a graph no object waits for one that only stands before it.
     fn release(&mut self, now: Time) {
         if self.plan.release == Release::Graph {
-            let waiting = std::mem::take(&mut self.waiting);
-            for object in waiting {
-                if self.may_release(now, object) {
-                    self.request(object, false);
-                } else {
-                    self.waiting.push_back(object);
-                }
+            for object in self.take_due(now) {
+                self.request(object, false);
+            }
+            if !self.dependencies.is_done() {
+                return;
             }
         }
-        while let Some(object) = self.next_waiting().filter(|object| self.may_release(now, *object)) {
+        while let Some(object) = self.next_waiting().filter(|object| self.may_release(*object)) {
             let is_rest = self.waiting.is_empty();
             let queue = if is_rest { &mut self.postponed } else { &mut self.waiting };
             queue.pop_front();
             self.request(object, is_rest);
         }
+    }
+
+    /// Takes the objects of a graph that may leave.
+    fn take_due(&mut self, now: Time) -> Vec<usize> {
+        let Self { dependencies, plan, first_unresolved, resume_time: None, .. } = self else {
+            return Vec::new();
+        };
+        dependencies.take_due(now, |object| plan.first_object_of_page(object) <= *first_unresolved)
     }
 
     fn request(&mut self, object: usize, is_rest: bool) {
@@ -223,7 +230,7 @@ impl Policy {
         self.waiting.front().or_else(rest).copied()
     }
 
-    fn may_release(&self, now: Time, object: usize) -> bool {
+    fn may_release(&self, object: usize) -> bool {
         let first = self.plan.first_object_of_page(object);
         let is_document_resolved = || self.objects[first].is_resolved;
         self.resume_time.is_none()
@@ -233,7 +240,8 @@ impl Policy {
                 Release::AfterFirst => object == first || is_document_resolved(),
                 Release::AsNamed => object == first || is_document_resolved() || self.is_named(object),
                 Release::Dependent => self.requests.is_empty(),
-                Release::Graph => self.dependencies.ready(object).is_some_and(|ready| ready <= now),
+                // Its dependencies are met: `take_due`.
+                Release::Graph => true,
             }
     }
 
@@ -251,9 +259,8 @@ impl Policy {
     fn next_ready(&self) -> Option<Time> {
         match self.plan.release {
             Release::Graph if self.resume_time.is_none() => {
-                let known =
-                    |object: &&usize| self.plan.first_object_of_page(**object) <= self.first_unresolved;
-                self.waiting.iter().filter(known).filter_map(|object| self.dependencies.ready(*object)).min()
+                let Self { plan, first_unresolved, .. } = self;
+                self.dependencies.next_ready(|object| plan.first_object_of_page(object) <= *first_unresolved)
             }
             Release::Graph
             | Release::Independent
@@ -279,6 +286,7 @@ impl Policy {
     /// Ends the page at its deadline: objects that have not arrived have failed.
     fn end_at_deadline(&mut self, now: Time) {
         self.waiting.clear();
+        self.dependencies = Dependencies::default();
         self.postponed.clear();
         self.requests.clear();
         self.instruct(ToTransport::Abort);

@@ -2,6 +2,8 @@
 //!
 //! An object that has ended has passed all its moments, even if it failed: a page always ends.
 
+use std::collections::BTreeSet;
+
 use page::{Dependency, Moment};
 use wire::{Bytes, Time};
 
@@ -13,6 +15,10 @@ pub(super) struct Dependencies {
     objects: Vec<Unmet>,
     /// For each object, those that wait for it.
     dependents: Vec<Vec<(usize, Dependency)>>,
+    /// Objects whose dependencies are met, by the time from which they may be requested.
+    known: BTreeSet<(Time, usize)>,
+    /// Number of objects that have not been taken.
+    waiting: usize,
 }
 
 /// Dependencies of one object.
@@ -50,12 +56,21 @@ impl Dependencies {
                 }
             }
         }
-        Self { objects, dependents }
+        let known = objects.iter().enumerate().filter(|(_, unmet)| unmet.count == 0);
+        let known = known.map(|(index, _)| (Time::ZERO, index)).collect();
+        Self { waiting: objects.len(), objects, dependents, known }
+    }
+
+    /// Adds an object that depends on nothing.
+    pub(super) fn add(&mut self, object: usize) {
+        self.known.insert((Time::ZERO, object));
+        self.waiting += 1;
     }
 
     /// Notes the progress of an object.
     pub(super) fn note(&mut self, now: Time, object: usize, progress: Progress) {
-        let Some(dependents) = self.dependents.get_mut(object) else { return };
+        let Self { objects, dependents, known, waiting: _ } = self;
+        let Some(dependents) = dependents.get_mut(object) else { return };
         dependents.retain(|(dependent, Dependency { on: _, at, plus })| {
             let is_met = match (progress, *at) {
                 (Progress::Ended, _) | (Progress::Begun, Moment::Begun) => true,
@@ -63,20 +78,36 @@ impl Dependencies {
                 (Progress::Begun, Moment::Delivered(_) | Moment::Ended)
                 | (Progress::Delivered(..), Moment::Begun | Moment::Ended) => false,
             };
-            if is_met && let Some(unmet) = self.objects.get_mut(*dependent) {
+            if is_met && let Some(unmet) = objects.get_mut(*dependent) {
                 unmet.count -= 1;
                 unmet.ready = unmet.ready.max(now + *plus);
+                if unmet.count == 0 {
+                    known.insert((unmet.ready, *dependent));
+                }
             }
             !is_met
         });
     }
 
-    /// Time from which an object may be requested; `None` if something that it waits for has not happened.
-    pub(super) fn ready(&self, object: usize) -> Option<Time> {
-        match self.objects.get(object) {
-            Some(unmet) if unmet.count > 0 => None,
-            Some(unmet) => Some(unmet.ready),
-            None => Some(Time::ZERO),
+    /// Takes the objects that may be requested now and that are allowed, in order.
+    pub(super) fn take_due(&mut self, now: Time, is_allowed: impl Fn(usize) -> bool) -> Vec<usize> {
+        let due = self.known.iter().take_while(|(ready, _)| *ready <= now);
+        let mut due: Vec<(Time, usize)> = due.filter(|(_, object)| is_allowed(*object)).copied().collect();
+        for place in &due {
+            self.known.remove(place);
         }
+        self.waiting -= due.len();
+        due.sort_unstable_by_key(|(_, object)| *object);
+        due.into_iter().map(|(_, object)| object).collect()
+    }
+
+    /// Time from which the next object that is allowed may be requested.
+    pub(super) fn next_ready(&self, is_allowed: impl Fn(usize) -> bool) -> Option<Time> {
+        self.known.iter().find(|(_, object)| is_allowed(*object)).map(|(ready, _)| *ready)
+    }
+
+    /// Whether no object waits.
+    pub(super) const fn is_done(&self) -> bool {
+        self.waiting == 0
     }
 }

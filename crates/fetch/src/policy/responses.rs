@@ -9,7 +9,7 @@ use super::Policy;
 use super::dependencies::Progress;
 use super::document::Document;
 use super::parts::Outcome;
-use crate::plan::PlannedObject;
+use crate::plan::{PlannedObject, Release};
 use crate::report::{Failure, PageEvent};
 use crate::transport::{FromTransport, RequestId};
 
@@ -145,7 +145,12 @@ impl Policy {
             let portion = self.parts.portion(object);
             self.objects.push(super::ObjectState::new(self.plan.later_request(&planned, &portion)));
             self.plan.objects.push(planned);
-            self.waiting.push_back(object);
+            match self.plan.release {
+                Release::Graph => self.dependencies.add(object),
+                Release::Independent | Release::AfterFirst | Release::AsNamed | Release::Dependent => {
+                    self.waiting.push_back(object);
+                }
+            }
             self.unresolved += 1;
             self.report(now, PageEvent::ObjectFound { object, path });
         }
