@@ -21,7 +21,7 @@ use wire::{Bytes, Duration, Rate, Seed};
 use crate::network::{Changes, Network};
 use crate::{Connection, Engine, Page, Programs, Protocol, Requests, Stack, Tls, Visit};
 
-pub use defaults::Defaults;
+pub use defaults::{Defaults, GraphDefaults};
 pub use key::Key;
 pub use plan::{Plan, PlanError};
 

@@ -40,12 +40,12 @@ impl Connection {
         is_warm: bool,
     ) -> Self {
         let setup = match is_warm {
-            true => Setup { tcp: Duration::ZERO, tls: Duration::ZERO, sent: Bytes::ZERO },
+            true => Setup { tcp: Duration::ZERO, tls: Duration::ZERO, sent: Bytes::ZERO, in_flight: 0 },
             false => setup(&path, start, host, tls),
         };
         let window = match is_warm {
             true => path.window_to_fill().max(start.initial_window),
-            false => grown(start, &path, setup.sent),
+            false => grown(start, &path, setup.sent).saturating_sub(setup.in_flight).max(1),
         };
         let ready = opened + setup.tcp + setup.tls;
         Self {

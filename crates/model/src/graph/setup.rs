@@ -26,6 +26,8 @@ pub(super) struct Setup {
     pub(super) tls: Duration,
     /// Bytes that the server has sent by then: they have opened its window.
     pub(super) sent: Bytes,
+    /// Segments that are in flight when the first response begins: session tickets.
+    pub(super) in_flight: u64,
 }
 
 /// Returns the cost of a connection to a host.
@@ -47,5 +49,6 @@ pub(super) fn setup(path: &Path, start: &SlowStart, host: &Host, tls: Tls) -> Se
             (tls.round_trips(), time)
         }
     };
-    Setup { tcp: path.rtt, tls: path.rtt * u64::from(round_trips) + transfer, sent: flight }
+    let in_flight = u64::from(flight > Bytes::ZERO);
+    Setup { tcp: path.rtt, tls: path.rtt * u64::from(round_trips) + transfer, sent: flight, in_flight }
 }

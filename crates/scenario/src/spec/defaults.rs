@@ -15,6 +15,8 @@ pub struct Defaults {
     pub pages: Vec<Page>,
     /// Protocols.
     pub protocols: Vec<Protocol>,
+    /// Networks, protocols and engines for pages of several hosts or with dependencies of their own: those of today.
+    pub of_graphs: GraphDefaults,
     /// Stacks on the papers' networks.
     pub stacks: Vec<Stack>,
     /// Stacks on every other network.
@@ -41,6 +43,28 @@ pub struct Defaults {
     pub seed: Seed,
 }
 
+/// Values for pages that are graphs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GraphDefaults {
+    /// Networks.
+    pub networks: Vec<Network>,
+    /// Protocols.
+    pub protocols: Vec<Protocol>,
+    /// Engines.
+    pub engines: Vec<Engine>,
+}
+
+impl GraphDefaults {
+    /// The protocols of browsers, over this network, by these engines.
+    fn over(networks: &[&str], engines: &[Engine]) -> Self {
+        Self {
+            networks: networks.iter().map(|name| named(Network::named(name))).collect(),
+            protocols: vec![Protocol::Http11Parallel, Protocol::Http2],
+            engines: engines.to_vec(),
+        }
+    }
+}
+
 impl Defaults {
     /// The papers' basic model (`papers/heidemann-model#table-6`): requests are independent, every segment is
     /// acknowledged, the server takes no time. Every protocol of the papers, for small-cluster over fast-internet.
@@ -49,6 +73,7 @@ impl Defaults {
             networks: vec![named(Network::named("fast-internet"))],
             pages: vec![named(Page::named("small-cluster"))],
             protocols: Protocol::OF_THE_PAPERS.to_vec(),
+            of_graphs: GraphDefaults::over(&["4g"], &[Engine::Model]),
             stacks: vec![named(Stack::named("period"))],
             stacks_today: vec![named(Stack::named("linux"))],
             visit: Visit::First,
@@ -71,6 +96,7 @@ impl Defaults {
     pub fn laboratory() -> Self {
         Self {
             protocols: vec![Protocol::Http10, Protocol::Http10KeepAlive],
+            of_graphs: GraphDefaults::over(&["4g"], &[Engine::Measure]),
             requests: Requests::Dependent,
             acks: None,
             engines: vec![Engine::Measure],
@@ -85,6 +111,10 @@ impl Defaults {
         Self {
             networks: ["fast-internet", "ethernet"].map(|name| named(Network::named(name))).into(),
             engines: vec![Engine::Model, Engine::Simulate, Engine::Measure],
+            of_graphs: GraphDefaults::over(
+                &["fibre", "cable", "4g", "3g"],
+                &[Engine::Model, Engine::Simulate],
+            ),
             ..Self::laboratory()
         }
     }

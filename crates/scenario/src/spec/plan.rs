@@ -6,7 +6,7 @@ use tcp::stack::Acks;
 
 use crate::network::changes::RequiredValue;
 use crate::network::{Changes, Network, NetworkError};
-use crate::{Client, Defaults, Engine, Protocol, Requests, Scenario, Server, Spec, Stack, Tls};
+use crate::{Client, Defaults, Engine, Page, Protocol, Requests, Scenario, Server, Spec, Stack, Tls};
 use page::PageError;
 
 /// Scenarios and engines to run.
@@ -33,9 +33,11 @@ impl Spec {
     /// # Errors
     /// An invalid network or page, half a network, more than 10,000 scenarios or 2,000,000 objects in all.
     pub fn plan(&self, defaults: &Defaults) -> Result<Plan, PlanError> {
-        let networks = self.all_networks(&defaults.networks)?;
         let pages = or_default(&self.pages, &defaults.pages);
-        let protocols = or_default(&self.protocols, &defaults.protocols);
+        let of_graphs = Some(&defaults.of_graphs).filter(|_| !pages.iter().all(Page::is_plain));
+        let networks = self.all_networks(of_graphs.map_or(&defaults.networks, |graphs| &graphs.networks))?;
+        let protocols =
+            or_default(&self.protocols, of_graphs.map_or(&defaults.protocols, |graphs| &graphs.protocols));
         let stacks = |network: &Network| or_default(&self.stacks, defaults.stacks_on(network));
         check(&networks, pages)?;
 
@@ -73,7 +75,8 @@ impl Spec {
                 }
             }
         }
-        let engines = or_default(&self.engines, &defaults.engines).to_vec();
+        let usual = of_graphs.map_or(&defaults.engines, |graphs| &graphs.engines);
+        let engines = or_default(&self.engines, usual).to_vec();
         // A named stack determines when the receiver acknowledges, and the papers' assumption does not apply.
         let papers_acks = defaults.acks.filter(|_| self.stacks.is_empty());
         Ok(Plan { scenarios, engines, acks: self.acks, papers_acks })
