@@ -368,7 +368,7 @@ mod corpus {
         ("reset", format!("30 C {request}\n30.1 C {request}\n46 S {chunked}\n46.2 S rst")),
         ("pipelined", format!("30 C {request}\n30.1 C {request}\n46 S {chunked}\n200 S {chunked}\n215 C fin\n230 S fin\n245 C")),
         ("expect", "30 C text=PUT / HTTP/1.1\\r\\nExpect: 100-continue\\r\\nContent-Length: 9\\r\\n\\r\\n\n45 S text=HTTP/1.1 100 Continue\\r\\n\\r\\n\n60 C send=9".to_owned()),
-        ("twice_and_out_of_order", "30 C send=9 twice\n45 S send=99\n45.2 S seq=198 send=99\n45.3 S seq=99 send=99\n60 C twice".to_owned()),
+        ("twice_and_out_of_order", "30 C send=9 twice\n45 S send=99\n45.2 S seq=198 send=99 number=4\n45.3 S seq=99 send=99 number=3\n60 C twice".to_owned()),
         ("idle_restart", "30 C send=9\n45 S send=9000\n60 C\n3000 C send=9\n3015 S send=1460\n3030 C\n3045 S send=1460".to_owned()),
     ];
         let directory = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/capture");
