@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 /// Entries of the static table, numbered from 1 (RFC 7541, appendix A).
-pub(super) const STATIC: [(&[u8], &[u8]); 61] = [
+pub(super) static STATIC: [(&[u8], &[u8]); 61] = [
     (b":authority", b""),
     (b":method", b"GET"),
     (b":method", b"POST"),
@@ -120,9 +120,9 @@ impl DynamicTable {
     pub(super) fn find(&self, name: &[u8], value: &[u8]) -> Option<(usize, bool)> {
         let own = self.entries.iter().map(|(name, value)| (&name[..], &value[..]));
         let mut named = None;
-        // Values differ more often than names.
-        for (place, field) in STATIC.into_iter().chain(own).enumerate() {
-            if field.0 == name {
+        for (place, field) in STATIC.iter().copied().chain(own).enumerate() {
+            // Lengths differ more often than bytes.
+            if field.0.len() == name.len() && field.0 == name {
                 if field.1 == value {
                     return Some((place + 1, true));
                 }
