@@ -162,11 +162,10 @@ impl<'a> Loading<'a> {
                 continue;
             }
             let max = match protocol {
-                Protocol::Http10 | Protocol::Http11Parallel => {
-                    usize::from(self.scenario.client.parallel.max(1))
-                }
-                _ => 1,
+                protocol if protocol == self.scenario.protocol => self.scenario.client.parallel,
+                other => other.connections(),
             };
+            let max = usize::from(max.max(1));
             let open = || pool.connections.iter().filter(|connection| !connection.is_closed(now, protocol));
             let opening = open().filter(|connection| connection.ready() > now).count();
             if open().count() >= max || opening >= pool.queue.len() {
