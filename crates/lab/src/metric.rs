@@ -102,7 +102,8 @@ impl Metric {
                 "The standard deviation of `elapsed_ms` over the runs; null for fewer than two."
             }
             Self::Load => {
-                "Time of the load event, if it does not wait for all objects: the last byte of those that it waits for."
+                "Time of the load event, where it is not the end of the last object: the last byte of what it waits for, and the \
+                 client's recorded work from there."
             }
         }
     }

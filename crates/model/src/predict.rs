@@ -220,9 +220,7 @@ impl Prediction<'_> {
 
     /// Returns the time of the load event, if it does not wait for all objects.
     pub fn load(&self) -> Option<Duration> {
-        let counts = self.scenario.page.objects.iter().map(|object| object.counts_for_load);
-        let ends = self.objects.iter().zip(counts.clone()).filter(|(_, counts)| *counts);
-        ends.map(|(times, _)| times.end).max().filter(|_| counts.into_iter().any(|counts| !counts))
+        self.scenario.page.load(self.objects.iter().map(|times| times.end).enumerate())
     }
 
     /// Returns the waits as stalls.

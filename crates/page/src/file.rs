@@ -97,6 +97,7 @@ struct Times {
     content_loaded: Option<Quantity>,
     load: Option<Quantity>,
     last_end: Option<Quantity>,
+    before_load: Option<Quantity>,
 }
 
 #[derive(Deserialize)]
@@ -198,10 +199,15 @@ fn at<T, U>(
 
 impl Times {
     fn read(self) -> Result<RecordedTimes, String> {
-        let Self { content_loaded, load, last_end } = self;
-        let [content_loaded, load, last_end] =
-            [content_loaded, load, last_end].map(|time| time.map(|time| time.parse()).transpose());
-        Ok(RecordedTimes { content_loaded: content_loaded?, load: load?, last_end: last_end? })
+        let Self { content_loaded, load, last_end, before_load } = self;
+        let [content_loaded, load, last_end, before_load] = [content_loaded, load, last_end, before_load]
+            .map(|time| time.map(|time| time.parse()).transpose());
+        Ok(RecordedTimes {
+            content_loaded: content_loaded?,
+            load: load?,
+            last_end: last_end?,
+            before_load: before_load?,
+        })
     }
 }
 

@@ -337,7 +337,12 @@ mod tests {
         let page = pages("visit", text.as_bytes()).unwrap().remove(0);
         let counts: Vec<bool> = page.objects.iter().map(|object| object.counts_for_load).collect();
         assert_eq!(counts, [true, true, false]);
-        assert_eq!(page.recorded.unwrap().load, Some(wire::Duration::from_millis(600)));
+        let recorded = page.recorded.unwrap();
+        assert_eq!(recorded.load, Some(wire::Duration::from_millis(600)));
+        let ends: Vec<_> =
+            (0..page.objects.len()).map(|object| (object, wire::Duration::from_secs(2))).collect();
+        let work = recorded.before_load.unwrap();
+        assert_eq!(page.load(ends), Some(wire::Duration::from_secs(2) + work));
     }
 
     #[test]

@@ -84,6 +84,9 @@ impl Page {
                 Ok(self)
             }
             Change::NoThink => {
+                if let Some(recorded) = &mut self.recorded {
+                    recorded.before_load = recorded.before_load.map(|_| Duration::ZERO);
+                }
                 for object in &mut self.objects {
                     object.local = object.local.map(|_| Duration::ZERO);
                     for Dependency { on: _, at: _, plus } in &mut object.after {

@@ -74,24 +74,21 @@ pub fn simulate_with(
     Ok(Simulation { metrics, stalls: stalls(&spent), remarks })
 }
 
-/// Mean time of the load event, if it does not wait for all objects.
+/// Mean time of the load event, if it is not the end of the last object.
 fn load_ms(scenario: &Scenario, runs: &[PageResult]) -> Option<f64> {
-    let objects = &scenario.page.objects;
-    if objects.iter().all(|object| object.counts_for_load) {
-        return None;
-    }
-    let counts =
-        |number: usize| objects.get(number % objects.len()).is_some_and(|object| object.counts_for_load);
-    let end = |run: &PageResult| {
+    let page = &scenario.page;
+    let load = |run: &PageResult| {
         let of_page = run.reports.iter().filter(|report| report.at >= run.began);
         let ends = of_page.filter_map(|report| match report.event {
-            PageEvent::ObjectComplete { object, .. } if counts(object) => Some(report.at),
+            PageEvent::ObjectComplete { object, .. } => {
+                Some((object % page.objects.len(), report.at.since(run.began)))
+            }
             _ => None,
         });
-        ends.max().map(|end| end.since(run.began).as_millis_f64())
+        page.load(ends).map(Duration::as_millis_f64)
     };
-    let ends: Vec<f64> = runs.iter().filter_map(end).collect();
-    mean(ends.into_iter())
+    let loads: Vec<f64> = runs.iter().filter_map(load).collect();
+    mean(loads.into_iter())
 }
 
 /// Failures first, then deviations from the scenario, then facts.

@@ -11,9 +11,14 @@ use crate::{Dependency, Host, Kind, Moment, Object, OfferedProtocols, Page, Prio
 pub fn write(page: &Page) -> String {
     let Page { name, hosts, objects, contents: _, notes: _, recorded } = page;
     let mut text = format!("name = {}\n", quoted(name));
-    if let Some(RecordedTimes { content_loaded, load, last_end }) = recorded {
+    if let Some(RecordedTimes { content_loaded, load, last_end, before_load }) = recorded {
         text += "\n[recorded]\n";
-        let times = [("content-loaded", content_loaded), ("load", load), ("last-end", last_end)];
+        let times = [
+            ("content-loaded", content_loaded),
+            ("load", load),
+            ("last-end", last_end),
+            ("before-load", before_load),
+        ];
         times.iter().for_each(|(key, time)| text += &line(key, time.map(duration)));
     }
     hosts.iter().for_each(|host| text += &host_table(host));

@@ -115,6 +115,7 @@ fn page(
         content_loaded: event(recorded.content_loaded),
         load: event(recorded.load),
         last_end: items.iter().filter(|item| item.start.is_some()).map(Item::end).max(),
+        before_load: None,
     };
     let (after, evidence) = discovery::dependencies(&items);
     account.evidence = evidence;
@@ -126,6 +127,12 @@ fn page(
         ..object(item, index == 0, times.load)
     });
     let objects: Vec<Object> = objects.collect();
+    let counted = items.iter().zip(&objects).filter(|(_, object)| object.counts_for_load);
+    let last_byte = counted.map(|(item, _)| item.end()).max();
+    let times = RecordedTimes {
+        before_load: times.load.zip(last_byte).map(|(load, last_byte)| load - last_byte),
+        ..times
+    };
     account.after_load = objects.iter().filter(|object| !object.counts_for_load).count();
     let notes = notes::notes(&account, &items, hosts.len(), times);
     let page = Page { hosts, notes, recorded: Some(times), ..Page::of(name, Vec::new()) };
