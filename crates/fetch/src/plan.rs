@@ -108,6 +108,11 @@ pub struct PlannedObject {
     pub priority: Priority,
     /// Whether it is useful in parts, so that it may share a connection (RFC 9218, section 4.2). Default true.
     pub is_incremental: bool,
+    /// Whether the parser reaches the document's body only after it ([`page::Page::before_body`]). Browsers hold back delayable
+    /// objects until then. Default false.
+    pub is_before_body: bool,
+    /// Whether it may be held back: images, and whatever has a low priority. Default false.
+    pub is_delayable: bool,
     /// Size of its request with headers, where known; the plan's holds for others.
     pub request_size: Option<Bytes>,
     /// Size of its request's body. Default 0.
@@ -178,6 +183,8 @@ impl PlannedObject {
             origin: 0,
             priority,
             is_incremental: true,
+            is_before_body: false,
+            is_delayable: false,
             request_size: None,
             request_body: Bytes::ZERO,
             path,

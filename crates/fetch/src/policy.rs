@@ -12,15 +12,16 @@ mod document;
 mod parts;
 mod responses;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use http1::message::RequestHead;
 use page::Priority;
 use wire::{Bytes, Duration, Time};
 
-use crate::plan::{Plan, PlanError, Release};
+use crate::plan::{Plan, PlanError, PlannedObject, Release};
 use crate::report::{Failure, PageEvent, Report};
 use crate::transport::{Request, RequestId, ToTransport};
+use crate::web::MAX_BEFORE_BODY;
 use dependencies::{Dependencies, Progress};
 use document::Document;
 pub use document::named_at;
@@ -46,6 +47,10 @@ pub(crate) struct Policy {
     dependencies: Dependencies,
     /// Objects to be requested, in order.
     waiting: VecDeque<usize>,
+    /// Objects of a graph that are known and held back until the document's body.
+    held: Vec<usize>,
+    /// Objects of a graph that come before the document's body, and have neither arrived nor failed.
+    blocking: BTreeSet<usize>,
     /// Objects whose rest is to be requested, after the first bytes of all others.
     postponed: VecDeque<usize>,
     parts: ReceivedParts,
@@ -92,6 +97,15 @@ impl ObjectState {
     }
 }
 
+/// Objects before the body, if a graph decides.
+fn blocking(plan: &Plan) -> BTreeSet<usize> {
+    if plan.release != Release::Graph {
+        return BTreeSet::new();
+    }
+    let is_blocking = |(_, object): &(usize, &PlannedObject)| object.is_before_body;
+    plan.objects.iter().enumerate().filter(is_blocking).map(|(index, _)| index).collect()
+}
+
 impl Policy {
     pub(crate) fn new(now: Time, plan: Plan) -> Result<Self, PlanError> {
         let parts = ReceivedParts::new(plan.first_bytes, plan.begins_at, plan.objects.len());
@@ -101,6 +115,8 @@ impl Policy {
             objects,
             // Objects of a graph wait in its dependencies.
             waiting: if plan.release == Release::Graph { VecDeque::new() } else { (0..count).collect() },
+            held: Vec::new(),
+            blocking: blocking(&plan),
             postponed: VecDeque::new(),
             parts,
             planned: count,
@@ -144,6 +160,7 @@ impl Policy {
     fn resolve(&mut self, now: Time, object: usize, event: PageEvent) {
         self.report(now, event);
         self.objects[object].is_resolved = true;
+        self.blocking.remove(&object);
         self.dependencies.note(now, object, Progress::Ended);
         self.unresolved -= 1;
         self.advance(now);
@@ -177,10 +194,8 @@ impl Policy {
     /// Sends the requests that may leave. In a graph no object waits for one that only stands before it.
     fn release(&mut self, now: Time) {
         if self.plan.release == Release::Graph {
-            for object in self.take_due(now) {
-                self.request(object, false);
-            }
-            if !self.dependencies.is_done() {
+            self.release_due(now);
+            if !self.dependencies.is_done() || !self.held.is_empty() {
                 return;
             }
         }
@@ -190,6 +205,32 @@ impl Policy {
             queue.pop_front();
             self.request(object, is_rest);
         }
+    }
+
+    /// Requests the objects of a graph that are known, but for those that are held back.
+    fn release_due(&mut self, now: Time) {
+        let due = self.take_due(now);
+        if due.is_empty() && self.held.is_empty() {
+            return;
+        }
+        self.held.extend(due);
+        self.held.sort_unstable();
+        for object in std::mem::take(&mut self.held) {
+            if self.is_held_back(object) {
+                self.held.push(object);
+            } else {
+                self.request(object, false);
+            }
+        }
+    }
+
+    /// Whether a browser holds this object back: others come before the body, and as many requests are in flight as it permits.
+    fn is_held_back(&self, object: usize) -> bool {
+        let first = self.plan.first_object_of_page(object);
+        let in_flight = || self.requests.values().filter(|object| **object != first).count();
+        self.plan.objects[object].is_delayable
+            && self.blocking.iter().any(|blocking| self.plan.first_object_of_page(*blocking) == first)
+            && in_flight() >= MAX_BEFORE_BODY
     }
 
     /// Takes the objects of a graph that may leave.
@@ -286,6 +327,7 @@ impl Policy {
     /// Ends the page at its deadline: objects that have not arrived have failed.
     fn end_at_deadline(&mut self, now: Time) {
         self.waiting.clear();
+        self.held.clear();
         self.dependencies = Dependencies::default();
         self.postponed.clear();
         self.requests.clear();

@@ -11,9 +11,12 @@ use crate::transport::Endpoint;
 pub const MAX_CONNECTIONS: usize = 256;
 
 /// Maximum number of delayable requests in flight, of those whose server has no priorities: Chromium,
-/// services/network/resource_scheduler (`kMaxNumDelayableRequestsPerClient`). Chromium's second rule, one of them before the
-/// document's body, is left out.
+/// services/network/resource_scheduler (`kMaxNumDelayableRequestsPerClient`).
 pub const MAX_DELAYABLE: usize = 10;
+
+/// Number of requests in flight at which delayable ones are held back before the document's body:
+/// Chromium, third_party/blink/renderer/platform/loader/fetch/resource_load_scheduler.cc (the tight limit).
+pub const MAX_BEFORE_BODY: usize = 2;
 
 /// Protocols of a page's origins.
 #[derive(Clone, Debug, PartialEq, Eq)]

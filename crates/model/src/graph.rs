@@ -52,7 +52,7 @@ pub struct ObjectTimes {
     pub rtt: Duration,
     /// The object whose moment makes it known: the last of its dependencies.
     pub because_of: Option<usize>,
-    /// The object whose response keeps its connection, or the link, from it: until then its request is not sent, or its first
+    /// The object whose response keeps its connection, the link or the browser from it: until then its request is not sent, or its first
     /// byte not received.
     pub behind: Option<usize>,
 }
@@ -253,7 +253,7 @@ fn critical_path(objects: &[ObjectTimes]) -> (Duration, Vec<Wait>) {
 
 #[cfg(test)]
 mod tests {
-    use page::{Host, Page};
+    use page::{Host, Kind, Page};
     use scenario::{Client, Network, Stack, Tls};
     use wire::Rate;
 
@@ -360,6 +360,19 @@ mod tests {
         assert_eq!(round_trips(sized(&[40_000]), Protocol::Http2, Tls::None), 3);
         assert_eq!(round_trips(sized(&[10_000, 10_000, 10_000, 10_000]), Protocol::Http2, Tls::None), 3);
         assert_eq!(round_trips(sized(&[10_000]), Protocol::Http2, Tls::None), 2);
+    }
+
+    #[test]
+    fn images_are_held_back_for_the_scripts_before_the_body() {
+        let mut head = page(&[(0, &[]), (0, &[0]), (0, &[0]), (0, &[0]), (0, &[0])], &[0, 1]);
+        let times = |page: &Page| round_trips(page.clone(), Protocol::Http2, Tls::None);
+        assert_eq!(times(&head), 3);
+        head.objects.iter_mut().skip(2).for_each(|object| object.kind = Kind::Image);
+        (head.objects[1].kind, head.objects[1].is_render_blocking) = (Kind::Script, true);
+        // One image leaves with the script, the others after it.
+        assert_eq!(times(&head), 4);
+        head.objects[1].kind = Kind::StyleSheet;
+        assert_eq!(times(&head), 3, "a style sheet does not stop the parser");
     }
 
     #[test]

@@ -129,6 +129,7 @@ struct ObjectTable {
     server_time: Option<Quantity>,
     local: Option<Quantity>,
     render_blocking: Option<bool>,
+    anonymous: Option<bool>,
     load: Option<bool>,
     after: Option<Vec<String>>,
 }
@@ -285,6 +286,7 @@ fn object(
         processing: time(&table.server_time)?,
         local: time(&table.local)?,
         is_render_blocking: table.render_blocking.unwrap_or(false),
+        is_anonymous: table.anonymous.unwrap_or(false),
         counts_for_load: table.load.unwrap_or(true),
         after,
     })

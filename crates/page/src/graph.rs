@@ -8,6 +8,7 @@ mod host;
 mod object;
 mod removal;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -118,6 +119,20 @@ impl Page {
             host;
         let is_near = (*extra_rtt, *processing) == (Duration::ZERO, Duration::ZERO);
         is_near && self.objects.iter().all(is_plain)
+    }
+
+    /// Objects that a browser's parser waits for before the document's body: scripts that block rendering, and with them the
+    /// style sheets, which scripts wait for. None without such a script: a style sheet alone does not keep the parser from going
+    /// on. Only what nothing but the document makes known is part of its head.
+    pub fn before_body(&self) -> BTreeSet<usize> {
+        let is_of_head = |(index, object): &(usize, &Object)| {
+            *index > 0 && object.is_render_blocking && object.after.iter().all(|after| after.on == 0)
+        };
+        let of_head: Vec<_> = self.objects.iter().enumerate().filter(is_of_head).collect();
+        match of_head.iter().any(|(_, object)| object.kind == Kind::Script) {
+            true => of_head.into_iter().map(|(index, _)| index).collect(),
+            false => BTreeSet::new(),
+        }
     }
 
     /// Size of all bodies together.

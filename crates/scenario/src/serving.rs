@@ -106,11 +106,14 @@ impl Serving {
 
     fn sized(sizes: &[Bytes], scenario: &Scenario) -> Result<Self, ServingError> {
         let page = &scenario.page;
+        let before_body = page.before_body();
         let objects =
             page.objects.iter().zip(sizes).enumerate().map(|(index, (object, size))| PlannedObject {
                 origin: object.host,
                 priority: object.priority,
                 is_incremental: is_incremental(object.kind),
+                is_before_body: before_body.contains(&index),
+                is_delayable: object.is_delayable(),
                 request_size: object.request_head.filter(|_| !page.is_plain()),
                 request_body: object.request_body,
                 after: object.after.clone(),

@@ -48,6 +48,7 @@ pub struct ObjectRow<'a> {
     server_time_ms: Option<f64>,
     local_ms: Option<f64>,
     render_blocking: bool,
+    anonymous: bool,
     counts_for_load: bool,
     after: Vec<AfterRow>,
 }
@@ -113,6 +114,7 @@ fn object_row<'a>(index: usize, object: &'a Object, hosts: &'a [Host]) -> Object
         processing,
         local,
         is_render_blocking,
+        is_anonymous,
         counts_for_load,
         after,
     } = object;
@@ -132,6 +134,7 @@ fn object_row<'a>(index: usize, object: &'a Object, hosts: &'a [Host]) -> Object
         server_time_ms: processing.map(Duration::as_millis_f64),
         local_ms: local.map(Duration::as_millis_f64),
         render_blocking: *is_render_blocking,
+        anonymous: *is_anonymous,
         counts_for_load: *counts_for_load,
         after: after.iter().map(after_row).collect(),
     }

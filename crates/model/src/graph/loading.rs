@@ -26,7 +26,8 @@ pub(super) fn load(scenario: &Scenario, path: &Path, start: &SlowStart) -> (Vec<
     let mut loading = Loading::new(scenario, path, start);
     while let Some(Reverse((now, event))) = loading.events.pop() {
         match event {
-            Event::Known(object) => loading.enqueue(now, object),
+            Event::Known(object) => loading.hold_or_enqueue(now, object, None),
+            Event::Ended(object) => loading.end(now, object),
             Event::Usable(pool) => loading.dispatch(now, pool),
             Event::FirstByte(object) => loading.arrive(now, object),
         }
@@ -44,6 +45,8 @@ enum Event {
     Usable(PoolKey),
     /// The first byte of the object's response arrives.
     FirstByte(usize),
+    /// Its last byte has arrived.
+    Ended(usize),
 }
 
 /// Hosts that share connections.
@@ -70,6 +73,11 @@ struct Loading<'a> {
     unmet: Vec<usize>,
     dependents: Vec<Vec<(usize, Dependency)>>,
     times: Vec<ObjectTimes>,
+    /// Objects before the document's body that have not ended, those that are held back for them, and the number in flight beside
+    /// the document.
+    blocking: BTreeSet<usize>,
+    held: BTreeSet<usize>,
+    in_flight: usize,
     /// Connection of each object.
     carriers: Vec<(PoolKey, usize)>,
     pools: BTreeMap<PoolKey, Pool>,
@@ -111,6 +119,9 @@ impl<'a> Loading<'a> {
             start,
             events: known.map(|object| Reverse((Duration::ZERO, Event::Known(object)))).collect(),
             times: vec![UNKNOWN; unmet.len()],
+            blocking: if scenario.page.is_plain() { BTreeSet::new() } else { scenario.page.before_body() },
+            held: BTreeSet::new(),
+            in_flight: 0,
             carriers: vec![(PoolKey::Host(0), 0); unmet.len()],
             unmet,
             dependents,
@@ -134,13 +145,38 @@ impl<'a> Loading<'a> {
         (index, host, protocol)
     }
 
+    /// Requests an object, unless a browser holds it back: it is delayable, others come before the body, and two are in flight
+    /// (third_party/blink, `ResourceLoadScheduler`).
+    fn hold_or_enqueue(&mut self, now: Duration, object: usize, ended: Option<usize>) {
+        let times = &mut self.times[object];
+        match ended {
+            None => times.known = now,
+            Some(_) => times.behind = ended,
+        }
+        let is_delayable = self.scenario.page.objects[object].is_delayable();
+        if is_delayable && !self.blocking.is_empty() && self.in_flight >= MAX_BEFORE_BODY {
+            self.held.insert(object);
+            return;
+        }
+        self.held.remove(&object);
+        self.in_flight += usize::from(object > 0);
+        self.enqueue(now, object);
+    }
+
+    fn end(&mut self, now: Duration, object: usize) {
+        self.in_flight -= usize::from(object > 0);
+        self.blocking.remove(&object);
+        for held in self.held.clone() {
+            self.hold_or_enqueue(now, held, Some(object));
+        }
+    }
+
     fn enqueue(&mut self, now: Duration, object: usize) {
         let (index, host, protocol) = self.host(object);
         let key = match host.address_group {
             Some(group) if protocol == Protocol::Http2 => PoolKey::Group(group),
             _ => PoolKey::Host(index),
         };
-        self.times[object].known = now;
         let priority = Reverse(self.scenario.page.objects[object].priority);
         self.pools.entry(key).or_default().queue.insert((priority, now, object));
         self.dispatch(now, key);
@@ -205,7 +241,7 @@ impl<'a> Loading<'a> {
             times.securing = Some(secured.max(times.known));
         }
         if now > connection.ready().max(times.known) || connection.opened > times.known {
-            times.behind = connection.last;
+            times.behind = times.behind.or(connection.last);
         }
         (times.sent, times.first_byte, times.rtt) = (now, first_byte, connection.path.rtt);
         connection.free = Duration::MAX;
@@ -242,6 +278,7 @@ impl<'a> Loading<'a> {
         self.last_on_link = Some(object);
         self.totals.payload += size;
         self.events.push(Reverse((end, Event::Usable(key))));
+        self.events.push(Reverse((end, Event::Ended(object))));
         self.discover(object, false);
     }
 
@@ -265,6 +302,10 @@ impl<'a> Loading<'a> {
         }
     }
 }
+
+/// Requests in flight at which delayable ones are held back until the document's body (the tight limit of
+/// third_party/blink/renderer/platform/loader/fetch/resource_load_scheduler.cc).
+const MAX_BEFORE_BODY: usize = 2;
 
 /// Overhead of a TLS record of 16 kB (RFC 8446, section 5.2), and of a frame of HTTP/2 (RFC 9113, section 4.1).
 const RECORD: u64 = 22;

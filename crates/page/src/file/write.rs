@@ -69,6 +69,7 @@ fn object_table(index: usize, object: &Object, hosts: &[Host]) -> String {
         processing,
         local,
         is_render_blocking,
+        is_anonymous,
         counts_for_load,
         after,
     } = object;
@@ -87,6 +88,7 @@ fn object_table(index: usize, object: &Object, hosts: &[Host]) -> String {
         line("server-time", processing.map(duration)),
         line("local", local.map(duration)),
         line("render-blocking", is_render_blocking.then(|| "true".to_owned())),
+        line("anonymous", is_anonymous.then(|| "true".to_owned())),
         line("load", (!counts_for_load).then(|| "false".to_owned())),
         line("after", dependencies(index, after)),
     ];

@@ -35,6 +35,9 @@ pub struct Object {
     pub local: Option<Duration>,
     /// Whether nothing is painted before it has arrived.
     pub is_render_blocking: bool,
+    /// Whether its request has no credentials. Browsers send such requests on connections of their own (Fetch standard,
+    /// "obtain a connection").
+    pub is_anonymous: bool,
     /// Whether the event `load` waits for it.
     pub counts_for_load: bool,
     /// Dependencies: the client knows the object when all of them are met.
@@ -157,9 +160,17 @@ impl Object {
             processing: None,
             local: None,
             is_render_blocking: false,
+            is_anonymous: false,
             counts_for_load: true,
             after: Vec::new(),
         }
+    }
+
+    /// Whether a browser holds its request back before the document's body: images, whose priority rises
+    /// once they are laid out, and other objects below the priority of scripts that the parser waits for (third_party/blink,
+    /// `ResourceLoadScheduler`).
+    pub fn is_delayable(&self) -> bool {
+        matches!(self.kind, Kind::Image | Kind::Media) || self.priority < Priority::High
     }
 
     /// An object of which the size after deflate is known, too.

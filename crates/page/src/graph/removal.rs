@@ -5,15 +5,37 @@
 
 use wire::Duration;
 
-use super::{Dependency, Moment, Page};
+use std::collections::BTreeMap;
+
+use super::{Dependency, Host, Moment, Page};
 
 impl Page {
     /// The page that engines fetch: without the objects that take no network. What waited for one of them waits for
-    /// what it waited for, and the time that it took.
+    /// what it waited for, and the time that it took. Anonymous objects are on hosts of their own, which are where the others
+    /// are: they share no connection with them.
     #[must_use]
     pub fn over_network(self) -> Self {
         let is_local: Vec<bool> = self.objects.iter().map(|object| object.local.is_some()).collect();
-        if is_local.contains(&true) { self.without(&is_local) } else { self }
+        let page = if is_local.contains(&true) { self.without(&is_local) } else { self };
+        page.with_anonymous_hosts()
+    }
+
+    fn with_anonymous_hosts(mut self) -> Self {
+        let groups = self.hosts.iter().filter_map(|host| host.address_group).max().map_or(0, |max| max + 1);
+        let mut anonymous = BTreeMap::new();
+        for object in self.objects.iter_mut().filter(|object| object.is_anonymous) {
+            if self.hosts.len() == Self::MAX_HOSTS && !anonymous.contains_key(&object.host) {
+                continue;
+            }
+            let host = anonymous.entry(object.host).or_insert_with(|| {
+                let own = self.hosts[object.host].clone();
+                let address_group = own.address_group.map(|group| group.saturating_add(groups));
+                self.hosts.push(Host { address_group, ..own });
+                self.hosts.len() - 1
+            });
+            object.host = *host;
+        }
+        self
     }
 
     /// The page without the objects that are marked. The document is never removed: the first object stays.
@@ -118,6 +140,16 @@ mod tests {
         let expected = Dependency { on: 0, at: Moment::Delivered(Bytes::new(10)), plus: ms(12) };
         assert_eq!(without.objects[1].after, [expected]);
         assert_eq!(without.hosts, [Host::new("www")]);
+    }
+
+    #[test]
+    fn anonymous_objects_are_on_hosts_of_their_own() {
+        let mut page = page();
+        page.hosts[1].address_group = Some(4);
+        page.objects[1].is_anonymous = true;
+        let Page { hosts, objects, .. } = page.over_network();
+        assert_eq!(objects.iter().map(|object| object.host).collect::<Vec<_>>(), [0, 2, 0]);
+        assert_eq!((hosts[2].name.as_str(), hosts[2].address_group), ("scripts", Some(9)));
     }
 
     #[test]

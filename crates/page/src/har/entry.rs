@@ -56,6 +56,8 @@ pub(super) struct Entry {
 pub(super) struct Clues {
     /// URLs of the initiator: the nearest script first, then its callers.
     pub(super) initiators: Vec<String>,
+    /// Whether the request has cookies.
+    pub(super) has_cookies: bool,
     /// Field `Referer`.
     pub(super) referer: Option<String>,
     /// Whether `Alt-Svc` offers HTTP/3.
@@ -158,6 +160,7 @@ impl Clues {
         let blocking = raw.render_blocking.as_deref();
         Self {
             initiators,
+            has_cookies: field(raw.request.headers.as_deref(), "cookie").is_some(),
             referer: field(raw.request.headers.as_deref(), "referer").map(str::to_owned),
             offers_http3: field(raw.response.headers.as_deref(), "alt-svc")
                 .is_some_and(|offer| offer.contains("h3")),

@@ -54,8 +54,10 @@ impl Phases {
             Some(connect) if !is_separate && handshake < connect => Some(connect.saturating_sub(handshake)),
             connect => connect,
         };
+        // The start is that of the request in the network; the browser's queue (`_queued`) came before it.
+        let wait_in_queue = i64::try_from(queued.unwrap_or_default().as_nanos()).unwrap_or(0);
         Self {
-            start: started.and_then(nanos_since_1970),
+            start: started.and_then(nanos_since_1970).map(|start| start.saturating_sub(wait_in_queue)),
             before_wait: before_wait.min(MAX_TIME),
             first_byte: first_byte.min(MAX_TIME),
             end: end.min(MAX_TIME),
@@ -170,6 +172,14 @@ mod tests {
         assert_eq!((inside.connect, inside.first_byte, inside.end), (Some(ms(30)), ms(100), ms(105)));
         let separate = Phases::of(None, Some(145.0), Some(timings(40.0)));
         assert_eq!((separate.connect, separate.first_byte, separate.end), (Some(ms(70)), ms(140), ms(145)));
+    }
+
+    #[test]
+    fn queue_of_the_browser_comes_before_the_recorded_start() {
+        let timings = Timings { queued: Some(50.0), wait: Some(30.0), ..Timings::default() };
+        let phases = Phases::of(Some("2018-10-23T13:24:24.100Z"), Some(30.0), Some(timings));
+        assert_eq!(phases.start, nanos_since_1970("2018-10-23T13:24:24.050Z"));
+        assert_eq!((phases.before_wait, phases.first_byte, phases.end), (ms(50), ms(80), ms(80)));
     }
 
     #[test]

@@ -121,10 +121,11 @@ fn page(
     account.evidence = evidence;
     let (hosts, rtts, unknown) = origins.finish(&items);
     account.unknown_rtts = unknown;
+    let root = items.first().map_or(0, |item| item.host);
     let objects = items.iter().zip(after).enumerate().map(|(index, (item, after))| Object {
         after,
         processing: origins::own_server_time(item, &rtts),
-        ..object(item, index == 0, times.load)
+        ..object(item, root, index == 0, times.load)
     });
     let objects: Vec<Object> = objects.collect();
     let counted = items.iter().zip(&objects).filter(|(_, object)| object.counts_for_load);
@@ -159,7 +160,7 @@ fn item(entry: Entry, origins: &mut Origins, account: &mut Account) -> Option<It
     Some(Item { entry, host, path, kind, local, start: None })
 }
 
-fn object(item: &Item, is_root: bool, load: Option<Duration>) -> Object {
+fn object(item: &Item, root: usize, is_root: bool, load: Option<Duration>) -> Object {
     Object {
         host: item.host,
         path: Some(item.path.clone()),
@@ -171,6 +172,7 @@ fn object(item: &Item, is_root: bool, load: Option<Duration>) -> Object {
         request_body: Bytes::new(item.entry.request_body).min(Page::MAX_OBJECT_BYTES),
         local: item.local.map(|_| item.entry.phases.end),
         is_render_blocking: item.is_render_blocking(is_root),
+        is_anonymous: item.is_anonymous(root),
         counts_for_load: is_root || item.counts_for_load(load),
         ..Object::sized(Bytes::new(item.size()))
     }

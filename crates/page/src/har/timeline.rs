@@ -93,6 +93,14 @@ impl Item {
         })
     }
 
+    /// Whether its request has no credentials: a font, or data, of another host than the document's, without cookies. The mode
+    /// `same-origin` of credentials is the default of both (Fetch standard).
+    pub(super) fn is_anonymous(&self, root: usize) -> bool {
+        let is_of_script = matches!(self.entry.clues.resource_type.as_str(), "xhr" | "fetch");
+        let is_cors = self.kind == Kind::Font || self.kind == Kind::Data && is_of_script;
+        is_cors && self.local.is_none() && self.host != root && !self.entry.clues.has_cookies
+    }
+
     /// Whether the event `load` waits for it: it ended before that, and HTML counts its type (the standard's
     /// "delay the load event").
     pub(super) fn counts_for_load(&self, load: Option<Duration>) -> bool {

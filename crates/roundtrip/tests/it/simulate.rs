@@ -201,21 +201,15 @@ fn the_extension_selects_the_plot_format() {
 #[test]
 fn a_run_written_as_har_is_read_back_as_the_same_page() {
     let directory = TestDirectory::new("har");
-    let written = ["--protocol", "http11", "--page", "6651+3883+1866", "--runs", "1", "--har", "run.har"];
-    assert!(directory.simulate(&written).status.success());
-    let json = ["--page", "run.har", "--protocol", "http11", "--runs", "1", "--format", "json"];
-    let read = directory.simulate(&json);
-    assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
-    let by_sizes = directory.simulate(&[
-        "--page",
-        "6651+3883+1866",
-        "--protocol",
-        "http11",
-        "--runs",
-        "1",
-        "--format",
-        "json",
-    ]);
+    let simulate = |page: &str, written: &[&str]| {
+        let same = ["--network", "fast-internet", "--protocol", "http11", "--runs", "1", "--page", page];
+        let output = directory.simulate(&[&same, written].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        output
+    };
+    simulate("6651+3883+1866", &["--har", "run.har"]);
+    let read = simulate("run.har", &["--format", "json"]);
+    let by_sizes = simulate("6651+3883+1866", &["--format", "json"]);
     let row = |output: &[u8]| {
         let rows: serde_json::Value = serde_json::from_slice(output).unwrap();
         let elapsed = rows[0]["elapsed_ms"].as_f64().unwrap();

@@ -120,6 +120,19 @@ fn ten_delayable_requests_are_in_flight_at_most_over_http1_and_any_number_over_h
     assert_eq!(in_flight(Priority::Low, Protocol::Http2), 32);
 }
 
+/// Four images and an object of this type, which blocks rendering. One image leaves with it, the others when both have arrived.
+#[test]
+fn images_are_held_back_for_the_scripts_before_the_body() {
+    let with = |kind| {
+        let mut page = Page { hosts: vec![Host::new("www"), Host::new("elsewhere")], ..document_and(5, 500) };
+        page.objects[2..].iter_mut().for_each(|object| object.kind = Kind::Image);
+        (page.objects[1].kind, page.objects[1].is_render_blocking) = (kind, true);
+        page
+    };
+    assert_eq!(round_trips(with(Kind::Script), Protocol::Http2, Tls::None), 4.0);
+    assert_eq!(round_trips(with(Kind::StyleSheet), Protocol::Http2, Tls::None), 3.0);
+}
+
 #[test]
 fn urgent_response_overtakes_what_is_not_in_the_send_buffer() {
     let image = |priority, kind, size| Object {

@@ -6,7 +6,7 @@
 use std::process::ExitCode;
 
 use model::{Assumptions, predict};
-use page::{Dependency, Host, Moment, Object, Page, Priority};
+use page::{Dependency, Host, Kind, Moment, Object, Page, Priority};
 use roundtrip_studies::usage;
 use scenario::{Network, Protocol, Scenario, Stack, Tls};
 use simulate::Hosts;
@@ -130,6 +130,8 @@ fn page(number: u64) -> Result<Page, String> {
         let priorities = [Priority::Low, Priority::Low, Priority::Medium, Priority::High, Priority::Highest];
         page.objects.push(Object {
             host: if index == 0 { 0 } else { below(&mut random, hosts) },
+            kind: *pick(&mut random, &[Kind::Image, Kind::Image, Kind::Script, Kind::Data]),
+            is_render_blocking: random.up_to(5) == 0,
             priority: if index == 0 { Priority::Highest } else { *pick(&mut random, &priorities) },
             processing: processing.then_some(Duration::from_millis(50)),
             after,
