@@ -298,19 +298,20 @@ mod tests {
 
     #[test]
     fn round_trips_and_server_times_are_those_of_the_recording() {
-        let at = |url: &'static str, connect, wait| {
+        // One after another: time in which others arrive is not the server's.
+        let at = |start, url: &'static str, connect, wait| {
             let ssl = if connect > 0.0 { 30.0 } else { -1.0 };
-            Recorded { connect: connect + ssl, ssl, wait, ..Recorded::at(0, url) }
+            Recorded { connect: connect + ssl, ssl, wait, ..Recorded::at(start, url) }
         };
         let page = page_of(&[
-            at("https://near/", 20.0, 80.0).json(),
-            at("https://near/a.png", -1.0, 25.0).json(),
-            at("https://near/b.png", -1.0, 31.0).json(),
-            at("https://near/c.png", -1.0, 28.0).json(),
-            at("https://far/d.png", 50.0, 55.0).json(),
-            at("https://unknown/e.png", -1.0, 30.0).json(),
+            at(0, "https://near/", 20.0, 80.0).json(),
+            at(1_000, "https://near/a.png", -1.0, 25.0).json(),
+            at(2_000, "https://near/b.png", -1.0, 31.0).json(),
+            at(3_000, "https://near/c.png", -1.0, 28.0).json(),
+            at(4_000, "https://far/d.png", 50.0, 55.0).json(),
+            at(5_000, "https://unknown/e.png", -1.0, 30.0).json(),
             // TLS is not recorded apart: the time until the first byte is the better bound.
-            Recorded { connect: 90.0, wait: 45.0, ..Recorded::at(0, "https://whole/f.png") }.json(),
+            Recorded { connect: 90.0, wait: 45.0, ..Recorded::at(6_000, "https://whole/f.png") }.json(),
         ]);
         let ms = |host: usize| {
             [page.hosts[host].extra_rtt, page.hosts[host].processing].map(|time| time.as_millis_f64())

@@ -3,8 +3,9 @@
 //! - Round trip: the shortest handshake of TCP with the host, or with a host of the same address. It counts beyond the
 //!   shortest of all hosts, which is the scenario's network. A host without a handshake counts as near. Where TLS is not
 //!   recorded apart from TCP, the shortest time until a first byte is a bound: it contains a round trip as well.
-//! - Server time: the time until the first byte, less that round trip; of a host the median. Documents, data and
-//!   requests that are not GET have times of their own: a program makes their responses.
+//! - Server time: the time until the first byte, less that round trip, and less the time in which other responses arrived:
+//!   the link may have been theirs. Of a host the median. Documents, data and requests that are not GET have times of
+//!   their own, because a program makes their responses; and so do files that take clearly longer than their host's.
 
 use std::collections::BTreeMap;
 
@@ -104,7 +105,7 @@ impl Origins {
         let unknown = rtts.iter().filter(|rtt| rtt.is_none()).count();
         let rtts: Vec<Duration> = rtts.into_iter().map(|rtt| rtt.unwrap_or(base)).collect();
         let groups = self.address_groups(items);
-        let medians = server_times(items, &rtts);
+        let medians = medians(items, &server_times(items, &rtts), self.hosts.len());
         let hosts =
             self.hosts.into_iter().zip(both_schemes).enumerate().map(|(index, (origin, both))| Host {
                 // A host of both schemes is two origins; the port tells them apart.
@@ -232,30 +233,66 @@ impl Origin {
 }
 
 /// Median server time of each host: of its files, or of all responses if it has no files.
-fn server_times(items: &[Item], rtts: &[Duration]) -> Vec<Duration> {
-    let mut times: Vec<[Vec<Duration>; 2]> = rtts.iter().map(|_| [Vec::new(), Vec::new()]).collect();
-    for item in items.iter().filter(|item| item.local.is_none()) {
-        if let Some(time) = server_time(item, rtts) {
-            times[item.host][usize::from(is_made_by_a_program(item))].push(time);
-        }
+fn medians(items: &[Item], times: &[Option<Duration>], hosts: usize) -> Vec<Duration> {
+    let mut by_host: Vec<[Vec<Duration>; 2]> = (0..hosts).map(|_| [Vec::new(), Vec::new()]).collect();
+    for (item, time) in items.iter().zip(times).filter(|(item, _)| item.local.is_none()) {
+        by_host[item.host][usize::from(is_made_by_a_program(item))].extend(*time);
     }
     let median = |mut times: Vec<Duration>| {
         times.sort_unstable();
         times.get(times.len() / 2).copied()
     };
-    times
+    by_host
         .into_iter()
         .map(|[files, programs]| median(files).or_else(|| median(programs)).unwrap_or_default())
         .collect()
 }
 
-/// Time of the server for a response that a program makes.
-pub(super) fn own_server_time(item: &Item, rtts: &[Duration]) -> Option<Duration> {
-    if is_made_by_a_program(item) { server_time(item, rtts) } else { None }
+/// Server time of each response that has one of its own.
+pub(super) fn own_server_times(items: &[Item], rtts: &[Duration], hosts: &[Host]) -> Vec<Option<Duration>> {
+    let own = |(item, time): (&Item, Option<Duration>)| {
+        let usual = hosts.get(item.host).map_or(Duration::ZERO, |host| host.processing);
+        time.filter(|time| is_made_by_a_program(item) || *time > usual + CLEARLY_LONGER)
+    };
+    items.iter().zip(server_times(items, rtts)).map(own).collect()
 }
 
-fn server_time(item: &Item, rtts: &[Duration]) -> Option<Duration> {
-    item.entry.phases.wait.map(|wait| wait.saturating_sub(rtts[item.host]))
+/// Difference from the host's median beyond which a file has a server time of its own: more than a browser's delays.
+const CLEARLY_LONGER: Duration = Duration::from_millis(20);
+
+/// Time until the first byte of each response, less the round trip, and the time in which others arrived.
+fn server_times(items: &[Item], rtts: &[Duration]) -> Vec<Option<Duration>> {
+    let arrivals = items.iter().filter(|item| item.local.is_none() && item.start.is_some());
+    let busy = merged(arrivals.map(|item| (item.first_byte(), item.end())).collect());
+    let time = |item: &Item| {
+        let wait = item.entry.phases.wait?;
+        let others = match item.start {
+            Some(_) => overlap(&busy, item.begun(), item.first_byte()),
+            None => Duration::ZERO,
+        };
+        Some(wait.saturating_sub(rtts[item.host]).saturating_sub(others))
+    };
+    items.iter().map(time).collect()
+}
+
+/// Intervals in order, with those that touch merged.
+fn merged(mut intervals: Vec<(Duration, Duration)>) -> Vec<(Duration, Duration)> {
+    intervals.sort_unstable();
+    let mut merged: Vec<(Duration, Duration)> = Vec::new();
+    for (from, to) in intervals {
+        match merged.last_mut() {
+            Some((_, end)) if from <= *end => *end = to.max(*end),
+            Some(_) | None => merged.push((from, to)),
+        }
+    }
+    merged
+}
+
+/// Time between `from` and `to` that is within one of these intervals.
+fn overlap(intervals: &[(Duration, Duration)], from: Duration, to: Duration) -> Duration {
+    let first = intervals.partition_point(|(_, end)| *end <= from);
+    let within = intervals.iter().skip(first).take_while(|(begin, _)| *begin < to);
+    within.map(|(begin, end)| (*end).min(to) - (*begin).max(from)).sum()
 }
 
 fn is_made_by_a_program(item: &Item) -> bool {
@@ -276,6 +313,17 @@ mod tests {
         assert_eq!(address("http://a.org?x y"), expected(false, "a.org", "/?x?y"));
         assert_eq!(address("https:///x"), expected(true, NAMELESS, "/x"));
         assert_eq!(address("blob:https://a.org/1"), None);
+    }
+
+    #[test]
+    fn time_of_other_responses_is_counted_once() {
+        let ms = Duration::from_millis;
+        let busy = merged(vec![(ms(50), ms(60)), (ms(10), ms(30)), (ms(20), ms(40))]);
+        assert_eq!(busy, [(ms(10), ms(40)), (ms(50), ms(60))]);
+        assert_eq!(
+            [(0, 5), (0, 20), (15, 55), (40, 50)].map(|(a, b)| overlap(&busy, ms(a), ms(b))),
+            [0, 10, 30, 0].map(ms)
+        );
     }
 
     #[test]

@@ -121,10 +121,11 @@ fn page(
     account.evidence = evidence;
     let (hosts, rtts, unknown) = origins.finish(&items);
     account.unknown_rtts = unknown;
+    let server_times = origins::own_server_times(&items, &rtts, &hosts);
     let root = items.first().map_or(0, |item| item.host);
     let objects = items.iter().zip(after).enumerate().map(|(index, (item, after))| Object {
         after,
-        processing: origins::own_server_time(item, &rtts),
+        processing: server_times[index],
         ..object(item, root, index == 0, times.load)
     });
     let objects: Vec<Object> = objects.collect();
