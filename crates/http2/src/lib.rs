@@ -9,7 +9,7 @@
 //! | [`window`] | flow control of one sender: the windows of the connection and of its streams |
 //! | [`field`] | the first field of a field block: a request or a response |
 //! | [`hpack`] | field blocks, encoded and decoded |
-//! | [`write`] | writers of frames |
+//! | [`mod@write`] | writers of frames |
 //! | [`profile`] | clients and servers as data: settings, windows, scheduling |
 //! | [`endpoint`] | one end of a connection as a state machine |
 //!
