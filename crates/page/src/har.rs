@@ -327,6 +327,20 @@ mod tests {
     }
 
     #[test]
+    fn a_load_event_long_after_the_last_byte_is_no_work_of_the_browser() {
+        let at = |load: u32| {
+            let text = archive(&[Recorded::at(0, "https://h/").json()]);
+            let pages_of = format!(
+                r#""log":{{"pages":[{{"startedDateTime":"2026-11-24T12:00:00.000Z","pageTimings":{{"onLoad":{load}}}}}],"#
+            );
+            pages("visit", text.replacen("\"log\":{", &pages_of, 1).as_bytes()).unwrap()[0].recorded.unwrap()
+        };
+        let (soon, late) = (at(400), at(15_000));
+        assert!(soon.load.is_some() && soon.before_load.is_some());
+        assert!(late.load.is_some() && late.before_load.is_none());
+    }
+
+    #[test]
     fn objects_that_end_after_the_load_event_do_not_count_for_it() {
         let entries = [
             Recorded::at(0, "https://h/"),

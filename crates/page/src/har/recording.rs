@@ -132,7 +132,7 @@ fn page(
     let counted = items.iter().zip(&objects).filter(|(_, object)| object.counts_for_load);
     let last_byte = counted.map(|(item, _)| item.end()).max();
     let times = RecordedTimes {
-        before_load: times.load.zip(last_byte).map(|(load, last_byte)| load - last_byte),
+        before_load: times.load.zip(last_byte).and_then(|(load, last_byte)| work(load, last_byte)),
         ..times
     };
     account.after_load = objects.iter().filter(|object| !object.counts_for_load).count();
@@ -140,6 +140,13 @@ fn page(
     let page = Page { hosts, notes, recorded: Some(times), ..Page::of(name, Vec::new()) };
     let page = Page { objects, ..page }.without_unused_hosts();
     page.check().map(|()| page).map_err(HarError::Page)
+}
+
+/// Work between the last byte and the load event. A proxy that records sees no such event, and writes another time: one that is
+/// longer than a second, and than everything before, is no work.
+fn work(load: Duration, last_byte: Duration) -> Option<Duration> {
+    let work = load - last_byte;
+    (work <= last_byte.max(Duration::from_secs(1))).then_some(work)
 }
 
 /// The entry with its host; `None` beyond the maximum number of hosts.
