@@ -32,7 +32,7 @@ use crate::transaction::Wait;
 use crate::{Path, SlowStart};
 
 /// Times of an object at the client, in order, from the page's beginning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ObjectTimes {
     /// Its dependencies are met.
     pub known: Duration,
@@ -52,8 +52,8 @@ pub struct ObjectTimes {
     pub rtt: Duration,
     /// The object whose moment makes it known: the last of its dependencies.
     pub because_of: Option<usize>,
-    /// The object whose response keeps its connection, the link or the browser from it: until then its request is not sent, or its first
-    /// byte not received.
+    /// The object whose response keeps its connection, the link or the browser from it: until then its request is not sent, or
+    /// its first byte not received.
     pub behind: Option<usize>,
 }
 
@@ -109,62 +109,40 @@ pub(crate) fn load(scenario: &Scenario, path: &Path, start: &SlowStart) -> Load 
 /// Returns the lower bound: no connection set-up, no window, and a link that carries every byte once.
 pub(crate) fn minimum(scenario: &Scenario, path: &Path) -> Duration {
     let mut longest = Duration::ZERO;
-    in_order_of_discovery(scenario, |object, known, because_of| {
+    in_order_of_discovery(scenario, |object, known| {
         let Object { host, size, .. } = &scenario.page.objects[object];
         let rtt = path.rtt + scenario.page.hosts[*host].extra_rtt;
         let request = path.rate_up.time_for(request_size(scenario, object));
         let first_byte = known + rtt + request + processing(scenario, object) + scenario.server.processing;
         let end = first_byte + path.rate.time_for(*size);
         longest = longest.max(end);
-        ObjectTimes {
-            known,
-            connecting: None,
-            securing: None,
-            sent: known,
-            first_byte,
-            end,
-            slow_start: Duration::ZERO,
-            rtt,
-            because_of,
-            behind: None,
-        }
+        ObjectTimes { known, sent: known, first_byte, end, rtt, ..ObjectTimes::default() }
     });
     longest.max(path.rtt + path.rate.time_for(scenario.page.size()))
 }
 
-/// Calls `fetch` with each object, in the order in which they become known, with the time and the object that it is known
-/// by; a higher priority comes first. It returns the object's times.
-fn in_order_of_discovery(
-    scenario: &Scenario,
-    mut fetch: impl FnMut(usize, Duration, Option<usize>) -> ObjectTimes,
-) {
-    let page = &scenario.page;
+/// Calls `fetch` with each object and the time at which it is known, in that order; it returns the object's times.
+fn in_order_of_discovery(scenario: &Scenario, mut fetch: impl FnMut(usize, Duration) -> ObjectTimes) {
+    let objects = &scenario.page.objects;
     let after = dependencies(scenario);
     let mut waiting: Vec<usize> = after.iter().map(Vec::len).collect();
-    let mut dependents = vec![Vec::new(); page.objects.len()];
+    let mut dependents = vec![Vec::new(); objects.len()];
     for (object, dependencies) in after.iter().enumerate() {
         for dependency in dependencies {
             dependents[dependency.on].push((object, *dependency));
         }
     }
-    let mut known = vec![(Duration::ZERO, None); page.objects.len()];
-    let key =
-        |object: usize, known: Duration| Reverse((known, Reverse(page.objects[object].priority), object));
-    let mut next: BinaryHeap<_> = (0..waiting.len())
-        .filter(|object| waiting[*object] == 0)
-        .map(|object| key(object, Duration::ZERO))
-        .collect();
-    while let Some(Reverse((now, _, object))) = next.pop() {
-        let times = fetch(object, now, known[object].1);
+    let mut known = vec![Duration::ZERO; objects.len()];
+    let ready = (0..waiting.len()).filter(|object| waiting[*object] == 0);
+    let mut next: BinaryHeap<_> = ready.map(|object| Reverse((Duration::ZERO, object))).collect();
+    while let Some(Reverse((now, object))) = next.pop() {
+        let times = fetch(object, now);
         for (dependent, dependency) in std::mem::take(&mut dependents[object]) {
-            let met = moment(&times, dependency.at, page.objects[object].size) + dependency.plus;
-            let of_dependent = &mut known[dependent];
-            if met >= of_dependent.0 {
-                *of_dependent = (met, Some(object));
-            }
+            let met = moment(&times, dependency.at, objects[object].size) + dependency.plus;
+            known[dependent] = known[dependent].max(met);
             waiting[dependent] -= 1;
             if waiting[dependent] == 0 {
-                next.push(key(dependent, of_dependent.0));
+                next.push(Reverse((known[dependent], dependent)));
             }
         }
     }

@@ -205,7 +205,7 @@ impl fmt::Display for Note {
 fn in_turn(connections: u64) -> String {
     format!(
         "responses over {connections} connections are assumed to cross the link one after another, in the order of \
-         their requests; the simulator divides it"
+         their first bytes; the simulator divides it"
     )
 }
 

@@ -1,6 +1,6 @@
-//! What-if changes of a page: pure functions on the graph.
+//! Changes of a page, to ask what they would save: pure functions on the graph.
 //!
-//! What waited for a removed object waits for what that object waited for, with both delays. A page of which a script is
+//! Dependents of a removed object wait for what that object waited for, with both delays. A page of which a script is
 //! removed may request less than that, so the saving is a lower bound.
 
 use std::fmt;

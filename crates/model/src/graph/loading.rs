@@ -89,19 +89,6 @@ struct Loading<'a> {
     totals: Totals,
 }
 
-const UNKNOWN: ObjectTimes = ObjectTimes {
-    known: Duration::ZERO,
-    connecting: None,
-    securing: None,
-    sent: Duration::ZERO,
-    first_byte: Duration::ZERO,
-    end: Duration::ZERO,
-    slow_start: Duration::ZERO,
-    rtt: Duration::ZERO,
-    because_of: None,
-    behind: None,
-};
-
 impl<'a> Loading<'a> {
     fn new(scenario: &'a Scenario, path: &'a Path, start: &'a SlowStart) -> Self {
         let after = dependencies(scenario);
@@ -118,7 +105,7 @@ impl<'a> Loading<'a> {
             path,
             start,
             events: known.map(|object| Reverse((Duration::ZERO, Event::Known(object)))).collect(),
-            times: vec![UNKNOWN; unmet.len()],
+            times: vec![ObjectTimes::default(); unmet.len()],
             blocking: if scenario.page.is_plain() { BTreeSet::new() } else { scenario.page.before_body() },
             held: BTreeSet::new(),
             in_flight: 0,

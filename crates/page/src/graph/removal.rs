@@ -1,6 +1,6 @@
 //! A page without some of its objects.
 //!
-//! What waited for a removed object waits for what that object waited for, as if it took no time beyond its own
+//! Dependents of a removed object wait for what that object waited for, as if it took no time beyond its own
 //! delays: nothing else is known of a page that nobody has recorded.
 
 use wire::Duration;

@@ -57,7 +57,7 @@ struct Request {
     priority: Priority,
 }
 
-/// What a connection wants after an input.
+/// A connection's wish after an input.
 pub(super) enum Wish {
     /// A response to this request.
     Response(RequestId, RequestHead),
