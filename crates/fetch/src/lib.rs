@@ -10,6 +10,7 @@
 //! | [`transport`] | the two interfaces, and the transports behind them: HTTP/1, HTTP/2 and DHTTP |
 //! | [`web`] | TLS and HTTP/2 of the origins, and a browser's limits |
 //! | [`fetcher`] | a policy over a transport: what a driver runs |
+//! | [`serving`] | the servers' end of the connections |
 //! | [`report`] | events of the page and their times |
 //!
 //! ```
@@ -32,6 +33,7 @@ pub mod plan;
 pub mod policy;
 pub mod report;
 mod security;
+pub mod serving;
 pub mod transport;
 mod visit_stats;
 pub mod web;

@@ -2,8 +2,11 @@
 
 use http2::Profile;
 use page::{Host, OfferedProtocols};
-use tls::session::Handshake;
+use tls::session::SessionConfig;
 
+pub use tls::session::Handshake;
+
+use crate::serving::ServerProtocols;
 use crate::transport::Endpoint;
 
 /// Maximum number of connections to all origins: Chromium, net/socket/client_socket_pool_manager.cc
@@ -59,6 +62,20 @@ impl WebConfig {
     /// Whether no origin has TLS or HTTP/2.
     pub fn is_plain(&self) -> bool {
         self.origins.iter().all(|origin| !origin.http2 && origin.tls.is_none())
+    }
+
+    /// Protocols of the server of one of the origins, a page's host.
+    pub fn server(&self, origin: Endpoint, host: &Host) -> ServerProtocols {
+        let Some(OriginConfig { http2, endpoint: _, tls }) = self.origins.get(origin).copied() else {
+            return ServerProtocols::default();
+        };
+        let chain = host.certificate_chain.and_then(|chain| usize::try_from(chain.get()).ok());
+        let tls = tls.map(|handshake| SessionConfig {
+            protocol: if http2 { "h2" } else { "http/1.1" },
+            certificate_chain: chain.unwrap_or(SessionConfig::CERTIFICATE_CHAIN),
+            ..SessionConfig::new(handshake)
+        });
+        ServerProtocols { tls, http2: http2.then_some(Profile::NGINX) }
     }
 
     pub(crate) fn has_http2(&self, origin: Endpoint) -> bool {

@@ -4,17 +4,19 @@
 //! Of a page with real contents the client knows the document and discovers the rest in it. Of a page
 //! with sizes only it knows everything.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use fetch::{EmbeddedObjects, PlannedObject, Release};
+use fetch::serving::ResponseTraits;
+use fetch::web::Handshake;
+use fetch::{EmbeddedObjects, PlannedObject, Release, WebConfig};
 use http1::content::{AcceptedCodings, Coding};
 use http1::message::{Method, Validator, Version};
 use http1::site::{Compression, Site};
-use page::{Contents, Kind};
-use wire::{Bytes, Probability};
+use page::{Contents, Kind, Object};
+use wire::{Bytes, Duration, Probability};
 
 use crate::programs::Validation;
-use crate::{Page, Protocol, Scenario, Visit};
+use crate::{Page, Protocol, Scenario, Tls, Visit};
 
 /// Served objects, and the client's knowledge of them.
 #[derive(Clone, Debug)]
@@ -227,6 +229,41 @@ fn refuse_changed(scenario: &Scenario) -> Result<(), ServingError> {
             "use --client-validation entity-tags or dates",
         ),
         (Visit::Revalidate, Some(Validation::EntityTags | Validation::Dates) | None) => Ok(()),
+    }
+}
+
+/// TLS and HTTP/2 of the page's hosts; `None` if none has either.
+///
+/// # Errors
+/// TLS with a protocol that has none.
+pub fn web(scenario: &Scenario) -> Result<Option<WebConfig>, ServingError> {
+    let Scenario { page, protocol, tls, .. } = scenario;
+    if *tls != Tls::None && !protocol.can_be_secured() {
+        let what = format!("{} with TLS {}", protocol.name(), tls.name());
+        return Err(ServingError { what, remedy: "use --tls none" });
+    }
+    let handshake = match tls {
+        Tls::None => None,
+        Tls::V12 => Some(Handshake::Tls12),
+        Tls::V13 => Some(Handshake::Full),
+        Tls::V13Resumed => Some(Handshake::Resumed),
+        Tls::V13EarlyData => Some(Handshake::EarlyData),
+    };
+    let config = WebConfig::of(&page.hosts, *protocol == Protocol::Http2, handshake);
+    Ok((!config.is_plain() || *protocol == Protocol::Http2).then_some(config))
+}
+
+/// Traits of the page's responses, by the request's target: the server's time and the size of the header section.
+pub fn traits(page: &Page) -> BTreeMap<String, ResponseTraits> {
+    let of = |(index, object): (usize, &Object)| {
+        let host = page.hosts.get(object.host).map_or(Duration::ZERO, |host| host.processing);
+        let delay = object.processing.unwrap_or(host);
+        let head = object.response_head.and_then(|head| usize::try_from(head.get()).ok());
+        (Site::path(index), ResponseTraits { delay, head })
+    };
+    match page.is_plain() {
+        true => BTreeMap::new(),
+        false => page.objects.iter().enumerate().map(of).collect(),
     }
 }
 

@@ -12,16 +12,14 @@ use std::sync::Arc;
 
 use ::page::Host;
 use fetch::TransportCounts;
-use fetch::{OriginConfig, PageEvent, Pipelining, Plan, Report, Shape, VisitStats, WebConfig};
+use fetch::{PageEvent, Pipelining, Plan, Report, Shape, VisitStats, WebConfig};
 use http1::message::{Limits, WritePolicy};
 use http1::server::{Closing, ConnectionTimeouts, ServerConfig};
 use http1::site::Site;
-use http2::Profile;
 use scenario::dhttp::{Dhttp, DhttpProfile};
 use scenario::programs::{ClientStack, Validation};
-use scenario::{Network, Programs, Protocol, Remark, Scenario, Serving, Stack};
+use scenario::{Network, Programs, Protocol, Remark, Scenario, Serving, Stack, serving};
 use tcp::config::{Handshake, Sharing};
-use tls::session::SessionConfig;
 use wire::{Bytes, Duration, Seed, Time};
 
 use crate::error::Error;
@@ -30,8 +28,8 @@ use crate::stalls::{self, PathFacts, TimeAccount};
 use crate::topology::{Server, Topology};
 use crate::web::server::{PORT, SECURE_PORT};
 use crate::web::{
-    Browser, BrowserConfig, BrowserTimes, DhttpClient, DhttpServer, HeadSizes, ResponseTraits,
-    ServerProtocols, ServerTimes, WarmUp, Web, WebServer,
+    Browser, BrowserConfig, BrowserTimes, DhttpClient, DhttpServer, HeadSizes, ResponseTraits, ServerTimes,
+    WarmUp, Web, WebServer,
 };
 use crate::world::{Address, Bounds, Counters, HostConfig, HostId, Probe, Record, RunEnd, World};
 pub use flow::Flow;
@@ -238,7 +236,7 @@ impl Experiment {
             page,
             visit: _,
             protocol,
-            tls,
+            tls: _,
             stack,
             client,
             server,
@@ -266,14 +264,14 @@ impl Experiment {
         let (dhttp, remark) = dhttp(plan.shape, &hosts, network, *seed, &mut serving);
         remarks.extend(remark);
         plan.list_references(|request| serving.site.respond(request));
-        let web = plan::web(page, *protocol, *tls)?;
+        let web = serving::web(scenario)?;
         let sockets = plan::sockets(programs, web.is_some());
         hosts.client_stack = hosts.client_stack.map(|stack| client_stack(&stack, &sockets));
         let experiment = Self {
             network: network.clone(),
             stack: sockets.sockets(stack),
             web,
-            traits: plan::traits(page),
+            traits: Arc::new(serving::traits(page)),
             site: serving.site,
             plan,
             origins: page.hosts.clone(),
@@ -341,21 +339,6 @@ impl Experiment {
         tls.map_or(PORT, |_| SECURE_PORT)
     }
 
-    /// Protocols of a host's server.
-    fn protocols(&self, index: usize, origin: &Host) -> ServerProtocols {
-        let Some(web) = &self.web else { return ServerProtocols::default() };
-        let Some(OriginConfig { http2, endpoint: _, tls }) = web.origins.get(index).copied() else {
-            return ServerProtocols::default();
-        };
-        let chain = origin.certificate_chain.and_then(|chain| usize::try_from(chain.get()).ok());
-        let tls = tls.map(|handshake| SessionConfig {
-            protocol: if http2 { "h2" } else { "http/1.1" },
-            certificate_chain: chain.unwrap_or(SessionConfig::CERTIFICATE_CHAIN),
-            ..SessionConfig::new(handshake)
-        });
-        ServerProtocols { tls, http2: http2.then_some(Profile::NGINX) }
-    }
-
     /// The server of one of the page's hosts. The first has these clocks.
     fn server(&self, seed: Seed, index: usize, origin: &Host, clocks: Clocks) -> Server {
         let deadline = self.plan.deadline;
@@ -368,9 +351,10 @@ impl Experiment {
         let (writes, requests, closing) = (self.hosts.writes, self.hosts.requests, self.hosts.closing);
         let config = ServerConfig { limits: Limits::default(), writes, requests, closing, timeout };
         let fin_with_data = self.is_transaction() || self.hosts.fin_with_data;
+        let protocols = self.web.as_ref().map(|web| web.server(index, origin)).unwrap_or_default();
         let server =
             WebServer::new(self.site.clone(), config, self.hosts.server, self.hosts.heads, fin_with_data)
-                .with_protocols(self.protocols(index, origin), Arc::clone(&self.traits))
+                .with_protocols(protocols, Arc::clone(&self.traits))
                 .with_processes(self.hosts.connections.map(|limit| limit.get() as usize), usize::MAX);
         let (seed, clocks) = match index as u64 {
             0 => (seed, clocks),

@@ -5,7 +5,6 @@
 //! | --- | --- |
 //! | [`browser`] | a client that fetches a page |
 //! | [`server`] | a server that holds the page |
-//! | [`connection`] | one of its connections: HTTP/1 or HTTP/2, over TLS or in the clear |
 //! | [`dhttp_service`] | the part of the server that speaks DHTTP |
 //!
 //! HTTP is spoken by `http1`, `http2`, `fetch` and `dhttp-proto`, the same code that runs over kernel sockets; TLS has the sizes
@@ -13,16 +12,15 @@
 
 mod accept_queue;
 pub mod browser;
-pub mod connection;
 pub mod dhttp_service;
 pub mod server;
 
 use wire::Time;
 
 pub use browser::{Browser, BrowserConfig, BrowserTimes, DhttpClient, WarmUp};
-pub use connection::ServerProtocols;
 pub use dhttp_service::{DhttpCounts, DhttpServer};
-pub use server::{HeadSizes, ResponseTraits, ServerTimes, WebServer};
+pub use fetch::serving::{HeadSizes, ResponseTraits, ServerProtocols};
+pub use server::{ServerTimes, WebServer};
 
 use crate::world::{Action, Application, Input, SocketId};
 

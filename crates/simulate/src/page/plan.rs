@@ -2,21 +2,18 @@
 //!
 //! Hosts and links are built by [`super::Experiment`].
 
-use std::collections::BTreeMap;
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
-use fetch::{Pipelining, Plan, Release, Shape, WebConfig};
+use fetch::{Pipelining, Plan, Release, Shape};
 use http1::site::Site;
-use page::{Host, Object};
+use page::Host;
 use scenario::programs::ClientDefect;
-use scenario::{Client, Connection, Page, Programs, Protocol, Remark, Serving, Tls};
-use tls::session::Handshake;
+use scenario::{Client, Connection, Page, Programs, Protocol, Remark, Serving};
 use wire::{Bytes, Duration};
 
 use super::Contents;
 use crate::error::Error;
-use crate::web::ResponseTraits;
 
 /// Connection policy of a protocol.
 pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining) -> Result<Shape, Error> {
@@ -41,42 +38,11 @@ pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining)
     }
 }
 
-/// TLS and HTTP/2 of the page's hosts; `None` if none has either.
-pub(super) fn web(page: &Page, protocol: Protocol, tls: Tls) -> Result<Option<WebConfig>, Error> {
-    if tls != Tls::None && !protocol.can_be_secured() {
-        let part = format!("{} with TLS {}", protocol.name(), tls.name());
-        return Err(Error::unsuited(&part, "use --tls none"));
-    }
-    let handshake = match tls {
-        Tls::None => None,
-        Tls::V12 => Some(Handshake::Tls12),
-        Tls::V13 => Some(Handshake::Full),
-        Tls::V13Resumed => Some(Handshake::Resumed),
-        Tls::V13EarlyData => Some(Handshake::EarlyData),
-    };
-    let config = WebConfig::of(&page.hosts, protocol == Protocol::Http2, handshake);
-    Ok((!config.is_plain() || protocol == Protocol::Http2).then_some(config))
-}
-
 /// Settings of the programs' sockets. Programs of today's web turn Nagle's algorithm off, unless it is set: Chromium,
 /// net/socket (`SetNoDelay`); nginx, `tcp_nodelay`.
 pub(super) fn sockets(programs: &Programs, is_of_today: bool) -> Programs {
     let nagle = programs.nagle.or(is_of_today.then_some(false));
     Programs { nagle, ..*programs }
-}
-
-/// Traits of the page's responses, by the request's target: the server's time and the size of the header section.
-pub(super) fn traits(page: &Page) -> Arc<BTreeMap<String, ResponseTraits>> {
-    let of = |(index, object): (usize, &Object)| {
-        let host = page.hosts.get(object.host).map_or(Duration::ZERO, |host| host.processing);
-        let delay = object.processing.unwrap_or(host);
-        let head = object.response_head.and_then(|head| usize::try_from(head.get()).ok());
-        (Site::path(index), ResponseTraits { delay, head })
-    };
-    match page.is_plain() {
-        true => Arc::default(),
-        false => Arc::new(page.objects.iter().enumerate().map(of).collect()),
-    }
 }
 
 /// The robot's plan, and its deviations from the scenario.

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use fetch::serving::{HeadSizes, HttpConnection, ResponseTraits, ServerProtocols, Wish};
 use http1::message::RequestHead;
 use http1::server::{self, RequestId, Response, ServerConfig, ServerConnection};
 use http1::site::Site;
@@ -12,7 +13,6 @@ use tcp::Payload;
 use wire::{Duration, Time};
 
 use super::accept_queue::{AcceptQueue, Waiting};
-use super::connection::{HttpConnection, ServerProtocols, Wish};
 use super::dhttp_service::{self, DhttpCounts, DhttpServer, DhttpService};
 use crate::world::{Action, Input, SocketId};
 
@@ -39,7 +39,7 @@ pub struct WebServer {
     fin_with_data: bool,
     dhttp: Option<DhttpService>,
     steps: VecDeque<ServerStep>,
-    connections: BTreeMap<SocketId, HttpConnection>,
+    connections: BTreeMap<SocketId, ServedConnection>,
     queue: AcceptQueue,
     /// Timeouts of the connections.
     deadlines: BTreeSet<(Time, SocketId)>,
@@ -54,22 +54,13 @@ pub struct WebServer {
     delays: u64,
 }
 
-/// Minimum sizes to which response headers are padded, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HeadSizes {
-    /// Minimum for responses with an object, or to HEAD.
-    pub object: Option<usize>,
-    /// Minimum for 304 Not Modified.
-    pub unchanged: Option<usize>,
-}
-
-/// A response, where it differs from others of its server.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ResponseTraits {
-    /// Time from the request to the response, in which the server does other work.
-    pub delay: Duration,
-    /// Minimum size of its header section in HTTP/1's form.
-    pub head: Option<usize>,
+/// A connection, and what it waits for.
+struct ServedConnection {
+    http: HttpConnection,
+    is_writing: bool,
+    /// Whether the server's next step on it is pending.
+    is_scheduled: bool,
+    deadline: Option<Time>,
 }
 
 /// A request whose response is delayed.
@@ -211,8 +202,8 @@ impl WebServer {
                 self.forget(socket);
             }
             Input::Written(socket) => {
-                if let Some(http) = self.connections.get_mut(&socket) {
-                    (http.is_writing, http.is_scheduled) = (false, true);
+                if let Some(served) = self.connections.get_mut(&socket) {
+                    (served.is_writing, served.is_scheduled) = (false, true);
                     self.steps.push_back(ServerStep::Proceed(socket));
                 }
             }
@@ -275,7 +266,8 @@ impl WebServer {
 
     fn accept(&mut self, now: Time, socket: SocketId) {
         let http = HttpConnection::new(&self.protocols, ServerConnection::new(now, self.config));
-        self.connections.insert(socket, http);
+        let served = ServedConnection { http, is_writing: false, is_scheduled: false, deadline: None };
+        self.connections.insert(socket, served);
         self.steps.push_back(ServerStep::Work(self.times.connection));
         self.drain(now, socket);
     }
@@ -321,8 +313,8 @@ impl WebServer {
     }
 
     fn deliver(&mut self, now: Time, socket: SocketId, input: server::Input<'_>) {
-        if let Some(http) = self.connections.get_mut(&socket) {
-            http.handle(now, input);
+        if let Some(served) = self.connections.get_mut(&socket) {
+            served.http.handle(now, input);
             self.drain(now, socket);
         }
     }
@@ -330,36 +322,42 @@ impl WebServer {
     fn respond(&mut self, now: Time, socket: SocketId, id: RequestId, head: &RequestHead) {
         let mut response = self.site.respond(head);
         self.pad(head, &mut response);
-        if let Some(http) = self.connections.get_mut(&socket) {
-            http.respond(now, id, response);
+        if let Some(served) = self.connections.get_mut(&socket) {
+            served.http.respond(now, id, response);
             self.drain(now, socket);
         }
     }
 
+    fn pad(&self, request: &RequestHead, response: &mut Response) {
+        let own = self.traits.get(&request.target).and_then(|traits| traits.head);
+        self.heads.pad(own, self.protocols.http2.is_some(), request, response);
+    }
+
     fn forget(&mut self, socket: SocketId) {
-        if let Some(HttpConnection { deadline: Some(deadline), .. }) = self.connections.remove(&socket) {
+        if let Some(ServedConnection { deadline: Some(deadline), .. }) = self.connections.remove(&socket) {
             self.deadlines.remove(&(deadline, socket));
         }
     }
 
     /// Handles all wishes of a connection.
     fn drain(&mut self, now: Time, socket: SocketId) {
-        let Some(http) = self.connections.get_mut(&socket) else { return };
+        let Some(served) = self.connections.get_mut(&socket) else { return };
         let mut requests = Vec::new();
         let until = loop {
-            match http.next(now) {
+            match served.http.next(now) {
                 Wish::Response(id, head) => requests.push((id, head)),
-                Wish::Fault => self.faults += 1,
+                Wish::Aborted(_) => {}
+                Wish::Fault(_) => self.faults += 1,
                 Wish::Timeout(until) => break until,
             }
         };
-        if let Some(before) = http.deadline {
+        if let Some(before) = served.deadline {
             self.deadlines.remove(&(before, socket));
         }
-        http.deadline = until;
+        served.deadline = until;
         self.deadlines.extend(until.map(|until| (until, socket)));
-        if http.has_output() && !http.is_writing && !http.is_scheduled {
-            http.is_scheduled = true;
+        if served.http.has_output() && !served.is_writing && !served.is_scheduled {
+            served.is_scheduled = true;
             self.steps.push_back(ServerStep::Proceed(socket));
         }
         for (id, head) in requests {
@@ -399,14 +397,15 @@ impl WebServer {
     /// Next action of a connection, unless it waits for a write. Every write except the first of a response
     /// takes its time.
     fn proceed(&mut self, socket: SocketId) -> Option<Action> {
-        let http = self.connections.get_mut(&socket)?;
-        http.is_scheduled = false;
-        if http.is_writing {
+        let ServedConnection { http, is_writing, is_scheduled, deadline: _ } =
+            self.connections.get_mut(&socket)?;
+        *is_scheduled = false;
+        if *is_writing {
             return None;
         }
         match http.next_output()? {
             server::Output::Send(bytes) => {
-                http.is_writing = true;
+                *is_writing = true;
                 if self.fin_with_data && matches!(http.second_output(), Some(server::Output::HalfClose)) {
                     http.skip_output();
                     return Some(Action::WriteLast(socket, Payload::from(bytes)));
@@ -417,7 +416,7 @@ impl WebServer {
                 Some(Action::Write(socket, Payload::from(bytes)))
             }
             server::Output::HalfClose => {
-                http.is_scheduled = true;
+                *is_scheduled = true;
                 self.steps.push_back(ServerStep::Proceed(socket));
                 Some(Action::Shutdown(socket))
             }
@@ -436,54 +435,6 @@ impl WebServer {
             | server::Output::RequestAborted(_)
             | server::Output::Fault(_)
             | server::Output::Timeout(_) => None,
-        }
-    }
-
-    /// Pads the header section to its minimum size, by a field without meaning.
-    fn pad(&self, request: &RequestHead, response: &mut Response) {
-        let HeadSizes { object, unchanged } = self.heads;
-        let own = self.traits.get(&request.target).and_then(|traits| traits.head);
-        let min_bytes = if response.status == 304 { unchanged } else { own.or(object) };
-        let Some(min_bytes) = min_bytes else { return };
-        let missing = min_bytes.saturating_sub(head_bytes(request, response.clone()) + PADDING.len() + 4);
-        if self.protocols.http2.is_some() {
-            // Fields of a length that is common; equal ones take a byte each in later responses.
-            for _ in 0..missing / PADDING_LINE {
-                let _ = response.fields.push(PADDING, &"x".repeat(PADDING_LINE - PADDING.len() - 4));
-            }
-        } else if missing > 0 {
-            // Letters are always valid in a field's value.
-            let _ = response.fields.push(PADDING, &"x".repeat(missing));
-        }
-    }
-}
-
-/// Field that pads the header section.
-const PADDING: &str = "X-Padding";
-/// Bytes of a line of padding in HTTP/2.
-const PADDING_LINE: usize = 40;
-
-/// Length in bytes of the header section of the response to this request, from an otherwise idle connection.
-fn head_bytes(request: &RequestHead, response: Response) -> usize {
-    let mut bytes = Vec::new();
-    request.encode(&mut bytes);
-    let writes = http1::message::WritePolicy { head_apart: true, ..Default::default() };
-    let mut connection =
-        ServerConnection::new(Time::ZERO, ServerConfig { writes, ..ServerConfig::default() });
-    connection.handle(Time::ZERO, server::Input::Received(&bytes));
-    let _ = connection.respond(Time::ZERO, RequestId(0), response);
-    loop {
-        match connection.poll(Time::ZERO) {
-            server::Output::Send(head) => return head.len(),
-            server::Output::Timeout(_) => return 0,
-            server::Output::Request(..)
-            | server::Output::RequestBody(..)
-            | server::Output::RequestEnd(_)
-            | server::Output::RequestAborted(_)
-            | server::Output::HalfClose
-            | server::Output::Close
-            | server::Output::Abort
-            | server::Output::Fault(_) => {}
         }
     }
 }

@@ -1,16 +1,16 @@
-//! A server's connection: HTTP/1 or HTTP/2, over TLS or in the clear.
+//! The servers' end: connections over HTTP/1 or HTTP/2, with TLS or in the clear, and responses of given sizes.
 //!
-//! Bytes of the client and responses flow in; complete requests and writes flow out. The server decides when.
+//! Bytes of the client and responses flow in; complete requests and writes flow out. A driver decides when.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use http1::message::{Fields, Method, RequestHead, Version};
-use http1::server::{self, RequestId, Response, ResponseBody, ServerConnection};
+use http1::message::{Fields, Method, PeerFault, RequestHead, Version};
+use http1::server::{self, RequestId, Response, ResponseBody, ServerConfig, ServerConnection};
 use http2::hpack::Field;
 use http2::{Endpoint, Event, Priority, Profile};
 use tls::session::{Session, SessionConfig};
-use wire::Time;
+use wire::{Duration, Time};
 
 /// Protocols of a server's connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,18 +21,16 @@ pub struct ServerProtocols {
     pub http2: Option<Profile>,
 }
 
-/// One connection.
-pub(super) struct HttpConnection {
+/// A server's connection.
+#[derive(Debug)]
+pub struct HttpConnection {
     protocol: HttpProtocol,
     tls: Option<Session>,
     /// Outputs not executed yet, because a write waits for the send buffer.
     outputs: VecDeque<server::Output>,
-    pub(super) is_writing: bool,
-    /// Whether the server's next step on it is pending.
-    pub(super) is_scheduled: bool,
-    pub(super) deadline: Option<Time>,
 }
 
+#[derive(Debug)]
 enum HttpProtocol {
     Http1 {
         connection: Box<ServerConnection>,
@@ -43,6 +41,7 @@ enum HttpProtocol {
 }
 
 /// State of HTTP/2.
+#[derive(Debug)]
 struct Http2Connection {
     endpoint: Endpoint,
     /// Requests without a response.
@@ -51,6 +50,7 @@ struct Http2Connection {
     complete: VecDeque<(RequestId, RequestHead)>,
 }
 
+#[derive(Debug)]
 struct Request {
     /// Until the request is complete.
     head: Option<RequestHead>,
@@ -58,17 +58,21 @@ struct Request {
 }
 
 /// A connection's wish after an input.
-pub(super) enum Wish {
+#[derive(Debug)]
+pub enum Wish {
     /// A response to this request.
     Response(RequestId, RequestHead),
+    /// No response to this request any more, if it has not begun.
+    Aborted(RequestId),
     /// Nothing but to be counted: the client made a protocol error.
-    Fault,
+    Fault(PeerFault),
     /// Its next timeout.
     Timeout(Option<Time>),
 }
 
 impl HttpConnection {
-    pub(super) fn new(protocols: &ServerProtocols, http1: ServerConnection) -> Self {
+    /// A connection that has just been accepted; `http1` speaks HTTP/1 on it, if these protocols do.
+    pub fn new(protocols: &ServerProtocols, http1: ServerConnection) -> Self {
         let protocol = match protocols.http2 {
             None => HttpProtocol::Http1 { connection: Box::new(http1), request: None },
             Some(profile) => HttpProtocol::Http2(Box::new(Http2Connection {
@@ -78,18 +82,11 @@ impl HttpConnection {
             })),
         };
         let tls = protocols.tls.clone().map(Session::server);
-        Self {
-            protocol,
-            tls,
-            outputs: VecDeque::new(),
-            is_writing: false,
-            is_scheduled: false,
-            deadline: None,
-        }
+        Self { protocol, tls, outputs: VecDeque::new() }
     }
 
     /// Handles an event of the connection.
-    pub(super) fn handle(&mut self, now: Time, input: server::Input<'_>) {
+    pub fn handle(&mut self, now: Time, input: server::Input<'_>) {
         match (&mut self.tls, input) {
             (Some(session), server::Input::Received(bytes)) => {
                 let mut plaintext = Vec::new();
@@ -107,7 +104,7 @@ impl HttpConnection {
     }
 
     /// Takes the next wish; the last is the timeout.
-    pub(super) fn next(&mut self, now: Time) -> Wish {
+    pub fn next(&mut self, now: Time) -> Wish {
         match &mut self.protocol {
             HttpProtocol::Http2(http2) => match http2.complete.pop_front() {
                 Some((id, head)) => Wish::Response(id, head),
@@ -122,8 +119,11 @@ impl HttpConnection {
                             return Wish::Response(id, head);
                         }
                     }
-                    server::Output::RequestAborted(_) => *request = None,
-                    server::Output::Fault(_) => return Wish::Fault,
+                    server::Output::RequestAborted(id) => {
+                        *request = None;
+                        return Wish::Aborted(id);
+                    }
+                    server::Output::Fault(fault) => return Wish::Fault(fault),
                     server::Output::Timeout(until) => return Wish::Timeout(until),
                     server::Output::Send(bytes) => match &mut self.tls {
                         Some(session) => {
@@ -142,7 +142,7 @@ impl HttpConnection {
     }
 
     /// Sends a response. A request that was aborted in the meantime needs none.
-    pub(super) fn respond(&mut self, now: Time, id: RequestId, response: Response) {
+    pub fn respond(&mut self, now: Time, id: RequestId, response: Response) {
         match &mut self.protocol {
             HttpProtocol::Http1 { connection, request: _ } => {
                 let _ = connection.respond(now, id, response);
@@ -152,7 +152,7 @@ impl HttpConnection {
     }
 
     /// Whether it speaks HTTP/2.
-    pub(super) const fn is_http2(&self) -> bool {
+    pub const fn is_http2(&self) -> bool {
         match self.protocol {
             HttpProtocol::Http1 { .. } => false,
             HttpProtocol::Http2(_) => true,
@@ -160,17 +160,17 @@ impl HttpConnection {
     }
 
     /// Whether [`HttpConnection::next_output`] has something.
-    pub(super) fn has_output(&self) -> bool {
+    pub fn has_output(&self) -> bool {
         !self.outputs.is_empty() || self.is_http2()
     }
 
     /// The output after the next one, if it is known: DATA of HTTP/2 is chosen when it is written.
-    pub(super) fn second_output(&self) -> Option<&server::Output> {
+    pub fn second_output(&self) -> Option<&server::Output> {
         self.outputs.front()
     }
 
     /// Takes the next output.
-    pub(super) fn next_output(&mut self) -> Option<server::Output> {
+    pub fn next_output(&mut self) -> Option<server::Output> {
         if self.outputs.is_empty()
             && let HttpProtocol::Http2(http2) = &mut self.protocol
         {
@@ -190,7 +190,7 @@ impl HttpConnection {
     }
 
     /// Forgets the output after the one that was taken.
-    pub(super) fn skip_output(&mut self) {
+    pub fn skip_output(&mut self) {
         self.outputs.pop_front();
     }
 }
@@ -279,4 +279,72 @@ fn request_head(fields: &[Field]) -> RequestHead {
         }
     }
     head
+}
+
+/// Minimum sizes to which response headers are padded, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeadSizes {
+    /// Minimum for responses with an object, or to HEAD.
+    pub object: Option<usize>,
+    /// Minimum for 304 Not Modified.
+    pub unchanged: Option<usize>,
+}
+
+/// A response, where it differs from others of its server.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResponseTraits {
+    /// Time from the request to the response, in which the server does other work.
+    pub delay: Duration,
+    /// Minimum size of its header section in HTTP/1's form.
+    pub head: Option<usize>,
+}
+
+impl HeadSizes {
+    /// Pads the header section of the response to `request` to its minimum size, by a field without meaning. `own` is the
+    /// minimum of this response, if it has one.
+    pub fn pad(self, own: Option<usize>, is_http2: bool, request: &RequestHead, response: &mut Response) {
+        let Self { object, unchanged } = self;
+        let min_bytes = if response.status == 304 { unchanged } else { own.or(object) };
+        let Some(min_bytes) = min_bytes else { return };
+        let missing = min_bytes.saturating_sub(head_bytes(request, response.clone()) + PADDING.len() + 4);
+        if is_http2 {
+            // Fields of a length that is common; equal ones take a byte each in later responses.
+            for _ in 0..missing / PADDING_LINE {
+                let _ = response.fields.push(PADDING, &"x".repeat(PADDING_LINE - PADDING.len() - 4));
+            }
+        } else if missing > 0 {
+            // Letters are always valid in a field's value.
+            let _ = response.fields.push(PADDING, &"x".repeat(missing));
+        }
+    }
+}
+
+/// Field that pads the header section.
+const PADDING: &str = "X-Padding";
+/// Bytes of a line of padding in HTTP/2.
+const PADDING_LINE: usize = 40;
+
+/// Length in bytes of the header section of the response to this request, from an otherwise idle connection.
+fn head_bytes(request: &RequestHead, response: Response) -> usize {
+    let mut bytes = Vec::new();
+    request.encode(&mut bytes);
+    let writes = http1::message::WritePolicy { head_apart: true, ..Default::default() };
+    let mut connection =
+        ServerConnection::new(Time::ZERO, ServerConfig { writes, ..ServerConfig::default() });
+    connection.handle(Time::ZERO, server::Input::Received(&bytes));
+    let _ = connection.respond(Time::ZERO, RequestId(0), response);
+    loop {
+        match connection.poll(Time::ZERO) {
+            server::Output::Send(head) => return head.len(),
+            server::Output::Timeout(_) => return 0,
+            server::Output::Request(..)
+            | server::Output::RequestBody(..)
+            | server::Output::RequestEnd(_)
+            | server::Output::RequestAborted(_)
+            | server::Output::HalfClose
+            | server::Output::Close
+            | server::Output::Abort
+            | server::Output::Fault(_) => {}
+        }
+    }
 }
