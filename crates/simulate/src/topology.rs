@@ -4,8 +4,8 @@
 //! either direction, and takes no time to transmit. With one server at no extra distance there is one link each way.
 
 use scenario::Network;
-use wire::link::{Config, Loss, QueueLimit};
-use wire::{Duration, Probability};
+use wire::Duration;
+use wire::link::Config;
 
 use crate::error::Error;
 use crate::web::Web;
@@ -79,16 +79,6 @@ fn far_link(world: &mut World<Web>, delay: Duration) -> Result<Vec<LinkId>, Erro
     if delay == Duration::ZERO {
         return Ok(Vec::new());
     }
-    let link = Config {
-        rate: None,
-        framing: 0,
-        modem: None,
-        queue: QueueLimit::default(),
-        delay,
-        jitter: None,
-        loss: Loss::default(),
-        reordering: None,
-        duplication: Probability::NEVER,
-    };
+    let link = Config { delay, ..Config::default() };
     world.add_link(&link).map(|link| vec![link]).map_err(Error::Link)
 }

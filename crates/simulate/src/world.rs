@@ -253,6 +253,12 @@ impl<A: Application> World<A> {
                         return true;
                     }
                 }
+                link::Output::Discard(packet) => {
+                    if let Some(recorder) = &mut self.recorder {
+                        let Packet { from, to, hops: _, segment } = packet;
+                        recorder.note(self.now, ObservationPoint::Lost, from, to, &segment);
+                    }
+                }
                 link::Output::Timeout(next) => {
                     if let Some(next) = next
                         && link.scheduled.is_none_or(|scheduled| next < scheduled)

@@ -85,6 +85,7 @@ fn run(pipe: &mut Pipe<[u64; 2]>) {
                 Output::Deliver { packet, due } => {
                     black_box((packet, due));
                 }
+                Output::Discard(_) => {}
                 Output::Timeout(next) => {
                     now = next.unwrap_or(now);
                     break;

@@ -7,13 +7,16 @@
 //! | [`config`] | (configuration of the link) |
 //! | `loss` | loss model: whether this packet will be lost |
 //! | `queue` | queue of the transmitter, with tail drop |
+//! | `managed` | instead of it: a queue whose packets are decided when they leave it |
+//! | `codel`, `fq_codel` | its disciplines (RFC 8289, RFC 8290) |
+//! | [`schedule`] | recorded delivery opportunities in place of a rate |
 //! | `transmitter` | transmission: size over rate, the remainder carried to the next packet |
 //! | `flight` | propagation: delay, jitter, reordering; loss |
 //! | [`counters`] | (counters of packets) |
 //!
-//! A link has no clock and no timer, its rate never changes, and packets are opaque: their size is an argument.
-//! Everything about a packet is decided when it is offered, so there is at most one pending event: the next
-//! delivery.
+//! A link has no clock and no timer, and packets are opaque: their size is an argument. With a constant rate and tail drop,
+//! everything about a packet is decided when it is offered, and the only pending event is the next delivery. With CoDel,
+//! FQ-CoDel or a schedule, packets wait in the queue until the transmitter takes them.
 //!
 //! ```
 //! use roundtrip_wire::link::{Config, OfferResult, Output, Pipe};
@@ -35,21 +38,28 @@
 //! # Ok::<(), roundtrip_wire::link::ConfigError>(())
 //! ```
 
+mod codel;
 pub mod config;
 pub mod counters;
 mod flight;
+mod fq_codel;
 mod loss;
+mod managed;
 mod queue;
+pub mod schedule;
 mod transmitter;
 
-pub use config::{Config, ConfigError, Jitter, Loss, Order, QueueLimit, Reordering};
+pub use config::{CoDel, Config, ConfigError, Jitter, Loss, Order, QueueDiscipline, QueueLimit, Reordering};
 pub use counters::{Counters, Tally};
+pub use schedule::{DeliverySchedule, ScheduleError};
 
 use crate::modem::Modem;
 use crate::seed::Random;
 use crate::{Bytes, Duration, Probability, Seed, Time};
+use codel::QueuedPacket;
 use flight::{Flight, PacketInFlight};
 use loss::LossProcess;
+use managed::ManagedQueue;
 use queue::Queue;
 use transmitter::Transmitter;
 
@@ -60,7 +70,8 @@ pub enum OfferResult<P> {
     Accepted,
     /// The queue was full; the link is unchanged.
     Dropped(P),
-    /// Lost on the link, after it occupied the queue and the transmitter.
+    /// Lost on the link, after it occupied the queue and the transmitter. A link with a managed queue accepts such a packet, and
+    /// returns it later ([`Output::Discard`]).
     Lost(P),
 }
 
@@ -74,6 +85,9 @@ pub enum Output<P> {
         /// Time of arrival: never later than the `now` of the poll.
         due: Time,
     },
+    /// A packet that was accepted will not arrive: a managed queue dropped it, or it was lost on the link. It is returned, so
+    /// that its buffer can be reused.
+    Discard(P),
     /// No further arrivals. The next packet is due at this time; `None`: no packet is in flight.
     Timeout(Option<Time>),
 }
@@ -87,6 +101,8 @@ pub enum Output<P> {
 pub struct Pipe<P> {
     losses: LossProcess,
     queue: Queue,
+    /// Takes the place of queue and transmitter, for all but drop-tail at a constant rate.
+    managed: Option<Box<ManagedQueue<P>>>,
     /// The modem, with a buffer for the bytes of a packet.
     modem: Option<(Modem, Vec<u8>)>,
     transmitter: Transmitter,
@@ -108,10 +124,18 @@ impl<P: Clone> Pipe<P> {
     /// The first invalid value of `config`.
     pub fn new(config: &Config, seed: Seed, index: u64) -> Result<Self, ConfigError> {
         config.check()?;
-        let Config { rate, framing, modem, queue, delay, jitter, loss, reordering, duplication } = config;
+        let Config { rate, schedule, framing, modem, queue, discipline, .. } = config;
+        let Config { delay, jitter, loss, reordering, duplication, .. } = config;
+        let managed = (schedule.is_some() || *discipline != QueueDiscipline::DropTail).then(|| {
+            let transmitter = Transmitter::new(*rate, *framing);
+            let schedule = schedule.clone().map(|schedule| (schedule, i64::from(*framing)));
+            let random = seed.stream("link-flows", index);
+            Box::new(ManagedQueue::new(*discipline, *queue, transmitter, schedule, random))
+        });
         Ok(Self {
             losses: LossProcess::new(loss, || seed.stream("link-loss", index)),
             queue: Queue::new(*queue),
+            managed,
             modem: modem.map(|modem| (Modem::new(modem, *rate), Vec::new())),
             transmitter: Transmitter::new(*rate, *framing),
             delay: *delay,
@@ -127,10 +151,13 @@ impl<P: Clone> Pipe<P> {
     /// Offers a packet of `size` bytes (IP length; framing is added here) to the link. A modem considers it
     /// incompressible.
     pub fn handle(&mut self, now: Time, packet: P, size: Bytes) -> OfferResult<P> {
+        if self.managed.is_some() {
+            return self.offer_managed(now, packet, size, |_, _| {});
+        }
         self.offer(now, packet, size, |_, _| size)
     }
 
-    /// Offers a packet with its bytes, which are read only if there is a modem.
+    /// Offers a packet with its bytes, which are read only if there is a modem or FQ-CoDel.
     pub fn handle_with(
         &mut self,
         now: Time,
@@ -138,6 +165,9 @@ impl<P: Clone> Pipe<P> {
         size: Bytes,
         read: impl FnOnce(&P, &mut Vec<u8>),
     ) -> OfferResult<P> {
+        if self.managed.is_some() {
+            return self.offer_managed(now, packet, size, read);
+        }
         self.offer(now, packet, size, |packet, modem| match modem {
             Some((modem, bytes)) => {
                 bytes.clear();
@@ -169,37 +199,95 @@ impl<P: Clone> Pipe<P> {
 
         let line_size = line_size(&packet, &mut self.modem);
         let sent = self.transmitter.send(now, line_size);
+        match self.launch(sent, packet, size, is_lost) {
+            None => OfferResult::Accepted,
+            Some(packet) => OfferResult::Lost(packet),
+        }
+    }
+
+    /// Sends a packet whose transmission ends at `sent` on its way; returns it if it is lost.
+    fn launch(&mut self, sent: Time, packet: P, size: Bytes, is_lost: bool) -> Option<P> {
         // Sampled for lost packets, too: enabling loss does not change the delays of the others.
         let (due, preserves_order) = self.propagate(sent);
         let is_duplicated =
             self.duplication.as_mut().is_some_and(|(probability, random)| random.chance(*probability));
         if is_lost {
             self.counters.lost.add(size);
-            return OfferResult::Lost(packet);
+            return Some(packet);
         }
         if is_duplicated {
             self.counters.duplicated.add(size);
             self.flight.push(due, preserves_order, size, packet.clone());
         }
         self.flight.push(due, preserves_order, size, packet);
+        None
+    }
+
+    /// Offers a packet to the managed queue.
+    #[cold]
+    #[inline(never)]
+    fn offer_managed(
+        &mut self,
+        now: Time,
+        packet: P,
+        size: Bytes,
+        read: impl FnOnce(&P, &mut Vec<u8>),
+    ) -> OfferResult<P> {
+        self.serve_until(now);
+        self.counters.offered.add(size);
+        let is_lost = self.losses.is_next_lost();
+        let Some(managed) = &mut self.managed else { return OfferResult::Dropped(packet) };
+        let queued = QueuedPacket { packet, size, arrival: now, is_lost };
+        if let Err(packet) = managed.push(queued, read, &mut self.counters.dropped) {
+            self.counters.dropped.add(size);
+            return OfferResult::Dropped(packet);
+        }
+        self.counters.queue_peak = managed.peak();
+        self.serve_until(now);
         OfferResult::Accepted
+    }
+
+    /// Lets the managed queue send until `now`.
+    fn serve_until(&mut self, now: Time) {
+        while let Some(managed) = &mut self.managed
+            && let Some(at) = managed.next_service()
+            && at <= now
+        {
+            let Some((next, sent)) = managed.serve(at, &mut self.counters.dropped) else { continue };
+            let QueuedPacket { packet, size, arrival: _, is_lost } = next;
+            if let Some(lost) = self.launch(sent, packet, size, is_lost)
+                && let Some(managed) = &mut self.managed
+            {
+                managed.discard(at, lost);
+            }
+        }
     }
 
     /// Returns the next packet that has arrived by `now`, or the time of the next arrival.
     pub fn poll(&mut self, now: Time) -> Output<P> {
+        if self.managed.is_some() {
+            self.serve_until(now);
+            if let Some(discarded) = self.managed.as_mut().and_then(|managed| managed.pop_discarded()) {
+                return Output::Discard(discarded);
+            }
+        }
         match self.flight.pop_due(now) {
             Ok(PacketInFlight { due, sequence: _, size, packet }) => {
                 self.counters.delivered.add(size);
                 Output::Deliver { packet, due }
             }
-            Err(next) => Output::Timeout(next),
+            Err(next) => {
+                let next_service = self.managed.as_ref().and_then(|managed| managed.next_service());
+                Output::Timeout([next, next_service].into_iter().flatten().min())
+            }
         }
     }
 
-    /// Returns the time of the next arrival without delivering packets that have arrived, for drivers that offer and
+    /// Returns the time of the next arrival, or of an event of the managed queue, without delivering packets that have arrived, for drivers that offer and
     /// deliver packets at different places.
     pub fn next_due(&self) -> Option<Time> {
-        self.flight.next_due()
+        let next_event = self.managed.as_ref().and_then(|managed| managed.next_event());
+        [self.flight.next_due(), next_event].into_iter().flatten().min()
     }
 
     /// Returns the counters of packets and bytes.
@@ -209,7 +297,7 @@ impl<P: Clone> Pipe<P> {
 
     /// Returns the number of packets still to be delivered, including those in the queue.
     pub fn in_transit(&self) -> usize {
-        self.flight.len()
+        self.flight.len() + self.managed.as_ref().map_or(0, |managed| managed.len())
     }
 
     /// Returns the arrival time of a packet sent at `sent`, and whether it preserves the order of packets.
@@ -243,7 +331,7 @@ mod tests {
         }
         let arrivals = std::iter::from_fn(|| match pipe.poll(Time::MAX) {
             Output::Deliver { packet, due } => Some((packet, due.as_nanos() / 1_000)),
-            Output::Timeout(_) => None,
+            Output::Discard(_) | Output::Timeout(_) => None,
         });
         (arrivals.collect(), *pipe.counters())
     }

@@ -128,7 +128,7 @@ impl Relay {
             let down = self.deliver(PacketDirection::Down)?;
             let (Output::Timeout(up), Output::Timeout(down)) = (up, down) else { continue };
             match self.release_held_ack() {
-                Output::Deliver { packet: (), due: _ } => {}
+                Output::Deliver { packet: (), due: _ } | Output::Discard(()) => {}
                 Output::Timeout(held) => return Ok([up, down, held].into_iter().flatten().min()),
             }
         }
@@ -140,12 +140,16 @@ impl Relay {
             PacketDirection::Up => (&mut self.up, &self.server),
             PacketDirection::Down => (&mut self.down, &self.client),
         };
-        if pipe.in_transit() == 0 {
+        if pipe.next_due().is_none() {
             return Ok(Output::Timeout(None));
         }
         let now = self.clock.now();
         match pipe.poll(now) {
             Output::Timeout(next) => Ok(Output::Timeout(next)),
+            Output::Discard(packet) => {
+                self.recycle(packet);
+                Ok(Output::Discard(()))
+            }
             Output::Deliver { mut packet, due } => {
                 let PerEnd { client, server } = &mut self.shims.windows;
                 let window = match direction {
@@ -198,8 +202,10 @@ impl Relay {
         let [client, server] = heartbeats;
         let (direction, packet, due) = match client.poll(now) {
             Output::Deliver { packet, due } => (PacketDirection::Up, packet, due),
+            Output::Discard(_) => return Output::Discard(()),
             Output::Timeout(tick) => match server.poll(now) {
                 Output::Deliver { packet, due } => (PacketDirection::Down, packet, due),
+                Output::Discard(_) => return Output::Discard(()),
                 Output::Timeout(next) => return Output::Timeout([tick, next].into_iter().flatten().min()),
             },
         };

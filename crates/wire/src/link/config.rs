@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
+use super::schedule::DeliverySchedule;
 use crate::{Bytes, Duration, Probability, Rate, modem};
 
 /// Configuration of one direction of a link. The default is a perfect link: no queueing, no delay, no loss.
@@ -10,6 +12,8 @@ use crate::{Bytes, Duration, Probability, Rate, modem};
 pub struct Config {
     /// Transmission rate; `None`: transmission takes no time.
     pub rate: Option<Rate>,
+    /// Delivery opportunities in place of a rate.
+    pub schedule: Option<Arc<DeliverySchedule>>,
     /// Bytes that every packet takes on the link beyond its own size: 38 on Ethernet (preamble, header, check sequence,
     /// gap); -40 where the rate counts TCP payload only, as measured by the papers. A packet never takes less than zero
     /// bytes. At most 65,535 in either direction.
@@ -19,6 +23,8 @@ pub struct Config {
     pub modem: Option<modem::Config>,
     /// Limit of the transmitter's queue.
     pub queue: QueueLimit,
+    /// Which packets the queue drops, and which it sends first.
+    pub discipline: QueueDiscipline,
     /// Propagation delay: from the last bit sent to the packet's arrival.
     pub delay: Duration,
     /// Jitter.
@@ -30,6 +36,36 @@ pub struct Config {
     /// Probability that a packet is duplicated. The copy arrives at the same time and takes no transmission
     /// time.
     pub duplication: Probability,
+}
+
+/// Queue discipline.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum QueueDiscipline {
+    /// First in, first out; packets beyond the limit are dropped.
+    #[default]
+    DropTail,
+    /// CoDel (RFC 8289): also drops from the head of a queue whose delay stays above a target.
+    CoDel(CoDel),
+    /// FQ-CoDel (RFC 8290): CoDel for each flow, and flows take turns. A full queue drops from the flow with the most bytes.
+    /// Packets must be offered with their bytes ([`Pipe::handle_with`](super::Pipe::handle_with)); others are one flow.
+    FqCoDel(CoDel),
+}
+
+/// Parameters of CoDel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CoDel {
+    /// Acceptable delay in the queue; above zero.
+    pub target: Duration,
+    /// Time for which the delay may exceed the target before a drop, about the longest round trip; at least the target, at most
+    /// an hour.
+    pub interval: Duration,
+}
+
+impl Default for CoDel {
+    /// RFC 8289, section 4.4: 5 ms and 100 ms.
+    fn default() -> Self {
+        Self { target: Duration::from_millis(5), interval: Duration::from_millis(100) }
+    }
 }
 
 /// Limits of the queue; `None`: unlimited. Packets beyond the limit are dropped from the tail.
@@ -106,8 +142,19 @@ impl Config {
     /// # Errors
     /// The first invalid value, and its remedy.
     pub fn check(&self) -> Result<(), ConfigError> {
-        let Self { rate: _, framing, modem, queue: _, delay: _, jitter: _, loss, reordering, duplication: _ } =
-            self;
+        let Self { rate, schedule, framing, modem, queue: _, discipline, loss, reordering, .. } = self;
+        let Self { delay: _, jitter: _, duplication: _, .. } = self;
+        if schedule.is_some() && rate.is_some() {
+            return Err(ConfigError::RateAndSchedule);
+        }
+        if let QueueDiscipline::CoDel(codel) | QueueDiscipline::FqCoDel(codel) = discipline
+            && !codel.is_valid()
+        {
+            return Err(ConfigError::CoDel(*codel));
+        }
+        if modem.is_some() && (schedule.is_some() || *discipline != QueueDiscipline::DropTail) {
+            return Err(ConfigError::ModemQueue);
+        }
         if modem.and_then(|modem| modem.dictionary).is_some_and(|dictionary| !dictionary.is_valid()) {
             return Err(ConfigError::Dictionary);
         }
@@ -126,6 +173,15 @@ impl Config {
     }
 }
 
+impl CoDel {
+    /// Maximum interval: an hour.
+    pub const MAX_INTERVAL: Duration = Duration::from_secs(3_600);
+
+    fn is_valid(self) -> bool {
+        self.target > Duration::ZERO && self.interval >= self.target && self.interval <= Self::MAX_INTERVAL
+    }
+}
+
 /// Invalid configuration value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConfigError {
@@ -137,6 +193,12 @@ pub enum ConfigError {
     Dictionary,
     /// Reordering with a delay of zero.
     ReorderingDelayZero,
+    /// A rate and delivery opportunities.
+    RateAndSchedule,
+    /// A target of zero, or above the interval; or an interval above an hour.
+    CoDel(CoDel),
+    /// A modem, which compresses packets in order of arrival, with a queue that decides later.
+    ModemQueue,
 }
 
 impl fmt::Display for ConfigError {
@@ -152,6 +214,17 @@ impl fmt::Display for ConfigError {
             ),
             Self::Dictionary => f.write_str(
                 "modem dictionary: out of range; give at least 512 codewords, and strings of 6 to 250 characters",
+            ),
+            Self::RateAndSchedule => f.write_str(
+                "a rate and delivery opportunities: both set the capacity; give one of them",
+            ),
+            Self::CoDel(CoDel { target, interval }) => write!(
+                f,
+                "CoDel with a target of {target} and an interval of {interval}: out of range; give a target above zero and an \
+                 interval from that to 1h, such as 5ms/100ms"
+            ),
+            Self::ModemQueue => f.write_str(
+                "a modem compresses packets in order of arrival; omit it, or the network trace and CoDel",
             ),
             Self::ReorderingDelayZero => f.write_str(
                 "reordering by 0ms: no effect; give a time above zero, or omit reordering",
@@ -174,6 +247,9 @@ mod tests {
     #[test]
     fn rejects_invalid_links_with_a_remedy() {
         let reordering = Some(Reordering { probability: Probability::ALWAYS, by: Duration::ZERO });
+        let schedule = Some(Arc::new(DeliverySchedule::new(vec![1]).unwrap()));
+        let discipline = QueueDiscipline::CoDel(CoDel { target: Duration::ZERO, ..CoDel::default() });
+        let modem = Some(modem::Config::default());
         let small = modem::Dictionary { codewords: 256, ..modem::Dictionary::default() };
         let invalid = [
             Config { framing: i32::MIN, ..Config::default() },
@@ -183,10 +259,13 @@ mod tests {
                 modem: Some(modem::Config { dictionary: Some(small), ..modem::Config::default() }),
                 ..Config::default()
             },
+            Config { schedule: schedule.clone(), rate: Rate::from_bits_per_second(1), ..Config::default() },
+            Config { discipline, ..Config::default() },
+            Config { modem, schedule, ..Config::default() },
         ];
-        for (config, remedy) in
-            invalid.iter().zip(["give -65535 to 65535", "remove the 0", "above zero", "512"])
-        {
+        let remedies =
+            ["give -65535 to 65535", "remove the 0", "above zero", "512", "one of them", "5ms/100ms", "omit"];
+        for (config, remedy) in invalid.iter().zip(remedies) {
             let sentence = config.check().unwrap_err().to_string();
             assert!(sentence.contains(remedy), "{sentence}");
         }

@@ -1,11 +1,15 @@
 //! Invariants of every link, for any configuration and any packets. For links that preserve the order of packets, a
 //! second, slower calculation in exact fractions must agree to the nanosecond.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
+
 use proptest::collection::{btree_set, vec};
 use proptest::option;
 use proptest::prelude::*;
 use wire::link::{
-    Config, Counters, Jitter, Loss, OfferResult, Order, Output, Pipe, QueueLimit, Reordering, Tally,
+    CoDel, Config, Counters, DeliverySchedule, Jitter, Loss, OfferResult, Order, Output, Pipe,
+    QueueDiscipline, QueueLimit, Reordering, Tally,
 };
 use wire::{Bytes, Duration, Probability, Rate, Seed, Time};
 
@@ -18,6 +22,8 @@ struct RunOutcome {
     delivered: Vec<(usize, Time)>,
     dropped: Vec<usize>,
     lost: Vec<usize>,
+    /// Dropped or lost after they were accepted.
+    discarded: Vec<usize>,
     counters: Counters,
 }
 
@@ -28,6 +34,7 @@ fn drive(config: &Config, seed: u64, offers: &[OfferedPacket]) -> RunOutcome {
         delivered: Vec::new(),
         dropped: Vec::new(),
         lost: Vec::new(),
+        discarded: Vec::new(),
         counters: Counters::default(),
     };
     let mut now = Time::ZERO;
@@ -60,6 +67,7 @@ fn collect(pipe: &mut Pipe<usize>, now: Time, outcome: &mut RunOutcome) -> Optio
                 assert!(due <= now, "{packet} was delivered before it was due");
                 outcome.delivered.push((packet, due));
             }
+            Output::Discard(packet) => outcome.discarded.push(packet),
             Output::Timeout(next) => return next,
         }
     }
@@ -168,6 +176,135 @@ fn any_link() -> impl Strategy<Value = Config> {
     })
 }
 
+/// Links whose queue decides about packets when they leave it, at a rate or with delivery opportunities.
+fn managed() -> impl Strategy<Value = Config> {
+    let codel = (1..5_000_000_u64, 0..50_000_000_u64).prop_map(|(target, more)| CoDel {
+        target: Duration::from_nanos(target),
+        interval: Duration::from_nanos(target + more),
+    });
+    let discipline = prop_oneof![
+        Just(QueueDiscipline::DropTail),
+        codel.clone().prop_map(QueueDiscipline::CoDel),
+        codel.prop_map(QueueDiscipline::FqCoDel),
+    ];
+    (any_link(), option::of(schedule()), discipline).prop_map(|(link, schedule, discipline)| Config {
+        rate: link.rate.filter(|_| schedule.is_none()),
+        schedule: schedule.map(Arc::new),
+        discipline,
+        ..link
+    })
+}
+
+fn schedule() -> impl Strategy<Value = DeliverySchedule> {
+    vec(0..30_u32, 1..40).prop_map(|mut times| {
+        times.sort_unstable();
+        times.push(30);
+        DeliverySchedule::new(times).unwrap()
+    })
+}
+
+/// Delivers packets at opportunities as mahimahi's loop does: each millisecond's opportunities carry 1,500 bytes of the packets
+/// that arrived before, the rest of a packet follows with the next.
+fn as_mahimahi(
+    times: &[u32],
+    offers: &[OfferedPacket],
+    limit: Option<u64>,
+) -> (Vec<(usize, Time)>, Vec<usize>) {
+    let (mut waiting, mut begun) = (VecDeque::new(), None::<(usize, u64)>);
+    let (mut delivered, mut dropped) = (Vec::new(), Vec::new());
+    let mut now = Time::ZERO;
+    let mut arrivals = offers
+        .iter()
+        .enumerate()
+        .map(|(number, (gap, size))| {
+            now += *gap;
+            (number, now, size.get())
+        })
+        .peekable();
+    let period = u64::from(*times.last().unwrap());
+    for cycle in 0.. {
+        for at in times {
+            let at = Time::ZERO + Duration::from_millis(cycle * period + u64::from(*at));
+            while let Some((number, _, size)) = arrivals.next_if(|(_, arrival, _)| *arrival < at) {
+                let is_busy = !waiting.is_empty() || begun.is_some();
+                match limit.is_some_and(|limit| is_busy && waiting.len() as u64 >= limit) {
+                    true => dropped.push(number),
+                    false => waiting.push_back((number, size)),
+                }
+            }
+            let mut left = 1_500;
+            while left > 0 {
+                let Some((number, size)) = begun.take().or_else(|| waiting.pop_front()) else { break };
+                let sent = size.min(left);
+                left -= sent;
+                match size - sent {
+                    0 => delivered.push((number, at)),
+                    rest => begun = Some((number, rest)),
+                }
+            }
+            if arrivals.peek().is_none() && waiting.is_empty() && begun.is_none() {
+                return (delivered, dropped);
+            }
+        }
+    }
+    unreachable!("the cycles are endless")
+}
+
+proptest! {
+    #[test]
+    fn codel_without_a_standing_queue_is_drop_tail(config in ordered(), offers in offers(), seed: u64) {
+        // No packet of these runs waits for an hour.
+        let patient = CoDel { target: CoDel::MAX_INTERVAL, interval: CoDel::MAX_INTERVAL };
+        let plain = drive(&config, seed, &offers);
+        let codel = drive(&Config { discipline: QueueDiscipline::CoDel(patient), ..config }, seed, &offers);
+        prop_assert_eq!(codel.delivered, plain.delivered);
+        prop_assert_eq!(codel.dropped, plain.dropped);
+        prop_assert_eq!(codel.discarded, plain.lost);
+        prop_assert_eq!(codel.counters, plain.counters);
+    }
+
+    #[test]
+    fn managed_queue_accounts_for_every_packet_once(config in managed(), offers in offers(), seed: u64) {
+        let RunOutcome { delivered, dropped, lost, discarded, counters } = drive(&config, seed, &offers);
+        prop_assert!(delivered.is_sorted_by_key(|(_, due)| *due));
+        let mut numbers: Vec<usize> = delivered.iter().map(|(number, _)| *number).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.extend(dropped.iter().chain(&lost).chain(&discarded));
+        numbers.sort_unstable();
+        prop_assert!(numbers.into_iter().eq(0..offers.len()));
+        let refused = (dropped.len() + lost.len() + discarded.len()) as u64;
+        prop_assert_eq!(counters.dropped.packets + counters.lost.packets, refused);
+        prop_assert_eq!(drive(&config, seed, &offers).delivered, delivered);
+    }
+
+    #[test]
+    fn managed_queue_stays_within_its_limits(config in managed(), offers in offers(), seed: u64) {
+        let QueueLimit { bytes, packets } = config.queue;
+        let peak = drive(&config, seed, &offers).counters.queue_peak;
+        // An idle link accepts any packet, which waits for the next opportunity.
+        let max = offers.iter().map(|(_, size)| *size).max().unwrap_or_default();
+        prop_assert!(bytes.is_none_or(|limit| peak.bytes <= limit.max(max)));
+        prop_assert!(packets.is_none_or(|limit| peak.packets <= limit.max(1)));
+    }
+
+    #[test]
+    fn opportunities_carry_packets_as_in_mahimahi(
+        times in vec(0..30_u32, 1..40), offers in offers(), limit in option::of(0..20_u64),
+    ) {
+        let mut times = times;
+        times.sort_unstable();
+        times.push(30);
+        // Arrivals at the time of an opportunity come after it: mahimahi's clock has milliseconds only.
+        let (delivered, dropped) = as_mahimahi(&times, &offers, limit);
+        let schedule = Some(Arc::new(DeliverySchedule::new(times).unwrap()));
+        let queue = QueueLimit { bytes: None, packets: limit };
+        let outcome = drive(&Config { schedule, queue, ..Config::default() }, 1, &offers);
+        prop_assert_eq!(outcome.delivered, delivered);
+        prop_assert_eq!(outcome.dropped, dropped);
+    }
+}
+
 proptest! {
     #[test]
     fn plain_link_is_exact_to_the_nanosecond(config in plain(), offers in offers()) {
@@ -180,7 +317,7 @@ proptest! {
 
     #[test]
     fn every_packet_is_accounted_for_once(config in any_link(), offers in offers(), seed: u64) {
-        let RunOutcome { delivered, dropped, lost, counters } = drive(&config, seed, &offers);
+        let RunOutcome { delivered, dropped, lost, discarded: _, counters } = drive(&config, seed, &offers);
         let mut numbers: Vec<usize> = delivered.iter().map(|(number, _)| *number).collect();
         numbers.sort_unstable();
         let with_copies = numbers.len();

@@ -24,7 +24,6 @@ fn lossy() -> impl Strategy<Value = link::Config> {
         .prop_map(|(rate, delay, loss, reordering, doubled, queue, is_jittery)| link::Config {
             rate: rate.and_then(Rate::from_bits_per_second),
             framing: -40,
-            modem: None,
             queue: QueueLimit { bytes: None, packets: queue },
             delay: Duration::from_millis(delay),
             jitter: is_jittery.then_some(Jitter { up_to: Duration::from_millis(30), order: Order::Free }),
@@ -34,6 +33,7 @@ fn lossy() -> impl Strategy<Value = link::Config> {
                 by: Duration::from_millis(20),
             }),
             duplication: Probability::new(doubled).unwrap(),
+            ..link::Config::default()
         })
 }
 
