@@ -13,7 +13,7 @@ use scenario::programs::HeadWrite;
 use scenario::{Network, Programs, Protocol, Remark, Requests, Scenario, Stack};
 use tcp::stack::packets::{AckDelay, Counting, Nagle, Packets, Recovery, Restart, Sharing, Termination};
 use tcp::stack::{Acks, Congestion, Growth, Idle};
-use wire::link::{Loss, Order, QueueLimit};
+use wire::link::{Loss, Order, QueueDiscipline, QueueLimit};
 use wire::{Bytes, Duration, Probability};
 
 use crate::Peers;
@@ -263,8 +263,9 @@ fn syn_waits(stack: &Stack, scenario: &Scenario) -> Duration {
 /// Whether every packet arrives once and in order.
 fn is_lossless(network: &Network) -> bool {
     [&network.up, &network.down].into_iter().all(|direction| {
-        let Direction { queue, loss, jitter, reordering, duplication } = direction;
+        let Direction { queue, discipline, loss, jitter, reordering, duplication } = direction;
         *queue == QueueLimit::default()
+            && *discipline == QueueDiscipline::DropTail
             && *loss == Loss::None
             && jitter.is_none_or(|jitter| jitter.order == Order::Preserved)
             && reordering.is_none()

@@ -64,7 +64,7 @@ pub enum Note {
     },
     /// Packets are lost; the formulas lose none.
     Loss,
-    /// Jitter, reordering or duplication.
+    /// Queue management, jitter, reordering, duplication or a rate that changes.
     NotModelled {
         /// The impairment.
         impairment: &'static str,

@@ -3,6 +3,7 @@
 //! | value | examples |
 //! | --- | --- |
 //! | queue | `20p`, `64kib`, `20p+64kib`, `none` (no limit) |
+//! | queue discipline | `drop-tail`, `codel`, `fq-codel`; `codel:10ms/200ms` (target and interval) |
 //! | loss | `0.1%`; `burst:1%/30%` or `burst:1%/30%/100%/0%`; `packets:3+17`; `none` |
 //! | jitter | `5ms` (packets keep their order), `5ms/free` (they may be reordered), `none` |
 //! | reordering | `1%/5ms`, `none` |
@@ -10,7 +11,7 @@
 
 use std::collections::BTreeSet;
 
-use wire::link::{Jitter, Loss, Order, QueueLimit, Reordering};
+use wire::link::{CoDel, Jitter, Loss, Order, QueueDiscipline, QueueLimit, Reordering};
 use wire::modem::Dictionary;
 use wire::{Duration, Probability, modem};
 
@@ -37,6 +38,38 @@ pub fn queue(text: &str) -> Result<QueueLimit, ValueError> {
         }
     }
     Ok(limit)
+}
+
+/// Parses a queue discipline; CoDel's target and interval are optional.
+///
+/// # Errors
+/// An unknown discipline, or an invalid target or interval.
+pub fn queue_discipline(text: &str) -> Result<QueueDiscipline, ValueError> {
+    let (name, parameters) = match text.split_once(':') {
+        Some((name, parameters)) => (name, Some(parameters)),
+        None => (text, None),
+    };
+    let codel = |discipline: fn(CoDel) -> QueueDiscipline| {
+        let Some(parameters) = parameters else { return Ok(discipline(CoDel::default())) };
+        let Some((target, interval)) = parameters.split_once('/') else {
+            return Err(not_a("a queue discipline", text, "target and interval, such as codel:5ms/100ms"));
+        };
+        let codel = CoDel { target: scalar::duration(target)?, interval: scalar::duration(interval)? };
+        let is_valid =
+            wire::link::Config { discipline: discipline(codel), ..Default::default() }.check().is_ok();
+        match is_valid {
+            true => Ok(discipline(codel)),
+            false => {
+                Err(not_a("a queue discipline", text, "a target above 0ms and an interval from that to 1h"))
+            }
+        }
+    };
+    match (name, parameters) {
+        ("drop-tail", None) => Ok(QueueDiscipline::DropTail),
+        ("codel", _) => codel(QueueDiscipline::CoDel),
+        ("fq-codel", _) => codel(QueueDiscipline::FqCoDel),
+        _ => Err(not_a("a queue discipline", text, "drop-tail, codel or fq-codel, or codel:5ms/100ms")),
+    }
 }
 
 /// Parses a packet loss.

@@ -1,6 +1,6 @@
 //! Printer of values, in the notation that parses to exactly the same value.
 
-use wire::link::{Jitter, Loss, Order, QueueLimit, Reordering};
+use wire::link::{CoDel, Jitter, Loss, Order, QueueDiscipline, QueueLimit, Reordering};
 use wire::modem::Dictionary;
 use wire::{Probability, modem};
 
@@ -17,6 +17,19 @@ pub fn queue(queue: QueueLimit) -> String {
         (Some(packets), None) => format!("{packets}p"),
         (None, Some(bytes)) => bytes.get().to_string(),
         (None, None) => NONE.to_owned(),
+    }
+}
+
+/// Prints the notation of [`crate::path::queue_discipline`].
+pub fn queue_discipline(discipline: QueueDiscipline) -> String {
+    let named = |name: &str, codel: CoDel| match codel == CoDel::default() {
+        true => name.to_owned(),
+        false => format!("{name}:{}/{}", codel.target, codel.interval),
+    };
+    match discipline {
+        QueueDiscipline::DropTail => "drop-tail".to_owned(),
+        QueueDiscipline::CoDel(codel) => named("codel", codel),
+        QueueDiscipline::FqCoDel(codel) => named("fq-codel", codel),
     }
 }
 

@@ -2,12 +2,16 @@
 //!
 //! `scenario` parses the values. This module reads the files, and adds the flag's name to errors.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
+use scenario::network::trace_file;
 use scenario::spec::{Defaults, Key, Plan};
 use scenario::{Page, Spec};
+use wire::link::DeliverySchedule;
 
 use crate::cli::flags::{AdvancedFlags, ScenarioFlags, WhatIfFlags};
 use crate::failure::{Failure, shown};
@@ -38,6 +42,7 @@ pub fn plan(
     for Page { name, notes, .. } in &spec.pages {
         notes.iter().for_each(|note| eprintln!("roundtrip: {name}: {note}"));
     }
+    read_traces(&mut spec)?;
     spec.plan(defaults).map_err(|error| Failure::Value(error.to_string()))
 }
 
@@ -49,6 +54,32 @@ fn set(spec: &mut Spec, key: Key, text: &str, what_if: &WhatIfFlags) -> Result<(
         return Ok(());
     }
     spec.set(key, text).map_err(|error| Failure::Value(format!("--{key}: {error}")))
+}
+
+/// Reads the files of network traces, each once.
+pub fn read_traces(spec: &mut Spec) -> Result<(), Failure> {
+    let mut known: BTreeMap<String, Arc<DeliverySchedule>> = BTreeMap::new();
+    spec.read_traces(|name| match known.get(name) {
+        Some(schedule) => Ok(Arc::clone(schedule)),
+        None => {
+            let schedule = Arc::new(read_trace(Path::new(name))?);
+            known.insert(name.to_owned(), Arc::clone(&schedule));
+            Ok(schedule)
+        }
+    })
+}
+
+fn read_trace(path: &Path) -> Result<DeliverySchedule, Failure> {
+    let unreadable = |error| Failure::Read { path: path.to_owned(), error };
+    let file = File::open(path).map_err(unreadable)?;
+    let mut bytes = Vec::new();
+    unpack::unpacked(file)
+        .map_err(unreadable)?
+        .take(trace_file::MAX_FILE_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(unreadable)?;
+    let refused = |error| Failure::Value(format!("--network-trace: {}: {error}", shown(path)));
+    trace_file::read(&bytes).map_err(refused)
 }
 
 /// Reads a scenario file.

@@ -7,18 +7,24 @@
 //! | --- | --- |
 //! | `catalogue` | networks by name, and the papers' thirteen |
 //! | `modern` | today's |
+//! | [`trace_file`] | recorded delivery opportunities in place of the rates |
 //! | [`changes`] | a user's changes to a path: a custom network, or a named one with some values changed |
 
 mod catalogue;
 pub mod changes;
 mod modern;
+pub mod trace_file;
 
 use std::fmt;
+use std::sync::Arc;
 
-use wire::link::{Config, ConfigError, Jitter, Loss, QueueLimit, Reordering};
+use wire::link::{
+    Config, ConfigError, DeliverySchedule, Jitter, Loss, QueueDiscipline, QueueLimit, Reordering,
+};
 use wire::{Bytes, Duration, Probability, Rate, modem};
 
 pub use changes::Changes;
+pub use trace_file::{TraceFile, Traces};
 
 /// A path: the model's input, and the basis of the emulated link.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +41,8 @@ pub struct Network {
     pub rate: Rate,
     /// Payload bits per second towards the server, where that differs.
     pub rate_up: Option<Rate>,
+    /// Recorded delivery opportunities in place of the rates, which are then their means.
+    pub traces: Option<Traces>,
     /// One-way delay towards the server, a part of `rtt`; `None`: half of it.
     pub delay_up: Option<Duration>,
     /// Maximum payload of a segment; from 1 byte to [`Network::MAX_MSS`].
@@ -55,6 +63,8 @@ pub struct Network {
 pub struct Direction {
     /// Queue limit of the link.
     pub queue: QueueLimit,
+    /// Queue discipline of the link.
+    pub discipline: QueueDiscipline,
     /// Packet loss.
     pub loss: Loss,
     /// Jitter.
@@ -90,8 +100,8 @@ impl Network {
     /// A path with these values: the same rate both ways, no loss, an unlimited queue.
     pub fn new(name: String, rtt: Duration, rate: Rate, mss: Bytes) -> Self {
         let (up, down) = (Direction::default(), Direction::default());
-        let (rate_up, delay_up, mtu, modem) = (None, None, None, None);
-        Self { name, like: None, rtt, rate, rate_up, delay_up, mss, mtu, modem, up, down }
+        let (rate_up, traces, delay_up, mtu, modem) = (None, None, None, None, None);
+        Self { name, like: None, rtt, rate, rate_up, traces, delay_up, mss, mtu, modem, up, down }
     }
 
     /// Maximum packet size: the given one, or a full segment with its headers.
@@ -118,9 +128,15 @@ impl Network {
     /// that was measured.
     pub fn links(&self) -> Links {
         let delay_up = self.delay_up.unwrap_or(self.rtt / 2);
+        let capacity = |rate, direction: fn(&Traces) -> &TraceFile| match &self.traces {
+            Some(traces) => Capacity::Schedule(direction(traces).schedule.clone()),
+            None => Capacity::Rate(rate),
+        };
+        let up = capacity(self.rate_up.unwrap_or(self.rate), |traces| &traces.up);
+        let down = capacity(self.rate, |traces| &traces.down);
         Links {
-            up: self.up.link(self.rate_up.unwrap_or(self.rate), self.modem, delay_up),
-            down: self.down.link(self.rate, self.modem, self.rtt - delay_up),
+            up: self.up.link(up, self.modem, delay_up),
+            down: self.down.link(down, self.modem, self.rtt - delay_up),
         }
     }
 
@@ -129,7 +145,8 @@ impl Network {
     /// # Errors
     /// The first invalid value, and its remedy.
     pub fn check(&self) -> Result<(), NetworkError> {
-        let Self { name, like: _, rtt, rate, rate_up, delay_up, mss, mtu, modem: _, up: _, down: _ } = self;
+        let Self { name, rtt, rate, rate_up, traces, delay_up, mss, mtu, .. } = self;
+        let Self { like: _, modem: _, up: _, down: _, .. } = self;
         if name.is_empty() || name.len() > MAX_NAME_CHARS {
             return Err(NetworkError::Name(name.clone()));
         }
@@ -152,19 +169,30 @@ impl Network {
         {
             return Err(NetworkError::Mtu { mss: *mss, mtu });
         }
+        if let Some(file) = traces.as_ref().and_then(Traces::unread) {
+            return Err(NetworkError::TraceUnread(file.to_owned()));
+        }
         let Links { up, down } = self.links();
         up.check().and(down.check()).map_err(NetworkError::Link)
     }
 }
 
 impl Direction {
-    fn link(&self, rate: Rate, modem: Option<modem::Config>, delay: Duration) -> Config {
-        let Self { queue, loss, jitter, reordering, duplication } = self;
+    fn link(&self, capacity: Capacity, modem: Option<modem::Config>, delay: Duration) -> Config {
+        let Self { queue, discipline, loss, jitter, reordering, duplication } = self;
+        let (rate, schedule) = match capacity {
+            Capacity::Rate(rate) => (Some(rate), None),
+            Capacity::Schedule(schedule) => (None, schedule),
+        };
+        // Delivery opportunities carry whole packets.
+        let framing = if modem.is_some() || schedule.is_some() { 0 } else { -i32::from(HEADERS) };
         Config {
-            rate: Some(rate),
-            framing: if modem.is_some() { 0 } else { -i32::from(HEADERS) },
+            rate,
+            schedule,
+            framing,
             modem,
             queue: *queue,
+            discipline: *discipline,
             delay,
             jitter: *jitter,
             loss: loss.clone(),
@@ -172,6 +200,12 @@ impl Direction {
             duplication: *duplication,
         }
     }
+}
+
+/// Capacity of one direction.
+enum Capacity {
+    Rate(Rate),
+    Schedule(Option<Arc<DeliverySchedule>>),
 }
 
 /// Maximum length of a name; enough for a name that lists every change.
@@ -207,6 +241,10 @@ pub enum NetworkError {
         /// The packet.
         mtu: Bytes,
     },
+    /// A rate and a network trace.
+    RateAndTrace,
+    /// A network trace without its contents: the name of the file.
+    TraceUnread(String),
     /// A value that the emulated link refuses.
     Link(ConfigError),
 }
@@ -234,6 +272,12 @@ impl fmt::Display for NetworkError {
                  mtu of {} to 65535",
                 mss.get() + u64::from(HEADERS)
             ),
+            Self::RateAndTrace => {
+                f.write_str("a rate and a network trace both set the capacity; give one of them")
+            }
+            Self::TraceUnread(file) => {
+                write!(f, "the network trace {file} has not been read; only the command line reads files")
+            }
             Self::Link(error) => error.fmt(f),
         }
     }

@@ -14,8 +14,11 @@ pub mod defaults;
 pub mod key;
 pub mod plan;
 
+use std::sync::Arc;
+
 use tcp::stack::Acks;
 use tcp::stack::packets::Sharing;
+use wire::link::DeliverySchedule;
 use wire::{Bytes, Duration, Rate, Seed};
 
 use crate::network::{Changes, Network};
@@ -108,10 +111,25 @@ impl Spec {
         }
     }
 
+    /// Adds the contents of network traces, which `read` returns by the names of the files.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    pub fn read_traces<E>(
+        &mut self,
+        mut read: impl FnMut(&str) -> Result<Arc<DeliverySchedule>, E>,
+    ) -> Result<(), E> {
+        let of_networks = self.networks.iter_mut().filter_map(|network| network.traces.as_mut());
+        self.path.traces.iter_mut().chain(of_networks).try_for_each(|traces| traces.read(&mut read))?;
+        self.networks.iter_mut().for_each(Network::set_mean_rates);
+        Ok(())
+    }
+
     /// Makes round trip, rate and segment size without a network a custom network, whatever networks a file
     /// has.
     fn with_own_network(self) -> Self {
-        if !self.networks.is_empty() || self.path.mss.is_none() {
+        let is_contradictory = self.all_changes().any(|changes| changes.check().is_err());
+        if !self.networks.is_empty() || self.path.mss.is_none() || is_contradictory {
             return self;
         }
         match self.own_networks() {

@@ -6,7 +6,7 @@ use scenario::serving::changed_objects;
 use scenario::{Connection, Protocol, Requests, Scenario, Stack, Visit};
 use tcp::stack::Idle;
 use tcp::stack::packets::Sharing;
-use wire::link::{Loss, QueueLimit};
+use wire::link::{Loss, QueueDiscipline, QueueLimit};
 use wire::{Bytes, Probability};
 
 use super::Note;
@@ -35,6 +35,8 @@ pub(crate) fn notes(
         scenario.programs.described_without(&IN_THE_FORMULAS).map(|sentence| Note::Programs { sentence }),
         modem(scenario),
         duplication(scenario),
+        mean_rate(scenario),
+        queue_management(scenario),
         short_queue(scenario, path, exchanges),
         asymmetric(path),
         large_request(scenario, path),
@@ -65,6 +67,8 @@ pub(crate) fn of_graph(
         scenario.programs.described_without(&IN_THE_FORMULAS).map(|sentence| Note::Programs { sentence }),
         modem(scenario),
         duplication(scenario),
+        mean_rate(scenario),
+        queue_management(scenario),
         short_queue(scenario, path, exchanges),
     ]
     .into_iter()
@@ -269,6 +273,16 @@ fn reordering(scenario: &Scenario) -> Option<Note> {
 fn duplication(scenario: &Scenario) -> Option<Note> {
     in_either_direction(scenario, |direction| direction.duplication != Probability::default())
         .then_some(Note::NotModelled { impairment: "duplication" })
+}
+
+fn mean_rate(scenario: &Scenario) -> Option<Note> {
+    let impairment = "changes of the rate over time; they take the mean rate of the network trace";
+    scenario.network.traces.is_some().then_some(Note::NotModelled { impairment })
+}
+
+fn queue_management(scenario: &Scenario) -> Option<Note> {
+    in_either_direction(scenario, |direction| direction.discipline != QueueDiscipline::DropTail)
+        .then_some(Note::NotModelled { impairment: "queue management (CoDel)" })
 }
 
 /// Checks that the queue holds half the window, which can arrive at the link while the other half is in flight.

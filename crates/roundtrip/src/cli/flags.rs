@@ -82,7 +82,7 @@ const SCENARIO: &str = "Scenario";
 /// Heading of the flags that change a page.
 pub const WHAT_IF: &str = "What if (changes of the page)";
 /// Heading of the flags that define a network, or change a named one.
-const PATH: &str = "Custom network, or changes to a named one";
+pub const PATH: &str = "Custom network, or changes to a named one";
 /// Heading of the flags that only `--help` shows.
 pub const ADVANCED: &str = "Advanced";
 /// Heading of the flags of SURGE's workload.
@@ -114,9 +114,11 @@ impl Group for AdvancedKeys {
             [Key::Requests, Key::Connection, Key::Processing, Key::RequestSize, Key::Sharing, Key::Acks];
         let path = [
             PathKey::RateUp,
+            PathKey::NetworkTrace,
             PathKey::DelayUp,
             PathKey::Mtu,
             PathKey::Modem,
+            both(DirectionKey::QueueDiscipline),
             both(DirectionKey::Jitter),
             both(DirectionKey::Reordering),
             both(DirectionKey::Duplication),
@@ -132,7 +134,7 @@ impl Group for AdvancedKeys {
     }
 }
 
-const fn both(key: DirectionKey) -> PathKey {
+pub const fn both(key: DirectionKey) -> PathKey {
     PathKey::Packets(PathDirection::Both, key)
 }
 
@@ -150,6 +152,11 @@ impl ScenarioFlags {
 }
 
 impl<G> KeyFlags<G> {
+    /// Returns the values of the flags.
+    pub fn entries(&self) -> impl Iterator<Item = (Key, &str)> {
+        self.0.iter().map(|(key, value)| (*key, value.as_str()))
+    }
+
     /// Whether the flag was given.
     pub fn has(&self, key: Key) -> bool {
         self.0.iter().any(|(given, _)| *given == key)

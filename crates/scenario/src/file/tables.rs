@@ -54,6 +54,7 @@ impl NetworkTable {
         if let Some(name) = name.as_ref().filter(|name| Network::named(name).is_ok()) {
             return Err(Problem::NameTaken(name.clone()));
         }
+        changes.check().map_err(Problem::Network)?;
         let mut network = match like {
             Some(like) => changes.applied_to(&like),
             None => {

@@ -103,12 +103,15 @@ fn network(network: &Network) -> String {
 }
 
 fn custom_entries(network: &Network) -> Vec<String> {
-    vec![
+    let mut entries = vec![
         format!("name = {}", quoted(&network.name)),
         format!("rtt = {}", quoted(&network.rtt.to_string())),
-        format!("rate = {}", quoted(&network.rate.to_string())),
         format!("mss = {}", network.mss.get()),
-    ]
+    ];
+    if network.traces.is_none() {
+        entries.push(format!("rate = {}", quoted(&network.rate.to_string())));
+    }
+    entries
 }
 
 /// The page's name where that is sufficient; otherwise its sizes, too.
@@ -121,11 +124,12 @@ fn page(page: &Page) -> String {
 
 /// Changes to every path, key by key.
 fn changes(changes: &Changes) -> Vec<(PathKey, String)> {
-    let Changes { rtt, rate, rate_up, delay_up, mss, mtu, modem, both, up, down } = changes;
+    let Changes { rtt, rate, rate_up, traces, delay_up, mss, mtu, modem, both, up, down } = changes;
     let path = [
         (PathKey::Rtt, rtt.map(|rtt| rtt.to_string())),
         (PathKey::Rate, rate.map(|rate| rate.to_string())),
         (PathKey::RateUp, rate_up.map(|rate| rate.to_string())),
+        (PathKey::NetworkTrace, traces.as_ref().map(|traces| traces.to_string())),
         (PathKey::DelayUp, delay_up.map(|delay| delay.to_string())),
         (PathKey::Mss, mss.map(|mss| mss.get().to_string())),
         (PathKey::Mtu, mtu.map(|mtu| mtu.get().to_string())),
@@ -138,10 +142,11 @@ fn changes(changes: &Changes) -> Vec<(PathKey, String)> {
     path.into_iter().chain(packets).filter_map(|(key, value)| Some((key, value?))).collect()
 }
 
-fn direction(changes: &DirectionChanges) -> [(DirectionKey, Option<String>); 5] {
-    let DirectionChanges { queue, loss, jitter, reordering, duplication } = changes;
+fn direction(changes: &DirectionChanges) -> [(DirectionKey, Option<String>); 6] {
+    let DirectionChanges { queue, discipline, loss, jitter, reordering, duplication } = changes;
     [
         (DirectionKey::Queue, queue.map(print::queue)),
+        (DirectionKey::QueueDiscipline, discipline.map(print::queue_discipline)),
         (DirectionKey::Loss, loss.as_ref().map(print::loss)),
         (DirectionKey::Jitter, jitter.map(print::jitter)),
         (DirectionKey::Reordering, reordering.map(print::reordering)),

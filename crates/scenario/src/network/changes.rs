@@ -4,10 +4,10 @@
 //! Texts are parsed by `quantity`.
 
 use quantity::print::{self, NONE};
-use wire::link::{Jitter, Loss, QueueLimit, Reordering};
+use wire::link::{Jitter, Loss, QueueDiscipline, QueueLimit, Reordering};
 use wire::{Bytes, Duration, Probability, Rate, modem};
 
-use super::{Direction, HEADERS, Network};
+use super::{Direction, HEADERS, Network, NetworkError, Traces};
 use crate::spec::key::{DirectionKey, PathDirection, PathKey};
 
 /// Changes to a path; `None` leaves a value unchanged.
@@ -19,6 +19,8 @@ pub struct Changes {
     pub rate: Option<Rate>,
     /// [`Network::rate_up`].
     pub rate_up: Option<Rate>,
+    /// [`Network::traces`].
+    pub traces: Option<Traces>,
     /// [`Network::delay_up`].
     pub delay_up: Option<Duration>,
     /// [`Network::mss`].
@@ -40,6 +42,8 @@ pub struct Changes {
 pub struct DirectionChanges {
     /// [`Direction::queue`].
     pub queue: Option<QueueLimit>,
+    /// [`Direction::discipline`].
+    pub discipline: Option<QueueDiscipline>,
     /// [`Direction::loss`].
     pub loss: Option<Loss>,
     /// [`Direction::jitter`].
@@ -49,6 +53,9 @@ pub struct DirectionChanges {
     /// [`Direction::duplication`].
     pub duplication: Option<Probability>,
 }
+
+/// Rate of a custom path until its traces have been read; the path is invalid until then.
+const UNREAD: Rate = Rate::from_bits_per_second(1_000_000).expect("a rate above zero");
 
 /// Maximum length of a value shown in a name; a list of lost packets may be arbitrarily long.
 const MAX_VALUE_CHARS: usize = 40;
@@ -81,6 +88,17 @@ impl Changes {
         *self == Self::default()
     }
 
+    /// Whether the changes contradict each other.
+    ///
+    /// # Errors
+    /// A rate and a trace.
+    pub fn check(&self) -> Result<(), NetworkError> {
+        match self.traces.is_some() && (self.rate.is_some() || self.rate_up.is_some()) {
+            true => Err(NetworkError::RateAndTrace),
+            false => Ok(()),
+        }
+    }
+
     /// Completes the changes with those of `below`.
     #[must_use]
     pub fn over(self, below: Self) -> Self {
@@ -88,6 +106,7 @@ impl Changes {
             rtt: self.rtt.or(below.rtt),
             rate: self.rate.or(below.rate),
             rate_up: self.rate_up.or(below.rate_up),
+            traces: self.traces.or(below.traces),
             delay_up: self.delay_up.or(below.delay_up),
             mss: self.mss.or(below.mss),
             mtu: self.mtu.or(below.mtu),
@@ -102,16 +121,17 @@ impl Changes {
     pub fn missing(&self) -> Vec<RequiredValue> {
         let is_missing = |required: &RequiredValue| match required {
             RequiredValue::Rtt => self.rtt.is_none(),
-            RequiredValue::Rate => self.rate.is_none(),
+            RequiredValue::Rate => self.rate.is_none() && self.traces.is_none(),
         };
         RequiredValue::ALL.into_iter().filter(is_missing).collect()
     }
 
-    /// A custom path with these values; `None` without round trip or rate. Its segments fill its packets.
+    /// A custom path with these values; `None` without round trip or rate (or traces). Its segments fill its packets.
     pub fn network(&self, name: &str) -> Option<Network> {
         let filled = self.mtu.map(|mtu| mtu - Bytes::new(u64::from(HEADERS)));
         let mss = self.mss.or(filled).unwrap_or(Network::MSS_DEFAULT);
-        let mut network = Network::new(name.to_owned(), self.rtt?, self.rate?, mss);
+        let from_trace = self.traces.as_ref().and(Some(UNREAD));
+        let mut network = Network::new(name.to_owned(), self.rtt?, self.rate.or(from_trace)?, mss);
         self.apply(&mut network);
         Some(network)
     }
@@ -125,7 +145,7 @@ impl Changes {
     }
 
     fn apply(&self, network: &mut Network) {
-        let Self { rtt, rate, rate_up, delay_up, mss, mtu, modem, both, up, down } = self;
+        let Self { rtt, rate, rate_up, traces, delay_up, mss, mtu, modem, both, up, down } = self;
         network.rtt = rtt.unwrap_or(network.rtt);
         network.rate = rate.unwrap_or(network.rate);
         network.rate_up = rate_up.or(network.rate_up);
@@ -135,6 +155,12 @@ impl Changes {
         network.modem = modem.unwrap_or(network.modem);
         up.clone().over(both.clone()).apply(&mut network.up);
         down.clone().over(both.clone()).apply(&mut network.down);
+        if traces.is_some() {
+            network.traces.clone_from(traces);
+        } else if rate.is_some() || rate_up.is_some() {
+            network.traces = None;
+        }
+        network.set_mean_rates();
     }
 }
 
@@ -142,6 +168,7 @@ impl DirectionChanges {
     fn over(self, below: Self) -> Self {
         Self {
             queue: self.queue.or(below.queue),
+            discipline: self.discipline.or(below.discipline),
             loss: self.loss.or(below.loss),
             jitter: self.jitter.or(below.jitter),
             reordering: self.reordering.or(below.reordering),
@@ -150,8 +177,9 @@ impl DirectionChanges {
     }
 
     fn apply(self, direction: &mut Direction) {
-        let Self { queue, loss, jitter, reordering, duplication } = self;
+        let Self { queue, discipline, loss, jitter, reordering, duplication } = self;
         direction.queue = queue.unwrap_or(direction.queue);
+        direction.discipline = discipline.unwrap_or(direction.discipline);
         if let Some(loss) = loss {
             direction.loss = loss;
         }
@@ -178,12 +206,23 @@ impl Network {
 
     /// Differences from `other`, except for the name.
     pub fn differences(&self, other: &Self) -> Vec<Difference> {
-        let Self { name: _, like: _, rtt, rate, rate_up, delay_up, mss, mtu, modem, up, down } = self;
+        let Self { name: _, like: _, rtt, rate, rate_up, traces, delay_up, mss, mtu, modem, up, down } = self;
+        // The rates are the means of the traces.
+        let has_rates = traces.is_none();
         let optional = |value: Option<String>| value.unwrap_or_else(|| NONE.to_owned());
         let path = [
             (*rtt != other.rtt, PathKey::Rtt, rtt.to_string()),
-            (*rate != other.rate, PathKey::Rate, rate.to_string()),
-            (*rate_up != other.rate_up, PathKey::RateUp, optional(rate_up.map(|rate| rate.to_string()))),
+            (has_rates && *rate != other.rate, PathKey::Rate, rate.to_string()),
+            (
+                has_rates && *rate_up != other.rate_up,
+                PathKey::RateUp,
+                optional(rate_up.map(|rate| rate.to_string())),
+            ),
+            (
+                *traces != other.traces,
+                PathKey::NetworkTrace,
+                optional(traces.as_ref().map(Traces::to_string)),
+            ),
             (
                 *delay_up != other.delay_up,
                 PathKey::DelayUp,
@@ -207,9 +246,14 @@ impl Network {
 
 impl Direction {
     fn differences(&self, other: &Self) -> Vec<(DirectionKey, String)> {
-        let Self { queue, loss, jitter, reordering, duplication } = self;
+        let Self { queue, discipline, loss, jitter, reordering, duplication } = self;
         let all = [
             (*queue != other.queue, DirectionKey::Queue, print::queue(*queue)),
+            (
+                *discipline != other.discipline,
+                DirectionKey::QueueDiscipline,
+                print::queue_discipline(*discipline),
+            ),
             (*loss != other.loss, DirectionKey::Loss, print::loss(loss)),
             (*jitter != other.jitter, DirectionKey::Jitter, print::jitter(*jitter)),
             (*reordering != other.reordering, DirectionKey::Reordering, print::reordering(*reordering)),

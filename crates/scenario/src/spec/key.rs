@@ -9,6 +9,7 @@ use quantity::{ValueError, path};
 use tcp::stack::Acks;
 use tcp::stack::packets::Sharing;
 
+use crate::network::Traces;
 use crate::network::changes::{Changes, DirectionChanges};
 use crate::programs::ProgramKey;
 use crate::{Connection, Engine, Network, Protocol, Requests, Spec, Stack, Tls, Visit};
@@ -64,6 +65,8 @@ pub enum PathKey {
     Rate,
     /// Rate towards the server.
     RateUp,
+    /// Recorded delivery opportunities in place of the rates.
+    NetworkTrace,
     /// One-way delay towards the server.
     DelayUp,
     /// Maximum segment size.
@@ -92,6 +95,8 @@ pub enum PathDirection {
 pub enum DirectionKey {
     /// Queue limit.
     Queue,
+    /// Queue discipline.
+    QueueDiscipline,
     /// Loss.
     Loss,
     /// Jitter.
@@ -287,6 +292,24 @@ const TLS: KeyInfo = KeyInfo::list(
      repeat it for more (default: none on the papers' networks and for HTTP/1 pages of one host, else 1.3)",
 );
 
+/// Description of [`PathKey::NetworkTrace`].
+const NETWORK_TRACE: KeyInfo = KeyInfo::value(
+    "network-trace",
+    "UP,DOWN",
+    "\"up.trace,down.trace\"",
+    "Files with recorded delivery opportunities in place of the rates, as mahimahi's: one per line in \
+                 milliseconds, of 1500 bytes each, repeated; one file serves both directions",
+);
+
+/// Names, placeholder, example and help of [`DirectionKey::QueueDiscipline`].
+const QUEUE_DISCIPLINE: ([&str; 3], &str, &str, &str) = (
+    ["queue-discipline", "queue-discipline-up", "queue-discipline-down"],
+    "NAME",
+    "\"codel\"",
+    "Queue discipline: drop-tail, codel (RFC 8289) or fq-codel (RFC 8290); codel:10ms/200ms sets target \
+                 and interval [default: drop-tail]",
+);
+
 /// Description of a key.
 #[derive(Clone, Copy, Debug)]
 struct KeyInfo {
@@ -330,9 +353,18 @@ impl fmt::Display for Key {
 
 impl PathKey {
     /// Every key.
-    pub const ALL: [Self; 22] = {
-        let mut all = [Self::Rtt; 22];
-        let own = [Self::Rtt, Self::Rate, Self::RateUp, Self::DelayUp, Self::Mss, Self::Mtu, Self::Modem];
+    pub const ALL: [Self; 26] = {
+        let mut all = [Self::Rtt; 26];
+        let own = [
+            Self::Rtt,
+            Self::Rate,
+            Self::RateUp,
+            Self::NetworkTrace,
+            Self::DelayUp,
+            Self::Mss,
+            Self::Mtu,
+            Self::Modem,
+        ];
         let kinds = DirectionKey::ALL;
         let mut at = 0;
         while at < all.len() {
@@ -368,6 +400,7 @@ impl PathKey {
             Self::RateUp => {
                 KeyInfo::value("rate-up", "RATE", "\"28800bit\"", "Rate towards the server, where it differs")
             }
+            Self::NetworkTrace => NETWORK_TRACE,
             Self::DelayUp => KeyInfo::value(
                 "delay-up",
                 "TIME",
@@ -402,7 +435,8 @@ impl PathKey {
 
 impl DirectionKey {
     /// Every key.
-    pub const ALL: [Self; 5] = [Self::Queue, Self::Loss, Self::Jitter, Self::Reordering, Self::Duplication];
+    pub const ALL: [Self; 6] =
+        [Self::Queue, Self::QueueDiscipline, Self::Loss, Self::Jitter, Self::Reordering, Self::Duplication];
 
     const fn info(self, direction: PathDirection) -> KeyInfo {
         let ([both, up, down], value_name, example, help) = match self {
@@ -412,6 +446,7 @@ impl DirectionKey {
                 "\"20p\"",
                 "Queue limit: 20p packets, or 64kib [default: unlimited]",
             ),
+            Self::QueueDiscipline => QUEUE_DISCIPLINE,
             Self::Loss => (
                 ["loss", "loss-up", "loss-down"],
                 "SHARE",
@@ -495,6 +530,7 @@ impl Changes {
             PathKey::Rtt => self.rtt = Some(quantity::duration(text)?),
             PathKey::Rate => self.rate = Some(quantity::rate(text)?),
             PathKey::RateUp => self.rate_up = Some(quantity::rate(text)?),
+            PathKey::NetworkTrace => self.traces = Some(Traces::named(text)?),
             PathKey::DelayUp => self.delay_up = Some(quantity::duration(text)?),
             PathKey::Mss => self.mss = Some(quantity::mss(text)?),
             PathKey::Mtu => self.mtu = Some(quantity::mtu(text)?),
@@ -515,6 +551,7 @@ impl DirectionChanges {
     pub fn set(&mut self, key: DirectionKey, text: &str) -> Result<(), ValueError> {
         match key {
             DirectionKey::Queue => self.queue = Some(path::queue(text)?),
+            DirectionKey::QueueDiscipline => self.discipline = Some(path::queue_discipline(text)?),
             DirectionKey::Loss => self.loss = Some(path::loss(text)?),
             DirectionKey::Jitter => self.jitter = Some(path::jitter(text)?),
             DirectionKey::Reordering => self.reordering = Some(path::reordering(text)?),

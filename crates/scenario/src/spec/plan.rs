@@ -110,6 +110,9 @@ impl Spec {
         if count > MAX_SCENARIOS {
             return Err(PlanError::TooMany(count));
         }
+        if let Some(error) = self.all_changes().find_map(|changes| changes.check().err()) {
+            return Err(PlanError::Network { name: "custom".to_owned(), error });
+        }
         let own = self.own_networks();
         if self.networks.is_empty() && !own.is_empty() {
             return Ok(own);
@@ -124,7 +127,7 @@ impl Spec {
     }
 
     /// Changes to every network, for each round trip and rate.
-    fn all_changes(&self) -> impl Iterator<Item = Changes> {
+    pub(super) fn all_changes(&self) -> impl Iterator<Item = Changes> {
         each(&self.rtts).flat_map(move |rtt| {
             each(&self.rates).map(move |rate| Changes { rtt, rate, ..self.path.clone() })
         })

@@ -99,12 +99,16 @@ fn valid_value(key: Key) -> BoxedStrategy<String> {
         Key::Path(PathKey::Rate | PathKey::RateUp) => {
             "[1-9][0-9]{0,2}(\\.[0-9]{1,3})?(bit|kbit|mibit|gbit|Mbps|Mbit/s|kB/s|KiB/s)".boxed()
         }
+        Key::Path(PathKey::NetworkTrace) => "[a-z]{1,9}(,[a-z/.]{1,9})?".boxed(),
         Key::Path(PathKey::Mss) => (1..=65_495_u64).prop_map(|mss| mss.to_string()).boxed(),
         Key::Path(PathKey::Mtu) => (41..=65_535_u64).prop_map(|mtu| mtu.to_string()).boxed(),
         Key::Path(PathKey::Modem) => "v42bis(:[1-9][0-9]{3}x[1-9][0-9])?(/[1-9][0-9]{0,2}kbit)?|none".boxed(),
         Key::Path(PathKey::Packets(_, packets)) => match packets {
             scenario::spec::key::DirectionKey::Queue => {
                 "[0-9]{1,4}p|[0-9]{1,6}(kib)?|[0-9]{1,3}p\\+[0-9]{1,6}|none".boxed()
+            }
+            scenario::spec::key::DirectionKey::QueueDiscipline => {
+                "drop-tail|(fq-)?codel(:[1-9]ms/[1-9][0-9]ms)?".boxed()
             }
             scenario::spec::key::DirectionKey::Loss => prop_oneof![
                 percent,
@@ -263,6 +267,7 @@ proptest! {
     #[test]
     fn values_of_a_path_and_pages_are_printed_and_read_back_unchanged(
         queue in valid_value(Key::named("queue").unwrap()),
+        discipline in valid_value(Key::named("queue-discipline").unwrap()),
         loss in valid_value(Key::named("loss").unwrap()),
         jitter in valid_value(Key::named("jitter").unwrap()),
         reordering in valid_value(Key::named("reordering").unwrap()),
@@ -270,6 +275,8 @@ proptest! {
     ) {
         let queue = path::queue(&queue).unwrap();
         prop_assert_eq!(path::queue(&print::queue(queue)), Ok(queue));
+        let discipline = path::queue_discipline(&discipline).unwrap();
+        prop_assert_eq!(path::queue_discipline(&print::queue_discipline(discipline)), Ok(discipline));
         let loss = path::loss(&loss).unwrap();
         prop_assert_eq!(path::loss(&print::loss(&loss)), Ok(loss));
         let jitter = path::jitter(&jitter).unwrap();
