@@ -9,6 +9,7 @@
 //! | `parallel` | parts of a large capture on several threads |
 //! | [`live`] | packets as they pass, while a command runs |
 //! | [`isolated`] | a private network for a command |
+//! | [`command`] | a command with this process's terminal, signals and exit status |
 //! | [`sniffer`] | packets on this host's interfaces |
 //! | [`sockets`] | the kernel's statistics of TCP sockets |
 //! | [`kernel`] | the kernel's view of the sockets during a live capture |
@@ -29,6 +30,7 @@
 //! # Ok::<(), roundtrip_capture::Error>(())
 //! ```
 
+pub mod command;
 pub mod error;
 pub mod isolated;
 pub mod kernel;

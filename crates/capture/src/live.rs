@@ -11,6 +11,9 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
 
 use linux::clock::Clock;
 use packets::writer::{Interface, Packet, Writer};
@@ -56,7 +59,7 @@ const SOCKET_POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// # Errors
 /// A missing privilege, or a command that cannot be run.
 pub fn capture(options: &LiveOptions, filter: &Filter, is_plotted: bool) -> Result<Capture, Error> {
-    watch(options, filter, is_plotted, None)
+    watch(options, filter, is_plotted, None, &CaptureControl::default())
 }
 
 /// Captures and diagnoses packets, and also writes every packet to `out`, as pcapng. Returns the diagnosis, and whether
@@ -69,9 +72,80 @@ pub fn capture_into(
 ) -> (Option<Result<Capture, Error>>, io::Result<()>) {
     match CaptureFile::begin(out) {
         Ok(mut retained) => {
-            (Some(watch(options, filter, is_plotted, Some(&mut retained))), retained.finish())
+            let control = CaptureControl::default();
+            (Some(watch(options, filter, is_plotted, Some(&mut retained), &control)), retained.finish())
         }
         Err(error) => (None, Err(error)),
+    }
+}
+
+/// Control of a capture by another thread.
+#[derive(Debug, Default)]
+struct CaptureControl {
+    /// Called when packets are captured.
+    started: Option<mpsc::Sender<()>>,
+    /// Set to end the capture; signals are not read then.
+    stop: Option<Arc<AtomicBool>>,
+}
+
+/// Result of a capture in another thread; whether every packet was written.
+type CaptureOutcome = (Option<Result<Capture, Error>>, io::Result<()>);
+
+/// A capture in another thread.
+#[derive(Debug)]
+pub struct BackgroundCapture {
+    stop: Arc<AtomicBool>,
+    thread: thread::JoinHandle<CaptureOutcome>,
+}
+
+impl BackgroundCapture {
+    /// Starts to capture and diagnose packets in the calling thread's network namespace; `out` receives them as pcapng. Returns
+    /// when packets are captured.
+    ///
+    /// # Errors
+    /// A missing privilege.
+    pub fn start(
+        options: LiveOptions,
+        filter: Filter,
+        is_plotted: bool,
+        out: Option<Box<dyn Write + Send>>,
+    ) -> Result<Self, Error> {
+        let (started, start_signal) = mpsc::channel();
+        let stop = Arc::new(AtomicBool::new(false));
+        let control = CaptureControl { started: Some(started), stop: Some(Arc::clone(&stop)) };
+        let run = move || match out {
+            None => (Some(watch(&options, &filter, is_plotted, None, &control)), Ok(())),
+            Some(mut out) => match CaptureFile::begin(&mut *out) {
+                Ok(mut retained) => {
+                    let capture = watch(&options, &filter, is_plotted, Some(&mut retained), &control);
+                    (Some(capture), retained.finish())
+                }
+                Err(error) => (None, Err(error)),
+            },
+        };
+        let started_thread = thread::Builder::new().name("capture".to_owned()).spawn(run);
+        let thread = started_thread.map_err(linux::Error::io("start the thread that captures"))?;
+        match start_signal.recv() {
+            Ok(()) => Ok(Self { stop, thread }),
+            // It ended before it began; a file that cannot be written is reported at the end.
+            Err(_) => match thread.join() {
+                Ok((Some(Err(error)), _)) => Err(error),
+                Ok(_) | Err(_) => Err(linux::Error::Died { thread: "capture" }.into()),
+            },
+        }
+    }
+
+    /// Ends the capture; returns the diagnosis, and whether every packet was written.
+    ///
+    /// # Errors
+    /// Those of the capture.
+    pub fn stop(self) -> (Result<Capture, Error>, io::Result<()>) {
+        self.stop.store(true, Ordering::Release);
+        let died = || Err(linux::Error::Died { thread: "capture" }.into());
+        match self.thread.join() {
+            Ok((capture, written)) => (capture.unwrap_or_else(died), written),
+            Err(_) => (died(), Ok(())),
+        }
     }
 }
 
@@ -98,6 +172,7 @@ fn watch(
     filter: &Filter,
     is_plotted: bool,
     mut retained: Option<&mut CaptureFile<'_>>,
+    control: &CaptureControl,
 ) -> Result<Capture, Error> {
     let mut sniffer = Sniffer::open(options.port, options.interface)?;
     let clock = Clock::start();
@@ -108,7 +183,16 @@ fn watch(
     let mut reading = CaptureReader::new(name(options), filter, is_plotted);
     let (mut number, mut next_poll) = (0, Time::ZERO);
     let mut ending = CaptureEnd::new(options.span.map(|span| clock.now() + span));
-    while !ending.is_over(clock.now(), &mut process, signals.read_signal().is_ok_and(|one| one.is_some())) {
+    let CaptureControl { started, stop } = control;
+    if let Some(started) = started {
+        // The thread that waits for it may have given up.
+        let _ = started.send(());
+    }
+    let has_signal = || match stop {
+        Some(stop) => stop.swap(false, Ordering::AcqRel),
+        None => signals.read_signal().is_ok_and(|one| one.is_some()),
+    };
+    while !ending.is_over(clock.now(), &mut process, has_signal()) {
         wait(&sniffer, signals)?;
         if clock.now() >= next_poll {
             let began = clock.now();
@@ -130,7 +214,7 @@ fn watch(
     }
     let mut capture = reading.finish();
     capture.command = process.ended();
-    capture.is_command_stopped = ending.was_interrupted();
+    capture.is_command_stopped = stop.is_none() && ending.was_interrupted();
     watch.read_final_counters()?;
     take_others(&mut capture, &watch);
     watch.inform(&mut capture.flows);
@@ -293,7 +377,7 @@ impl Process {
     }
 }
 
-fn exit_of(status: Option<ExitStatus>) -> CommandExit {
+pub(crate) fn exit_of(status: Option<ExitStatus>) -> CommandExit {
     let Some(status) = status else { return CommandExit::Running };
     match (status.code(), status.signal()) {
         (Some(code), _) => CommandExit::Exited(code),

@@ -17,6 +17,8 @@ pub mod examples;
 pub mod flags;
 pub mod gate;
 #[cfg(feature = "all-verbs")]
+pub mod link;
+#[cfg(feature = "all-verbs")]
 pub mod load;
 pub mod usage_error;
 pub mod watch;
@@ -170,6 +172,13 @@ pub enum Verb {
     /// plan of `roundtrip load plan` requests.
     #[cfg(feature = "all-verbs")]
     Site(Site),
+    /// Any program, shell or test suite behind an emulated link, without root
+    ///
+    /// Runs the command in a private network, where the connections between its programs cross the link: servers and clients that
+    /// use 127.0.0.1 or localhost. Terminal, signals and exit status are the command's. A run in which the link was late is void:
+    /// the exit status is then 3 instead of 0.
+    #[cfg(feature = "all-verbs")]
+    Link(link::Link),
     /// The names of networks, pages, protocols and stacks, with their sources
     #[cfg(feature = "all-verbs")]
     List(List),

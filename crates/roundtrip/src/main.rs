@@ -100,6 +100,8 @@ fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         #[cfg(feature = "all-verbs")]
         Verb::Site(arguments) => verb::site::run(arguments)?,
         #[cfg(feature = "all-verbs")]
+        Verb::Link(arguments) => return verb::link::run(arguments),
+        #[cfg(feature = "all-verbs")]
         Verb::List(arguments) => verb::list::run(arguments)?,
         Verb::Completions { shell } => verb::manual::completions(*shell)?,
         Verb::Man { verb } => verb::manual::man(verb.as_deref())?,

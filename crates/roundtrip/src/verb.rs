@@ -15,6 +15,8 @@ pub mod gateway;
 #[cfg(feature = "all-verbs")]
 pub mod get;
 #[cfg(feature = "all-verbs")]
+pub mod link;
+#[cfg(feature = "all-verbs")]
 pub mod list;
 #[cfg(feature = "all-verbs")]
 pub mod load;

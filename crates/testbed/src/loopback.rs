@@ -17,8 +17,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::net::Ipv4Addr;
 
-use wire::Duration;
+use nix::net::if_::if_nametoindex;
 use wire::link::Config;
+use wire::{Duration, Seed};
 
 use crate::emulator::{Options, Running};
 use crate::{Emulator, Error};
@@ -38,11 +39,11 @@ const TABLE: u8 = 100;
 const DEVICE_QUEUE: u32 = 100_000;
 
 /// Starts the link in the calling thread's network namespace, which must be a private one: its other networks and its IPv6
-/// stop working. `up` is what clients send; packets have at most `mtu` bytes.
+/// stop working. `up` is what clients send; packets have at most `mtu` bytes; `seed` is that of the link's randomness.
 ///
 /// # Errors
 /// A missing right; an invalid link; or the kernel's refusal.
-pub fn start(up: &Config, down: &Config, mtu: u32) -> Result<Running, Error> {
+pub fn start(up: &Config, down: &Config, mtu: u32, seed: Seed) -> Result<Running, Error> {
     let devices = [CLIENT_DEVICE, SERVER_DEVICE];
     let [client, server] = [Tun::open(devices[0])?, Tun::open(devices[1])?];
     let mut netlink = Netlink::open()?;
@@ -64,8 +65,13 @@ pub fn start(up: &Config, down: &Config, mtu: u32) -> Result<Running, Error> {
     netlink.add_rule(Rule { priority: 2, ..Rule::LOCAL })?;
     netlink.remove_rule(Rule::LOCAL)?;
     // A thread that polls the clock for every packet would take the programs' CPU.
-    let options = Options { spin: Duration::ZERO, ..Options::default() };
+    let options = Options { seed, spin: Duration::ZERO, ..Options::default() };
     Emulator::start(client, server, up, down, &options)
+}
+
+/// Whether the calling thread's network namespace has such a link.
+pub fn is_running() -> bool {
+    [CLIENT_DEVICE, SERVER_DEVICE].into_iter().all(|device| if_nametoindex(device).is_ok())
 }
 
 /// Sets a sysctl; a kernel without IPv6 has none of its settings.

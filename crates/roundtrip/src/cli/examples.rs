@@ -40,6 +40,7 @@ pub fn of(verb: Option<&str>) -> &'static [Example] {
         Some("nat") => &NAT,
         Some("get") => &GET,
         Some("site") => &SITE,
+        Some("link") => &LINK,
         Some("list") => &LIST,
         Some("completions") => &COMPLETIONS,
         Some("man") => &MAN,
@@ -115,6 +116,23 @@ const MEASURE: [Example; 6] = [
     example("roundtrip measure scenarios/modem.toml", "a scenario file"),
     example("roundtrip measure --profile linux --server nginx --protocol http11", "with nginx as the server"),
     example("roundtrip measure --profile linux --client curl --protocol http11", "with curl as the client"),
+];
+
+const LINK: [Example; 5] = [
+    example("roundtrip link --network 4g -- ./test-suite", "a test suite over 4G"),
+    example("roundtrip link --network 3g -- bash", "a shell, with servers and clients in it"),
+    example(
+        "roundtrip link --rtt 80ms --rate 10Mbit --loss 1% --diagnose -- ./client-and-server.sh",
+        "a custom network, and the causes of stalls",
+    ),
+    example(
+        "roundtrip link --rtt 40ms --network-trace lte-up.trace,lte-down.trace --queue 100p -- bash",
+        "a recorded cellular link (mahimahi's traces)",
+    ),
+    example(
+        "roundtrip link --network dsl --queue-discipline fq-codel --pcap run.pcapng -- bash",
+        "with a capture",
+    ),
 ];
 
 const COMPARE: [Example; 4] = [

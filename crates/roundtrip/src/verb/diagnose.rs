@@ -13,6 +13,7 @@ use scenario::Network;
 use scenario::network::Links;
 use testbed::emulator::Running;
 use testbed::loopback::{self, CLIENT_DEVICE};
+use wire::Seed;
 
 use crate::cli::gate::Format;
 use crate::cli::{Diagnose, diagnosed_command};
@@ -128,7 +129,7 @@ fn isolate(arguments: &Diagnose) -> Result<CommandNetwork, Failure> {
             let Links { up, down } = network.links();
             let mtu = u32::try_from(network.mtu().get()).unwrap_or(u32::MAX);
             capture::isolated::enter()?;
-            Ok(CommandNetwork::Emulated(loopback::start(&up, &down, mtu)?))
+            Ok(CommandNetwork::Emulated(loopback::start(&up, &down, mtu, Seed::default())?))
         }
     }
 }

@@ -19,6 +19,7 @@ mod hostile;
 mod hosts;
 mod interactions;
 mod laboratory;
+mod link;
 mod live;
 mod load;
 mod log_distributions;
