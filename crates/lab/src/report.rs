@@ -26,11 +26,16 @@ impl Report<'_> {
     /// The page.
     pub fn page(&self) -> String {
         let Self { outcomes, layout, provenance } = self;
+        page(&title(outcomes), &layout.conclusions(outcomes), &self.sections(), provenance)
+    }
+
+    /// The page's charts, tables and notes, as HTML.
+    pub fn sections(&self) -> String {
+        let Self { outcomes, layout, provenance: _ } = self;
         let mut footnotes = Footnotes::default();
         let sections: String =
             table::groups(outcomes).map(|group| section(group, *layout, &mut footnotes)).collect();
-        let sections = sections + &notes(&footnotes);
-        page(&title(outcomes), &layout.conclusions(outcomes), &sections, provenance)
+        sections + &notes(&footnotes)
     }
 }
 

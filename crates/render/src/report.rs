@@ -21,10 +21,8 @@ pub fn page(title: &str, lead: &[String], sections: &str, provenance: &Provenanc
     let lead: String = lead.iter().map(|sentence| format!("<p>{}</p>\n", escaped(sentence))).collect();
     let lead = format!("<div class=\"lead\">\n{lead}</div>\n");
     let main = format!("{sections}{}", origin(provenance));
-    Document { title, heading: title, style: STYLE, lead: &lead, main: &main, end: "" }.text()
+    Document { title, heading: title, lead: &lead, main: &main, end: "" }.text()
 }
-
-const STYLE: &str = include_str!("report/style.css");
 
 /// Rows and columns as an HTML table.
 pub fn table_of(grid: &Grid) -> String {

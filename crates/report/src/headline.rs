@@ -4,10 +4,37 @@ use diagnose::{Cause, Share};
 use wire::Duration;
 
 use crate::Capture;
-use crate::group::Group;
+use crate::group::{Group, groups};
 use crate::in_between;
 use crate::span::shown;
 use crate::watched::view;
+
+/// Returns the first sentence on a capture: the headline, or the most expensive cause.
+pub fn verdict(capture: &Capture) -> String {
+    let (faults, _) = groups(capture);
+    let first = || faults.first().map(|group| format!("{}: {}.", group.cause.name(), group.cost()));
+    lead(capture, &faults).or_else(first).unwrap_or_default()
+}
+
+/// Returns the sentence above the causes worth fixing, if any.
+pub fn lead(capture: &Capture, faults: &[Group<'_>]) -> Option<String> {
+    match (capture.connections, capture.flows.len(), faults.len()) {
+        (0, _, _) => Some(no_connection(capture)),
+        (_, 0, _) => Some("No connection matches --flow, --cause or --since.".to_owned()),
+        (_, _, 0) => Some(of(capture)),
+        (_, _, _) => of_server(capture, faults),
+    }
+}
+
+/// Returns the sentence on a capture without connections.
+fn no_connection(capture: &Capture) -> String {
+    let listed = capture.skipped.listed();
+    match capture.packets {
+        0 => "No connections: there are no packets.".to_owned(),
+        _ if listed.is_empty() => "No connections: none of the packets could be read.".to_owned(),
+        _ => format!("No connections found: {listed}."),
+    }
+}
 
 /// Returns the headline as a sentence.
 pub fn of(capture: &Capture) -> String {

@@ -19,6 +19,7 @@
 //! | [`span`] | durations, formatted for users |
 //! | [`text`], [`json`], [`csv`] | for a terminal, for programs |
 //! | [`mod@page`], [`sequence`] | one HTML file; time-sequence plots, as SVG and for xplot |
+//! | [`waterfall`] | exchanges in time, as SVG |
 //! | [`verdict`], [`ci`] | the findings that fail a build, in the formats of continuous integration |
 //!
 //! Not the diagnosis itself: that is `diagnose`'s.
@@ -56,6 +57,7 @@ pub mod span;
 pub mod text;
 pub mod verdict;
 pub mod watched;
+pub mod waterfall;
 
 use diagnose::{Account, Doubts, FlowReport};
 use wire::Time;

@@ -4,15 +4,15 @@
 use std::fmt::Write;
 
 use diagnose::cause::Describe as _;
-use diagnose::{Account, Finding, FlowReport, Share};
+use diagnose::{Account, Cause, Finding, FlowReport, Share};
 use render::report::html::{Document, escaped};
 use wire::Duration;
 
 use crate::group::{Group, counted, groups};
 use crate::span::shown;
-use crate::{Capture, advice, kernel, oddity};
+use crate::{Capture, advice, headline, kernel, oddity};
 
-use super::{json, sequence, text};
+use super::{json, sequence, text, waterfall};
 
 /// Maximum number of plots on a page, to limit its size: `--svg` writes all of them.
 const MAX_PLOTS: usize = 40;
@@ -30,32 +30,51 @@ pub fn page(captures: &[Capture]) -> String {
         captures.iter().enumerate().map(|(index, capture)| section(index, capture)).collect();
     let end = format!(
         "<footer>roundtrip {}. Over a plot: Ctrl and scroll, or + and -, to zoom; drag to pan; double-click or 0 to see all of \
-         it; rest the pointer on it for its packets.</footer>\n<script>\n{SCRIPT}</script>\n",
+         it; rest the pointer on it for its packets.</footer>\n<script>\n{SCRIPT}{ATTACH}</script>\n",
         env!("CARGO_PKG_VERSION")
     );
     let heading = format!("Where the time went in {title}");
-    Document { title: &title, heading: &heading, style: STYLE, lead: "", main: &sections, end: &end }.text()
+    Document { title: &title, heading: &heading, lead: "", main: &sections, end: &end }.text()
 }
 
-const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+/// Script of plots: of the reports here, and of the laboratory's page.
+const SCRIPT: &str = include_str!("plot.js");
+/// Its call for each plot of a report.
+const ATTACH: &str =
+    "for (const svg of document.querySelectorAll(\"svg.sequence\")) attachPlot(svg, svg.parentNode);\n";
+
+/// Returns what the text says of the whole capture, as the contents of a section: its verdict, the findings by cause with
+/// their fixes, notes, and the account.
+pub fn overview(capture: &Capture) -> String {
+    let notes = capture.warnings.iter().chain(&capture.damage).cloned().chain(oddity::sentences(capture));
+    let notes = notes.chain(capture.skipped.sentences());
+    let notes: String = notes.map(|note| format!("<p class=\"note\">{}</p>\n", escaped(&note))).collect();
+    format!(
+        "<h2>{}</h2>\n<p class=\"facts\">{}</p>\n<p class=\"verdict\">{}</p>\n{notes}{}{}{}",
+        escaped(&capture.name),
+        escaped(&text::facts(capture)),
+        escaped(&headline::verdict(capture)),
+        causes(capture),
+        good_to_know(capture),
+        account(&capture.account()),
+    ) + &exchanges_in_time(capture)
+}
+
+/// Returns the waterfall of a capture, folded.
+fn exchanges_in_time(capture: &Capture) -> String {
+    waterfall::svg(capture).map_or_else(String::new, |svg| {
+        let svg = svg.replacen("<svg ", "<svg class=\"plot\" ", 1);
+        format!("<details class=\"waterfall\"><summary>Its exchanges in time</summary>\n{svg}</details>\n")
+    })
+}
 
 fn section(index: usize, capture: &Capture) -> String {
-    let notes = capture.warnings.iter().chain(&capture.damage).cloned().chain(oddity::sentences(capture));
-    let notes: String = notes.map(|note| format!("<p class=\"note\">{}</p>\n", escaped(&note))).collect();
     let mut worst: Vec<&FlowReport> = capture.flows.iter().filter(|flow| !flow.findings.is_empty()).collect();
     worst.sort_by_key(|flow| std::cmp::Reverse(lost(flow)));
     let plotted = worst.iter().take(MAX_PLOTS).zip(1..);
     let flows: String =
-        plotted.map(|(flow, number)| self::flow(capture, flow, &anchor(index, number))).collect();
-    format!(
-        "<section>\n<h2>{}</h2>\n<p>{}</p>\n{notes}{}{}</section>\n{}{flows}",
-        escaped(&capture.name),
-        escaped(&text::facts(capture)),
-        causes(capture),
-        account(&capture.account()),
-        list(index, capture, &worst),
-    )
+        plotted.map(|(flow, number)| connection(capture, flow, &anchor(index, number))).collect();
+    format!("<section>\n{}</section>\n{}{flows}", overview(capture), list(index, capture, &worst))
 }
 
 fn anchor(index: usize, number: usize) -> String {
@@ -63,15 +82,21 @@ fn anchor(index: usize, number: usize) -> String {
 }
 
 /// Returns the time that faults cost a connection.
-fn lost(flow: &FlowReport) -> Duration {
+pub fn lost(flow: &FlowReport) -> Duration {
     flow.counts.iter().filter(|count| count.cause.about().is_fault).map(|count| count.lost).sum()
+}
+
+/// Returns the cause that cost a connection most: of faults, if it has any.
+pub fn main_cause(flow: &FlowReport) -> Option<Cause> {
+    let counts = flow.counts.iter().max_by_key(|count| (count.cause.about().is_fault, count.lost));
+    counts.map(|count| count.cause)
 }
 
 /// Lists the findings worth fixing, most expensive first.
 fn causes(capture: &Capture) -> String {
     let (faults, _) = groups(capture);
     if faults.is_empty() {
-        return "<p><b>Nothing worth fixing was found.</b></p>\n".to_owned();
+        return String::new();
     }
     let item = |group: &Group<'_>| {
         let sentences = [Some(group.example(capture)), group.server(capture), group.saving()];
@@ -92,8 +117,23 @@ fn causes(capture: &Capture) -> String {
     format!("<ol class=\"causes\">\n{}</ol>\n", faults.iter().map(item).collect::<String>())
 }
 
+/// Lists the notes, as the text does.
+fn good_to_know(capture: &Capture) -> String {
+    let (_, notes) = groups(capture);
+    if notes.is_empty() {
+        return String::new();
+    }
+    let item = |group: &Group<'_>| {
+        format!("<li><b>{}</b>: {}</li>\n", group.cause.name(), escaped(&text::note_line(capture, group)))
+    };
+    format!("<h3>Good to know</h3>\n<ul>\n{}</ul>\n", notes.iter().map(item).collect::<String>())
+}
+
 fn account(account: &Account) -> String {
     let total = account.total();
+    if total == Duration::ZERO {
+        return String::new();
+    }
     let mut shares: Vec<(Share, Duration)> = account.iter().collect();
     shares.sort_by_key(|(_, time)| std::cmp::Reverse(*time));
     let row = |(share, time): &(Share, Duration)| {
@@ -108,8 +148,8 @@ fn account(account: &Account) -> String {
             | Share::Unknown => "plain",
         };
         format!(
-            "<tr><td>{}</td><td class=\"number\">{}</td><td class=\"number\">{percent:.1}%</td><td class=\"bar\"><i \
-             class=\"{class}\" style=\"width:{percent:.1}%\"></i></td></tr>\n",
+            "<tr><td>{}</td><td class=\"number\">{}</td><td class=\"number\">{percent:.1}%</td><td class=\"bar\"><svg \
+             aria-hidden=\"true\"><rect class=\"{class}\" width=\"{percent:.1}%\"/></svg></td></tr>\n",
             share.name(),
             shown(*time)
         )
@@ -130,14 +170,14 @@ fn list(index: usize, capture: &Capture, worst: &[&FlowReport]) -> String {
         } else {
             name
         };
-        let main = flow.counts.iter().max_by_key(|count| (count.cause.about().is_fault, count.lost));
+        let main = main_cause(flow);
         format!(
             "<tr><td>{name}</td><td class=\"number\">{:.0} ms</td><td class=\"number\">{}</td><td class=\"number\">{}</td>\
              <td>{}</td></tr>\n",
             capture.millis(flow.started),
             shown(flow.elapsed),
             shown(lost(flow)),
-            main.map(|count| count.cause.name()).unwrap_or_default(),
+            main.map(Cause::name).unwrap_or_default(),
         )
     };
     let rows: String = (1..).zip(worst.iter().take(MAX_LISTED)).map(row).collect();
@@ -159,9 +199,10 @@ fn list(index: usize, capture: &Capture, worst: &[&FlowReport]) -> String {
     )
 }
 
-fn flow(capture: &Capture, flow: &FlowReport, anchor: &str) -> String {
+/// Returns the section of one connection: its plot, findings, requests and account.
+pub fn connection(capture: &Capture, flow: &FlowReport, anchor: &str) -> String {
     let mut text = format!(
-        "<section id=\"{anchor}\">\n<h2>{} to {}</h2>\n<p>{}, {} in all{}{}</p>\n",
+        "<section id=\"{anchor}\">\n<h2>{} to {}</h2>\n<p class=\"facts\">{}, {} in all{}{}</p>\n",
         flow.client,
         flow.server,
         counted(flow.packets, "packet"),
@@ -221,16 +262,20 @@ fn exchanges(capture: &Capture, flow: &FlowReport) -> String {
     longest.sort_by_key(|exchange| std::cmp::Reverse(exchange.elapsed));
     let row = |exchange: &&diagnose::report::ExchangeReport| {
         let status = exchange.status.map(|status| status.to_string()).unwrap_or_default();
+        let from = exchange.at.since(flow.started).as_millis_f64();
+        let (first, last) = exchange.packets;
         format!(
-            "<tr><td class=\"number\">{:.0} ms</td><td class=\"number\">{}</td><td>{status}</td><td class=\"url\">{}</td></tr>\n",
+            "<tr><td class=\"number\">{:.0} ms</td><td class=\"number\">{}</td><td>{status}</td><td>{first}-{last}</td>\
+             <td class=\"url\"><button data-from=\"{from:.3}\" data-to=\"{:.3}\">{}</button></td></tr>\n",
             capture.millis(exchange.at),
             shown(exchange.elapsed),
+            from + exchange.elapsed.as_millis_f64(),
             escaped(&exchange.request)
         )
     };
     let rows: String = longest.iter().map(row).collect();
     format!(
         "<details><summary>Its longest requests</summary>\n<table>\n<tr><th class=\"number\">at</th><th \
-         class=\"number\">took</th><th>status</th><th>request</th></tr>\n{rows}</table></details>\n"
+         class=\"number\">took</th><th>status</th><th>packets</th><th>request</th></tr>\n{rows}</table></details>\n"
     )
 }

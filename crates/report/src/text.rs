@@ -26,14 +26,7 @@ fn capture(capture: &Capture, terminal: Terminal) -> String {
     let title = wrap("", &format!("{}: {}", capture.name, facts(capture)), width);
     let mut text: String = title.lines().map(|line| terminal.bold(line) + "\n").collect();
     let (faults, notes) = groups(capture);
-    text += &match (capture.connections, capture.flows.len(), faults.len()) {
-        (0, _, _) => wrapped(&no_connection(capture), "", width),
-        (_, 0, _) => "No connection matches --flow, --cause or --since.\n".to_owned(),
-        (_, _, 0) => wrapped(&headline::of(capture), "", width),
-        (_, _, _) => {
-            headline::of_server(capture, &faults).map_or_else(String::new, |one| wrapped(&one, "", width))
-        }
-    };
+    text += &headline::lead(capture, &faults).map_or_else(String::new, |one| wrapped(&one, "", width));
     text += &in_between::sentence(capture).map_or_else(String::new, |one| wrapped(&one, "", width));
     for (number, group) in (1_usize..).zip(&faults) {
         let title = format!("{number}. {}: {}", group.cause.name(), group.cost());
@@ -47,16 +40,6 @@ fn capture(capture: &Capture, terminal: Terminal) -> String {
         }
     }
     text + &account(capture, terminal) + &remarks(capture, width)
-}
-
-/// Text if there are no findings.
-fn no_connection(capture: &Capture) -> String {
-    let listed = capture.skipped.listed();
-    match capture.packets {
-        0 => "No connections: there are no packets.".to_owned(),
-        _ if listed.is_empty() => "No connections: none of the packets could be read.".to_owned(),
-        _ => format!("No connections found: {listed}."),
-    }
 }
 
 /// Returns a summary of the capture.
@@ -122,7 +105,7 @@ fn example(capture: &Capture, group: &Group<'_>, width: usize) -> String {
 }
 
 /// Formats a line for a note. The evidence itself states the time of a single one.
-fn note_line(capture: &Capture, group: &Group<'_>) -> String {
+pub fn note_line(capture: &Capture, group: &Group<'_>) -> String {
     let (_, finding) = group.worst;
     let is_of_connection = finding.packets.is_empty();
     let at = moment(finding.at.since(capture.started));

@@ -59,6 +59,12 @@ enum Mark {
 }
 
 impl Mark {
+    /// The class of its entry in the legend.
+    fn class(self) -> &'static str {
+        let (style, _) = self.legend();
+        style.strip_prefix("var(--").and_then(|rest| rest.strip_suffix(')')).unwrap_or(style)
+    }
+
     /// The colour in the style sheet (or the class there of a mark that is a line), and the meaning.
     const fn legend(self) -> (&'static str, &'static str) {
         match self {
@@ -100,16 +106,8 @@ fn line_bars(line: &ComparisonRow<'_>, shown: &mut BTreeSet<Mark>) -> Vec<Bar<'s
 /// The marks that occur, as a list of HTML.
 fn legend(shown: &BTreeSet<Mark>) -> String {
     let item = |mark: &Mark| {
-        let (style, meaning) = mark.legend();
-        match mark {
-            Mark::Deviation | Mark::Minimum => format!("<li class=\"{style}\">{meaning}</li>"),
-            Mark::Predicted
-            | Mark::Simulated
-            | Mark::Measured
-            | Mark::Setup
-            | Mark::SlowStart
-            | Mark::Otherwise => format!("<li style=\"--mark:{style}\">{meaning}</li>"),
-        }
+        let (class, meaning) = (mark.class(), mark.legend().1);
+        format!("<li class=\"{class}\">{meaning}</li>")
     };
     format!("<ul class=\"legend\">{}</ul>\n", shown.iter().map(item).collect::<String>())
 }

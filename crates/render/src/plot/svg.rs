@@ -16,8 +16,6 @@ pub struct Svg {
     width: f64,
     height: f64,
     clips: usize,
-    /// Whether a page's style sheet defines the colours and the font.
-    is_in_page: bool,
     /// Whether a page's script may zoom it.
     is_interactive: bool,
     body: String,
@@ -108,8 +106,7 @@ impl Heading {
 impl Svg {
     /// An empty picture on white.
     pub fn new(width: f64, height: f64) -> Self {
-        let mut svg =
-            Self { width, height, clips: 0, is_in_page: false, is_interactive: false, body: String::new() };
+        let mut svg = Self { width, height, clips: 0, is_interactive: false, body: String::new() };
         svg.rectangle((0.0, 0.0), (width, height), "#ffffff");
         svg
     }
@@ -127,7 +124,7 @@ impl Svg {
 
     /// An empty picture on a page, whose style sheet has the font and colours such as `var(--ink)`.
     pub const fn in_page(width: f64, height: f64) -> Self {
-        Self { width, height, clips: 0, is_in_page: true, is_interactive: false, body: String::new() }
+        Self { width, height, clips: 0, is_interactive: false, body: String::new() }
     }
 
     /// A filled rectangle from its top left corner.
@@ -183,7 +180,7 @@ impl Svg {
         (detail, faint): (&str, Font<'_>),
     ) {
         let (size, anchor, text, detail) = (font.size, font.anchor.name(), escaped(text), escaped(detail));
-        let [colour, faint] = [font.colour, faint.colour].map(|colour| self.text_colour(colour));
+        let [colour, faint] = [font.colour, faint.colour].map(text_colour);
         let detail = if detail.is_empty() {
             detail
         } else {
@@ -192,11 +189,6 @@ impl Svg {
         self.put(format_args!(
             r#"<text x="{x:.3}%" dx="{shift}" y="{y:.2}" font-size="{size}" {colour} text-anchor="{anchor}">{text}{detail}</text>"#
         ));
-    }
-
-    /// A text's colour as an attribute. A style sheet overrides attributes, but not a style.
-    fn text_colour(&self, colour: &str) -> String {
-        if self.is_in_page { format!(r#"style="fill:{colour}""#) } else { format!(r#"fill="{colour}""#) }
     }
 
     /// Clips the output of `draw` to a rectangle, which a script can zoom if the picture is interactive.
@@ -298,7 +290,7 @@ impl Svg {
             ""
         };
         let text = escaped(text);
-        let colour = self.text_colour(colour);
+        let colour = text_colour(colour);
         self.put(format_args!(
             r#"<text x="{x:.2}" y="{y:.2}" font-size="{size}" {colour} text-anchor="{anchor}"{weight}{turn}{halo}>{text}</text>"#
         ));
@@ -317,7 +309,7 @@ impl Svg {
 
     /// The file. `title` and `description` are for screen readers.
     pub fn finish(self, title: &str, description: &str) -> String {
-        let Self { width, height, clips: _, is_in_page: _, is_interactive: _, body } = self;
+        let Self { width, height, clips: _, is_interactive: _, body } = self;
         let (title, description) = (escaped(title), escaped(description));
         format!(
             r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="{FONTS}" role="img">
@@ -331,11 +323,11 @@ impl Svg {
     /// The file or element of an interactive picture. Its script finds the position and width of the zoomed part, and the
     /// time that it spans, in milliseconds, as data. `title` is for screen readers.
     pub fn finish_interactive(self, title: &str, (left, width): (f64, f64), span_ms: f64) -> String {
-        let Self { width: whole, height, clips: _, is_in_page: _, is_interactive: _, body } = self;
+        let Self { width: whole, height, clips: _, is_interactive: _, body } = self;
         let title = escaped(title);
         format!(
-            r#"<svg xmlns="http://www.w3.org/2000/svg" class="sequence" viewBox="0 0 {whole} {height}" font-family="{FONTS}" role="img" aria-label="{title}" data-left="{left}" data-width="{width}" data-span="{span_ms:.6}">
-<style>.data *{{vector-effect:non-scaling-stroke}}.hidden{{display:none}}</style>
+            r#"<svg xmlns="http://www.w3.org/2000/svg" class="plot sequence" viewBox="0 0 {whole} {height}" font-family="{FONTS}" role="img" aria-label="{title}" data-left="{left}" data-width="{width}" data-span="{span_ms:.6}">
+{INTERACTIVE_STYLE}
 {body}</svg>
 "#
         )
@@ -343,7 +335,7 @@ impl Svg {
 
     /// The element for a page, as wide as the page's column. `title` is for screen readers.
     pub fn element(self, title: &str) -> String {
-        let Self { width, height, clips: _, is_in_page: _, is_interactive: _, body } = self;
+        let Self { width, height, clips: _, is_interactive: _, body } = self;
         let title = escaped(title);
         format!(
             r#"<div class="scroll">
@@ -357,7 +349,7 @@ impl Svg {
     /// The element for a page, as wide as the page's column, with unscaled text: positions are percentages. `title` is
     /// for screen readers.
     pub fn fluid_element(self, title: &str) -> String {
-        let Self { width: _, height, clips: _, is_in_page: _, is_interactive: _, body } = self;
+        let Self { width: _, height, clips: _, is_interactive: _, body } = self;
         let title = escaped(title);
         format!(
             "<svg width=\"100%\" height=\"{height:.0}\" role=\"img\" aria-label=\"{title}\">\n{body}</svg>\n"
@@ -369,8 +361,17 @@ impl Svg {
     }
 }
 
+/// Style of an interactive picture that is a file of its own. A page that has it in its style sheet leaves it out.
+pub const INTERACTIVE_STYLE: &str =
+    "<style>.data *{vector-effect:non-scaling-stroke}.hidden{display:none}</style>";
+
 /// Fonts of a file.
 const FONTS: &str = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif";
+
+/// A text's colour as an attribute: a strict Content-Security-Policy forbids styles.
+fn text_colour(colour: &str) -> String {
+    format!(r#"fill="{colour}""#)
+}
 
 fn attributes(stroke: Stroke<'_>) -> String {
     let Stroke { colour, width, dashes } = stroke;

@@ -18,6 +18,9 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
+/// Style sheet of every page: of reports, and of the laboratory.
+const STYLE: &str = include_str!("style.css");
+
 /// A page in one file, which needs no network.
 #[derive(Clone, Copy, Debug)]
 pub struct Document<'a> {
@@ -25,8 +28,6 @@ pub struct Document<'a> {
     pub title: &'a str,
     /// Heading of the page.
     pub heading: &'a str,
-    /// Style sheet.
-    pub style: &'a str,
     /// HTML below the heading.
     pub lead: &'a str,
     /// HTML of the contents.
@@ -38,7 +39,7 @@ pub struct Document<'a> {
 impl Document<'_> {
     /// The file's text.
     pub fn text(&self) -> String {
-        let Self { title, heading, style, lead, main, end } = self;
+        let Self { title, heading, lead, main, end } = self;
         format!(
             "<!doctype html>
 <html lang=\"en\">
@@ -48,7 +49,7 @@ impl Document<'_> {
 <meta name=\"color-scheme\" content=\"light dark\">
 <title>{title} - Roundtrip</title>
 <style>
-{style}</style>
+{STYLE}</style>
 </head>
 <body>
 <header>

@@ -4,7 +4,8 @@ tip.className = "tip";
 tip.hidden = true;
 document.body.append(tip);
 
-for (const svg of document.querySelectorAll("svg.sequence")) {
+// A plot, and the element with the buttons of its findings and exchanges, which have their times as data.
+function attachPlot(svg, scope) {
   const data = svg.querySelector("svg.data");
   const left = +svg.dataset.left, width = +svg.dataset.width, span = +svg.dataset.span;
   const [begin, top, inner, height] = data.getAttribute("viewBox").split(" ").map(Number);
@@ -59,7 +60,7 @@ for (const svg of document.querySelectorAll("svg.sequence")) {
     return low + (high - low) * (x - left) / width;
   };
 
-  // What is drawn, by time: read once, when somebody first points at it.
+  // What is drawn, by time: read once, at the first pointer.
   let marks = null;
   const read = () => [...data.querySelectorAll("title")].map((title) => {
     const drawn = title.parentNode, text = title.textContent, area = drawn.querySelector("rect");
@@ -93,9 +94,10 @@ for (const svg of document.querySelectorAll("svg.sequence")) {
     event.preventDefault();
     zoom(at(event), event.deltaY > 0 ? 1.25 : 0.8);
   }, { passive: false });
-  let held = null;
+  let held = null, isDragged = false;
   svg.addEventListener("pointerdown", (event) => {
     held = at(event);
+    isDragged = false;
     svg.setPointerCapture(event.pointerId);
     svg.focus({ preventScroll: true });
   });
@@ -104,7 +106,16 @@ for (const svg of document.querySelectorAll("svg.sequence")) {
     if (held === null) return point(event);
     tip.hidden = true;
     const shift = held - at(event);
+    isDragged = isDragged || Math.abs(shift) > (high - low) * 3 / width;
     look(low + shift, high + shift);
+  });
+  // A click selects the finding or exchange of that time: the shortest one there.
+  svg.addEventListener("click", (event) => {
+    if (isDragged) return;
+    const ms = at(event) * span;
+    const spans = buttons.filter((button) => button.dataset.from <= ms && ms <= button.dataset.to);
+    spans.sort((one, other) => (one.dataset.to - one.dataset.from) - (other.dataset.to - other.dataset.from));
+    if (spans.length > 0) select(spans[0]);
   });
   svg.addEventListener("pointerleave", () => { tip.hidden = true; });
   svg.addEventListener("dblclick", () => look(0, 1));
@@ -119,10 +130,17 @@ for (const svg of document.querySelectorAll("svg.sequence")) {
     event.preventDefault();
     moves[event.key]();
   });
-  for (const button of svg.parentNode.querySelectorAll("button[data-from]")) {
+  const buttons = [...scope.querySelectorAll("button[data-from]")];
+  const select = (chosen) => {
+    for (const button of buttons) button.closest(".finding, tr")?.classList.toggle("shown", button === chosen);
+    for (let fold = chosen.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+    chosen.scrollIntoView({ block: "nearest" });
+  };
+  for (const button of buttons) {
     button.addEventListener("click", () => {
       const from = button.dataset.from / span, to = button.dataset.to / span, margin = Math.max(to - from, 1e-3) / 3;
       look(from - margin, to + margin);
+      select(button);
       svg.scrollIntoView({ block: "nearest" });
     });
   }
