@@ -15,8 +15,8 @@ TARGET="${CARGO_TARGET_DIR:-$PWD/target}"
 REPRODUCTION="$TARGET/reproduction"
 RECORDS="$TARGET/test-records"
 
-PURE="wire quantity tcp accesslog workload http1 tls http2 quic dhttp-proto page fetch scenario packets trace model simulate dissect diagnose render lab report"
-ALL="fresh tools fmt commits clippy wasm docs package test"
+PURE="wire quantity unpack tcp accesslog workload http1 tls http2 quic dhttp-proto page fetch scenario packets trace model simulate dissect diagnose render lab report"
+ALL="fresh tools fmt commits clippy wasm lab docs package test"
 
 # Programs that tests run, with their Debian packages. A test reports `skipped: PROGRAM` where one is missing.
 TOOLS="nginx:nginx-light apache2:apache2-bin curl:curl wget:wget ip:iproute2 ethtool:ethtool nft:nftables python3:python3
@@ -149,16 +149,31 @@ job_clippy() {
   cargo clippy --package roundtrip --no-default-features -- -D warnings
 }
 
+WASM=wasm32-unknown-unknown
+install_wasm() { # JOB
+  if ! rustc --print target-libdir --target $WASM | xargs test -d; then
+    rustup target add $WASM || { echo "ci.sh $1: install the Rust target $WASM" >&2; return 1; }
+  fi
+}
+
 # The pure crates must build for a target without an operating system.
 job_wasm() {
-  local target=wasm32-unknown-unknown
-  if ! rustc --print target-libdir --target $target | xargs test -d; then
-    rustup target add $target || { echo "ci.sh wasm: install the Rust target $target" >&2; return 1; }
-  fi
-  local crate packages=()
+  install_wasm wasm
+  local target=$WASM crate packages=()
   for crate in $PURE; do packages+=(--package "roundtrip-$crate"); done
   cargo build --quiet --target $target "${packages[@]}"
   echo "built for $target: $PURE"
+}
+
+# Builds the laboratory's page in target/lab. Tests it in Chromium where that and the npm packages of the tests can be installed.
+job_lab() {
+  install_wasm lab
+  local page="$TARGET/lab" file
+  browser/build.sh "$page"
+  for file in "$page"/*; do
+    echo "lab: ${file##*/}: $(stat --format %s "$file") bytes, $(gzip -9 < "$file" | wc -c) compressed"
+  done
+  browser/tests/run.sh "$page"
 }
 
 job_docs() { RUSTDOCFLAGS="-D warnings" cargo doc --workspace --all-features --no-deps --document-private-items --quiet; }

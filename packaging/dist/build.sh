@@ -58,6 +58,13 @@ scratch="$(mktemp -d)"
 trap 'rm -rf "$scratch"' EXIT
 host="$(rustc -vV | sed -n 's/^host: //p')"
 
+# The page that the whole program contains.
+if [ -z "${DIST_SLIM_ONLY:-}" ]; then
+  rustup target list --installed 2> /dev/null | grep -qx wasm32-unknown-unknown || rustup target add wasm32-unknown-unknown
+  RUSTFLAGS="" browser/build.sh "$target_directory/lab"
+  export ROUNDTRIP_LAB="$target_directory/lab"
+fi
+
 for target in "${targets[@]}"; do
   rustup target list --installed 2> /dev/null | grep -qx "$target" || rustup target add "$target"
   # Both have the name `roundtrip`: the first is moved away before the second is built.

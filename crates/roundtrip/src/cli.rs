@@ -24,6 +24,8 @@ pub mod usage_error;
 pub mod watch;
 
 use std::ffi::OsString;
+#[cfg(feature = "all-verbs")]
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -96,6 +98,12 @@ pub enum Verb {
     /// in another format is left unchanged.
     #[cfg(feature = "all-verbs")]
     Content(Content),
+    /// The laboratory in a browser: captures diagnosed, scenarios compared while sliders move, lessons
+    ///
+    /// Serves one page at a loopback address, and opens a browser there. The page computes everything itself; nothing is
+    /// uploaded.
+    #[cfg(feature = "all-verbs")]
+    Lab(Lab),
     /// A page as a graph: hosts, objects, and what each object waits for
     ///
     /// Reads a browser's recording (HAR), a page in TOML, a directory, sizes or a name. Prints a table, JSON, or TOML that
@@ -435,6 +443,21 @@ pub enum PageFormat {
     Json,
     /// To change, and to give to --page
     Toml,
+}
+
+/// `roundtrip lab`
+#[cfg(feature = "all-verbs")]
+#[derive(Debug, Args)]
+pub struct Lab {
+    /// Address and port of the page; port 0 for any free one
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8470")]
+    pub listen: SocketAddr,
+    /// Only print the address, and open no browser
+    #[arg(long)]
+    pub no_open: bool,
+    /// Directory with the page, as `./ci.sh lab` builds it in target/lab [default: the page in this program]
+    #[arg(long, value_name = "DIRECTORY", value_hint = clap::ValueHint::DirPath)]
+    pub directory: Option<PathBuf>,
 }
 
 /// `roundtrip list`

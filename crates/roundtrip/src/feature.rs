@@ -11,6 +11,8 @@ pub enum Feature {
     AllVerbs,
     /// Images as WebP and AVIF.
     ImageCodecs,
+    /// The laboratory's page.
+    LabPage,
     /// Logs in object stores and on the Web.
     ObjectStore,
     /// Parquet and Arrow tables.
@@ -21,14 +23,15 @@ pub enum Feature {
 
 impl Feature {
     /// All features, by name.
-    pub const ALL: [Self; 5] =
-        [Self::AllVerbs, Self::ImageCodecs, Self::ObjectStore, Self::Parquet, Self::Png];
+    pub const ALL: [Self; 6] =
+        [Self::AllVerbs, Self::ImageCodecs, Self::LabPage, Self::ObjectStore, Self::Parquet, Self::Png];
 
     /// Name of the Cargo feature.
     pub const fn name(self) -> &'static str {
         match self {
             Self::AllVerbs => "all-verbs",
             Self::ImageCodecs => "image-codecs",
+            Self::LabPage => "lab-page",
             Self::ObjectStore => "object-store",
             Self::Parquet => "parquet",
             Self::Png => "png",
@@ -40,6 +43,7 @@ impl Feature {
         match self {
             Self::AllVerbs => cfg!(feature = "all-verbs"),
             Self::ImageCodecs => cfg!(feature = "image-codecs"),
+            Self::LabPage => cfg!(feature = "lab-page"),
             Self::ObjectStore => cfg!(feature = "object-store"),
             Self::Parquet => cfg!(feature = "parquet"),
             Self::Png => cfg!(feature = "png"),
@@ -50,6 +54,7 @@ impl Feature {
         match self {
             Self::AllVerbs => "have verbs besides `diagnose` and `watch`",
             Self::ImageCodecs => "encode WebP and AVIF",
+            Self::LabPage => "contain the page, which `./ci.sh lab` builds for it",
             Self::ObjectStore => "fetch logs from object stores and the Web",
             Self::Parquet => "read or write Parquet and Arrow tables",
             Self::Png => "write plots as PNG",

@@ -78,6 +78,8 @@ fn run(cli: &Cli) -> Result<ExitCode, Failure> {
         #[cfg(feature = "all-verbs")]
         Verb::Content(arguments) => verb::content::run(arguments)?,
         #[cfg(feature = "all-verbs")]
+        Verb::Lab(arguments) => verb::lab::run(arguments)?,
+        #[cfg(feature = "all-verbs")]
         Verb::Page(arguments) => verb::page::run(arguments)?,
         #[cfg(feature = "all-verbs")]
         Verb::Load(arguments) => return verb::load::run(arguments),

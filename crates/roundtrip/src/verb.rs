@@ -15,6 +15,8 @@ pub mod gateway;
 #[cfg(feature = "all-verbs")]
 pub mod get;
 #[cfg(feature = "all-verbs")]
+pub mod lab;
+#[cfg(feature = "all-verbs")]
 pub mod link;
 #[cfg(feature = "all-verbs")]
 pub mod list;

@@ -18,7 +18,10 @@
 //!
 //! Not an archive reader.
 
-use std::io::{self, BufReader, Cursor, ErrorKind, Read};
+#[cfg(any(test, target_arch = "wasm32"))]
+mod zstd_frames;
+
+use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 
 /// Read buffer, in bytes: large enough to be worth a system call.
 const BUFFER: usize = 1 << 20;
@@ -41,10 +44,9 @@ pub fn unpacked(mut bytes: impl Read + Send + 'static) -> io::Result<Box<dyn Rea
             Box::new(Decompressor { from: flate2::bufread::MultiGzDecoder::new(buffered(whole)), by: "gzip" })
         }
         // RFC 8878, section 3.1.1.
-        [0x28, 0xb5, 0x2f, 0xfd] => Box::new(Decompressor {
-            from: zstd::stream::read::Decoder::with_buffer(buffered(whole))?,
-            by: "zstd",
-        }),
+        [0x28, 0xb5, 0x2f, 0xfd] => {
+            Box::new(Decompressor { from: zstd_decoder(buffered(whole))?, by: "zstd" })
+        }
         [b'B', b'Z', b'h', _] => {
             Box::new(Decompressor { from: bzip2::bufread::MultiBzDecoder::new(buffered(whole)), by: "bzip2" })
         }
@@ -55,6 +57,18 @@ pub fn unpacked(mut bytes: impl Read + Send + 'static) -> io::Result<Box<dyn Rea
         }
         _ => Box::new(whole),
     })
+}
+
+/// The C library.
+#[cfg(not(target_arch = "wasm32"))]
+fn zstd_decoder<R: BufRead + Send>(from: R) -> io::Result<impl Read + Send + use<R>> {
+    zstd::stream::read::Decoder::with_buffer(from)
+}
+
+/// Rust, slower: WebAssembly has no C library.
+#[cfg(target_arch = "wasm32")]
+fn zstd_decoder<R: BufRead + Send>(from: R) -> io::Result<impl Read + Send + use<R>> {
+    Ok(zstd_frames::ZstdFrames::new(from))
 }
 
 /// Decompressed bytes of one format, with errors in plain words.

@@ -32,6 +32,7 @@ pub fn of(verb: Option<&str>) -> &'static [Example] {
         Some("connections") => &CONNECTIONS,
         Some("content") => &CONTENT,
         Some("page") => &PAGE,
+        Some("lab") => &LAB,
         Some("load") => &LOAD,
         Some("logs") => &LOGS,
         Some("serve") => &SERVE,
@@ -287,6 +288,11 @@ const GET: [Example; 4] = [
         "roundtrip get --ports 40000-40009 dhttp://127.0.0.1:8080/",
         "through a firewall that admits these ports",
     ),
+];
+
+const LAB: [Example; 2] = [
+    example("roundtrip lab", "the laboratory in a browser"),
+    example("roundtrip lab --directory target/lab", "as `./ci.sh lab` built it"),
 ];
 
 const LOAD: [Example; 17] = [

@@ -6,9 +6,10 @@ use std::fs;
 use std::process::{Command, Output};
 
 /// Each feature, whether this build has it, and a command line that needs it.
-const FEATURES: [(&str, bool, &[&str]); 5] = [
+const FEATURES: [(&str, bool, &[&str]); 6] = [
     ("all-verbs", cfg!(feature = "all-verbs"), &["list", "networks"]),
     ("image-codecs", cfg!(feature = "image-codecs"), &["content", "no-such-page", "--quality", "50"]),
+    ("lab-page", cfg!(feature = "lab-page"), &["lab", "--no-open", "--listen", "127.0.0.1:0"]),
     ("object-store", cfg!(feature = "object-store"), &["connections", "s3:///access.log"]),
     ("parquet", cfg!(feature = "parquet"), &["connections", "access.parquet"]),
     ("png", cfg!(feature = "png"), &["diagnose", "run.pcap", "--png", "plots"]),

@@ -3,9 +3,10 @@
 
 use super::tree;
 
-const PURE: [&str; 22] = [
+const PURE: [&str; 23] = [
     "wire",
     "quantity",
+    "unpack",
     "tcp",
     "accesslog",
     "workload",

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::tree;
 
-const ENTRIES: [&str; 25] = [
+const ENTRIES: [&str; 26] = [
     ".cargo",
     ".ci",
     ".git",
@@ -18,6 +18,7 @@ const ENTRIES: [&str; 25] = [
     "LICENSE-APACHE",
     "LICENSE-MIT",
     "README.md",
+    "browser",
     "ci.sh",
     "clippy.toml",
     "crates",

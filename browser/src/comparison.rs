@@ -1,0 +1,198 @@
+//! Scenarios: computed by the formulas and by the simulator, then shown as `roundtrip compare` shows them.
+
+use lab::report::Report;
+use lab::simulate::{FirstRun, sequence, visit};
+use lab::table::{self, Layout};
+use lab::{Outcome, outcome, predict, row, simulate};
+use page::{Page, har};
+use render::output::number;
+use render::plot::palette;
+use render::plot::svg::INTERACTIVE_STYLE;
+use render::plot::time_sequence::picture::{Form, Picture};
+use render::plot::waterfall::{Bar, Row, Waterfall};
+use render::provenance::Provenance;
+use scenario::spec::{Defaults, Key, Plan};
+use scenario::{Engine, Network, Protocol, Spec, Stack};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use wire::Duration;
+
+use crate::input::PageFile;
+
+/// Scenarios as keys and values: those of flags, in their order.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    settings: Vec<(String, String)>,
+    /// Whether the page is that of the recording.
+    #[serde(default)]
+    is_recorded: bool,
+}
+
+impl Experiment {
+    fn plan(&self, recorded: &[Page]) -> Result<Plan, String> {
+        let mut spec = Spec::default();
+        for (key, text) in &self.settings {
+            let named = Key::named(key).map_err(|error| error.to_string())?;
+            spec.set(named, text).map_err(|error| format!("{key}: {error}"))?;
+        }
+        if self.is_recorded {
+            let page = recorded.first().ok_or("the link names a recording; drop its HAR file on the page")?;
+            spec.pages = vec![page.clone()];
+        }
+        spec.pages = spec.pages.into_iter().map(Page::over_network).collect();
+        let mut plan = spec.plan(&Defaults::compare()).map_err(|error| error.to_string())?;
+        plan.engines.retain(|engine| *engine != Engine::Measure);
+        Ok(plan)
+    }
+
+    /// Computes the scenarios: conclusions, chart and tables as HTML, and the rows of the JSON.
+    ///
+    /// # Errors
+    /// An invalid value.
+    pub fn compare(&self, recorded: &[Page]) -> Result<Value, String> {
+        let plan = self.plan(recorded)?;
+        let by_engine = plan.engines.iter().map(|engine| match engine {
+            Engine::Model => predict::outcomes(&plan),
+            Engine::Simulate | Engine::Measure => simulate::outcomes(&plan),
+        });
+        let mut engines: Vec<_> = by_engine.map(Vec::into_iter).collect();
+        let mut outcomes: Vec<Outcome> = Vec::new();
+        for _ in &plan.scenarios {
+            outcomes.extend(engines.iter_mut().filter_map(Iterator::next));
+        }
+        if let Some(reason) = outcome::nothing(&outcomes) {
+            return Err(reason);
+        }
+        let layout = Layout::Comparison;
+        let sentences = layout.conclusions(&outcomes);
+        let rows = row::json(&outcomes);
+        let report = Report { outcomes: &outcomes, layout, provenance: Provenance::default() };
+        Ok(json!({ "sentences": sentences, "html": report.sections(), "rows": rows }))
+    }
+
+    /// Shows the first simulated run of the first scenario: its exchanges and its packets in time, and its stalls.
+    ///
+    /// # Errors
+    /// An invalid value, or a scenario that cannot be simulated.
+    pub fn run(&self, recorded: &[Page]) -> Result<Value, String> {
+        let plan = self.plan(recorded)?;
+        let mut scenario = plan.scenarios[0].clone();
+        scenario.runs = 1;
+        let mut pictures = None;
+        let outcome = simulate::outcome(&scenario, |first| {
+            pictures = Some((packets(first), exchanges_in_time(first)));
+        });
+        let Some((packets, waterfall)) = pictures else { return Err(outcome.notes().join("; ")) };
+        let stalls = outcome.stalls.iter().map(
+            |stall| json!({ "cause": stall.cause.name(), "at_ms": stall.at_ms, "lost_ms": stall.lost_ms }),
+        );
+        Ok(json!({
+            "title": table::full_title(&scenario),
+            "elapsed_ms": outcome.metrics.elapsed_ms,
+            "packets": packets,
+            "waterfall": waterfall,
+            "stalls": stalls.collect::<Value>(),
+        }))
+    }
+}
+
+/// The packets of a run in time, for a page that zooms it.
+fn packets(first: FirstRun<'_>) -> String {
+    let FirstRun { scenario, experiment, result } = first;
+    let elapsed = result.elapsed.map_or_else(
+        || "failed".to_owned(),
+        |elapsed| format!("{} ms", number::significant(elapsed.as_millis_f64())),
+    );
+    let title = format!("Bytes sent by the server, TCP as {}: {elapsed}", scenario.stack.name);
+    let panel = sequence::panel(title, experiment, result);
+    let title = table::full_title(scenario);
+    Picture {
+        title: &title,
+        subtitle: "",
+        panels: &[panel],
+        is_one_time: true,
+        source: "",
+        form: Form::Interactive,
+    }
+    .draw()
+    .replace(INTERACTIVE_STYLE, "")
+}
+
+/// Parts of an exchange, with their colours.
+const PARTS: [(&str, &str); 3] = [
+    (palette::ORANGE, "connection opens"),
+    (palette::BLUE, "request sent, response awaited"),
+    (palette::GREEN, "response arrives"),
+];
+
+/// The exchanges of a run in time.
+fn exchanges_in_time(first: FirstRun<'_>) -> String {
+    let visit = visit::of(first);
+    let rows: Vec<Row> = visit
+        .exchanges
+        .iter()
+        .map(|exchange| {
+            let [sent, answered, complete] =
+                [exchange.sent, exchange.answered, exchange.complete].map(Duration::as_millis_f64);
+            let opened = exchange.connects.map_or(sent, Duration::as_millis_f64);
+            let spans = [(opened, sent), (sent, answered), (answered, complete)];
+            let bars = spans.into_iter().zip(PARTS).filter(|((from, to), _)| from < to);
+            Row {
+                name: exchange.path.clone(),
+                tooltip: format!(
+                    "{}, status {}, {} bytes on connection {}\n{} to {} ms",
+                    exchange.path,
+                    exchange.status,
+                    exchange.body.get(),
+                    exchange.connection + 1,
+                    number::significant(sent),
+                    number::significant(complete)
+                ),
+                bars: bars.map(|((from, to), (colour, _))| Bar { from, to, colour }).collect(),
+                after: None,
+                is_critical: false,
+            }
+        })
+        .collect();
+    Waterfall { title: "Exchanges", lines: &[], axis: "ms", key: &PARTS, rows: &rows, source: "" }
+        .picture()
+        .replacen("<svg ", "<svg class=\"plot\" ", 1)
+}
+
+/// The pages of a recording.
+///
+/// # Errors
+/// The sentence of the command line.
+pub fn recorded(name: &str, file: u32) -> Result<Vec<Page>, String> {
+    let refused = |error: &dyn std::fmt::Display| format!("{name}: {error}");
+    let bytes = unpack::unpacked(PageFile::new(file)).map_err(|error| refused(&error))?;
+    let stem = name.split(".har").next().unwrap_or_default().replace(char::is_control, "?");
+    har::pages(&stem, bytes).map_err(|error| refused(&error))
+}
+
+/// What the page shows of a recording's pages.
+pub fn summary(pages: &[Page]) -> Value {
+    let page = |page: &Page| {
+        json!({
+            "name": page.name,
+            "objects": page.objects.len(),
+            "notes": page.notes,
+            "html": lab::page::picture(page, "").replacen("<svg ", "<svg class=\"plot\" ", 1),
+        })
+    };
+    pages.iter().map(page).collect()
+}
+
+/// Names that settings may have, with their descriptions.
+pub fn names() -> Value {
+    let listed = |listings: Vec<quantity::names::Listing>| -> Value {
+        listings.into_iter().map(|one| json!({ "name": one.name, "description": one.description })).collect()
+    };
+    json!({
+        "networks": listed(Network::listings().collect()),
+        "pages": listed(Page::listings().collect()),
+        "protocols": listed(Protocol::ALL.map(Protocol::listing).to_vec()),
+        "stacks": listed(Stack::listings().collect()),
+    })
+}
