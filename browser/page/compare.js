@@ -120,6 +120,8 @@ class CompareView {
     this.latest = new Latest();
     /** @type {Settings} */
     this.settings = { ...DEFAULTS };
+    /** Groups that were folded or opened. @type {Map<string, boolean>} */
+    this.folds = new Map();
     this.form = element("form", { class: "settings", onsubmit: (/** @type {Event} */ event) => event.preventDefault() });
     this.lead = element("div", { class: "lead", role: "status" });
     this.result = element("div");
@@ -186,8 +188,16 @@ class CompareView {
       element("fieldset", {}, element("legend", {}, "Page"),
         element("label", { class: "switch" }, element("span", {}, "Sizes in bytes, or a name"), page), pages,
         element("p", { class: "note" }, settings.har ? `Recorded: ${settings.har}` : "Or drop a HAR anywhere on the page.")),
-      element("fieldset", { class: "boxes" }, element("legend", {}, "Protocols"), ...protocols),
-      element("fieldset", {}, element("legend", {}, "TCP and TLS"), element("label", { class: "switch" }, element("span", {}, "Stack"), stacks), ...switches));
+      this.folded("Protocols", "boxes", protocols),
+      this.folded("TCP and TLS", "", [element("label", { class: "switch" }, element("span", {}, "Stack"), stacks), ...switches]));
+  }
+
+  /** A group that is folded where the results would be far below. @param {string} name @param {string} kind @param {Node[]} children */
+  folded(name, kind, children) {
+    const isOpen = this.folds.get(name) ?? matchMedia("(min-width: 52rem)").matches;
+    const fold = element("details", { open: isOpen, class: "group", ontoggle: () => this.folds.set(name, fold.open) },
+      element("summary", {}, name), element("div", { class: kind, role: "group", ariaLabel: name }, ...children));
+    return fold;
   }
 
   /** @param {string} key @param {[string, string][]} values */

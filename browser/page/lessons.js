@@ -49,7 +49,7 @@ const LESSONS = [
     answer: ([buffered]) => Math.min(3, (buffered?.stalls ?? []).filter((stall) => stall.cause === "nagle-delayed-ack").length),
     variants: [["writes of 4,096 bytes", { "server-buffer": "4096" }], ["the same, Nagle off", { "server-buffer": "4096", nagle: "off" }], ["one write", {}]].map(([name, more]) => ({
       name: /** @type {string} */ (name), settings: { network: "ethernet", page: "4019+4019+4019", protocol: "http10-keepalive", stack: "sunos-4.1.3", seed: "3", .../** @type {Settings} */ (more) } })),
-    reason: "4,096 bytes are three segments: the third has no partner, so its acknowledgement waits for the clock, and the 13 bytes wait for the acknowledgement. The last response escapes when its connection closes, or the clock happens to tick.",
+    reason: "4,096 bytes are three segments: the third has no partner, so its acknowledgement waits for the clock, and the 13 bytes wait for the acknowledgement. A response escapes where the clock happens to tick in time.",
     paper: ["papers/p-http", "the same paper, figure 4"],
   },
   {
@@ -71,7 +71,7 @@ const LESSONS = [
     answer: timesLonger,
     variants: [["closes after 5, both directions", { "server-requests": "5", "server-close": "naive" }], ["closes after 5, half first", { "server-requests": "5", "server-close": "careful" }], ["stays open", {}]].map(([name, more]) => ({
       name: /** @type {string} */ (name), settings: { page: "8000+4000+4000+4000+4000+4000+4000+4000+4000+4000", rate: "10Mbit", rtt: "50ms", protocol: "http11-pipelined", stack: "linux", .../** @type {Settings} */ (more) } })),
-    reason: "Requests behind the fifth are answered by no one: the client has to open another connection and send them again. A server that closes both directions at once also resets the connection under the responses that are still in flight.",
+    reason: "Requests behind the fifth are answered by no one: the client has to open another connection and send them again. A server that closes both directions also resets the connection under responses that are in flight: compare the packets.",
     paper: ["papers/w3c", "Nielsen et al., Network performance effects of HTTP/1.1, CSS1, and PNG, 1997"],
   },
   {
