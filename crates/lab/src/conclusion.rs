@@ -17,7 +17,20 @@ pub fn sentences(outcomes: &[Outcome]) -> Vec<String> {
         ("Simulated", "measured", |line| ratio(line.simulated, line.measured)),
     ];
     let agreements = pairs.map(|(engine, other, of)| agreement(&groups, engine, other, of));
-    std::iter::once(savings(&groups)).chain(agreements).flatten().collect()
+    std::iter::once(savings(&groups)).chain(agreements).chain([critical_path(outcomes)]).flatten().collect()
+}
+
+/// The critical path of the fastest simulated run of one page.
+fn critical_path(outcomes: &[Outcome]) -> Option<String> {
+    if outcomes.windows(2).any(|pair| pair[0].scenario.page.name != pair[1].scenario.page.name) {
+        return None;
+    }
+    let with_path = outcomes.iter().filter(|outcome| outcome.waterfall.is_some());
+    let elapsed = |outcome: &&Outcome| outcome.metrics.elapsed_ms.unwrap_or(f64::INFINITY);
+    let fastest = with_path.min_by(|one, other| elapsed(one).total_cmp(&elapsed(other)))?;
+    let waterfall = fastest.waterfall.as_ref()?;
+    let Scenario { network, protocol, .. } = &fastest.scenario;
+    Some(format!("Fastest simulated, by {} on {}. {}", protocol.name(), network.name, waterfall.sentence()))
 }
 
 /// A ratio of two engines' times in one line.

@@ -15,6 +15,7 @@
 //! | [`metric`] | every metric with its name and unit |
 //! | [`row`] | outcomes as rows of JSON and CSV |
 //! | [`table`], [`comparison`], [`conclusion`] | outcomes as tables and sentences |
+//! | [`waterfall`] | what each object of a run waited for, and the critical path |
 //! | [`report`] | outcomes as an HTML page |
 //! | [`page`] | a page's graph as tables, rows and a picture |
 //!
@@ -45,6 +46,7 @@ pub mod report;
 pub mod row;
 pub mod simulate;
 pub mod table;
+pub mod waterfall;
 
 #[cfg(test)]
 mod test_outcomes;

@@ -4,6 +4,7 @@ use render::output::number;
 use scenario::{Engine, Scenario};
 use trace::{Metrics, Stall};
 
+use crate::waterfall::RunWaterfall;
 use crate::{Remark, minimum};
 
 /// One engine's result of one scenario.
@@ -21,6 +22,8 @@ pub struct Outcome {
     pub interval95_ms: Option<f64>,
     /// Stalls, where the engine knows them.
     pub stalls: Vec<Stall>,
+    /// Waterfall of the first run, if it was simulated and the page is a graph.
+    pub waterfall: Option<Box<RunWaterfall>>,
     /// The engine's remarks, then the page's.
     pub remarks: Vec<Remark>,
     /// Reason for a missing time.
@@ -78,12 +81,17 @@ impl Outcome {
     ) -> Self {
         let missing = metrics.elapsed_ms.is_none().then_some(Missing::Failed);
         remarks.extend(scenario.page.notes.iter().cloned().map(Remark::Page));
-        let (scenario, stalls) = (scenario.clone(), Vec::new());
-        Self { scenario, engine, metrics, overhead, interval95_ms: None, stalls, remarks, missing }
+        let (scenario, stalls, waterfall) = (scenario.clone(), Vec::new(), None);
+        Self { scenario, engine, metrics, overhead, interval95_ms: None, stalls, waterfall, remarks, missing }
     }
 
     pub(crate) fn with(self, stalls: Vec<Stall>, interval95_ms: Option<f64>) -> Self {
         Self { stalls, interval95_ms, ..self }
+    }
+
+    /// The same with the waterfall of its first run.
+    pub(crate) fn with_waterfall(self, waterfall: Option<RunWaterfall>) -> Self {
+        Self { waterfall: waterfall.map(Box::new), ..self }
     }
 
     /// An outcome without results, which has the reason in its remarks.
@@ -112,6 +120,18 @@ impl Outcome {
         notes
     }
 }
+
+/// Adds a remark on the critical path of each simulated run, unless there are too many to be read.
+pub fn name_critical_paths(outcomes: &mut [Outcome]) {
+    let count = outcomes.iter().filter(|outcome| outcome.waterfall.is_some()).count();
+    for outcome in outcomes.iter_mut().filter(|_| count <= MAX_PATHS) {
+        let path = outcome.waterfall.as_ref().map(|waterfall| Remark::CriticalPath(waterfall.shares()));
+        outcome.remarks.splice(0..0, path);
+    }
+}
+
+/// Maximum number of critical paths in notes: two protocols over four networks.
+const MAX_PATHS: usize = 8;
 
 /// The reason why no outcome has a time, if none has.
 pub fn nothing(outcomes: &[Outcome]) -> Option<String> {

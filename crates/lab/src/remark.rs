@@ -9,6 +9,8 @@ use crate::difference::Difference;
 pub enum Remark {
     /// Assumption of the formulas that the scenario breaks.
     Assumption(model::Note),
+    /// The critical path of a simulated run, and its share of waits.
+    CriticalPath(String),
     /// Remark on simulated or measured runs.
     Runs(scenario::Remark),
     /// The time is below the formula's minimum.
@@ -31,7 +33,9 @@ impl fmt::Display for Remark {
                  requests are dependent, waits for the whole document: here they overlap",
             ),
             Self::Difference(difference) => difference.fmt(f),
-            Self::Missing(sentence) | Self::Page(sentence) => f.write_str(sentence),
+            Self::Missing(sentence) | Self::Page(sentence) | Self::CriticalPath(sentence) => {
+                f.write_str(sentence)
+            }
         }
     }
 }

@@ -10,6 +10,7 @@ use render::report::{page, table_of};
 
 use crate::Outcome;
 use crate::table::{self, Footnotes, Layout};
+use crate::waterfall::RunWaterfall;
 
 /// Contents of a report page.
 #[derive(Debug)]
@@ -76,12 +77,27 @@ fn section(group: &[Outcome], layout: Layout, footnotes: &mut Footnotes) -> Stri
 <ul class=\"about\">{about}</ul>
 {chart}<div class=\"scroll\">
 {table}</div>
-</section>
+{waterfalls}</section>
 ",
         title = escaped(&table::title(scenario)),
         chart = chart::bars(group),
         table = table_of(&layout.grid(group, footnotes)),
+        waterfalls = waterfalls(group),
     )
+}
+
+/// The waterfall of each simulated run; the first is open.
+fn waterfalls(group: &[Outcome]) -> String {
+    let with_waterfall = group.iter().filter_map(|outcome| Some((outcome, outcome.waterfall.as_deref()?)));
+    let section = |(index, (outcome, waterfall)): (usize, (&Outcome, &RunWaterfall))| {
+        let open = if index == 0 { " open" } else { "" };
+        let (protocol, elapsed) = (outcome.scenario.protocol.name(), outcome.elapsed());
+        format!(
+            "<details{open}><summary>Waterfall of {protocol}, {elapsed} ms</summary>\n{}</details>\n",
+            waterfall.html()
+        )
+    };
+    with_waterfall.enumerate().map(section).collect()
 }
 
 fn notes(footnotes: &Footnotes) -> String {

@@ -12,7 +12,7 @@ use scenario::spec::Plan;
 use scenario::{Engine, Scenario};
 use simulate::{Experiment, Hosts, PageResult, Simulation};
 
-use crate::{Missing, Outcome, RunResult};
+use crate::{Missing, Outcome, RunResult, waterfall};
 
 /// First run of a scenario, with its packets.
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +32,13 @@ pub fn outcomes(plan: &Plan) -> Vec<Outcome> {
 
 /// Simulation of one scenario. `see_first` gets the first of the runs whose means the outcome has.
 pub fn outcome(scenario: &Scenario, mut see_first: impl FnMut(FirstRun<'_>)) -> Outcome {
+    let mut waterfall = None;
     let see = |experiment: &Experiment, result: &PageResult| {
-        see_first(FirstRun { scenario, experiment, result });
+        let first = FirstRun { scenario, experiment, result };
+        if !scenario.page.is_plain() {
+            waterfall = waterfall::of(first);
+        }
+        see_first(first);
     };
     match simulate::simulate_with(scenario, Hosts::default(), see) {
         Ok(Simulation { metrics, stalls, remarks }) => {
@@ -41,7 +46,7 @@ pub fn outcome(scenario: &Scenario, mut see_first: impl FnMut(FirstRun<'_>)) -> 
                 .elapsed_ms_stddev
                 .map(|deviation| trace::statistics::interval95(deviation, metrics.runs as usize));
             let result = RunResult { metrics, interval95_ms, stalls, remarks };
-            Outcome::of_runs(scenario, Engine::Simulate, result)
+            Outcome::of_runs(scenario, Engine::Simulate, result).with_waterfall(waterfall)
         }
         Err(error) => Outcome::missing(scenario, Engine::Simulate, Missing::Refused, error.to_string()),
     }

@@ -231,6 +231,9 @@ pub struct Simulate {
     /// FILE.xpl (xplot)
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub plot: Option<PathBuf>,
+    /// Draw what each object of the first run waited for, and the critical path: FILE.svg for one scenario, FILE.html for all
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub waterfall: Option<PathBuf>,
     /// Write the state of connections at every change in each scenario's first run: windows, round trip, timers
     #[arg(long, value_name = "FILE.csv", value_hint = clap::ValueHint::FilePath)]
     pub probe: Option<PathBuf>,
@@ -298,6 +301,9 @@ pub struct Compare {
     /// Number of runs, where simulated or measured
     #[arg(long, value_name = "N")]
     pub runs: Option<String>,
+    /// Draw what each object of the first simulated run waited for, and the critical path: FILE.svg for one scenario, FILE.html for all
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub waterfall: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputFlags,
     #[command(flatten)]

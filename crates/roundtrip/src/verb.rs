@@ -42,3 +42,5 @@ pub mod simulate;
 #[cfg(feature = "all-verbs")]
 pub mod site;
 pub mod watch;
+#[cfg(feature = "all-verbs")]
+mod waterfall;

@@ -4,6 +4,7 @@
 //! translates the stack.
 
 mod flow;
+mod opening;
 mod plan;
 
 use std::collections::BTreeMap;
@@ -33,6 +34,7 @@ use crate::web::{
 };
 use crate::world::{Address, Bounds, Counters, HostConfig, HostId, Probe, Record, RunEnd, World};
 pub use flow::Flow;
+pub use opening::{Opening, openings};
 
 /// The client host.
 pub const CLIENT: HostId = HostId(0);

@@ -405,7 +405,7 @@ impl StallObserver {
 }
 
 /// Whether a client's write ends its handshake of TLS: application data, or in TLS 1.3 what comes after Change Cipher Spec.
-fn ends_handshake(payload: &[u8]) -> bool {
+pub(crate) fn ends_handshake(payload: &[u8]) -> bool {
     const CHANGE_CIPHER_SPEC: u8 = 20;
     const APPLICATION_DATA: u8 = 23;
     match payload {

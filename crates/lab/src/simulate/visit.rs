@@ -3,8 +3,7 @@
 //! Not the exchanges, which [`crate::exchanges`] derives for every engine.
 
 use scenario::Protocol;
-use simulate::page::CLIENT;
-use simulate::world::ObservationPoint;
+use simulate::page::openings;
 use trace::har::Visit;
 use wire::{Duration, Time};
 
@@ -28,16 +27,5 @@ fn connects(first: FirstRun<'_>) -> Vec<Time> {
     if scenario.protocol == Protocol::Dhttp {
         return Vec::new();
     }
-    let mut seen = Vec::new();
-    let mut times = Vec::new();
-    for record in &result.records {
-        if record.from.host == CLIENT
-            && record.seen == ObservationPoint::Sent
-            && !seen.contains(&record.from.port)
-        {
-            seen.push(record.from.port);
-            times.push(record.at);
-        }
-    }
-    times
+    openings(&result.records).into_iter().map(|opening| opening.requested).collect()
 }

@@ -20,6 +20,10 @@ pub const GREEN: &str = "#009e73";
 pub const ORANGE: &str = "#e69f00";
 /// See [`BLUE`].
 pub const PURPLE: &str = "#a3488b";
+/// See [`BLUE`].
+pub const SKY: &str = "#56b4e9";
+/// A dark red, apart from the accent (Tol 2021).
+pub const WINE: &str = "#882255";
 
 /// Viridis at eleven even steps.
 const VIRIDIS: [[f64; 3]; 11] = [

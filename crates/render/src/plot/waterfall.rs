@@ -4,6 +4,7 @@ use super::palette;
 use super::scale::{multiples, round_step};
 use super::svg::{Anchor, Font, Heading, Stroke, Svg};
 use crate::output::number;
+use crate::report::html::escaped;
 
 /// A row.
 #[derive(Clone, Debug)]
@@ -103,6 +104,58 @@ impl Waterfall<'_> {
     }
 }
 
+/// A percentage of the width.
+fn percent(time: f64, end: f64) -> String {
+    format!("{:.3}%", time / end * 100.0)
+}
+
+impl Waterfall<'_> {
+    /// The same as HTML, for a page with `render`'s style: names above the bars where the screen is narrow.
+    pub fn html(&self) -> String {
+        let Self { title, lines, axis, key, rows, source } = self;
+        let end = rows.iter().flat_map(|row| &row.bars).map(|bar| bar.to).fold(0.0, f64::max);
+        let end = if end > 0.0 { end } else { 1.0 };
+        let lines: String = lines.iter().map(|line| format!("<p>{}</p>\n", escaped(line))).collect();
+        let key: String = key
+            .iter()
+            .map(|(colour, words)| format!("<li style=\"--mark:{colour}\">{}</li>", escaped(words)))
+            .collect();
+        let ticks: String = multiples(0.0, end, round_step(end, 5.0))
+            .into_iter()
+            .map(|tick| {
+                let words = number::significant(tick);
+                format!("<span style=\"left:{}\">{words}</span>", percent(tick, end))
+            })
+            .collect();
+        let rows: String = rows.iter().map(|row| html_row(row, end)).collect();
+        format!(
+            "<div class=\"waterfall\">\n<h3>{}</h3>\n{lines}<ul class=\"legend\">{key}</ul>\n\
+             <div class=\"ticks\" title=\"{}\">{ticks}</div>\n{rows}<p>{}; {}</p>\n</div>\n",
+            escaped(title),
+            escaped(axis),
+            escaped(axis),
+            escaped(source),
+        )
+    }
+}
+
+fn html_row(row: &Row, end: f64) -> String {
+    let bars: String = row
+        .bars
+        .iter()
+        .map(|Bar { from, to, colour }| {
+            let (left, width) = (percent(*from, end), percent(to - from, end));
+            format!("<i style=\"left:{left};width:{width};background:{colour}\"></i>")
+        })
+        .collect();
+    let class = if row.is_critical { "row critical" } else { "row" };
+    format!(
+        "<div class=\"{class}\" title=\"{}\"><span class=\"name\">{}</span><span class=\"bars\">{bars}</span></div>\n",
+        escaped(&row.tooltip),
+        escaped(&row.name),
+    )
+}
+
 fn draw_key(svg: &mut Svg, key: &[(&'static str, &str)], y: f64) {
     let mut x = SIDE;
     for (colour, words) in key {
@@ -128,6 +181,22 @@ fn draw_row(svg: &mut Svg, row: &Row, y: f64, x: impl Fn(f64) -> f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_row_of_html_has_its_name_and_its_share_of_the_width() {
+        let bars = vec![
+            Bar { from: 0.0, to: 50.0, colour: palette::GREY },
+            Bar { from: 50.0, to: 200.0, colour: palette::BLUE },
+        ];
+        let (name, tooltip) = ("<script>".to_owned(), "a \"tip\"".to_owned());
+        let rows = [Row { name, tooltip, bars, after: None, is_critical: true }];
+        let (title, lines, axis, source) = ("page & network", &[][..], "ms", "test");
+        let html = Waterfall { title, lines, axis, key: &[], rows: &rows, source }.html();
+        for part in ["page &amp; network", "&lt;script&gt;", "row critical", "left:25.000%;width:75.000%"] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+        assert!(!html.contains("<script>") && !html.contains("\"tip\""));
+    }
 
     #[test]
     fn every_row_has_its_name_its_bars_and_its_line() {

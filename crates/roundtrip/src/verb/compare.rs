@@ -1,5 +1,6 @@
 //! `roundtrip compare`: every engine on the same scenarios, side by side.
 
+use lab::simulate::FirstRun;
 use lab::table::Layout;
 use lab::{Missing, Outcome, difference, outcome, predict, simulate};
 use measure::Peers;
@@ -11,22 +12,30 @@ use crate::cli::Compare;
 use crate::failure::Failure;
 use crate::laboratory::{self, Measurements};
 use crate::show::Results;
+use crate::verb::waterfall::{self, WaterfallForm};
 use crate::{file, plan_flags};
 
 /// Prints a line for each protocol.
 pub fn run(arguments: &Compare) -> Result<(), Failure> {
-    let Compare { scenario, engines, runs, output, advanced } = arguments;
+    let Compare { scenario, engines, runs, waterfall, output, advanced } = arguments;
     let engines = engines.iter().map(|engine| (Key::Engine, engine.as_str()));
     let runs = runs.iter().map(|runs| (Key::Runs, runs.as_str()));
     let more: Vec<(Key, &str)> = engines.chain(runs).collect();
     let plan = plan_flags::plan(scenario, advanced, &more, &Defaults::compare())?;
-    if let Some(path) = &output.report {
+    let form = waterfall.as_deref().map(|path| WaterfallForm::of(path, plan.scenarios.len())).transpose()?;
+    for path in output.report.iter().chain(waterfall) {
         file::check(path)?;
     }
-    let ComparisonResults { by_engine, provenance, failure } = run_engines(&plan)?;
-    let outcomes = interleaved(by_engine);
+    let mut waterfalls = Vec::new();
+    let see = |first: FirstRun<'_>| waterfalls.extend(form.and_then(|_| lab::waterfall::of(first)));
+    let ComparisonResults { by_engine, provenance, failure } = run_engines(&plan, see)?;
+    let mut outcomes = interleaved(by_engine);
+    outcome::name_critical_paths(&mut outcomes);
     if let Some(reason) = outcome::nothing(&outcomes) {
         return Err(Failure::Value(reason));
+    }
+    if let (Some(path), Some(form)) = (waterfall, form) {
+        waterfall::write(path, form, &waterfalls, simulate::provenance(&plan))?;
     }
     Results { outcomes, layout: Layout::Comparison, provenance }.show(output)?;
     failure.map_or(Ok(()), Err)
@@ -42,13 +51,16 @@ struct ComparisonResults {
     failure: Option<Failure>,
 }
 
-/// Runs each engine. Cells of an engine that cannot run on this host show its error, if another one can run.
-fn run_engines(plan: &Plan) -> Result<ComparisonResults, Failure> {
+/// Runs each engine; `see` gets the first run of each simulated scenario. Cells of an engine that cannot run on this host show its error, if another one can run.
+fn run_engines(plan: &Plan, mut see: impl FnMut(FirstRun<'_>)) -> Result<ComparisonResults, Failure> {
     let mut results = ComparisonResults::default();
     for engine in &plan.engines {
         match engine {
             Engine::Model => results.add(predict::outcomes(plan), predict::provenance(plan)),
-            Engine::Simulate => results.add(simulate::outcomes(plan), simulate::provenance(plan)),
+            Engine::Simulate => {
+                let simulated = plan.scenarios.iter().map(|scenario| simulate::outcome(scenario, &mut see));
+                results.add(simulated.collect(), simulate::provenance(plan));
+            }
             Engine::Measure => match laboratory::available() {
                 Ok(()) => results.measure(plan),
                 Err(reason) if plan.engines.len() == 1 => return Err(reason.into()),

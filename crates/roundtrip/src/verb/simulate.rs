@@ -21,32 +21,42 @@ use crate::file::{self, PendingFile};
 use crate::plan_flags;
 use crate::plots::raster::Raster;
 use crate::show::Results;
+use crate::verb::waterfall::{self, WaterfallForm};
 
 /// Prints a row for each scenario.
 pub fn run(arguments: &Simulate) -> Result<(), Failure> {
-    let Simulate { scenario, runs, plot, probe, har, pcap, pcap_at: _, output, advanced } = arguments;
+    let Simulate { scenario, runs, plot, waterfall, probe, har, pcap, pcap_at: _, output, advanced } =
+        arguments;
     let runs: Vec<(Key, &str)> = runs.iter().map(|runs| (Key::Runs, runs.as_str())).collect();
     let plan = plan_flags::plan(scenario, advanced, &runs, &Defaults::laboratory())?;
     let kind = plot.as_deref().map(PlotKind::of).transpose()?;
-    for path in output.report.iter().chain(pcap).chain(plot).chain(probe).chain(har) {
+    let form = waterfall.as_deref().map(|path| WaterfallForm::of(path, plan.scenarios.len())).transpose()?;
+    for path in output.report.iter().chain(pcap).chain(plot).chain(probe).chain(har).chain(waterfall) {
         file::check(path)?;
     }
     let mut files = RunFiles::create(arguments, &plan)?;
-    let mut outcomes = Vec::new();
+    let (mut outcomes, mut waterfalls) = (Vec::new(), Vec::new());
     for scenario in &plan.scenarios {
-        let outcome = simulate::outcome(scenario, |first| files.add(outcomes.len(), first));
+        let outcome = simulate::outcome(scenario, |first| {
+            files.add(outcomes.len(), first);
+            waterfalls.extend(form.and_then(|_| lab::waterfall::of(first)));
+        });
         files.label(&outcome);
         outcomes.push(outcome);
     }
     if let Some(reason) = outcome::nothing(&outcomes) {
         return Err(Failure::Value(reason));
     }
+    outcome::name_critical_paths(&mut outcomes);
     let (visits, panels) = files.commit()?;
     if let Some(path) = har {
         file::write(path, har::file(&visits).as_bytes())?;
     }
     if let (Some(path), Some(kind)) = (plot, kind) {
         file::write(path, &plot_of(&plan, &panels, path, kind)?)?;
+    }
+    if let (Some(path), Some(form)) = (waterfall, form) {
+        waterfall::write(path, form, &waterfalls, simulate::provenance(&plan))?;
     }
     Results { outcomes, layout: Layout::Rows, provenance: simulate::provenance(&plan) }.show(output)
 }

@@ -1,0 +1,444 @@
+//! Waterfall of a simulated run: what each object waited for, and the critical path of the page.
+//!
+//! The robot's reports have the times of requests and responses, the packets those of the connections, and the page what makes
+//! each object known. Read in this order:
+//!
+//! | module | contents |
+//! | --- | --- |
+//! | (here) | [`RunWaterfall`]: the times, divided by what an object waited for |
+//! | `critical` | the chain of waits that ends with the page |
+//! | `picture` | SVG, and HTML for narrow screens |
+
+mod critical;
+mod picture;
+
+use std::collections::BTreeMap;
+
+use fetch::{PageEvent, Report};
+use page::{Moment, Page};
+use render::plot::palette;
+use scenario::{Protocol, Scenario};
+use simulate::page::{Opening, openings};
+use wire::{Bytes, Duration, Time};
+
+use crate::simulate::FirstRun;
+use crate::table;
+
+/// What an object waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Wait {
+    /// The client's own work after what made the object known.
+    Think,
+    /// The browser's queue: no connection was free, or the request was held back.
+    Queue,
+    /// The handshake of TCP.
+    Connect,
+    /// The handshake of TLS.
+    Tls,
+    /// The round trip of the request.
+    Request,
+    /// The server.
+    Server,
+    /// Other responses on the connection that arrived before.
+    Blocked,
+    /// The transfer of the response, with what its first bytes waited for: a whole record of TLS, a window, a retransmission.
+    Transfer,
+}
+
+impl Wait {
+    /// Every wait, in the order in which they occur.
+    pub const ALL: [Self; 8] = [
+        Self::Think,
+        Self::Queue,
+        Self::Connect,
+        Self::Tls,
+        Self::Request,
+        Self::Server,
+        Self::Blocked,
+        Self::Transfer,
+    ];
+
+    /// Words for users.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Think => "think",
+            Self::Queue => "queue",
+            Self::Connect => "connect",
+            Self::Tls => "TLS",
+            Self::Request => "request",
+            Self::Server => "server",
+            Self::Blocked => "blocked by others",
+            Self::Transfer => "transfer",
+        }
+    }
+
+    const fn colour(self) -> &'static str {
+        match self {
+            Self::Think => palette::FAINT,
+            Self::Queue => palette::GREY,
+            Self::Connect => palette::ORANGE,
+            Self::Tls => palette::PURPLE,
+            Self::Request => palette::GREEN,
+            Self::Server => palette::SKY,
+            Self::Blocked => palette::WINE,
+            Self::Transfer => palette::BLUE,
+        }
+    }
+}
+
+/// One wait of an object. Times are relative to the request of the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Phase {
+    /// The wait.
+    pub wait: Wait,
+    /// Its beginning.
+    pub from: Duration,
+    /// Its end.
+    pub to: Duration,
+}
+
+/// An object's course.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectCourse {
+    /// Index in the page.
+    pub object: usize,
+    /// URL, or the path.
+    pub name: String,
+    /// Size of the body.
+    pub size: Bytes,
+    /// Time at which what made it known had happened.
+    pub known: Duration,
+    /// Position of the course that it waited for last; `None` for the document.
+    pub after: Option<usize>,
+    /// Its waits, in order, without gaps from `known` to the end of its response.
+    pub phases: Vec<Phase>,
+    connection: u32,
+}
+
+impl ObjectCourse {
+    /// The end of its response.
+    pub fn end(&self) -> Duration {
+        self.phases.last().map_or(self.known, |phase| phase.to)
+    }
+}
+
+/// The waterfall of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunWaterfall {
+    /// Page, network and protocol.
+    pub title: String,
+    /// Objects that arrived, in the order of the page.
+    pub courses: Vec<ObjectCourse>,
+    /// Positions of the courses on the critical path, the document first.
+    pub critical: Vec<usize>,
+    /// Time on the critical path by what it waited for; the sum is the time of the page.
+    pub waits: BTreeMap<Wait, Duration>,
+    /// Seed, for the provenance.
+    seed: u64,
+}
+
+/// The waterfall of a first run; `None` if its responses are not those of one page's objects over connections.
+pub fn of(first: FirstRun<'_>) -> Option<RunWaterfall> {
+    let FirstRun { scenario, experiment: _, result } = first;
+    if scenario.protocol == Protocol::Dhttp || scenario.programs.pages() > 1 {
+        return None;
+    }
+    let observed = Observed::of(&result.reports, result.began);
+    let openings = openings(&result.records);
+    let mut courses: Vec<ObjectCourse> = Vec::new();
+    let mut position = BTreeMap::new();
+    for (object, times) in &observed.objects {
+        // Objects that only the document's contents name are not in the page's graph.
+        if *object < scenario.page.objects.len()
+            && let Some(course) = course(scenario, *object, *times, &observed, &openings)
+        {
+            position.insert(*object, courses.len());
+            courses.push(course);
+        }
+    }
+    for course in &mut courses {
+        course.after = course.after.and_then(|object| position.get(&object).copied());
+    }
+    let (critical, waits) = critical::path(&courses)?;
+    let (title, seed) = (table::full_title(scenario), scenario.seed.get());
+    Some(RunWaterfall { title, courses, critical, waits, seed })
+}
+
+/// Times of the objects of a run, relative to the request of the page.
+struct Observed {
+    objects: BTreeMap<usize, ObjectTimes>,
+    /// Of each connection, in order: when a response's headers arrived, and the latest end of the responses so far.
+    responses: BTreeMap<u32, Vec<(Duration, Duration)>>,
+    began: Time,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct ObjectTimes {
+    connection: u32,
+    sent: Duration,
+    head: Option<Duration>,
+    end: Option<Duration>,
+    body: Bytes,
+}
+
+impl Observed {
+    fn of(reports: &[Report], began: Time) -> Self {
+        let mut objects: BTreeMap<usize, ObjectTimes> = BTreeMap::new();
+        for Report { at, event } in reports.iter().filter(|report| report.at >= began) {
+            let at = at.since(began);
+            match event {
+                PageEvent::RequestSent { object, connection } => {
+                    // A retried request starts over.
+                    let times = ObjectTimes { connection: connection.0, sent: at, ..ObjectTimes::default() };
+                    objects.insert(*object, times);
+                }
+                PageEvent::HeadReceived { object, status: _ } => {
+                    objects.entry(*object).or_default().head = Some(at);
+                }
+                PageEvent::ObjectComplete { object, status: _, body } => {
+                    let times = objects.entry(*object).or_default();
+                    (times.end, times.body) = (Some(at), *body);
+                }
+                PageEvent::ObjectFound { .. }
+                | PageEvent::ObjectFailed { .. }
+                | PageEvent::Fault { .. }
+                | PageEvent::TooManyObjects { .. }
+                | PageEvent::FirstBytesReceived { .. }
+                | PageEvent::Finished { .. } => {}
+            }
+        }
+        let mut responses: BTreeMap<u32, Vec<(Duration, Duration)>> = BTreeMap::new();
+        for times in objects.values() {
+            if let (Some(head), Some(end)) = (times.head, times.end) {
+                responses.entry(times.connection).or_default().push((head, end));
+            }
+        }
+        for responses in responses.values_mut() {
+            responses.sort_unstable();
+            let mut latest = Duration::ZERO;
+            for (_, end) in responses {
+                latest = latest.max(*end);
+                *end = latest;
+            }
+        }
+        Self { objects, responses, began }
+    }
+
+    /// Time until which earlier responses on the connection kept back one whose headers arrived at `head`.
+    fn blocked_until(&self, connection: u32, head: Duration) -> Duration {
+        let responses = self.responses.get(&connection).map_or(&[][..], Vec::as_slice);
+        let earlier = responses.partition_point(|(other, _)| *other < head);
+        earlier.checked_sub(1).map_or(Duration::ZERO, |last| responses[last].1.min(head))
+    }
+
+    /// The moment that made an object known, its think time after that, and the object that it waited for.
+    fn discovery(&self, page: &Page, object: usize, sent: Duration) -> (Duration, Duration, Option<usize>) {
+        let moments = page.objects[object].after.iter().filter_map(|dependency| {
+            let on = self.objects.get(&dependency.on)?;
+            let end = on.end?;
+            let moment = match dependency.at {
+                Moment::Begun => on.sent,
+                // Bytes arrive at about the same rate from the first to the last.
+                Moment::Delivered(bytes) => {
+                    let begun = on.head.unwrap_or(end);
+                    let share = (bytes.as_f64() / on.body.as_f64().max(1.0)).min(1.0);
+                    let nanos = end.saturating_sub(begun).as_secs_f64() * share;
+                    begun + Duration::from_secs_f64(nanos).unwrap_or_default()
+                }
+                Moment::Ended => end,
+            };
+            Some((moment.min(sent) + dependency.plus, moment.min(sent), dependency.on))
+        });
+        match moments.max() {
+            Some((ready, known, on)) => (known, ready.min(sent), Some(on)),
+            None => (Duration::ZERO, Duration::ZERO, None),
+        }
+    }
+}
+
+/// The course of an object; `None` if it did not arrive. `after` is the index of an object yet.
+fn course(
+    scenario: &Scenario,
+    object: usize,
+    times: ObjectTimes,
+    observed: &Observed,
+    openings: &[Opening],
+) -> Option<ObjectCourse> {
+    let ObjectTimes { connection, sent, head, end, body } = times;
+    let end = end?;
+    let head = head.unwrap_or(end);
+    let page = &scenario.page;
+    let opening = usize::try_from(connection).ok().and_then(|index| openings.get(index));
+    let since = |at: Time| if at > observed.began { at.since(observed.began) } else { Duration::ZERO };
+    let opened = opening.and_then(|opening| opening.opened).map(since);
+    let secured = opening.and_then(|opening| opening.secured).map(since);
+    // A request may be passed to a connection that is still being opened.
+    let left = [Some(sent), opened, secured].into_iter().flatten().max().unwrap_or(sent).min(head);
+    // One that left later waited for other requests of the connection, not for its handshakes.
+    let usable = opened.max(secured).unwrap_or_default();
+    let opening = opening.filter(|_| left.saturating_sub(usable) <= MAX_REACTION);
+    let (known, ready, after) = observed.discovery(page, object, left);
+    let host = &page.hosts[page.objects[object].host];
+    let network = &scenario.network;
+    let request = network.rate_up.unwrap_or(network.rate).time_for(scenario.client.request);
+    let round_trip = network.rtt + host.extra_rtt + request + network.rate.time_for(network.mss);
+    let processing = page.objects[object].processing.unwrap_or(host.processing) + scenario.server.processing;
+
+    let mut phases = Phases { at: known, phases: Vec::new() };
+    phases.until(Wait::Think, ready);
+    if let Some(opening) = opening {
+        phases.until(Wait::Queue, since(opening.requested).min(left));
+        phases.until(Wait::Connect, opened.unwrap_or(left).min(left));
+        phases.until(Wait::Tls, secured.unwrap_or_default().min(left));
+    }
+    phases.until(Wait::Queue, left);
+    phases.until(Wait::Request, (left + round_trip).min(head));
+    phases.until(Wait::Server, (left + round_trip + processing).min(head));
+    phases.until(Wait::Blocked, observed.blocked_until(connection, head));
+    phases.until(Wait::Transfer, end);
+    let name = page.url(object);
+    Some(ObjectCourse { object, name, size: body, known, after, phases: phases.phases, connection })
+}
+
+/// Longest time from an event to the request that it lets go.
+const MAX_REACTION: Duration = Duration::from_millis(1);
+
+/// Consecutive phases; empty ones are left out.
+struct Phases {
+    at: Duration,
+    phases: Vec<Phase>,
+}
+
+impl Phases {
+    fn until(&mut self, wait: Wait, to: Duration) {
+        if to > self.at {
+            self.phases.push(Phase { wait, from: self.at, to });
+            self.at = to;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use scenario::Spec;
+    use scenario::spec::{Defaults, Key};
+
+    use super::*;
+    use crate::simulate;
+
+    const PAGE: &str = "
+        [[host]]
+        name = 'www.example.com'
+        [[host]]
+        name = 'cdn.example.com'
+        extra-rtt = '30ms'
+        [[object]]
+        path = '/'
+        size = 40000
+        server-time = '25ms'
+        [[object]]
+        path = '/app.js'
+        size = 90000
+        after = ['1 at 20000 bytes']
+        [[object]]
+        host = 'cdn.example.com'
+        path = '/hero.jpg'
+        size = 60000
+        after = ['2 + 50ms']
+    ";
+
+    /// The waterfall of a simulated run of a page, and the time of the page.
+    fn waterfall(page: &str, keys: &[(&str, &str)]) -> (RunWaterfall, Duration) {
+        let mut spec = Spec::default();
+        for (key, value) in keys {
+            spec.set(Key::named(key).unwrap(), value).unwrap();
+        }
+        spec.pages = vec![page::file::read("page", page).unwrap()];
+        let plan = spec.plan(&Defaults::laboratory()).unwrap();
+        let mut first_run = None;
+        let outcome = simulate::outcome(&plan.scenarios[0], |first| {
+            first_run = of(first).zip(first.result.elapsed);
+        });
+        let (waterfall, elapsed) = first_run.unwrap_or_else(|| panic!("{:?}", outcome.remarks));
+        assert_eq!(outcome.waterfall.as_deref(), Some(&waterfall));
+        (waterfall, elapsed)
+    }
+
+    #[test]
+    fn phases_are_contiguous_and_the_waits_on_the_path_add_up_to_the_time_of_the_page() {
+        for keys in [
+            &[("network", "4g"), ("protocol", "http2")][..],
+            &[("network", "dsl"), ("protocol", "http11-parallel")],
+            &[("network", "3g"), ("protocol", "http2"), ("tls", "1.2"), ("loss", "2%")],
+            &[("network", "fibre"), ("protocol", "http11"), ("tls", "none")],
+        ] {
+            let (waterfall, elapsed) = waterfall(PAGE, keys);
+            assert_eq!(waterfall.critical, [0, 1, 2], "{keys:?}");
+            for course in &waterfall.courses {
+                assert_eq!(course.phases[0].from, course.known);
+                assert!(course.phases.windows(2).all(|pair| pair[0].to == pair[1].from), "{course:?}");
+            }
+            assert_eq!(waterfall.waits.values().copied().sum::<Duration>(), elapsed, "{keys:?}");
+            assert_eq!(waterfall.waits[&Wait::Server], Duration::from_millis(25), "{keys:?}");
+            assert_eq!(waterfall.waits[&Wait::Think], Duration::from_millis(50), "{keys:?}");
+        }
+    }
+
+    #[test]
+    fn handshakes_take_the_round_trips_of_their_hosts() {
+        let (waterfall, _) = waterfall(PAGE, &[("network", "4g"), ("protocol", "http2"), ("tls", "1.3")]);
+        let wait = |at: usize, wait| {
+            let phases = waterfall.courses[at].phases.iter().filter(|phase| phase.wait == wait);
+            phases.map(|phase| phase.to.saturating_sub(phase.from).as_millis_f64()).sum::<f64>()
+        };
+        // 70 ms to the first host, 100 to the second, with transmission times and wake-ups.
+        for (at, round_trip) in [(0, 70.0), (2, 100.0)] {
+            for kind in [Wait::Connect, Wait::Tls, Wait::Request] {
+                let actual = wait(at, kind);
+                assert!((round_trip..round_trip + 12.0).contains(&actual), "{at} {kind:?}: {actual}");
+            }
+        }
+        assert_eq!(
+            (wait(1, Wait::Connect), wait(1, Wait::Tls)),
+            (0.0, 0.0),
+            "it uses the document's connection"
+        );
+    }
+
+    #[test]
+    fn pictures_name_the_objects_and_the_path() {
+        let (waterfall, _) = waterfall(PAGE, &[("network", "4g"), ("protocol", "http2")]);
+        let sentence = waterfall.sentence();
+        assert!(
+            sentence.contains("2 app.js -> 3 hero.jpg") && sentence.contains("50.0 ms think"),
+            "{sentence}"
+        );
+        assert!(waterfall.shares().starts_with("critical path 1 -> 2 -> 3: "));
+        for picture in [waterfall.svg(), waterfall.html()] {
+            assert!(
+                picture.contains("3 hero.jpg cdn.example.com") && picture.contains("transfer"),
+                "{picture}"
+            );
+        }
+        assert_eq!(waterfall.html().matches("row critical").count(), 3);
+    }
+
+    #[test]
+    fn objects_that_wait_for_a_connection_follow_the_response_that_frees_it() {
+        // One connection: the second image waits for the first, not for the document alone.
+        let page = "
+            [[object]]
+            size = 5000
+            [[object]]
+            size = 30000
+            [[object]]
+            size = 20000
+            [[object]]
+            size = 10000
+            after = ['1 + 1ms']
+        ";
+        let (waterfall, _) =
+            waterfall(page, &[("network", "dsl"), ("protocol", "http11"), ("requests", "independent")]);
+        assert_eq!(waterfall.critical, [0, 1, 2, 3]);
+    }
+}
