@@ -65,11 +65,11 @@ impl Drop for Signals {
     }
 }
 
-/// Runs a command until it exits, and ends the processes that it leaves behind.
+/// Runs a command until it exits, and ends the processes that it leaves behind: all children but `own`.
 ///
 /// # Errors
 /// A command that cannot be run; or the kernel's refusal.
-pub fn run(words: &[OsString], signals: &Signals) -> Result<CommandExit, Error> {
+pub fn run(words: &[OsString], signals: &Signals, own: &[u32]) -> Result<CommandExit, Error> {
     // Orphans of the command become children of this process, which ends them.
     set_child_subreaper(true).map_err(Error::Signals)?;
     let mut child = signals.start(words)?;
@@ -94,14 +94,15 @@ pub fn run(words: &[OsString], signals: &Signals) -> Result<CommandExit, Error> 
             }
         }
     };
-    end_orphans();
+    end_orphans(own);
     Ok(exit_of(Some(status)))
 }
 
 /// Ends the processes that became children of this one when their parents exited.
-fn end_orphans() {
+fn end_orphans(own: &[u32]) {
     loop {
-        let children = own_children();
+        let is_own = |child: &Pid| u32::try_from(child.as_raw()).is_ok_and(|id| own.contains(&id));
+        let children: Vec<Pid> = children().into_iter().filter(|child| !is_own(child)).collect();
         if children.is_empty() {
             return;
         }
@@ -115,7 +116,7 @@ fn end_orphans() {
 }
 
 /// Children of this process. Where the kernel does not list them, none.
-fn own_children() -> Vec<Pid> {
+fn children() -> Vec<Pid> {
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
     let numbers = lists.flat_map(|list| {

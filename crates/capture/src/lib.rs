@@ -9,6 +9,7 @@
 //! | `parallel` | parts of a large capture on several threads |
 //! | [`live`] | packets as they pass, while a command runs |
 //! | [`isolated`] | a private network for a command |
+//! | [`outside`] | the outside of a private network |
 //! | [`command`] | a command with this process's terminal, signals and exit status |
 //! | [`sniffer`] | packets on this host's interfaces |
 //! | [`sockets`] | the kernel's statistics of TCP sockets |
@@ -36,6 +37,7 @@ pub mod isolated;
 pub mod kernel;
 pub mod live;
 pub mod open;
+pub mod outside;
 mod parallel;
 pub mod sniffer;
 pub mod sockets;

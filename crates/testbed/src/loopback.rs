@@ -9,6 +9,9 @@
 //! that the link delivers are for this host, because rules give them the table of local addresses. Servers still see a
 //! client at a loopback address.
 //!
+//! [`reach_outside`] sends packets for other hosts over the link as well: they leave by the server's device, and are forwarded to a
+//! device that leads out.
+//!
 //! A client that binds to another loopback address itself has both directions on the client's device, and so the link's
 //! upward direction twice. IPv6 is off, because no packet of ::1 may enter by a device: `localhost` falls back to IPv4.
 //! From ip-rule(8) and the kernel's Documentation/networking/ip-sysctl.rst (`route_localnet`, `accept_local`).
@@ -23,7 +26,7 @@ use wire::{Duration, Seed};
 
 use crate::emulator::{Options, Running};
 use crate::{Emulator, Error};
-use linux::netlink::{Link, Netlink, Route, Rule, Subnet};
+use linux::netlink::{Link, Metrics, Netlink, Route, Rule, Subnet};
 use linux::tun::Tun;
 
 /// Name of the device of all clients.
@@ -35,6 +38,8 @@ pub const CLIENT: Ipv4Addr = Ipv4Addr::new(127, 255, 0, 1);
 
 /// Table of the two routes; any number that the kernel does not use.
 const TABLE: u8 = 100;
+/// Table of the route of replies from outside.
+const RETURN_TABLE: u8 = 101;
 /// Queue length above any window: the emulator's queue is the one that may fill.
 const DEVICE_QUEUE: u32 = 100_000;
 
@@ -67,6 +72,31 @@ pub fn start(up: &Config, down: &Config, mtu: u32, seed: Seed) -> Result<Running
     // A thread that polls the clock for every packet would take the programs' CPU.
     let options = Options { seed, spin: Duration::ZERO, ..Options::default() };
     Emulator::start(client, server, up, down, &options)
+}
+
+/// Makes what clients send to other hosts cross the link, too, and leave by `device`, towards `gateway`; `address` is that of
+/// clients. To be called after [`start`].
+///
+/// # Errors
+/// The kernel's refusal.
+pub fn reach_outside(device: &'static str, address: Ipv4Addr, gateway: Ipv4Addr) -> Result<(), Error> {
+    let mut netlink = Netlink::open()?;
+    netlink.add_address(CLIENT_DEVICE, address)?;
+    netlink.set_link_up(device)?;
+    // Replies are for sockets of this host, on their way over the link: the kernel drops forwarded packets of sockets.
+    for (name, value) in [("net/ipv4/ip_early_demux", "0"), ("net/ipv4/ip_forward", "1")] {
+        set(name, value)?;
+    }
+    set(&format!("net/ipv4/conf/{device}/rp_filter"), "0")?;
+    netlink.set_route(device, &Route::new(gateway, address))?;
+    let beyond = Route { gateway: Some(gateway.into()), ..Route::new(Subnet::IPV4, address) };
+    netlink.set_route(device, &beyond)?;
+    netlink.add_route_in(TABLE, CLIENT_DEVICE, &Route::new(Subnet::IPV4, address))?;
+    let to_clients =
+        Route { destination: address.into(), gateway: None, source: None, metrics: Metrics::default() };
+    netlink.add_route_in(RETURN_TABLE, SERVER_DEVICE, &to_clients)?;
+    // Before the table of local addresses, which has this one.
+    netlink.add_rule(Rule { priority: 1, interface: Some(device), table: RETURN_TABLE })
 }
 
 /// Whether the calling thread's network namespace has such a link.

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use capture::command::{self, Signals};
 use capture::live::{BackgroundCapture, LiveOptions};
+use capture::outside::{self, Outside};
 use render::output::grid::wrap;
 use report::command::CommandExit;
 use report::filter::Filter;
@@ -39,10 +40,11 @@ pub fn run(arguments: &Link) -> Result<ExitCode, Failure> {
     let (network, seed) = network(arguments)?;
     // The emulator's threads must not receive the signals.
     let signals = Signals::block()?;
-    let link = start(&network, seed)?;
+    let (link, outside) = start(&network, seed)?;
+    let own: Vec<u32> = outside.iter().map(Outside::id).collect();
     let is_captured = pcap.is_some() || *diagnose || report.is_some();
     let capture = is_captured.then(|| capture(report.is_some(), pcap.as_deref())).transpose()?;
-    let exit = command::run(command, &signals);
+    let exit = command::run(command, &signals, &own);
     let capture = capture.map(BackgroundCapture::stop);
     let link = link.stop()?;
     let exit = exit?;
@@ -52,7 +54,7 @@ pub fn run(arguments: &Link) -> Result<ExitCode, Failure> {
         }
         show(&Capture { name: shown_command(command), command: Some(exit), ..capture? }, arguments)?;
     }
-    tell(&summary(&network, &link));
+    tell(&summary(&network, &link, outside.as_ref()));
     let void = link.void();
     if let Some(void) = &void {
         tell(&format!("the emulated link missed its settings, so this run is void: {void}"));
@@ -89,12 +91,21 @@ fn network(arguments: &Link) -> Result<(Network, Seed), Failure> {
     }
 }
 
-/// Enters a private network and starts the link.
-fn start(network: &Network, seed: Seed) -> Result<Running, Failure> {
+/// Enters a private network and starts the link, and the program that leads out, if one is installed.
+fn start(network: &Network, seed: Seed) -> Result<(Running, Option<Outside>), Failure> {
     let Links { up, down } = network.links();
     let mtu = u32::try_from(network.mtu().get()).unwrap_or(u32::MAX);
+    let outside = Outside::prepare();
     capture::isolated::enter()?;
-    Ok(loopback::start(&up, &down, mtu, seed)?)
+    let link = loopback::start(&up, &down, mtu, seed)?;
+    let Some(mut outside) = outside else { return Ok((link, None)) };
+    if !outside.join() {
+        let program = outside.program();
+        tell(&format!("{program} could not join the private network, so other hosts are not reachable"));
+        return Ok((link, None));
+    }
+    loopback::reach_outside(outside::DEVICE, outside::ADDRESS, outside::GATEWAY)?;
+    Ok((link, Some(outside)))
 }
 
 /// Starts to capture the clients' packets.
@@ -125,7 +136,7 @@ fn show(capture: &Capture, arguments: &Link) -> Result<(), Failure> {
 }
 
 /// The traffic and the lateness of the link.
-fn summary(network: &Network, report: &Report) -> String {
+fn summary(network: &Network, report: &Report, outside: Option<&Outside>) -> String {
     let Report { up, down, lateness, scheduling, .. } = report;
     let direction = |name: &str, traffic: &Traffic| {
         let counters = &traffic.link;
@@ -134,12 +145,14 @@ fn summary(network: &Network, report: &Report) -> String {
         format!("{} packets {name}{lost}", counters.delivered.packets)
     };
     let late = |per_mille| format!("{:.2} ms", lateness.per_mille(per_mille).as_millis_f64());
+    let outside =
+        outside.map_or_else(String::new, |outside| format!("; other hosts by {}", outside.program()));
     let ordinary = match scheduling {
         Scheduling::RealTime => "",
         Scheduling::Refused(_) | Scheduling::Ordinary => "; without real-time priority",
     };
     format!(
-        "link {}: {}, {}; lateness at most {} for 99% and {} for 99.9%{ordinary}",
+        "link {}: {}, {}; lateness at most {} for 99% and {} for 99.9%{ordinary}{outside}",
         network.name,
         direction("up", up),
         direction("down", down),

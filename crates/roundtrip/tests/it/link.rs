@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::net::{TcpListener, UdpSocket};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -157,4 +158,32 @@ fn clients_packets_are_captured_and_diagnosed() {
     assert!(fs::read_to_string(&report).unwrap().contains("client_and_server.py"));
     fs::remove_file(&pcap).unwrap();
     fs::remove_file(&report).unwrap();
+}
+
+#[test]
+fn other_hosts_are_reached_across_the_link() {
+    if !skip::has("slirp4netns") || !skip::has("python3") {
+        return;
+    }
+    // An address of this host towards others; nothing is sent. This host itself is outside the private network.
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    if socket.connect("198.51.100.1:9").is_err() {
+        return skip::refused("this host has no route to others");
+    }
+    let listener = TcpListener::bind((socket.local_addr().unwrap().ip(), 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = std::thread::spawn(move || listener.accept().is_ok());
+    let script = format!(
+        "import socket, time; begin = time.perf_counter(); socket.create_connection(('{}', {})); \
+         print(1e3 * (time.perf_counter() - begin))",
+        address.ip(),
+        address.port()
+    );
+    let Some(output) = link(&["--rtt", "80ms", "--rate", "8Mbit"], &["python3", "-c", &script]) else {
+        return;
+    };
+    let (printed, reported) = (text(&output.stdout), text(&output.stderr));
+    assert!(reported.contains("other hosts by slirp4netns"), "{reported}");
+    assert!(printed.trim().parse::<f64>().is_ok_and(|connect| connect >= 80.0), "{printed}{reported}");
+    assert!(server.join().unwrap());
 }
