@@ -440,5 +440,10 @@ mod tests {
         let (waterfall, _) =
             waterfall(page, &[("network", "dsl"), ("protocol", "http11"), ("requests", "independent")]);
         assert_eq!(waterfall.critical, [0, 1, 2, 3]);
+        assert!(
+            waterfall.sentence().contains("2 (30,000 bytes) -> 3 (20,000 bytes)"),
+            "{}",
+            waterfall.sentence()
+        );
     }
 }

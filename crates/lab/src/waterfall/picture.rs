@@ -147,5 +147,10 @@ fn named(course: &ObjectCourse) -> String {
     let last = course.name.split('?').next().unwrap_or_default().trim_end_matches('/');
     let last = last.rsplit('/').next().unwrap_or_default();
     let name: String = last.chars().take(NAME_CHARS).collect();
-    format!("{} {name}", course.object + 1)
+    let number = course.object + 1;
+    // An object whose path is unknown has its number as a name.
+    if name == number.to_string() {
+        return format!("{number} ({} bytes)", number::count(course.size.as_f64()));
+    }
+    format!("{number} {name}")
 }

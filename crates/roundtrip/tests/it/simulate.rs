@@ -220,3 +220,29 @@ fn a_run_written_as_har_is_read_back_as_the_same_page() {
     // A recording does not tell the server's time from the time that the request and the first segment take to send.
     assert!((first..first * 1.05).contains(&again), "{again} ms, and first {first} ms");
 }
+
+#[test]
+fn waterfall_is_one_run_as_svg_or_all_of_them_as_html() {
+    let directory = TestDirectory::new("waterfall");
+    let page = ["--page", "9000+4000+900", "--network", "dsl", "--runs", "1"];
+    let simulate = |protocols: &str, file: &str| {
+        let flags = [&page[..], &["--protocol", protocols, "--waterfall", file]].concat();
+        let output = directory.simulate(&flags);
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(simulate("http11-parallel", "one.svg").0, Some(0));
+    let svg = String::from_utf8(directory.read("one.svg")).unwrap();
+    // The last object opens a connection of its own.
+    assert!(svg.contains("critical path 1 -&gt; 3: request"), "{svg}");
+    assert_eq!(simulate("http10,http11-parallel", "both.html").0, Some(0));
+    let html = String::from_utf8(directory.read("both.html")).unwrap();
+    assert_eq!(html.matches("<div class=\"waterfall\">").count(), 2);
+    for (protocols, file, part) in [
+        ("http10,http11", "both.svg", "SVG shows one run; give FILE.html"),
+        ("http11", "one.png", "give FILE.svg or FILE.html"),
+        ("dhttp", "none.svg", "no run has a waterfall"),
+    ] {
+        let (status, reported) = simulate(protocols, file);
+        assert!(status == Some(2) && reported.contains(part), "{status:?} {reported}");
+    }
+}
