@@ -21,6 +21,13 @@ pub struct ServerProtocols {
     pub http2: Option<Profile>,
 }
 
+impl ServerProtocols {
+    /// Whether it speaks HTTP/1 in the clear.
+    pub const fn is_plain(&self) -> bool {
+        self.tls.is_none() && self.http2.is_none()
+    }
+}
+
 /// A server's connection.
 #[derive(Debug)]
 pub struct HttpConnection {

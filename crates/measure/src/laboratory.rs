@@ -16,8 +16,16 @@ use wire::{Bytes, Seed};
 use crate::Error;
 use crate::profile::{Profile, Setting, Shims};
 
-/// Address at which the server listens.
-pub(crate) const SERVER: SocketAddr = SocketAddr::V4(SocketAddrV4::new(SERVER_ADDRESS, 80));
+/// Address at which the server of a page's host listens, by the host's number and whether it has TLS.
+pub(crate) fn server_address(host: usize, has_tls: bool) -> SocketAddr {
+    SocketAddrV4::new(host_address(host), if has_tls { 443 } else { 80 }).into()
+}
+
+/// Addresses of the page's hosts follow one another.
+fn host_address(host: usize) -> Ipv4Addr {
+    let first = SERVER_ADDRESS.to_bits();
+    u32::try_from(host).map_or(SERVER_ADDRESS, |host| Ipv4Addr::from_bits(first.saturating_add(host)))
+}
 
 const CLIENT_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
@@ -36,9 +44,10 @@ pub(crate) struct Laboratory {
 }
 
 impl Laboratory {
-    /// Builds a laboratory, with everything pinned and read back.
+    /// Builds a laboratory, with everything pinned and read back. The server's host has an address for each of `hosts`.
     pub(crate) fn build(
         network: &Network,
+        hosts: usize,
         profile: &Profile,
         seed: Seed,
         capture: Option<Bytes>,
@@ -54,17 +63,15 @@ impl Laboratory {
         let options =
             Options { seed, ack_heartbeat, windows, reactions: true, capture, ..Options::default() };
         let scenario::network::Links { up, down } = network.links();
-        let interface = |end, name, address| {
-            Interface::of(name, name).address(address).mtu(mtu).metrics(profile.metrics.at(end).clone())
-        };
+        let interface =
+            |end, name| Interface::of(name, name).mtu(mtu).metrics(profile.metrics.at(end).clone());
+        let servers = (0..hosts).map(host_address);
+        let server = servers.fold(interface(End::Server, "server"), Interface::address);
         let ([client, server], [link]) = Topology::new()
             .host("client")
             .host("server")
             .emulated(
-                [
-                    interface(End::Client, "client", CLIENT_ADDRESS),
-                    interface(End::Server, "server", SERVER_ADDRESS),
-                ],
+                [interface(End::Client, "client").address(CLIENT_ADDRESS), server],
                 [&up, &down],
                 &options,
             )

@@ -7,13 +7,13 @@ mod plan;
 use std::sync::Arc;
 
 use fetch::TransportCounts;
-use fetch::{Flush, Pipelining, Plan, Shape};
+use fetch::{Flush, Pipelining, Plan, Shape, WebConfig};
 use http1::server::{Closing, ConnectionTimeouts};
 use http1::site::Site;
 use linux::clock::Clock;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use scenario::dhttp::{Dhttp, DhttpProfile};
-use scenario::{Network, Protocol, Remark, Scenario, Serving, Tls, Visit};
+use scenario::{Network, Protocol, Remark, Scenario, Serving, Visit, serving};
 use testbed::Namespace;
 use testbed::emulator::{Capture, Report, Scheduling};
 use testbed::lateness::Lateness;
@@ -21,12 +21,11 @@ use testbed::reactions::Reactions;
 use testbed::{End, PerEnd};
 use wire::{Bytes, Duration, Rate, Seed, Time};
 
-use crate::driver::client::DhttpClient;
-use crate::driver::client::FetchedPage;
+use crate::driver::client::{ClientProtocols, DhttpClient, FetchedPage};
 use crate::driver::dhttp_endpoint::DhttpServer;
-use crate::driver::server::{Server, ServerResult, Service};
+use crate::driver::server::{ServedOrigin, Server, ServerResult, Service};
 use crate::fidelity::{StackPart, Unreproducible};
-use crate::laboratory::{Laboratory, SERVER};
+use crate::laboratory::{Laboratory, server_address};
 use crate::peers::server::{RunningServer, ServerSettings};
 use crate::peers::{self, ClientProgram, InstalledProgram, RunDirectory, ServerProgram};
 use crate::profile::{Profile, Setting};
@@ -92,6 +91,8 @@ pub(crate) struct Experiment {
     site: Site,
     plan: Plan,
     dhttp: Option<Dhttp>,
+    /// TLS and HTTP/2 of the hosts, if any has them.
+    web: Option<WebConfig>,
     /// Whether the server takes processing time of its own for each response.
     is_busy: bool,
     server: (ServerProgram, Option<InstalledProgram>),
@@ -117,19 +118,22 @@ impl Experiment {
             seed,
         } = scenario;
         refuse_unsupported(programs)?;
-        if *tls != Tls::None {
-            return Err(unsuited(&format!("TLS {}", tls.name()), "use --tls none, or --engine simulate"));
+        let web = serving::web(scenario)?;
+        if web.is_some() && peers != Peers::default() {
+            let part = format!("{} with TLS {} and other programs", protocol.name(), tls.name());
+            return Err(unsuited(&part, "use our own server and client, or http11-parallel with --tls none"));
         }
         let (server, client) = find_programs(scenario, peers)?;
         require_own_client(programs, peers.client)?;
         fidelity::check(scenario, peers)?;
         let opener = if *protocol == Protocol::Dhttp { End::Server } else { End::Client };
-        let mut profile = Profile::of(&programs.sockets(stack), network.mss, opener)?;
+        let sockets = programs.of_web(web.is_some()).sockets(stack);
+        let mut profile = Profile::of(&sockets, network.mss, opener)?;
         profile.send_buffer = programs.send_buffer;
         let mut serving = Serving::of(scenario)?;
         let shape = shape(*protocol, requested, programs.pipelining(Pipelining::default()))?;
         serving.validate(scenario, shape.version(), programs.client_validation);
-        let (mut plan, mut remarks) = plan(shape, &serving, requested, programs)?;
+        let (mut plan, mut remarks) = plan(page, shape, &serving, requested, programs)?;
         remarks.extend(fidelity::send_buffer_note(scenario));
         remarks.extend(programs.described().map(Remark::Programs));
         (plan.deadline, plan.first_bytes) = (deadline(scenario), programs.client_first_bytes);
@@ -158,7 +162,8 @@ impl Experiment {
         let has_parts = dhttp.is_some_and(|dhttp| dhttp.server.parts > 1);
         let site = if has_parts { site.with_validators(*seed) } else { site };
         let (server, client) = ((peers.server, server), (peers.client, client));
-        Ok(Self { scenario: scenario.clone(), profile, site, plan, dhttp, is_busy, server, client, remarks })
+        let scenario = scenario.clone();
+        Ok(Self { scenario, profile, site, plan, dhttp, web, is_busy, server, client, remarks })
     }
 
     /// Runs the scenario once; `number` selects an independent random stream.
@@ -169,6 +174,7 @@ impl Experiment {
             site: _,
             plan,
             dhttp: _,
+            web,
             is_busy,
             server: server_program,
             client: client_program,
@@ -182,7 +188,8 @@ impl Experiment {
         if self.is_revalidated() {
             self.fill_cache(seed, cache_directory.as_ref())?;
         }
-        let laboratory = Laboratory::build(&scenario.network, profile, seed, capture)?;
+        let laboratory =
+            Laboratory::build(&scenario.network, scenario.page.hosts.len(), profile, seed, capture)?;
         let Laboratory { client, server, link, settings } = laboratory;
         let clock = link.clock();
         // The last FIN and its ACK are still in flight, and belong to the run.
@@ -191,7 +198,10 @@ impl Experiment {
         let mut report = link.stop()?;
         let from_capture = || report.capture.as_ref().map(peers::client::fetched).unwrap_or_default();
         let fetched = fetched.unwrap_or_else(from_capture);
+        // With records and streams, packets do not show which response belongs to which request.
+        let is_ambiguous = web.is_some() || !scenario.page.is_plain();
         match (plan.shape, fetched.ended) {
+            _ if is_ambiguous => report.reactions.retain_first(),
             (Shape::Http11Pipelined(_) | Shape::Dhttp, _) => report.reactions.retain_first(),
             (
                 Shape::Http10 { parallel: _ }
@@ -209,7 +219,7 @@ impl Experiment {
         let is_own_pair = server_program.1.is_none() && client_program.1.is_none();
         // The reaction times of third-party programs are what is measured.
         let void_reason = if is_own_pair {
-            let due = (!is_busy).then_some(scenario.server.processing);
+            let due = (!is_busy && !is_ambiguous).then_some(scenario.server.processing);
             void_reason(&report, due, flush_delay(plan.shape))
         } else {
             report.void().map(|void| void.to_string())
@@ -236,7 +246,7 @@ impl Experiment {
     fn fill_cache(&self, seed: Seed, cache_directory: Option<&Arc<RunDirectory>>) -> Result<(), Error> {
         let network = Network::new("quick".to_owned(), FILL_RTT, FILL_RATE, self.scenario.network.mss);
         let Laboratory { client, server, link, settings: _ } =
-            Laboratory::build(&network, &self.profile, seed, None)?;
+            Laboratory::build(&network, 1, &self.profile, seed, None)?;
         self.fetch(&client, &server, link.clock(), FILL_RTT, cache_directory)?;
         link.stop()?;
         Ok(())
@@ -257,13 +267,14 @@ impl Experiment {
             site,
             plan,
             dhttp,
+            web,
             is_busy: _,
             server: server_program,
             client: client_program,
             remarks: _,
         } = self;
         let page = peers::client::Page {
-            server: SERVER,
+            server: server_address(0, false),
             served_by: server_program.0,
             paths: site.files().map(|(path, _)| path.to_owned()).collect(),
             protocol: scenario.protocol,
@@ -274,9 +285,15 @@ impl Experiment {
             (plan.clone(), cache_directory.cloned(), client_program.clone());
         let (timeout_all, pinned) = (plan.deadline, profile.clone());
         let seed = scenario.seed;
-        let dhttp_client = dhttp.map(|dhttp| DhttpClient { config: dhttp.client, seed });
+        let origins = self.origins();
+        let servers = origins.iter().map(|origin| origin.address).collect();
+        let protocols = match (web, dhttp) {
+            (Some(web), _) => ClientProtocols::Web(web.clone()),
+            (None, Some(dhttp)) => ClientProtocols::Dhttp(DhttpClient { config: dhttp.client, seed }),
+            (None, None) => ClientProtocols::Plain,
+        };
         let fetch_page = move || match installed.zip(cache_directory) {
-            None => driver::client::fetch(plan, SERVER, &pinned, clock, dhttp_client).map(Some),
+            None => driver::client::fetch(plan, servers, &pinned, clock, protocols).map(Some),
             Some((installed, cache_directory)) => {
                 peers::client::fetch(program, &installed, &page, &cache_directory, clock).map(|()| None)
             }
@@ -290,8 +307,9 @@ impl Experiment {
                     ..ConnectionTimeouts::default()
                 };
                 let service = Service {
-                    address: SERVER,
+                    origins,
                     site: site.clone(),
+                    traits: serving::traits(&scenario.page),
                     processing: scenario.server.processing,
                     config: config(&scenario.programs, self.plan.shape, timeout),
                     profile: profile.clone(),
@@ -314,13 +332,31 @@ impl Experiment {
                 let (program, installed, site) = (*program, installed.clone(), site.clone());
                 let settings =
                     ServerSettings { programs: scenario.programs, is_revalidated: self.is_revalidated() };
-                let serving = server
-                    .run(move || RunningServer::start(program, &installed, SERVER, &site, settings, clock))?;
+                let serving = server.run(move || {
+                    RunningServer::start(
+                        program,
+                        &installed,
+                        server_address(0, false),
+                        &site,
+                        settings,
+                        clock,
+                    )
+                })?;
                 let fetched = client.run(fetch_page);
                 server.run(move || serving.stop(settling, clock))?;
                 Ok((fetched?, ServerResult::default()))
             }
         }
+    }
+
+    /// The page's hosts, as the server listens for them.
+    fn origins(&self) -> Vec<ServedOrigin> {
+        let hosts = self.scenario.page.hosts.iter().enumerate();
+        let origin = |(index, host)| {
+            let protocols = self.web.as_ref().map(|web| web.server(index, host)).unwrap_or_default();
+            ServedOrigin { address: server_address(index, protocols.tls.is_some()), protocols }
+        };
+        hosts.map(origin).collect()
     }
 
     /// Whether a browser revalidates, and must not consider its cached copy fresh.

@@ -174,6 +174,11 @@ impl Connection {
 
     /// Ends the connection with a reset.
     pub(crate) fn abort(self) -> io::Result<()> {
+        self.set_reset()
+    }
+
+    /// Makes the end of the connection a reset.
+    pub(crate) fn set_reset(&self) -> io::Result<()> {
         self.socket.set_linger(Some(std::time::Duration::ZERO))
     }
 

@@ -356,6 +356,13 @@ impl Programs {
         self.socket_settings().applied_to(stack)
     }
 
+    /// The settings for today's web if `is_of_today`: its programs turn Nagle's algorithm off, unless it is set: Chromium,
+    /// net/socket (`SetNoDelay`); nginx, `tcp_nodelay`.
+    #[must_use]
+    pub fn of_web(&self, is_of_today: bool) -> Self {
+        Self { nagle: self.nagle.or(is_of_today.then_some(false)), ..*self }
+    }
+
     const fn socket_settings(&self) -> SocketSettings {
         let Self { nagle, send_buffer, receive_buffer, initial_window, idle, rto_min, rto_initial, .. } =
             *self;

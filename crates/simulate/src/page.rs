@@ -267,7 +267,7 @@ impl Experiment {
         remarks.extend(remark);
         plan.list_references(|request| serving.site.respond(request));
         let web = serving::web(scenario)?;
-        let sockets = plan::sockets(programs, web.is_some());
+        let sockets = programs.of_web(web.is_some());
         hosts.client_stack = hosts.client_stack.map(|stack| client_stack(&stack, &sockets));
         let experiment = Self {
             network: network.clone(),

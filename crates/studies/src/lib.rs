@@ -7,6 +7,7 @@
 //! | `corpus` | `diagnose`'s findings with the true causes, simulated and over real kernels | `studies/diagnosis` |
 //! | `conformance` | the simulator's Linux with this kernel, segment by segment | `studies/simulator-against-kernel` |
 //! | `graphs` | whole pages by the formulas with the same in packets | `studies/graphs` |
+//! | `pages` | whole pages over TLS and HTTP/2 in the simulator with the same on this kernel | `studies/pages` |
 //! | `loss` | page times under loss with those without | `studies/loss` |
 //!
 //! `PROGRAM all FILE.csv` runs everything; `./ci.sh studies` does so for all. `PROGRAM sample` runs a small part, which
@@ -15,6 +16,8 @@
 //! ```text
 //! cargo run --release --package roundtrip-studies --bin loss -- all FILE.csv
 //! ```
+
+pub mod pages;
 
 /// Describes the arguments of a study, for an error: the forms it accepts besides `sample` and `all`.
 ///
@@ -26,4 +29,11 @@ pub fn usage(other: &str) -> String {
         "" => "unknown arguments; give `sample`, or `all FILE.csv`".to_owned(),
         other => format!("unknown arguments; give `sample`, `all FILE.csv`, or `{other}`"),
     }
+}
+
+/// The value that this many tenths are at most; not a number if there are none.
+pub fn quantile(values: &[f64], tenths: usize) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len().saturating_sub(1) * tenths / 10).copied().unwrap_or(f64::NAN)
 }

@@ -15,7 +15,7 @@ use std::os::fd::AsFd;
 use dhttp_proto::client::ClientConfig;
 use fetch::{
     Break, ConnectionId, DhttpConfig, Ending, Failure, Fetcher, FromWire, Output, PageEvent, Plan, Report,
-    TransportCounts, Wire,
+    TransportCounts, WebConfig, Wire,
 };
 use linux::clock::Clock;
 use nix::poll::{PollFd, PollFlags};
@@ -81,28 +81,41 @@ pub struct DhttpClient {
 /// The client's port under DHTTP, UDP and TCP; below the kernel's ephemeral ports.
 const CLIENT_PORT: u16 = 20_000;
 
-/// The only origin of a plan here.
+/// The only origin of a plan over DHTTP.
 const ORIGIN: fetch::Endpoint = 0;
 
-/// Fetches a page from `server`, in the calling thread's namespace. Ends when every connection is closed; the
-/// plan's deadline bounds it.
+/// Protocols of a client.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClientProtocols {
+    /// HTTP/1 in the clear.
+    Plain,
+    /// TLS and HTTP/2, where origins have them.
+    Web(WebConfig),
+    /// DHTTP, of the first server.
+    Dhttp(DhttpClient),
+}
+
+/// Fetches a page from `servers`, one for each of the plan's origins, in the calling thread's namespace. Ends when every
+/// connection is closed; the plan's deadline bounds it.
 pub fn fetch(
     plan: Plan,
-    server: SocketAddr,
+    servers: Vec<SocketAddr>,
     profile: &Profile,
     clock: Clock,
-    dhttp: Option<DhttpClient>,
+    protocols: ClientProtocols,
 ) -> Result<FetchedPage, Error> {
-    let channels = dhttp.map(|_| Channels::open(server)).transpose()?;
-    let fetcher = match dhttp {
-        None => Fetcher::http1(clock.now(), plan),
-        Some(DhttpClient { config: client, seed }) => {
-            let (servers, ids) = (vec![server], seed.stream("dhttp-client", 0));
+    let mut channels = None;
+    let fetcher = match protocols {
+        ClientProtocols::Plain => Fetcher::http1(clock.now(), plan),
+        ClientProtocols::Web(config) => Fetcher::web(clock.now(), plan, config),
+        ClientProtocols::Dhttp(DhttpClient { config: client, seed }) => {
+            channels = servers.first().map(|server| Channels::open(*server)).transpose()?;
+            let (servers, ids) = (servers.clone(), seed.stream("dhttp-client", 0));
             Fetcher::dhttp(clock.now(), plan, DhttpConfig { client, servers, port: CLIENT_PORT, ids })
         }
     };
     let client = Client {
-        server,
+        servers,
         profile,
         clock,
         fetcher: fetcher
@@ -118,7 +131,7 @@ pub fn fetch(
 }
 
 struct Client<'a> {
-    server: SocketAddr,
+    servers: Vec<SocketAddr>,
     profile: &'a Profile,
     clock: Clock,
     fetcher: Fetcher,
@@ -248,11 +261,13 @@ impl Client<'_> {
 
     fn transmit(&mut self, now: Time, wire: Wire) -> Result<(), Error> {
         match wire {
-            Wire::Open(id, _) => {
+            Wire::Open(id, endpoint) => {
                 self.fetched.began.get_or_insert(now);
                 self.fetched.connections += 1;
                 self.fetched.opened.push(now);
-                match Connection::open(self.server, self.profile) {
+                let server = self.servers.get(endpoint).copied();
+                let server = server.ok_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable));
+                match server.and_then(|server| Connection::open(server, self.profile)) {
                     Ok(connection) => drop(self.connections.insert(id, connection)),
                     Err(error) => self.lost.push((id, reason(&error))),
                 }

@@ -4,14 +4,19 @@
 //! actual time belongs in any comparison with a model, and is best measured from outside
 //! ([`testbed::reactions`]).
 
-use std::collections::BTreeMap;
+mod web;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use dhttp_proto::server::ConnectionId;
+use fetch::serving::{HeadSizes, HttpConnection, ResponseTraits, ServerProtocols};
 use http1::message::{Method, RequestHead, WritePolicy};
-use http1::server::{Input, Misuse, Output, RequestId, ResponseBody, ServerConfig, ServerConnection};
+use http1::server::{
+    Input, Misuse, Output, RequestId, Response, ResponseBody, ServerConfig, ServerConnection,
+};
 use http1::site::Site;
 use linux::clock::Clock;
 use nix::poll::{PollFd, PollFlags};
@@ -24,14 +29,17 @@ use super::wait::{WaitStrategy, WaitUntil};
 use crate::Error;
 use crate::profile::Profile;
 use crate::socket::{Connection, ReadResult};
+use web::{Progress, WebConnection};
 
 /// Settings of a server.
 #[derive(Debug)]
 pub struct Service {
-    /// Listening address.
-    pub address: SocketAddr,
-    /// The site.
+    /// The page's hosts, in order. The first speaks DHTTP, if any does.
+    pub origins: Vec<ServedOrigin>,
+    /// The site, which all of them serve.
     pub site: Site,
+    /// Traits of responses, by the request's target.
+    pub traits: BTreeMap<String, ResponseTraits>,
     /// Processing time, from the last byte of a request to the first of its response.
     pub processing: Duration,
     /// Treatment of connections.
@@ -40,6 +48,15 @@ pub struct Service {
     pub profile: Profile,
     /// DHTTP settings, if it speaks DHTTP.
     pub dhttp: Option<DhttpServer>,
+}
+
+/// A host of the page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServedOrigin {
+    /// Listening address.
+    pub address: SocketAddr,
+    /// Protocols of its connections.
+    pub protocols: ServerProtocols,
 }
 
 /// Result of a server's run.
@@ -56,10 +73,13 @@ pub struct ServerResult {
 pub struct Server {
     service: Service,
     clock: Clock,
-    listener: Socket,
+    /// A listener for each origin.
+    listeners: Vec<Socket>,
     connections: BTreeMap<u64, ServedConnection>,
+    /// Connections over TLS or HTTP/2.
+    secured: BTreeMap<u64, WebConnection>,
     /// Responses that wait for their processing time, by its end.
-    due: BTreeMap<(Time, u64), RequestId>,
+    due: BTreeSet<(Time, u64, RequestId)>,
     endpoint: Option<DhttpEndpoint>,
     result: ServerResult,
     buffer: Box<[u8; BUFFER_BYTES]>,
@@ -73,6 +93,7 @@ const BACKLOG: i32 = 1_024;
 struct Ready {
     is_stopped: bool,
     connections: Vec<(u64, PollFlags)>,
+    secured: Vec<(u64, PollFlags)>,
     has_datagrams: bool,
     dhttp_ready: Vec<(ConnectionId, PollFlags)>,
 }
@@ -123,7 +144,7 @@ impl ServedConnection {
         pending_request: &RequestHead,
         service: &Service,
     ) -> Result<(), Misuse> {
-        let mut response = service.site.respond(pending_request);
+        let mut response = service.respond(pending_request, false);
         // A configured division into writes is honoured: then the body is passed whole.
         let WritePolicy { head_apart, buffer, gather: _ } = service.config.writes;
         let is_one_write = !head_apart && buffer.is_none() && pending_request.method == Method::Get;
@@ -157,18 +178,37 @@ impl ServedConnection {
     }
 }
 
+impl Service {
+    /// The response to a request, with a header section of its size.
+    fn respond(&self, request: &RequestHead, is_http2: bool) -> Response {
+        let mut response = self.site.respond(request);
+        let own = self.traits.get(&request.target).and_then(|traits| traits.head);
+        HeadSizes::default().pad(own, is_http2, request, &mut response);
+        response
+    }
+
+    /// Time from a request to the first byte of its response.
+    fn processing(&self, target: Option<&str>) -> Duration {
+        let traits = target.and_then(|target| self.traits.get(target));
+        self.processing + traits.map_or(Duration::ZERO, |traits| traits.delay)
+    }
+}
+
 impl Server {
     /// Listens in the calling thread's namespace.
     pub fn open(service: Service, clock: Clock) -> Result<Self, Error> {
-        let listener = listen(service.address)?;
-        let endpoint = service.dhttp.map(|dhttp| DhttpEndpoint::open(service.address, dhttp)).transpose()?;
-        let (connections, due) = (BTreeMap::new(), BTreeMap::new());
+        let listeners =
+            service.origins.iter().map(|origin| listen(origin.address)).collect::<Result<_, _>>()?;
+        let endpoint = service.origins.first().zip(service.dhttp);
+        let endpoint =
+            endpoint.map(|(origin, dhttp)| DhttpEndpoint::open(origin.address, dhttp)).transpose()?;
         Ok(Self {
             service,
             clock,
-            listener,
-            connections,
-            due,
+            listeners,
+            connections: BTreeMap::new(),
+            secured: BTreeMap::new(),
+            due: BTreeSet::new(),
             endpoint,
             result: ServerResult::default(),
             buffer: Box::new([0; BUFFER_BYTES]),
@@ -180,13 +220,19 @@ impl Server {
         let mut waiting = WaitStrategy::new(self.clock);
         loop {
             self.send_due_responses()?;
-            let Ready { is_stopped, connections, has_datagrams, dhttp_ready } =
+            let Ready { is_stopped, connections, secured, has_datagrams, dhttp_ready } =
                 self.wait(&mut waiting, stop)?;
             if is_stopped {
                 return Ok(self.result);
             }
             for (id, flags) in connections {
                 self.handle_readiness(id, flags)?;
+            }
+            for (id, flags) in secured {
+                if let Some(secured) = self.secured.get_mut(&id) {
+                    secured.handle_readiness(self.clock.now(), flags, self.buffer.as_mut_slice());
+                    self.advance(id)?;
+                }
             }
             self.poll_dhttp(has_datagrams, dhttp_ready)?;
             self.accept()?;
@@ -196,20 +242,21 @@ impl Server {
 
     /// Waits for sockets and deadlines.
     fn wait(&self, waiting: &mut WaitStrategy, stop: &EventFd) -> Result<Ready, Error> {
-        let mut sockets = vec![
-            PollFd::new(stop.as_fd(), PollFlags::POLLIN),
-            PollFd::new(self.listener.as_fd(), PollFlags::POLLIN),
-        ];
+        let mut sockets = vec![PollFd::new(stop.as_fd(), PollFlags::POLLIN)];
+        let listeners = self.listeners.iter();
+        sockets.extend(listeners.map(|listener| PollFd::new(listener.as_fd(), PollFlags::POLLIN)));
         sockets.extend(self.connections.values().map(|served| {
             let mut interest = served.connection.interest();
             interest.set(PollFlags::POLLIN, served.machine.is_reading());
             PollFd::new(served.connection.as_fd(), interest)
         }));
+        sockets.extend(self.secured.values().map(WebConnection::poll_fd));
         sockets.extend(self.endpoint.iter().flat_map(DhttpEndpoint::sockets));
-        let response = self.due.keys().next().map(|(due, _)| *due);
+        let response = self.due.first().map(|(due, ..)| *due);
         let response =
             response.into_iter().chain(self.endpoint.as_ref().and_then(DhttpEndpoint::next_response)).min();
         let timeout = self.connections.values().filter_map(|served| served.wakes);
+        let timeout = timeout.chain(self.secured.values().filter_map(WebConnection::wakes));
         let timeout = timeout.chain(self.endpoint.as_ref().and_then(DhttpEndpoint::wakes)).min();
         let until = match (response, timeout) {
             (None, None) => WaitUntil::Ready,
@@ -220,15 +267,17 @@ impl Server {
         };
         waiting.wait(&mut sockets, until)?;
         let mut flags = sockets.iter().map(|socket| socket.revents().unwrap_or(PollFlags::empty()));
-        let mut is_next_ready = || flags.next().is_some_and(|flags| !flags.is_empty());
-        // The listener is polled in any case.
-        let (is_stopped, _) = (is_next_ready(), is_next_ready());
-        let connections = self.connections.keys().copied().zip(&mut flags);
-        let connections = connections.filter(|(_, flags)| !flags.is_empty()).collect();
+        let is_stopped = flags.next().is_some_and(|flags| !flags.is_empty());
+        // The listeners are polled in any case.
+        let mut flags = flags.by_ref().skip(self.listeners.len());
+        let ready = |(_, flags): &(u64, PollFlags)| !flags.is_empty();
+        // A zip takes no more flags than there are connections, if the connections come first.
+        let connections = self.connections.keys().copied().zip(&mut flags).filter(ready).collect();
+        let secured = self.secured.keys().copied().zip(&mut flags).filter(ready).collect();
         let has_datagrams = flags.next().is_some_and(|flags| !flags.is_empty());
         let dhttp_ready = self.endpoint.iter().flat_map(DhttpEndpoint::connections).zip(flags);
         let dhttp_ready = dhttp_ready.filter(|(_, flags)| !flags.is_empty()).collect();
-        Ok(Ready { is_stopped, connections, has_datagrams, dhttp_ready })
+        Ok(Ready { is_stopped, connections, secured, has_datagrams, dhttp_ready })
     }
 
     /// Lets the DHTTP part do its pending work.
@@ -248,35 +297,62 @@ impl Server {
     }
 
     fn accept(&mut self) -> Result<(), Error> {
-        loop {
-            match self.listener.accept() {
-                Ok((socket, _)) => {
-                    let connection = Connection::accepted(socket, &self.service.profile)
-                        .map_err(Error::io("accept a connection"))?;
-                    if self.result.connections == 0 {
-                        connection.check(&self.service.profile)?;
-                    }
-                    let machine = ServerConnection::new(self.clock.now(), self.service.config);
-                    let id = self.result.connections;
-                    self.result.connections += 1;
-                    let served = ServedConnection {
-                        connection,
-                        machine,
-                        wakes: None,
-                        pending_request: None,
-                        remaining_body: None,
-                        is_closing: false,
-                        is_broken: false,
-                    };
-                    self.connections.insert(id, served);
-                    self.execute_outputs(id)?;
+        for origin in 0..self.listeners.len() {
+            while let Some(listener) = self.listeners.get(origin) {
+                match listener.accept() {
+                    Ok((socket, _)) => self.begin(origin, socket)?,
+                    Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
+                    // The client aborted before it was accepted.
+                    Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => {}
+                    Err(error) => return Err(Error::io("accept a connection")(error)),
                 }
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return Ok(()),
-                // The client aborted before it was accepted.
-                Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => {}
-                Err(error) => return Err(Error::io("accept a connection")(error)),
             }
         }
+        Ok(())
+    }
+
+    /// Begins to serve an accepted connection.
+    fn begin(&mut self, origin: usize, socket: Socket) -> Result<(), Error> {
+        let connection =
+            Connection::accepted(socket, &self.service.profile).map_err(Error::io("accept a connection"))?;
+        if self.result.connections == 0 {
+            connection.check(&self.service.profile)?;
+        }
+        let machine = ServerConnection::new(self.clock.now(), self.service.config);
+        let id = self.result.connections;
+        self.result.connections += 1;
+        let protocols = self.service.origins.get(origin).map(|origin| &origin.protocols);
+        if let Some(protocols) = protocols.filter(|protocols| !protocols.is_plain()) {
+            let http = HttpConnection::new(protocols, machine);
+            self.secured.insert(id, WebConnection::new(connection, http));
+            return self.advance(id);
+        }
+        let served = ServedConnection {
+            connection,
+            machine,
+            wakes: None,
+            pending_request: None,
+            remaining_body: None,
+            is_closing: false,
+            is_broken: false,
+        };
+        self.connections.insert(id, served);
+        self.execute_outputs(id)
+    }
+
+    /// Executes the outputs of a connection over TLS or HTTP/2.
+    fn advance(&mut self, id: u64) -> Result<(), Error> {
+        let now = self.clock.now();
+        let Some(secured) = self.secured.get_mut(&id) else { return Ok(()) };
+        let Progress { requests, faults, is_over } = secured.advance(now)?;
+        self.result.faults.extend(faults);
+        for request in requests {
+            self.due.insert((now + self.service.processing(secured.target(request)), id, request));
+        }
+        if is_over {
+            self.secured.remove(&id);
+        }
+        Ok(())
     }
 
     /// Passes a socket's data to its connection's state machine, and executes its outputs.
@@ -317,13 +393,13 @@ impl Server {
     /// Handles expired deadlines of the state machines.
     fn wake(&mut self) -> Result<(), Error> {
         let now = self.clock.now();
-        let expired: Vec<u64> = self
-            .connections
-            .iter()
-            .filter(|(_, served)| served.wakes.is_some_and(|moment| moment <= now))
-            .map(|(id, _)| *id)
-            .collect();
-        expired.into_iter().try_for_each(|id| self.execute_outputs(id))
+        let is_due = |wakes: Option<Time>| wakes.is_some_and(|moment| moment <= now);
+        let expired = self.connections.iter().filter(|(_, served)| is_due(served.wakes));
+        let expired: Vec<u64> = expired.map(|(id, _)| *id).collect();
+        expired.into_iter().try_for_each(|id| self.execute_outputs(id))?;
+        let expired = self.secured.iter().filter(|(_, secured)| is_due(secured.wakes()));
+        let expired: Vec<u64> = expired.map(|(id, _)| *id).collect();
+        expired.into_iter().try_for_each(|id| self.advance(id))
     }
 
     fn send_due_responses(&mut self) -> Result<(), Error> {
@@ -331,13 +407,17 @@ impl Server {
             endpoint.respond(self.clock.now(), &self.service.site, &self.service.profile)?;
             endpoint.execute_outputs(self.clock.now())?;
         }
-        while let Some(entry) = self.due.first_entry() {
-            let (moment, id) = *entry.key();
+        while let Some((moment, id, request)) = self.due.first().copied() {
             let now = self.clock.now();
             if moment > now {
                 return Ok(());
             }
-            let request = entry.remove();
+            self.due.pop_first();
+            if let Some(secured) = self.secured.get_mut(&id) {
+                secured.respond(now, request, &self.service);
+                self.advance(id)?;
+                continue;
+            }
             let Some(served) = self.connections.get_mut(&id) else { continue };
             let Some(pending_request) = served.pending_request.take() else { continue };
             // It fails if the client has disconnected: then no response is needed.
@@ -357,12 +437,12 @@ impl Server {
                 Output::Request(_, head) => served.pending_request = Some(head),
                 Output::RequestBody(_, _) => {}
                 Output::RequestEnd(request) => {
-                    self.due.insert((now + self.service.processing, id), request);
+                    let target = served.pending_request.as_ref().map(|head| head.target.as_str());
+                    self.due.insert((now + self.service.processing(target), id, request));
                 }
                 Output::RequestAborted(request) => {
                     served.remaining_body = None;
-                    self.due
-                        .retain(|(_, connection_id), waiting| (*connection_id, *waiting) != (id, request));
+                    self.due.retain(|(_, connection, waiting)| (*connection, *waiting) != (id, request));
                 }
                 Output::Send(bytes) => {
                     served.is_broken |= served.connection.write(bytes).is_err();

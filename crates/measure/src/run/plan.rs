@@ -9,7 +9,7 @@ use http1::message::WritePolicy;
 use http1::server::{ConnectionTimeouts, ServerConfig};
 use page::Host;
 use scenario::programs::{ClientDefect, Validation};
-use scenario::{Client, Connection, Programs, Protocol, Remark, Scenario, Serving, Visit};
+use scenario::{Client, Connection, Page, Programs, Protocol, Remark, Scenario, Serving, Visit};
 use wire::{Bytes, Duration};
 
 use super::unsuited;
@@ -33,9 +33,11 @@ pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining)
         }
         Protocol::Minimum => Err(unsuited("the minimum, which no protocol reaches", "use --engine model")),
         Protocol::Dhttp => Ok(Shape::Dhttp),
-        Protocol::Ttcp | Protocol::Ardp | Protocol::Http2 => {
+        Protocol::Http2 => Ok(Shape::Http2),
+        Protocol::Ttcp | Protocol::Ardp => {
             let part = format!("{} on a Linux kernel", protocol.name());
-            let remedy = "use http10, http10-keepalive, http11, http11-parallel, http11-pipelined or dhttp, or --engine model";
+            let remedy =
+                "use http10, http11, http11-parallel, http11-pipelined, http2 or dhttp, or --engine model";
             Err(unsuited(&part, remedy))
         }
     }
@@ -43,6 +45,7 @@ pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining)
 
 /// The robot's plan, and its deviations from the scenario.
 pub(super) fn plan(
+    page: &Page,
     shape: Shape,
     serving: &Serving,
     client: &Client,
@@ -58,8 +61,9 @@ pub(super) fn plan(
             ));
         }
     }
-    if serving.is_graph {
-        return Err(unsuited("a page of several hosts or with dependencies", "use --engine simulate"));
+    if page.hosts.iter().any(|host| host.extra_rtt > Duration::ZERO) {
+        let remedy = "set extra-rtt to 0ms, as --host-rtt HOST=0ms does, or use --engine simulate";
+        return Err(unsuited("a host farther away than the network", remedy));
     }
     let (release, remark) = requests.release(shape);
     let plan = Plan {
@@ -68,8 +72,10 @@ pub(super) fn plan(
         accepted: serving.accepted.clone(),
         embedded: serving.embedded.clone(),
         ignores_body_with_headers: programs.client_defect == Some(ClientDefect::BodyWithHeaders),
+        origins: page.hosts.iter().map(|host| host.name.clone()).collect(),
         ..Plan::new(Host::UNNAMED, serving.known().to_vec(), shape)
     };
+    let remark = if serving.is_graph { Some(Remark::GraphDecides) } else { remark };
     Ok((plan, Vec::from_iter(remark)))
 }
 

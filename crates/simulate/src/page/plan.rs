@@ -38,13 +38,6 @@ pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining)
     }
 }
 
-/// Settings of the programs' sockets. Programs of today's web turn Nagle's algorithm off, unless it is set: Chromium,
-/// net/socket (`SetNoDelay`); nginx, `tcp_nodelay`.
-pub(super) fn sockets(programs: &Programs, is_of_today: bool) -> Programs {
-    let nagle = programs.nagle.or(is_of_today.then_some(false));
-    Programs { nagle, ..*programs }
-}
-
 /// The robot's plan, and its deviations from the scenario.
 pub(super) fn plan(
     page: &Page,

@@ -7,10 +7,11 @@ use std::os::fd::AsFd;
 
 use fetch::serving::{HttpConnection, Wish};
 use http1::message::RequestHead;
-use http1::server::{Input, Output, RequestId, Response};
+use http1::server::{Input, Output, RequestId};
 use nix::poll::{PollFd, PollFlags};
 use wire::Time;
 
+use super::Service;
 use crate::Error;
 use crate::socket::{Connection, ReadResult};
 
@@ -49,13 +50,16 @@ impl WebConnection {
         self.wakes
     }
 
-    /// The head of a request that has no response yet.
-    pub(super) fn take_request(&mut self, id: RequestId) -> Option<RequestHead> {
-        self.requests.remove(&id)
+    /// The target of a request that has no response yet.
+    pub(super) fn target(&self, id: RequestId) -> Option<&str> {
+        self.requests.get(&id).map(|head| head.target.as_str())
     }
 
-    pub(super) fn respond(&mut self, now: Time, id: RequestId, response: Response) {
-        self.http.respond(now, id, response);
+    /// Responds to a request, if it has not been aborted.
+    pub(super) fn respond(&mut self, now: Time, id: RequestId, service: &Service) {
+        if let Some(head) = self.requests.remove(&id) {
+            self.http.respond(now, id, service.respond(&head, self.http.is_http2()));
+        }
     }
 
     /// Passes the socket's events to the state machine.

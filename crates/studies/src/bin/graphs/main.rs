@@ -6,11 +6,10 @@
 use std::process::ExitCode;
 
 use model::{Assumptions, predict};
-use page::{Dependency, Host, Kind, Moment, Object, Page, Priority};
-use roundtrip_studies::usage;
+use roundtrip_studies::pages::{Distance, page};
+use roundtrip_studies::{quantile, usage};
 use scenario::{Network, Protocol, Scenario, Stack, Tls};
 use simulate::Hosts;
-use wire::{Bytes, Duration, Random, Seed};
 
 /// Median difference that the formulas must keep to.
 const MAX_MEDIAN: f64 = 0.05;
@@ -67,7 +66,7 @@ impl Case {
 fn study(pages: u64) -> Result<Vec<Case>, String> {
     let mut cases = Vec::new();
     for (number, network) in (0..pages).zip(NETWORKS.into_iter().cycle()) {
-        let page = page(number)?;
+        let page = page(number, Distance::Varied)?;
         for protocol in PROTOCOLS {
             let network_of = Network::named(network).map_err(|error| error.to_string())?;
             let stack = Stack::named("linux").map_err(|error| error.to_string())?;
@@ -97,58 +96,6 @@ fn study(pages: u64) -> Result<Vec<Case>, String> {
     Ok(cases)
 }
 
-/// A page from a seed: 1 to 120 objects on 1 to 12 hosts, most of them discovered in the document, some by others.
-fn page(number: u64) -> Result<Page, String> {
-    let mut random = Seed::new(number).stream("page", 0);
-    let hosts = *pick(&mut random, &[1, 1, 2, 4, 8, 12]);
-    let objects = *pick(&mut random, &[1, 3, 8, 15, 30, 60, 120]);
-    let host = |index: usize| Host {
-        extra_rtt: Duration::from_millis([0, 0, 10, 40][index % 4]),
-        ..Host::new(&format!("h{index}.example"))
-    };
-    let mut page =
-        Page { hosts: (0..hosts).map(host).collect(), ..Page::of(&format!("p{number}"), Vec::new()) };
-    for index in 0..objects {
-        let size = Bytes::new(200 + (1 << (6 + random.up_to(12 - 1))) + random.up_to(4_000 - 1));
-        let processing = random.up_to(4 - 1) == 0;
-        let after = match index {
-            0 => Vec::new(),
-            _ => {
-                let on = if random.up_to(4 - 1) == 0 { below(&mut random, index) } else { 0 };
-                let at = if on == 0 {
-                    Moment::Delivered(Bytes::new(1 + random.up_to(page.objects[0].size.get() - 1)))
-                } else {
-                    Moment::Ended
-                };
-                vec![Dependency {
-                    on,
-                    at,
-                    plus: Duration::from_millis(*pick(&mut random, &[0, 0, 0, 5, 20])),
-                }]
-            }
-        };
-        let priorities = [Priority::Low, Priority::Low, Priority::Medium, Priority::High, Priority::Highest];
-        page.objects.push(Object {
-            host: if index == 0 { 0 } else { below(&mut random, hosts) },
-            kind: *pick(&mut random, &[Kind::Image, Kind::Image, Kind::Script, Kind::Data]),
-            is_render_blocking: random.up_to(5) == 0,
-            priority: if index == 0 { Priority::Highest } else { *pick(&mut random, &priorities) },
-            processing: processing.then_some(Duration::from_millis(50)),
-            after,
-            ..Object::sized(size)
-        });
-    }
-    page.check().map(|()| page).map_err(|error| error.to_string())
-}
-
-fn below(random: &mut Random, limit: usize) -> usize {
-    usize::try_from(random.up_to(limit as u64 - 1)).unwrap_or(0)
-}
-
-fn pick<'a, T>(random: &mut Random, from: &'a [T]) -> &'a T {
-    &from[below(random, from.len())]
-}
-
 fn csv(cases: &[Case]) -> String {
     let line = |case: &Case| {
         let Case { page, hosts, objects, bytes, network, protocol, model_ms, simulated_ms } = case;
@@ -172,11 +119,4 @@ fn summary(cases: &[Case]) -> String {
         )
     };
     PROTOCOLS.into_iter().map(of).collect()
-}
-
-/// The value that this many tenths are at most.
-fn quantile(values: &[f64], tenths: usize) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len().saturating_sub(1) * tenths / 10).copied().unwrap_or(f64::NAN)
 }

@@ -1,0 +1,208 @@
+//! Whole pages over TLS and HTTP/2: the simulator against this kernel.
+//!
+//! Pages from a seed, over today's networks, with and without loss; the same state machines at both ends, over the
+//! simulator's TCP and over Linux's. Agreement is a time within the larger of 2% and 4 ms, a jiffy, and 3% of the packets.
+//! Both engines lose the same packets of a direction by number, so a single packet more or less changes what is lost.
+//!
+//! `all FILE.csv` runs everything; `sample` runs the first cases without loss, and fails if the packets of one differ by
+//! more. The process has one thread, so that a non-root user may enter a user namespace first.
+
+use std::process::ExitCode;
+
+use measure::{Options, measure};
+use roundtrip_studies::pages::{Distance, page};
+use roundtrip_studies::{quantile, usage};
+use scenario::{Network, Protocol, Scenario, Stack, Tls};
+use simulate::{Experiment, Hosts};
+use wire::Probability;
+use wire::link::Loss;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let Err(missing) = testbed::prepare().and_then(|()| testbed::available()) {
+        skip::refused(&missing.to_string());
+        return ExitCode::SUCCESS;
+    }
+    let reported = match words.as_slice() {
+        ["all", file] => study(CASES, RUNS).and_then(|outcomes| {
+            std::fs::write(file, csv(&outcomes)).map_err(|error| format!("cannot write {file}: {error}"))?;
+            print!("{}", summary(&outcomes));
+            Ok(())
+        }),
+        ["sample"] => study(SAMPLE, 1).and_then(|outcomes| {
+            let differing = outcomes.iter().find(|outcome| !outcome.has_packets());
+            differing.map_or(Ok(()), |outcome| Err(outcome.line()))
+        }),
+        _ => Err(usage("")),
+    };
+    match reported {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(sentence) => {
+            eprintln!("pages: {sentence}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+const CASES: u64 = 48;
+const SAMPLE: u64 = 3;
+/// Runs on the kernel: the median of three is not an outlier.
+const RUNS: u32 = 3;
+const NETWORKS: [&str; 4] = ["cable", "4g", "fibre", "dsl"];
+const PROTOCOLS: [Protocol; 2] = [Protocol::Http2, Protocol::Http11Parallel];
+const SECURITY: [Tls; 4] = [Tls::V13, Tls::V12, Tls::V13Resumed, Tls::V13EarlyData];
+/// Loss of both directions, in thousandths; the first comes thrice, so that half of the cases have none.
+const PER_MILLE: [u32; 6] = [0, 0, 0, 5, 10, 20];
+/// Relative tolerance of times ...
+const TOLERANCE: f64 = 0.02;
+/// ... or a jiffy, the granularity of the kernel's timers.
+const TOLERANCE_MS: f64 = 4.0;
+/// Relative tolerance of packets.
+const PACKETS_TOLERANCE: f64 = 0.03;
+
+/// A page in both engines.
+struct Outcome {
+    number: u64,
+    objects: usize,
+    hosts: usize,
+    scenario: Scenario,
+    per_mille: u32,
+    simulated: EngineResult,
+    kernel: EngineResult,
+}
+
+struct EngineResult {
+    elapsed_ms: f64,
+    packets: f64,
+    lost: f64,
+}
+
+/// Case of this number: its page and protocol by the number, loss from the half on.
+fn scenario(number: u64, of: u64) -> Result<(Scenario, u32), String> {
+    let at = |length: usize, step: u64| usize::try_from(number / step).unwrap_or(0) % length;
+    let mut network = Network::named(NETWORKS[at(4, 1)]).map_err(|error| error.to_string())?;
+    let per_mille = PER_MILLE[usize::try_from(6 * number / of).unwrap_or(0).min(5)];
+    if let Some(loss) = Probability::new(f64::from(per_mille) / 1_000.0).filter(|_| per_mille > 0) {
+        (network.up.loss, network.down.loss) = (Loss::Independent(loss), Loss::Independent(loss));
+    }
+    let stack = Stack::named("linux").map_err(|error| error.to_string())?;
+    let (protocol, tls) = (PROTOCOLS[at(2, 4)], SECURITY[at(4, 8)]);
+    let page = page(number, Distance::None)?;
+    Ok((Scenario { tls, ..Scenario::new(network, page, protocol, stack) }, per_mille))
+}
+
+fn study(cases: u64, runs: u32) -> Result<Vec<Outcome>, String> {
+    let mut outcomes = Vec::new();
+    for number in 0..cases {
+        let (scenario, per_mille) = scenario(number, cases.max(CASES))?;
+        let outcome = compare(number, Scenario { runs, ..scenario }, per_mille)?;
+        println!("{}", outcome.line());
+        outcomes.push(outcome);
+    }
+    Ok(outcomes)
+}
+
+fn compare(number: u64, scenario: Scenario, per_mille: u32) -> Result<Outcome, String> {
+    let measured =
+        measure(&scenario, &Options::default(), |_| ()).map_err(|error| format!("page {number}: {error}"))?;
+    let experiment = Experiment::new(&scenario, Hosts::default()).map_err(|error| error.to_string())?;
+    let mut simulated = Vec::new();
+    for run in 1..=scenario.runs {
+        let run = experiment.run(run, false).map_err(|error| error.to_string())?;
+        let elapsed = run.elapsed.ok_or_else(|| format!("page {number}: no end in the simulator"))?;
+        let packets = run.up.packets + run.down.packets;
+        simulated.push((elapsed.as_millis_f64(), packets as f64, run.lost as f64));
+    }
+    let measured = measured.runs.iter().map(|run| {
+        let packets = run.packets_up + run.packets_down;
+        (run.elapsed.as_millis_f64(), packets as f64, run.lost as f64)
+    });
+    Ok(Outcome {
+        number,
+        objects: scenario.page.objects.len(),
+        hosts: scenario.page.hosts.len(),
+        simulated: EngineResult::median(simulated),
+        kernel: EngineResult::median(measured.collect()),
+        scenario,
+        per_mille,
+    })
+}
+
+impl EngineResult {
+    fn median(runs: Vec<(f64, f64, f64)>) -> Self {
+        let of =
+            |value: fn(&(f64, f64, f64)) -> f64| quantile(&runs.iter().map(value).collect::<Vec<_>>(), 5);
+        Self { elapsed_ms: of(|run| run.0), packets: of(|run| run.1), lost: of(|run| run.2) }
+    }
+}
+
+impl Outcome {
+    fn is_in_time(&self) -> bool {
+        let difference = (self.simulated.elapsed_ms - self.kernel.elapsed_ms).abs();
+        difference <= TOLERANCE_MS.max(TOLERANCE * self.kernel.elapsed_ms)
+    }
+
+    fn has_packets(&self) -> bool {
+        (self.simulated.packets / self.kernel.packets - 1.0).abs() <= PACKETS_TOLERANCE
+    }
+
+    fn line(&self) -> String {
+        let Self { number, objects, hosts, scenario, per_mille, simulated, kernel } = self;
+        let verdict = match (self.is_in_time(), self.has_packets()) {
+            (true, true) => "agree",
+            (false, true) => "NOT IN TIME",
+            (true, false) => "OTHER PACKETS",
+            (false, false) => "DIFFER",
+        };
+        format!(
+            "page {number:2} ({objects:3} objects, {hosts:2} hosts) {:15} TLS {:11} over {:5} loss {:.1}%: {:7.1} and {:7.1} ms, {:4} and {:4} packets, {} and {} lost: {verdict}",
+            scenario.protocol.name(),
+            scenario.tls.name(),
+            scenario.network.name,
+            f64::from(*per_mille) / 10.0,
+            simulated.elapsed_ms,
+            kernel.elapsed_ms,
+            simulated.packets,
+            kernel.packets,
+            simulated.lost,
+            kernel.lost,
+        )
+    }
+}
+
+fn csv(outcomes: &[Outcome]) -> String {
+    let line = |outcome: &Outcome| {
+        let Outcome { number, objects, hosts, scenario, per_mille, simulated, kernel } = outcome;
+        format!(
+            "{number},{objects},{hosts},{},{},{},{:.1},{:.1},{:.1},{},{},{},{}\n",
+            scenario.protocol.name(),
+            scenario.tls.name(),
+            scenario.network.name,
+            f64::from(*per_mille) / 10.0,
+            simulated.elapsed_ms,
+            kernel.elapsed_ms,
+            simulated.packets,
+            kernel.packets,
+            simulated.lost,
+            kernel.lost,
+        )
+    };
+    let heading = "page,objects,hosts,protocol,tls,network,loss_percent,simulated_ms,kernel_ms,simulated_packets,kernel_packets,simulated_lost,kernel_lost\n";
+    heading.to_owned() + &outcomes.iter().map(line).collect::<String>()
+}
+
+/// Numbers of cases that agree, with loss and without.
+fn summary(outcomes: &[Outcome]) -> String {
+    let of = |name: &str, has_loss: bool| {
+        let own: Vec<&Outcome> =
+            outcomes.iter().filter(|outcome| (outcome.per_mille > 0) == has_loss).collect();
+        let in_time = own.iter().filter(|outcome| outcome.is_in_time()).count();
+        let packets = own.iter().filter(|outcome| outcome.has_packets()).count();
+        format!(
+            "{name}: {} pages, {in_time} within the larger of 2% and 4 ms, {packets} within 3% of the packets\n",
+            own.len()
+        )
+    };
+    of("without loss", false) + &of("with loss", true)
+}
