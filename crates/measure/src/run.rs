@@ -266,8 +266,8 @@ impl Experiment {
             profile,
             site,
             plan,
-            dhttp,
-            web,
+            dhttp: _,
+            web: _,
             is_busy: _,
             server: server_program,
             client: client_program,
@@ -283,15 +283,9 @@ impl Experiment {
         };
         let (plan, cache_directory, (program, installed)) =
             (plan.clone(), cache_directory.cloned(), client_program.clone());
-        let (timeout_all, pinned) = (plan.deadline, profile.clone());
-        let seed = scenario.seed;
-        let origins = self.origins();
-        let servers = origins.iter().map(|origin| origin.address).collect();
-        let protocols = match (web, dhttp) {
-            (Some(web), _) => ClientProtocols::Web(web.clone()),
-            (None, Some(dhttp)) => ClientProtocols::Dhttp(DhttpClient { config: dhttp.client, seed }),
-            (None, None) => ClientProtocols::Plain,
-        };
+        let pinned = profile.clone();
+        let servers = self.origins().iter().map(|origin| origin.address).collect();
+        let protocols = self.client_protocols();
         let fetch_page = move || match installed.zip(cache_directory) {
             None => driver::client::fetch(plan, servers, &pinned, clock, protocols).map(Some),
             Some((installed, cache_directory)) => {
@@ -300,21 +294,7 @@ impl Experiment {
         };
         match server_program {
             (_, None) => {
-                let timeout = ConnectionTimeouts {
-                    idle: timeout_all,
-                    request: timeout_all,
-                    linger: timeout_all,
-                    ..ConnectionTimeouts::default()
-                };
-                let service = Service {
-                    origins,
-                    site: site.clone(),
-                    traits: serving::traits(&scenario.page),
-                    processing: scenario.server.processing,
-                    config: config(&scenario.programs, self.plan.shape, timeout),
-                    profile: profile.clone(),
-                    dhttp: dhttp.map(|dhttp| DhttpServer { config: dhttp.server, seed }),
-                };
+                let service = self.service();
                 let open = server.run(move || Server::open(service, clock))?;
                 let flags = EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC;
                 let stop = EventFd::from_value_and_flags(0, flags)
@@ -346,6 +326,37 @@ impl Experiment {
                 server.run(move || serving.stop(settling, clock))?;
                 Ok((fetched?, ServerResult::default()))
             }
+        }
+    }
+
+    fn client_protocols(&self) -> ClientProtocols {
+        let seed = self.scenario.seed;
+        match (&self.web, self.dhttp) {
+            (Some(web), _) => ClientProtocols::Web(web.clone()),
+            (None, Some(dhttp)) => {
+                ClientProtocols::Dhttp(Box::new(DhttpClient { config: dhttp.client, seed }))
+            }
+            (None, None) => ClientProtocols::Plain,
+        }
+    }
+
+    /// Our own server's settings. It outlasts the client.
+    fn service(&self) -> Service {
+        let (deadline, seed) = (self.plan.deadline, self.scenario.seed);
+        let timeout = ConnectionTimeouts {
+            idle: deadline,
+            request: deadline,
+            linger: deadline,
+            ..ConnectionTimeouts::default()
+        };
+        Service {
+            origins: self.origins(),
+            site: self.site.clone(),
+            traits: serving::traits(&self.scenario.page),
+            processing: self.scenario.server.processing,
+            config: config(&self.scenario.programs, self.plan.shape, timeout),
+            profile: self.profile.clone(),
+            dhttp: self.dhttp.map(|dhttp| DhttpServer { config: dhttp.server, seed }),
         }
     }
 

@@ -20,7 +20,7 @@ use http1::site::Site;
 use scenario::dhttp::{Dhttp, DhttpProfile};
 use scenario::programs::{ClientStack, Validation};
 use scenario::{Network, Programs, Protocol, Remark, Scenario, Serving, Stack, serving};
-use tcp::config::{Handshake, Sharing};
+use tcp::config::{BufferOccupancy, Handshake, Sharing};
 use wire::{Bytes, Duration, Seed, Time};
 
 use crate::error::Error;
@@ -224,6 +224,16 @@ pub struct Experiment {
     remarks: Vec<Remark>,
 }
 
+/// The stack with a send buffer that grows with the congestion window, if it is Linux's and its size is not set. It decides
+/// which of a connection's responses are still in HTTP/2's hands when an urgent one comes. Elsewhere the order of responses
+/// does not depend on it.
+fn with_tuned_buffer(mut stack: Stack) -> Stack {
+    if stack.packets.send_buffer == Stack::LINUX.packets.send_buffer {
+        stack.packets.occupancy = BufferOccupancy::Tuned;
+    }
+    stack
+}
+
 /// Maximum number of events; more than a page of 10,000 objects takes, each of which is lost a few times.
 const MAX_EVENTS: u64 = 100_000_000;
 
@@ -271,7 +281,10 @@ impl Experiment {
         hosts.client_stack = hosts.client_stack.map(|stack| client_stack(&stack, &sockets));
         let experiment = Self {
             network: network.clone(),
-            stack: sockets.sockets(stack),
+            stack: match web {
+                Some(_) => with_tuned_buffer(sockets.sockets(stack)),
+                None => sockets.sockets(stack),
+            },
             web,
             traits: Arc::new(serving::traits(page)),
             site: serving.site,

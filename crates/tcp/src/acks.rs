@@ -109,6 +109,18 @@ impl Acknowledger {
         self.start_timer(now, delay);
     }
 
+    /// Handles the end of the peer's stream while ours is open. Linux expects the application to close, and delays the
+    /// acknowledgement for its FIN to carry (`tcp_fin`); other stacks acknowledge immediately.
+    pub(super) fn acknowledge_end(&mut self, now: Time) {
+        match self.policy {
+            Acks::EverySegment | Acks::Counted { .. } | Acks::ReadBytes { .. } => self.is_due = true,
+            Acks::Linux => {
+                self.linux.is_interactive = true;
+                self.start_timer(now, OddSegmentAck::After(LINUX_MIN_DELAY));
+            }
+        }
+    }
+
     /// Stops all acknowledging.
     pub(super) const fn stop(&mut self) {
         self.deadline = None;

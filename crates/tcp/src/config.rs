@@ -89,10 +89,12 @@ impl Sharing {
 /// Bytes that occupy the send buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BufferOccupancy {
-    /// Unacknowledged bytes (BSD, Linux).
+    /// Unacknowledged bytes (BSD; Linux with SO_SNDBUF).
     Unacknowledged,
     /// Unsent bytes (Mentat's TCP: Solaris).
     Unsent,
+    /// Unacknowledged bytes, in a buffer that grows with the congestion window up to its size (Linux, `tcp_sndbuf_expand`).
+    Tuned,
 }
 
 /// The receive buffer.

@@ -303,14 +303,27 @@ impl Connection {
         if self.pending.fin || self.is_over() {
             return;
         }
+        self.tune_send_buffer();
         self.send.write(payload);
         self.pending.syn |= self.is_early && self.state == State::SynSent && self.next == 0;
         self.events.written = !self.send.is_blocked();
     }
 
+    /// Grows a tuned send buffer, unless the congestion window is full anyway (`tcp_should_expand_sndbuf`).
+    fn tune_send_buffer(&mut self) {
+        let mss = self.negotiated.mss.max(1);
+        let (in_flight, cwnd) = (self.in_flight(), self.window.cwnd());
+        let window = if in_flight + mss > cwnd { 0 } else { cwnd / mss };
+        self.send.tune(window, mss);
+    }
+
     /// Accepts more of a blocked write, if the send buffer has space now, as if the application wrote again.
     fn take_blocked_write(&mut self) -> bool {
-        if !self.send.is_blocked() || !self.send.unblock() {
+        if !self.send.is_blocked() {
+            return false;
+        }
+        self.tune_send_buffer();
+        if !self.send.unblock() {
             return false;
         }
         self.events.written = !self.send.is_blocked();

@@ -337,12 +337,14 @@ impl Connection {
         if !segment.payload.is_empty() {
             self.process_payload(now, start, segment);
         }
-        if segment.flags.fin && !self.is_over() {
+        let is_end = segment.flags.fin && !self.is_over();
+        if is_end {
             self.receiver.record_fin(start + segment.payload.len() as u64);
-            self.acks.acknowledge_now();
         }
         if self.receiver.consume_fin() {
             self.handle_end_of_stream(now);
+        } else if is_end {
+            self.acks.acknowledge_now();
         }
     }
 
@@ -373,10 +375,13 @@ impl Connection {
 
     /// Handles the end of the stream: all data and the FIN have arrived.
     fn handle_end_of_stream(&mut self, now: Time) {
-        self.acks.acknowledge_now();
         self.events.peer_finished = true;
         match self.state {
-            State::SynReceived | State::Established => self.state = State::CloseWait,
+            State::SynReceived | State::Established => {
+                self.acks.acknowledge_end(now);
+                self.state = State::CloseWait;
+                return;
+            }
             State::FinWait1 => self.state = State::Closing,
             State::FinWait2 => self.begin_time_wait(now),
             State::Closed
@@ -387,6 +392,7 @@ impl Connection {
             | State::LastAck
             | State::TimeWait => {}
         }
+        self.acks.acknowledge_now();
     }
 
     fn record_timestamp(&mut self, segment: &Segment) {

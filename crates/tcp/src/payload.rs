@@ -50,6 +50,17 @@ impl Payload {
         follows
     }
 
+    /// Returns these bytes followed by those of `others`; copies them, unless there are none.
+    #[must_use]
+    pub fn join(self, others: &[Self]) -> Self {
+        if others.is_empty() {
+            return self;
+        }
+        let mut bytes = self.to_vec();
+        others.iter().for_each(|other| bytes.extend_from_slice(other));
+        Self::from(bytes)
+    }
+
     /// Retains the first `at` bytes and returns the remaining ones.
     pub fn split_off(&mut self, at: usize) -> Self {
         let tail = self.slice(at..self.len());

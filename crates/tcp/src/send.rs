@@ -17,6 +17,8 @@ pub(super) struct SendBuffer {
     /// Number after the last byte in the buffer.
     end: u64,
     capacity: u64,
+    /// Capacity up to which a tuned buffer grows.
+    max_capacity: u64,
     occupancy: BufferOccupancy,
     /// First number that still occupies the buffer.
     freed: u64,
@@ -24,13 +26,24 @@ pub(super) struct SendBuffer {
     blocked: VecDeque<Payload>,
 }
 
+/// Memory of a segment besides its payload: `MAX_TCP_HEADER` and `skb_shared_info`, rounded up together with it ...
+const SEGMENT_OVERHEAD: u64 = 640;
+/// ... and `sk_buff`.
+const DESCRIPTOR: u64 = 256;
+/// `TCP_INIT_CWND`.
+const MIN_WINDOW: u64 = 10;
+
 impl SendBuffer {
     pub(super) fn new(capacity: u32, occupancy: BufferOccupancy) -> Self {
         Self {
             writes: VecDeque::new(),
             start: 1,
             end: 1,
-            capacity: u64::from(capacity),
+            capacity: match occupancy {
+                BufferOccupancy::Unacknowledged | BufferOccupancy::Unsent => u64::from(capacity),
+                BufferOccupancy::Tuned => 0,
+            },
+            max_capacity: u64::from(capacity),
             occupancy,
             freed: 1,
             blocked: VecDeque::new(),
@@ -47,12 +60,35 @@ impl SendBuffer {
         if !payload.is_empty() {
             self.blocked.push_back(payload);
         }
-        self.unblock();
+        self.accept();
+    }
+
+    /// Grows a tuned buffer for a congestion window of this many segments. It never shrinks.
+    pub(super) fn tune(&mut self, window: u64, mss: u64) {
+        match self.occupancy {
+            BufferOccupancy::Unacknowledged | BufferOccupancy::Unsent => {}
+            BufferOccupancy::Tuned => {
+                let segment = (mss + SEGMENT_OVERHEAD).next_power_of_two() + DESCRIPTOR;
+                let target = 2 * window.max(MIN_WINDOW) * segment;
+                self.capacity = target.min(self.max_capacity).max(self.capacity);
+            }
+        }
     }
 
     /// Accepts the part of the blocked data that fits now; returns whether any did.
     pub(super) fn unblock(&mut self) -> bool {
         let before = self.end;
+        // `sk_stream_is_writeable`: a sleeping writer is woken when a third is free.
+        let is_tuned = self.occupancy == BufferOccupancy::Tuned;
+        if is_tuned && 3 * (self.end - self.freed) > 2 * self.capacity {
+            return false;
+        }
+        self.accept();
+        self.end > before
+    }
+
+    /// Accepts what fits of the blocked data.
+    fn accept(&mut self) {
         while let Some(first) = self.blocked.front_mut() {
             let space = self.capacity.saturating_sub(self.end - self.freed);
             if space == 0 {
@@ -65,7 +101,6 @@ impl SendBuffer {
             }
             self.append(fits);
         }
-        self.end > before
     }
 
     fn append(&mut self, piece: Payload) {
@@ -80,7 +115,7 @@ impl SendBuffer {
     /// Records that everything before `number` has been sent.
     pub(super) fn sent(&mut self, number: u64) {
         match self.occupancy {
-            BufferOccupancy::Unacknowledged => {}
+            BufferOccupancy::Unacknowledged | BufferOccupancy::Tuned => {}
             BufferOccupancy::Unsent => self.freed = number.min(self.end).max(self.freed),
         }
     }
@@ -94,7 +129,7 @@ impl SendBuffer {
     pub(super) fn release(&mut self, number: u64) {
         self.start = number.min(self.end).max(self.start);
         match self.occupancy {
-            BufferOccupancy::Unacknowledged => self.freed = self.start,
+            BufferOccupancy::Unacknowledged | BufferOccupancy::Tuned => self.freed = self.start,
             BufferOccupancy::Unsent => {}
         }
         while let Some((first, payload)) = self.writes.front()
@@ -135,6 +170,22 @@ fn subslice(payload: &Payload, from: u64, to: u64) -> Payload {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tuned_buffer_grows_with_the_window_and_wakes_its_writer_when_a_third_is_free() {
+        let mut buffer = SendBuffer::new(4 << 20, BufferOccupancy::Tuned);
+        buffer.tune(10, 1_460);
+        // The default of Linux for an MSS of 1,460 bytes, as `ss` shows it: 87,040.
+        buffer.write(Payload::from(vec![0; 100_000]));
+        assert_eq!(buffer.end() - 1, 87_040);
+        buffer.release(1 + 29_000);
+        assert!(!buffer.unblock());
+        buffer.release(1 + 29_014);
+        assert!(buffer.unblock() && !buffer.is_blocked());
+        buffer.tune(1_000_000, 1_460);
+        buffer.write(Payload::from(vec![0; 8 << 20]));
+        assert_eq!(buffer.end() - 1, 29_014 + (4 << 20));
+    }
 
     #[test]
     fn write_beyond_the_capacity_is_blocked_and_accepted_in_order() {

@@ -92,7 +92,7 @@ pub enum ClientProtocols {
     /// TLS and HTTP/2, where origins have them.
     Web(WebConfig),
     /// DHTTP, of the first server.
-    Dhttp(DhttpClient),
+    Dhttp(Box<DhttpClient>),
 }
 
 /// Fetches a page from `servers`, one for each of the plan's origins, in the calling thread's namespace. Ends when every
@@ -108,7 +108,8 @@ pub fn fetch(
     let fetcher = match protocols {
         ClientProtocols::Plain => Fetcher::http1(clock.now(), plan),
         ClientProtocols::Web(config) => Fetcher::web(clock.now(), plan, config),
-        ClientProtocols::Dhttp(DhttpClient { config: client, seed }) => {
+        ClientProtocols::Dhttp(dhttp) => {
+            let DhttpClient { config: client, seed } = *dhttp;
             channels = servers.first().map(|server| Channels::open(*server)).transpose()?;
             let (servers, ids) = (servers.clone(), seed.stream("dhttp-client", 0));
             Fetcher::dhttp(clock.now(), plan, DhttpConfig { client, servers, port: CLIENT_PORT, ids })

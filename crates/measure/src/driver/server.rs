@@ -407,15 +407,17 @@ impl Server {
             endpoint.respond(self.clock.now(), &self.service.site, &self.service.profile)?;
             endpoint.execute_outputs(self.clock.now())?;
         }
+        // Everything that is due on a connection is known before HTTP/2 chooses what it writes first.
+        let mut written = BTreeSet::new();
         while let Some((moment, id, request)) = self.due.first().copied() {
             let now = self.clock.now();
             if moment > now {
-                return Ok(());
+                break;
             }
             self.due.pop_first();
             if let Some(secured) = self.secured.get_mut(&id) {
                 secured.respond(now, request, &self.service);
-                self.advance(id)?;
+                written.insert(id);
                 continue;
             }
             let Some(served) = self.connections.get_mut(&id) else { continue };
@@ -425,7 +427,7 @@ impl Server {
                 self.execute_outputs(id)?;
             }
         }
-        Ok(())
+        written.into_iter().try_for_each(|id| self.advance(id))
     }
 
     /// Executes the outputs of a connection's state machine until there are none.

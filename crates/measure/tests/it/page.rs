@@ -9,8 +9,9 @@ use http1::server::Closing;
 use measure::fidelity::StackPart;
 use measure::{Error, Measurement, Options, measure};
 use page::contents::file;
+use page::{Dependency, Host, Moment};
 use scenario::programs::{HeadWrite, ProgramKey, Validation};
-use scenario::{Client, Network, Object, Page, Protocol, Requests, Scenario, Server, Stack, Visit};
+use scenario::{Client, Network, Object, Page, Protocol, Requests, Scenario, Server, Stack, Tls, Visit};
 use tcp::stack::packets::{Nagle, Recovery};
 use testbed::emulator::{Observation, PacketDirection};
 use wire::link::Loss;
@@ -425,4 +426,58 @@ fn rejects_what_a_kernel_cannot_do_with_a_remedy() {
         assert!(matches!(refusal, Error::Unsuited { .. }), "{refusal}");
         assert!(refusal.to_string().starts_with("cannot measure "), "{refusal}");
     }
+}
+
+/// A document on one host, and an image on each of two others.
+fn page_of_three_hosts() -> Page {
+    let hosts = ["www", "img", "far"].map(Host::new).to_vec();
+    let image = |host| Object {
+        host,
+        after: vec![Dependency { on: 0, at: Moment::Ended, plus: Duration::ZERO }],
+        ..Object::sized(Bytes::new(20_000))
+    };
+    let objects = vec![Object::sized(Bytes::new(9_000)), image(1), image(2)];
+    Page { hosts, ..Page::of("hosts", objects) }
+}
+
+#[test]
+fn each_host_of_a_page_has_a_connection_with_tls_of_its_own() {
+    if !test_fixture::has_laboratory() {
+        return;
+    }
+    let page = page_of_three_hosts();
+    // Round trips: TCP, TLS, the document; then the same for both images, at the same time.
+    for (protocol, tls, round_trips) in [
+        (Protocol::Http2, Tls::V13, 6),
+        (Protocol::Http2, Tls::V13EarlyData, 4),
+        (Protocol::Http11Parallel, Tls::V12, 8),
+        (Protocol::Http11Parallel, Tls::None, 4),
+    ] {
+        let scenario = Scenario { page: page.clone(), tls, ..scenario(protocol, "linux") };
+        let measured = measured_once(&scenario);
+        let run = &measured.runs[0];
+        assert_eq!(run.connections, 3, "{} {}", protocol.name(), tls.name());
+        assert!(run.elapsed >= RTT * round_trips, "{} {}: {}", protocol.name(), tls.name(), run.elapsed);
+        assert!(run.payload > Bytes::new(49_000));
+    }
+}
+
+#[test]
+fn hosts_that_share_an_address_share_a_connection_over_http2() {
+    if !test_fixture::has_laboratory() {
+        return;
+    }
+    let mut page = page_of_three_hosts();
+    page.hosts.iter_mut().skip(1).for_each(|host| host.address_group = Some(1));
+    let scenario = Scenario { page, tls: Tls::V13, ..scenario(Protocol::Http2, "linux") };
+    assert_eq!(measured_once(&scenario).runs[0].connections, 2);
+}
+
+#[test]
+fn a_host_beyond_the_network_is_refused_by_name_of_the_part() {
+    let mut page = page_of_three_hosts();
+    page.hosts[2].extra_rtt = Duration::from_millis(5);
+    let scenario = Scenario { page, ..scenario(Protocol::Http11Parallel, "linux") };
+    let refused = measure(&scenario, &Options::default(), |_| ()).unwrap_err().to_string();
+    assert!(refused.contains("a host farther away than the network"), "{refused}");
 }

@@ -299,7 +299,6 @@ impl<A: Application> Host<A> {
                 match self.take_notice() {
                     Some(input) => {
                         self.application.handle(now, input);
-                        self.deliver_rest(now);
                         self.is_turn = true;
                     }
                     None => {
@@ -333,20 +332,6 @@ impl<A: Application> Host<A> {
         None
     }
 
-    /// Delivers all available data in one read where processes sleep, before the application acts on the
-    /// first of it. Programs with a wake-up time of zero are the papers': they read each segment's data
-    /// separately.
-    fn deliver_rest(&mut self, now: Time) {
-        if self.config.wake_up == Duration::ZERO {
-            return;
-        }
-        while let Some(Notice::Other(Input::Data(..))) = self.inbox.front() {
-            if let Some(Notice::Other(input)) = self.inbox.pop_front() {
-                self.application.handle(now, input);
-            }
-        }
-    }
-
     /// Next input of the application. A connection with nothing more to read is dropped after its end.
     fn take_notice(&mut self) -> Option<Input> {
         while let Some(notice) = self.inbox.pop_front() {
@@ -363,6 +348,10 @@ impl<A: Application> Host<A> {
                     };
                     if socket.connection.must_acknowledge() {
                         self.sockets_to_poll.push_back(id);
+                    }
+                    // Programs with a wake-up time of zero are the papers', which read each piece separately.
+                    if self.config.wake_up > Duration::ZERO {
+                        return Some(Input::Data(id, payload.join(&later)));
                     }
                     let later =
                         later.into_iter().rev().map(|payload| Notice::Other(Input::Data(id, payload)));

@@ -35,6 +35,11 @@ fn a_sample_of_whole_pages_is_predicted_as_it_is_simulated() {
 }
 
 #[test]
+fn a_sample_of_whole_pages_over_http2_has_the_packets_of_this_kernel() {
+    assert_holds(env!("CARGO_BIN_EXE_pages"));
+}
+
+#[test]
 fn unknown_arguments_are_refused_with_the_known_ones() {
     for program in [env!("CARGO_BIN_EXE_corpus"), env!("CARGO_BIN_EXE_loss")] {
         let output = Command::new(program).arg("nonsense").output().unwrap();

@@ -40,7 +40,7 @@ const LONGER_FUNCTIONS: [(&str, usize); 22] = [
     ("crates/load/src/run.rs run_until", 125),
     ("crates/load/src/worker.rs run", 74),
     ("crates/measure/src/fidelity.rs missing_anywhere", 71),
-    ("crates/measure/src/run.rs fetch", 79),
+    ("crates/measure/src/run.rs fetch", 75),
     ("crates/model/src/notes.rs fmt", 89),
     ("crates/page/src/html/tokens.rs step", 75),
     ("crates/roundtrip/src/loading/traffic.rs list", 75),
