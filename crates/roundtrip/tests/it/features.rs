@@ -9,7 +9,8 @@ use std::process::{Command, Output};
 const FEATURES: [(&str, bool, &[&str]); 6] = [
     ("all-verbs", cfg!(feature = "all-verbs"), &["list", "networks"]),
     ("image-codecs", cfg!(feature = "image-codecs"), &["content", "no-such-page", "--quality", "50"]),
-    ("lab-page", cfg!(feature = "lab-page"), &["lab", "--no-open", "--listen", "127.0.0.1:0"]),
+    // With the page, it ends because the address is no one's (RFC 5737).
+    ("lab-page", cfg!(feature = "lab-page"), &["lab", "--no-open", "--listen", "192.0.2.1:1"]),
     ("object-store", cfg!(feature = "object-store"), &["connections", "s3:///access.log"]),
     ("parquet", cfg!(feature = "parquet"), &["connections", "access.parquet"]),
     ("png", cfg!(feature = "png"), &["diagnose", "run.pcap", "--png", "plots"]),
