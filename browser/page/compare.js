@@ -269,8 +269,9 @@ class CompareView {
       .map(([cause, { times, lost }]) => element("li", {}, element("b", {}, cause), `: ${duration(lost)}${times > 1 ? `, ${times} times` : ""}`));
     const list = items.length > 0 ? element("ul", { class: "stalls" }, ...items) : element("p", {}, "No stalls.");
     const plots = element("div", { class: "plot-scroll" });
-    show(plots, run.packets + run.waterfall);
-    this.run.replaceChildren(element("p", { class: "facts" }, `${run.title}: ${duration(run.elapsed_ms)}`), list, plots);
+    show(plots, run.packets + (run.waterfall ?? ""));
+    this.run.replaceChildren(element("p", { class: "facts" }, `${run.title}: ${duration(run.elapsed_ms)}`),
+      element("p", {}, run.critical_path ?? ""), list, plots);
     for (const svg of plots.querySelectorAll("svg.sequence")) attachPlot(svg, plots);
   }
 }

@@ -1,21 +1,19 @@
 //! Scenarios: computed by the formulas and by the simulator, then shown as `roundtrip compare` shows them.
 
 use lab::report::Report;
-use lab::simulate::{FirstRun, sequence, visit};
+use lab::simulate::{FirstRun, sequence};
 use lab::table::{self, Layout};
-use lab::{Outcome, outcome, predict, row, simulate};
+use lab::waterfall::RunWaterfall;
+use lab::{Outcome, outcome, predict, row, simulate, waterfall};
 use page::{Page, har};
 use render::output::number;
-use render::plot::palette;
 use render::plot::svg::INTERACTIVE_STYLE;
 use render::plot::time_sequence::picture::{Form, Picture};
-use render::plot::waterfall::{Bar, Row, Waterfall};
 use render::provenance::Provenance;
 use scenario::spec::{Defaults, Key, Plan};
 use scenario::{Engine, Network, Protocol, Spec, Stack};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use wire::Duration;
 
 use crate::input::PageFile;
 
@@ -61,6 +59,7 @@ impl Experiment {
         for _ in &plan.scenarios {
             outcomes.extend(engines.iter_mut().filter_map(Iterator::next));
         }
+        outcome::name_critical_paths(&mut outcomes);
         if let Some(reason) = outcome::nothing(&outcomes) {
             return Err(reason);
         }
@@ -71,7 +70,7 @@ impl Experiment {
         Ok(json!({ "sentences": sentences, "html": report.sections(), "rows": rows }))
     }
 
-    /// Shows the first simulated run of the first scenario: its exchanges and its packets in time, and its stalls.
+    /// Shows the first simulated run of the first scenario: its objects and packets in time, critical path and stalls.
     ///
     /// # Errors
     /// An invalid value, or a scenario that cannot be simulated.
@@ -81,7 +80,7 @@ impl Experiment {
         scenario.runs = 1;
         let mut pictures = None;
         let outcome = simulate::outcome(&scenario, |first| {
-            pictures = Some((packets(first), exchanges_in_time(first)));
+            pictures = Some((packets(first), waterfall::of(first)));
         });
         let Some((packets, waterfall)) = pictures else { return Err(outcome.notes().join("; ")) };
         let stalls = outcome.stalls.iter().map(
@@ -91,7 +90,8 @@ impl Experiment {
             "title": table::full_title(&scenario),
             "elapsed_ms": outcome.metrics.elapsed_ms,
             "packets": packets,
-            "waterfall": waterfall,
+            "critical_path": waterfall.as_ref().map(RunWaterfall::sentence),
+            "waterfall": waterfall.as_ref().map(RunWaterfall::html),
             "stalls": stalls.collect::<Value>(),
         }))
     }
@@ -117,47 +117,6 @@ fn packets(first: FirstRun<'_>) -> String {
     }
     .draw()
     .replace(INTERACTIVE_STYLE, "")
-}
-
-/// Parts of an exchange, with their colours.
-const PARTS: [(&str, &str); 3] = [
-    (palette::ORANGE, "connection opens"),
-    (palette::BLUE, "request sent, response awaited"),
-    (palette::GREEN, "response arrives"),
-];
-
-/// The exchanges of a run in time.
-fn exchanges_in_time(first: FirstRun<'_>) -> String {
-    let visit = visit::of(first);
-    let rows: Vec<Row> = visit
-        .exchanges
-        .iter()
-        .map(|exchange| {
-            let [sent, answered, complete] =
-                [exchange.sent, exchange.answered, exchange.complete].map(Duration::as_millis_f64);
-            let opened = exchange.connects.map_or(sent, Duration::as_millis_f64);
-            let spans = [(opened, sent), (sent, answered), (answered, complete)];
-            let bars = spans.into_iter().zip(PARTS).filter(|((from, to), _)| from < to);
-            Row {
-                name: exchange.path.clone(),
-                tooltip: format!(
-                    "{}, status {}, {} bytes on connection {}\n{} to {} ms",
-                    exchange.path,
-                    exchange.status,
-                    exchange.body.get(),
-                    exchange.connection + 1,
-                    number::significant(sent),
-                    number::significant(complete)
-                ),
-                bars: bars.map(|((from, to), (colour, _))| Bar { from, to, colour }).collect(),
-                after: None,
-                is_critical: false,
-            }
-        })
-        .collect();
-    Waterfall { title: "Exchanges", lines: &[], axis: "ms", key: &PARTS, rows: &rows, source: "" }
-        .picture()
-        .replacen("<svg ", "<svg class=\"plot\" ", 1)
 }
 
 /// The pages of a recording.

@@ -64,7 +64,7 @@ pub fn overview(capture: &Capture) -> String {
 fn exchanges_in_time(capture: &Capture) -> String {
     waterfall::svg(capture).map_or_else(String::new, |svg| {
         let svg = svg.replacen("<svg ", "<svg class=\"plot\" ", 1);
-        format!("<details class=\"waterfall\"><summary>Its exchanges in time</summary>\n{svg}</details>\n")
+        format!("<details class=\"exchanges\"><summary>Its exchanges in time</summary>\n{svg}</details>\n")
     })
 }
 

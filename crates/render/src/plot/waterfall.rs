@@ -118,19 +118,21 @@ impl Waterfall<'_> {
         let lines: String = lines.iter().map(|line| format!("<p>{}</p>\n", escaped(line))).collect();
         let key: String = key
             .iter()
-            .map(|(colour, words)| format!("<li style=\"--mark:{colour}\">{}</li>", escaped(words)))
-            .collect();
-        let ticks: String = multiples(0.0, end, round_step(end, 5.0))
-            .into_iter()
-            .map(|tick| {
-                let words = number::significant(tick);
-                format!("<span style=\"left:{}\">{words}</span>", percent(tick, end))
+            .map(|(colour, words)| {
+                let mark = format!("<svg aria-hidden=\"true\"><rect fill=\"{colour}\"/></svg>");
+                format!("<li class=\"mark\">{mark}{}</li>", escaped(words))
             })
             .collect();
+        let tick = |tick: f64| {
+            let anchor = if tick > 0.0 { "middle" } else { "start" };
+            let (x, words) = (percent(tick, end), number::significant(tick));
+            format!("<text x=\"{x}\" y=\"14\" text-anchor=\"{anchor}\" fill=\"currentColor\">{words}</text>")
+        };
+        let ticks: String = multiples(0.0, end, round_step(end, 5.0)).into_iter().map(tick).collect();
         let rows: String = rows.iter().map(|row| html_row(row, end)).collect();
         format!(
             "<div class=\"waterfall\">\n<h3>{}</h3>\n{lines}<ul class=\"legend\">{key}</ul>\n\
-             <div class=\"ticks\" title=\"{}\">{ticks}</div>\n{rows}<p>{}; {}</p>\n</div>\n",
+             <div class=\"ticks\" title=\"{}\"><svg aria-hidden=\"true\">{ticks}</svg></div>\n{rows}<p>{}; {}</p>\n</div>\n",
             escaped(title),
             escaped(axis),
             escaped(axis),
@@ -145,12 +147,14 @@ fn html_row(row: &Row, end: f64) -> String {
         .iter()
         .map(|Bar { from, to, colour }| {
             let (left, width) = (percent(*from, end), percent(to - from, end));
-            format!("<i style=\"left:{left};width:{width};background:{colour}\"></i>")
+            // The stroke shows the shortest bars, too.
+            format!("<rect x=\"{left}\" width=\"{width}\" fill=\"{colour}\" stroke=\"{colour}\"/>")
         })
         .collect();
     let class = if row.is_critical { "row critical" } else { "row" };
     format!(
-        "<div class=\"{class}\" title=\"{}\"><span class=\"name\">{}</span><span class=\"bars\">{bars}</span></div>\n",
+        "<div class=\"{class}\" title=\"{}\"><span class=\"name\">{}</span><span class=\"bars\">\
+         <svg aria-hidden=\"true\">{bars}</svg></span></div>\n",
         escaped(&row.tooltip),
         escaped(&row.name),
     )
@@ -192,7 +196,9 @@ mod tests {
         let rows = [Row { name, tooltip, bars, after: None, is_critical: true }];
         let (title, lines, axis, source) = ("page & network", &[][..], "ms", "test");
         let html = Waterfall { title, lines, axis, key: &[], rows: &rows, source }.html();
-        for part in ["page &amp; network", "&lt;script&gt;", "row critical", "left:25.000%;width:75.000%"] {
+        for part in
+            ["page &amp; network", "&lt;script&gt;", "row critical", "x=\"25.000%\" width=\"75.000%\""]
+        {
             assert!(html.contains(part), "{part}: {html}");
         }
         assert!(!html.contains("<script>") && !html.contains("\"tip\""));
