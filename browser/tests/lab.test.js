@@ -348,8 +348,9 @@ describe("reach", () => {
     await page.keyboard.press("Tab");
     assert.equal(await page.evaluate(() => document.activeElement.textContent), "Skip to the contents");
     for (let step = 0; step < 8 && !(await page.evaluate(() => document.activeElement.id === "files")); step += 1) await page.keyboard.press("Tab");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "files");
     const chooser = page.waitForEvent("filechooser");
-    await page.keyboard.press("Enter");
+    await page.keyboard.press("Space");
     await (await chooser).setFiles(join(CORPUS, "capture", "nagle"));
     await verdict("nagle").waitFor();
   });
