@@ -4,7 +4,7 @@ use lab::report::Report;
 use lab::simulate::{FirstRun, sequence};
 use lab::table::{self, Layout};
 use lab::waterfall::RunWaterfall;
-use lab::{Outcome, outcome, predict, row, simulate, waterfall};
+use lab::{Outcome, outcome, predict, row, setting, simulate, waterfall};
 use page::{Page, har};
 use render::output::number;
 use render::plot::svg::INTERACTIVE_STYLE;
@@ -32,7 +32,7 @@ impl Experiment {
         let mut spec = Spec::default();
         for (key, text) in &self.settings {
             let named = Key::named(key).map_err(|error| error.to_string())?;
-            spec.set(named, text).map_err(|error| format!("{key}: {error}"))?;
+            spec.add(named, text).map_err(|error| format!("{key}: {error}"))?;
         }
         if self.is_recorded {
             let page = recorded.first().ok_or("the link names a recording; drop its HAR file on the page")?;
@@ -65,7 +65,7 @@ impl Experiment {
         }
         let layout = Layout::Comparison;
         let sentences = layout.conclusions(&outcomes);
-        let rows = row::json(&outcomes);
+        let rows = row::json(&outcomes, &setting::settings(&plan.grid));
         let report = Report { outcomes: &outcomes, layout, provenance: Provenance::default() };
         Ok(json!({ "sentences": sentences, "html": report.sections(), "rows": rows }))
     }

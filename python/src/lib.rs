@@ -1,7 +1,7 @@
-//! The kernel of `roundtrip connections` for Python: Arrow record batches in, whole numbers out.
+//! The kernel of the Python package: scenarios, captures and access logs in, Arrow tables out.
 //!
-//! The package's Python code finds the data and distributes the work; the kernel parses and counts with the program's
-//! code. Counts of a slice are serialised as bytes, so that other processes can count slices. Reading order:
+//! The package's Python code finds the data and distributes the work; the kernel computes with the program's code. Counts of
+//! a slice of a log are serialised as bytes, so that other processes can count slices. Reading order:
 //!
 //! | module | contents |
 //! | --- | --- |
@@ -11,7 +11,13 @@
 //! | [`slice`](mod@slice) | counting of a slice of time |
 //! | [`partial`] | counts as bytes |
 //! | [`results`] | rows of results |
+//! | [`engines`] | scenarios run by the pure engines |
+//! | [`diagnosis`] | captures diagnosed |
+//! | [`arrow`] | tables by the Arrow PyCapsule interface |
 
+mod arrow;
+mod diagnosis;
+mod engines;
 mod lines;
 mod partial;
 mod query;
@@ -31,5 +37,11 @@ fn _kernel(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(partial::merge, module)?)?;
     module.add_function(wrap_pyfunction!(results::rows, module)?)?;
     module.add_function(wrap_pyfunction!(results::curve, module)?)?;
+    module.add_class::<engines::KernelGrid>()?;
+    module.add_class::<engines::KernelPages>()?;
+    module.add_class::<engines::KernelRows>()?;
+    module.add_class::<arrow::Table>()?;
+    module.add_class::<diagnosis::KernelDiagnosis>()?;
+    module.add_function(wrap_pyfunction!(diagnosis::diagnose, module)?)?;
     Ok(())
 }

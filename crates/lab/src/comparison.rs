@@ -5,10 +5,11 @@
 
 use render::output::grid::{Column, Grid};
 use render::output::number;
-use scenario::Engine;
+use scenario::{Engine, Scenario};
 
 use crate::Outcome;
-use crate::table::{Footnotes, cell};
+use crate::setting;
+use crate::table::{Footnotes, cell, setting_columns};
 
 /// One protocol and stack by every engine that ran.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,11 +48,16 @@ impl<'a> ComparisonRow<'a> {
     }
 
     fn is_for(&self, outcome: &Outcome) -> bool {
-        let of = |outcome: &Outcome| {
-            let scenario = &outcome.scenario;
-            (scenario.protocol, scenario.tls, scenario.stack.name)
+        // One network and page: the rest of the scenario.
+        let is_same = |existing: &Outcome| {
+            let (a, b) = (&existing.scenario, &outcome.scenario);
+            let of = |scenario: &Scenario| (scenario.protocol, scenario.tls, scenario.runs, scenario.seed);
+            of(a) == of(b)
+                && (a.client, a.server) == (b.client, b.server)
+                && a.programs == b.programs
+                && a.stack == b.stack
         };
-        self.outcomes().any(|existing| of(existing) == of(outcome))
+        self.outcomes().any(is_same)
     }
 
     /// The outcome nearest to a real network: measured, else simulated, else predicted.
@@ -116,7 +122,8 @@ pub fn grid(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
     let lines = lines(group);
     let detail = Detail::of(&lines);
     let [minimum, connections, packets] = detail.headings();
-    let columns = vec![
+    let varied = setting::varied(group);
+    let mut columns = vec![
         Column::name(["protocol", ""]),
         Column::text(["stack", ""], 1),
         Column::number(["predicted", "ms"], 1),
@@ -133,6 +140,7 @@ pub fn grid(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
         Column::number(["runs", ""], 9),
         Column::text(["", ""], 1),
     ];
+    columns.splice(1..1, setting_columns(&varied));
     let outcomes = lines.iter().flat_map(ComparisonRow::outcomes);
     let mut stacks: Vec<&str> = outcomes.map(|outcome| outcome.scenario.stack.name).collect();
     stacks.dedup();
@@ -154,7 +162,7 @@ pub fn grid(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
         }
         let first = line.outcomes().next().map(|outcome| &outcome.scenario);
         let runs = line.outcomes().map(|outcome| outcome.metrics.runs).max().unwrap_or_default();
-        vec![
+        let mut row = vec![
             first.map(|scenario| scenario.protocol.name().to_owned()).unwrap_or_default(),
             first.filter(|_| stacks.len() > 1).map(|first| first.stack.name.to_owned()).unwrap_or_default(),
             elapsed(predicted),
@@ -173,10 +181,12 @@ pub fn grid(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
             ),
             if runs > 1 { runs.to_string() } else { String::new() },
             footnotes.marks(&notes),
-        ]
+        ];
+        let texts = first.into_iter().flat_map(|first| varied.iter().map(|setting| setting.text(first)));
+        row.splice(1..1, texts);
+        row
     });
-    let rows = rows.collect();
-    Grid { columns, rows }
+    Grid { columns, rows: rows.collect() }
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use render::output::number;
 use scenario::{Engine, Protocol, Scenario};
 
 use crate::comparison::{ComparisonRow, lines, ratio};
-use crate::{Outcome, table};
+use crate::{Outcome, setting, table};
 
 /// Savings of the best protocols, and agreement of the engines; fewer sentences where there is nothing to report.
 pub fn sentences(outcomes: &[Outcome]) -> Vec<String> {
@@ -44,11 +44,13 @@ const MAX_LISTED: usize = 3;
 /// One network and page.
 struct Group<'a> {
     context: String,
+    /// Whether rows of one protocol differ in more than the stack.
+    is_varied: bool,
     lines: Vec<ComparisonRow<'a>>,
 }
 
 /// The groups, each named by its difference from the others.
-fn named_groups(outcomes: &[Outcome]) -> Vec<Group<'_>> {
+fn named_groups<'a>(outcomes: &'a [Outcome]) -> Vec<Group<'a>> {
     let groups: Vec<&[Outcome]> = table::groups(outcomes).collect();
     let differ = |of: fn(&Scenario) -> &str| {
         groups.windows(2).any(|pair| of(&pair[0][0].scenario) != of(&pair[1][0].scenario))
@@ -59,7 +61,11 @@ fn named_groups(outcomes: &[Outcome]) -> Vec<Group<'_>> {
         (false, true) => format!("for {}", page(scenario)),
         (true, true) => format!("for {} on {}", page(scenario), network(scenario)),
     };
-    groups.iter().map(|group| Group { context: context(&group[0].scenario), lines: lines(group) }).collect()
+    let of = |group: &&'a [Outcome]| {
+        let is_varied = !setting::varied(group).is_empty();
+        Group { context: context(&group[0].scenario), is_varied, lines: lines(group) }
+    };
+    groups.iter().map(of).collect()
 }
 
 fn network(scenario: &Scenario) -> &str {
@@ -80,7 +86,7 @@ impl<'a> Group<'a> {
     fn saving(&self, protocol: Protocol) -> Option<Saving<'_>> {
         let (baseline, other) = (self.line(BASELINE)?.best()?, self.line(protocol)?.best()?);
         let stacks = [baseline, other].map(|outcome| outcome.scenario.stack.name);
-        if baseline.engine != other.engine || stacks[0] != stacks[1] {
+        if self.is_varied || baseline.engine != other.engine || stacks[0] != stacks[1] {
             return None;
         }
         let of_ms = baseline.metrics.elapsed_ms?;

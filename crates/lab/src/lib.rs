@@ -13,9 +13,11 @@
 //! | [`difference`] | reasons why simulator and kernel differ |
 //! | [`exchanges`] | a client's reports as exchanges of an HTTP archive |
 //! | [`metric`] | every metric with its name and unit |
+//! | [`setting`] | settings of scenarios as typed columns |
 //! | [`row`] | outcomes as rows of JSON and CSV |
 //! | [`table`], [`comparison`], [`conclusion`] | outcomes as tables and sentences |
 //! | [`waterfall`] | what each object of a run waited for, and the critical path |
+//! | [`plot`] | outcomes as one picture |
 //! | [`report`] | outcomes as an HTML page |
 //! | [`page`] | a page's graph as tables, rows and a picture |
 //!
@@ -28,7 +30,7 @@
 //! let plan = Spec::from_toml("network = 'modem'\nprotocol = 'http11'", "file")?.plan(&Defaults::laboratory())?;
 //! let outcomes = [predict::outcomes(&plan), simulate::outcomes(&plan)].concat();
 //! assert!(outcomes[1].overhead.is_some_and(|overhead| overhead > 1.0));
-//! assert!(row::csv(&outcomes).starts_with("network,page,visit,protocol,engine,stack,tls,elapsed_ms,"));
+//! assert!(row::csv(&outcomes, &[]).starts_with("network,page,visit,protocol,engine,stack,tls,elapsed_ms,"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -40,10 +42,12 @@ pub mod metric;
 pub mod minimum;
 pub mod outcome;
 pub mod page;
+pub mod plot;
 pub mod predict;
 pub mod remark;
 pub mod report;
 pub mod row;
+pub mod setting;
 pub mod simulate;
 pub mod table;
 pub mod waterfall;

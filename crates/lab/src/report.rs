@@ -7,6 +7,7 @@ pub mod chart;
 use render::provenance::Provenance;
 use render::report::html::escaped;
 use render::report::{page, table_of};
+use scenario::Scenario;
 
 use crate::Outcome;
 use crate::table::{self, Footnotes, Layout};
@@ -40,11 +41,15 @@ impl Report<'_> {
     }
 }
 
-/// Title that lists the networks and pages, as long as they fit one line.
 fn title(outcomes: &[Outcome]) -> String {
+    title_of(outcomes.iter().map(|outcome| &outcome.scenario))
+}
+
+/// Title that lists the networks and pages, as long as they fit one line.
+pub fn title_of<'a>(scenarios: impl Iterator<Item = &'a Scenario>) -> String {
     let mut pages: Vec<&str> = Vec::new();
     let mut networks: Vec<&str> = Vec::new();
-    for scenario in outcomes.iter().map(|outcome| &outcome.scenario) {
+    for scenario in scenarios {
         for (names, name) in [(&mut pages, &scenario.page.name), (&mut networks, &scenario.network.name)] {
             if !names.contains(&name.as_str()) {
                 names.push(name);

@@ -1,20 +1,23 @@
 //! Outcomes as rows for programs: objects of a JSON array, lines of comma-separated values, in full precision.
 //!
-//! Both have the same keys in the same order. In CSV, lists become text: a stall is `cause@at_ms+lost_ms`, stalls and
-//! notes are separated by `; `. `Option` is null in JSON and empty in CSV.
+//! Both have the same keys in the same order: names of what was run, its settings ([`crate::setting`]), metrics, lists. In
+//! CSV, lists become text: a stall is `cause@at_ms+lost_ms`, stalls and notes are separated by `; `. `Option` is null in
+//! JSON and empty in CSV. [`stalls`] has a line for each stall.
 
 use render::output::csv::line;
+use scenario::{Engine, Scenario};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use trace::Stall;
 
+use crate::setting::Setting;
 use crate::{Metric, Outcome, Unit};
 
-/// An outcome as a row.
+/// An outcome as a row, with these settings.
 #[derive(Clone, Copy, Debug)]
-pub struct Row<'a>(pub &'a Outcome);
+pub struct Row<'a>(pub &'a Outcome, pub &'a [Setting]);
 
 /// Keys of the labels.
-const LABELS: [&str; 7] = ["network", "page", "visit", "protocol", "engine", "stack", "tls"];
+pub const LABELS: [&str; 7] = ["network", "page", "visit", "protocol", "engine", "stack", "tls"];
 
 /// Meanings of the labels.
 const LABEL_MEANINGS: [&str; LABELS.len()] = [
@@ -45,28 +48,28 @@ pub fn fields() -> impl Iterator<Item = [&'static str; 3]> {
     labels.chain(metrics).chain(lists)
 }
 
-impl<'a> Row<'a> {
-    /// Names of what was run, in the order of [`LABELS`].
-    fn labels(self) -> [&'a str; LABELS.len()] {
-        let Outcome { scenario, engine, .. } = self.0;
-        [
-            &scenario.network.name,
-            &scenario.page.name,
-            scenario.visit.name(),
-            scenario.protocol.name(),
-            engine.name(),
-            scenario.stack.name,
-            scenario.tls.name(),
-        ]
-    }
+/// Names of what was run, in the order of [`LABELS`].
+pub fn labels(scenario: &Scenario, engine: Engine) -> [&str; LABELS.len()] {
+    [
+        &scenario.network.name,
+        &scenario.page.name,
+        scenario.visit.name(),
+        scenario.protocol.name(),
+        engine.name(),
+        scenario.stack.name,
+        scenario.tls.name(),
+    ]
 }
 
 impl Serialize for Row<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let outcome = self.0;
         let mut map = serializer.serialize_map(None)?;
-        for (key, label) in LABELS.iter().zip(self.labels()) {
+        for (key, label) in LABELS.iter().zip(labels(&outcome.scenario, outcome.engine)) {
             map.serialize_entry(key, label)?;
+        }
+        for setting in self.1 {
+            map.serialize_entry(&setting.name, &setting.value(&outcome.scenario))?;
         }
         for metric in Metric::ALL {
             match metric.unit() {
@@ -83,23 +86,68 @@ impl Serialize for Row<'_> {
 }
 
 /// An array of objects.
-pub fn json(outcomes: &[Outcome]) -> String {
-    render::output::json(&outcomes.iter().map(Row).collect::<Vec<_>>())
+pub fn json(outcomes: &[Outcome], settings: &[Setting]) -> String {
+    render::output::json(&outcomes.iter().map(|outcome| Row(outcome, settings)).collect::<Vec<_>>())
 }
 
 /// A heading line and a line for each outcome, with CRLF as in RFC 4180.
-pub fn csv(outcomes: &[Outcome]) -> String {
-    let metrics = Metric::ALL.map(Metric::name);
-    let heading = LABELS.into_iter().chain(metrics).chain(["stalls", "notes"]).map(str::to_owned);
-    std::iter::once(line(heading)).chain(outcomes.iter().map(|outcome| line(cells(Row(outcome))))).collect()
+pub fn csv(outcomes: &[Outcome], settings: &[Setting]) -> String {
+    let lines = outcomes.iter().map(|outcome| csv_line(outcome, settings));
+    std::iter::once(csv_heading(settings)).chain(lines).collect()
 }
 
-fn cells(row: Row<'_>) -> impl Iterator<Item = String> {
-    let outcome = row.0;
+/// The heading line.
+pub fn csv_heading(settings: &[Setting]) -> String {
+    let metrics = Metric::ALL.map(Metric::name).into_iter().chain(["stalls", "notes"]).map(str::to_owned);
+    line(identity_heading(settings).chain(metrics))
+}
+
+/// The line of an outcome.
+pub fn csv_line(outcome: &Outcome, settings: &[Setting]) -> String {
     let number = |metric: Metric| metric.value(outcome).map(|value| value.to_string()).unwrap_or_default();
     let stalls = outcome.stalls.iter().map(stall).collect::<Vec<_>>().join("; ");
-    let labels = row.labels().into_iter().map(str::to_owned);
-    labels.chain(Metric::ALL.into_iter().map(number)).chain([stalls, outcome.notes().join("; ")])
+    let metrics = Metric::ALL.into_iter().map(number);
+    line(
+        identity(&outcome.scenario, outcome.engine, settings)
+            .chain(metrics)
+            .chain([stalls, outcome.notes().join("; ")]),
+    )
+}
+
+/// The beginning of a line, which says what was run.
+pub fn csv_identity(scenario: &Scenario, engine: Engine, settings: &[Setting]) -> String {
+    line(identity(scenario, engine, settings)).trim_end().to_owned() + ","
+}
+
+/// Heading line of the table of stalls.
+pub fn stalls_heading(settings: &[Setting]) -> String {
+    line(["row".to_owned()].into_iter().chain(identity_heading(settings)).chain(STALL.map(str::to_owned)))
+}
+
+/// A line for each stall of an outcome, which is row `number` of its results, from 1.
+pub fn stalls_lines(number: usize, outcome: &Outcome, settings: &[Setting]) -> String {
+    let lines = outcome.stalls.iter().map(|Stall { cause, at_ms, lost_ms }| {
+        let cells = [cause.to_string(), at_ms.to_string(), lost_ms.to_string()];
+        line(
+            [number.to_string()]
+                .into_iter()
+                .chain(identity(&outcome.scenario, outcome.engine, settings))
+                .chain(cells),
+        )
+    });
+    lines.collect()
+}
+
+/// Columns of a stall.
+pub const STALL: [&str; 3] = ["cause", "at_ms", "lost_ms"];
+
+fn identity_heading(settings: &[Setting]) -> impl Iterator<Item = String> {
+    LABELS.into_iter().map(str::to_owned).chain(settings.iter().map(|setting| setting.name.clone()))
+}
+
+fn identity(scenario: &Scenario, engine: Engine, settings: &[Setting]) -> impl Iterator<Item = String> {
+    let labels = labels(scenario, engine).into_iter().map(str::to_owned);
+    labels.chain(settings.iter().map(|setting| setting.value(scenario).cell()))
 }
 
 fn stall(stall: &Stall) -> String {
@@ -117,7 +165,7 @@ mod tests {
     fn json_and_csv_have_the_same_keys_in_the_same_order() {
         let plan = Spec::default().plan(&Defaults::predict()).unwrap();
         let outcomes = crate::predict::outcomes(&plan);
-        let (json, csv) = (json(&outcomes), csv(&outcomes));
+        let (json, csv) = (json(&outcomes, &[]), csv(&outcomes, &[]));
         // Keys of an object that is not in a list have four spaces before them.
         let keys = json.lines().filter_map(|line| line.strip_prefix("    \"")?.split_once("\":"));
         let keys: Vec<&str> = keys.map(|(key, _)| key).collect();
@@ -126,5 +174,24 @@ mod tests {
         assert_eq!(fields().map(|[key, ..]| key).collect::<Vec<_>>(), heading);
         assert_eq!(keys.len(), heading.len() * outcomes.len());
         assert_eq!(csv.lines().count(), outcomes.len() + 1);
+    }
+
+    #[test]
+    fn lines_begin_with_what_was_run_and_every_stall_has_one() {
+        let spec =
+            Spec::from_toml("network = 'modem'\nloss = ['0%', '1%']\nprotocol = 'http11'", "file").unwrap();
+        let plan = spec.plan(&Defaults::laboratory()).unwrap();
+        let settings = crate::setting::settings(&plan.grid);
+        let outcomes = crate::predict::outcomes(&plan);
+        assert!(
+            csv_heading(&settings)
+                .starts_with("network,page,visit,protocol,engine,stack,tls,loss_percent,elapsed_ms,")
+        );
+        let identity = "modem+loss=1%,small-cluster,first,http11,model,period,none,1,";
+        assert_eq!(csv_identity(&outcomes[1].scenario, outcomes[1].engine, &settings), identity);
+        assert!(csv_line(&outcomes[1], &settings).starts_with(identity));
+        let lines = stalls_lines(2, &outcomes[1], &settings);
+        assert!(lines.lines().count() == outcomes[1].stalls.len() && !lines.is_empty());
+        assert!(lines.lines().all(|line| line.starts_with(&format!("2,{identity}"))), "{lines}");
     }
 }

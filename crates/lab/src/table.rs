@@ -8,6 +8,7 @@ use render::terminal::Terminal;
 use scenario::{Network, Scenario};
 use trace::{Cause, Stall};
 
+use crate::setting::{self, Setting};
 use crate::{Outcome, comparison, conclusion};
 
 /// Layout of the rows.
@@ -113,8 +114,9 @@ pub fn about<'a>(scenarios: impl Iterator<Item = &'a Scenario> + Clone) -> Vec<S
         format!("rtt {}", network.rtt),
         rates(network),
         format!("mss {}", network.mss.get()),
-        stacks(scenarios.clone()),
     ];
+    parts.extend(path_values(network));
+    parts.push(stacks(scenarios.clone()));
     parts.push(match scenario.client.requests {
         scenario::Requests::Independent => "independent requests".to_owned(),
         scenario::Requests::AfterDocument => "requests after the document".to_owned(),
@@ -124,11 +126,26 @@ pub fn about<'a>(scenarios: impl Iterator<Item = &'a Scenario> + Clone) -> Vec<S
         scenario::Connection::Cold => None,
         scenario::Connection::Warm => Some("warm connection".to_owned()),
     });
-    parts.extend(connections(scenarios));
-    if scenario.server.processing > wire::Duration::ZERO {
-        parts.push(format!("{} of server processing", scenario.server.processing));
+    parts.extend(connections(scenarios.clone()));
+    let processing = scenario.server.processing;
+    let is_same = |scenario: &Scenario| scenario.server.processing == processing;
+    if processing > wire::Duration::ZERO && scenarios.clone().all(is_same) {
+        parts.push(format!("{processing} of server processing"));
     }
+    let mut programs = scenarios.map(|scenario| scenario.programs.described());
+    let first = programs.next().flatten();
+    parts.extend(first.filter(|first| programs.all(|other| other.as_ref() == Some(first))));
     parts
+}
+
+/// Values of a path beside round trip, rates and segment size: `loss 2%`, `queue 20p`.
+fn path_values(network: &Network) -> impl Iterator<Item = String> {
+    let Network { rtt, rate, mss, .. } = *network;
+    let plain = Network { rate_up: network.rate_up, ..Network::new(String::new(), rtt, rate, mss) };
+    network
+        .differences(&plain)
+        .into_iter()
+        .map(|(key, value)| format!("{} {value}", key.name().replace('-', " ")))
 }
 
 /// `1 Mbit/s`, or the rates of both directions where they differ.
@@ -169,7 +186,8 @@ fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
     let stacks = differs(group, |outcome| outcome.scenario.stack.name);
     let has_tls = group.iter().any(|outcome| outcome.scenario.tls != scenario::Tls::None);
     let engines = differs(group, |outcome| outcome.engine.name());
-    let columns = vec![
+    let varied = setting::varied(group);
+    let mut columns = vec![
         Column::name(["protocol", ""]),
         // Columns that identify a row stay as long as the elapsed time does.
         Column::text(["tls", ""], 1),
@@ -192,11 +210,12 @@ fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
         Column::number(["runs", ""], 9),
         Column::text(["", ""], 1),
     ];
+    columns.splice(1..1, setting_columns(&varied));
     let rows = group.iter().map(|outcome| {
         let metrics = &outcome.metrics;
         let lost = StallCosts::of(outcome);
         let shown = |is_shown, name: &str| if is_shown { name.to_owned() } else { String::new() };
-        vec![
+        let mut row = vec![
             outcome.scenario.protocol.name().to_owned(),
             shown(has_tls, outcome.scenario.tls.name()),
             shown(stacks, outcome.scenario.stack.name),
@@ -217,10 +236,21 @@ fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
             cell(metrics.overhead_percent(), number::tenths),
             if metrics.runs > 1 { metrics.runs.to_string() } else { String::new() },
             footnotes.marks(&outcome.own_notes()),
-        ]
+        ];
+        row.splice(1..1, varied.iter().map(|setting| setting.text(&outcome.scenario)));
+        row
     });
     let rows = rows.collect();
     Grid { columns, rows }
+}
+
+/// A column for each of these settings; they identify a row.
+pub fn setting_columns(settings: &[Setting]) -> impl Iterator<Item = Column> {
+    settings.iter().map(|setting| {
+        let title = setting.title();
+        let (upper, lower) = title.split_once(' ').unwrap_or((&title, ""));
+        Column { side: setting.side(), ..Column::of([upper.to_owned(), lower.to_owned()], 1) }
+    })
 }
 
 fn differs(group: &[Outcome], of: fn(&Outcome) -> &'static str) -> bool {

@@ -13,7 +13,14 @@ use crate::{Object, Page};
 /// An unknown name, with the nearest one; invalid sizes; more than [`Page::MAX_OBJECTS`] of them.
 pub fn page(text: &str) -> Result<Page, ValueError> {
     if !text.starts_with(|first: char| first.is_ascii_digit()) {
-        return if text.contains(['/', '\\', '.']) {
+        return if text.contains("://") {
+            Err(invalid_value(
+                "a page that can be read: nothing is fetched from a URL",
+                text,
+                "a recording of it (FILE.har, saved in the browser's network tools), a directory, FILE.toml, a name, or \
+                 sizes such as 6651+3883+1866",
+            ))
+        } else if text.contains(['/', '\\', '.']) {
             Err(invalid_value(
                 "a page that can be read",
                 text,

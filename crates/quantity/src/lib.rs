@@ -9,6 +9,7 @@
 //! | `scalar` | durations, rates, sizes, counts, probabilities: [`duration`], [`rate`], ... |
 //! | [`mod@path`] | queues, losses, jitter, reordering |
 //! | [`mod@print`] | the same values, printed |
+//! | [`mod@range`] | ranges of values, expanded |
 //! | [`names`] | lookup of names, and the suggestion for an unknown one |
 //!
 //! ```
@@ -28,6 +29,7 @@ mod decimal;
 pub mod names;
 pub mod path;
 pub mod print;
+pub mod range;
 mod scalar;
 
 pub use scalar::{

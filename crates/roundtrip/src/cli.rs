@@ -39,7 +39,7 @@ use crate::cli::connections::{Connections, Logs};
 #[cfg(feature = "all-verbs")]
 use crate::cli::dhttp::{Gateway, Get, Nat, Serve};
 #[cfg(feature = "all-verbs")]
-use crate::cli::flags::{AdvancedFlags, OutputFlags, ScenarioFlags, WhatIfFlags};
+use crate::cli::flags::{AdvancedFlags, GridFlags, IntoFlags, OutputFlags, ScenarioFlags, WhatIfFlags};
 use crate::cli::gate::GateFlags;
 #[cfg(feature = "all-verbs")]
 use crate::cli::load::Load;
@@ -133,8 +133,7 @@ pub enum Verb {
     Watch(watch::Watch),
     /// The papers' tables and figures next to recomputed ones, with a verdict for each number
     ///
-    /// With no keys: all of them. The exit status is 1 when a verdict is worse than the recorded one. Figures are
-    /// written as SVG files.
+    /// With no keys: all of them. The exit status is 1 when a verdict is worse than the recorded one.
     #[cfg(feature = "all-verbs")]
     Reproduce(Reproduce),
     /// The files of a directory, over DHTTP and HTTP on one port
@@ -215,6 +214,10 @@ pub struct Predict {
     #[command(flatten)]
     pub output: OutputFlags,
     #[command(flatten)]
+    pub into: IntoFlags,
+    #[command(flatten)]
+    pub grid: GridFlags,
+    #[command(flatten)]
     pub advanced: AdvancedFlags,
 }
 
@@ -225,8 +228,8 @@ pub struct Simulate {
     #[command(flatten)]
     pub scenario: ScenarioFlags,
     /// Number of runs, each with its own clocks and losses
-    #[arg(long, value_name = "N")]
-    pub runs: Option<String>,
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub runs: Vec<String>,
     /// Plot packets in time, the first run of each scenario in a panel: FILE.svg, FILE.png, or for one scenario
     /// FILE.xpl (xplot)
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
@@ -249,6 +252,10 @@ pub struct Simulate {
     #[command(flatten)]
     pub output: OutputFlags,
     #[command(flatten)]
+    pub into: IntoFlags,
+    #[command(flatten)]
+    pub grid: GridFlags,
+    #[command(flatten)]
     pub advanced: AdvancedFlags,
 }
 
@@ -270,8 +277,8 @@ pub struct Measure {
     #[command(flatten)]
     pub scenario: ScenarioFlags,
     /// Number of runs
-    #[arg(long, value_name = "N")]
-    pub runs: Option<String>,
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub runs: Vec<String>,
     /// Server program: ours, nginx, apache, caddy or python
     #[arg(long, value_name = "NAME", default_value = "ours", hide_default_value = true)]
     pub server: String,
@@ -299,13 +306,15 @@ pub struct Compare {
     #[arg(long = "engine", value_name = "NAME", value_delimiter = ',', help = scenario::spec::Key::Engine.help())]
     pub engines: Vec<String>,
     /// Number of runs, where simulated or measured
-    #[arg(long, value_name = "N")]
-    pub runs: Option<String>,
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    pub runs: Vec<String>,
     /// Draw what each object of the first simulated run waited for, and the critical path: FILE.svg for one scenario, FILE.html for all
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub waterfall: Option<PathBuf>,
     #[command(flatten)]
     pub output: OutputFlags,
+    #[command(flatten)]
+    pub grid: GridFlags,
     #[command(flatten)]
     pub advanced: AdvancedFlags,
 }
@@ -378,9 +387,9 @@ pub struct Reproduce {
     /// With --measure, run as long as the papers did: an hour or more
     #[arg(long, requires = "measure")]
     pub full: bool,
-    /// Output directory of figures
-    #[arg(long, value_name = "DIR", default_value = "figures")]
-    pub figures: PathBuf,
+    /// Write the figures as SVG files to this directory
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub figures: Option<PathBuf>,
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: flags::Format,

@@ -190,6 +190,18 @@ impl From<testbed::Error> for Failure {
 }
 
 #[cfg(feature = "all-verbs")]
+impl From<sweep::row_file::Error> for Failure {
+    fn from(error: sweep::row_file::Error) -> Self {
+        use sweep::row_file::Error;
+        match error {
+            Error::Read { path, error } => Self::Read { path, error },
+            Error::Write { path, error } => Self::Write { path, error },
+            error @ Error::OtherRows { .. } => Self::Value(format!("--into {error}")),
+        }
+    }
+}
+
+#[cfg(feature = "all-verbs")]
 impl From<measure::Error> for Failure {
     fn from(error: measure::Error) -> Self {
         Self::Laboratory(error.to_string())

@@ -11,6 +11,7 @@
 //! | [`plots`] | plots of diagnosed connections, as files |
 //! | [`mod@connections`] | connections counted from access logs |
 //! | [`serve`] | a server's settings, logging and metrics |
+//! | [`grid_run`] | rows of a grid, on all CPUs |
 //! | [`show`] | results in the requested format |
 //! | [`mod@file`], [`output`], [`terminal`] | output files, standard output, terminal |
 //! | [`failure`] | errors and the exit status |
@@ -25,6 +26,8 @@ mod connections;
 mod failure;
 mod feature;
 mod file;
+#[cfg(feature = "all-verbs")]
+mod grid_run;
 #[cfg(feature = "all-verbs")]
 mod laboratory;
 #[cfg(feature = "all-verbs")]

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use scenario::network::trace_file;
-use scenario::spec::{Defaults, Key, Plan};
+use scenario::spec::{Defaults, Grid, Key, Plan};
 use scenario::{Page, Spec};
 use wire::link::DeliverySchedule;
 
@@ -24,6 +24,21 @@ pub fn plan(
     more: &[(Key, &str)],
     defaults: &Defaults,
 ) -> Result<Plan, Failure> {
+    all_in_memory(grid(flags, advanced, more, defaults)?)
+}
+
+/// Expands a grid.
+pub fn all_in_memory(grid: Grid) -> Result<Plan, Failure> {
+    grid.plan().map_err(|error| Failure::Value(error.to_string()))
+}
+
+/// Builds a grid of scenarios, as [`plan`], without storing them.
+pub fn grid(
+    flags: &ScenarioFlags,
+    advanced: &AdvancedFlags,
+    more: &[(Key, &str)],
+    defaults: &Defaults,
+) -> Result<Grid, Failure> {
     let mut spec = Spec::default();
     for (key, text) in flags.entries(advanced).iter().chain(more) {
         set(&mut spec, *key, text, &flags.what_if)?;
@@ -43,7 +58,7 @@ pub fn plan(
         notes.iter().for_each(|note| eprintln!("roundtrip: {name}: {note}"));
     }
     read_traces(&mut spec)?;
-    spec.plan(defaults).map_err(|error| Failure::Value(error.to_string()))
+    spec.grid(defaults).map_err(|error| Failure::Value(error.to_string()))
 }
 
 fn set(spec: &mut Spec, key: Key, text: &str, what_if: &WhatIfFlags) -> Result<(), Failure> {
@@ -53,7 +68,7 @@ fn set(spec: &mut Spec, key: Key, text: &str, what_if: &WhatIfFlags) -> Result<(
         spec.pages.extend(pages);
         return Ok(());
     }
-    spec.set(key, text).map_err(|error| Failure::Value(format!("--{key}: {error}")))
+    spec.add(key, text).map_err(|error| Failure::Value(format!("--{key}: {error}")))
 }
 
 /// Reads the files of network traces, each once.

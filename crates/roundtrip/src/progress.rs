@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
@@ -69,6 +69,53 @@ fn write_remaining_time(state: &ProgressState, last: &AtomicU64, out: &mut dyn f
     let remaining = Duration::from_micros(remaining_micros.saturating_sub(current_run));
     // A progress bar that cannot be drawn is not an error.
     let _ = write!(out, "{:#}", HumanDuration(remaining));
+}
+
+/// Progress of the rows of a grid: a bar on a terminal, and a sentence before a run longer than a minute.
+#[derive(Debug)]
+pub struct RowProgress {
+    all: usize,
+    done: usize,
+    started: Instant,
+    bar: Option<ProgressBar>,
+}
+
+/// Time after which a run's duration can be estimated.
+const ESTIMATE_AFTER: Duration = Duration::from_millis(500);
+/// Duration of a run that is announced.
+const LONG: Duration = Duration::from_secs(60);
+
+impl RowProgress {
+    /// Progress of so many rows.
+    pub fn new(all: usize) -> Self {
+        Self { all, done: 0, started: Instant::now(), bar: None }
+    }
+
+    /// Counts rows.
+    pub fn add(&mut self, rows: usize) {
+        self.done += rows;
+        let elapsed = self.started.elapsed();
+        if self.bar.is_none() && elapsed > ESTIMATE_AFTER && self.done < self.all {
+            let expected = elapsed.mul_f64(self.all as f64 / self.done.max(1) as f64);
+            if expected > LONG {
+                eprintln!("roundtrip: {} rows, in about {:#}", self.all, HumanDuration(expected));
+            }
+            let style = ProgressStyle::with_template("{bar:20} {pos} of {len} rows, {eta} left");
+            self.bar =
+                Some(ProgressBar::new(self.all as u64).with_style(style.expect("the template is fixed")));
+        }
+        if let Some(bar) = &self.bar {
+            bar.set_position(self.done as u64);
+        }
+    }
+}
+
+impl Drop for RowProgress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
 }
 
 fn micros(millis: f64) -> u64 {

@@ -1,6 +1,9 @@
 //! Output of results: printed in the requested format, and written to a page.
 
+use std::path::Path;
+
 use lab::report::Report;
+use lab::setting::Setting;
 use lab::table::{self, Layout};
 use lab::{Outcome, row};
 use render::provenance::Provenance;
@@ -14,6 +17,8 @@ use crate::file;
 pub struct Results {
     /// Rows of each engine for each scenario.
     pub outcomes: Vec<Outcome>,
+    /// Settings that are columns of the rows.
+    pub settings: Vec<Setting>,
     /// Layout of the tables.
     pub layout: Layout,
     /// Provenance of the results.
@@ -32,17 +37,29 @@ impl Results {
         Ok(())
     }
 
+    /// Writes a line for each stall to a file, if one is given.
+    pub fn write_stalls(&self, path: Option<&Path>) -> Result<(), Failure> {
+        let Some(path) = path else { return Ok(()) };
+        file::write_with(path, |out| {
+            out.write_all(row::stalls_heading(&self.settings).as_bytes())?;
+            let mut rows = self.outcomes.iter().enumerate();
+            rows.try_for_each(|(index, outcome)| {
+                out.write_all(row::stalls_lines(index + 1, outcome, &self.settings).as_bytes())
+            })
+        })
+    }
+
     fn text(&self, format: Format) -> String {
-        let Self { outcomes, layout, provenance: _ } = self;
+        let Self { outcomes, settings, layout, provenance: _ } = self;
         match format {
             Format::Table => table::render(outcomes, *layout, crate::terminal::of_stdout()),
-            Format::Json => row::json(outcomes),
-            Format::Csv => row::csv(outcomes),
+            Format::Json => row::json(outcomes, settings),
+            Format::Csv => row::csv(outcomes, settings),
         }
     }
 
     fn page(self) -> String {
-        let Self { outcomes, layout, provenance } = self;
+        let Self { outcomes, settings: _, layout, provenance } = self;
         Report { outcomes: &outcomes, layout, provenance: program().and(provenance) }.page()
     }
 }

@@ -8,9 +8,13 @@
 //! | --- | --- |
 //! | [`key`] | the keys, and a setter for each |
 //! | [`defaults`] | values of unset keys |
-//! | [`plan`] | networks x pages x protocols x stacks |
+//! | [`axes`] | lists and ranges of values |
+//! | [`grid`] | scenarios by number: networks x pages x protocols x stacks x TLS versions x lists of values |
+//! | [`plan`] | the same, all in memory |
 
+pub mod axes;
 pub mod defaults;
+pub mod grid;
 pub mod key;
 pub mod plan;
 
@@ -21,10 +25,13 @@ use tcp::stack::packets::Sharing;
 use wire::link::DeliverySchedule;
 use wire::{Bytes, Duration, Rate, Seed};
 
-use crate::network::{Changes, Network};
+use crate::network::{Changes, Network, Traces};
+use crate::spec::key::PathKey;
 use crate::{Connection, Engine, Page, Programs, Protocol, Requests, Stack, Tls, Visit};
 
+pub use axes::Axis;
 pub use defaults::{Defaults, GraphDefaults};
+pub use grid::Grid;
 pub use key::Key;
 pub use plan::{Plan, PlanError};
 
@@ -71,14 +78,28 @@ pub struct Spec {
     pub runs: Option<u32>,
     /// `seed`.
     pub seed: Option<Seed>,
+    /// Several values of keys whose fields have only the first; each makes scenarios.
+    pub axes: Vec<Axis>,
+    /// Traces of an axis that have been read.
+    pub(crate) traces: Vec<Traces>,
 }
 
 impl Spec {
     /// Completes the specification with the values of `below`: flags over a file.
     #[must_use]
     pub fn over(self, below: Self) -> Self {
-        let (above, below) = (self.with_own_network(), below.with_own_network());
+        let (above, mut below) = (self.with_own_network(), below.with_own_network());
+        let above_keys = above.set_keys();
+        below.axes.retain(|axis| {
+            !above_keys.contains(&axis.key) && !(axis.key.is_of_path() && !above.networks.is_empty())
+        });
+        // A custom network of too many values to be written out replaces networks, too.
+        if above.path.mss.is_some() && !above.rtts.is_empty() && !above.rates.is_empty() {
+            below.networks.clear();
+        }
         Self {
+            axes: above.axes.into_iter().chain(below.axes).collect(),
+            traces: [above.traces, below.traces].concat(),
             // Changes to the networks below do not apply to networks that replace them.
             path: if above.networks.is_empty() { above.path.over(below.path) } else { above.path },
             rtts: if above.networks.is_empty() {
@@ -119,6 +140,12 @@ impl Spec {
         &mut self,
         mut read: impl FnMut(&str) -> Result<Arc<DeliverySchedule>, E>,
     ) -> Result<(), E> {
+        let of_axes = self.axes.iter().filter(|axis| axis.key == Key::Path(PathKey::NetworkTrace));
+        for text in of_axes.flat_map(|axis| &axis.values) {
+            let Ok(mut traces) = Traces::named(text) else { continue };
+            traces.read(&mut read)?;
+            self.traces.push(traces);
+        }
         let of_networks = self.networks.iter_mut().filter_map(|network| network.traces.as_mut());
         self.path.traces.iter_mut().chain(of_networks).try_for_each(|traces| traces.read(&mut read))?;
         self.networks.iter_mut().for_each(Network::set_mean_rates);
@@ -128,13 +155,22 @@ impl Spec {
     /// Makes round trip, rate and segment size without a network a custom network, whatever networks a file
     /// has.
     fn with_own_network(self) -> Self {
-        let is_contradictory = self.all_changes().any(|changes| changes.check().is_err());
-        if !self.networks.is_empty() || self.path.mss.is_none() || is_contradictory {
+        let axes = self.axes_of(true);
+        let count =
+            axes::combinations(&axes).saturating_mul(self.rtts.len()).saturating_mul(self.rates.len().max(1));
+        if !self.networks.is_empty()
+            || self.path.mss.is_none()
+            || count > plan::MAX_SCENARIOS
+            || self.own_changes().any(|changes| changes.check().is_err())
+        {
             return self;
         }
         match self.own_networks() {
             networks if networks.is_empty() => self,
-            networks => Self { networks, rtts: vec![], rates: vec![], path: Changes::default(), ..self },
+            networks => {
+                let axes = self.axes.into_iter().filter(|axis| !axis.key.is_of_path()).collect();
+                Self { networks, rtts: vec![], rates: vec![], path: Changes::default(), axes, ..self }
+            }
         }
     }
 }

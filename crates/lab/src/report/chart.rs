@@ -9,6 +9,7 @@ use render::plot::scale::Scale;
 
 use crate::Outcome;
 use crate::comparison::{ComparisonRow, lines};
+use crate::setting;
 use crate::table::StallCosts;
 
 /// The chart of one network and page; empty if no time is known.
@@ -24,6 +25,7 @@ pub fn bars(group: &[Outcome]) -> String {
     };
     let (stacks_differ, visits_differ) =
         (differ(|outcome| outcome.scenario.stack.name), differ(|outcome| outcome.scenario.visit.name()));
+    let varied = setting::varied(group);
     let mut shown = BTreeSet::new();
     let mut groups = Vec::new();
     for line in &lines {
@@ -35,6 +37,9 @@ pub fn bars(group: &[Outcome]) -> String {
             .filter(|(differs, _)| *differs)
         {
             name += &format!(", {word}");
+        }
+        if !varied.is_empty() {
+            name += &format!(", {}", setting::described(&varied, scenario));
         }
         groups.push(Group { name, bars: line_bars(line, &mut shown) });
     }

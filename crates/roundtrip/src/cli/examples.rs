@@ -77,13 +77,10 @@ fn line(example: &Example, column: usize) -> String {
 }
 
 const PROGRAM: [Example; 5] = [
-    example("roundtrip compare", "the papers' model, simulated packets, this machine's kernel"),
-    example("roundtrip predict --network modem", "every protocol over a modem"),
-    example(
-        "roundtrip predict --page 6651+3883+1866 --rtt 89ms --rate 1.02Mibit --mss 512",
-        "a custom page and a custom network",
-    ),
-    example("roundtrip measure --protocol http11 --runs 20", "over an emulated link, by the real kernel"),
+    example("roundtrip diagnose slow.pcapng", "the cause of every stall in a capture"),
+    example("roundtrip diagnose --run -- curl -s http://www.example.com/", "the same of a command"),
+    example("roundtrip compare --page visit.har --network 4g", "a recorded page by each protocol"),
+    example("roundtrip simulate --rtt 10ms..200ms*8 --rate 20Mbit --loss 0%,1%", "a grid of scenarios"),
     example("roundtrip list networks", "names of networks, with their parameters"),
 ];
 
@@ -144,7 +141,7 @@ const COMPARE: [Example; 4] = [
 ];
 
 const REPRODUCE: [Example; 5] = [
-    example("roundtrip reproduce", "everything, figures included"),
+    example("roundtrip reproduce --figures figures", "everything, the figures as files"),
     example("roundtrip reproduce heidemann-model/table-6", "one table"),
     example(
         "roundtrip reproduce heidemann-model/table-7 --measure",

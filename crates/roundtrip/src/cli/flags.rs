@@ -170,7 +170,8 @@ fn flag(key: Key) -> Arg {
         Some((_, names)) => flag.value_parser(CatalogueParser(*names)).hide_possible_values(true),
         None => flag,
     };
-    let flag = if key.is_list() { flag.action(ArgAction::Append).value_delimiter(',') } else { flag };
+    let flag = flag.action(ArgAction::Append);
+    let flag = if key.is_divided_at_commas() { flag.value_delimiter(',') } else { flag };
     if key == Key::Stack { flag.visible_alias("profile") } else { flag }
 }
 
@@ -209,6 +210,28 @@ impl<G: Group> FromArgMatches for KeyFlags<G> {
         *self = Self::from_arg_matches(matches)?;
         Ok(())
     }
+}
+
+/// Flags of grids of scenarios.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct GridFlags {
+    /// Also write a line for each stall
+    #[arg(long, value_name = "FILE.csv", value_hint = clap::ValueHint::FilePath)]
+    pub stalls: Option<PathBuf>,
+    /// Number of threads; any number gives the same bytes [default: the CPUs]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<String>,
+}
+
+/// A file of rows in place of the printed ones.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub struct IntoFlags {
+    /// Append the rows to a file as they are computed; those that it has are not computed again
+    #[arg(long, value_name = "FILE.csv", value_hint = clap::ValueHint::FilePath)]
+    #[arg(conflicts_with_all = ["format", "report", "stalls"])]
+    pub into: Option<PathBuf>,
 }
 
 /// Output flags.

@@ -2,22 +2,22 @@
 
 use lab::simulate::FirstRun;
 use lab::table::Layout;
-use lab::{Missing, Outcome, difference, outcome, predict, simulate};
+use lab::{Missing, Outcome, difference, outcome, predict, setting, simulate};
 use measure::Peers;
 use render::provenance::Provenance;
-use scenario::Engine;
 use scenario::spec::{Defaults, Key, Plan};
+use scenario::{Engine, Scenario};
 
 use crate::cli::Compare;
 use crate::failure::Failure;
 use crate::laboratory::{self, Measurements};
 use crate::show::Results;
 use crate::verb::waterfall::{self, WaterfallForm};
-use crate::{file, plan_flags};
+use crate::{file, grid_run, plan_flags};
 
 /// Prints a line for each protocol.
 pub fn run(arguments: &Compare) -> Result<(), Failure> {
-    let Compare { scenario, engines, runs, waterfall, output, advanced } = arguments;
+    let Compare { scenario, engines, runs, waterfall, output, grid: flags, advanced } = arguments;
     let engines = engines.iter().map(|engine| (Key::Engine, engine.as_str()));
     let runs = runs.iter().map(|runs| (Key::Runs, runs.as_str()));
     let more: Vec<(Key, &str)> = engines.chain(runs).collect();
@@ -26,9 +26,11 @@ pub fn run(arguments: &Compare) -> Result<(), Failure> {
     for path in output.report.iter().chain(waterfall) {
         file::check(path)?;
     }
+    let threads = grid_run::threads(flags)?;
     let mut waterfalls = Vec::new();
-    let see = |first: FirstRun<'_>| waterfalls.extend(form.and_then(|_| lab::waterfall::of(first)));
-    let ComparisonResults { by_engine, provenance, failure } = run_engines(&plan, see)?;
+    let mut see = |first: FirstRun<'_>| waterfalls.extend(lab::waterfall::of(first));
+    let see = form.is_some().then_some(&mut see as &mut dyn FnMut(FirstRun<'_>));
+    let ComparisonResults { by_engine, provenance, failure } = run_engines(&plan, threads, see)?;
     let mut outcomes = interleaved(by_engine);
     outcome::name_critical_paths(&mut outcomes);
     if let Some(reason) = outcome::nothing(&outcomes) {
@@ -37,7 +39,10 @@ pub fn run(arguments: &Compare) -> Result<(), Failure> {
     if let (Some(path), Some(form)) = (waterfall, form) {
         waterfall::write(path, form, &waterfalls, simulate::provenance(&plan))?;
     }
-    Results { outcomes, layout: Layout::Comparison, provenance }.show(output)?;
+    let settings = setting::settings(&plan.grid);
+    let results = Results { outcomes, settings, layout: Layout::Comparison, provenance };
+    results.write_stalls(flags.stalls.as_deref())?;
+    results.show(output)?;
     failure.map_or(Ok(()), Err)
 }
 
@@ -52,19 +57,33 @@ struct ComparisonResults {
 }
 
 /// Runs each engine; `see` gets the first run of each simulated scenario. Cells of an engine that cannot run on this host show its error, if another one can run.
-fn run_engines(plan: &Plan, mut see: impl FnMut(FirstRun<'_>)) -> Result<ComparisonResults, Failure> {
+fn run_engines(
+    plan: &Plan,
+    threads: usize,
+    mut see: Option<&mut dyn FnMut(FirstRun<'_>)>,
+) -> Result<ComparisonResults, Failure> {
     let mut results = ComparisonResults::default();
+    // A process with threads cannot enter namespaces.
+    let laboratory = plan.engines.contains(&Engine::Measure).then(laboratory::available);
     for engine in &plan.engines {
         match engine {
-            Engine::Model => results.add(predict::outcomes(plan), predict::provenance(plan)),
-            Engine::Simulate => {
-                let simulated = plan.scenarios.iter().map(|scenario| simulate::outcome(scenario, &mut see));
-                results.add(simulated.collect(), simulate::provenance(plan));
+            Engine::Model => {
+                let row = |scenario: &Scenario| predict::outcome(scenario, plan.acks(scenario));
+                results.add(grid_run::all(&plan.scenarios, threads, row)?, predict::provenance(plan));
             }
-            Engine::Measure => match laboratory::available() {
-                Ok(()) => results.measure(plan),
-                Err(reason) if plan.engines.len() == 1 => return Err(reason.into()),
-                Err(reason) => {
+            Engine::Simulate => {
+                let simulated = match &mut see {
+                    Some(see) => plan.scenarios.iter().map(|scenario| simulate::outcome(scenario, &mut **see)).collect(),
+                    None => grid_run::all(&plan.scenarios, threads, |scenario| simulate::outcome(scenario, |_| ()))?,
+                };
+                results.add(simulated, simulate::provenance(plan));
+            }
+            Engine::Measure => match &laboratory {
+                None | Some(Ok(())) => results.measure(plan),
+                Some(Err(reason)) if plan.engines.len() == 1 => {
+                    return Err(Failure::Laboratory(reason.to_string()));
+                }
+                Some(Err(reason)) => {
                     eprintln!("roundtrip: {reason}");
                     let reason = reason.to_string();
                     let failed = |scenario| {

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use lab::outcome;
 use lab::table::{self, Layout};
+use lab::{outcome, setting};
 use measure::peers::{ClientProgram, Peers, ServerProgram};
 use quantity::names::UnknownName;
 use scenario::Scenario;
@@ -46,7 +46,8 @@ pub fn run(arguments: &Measure) -> Result<(), Failure> {
     if let Some(path) = har {
         file::write(path, har::file(&visits).as_bytes())?;
     }
-    Results { outcomes, layout: Layout::Rows, provenance }.show(output)?;
+    let settings = setting::settings(&plan.grid);
+    Results { outcomes, settings, layout: Layout::Rows, provenance }.show(output)?;
     failure.map_or(saved, |error| Err(error.into()))
 }
 

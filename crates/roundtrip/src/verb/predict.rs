@@ -2,30 +2,28 @@
 
 use std::fs;
 
-use lab::table::Layout;
-use lab::{outcome, predict};
+use lab::predict;
 use reproduce::figures;
-use scenario::spec::{Defaults, Plan};
+use scenario::spec::{Defaults, Grid, Plan};
+use scenario::{Engine, Scenario};
 
 use crate::cli::Predict;
 use crate::failure::Failure;
+use crate::grid_run::GridRun;
 use crate::plan_flags;
-use crate::show::Results;
 
 /// Prints a row for each scenario.
 pub fn run(arguments: &Predict) -> Result<(), Failure> {
-    let Predict { scenario, contours, output, advanced } = arguments;
-    let plan = plan_flags::plan(scenario, advanced, &[], &Defaults::predict())?;
+    let Predict { scenario, contours, output, into, grid: flags, advanced } = arguments;
+    let grid = plan_flags::grid(scenario, advanced, &[], &Defaults::predict())?;
     if let Some(path) = contours {
+        let plan = plan_flags::all_in_memory(grid.clone())?;
         let picture =
             draw_contours(&plan).map_err(|reason| Failure::Value(format!("--contours: {reason}")))?;
         fs::write(path, picture).map_err(|error| Failure::Write { path: path.clone(), error })?;
     }
-    let outcomes = predict::outcomes(&plan);
-    if let Some(reason) = outcome::nothing(&outcomes) {
-        return Err(Failure::Value(reason));
-    }
-    Results { outcomes, layout: Layout::Rows, provenance: predict::provenance(&plan) }.show(output)
+    let row = |grid: &Grid, scenario: &Scenario| predict::outcome(scenario, grid.acks(scenario));
+    GridRun { grid, engine: Engine::Model, output, into, flags }.run(row, predict::provenance)
 }
 
 /// Renders the overhead of the only scenario over every bandwidth and round trip.

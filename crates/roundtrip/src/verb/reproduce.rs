@@ -1,6 +1,6 @@
 //! `roundtrip reproduce`: published tables and figures compared with recomputed ones.
 //!
-//! Tables go to stdout; figures become files, whose names are printed on stderr.
+//! Tables go to stdout; figures become files if requested, whose names are printed on stderr.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -41,7 +41,7 @@ pub fn run(flags: &Reproduce) -> Result<ExitCode, Failure> {
     let logs = std::env::var_os("ROUNDTRIP_LOGS").map(PathBuf::from);
     let report = regenerate(Options { keys: keys.clone(), measure, logs, contests: benchmark_runners })
         .map_err(failure)?;
-    write_figures(&report, figures)?;
+    figures.as_ref().map_or(Ok(()), |directory| write_figures(&report, directory))?;
     let rows = report.rows();
     let text = match format {
         Format::Table => side_by_side::render(&report, crate::terminal::of_stdout()),

@@ -5,19 +5,20 @@ use std::path::Path;
 use ::simulate::capture::{self, CapturePoint};
 use lab::simulate::{FirstRun, probes, sequence, visit};
 use lab::table::{self, Layout};
-use lab::{Outcome, exchanges, outcome, simulate};
+use lab::{Outcome, exchanges, outcome, setting, simulate};
 use render::output::number;
 use render::plot::time_sequence::Panel;
 use render::plot::time_sequence::picture::{Form, Picture};
 use render::plot::time_sequence::xplot;
-use scenario::Scenario;
-use scenario::spec::{Defaults, Key, Plan};
+use scenario::spec::{Defaults, Grid, Key, Plan};
+use scenario::{Engine, Scenario};
 use trace::har::{self, Visit};
 
 use crate::cli::{PcapAt, Simulate};
 use crate::failure::{Failure, shown};
 use crate::feature::Feature;
 use crate::file::{self, PendingFile};
+use crate::grid_run::GridRun;
 use crate::plan_flags;
 use crate::plots::raster::Raster;
 use crate::show::Results;
@@ -25,10 +26,22 @@ use crate::verb::waterfall::{self, WaterfallForm};
 
 /// Prints a row for each scenario.
 pub fn run(arguments: &Simulate) -> Result<(), Failure> {
-    let Simulate { scenario, runs, plot, waterfall, probe, har, pcap, pcap_at: _, output, advanced } =
+    let Simulate { scenario, runs, plot, waterfall, probe, har, pcap, output, into, grid: flags, advanced, .. } =
         arguments;
     let runs: Vec<(Key, &str)> = runs.iter().map(|runs| (Key::Runs, runs.as_str())).collect();
-    let plan = plan_flags::plan(scenario, advanced, &runs, &Defaults::laboratory())?;
+    let grid = plan_flags::grid(scenario, advanced, &runs, &Defaults::laboratory())?;
+    if [plot, waterfall, probe, har, pcap].into_iter().all(Option::is_none) {
+        let row = |_: &Grid, scenario: &Scenario| simulate::outcome(scenario, |_| ());
+        return GridRun { grid, engine: Engine::Simulate, output, into, flags }
+            .run(row, simulate::provenance);
+    }
+    if let Some(path) = &into.into {
+        let file = shown(path);
+        return Err(Failure::Value(format!(
+            "--into {file}: rows that are not computed again have no packets; leave out --plot, --waterfall, --probe, --har and --pcap"
+        )));
+    }
+    let plan = plan_flags::all_in_memory(grid)?;
     let kind = plot.as_deref().map(PlotKind::of).transpose()?;
     let form = waterfall.as_deref().map(|path| WaterfallForm::of(path, plan.scenarios.len())).transpose()?;
     for path in output.report.iter().chain(pcap).chain(plot).chain(probe).chain(har).chain(waterfall) {
@@ -58,7 +71,11 @@ pub fn run(arguments: &Simulate) -> Result<(), Failure> {
     if let (Some(path), Some(form)) = (waterfall, form) {
         waterfall::write(path, form, &waterfalls, simulate::provenance(&plan))?;
     }
-    Results { outcomes, layout: Layout::Rows, provenance: simulate::provenance(&plan) }.show(output)
+    let settings = setting::settings(&plan.grid);
+    let results =
+        Results { outcomes, settings, layout: Layout::Rows, provenance: simulate::provenance(&plan) };
+    results.write_stalls(flags.stalls.as_deref())?;
+    results.show(output)
 }
 
 /// Files about the first run of each scenario, filled when it happens. A scenario that cannot be simulated has none.
@@ -71,6 +88,8 @@ struct RunFiles {
     /// Panels, if there is a plot.
     panels: Option<Vec<Panel>>,
     have_same_title: bool,
+    /// Settings that name a panel.
+    varied: Vec<setting::Setting>,
     failure: Option<Failure>,
 }
 
@@ -94,6 +113,7 @@ impl RunFiles {
             unlabelled: None,
             panels: plot.as_ref().map(|_| Vec::new()),
             have_same_title: have_same_title(&plan.scenarios),
+            varied: setting::varied_between(plan.scenarios.iter()),
             failure: None,
         })
     }
@@ -113,7 +133,7 @@ impl RunFiles {
         }
         self.unlabelled = self.visits.is_some().then(|| visit::of(first));
         if let Some(panels) = self.panels.as_mut().filter(|_| index <= MAX_PANELS) {
-            panels.push(panel(first, self.have_same_title));
+            panels.push(panel(first, self.have_same_title, &self.varied));
         }
     }
 
@@ -203,7 +223,7 @@ fn have_same_title(scenarios: &[Scenario]) -> bool {
 }
 
 /// Returns the panel of a scenario's first run; its title omits what all panels share.
-fn panel(first: FirstRun<'_>, have_same_title: bool) -> Panel {
+fn panel(first: FirstRun<'_>, have_same_title: bool, varied: &[setting::Setting]) -> Panel {
     let FirstRun { scenario, experiment, result } = first;
     let elapsed = result.elapsed.map_or_else(
         || "failed".to_owned(),
@@ -212,6 +232,10 @@ fn panel(first: FirstRun<'_>, have_same_title: bool) -> Panel {
     let subject = match have_same_title {
         true => scenario.protocol.name().to_owned(),
         false => table::full_title(scenario),
+    };
+    let subject = match setting::described(varied, scenario) {
+        varied if varied.is_empty() => subject,
+        varied => format!("{subject}, {varied}"),
     };
     let title = format!("{subject}, TCP as {}: {elapsed}", scenario.stack.name);
     sequence::panel(title, experiment, result)

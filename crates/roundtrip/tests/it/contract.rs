@@ -71,9 +71,14 @@ enum FieldKind {
     List,
 }
 
+/// Further fields where the networks are several, after `tls`.
+const OF_NETWORKS: [&str; 4] = ["rtt_ms", "rate_down_mbps", "rate_up_mbps", "mss"];
+
 fn check_row(row: &Value) {
     let names: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
     let mut expected = FIELDS.map(|(name, _)| name).to_vec();
+    expected.extend(OF_NETWORKS);
+    assert!(OF_NETWORKS.into_iter().all(|name| row[name].is_number()), "{row}");
     expected.sort_unstable();
     let mut sorted = names.clone();
     sorted.sort_unstable();
@@ -113,7 +118,13 @@ fn every_row_of_every_network_page_and_protocol_has_the_promised_fields() {
 fn csv_has_the_columns_of_the_json_and_as_many_lines() {
     let csv = text(&roundtrip(&["predict", "--network", "all", "--format", "csv"]).stdout);
     let mut lines = csv.split_terminator("\r\n");
-    assert_eq!(lines.next().unwrap(), FIELDS.map(|(name, _)| name).join(","));
+    let (labels, metrics) = FIELDS.split_at(7);
+    let labels = labels.iter().map(|(name, _)| *name);
+    let columns: Vec<&str> = labels.chain(OF_NETWORKS).chain(metrics.iter().map(|(name, _)| *name)).collect();
+    assert_eq!(lines.next().unwrap(), columns.join(","));
+    // One network that is named has no values of its own.
+    let csv = text(&roundtrip(&["predict", "--format", "csv"]).stdout);
+    assert_eq!(csv.lines().next().unwrap(), FIELDS.map(|(name, _)| name).join(","));
     assert_eq!(lines.count(), 10 * 10);
 }
 

@@ -14,6 +14,7 @@ mod faults;
 mod features;
 mod fidelity;
 mod gate;
+mod grids;
 mod har;
 mod hostile;
 mod hosts;

@@ -51,7 +51,9 @@ fn everything() -> (Vec<Value>, usize) {
         }
         None => {
             let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
-            command.args(["reproduce", "--format", "json"]).env_remove("ROUNDTRIP_LOGS");
+            command
+                .args(["reproduce", "--format", "json", "--figures", "figures"])
+                .env_remove("ROUNDTRIP_LOGS");
             let output = command.current_dir(&directory.0).output().unwrap();
             assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
             (output.stdout, directory.0.join("figures"))
@@ -206,10 +208,17 @@ fn figures_are_written_to_the_given_directory_and_listed_on_stderr() {
 }
 
 #[test]
+fn no_file_is_written_unless_requested() {
+    let directory = TestDirectory::new("quiet");
+    assert_eq!(directory.reproduce(&["heidemann-model/figure-4"]).status.code(), Some(0));
+    assert_eq!(fs::read_dir(&directory.0).unwrap().count(), 0);
+}
+
+#[test]
 fn a_directory_that_cannot_be_created_is_one_sentence_and_exit_2() {
     let directory = TestDirectory::new("blocked");
     fs::write(directory.0.join("figures"), "a file").unwrap();
-    let output = directory.reproduce(&["heidemann-model/figure-2"]);
+    let output = directory.reproduce(&["heidemann-model/figure-2", "--figures", "figures"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(output.stdout.is_empty());
     let sentence = text(&output.stderr);

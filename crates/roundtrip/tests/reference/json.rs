@@ -22,6 +22,15 @@ pub fn page() -> String {
                 "\nA row for each scenario and engine:\n\n{}",
                 table(&["field", "type", "meaning"], &rows)
             );
+            let settings: Vec<Vec<String>> = lab::setting::fields()
+                .into_iter()
+                .map(|[key, kind, meaning]| vec![format!("`{key}`"), kind, meaning])
+                .collect();
+            text += &format!(
+                "\nBehind `tls`, a field for each key that was set or that a list varies, and for what differs between \
+                 the networks:\n\n{}",
+                table(&["field", "type", "meaning"], &settings)
+            );
         }
         for (field, caption) in captions {
             let rows = with_field(&sources, field);

@@ -52,20 +52,14 @@ fn scenario_section(program: &Command) -> String {
         .map(|key| {
             let example = key.example();
             let (_, value) = example.split_once(" = ").expect("a key and a value");
-            let several = if key.is_list() { "yes" } else { "" };
-            vec![
-                format!("`{key}`"),
-                format!("`{}`", cell(value)),
-                several.to_owned(),
-                scenario_key(command, *key),
-            ]
+            vec![format!("`{key}`"), format!("`{}`", cell(value)), scenario_key(command, *key)]
         })
         .collect();
     format!(
         "\n## Scenarios\n\nFor `predict`, `simulate`, `measure`, `compare` and `content`. \
-         [scenarios.md](../scenarios.md) explains values and units. A network may also be a table: \
+         [scenarios.md](../scenarios.md) explains values, lists and units. A network may also be a table: \
          `network = {{ like = \"fast-internet\", rtt = \"133ms\" }}`.\n\n{}",
-        table(&["key", "example", "list", "meaning"], &rows)
+        table(&["key", "example", "meaning"], &rows)
     )
 }
 

@@ -43,7 +43,7 @@ fn read(text: &str) -> ReadResult<Spec> {
     let mut spec = Spec::default();
     for (name, value) in in_order(table.get_ref()) {
         let key = Key::named(name.get_ref()).map_err(|unknown| unknown_key(name, unknown))?;
-        for element in elements_of(key, value) {
+        for element in elements_of(value) {
             match (key, element.get_ref()) {
                 (Key::Network, DeValue::Table(table)) => tables::network(&mut spec, table, element.span())?,
                 (Key::Stack, DeValue::Table(table)) => tables::stack(&mut spec, table, element.span())?,
@@ -51,7 +51,7 @@ fn read(text: &str) -> ReadResult<Spec> {
                     tables::client_stack(&mut spec, table, element.span())?;
                 }
                 (Key::Page, DeValue::Table(table)) => tables::page(&mut spec, table, element.span())?,
-                (key, _) => scalar(key.name(), key.example(), element, |text| spec.set(key, text))?,
+                (key, _) => scalar(key.name(), key.example(), element, |text| spec.add(key, text))?,
             }
         }
     }
@@ -68,11 +68,11 @@ pub(super) fn in_order<'a, 'i>(table: &'a DeTable<'i>) -> Vec<Entry<'a, 'i>> {
     entries
 }
 
-/// The elements of an array where the key takes several values; otherwise the value itself.
-fn elements_of<'a, 'i>(key: Key, value: &'a Spanned<DeValue<'i>>) -> Vec<&'a Spanned<DeValue<'i>>> {
+/// The elements of an array; otherwise the value itself.
+fn elements_of<'a, 'i>(value: &'a Spanned<DeValue<'i>>) -> Vec<&'a Spanned<DeValue<'i>>> {
     match value.get_ref().as_array() {
-        Some(array) if key.is_list() => array.iter().collect(),
-        Some(_) | None => vec![value],
+        Some(array) => array.iter().collect(),
+        None => vec![value],
     }
 }
 

@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::Problem;
 use super::read::{ReadResult, in_order, scalar, unknown_key};
-use crate::network::Changes;
+use crate::network::changes::{CUSTOM, Changes};
 use crate::programs::{ClientStack, ProgramKey};
 use crate::spec::key::PathKey;
 use crate::spec::{Key, PlanError, Spec};
@@ -58,11 +58,14 @@ impl NetworkTable {
         let mut network = match like {
             Some(like) => changes.applied_to(&like),
             None => {
-                changes.network("custom").ok_or(Problem::Half(PlanError::HalfANetwork(changes.missing())))?
+                changes.network(CUSTOM).ok_or(Problem::Half(PlanError::HalfANetwork(changes.missing())))?
             }
         };
         if let Some(name) = name {
-            network.name = name;
+            // Names that begin as those of flags do spell the other values, too.
+            let values = network.name.find('+').filter(|_| name.starts_with(CUSTOM));
+            let values = values.map(|at| network.name.split_off(at)).unwrap_or_default();
+            network.name = name + &values;
         }
         Ok(network)
     }
@@ -125,7 +128,7 @@ pub(super) fn client_stack(spec: &mut Spec, table: &DeTable<'_>, span: Range<usi
     }
     let Some(like) = like else { return Err((span, Problem::NoLike)) };
     let key = Key::Program(ProgramKey::ClientStack);
-    spec.set(key, &(like + &settings)).map_err(|error| (span, Problem::Value { key: key.name(), error }))
+    spec.add(key, &(like + &settings)).map_err(|error| (span, Problem::Value { key: key.name(), error }))
 }
 
 /// Keys of a stack's table.

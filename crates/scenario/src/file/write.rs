@@ -2,37 +2,14 @@
 
 use std::fmt::Write;
 
-use quantity::print;
-
-use crate::network::changes::{Changes, DirectionChanges};
-use crate::spec::key::{DirectionKey, PathDirection, PathKey};
+use crate::spec::Key;
+use crate::spec::key::PathKey;
 use crate::{Network, Page, Spec};
 
 impl Spec {
     /// Formats the specification as a file.
     pub fn to_toml(&self) -> String {
-        let Self {
-            networks,
-            path,
-            pages,
-            protocols,
-            tls,
-            stacks,
-            visit,
-            request,
-            requests,
-            parallel,
-            connection,
-            processing,
-            programs,
-            sharing,
-            acks,
-            engines,
-            runs,
-            seed,
-            rtts,
-            rates,
-        } = self;
+        let Self { networks, pages, protocols, tls, stacks, engines, rtts, rates, axes, .. } = self;
         let mut lines = Lines::default();
         lines.push_list("network", networks.iter().map(network));
         lines.push_list("page", pages.iter().map(page));
@@ -40,23 +17,15 @@ impl Spec {
         lines.push_list("tls", tls.iter().map(|tls| quoted(tls.name())));
         lines.push_list("stack", stacks.iter().map(|stack| quoted(stack.name)));
         lines.push_list("engine", engines.iter().map(|engine| quoted(engine.name())));
-        lines.push_value("visit", visit.map(|visit| quoted(visit.name())));
-        lines.push_value("requests", requests.map(|requests| quoted(requests.name())));
-        lines.push_value("request-size", request.map(|size| size.get().to_string()));
-        lines.push_value("parallel", parallel.map(|parallel| parallel.to_string()));
-        lines.push_value("connection", connection.map(|connection| quoted(connection.name())));
-        lines.push_value("processing", processing.map(|processing| quoted(&processing.to_string())));
-        for (key, value) in programs.reported() {
-            lines.push_value(key.name(), Some(quoted(&value)));
-        }
-        lines.push_value("sharing", sharing.map(|sharing| quoted(sharing.name())));
-        lines.push_value("acks", acks.map(|acks| quoted(acks.name())));
-        lines.push_value("runs", runs.map(|runs| runs.to_string()));
-        lines.push_value("seed", seed.map(|seed| quoted(&seed.get().to_string())));
         lines.push_list(PathKey::Rtt.name(), rtts.iter().map(|rtt| quoted(&rtt.to_string())));
         lines.push_list(PathKey::Rate.name(), rates.iter().map(|rate| quoted(&rate.to_string())));
-        for (key, value) in changes(path) {
-            lines.push_value(key.name(), Some(quoted(&value)));
+        for (key, value) in self.values() {
+            match axes.iter().find(|axis| axis.key == key) {
+                Some(axis) => {
+                    lines.push_list(key.name(), axis.values.iter().map(|value| literal(key, value)))
+                }
+                None => lines.push_value(key.name(), Some(literal(key, &value))),
+            }
         }
         lines.0
     }
@@ -104,7 +73,8 @@ fn network(network: &Network) -> String {
 
 fn custom_entries(network: &Network) -> Vec<String> {
     let mut entries = vec![
-        format!("name = {}", quoted(&network.name)),
+        // The reader adds the other values to the name of a custom network.
+        format!("name = {}", quoted(network.name.split('+').next().unwrap_or_default())),
         format!("rtt = {}", quoted(&network.rtt.to_string())),
         format!("mss = {}", network.mss.get()),
     ];
@@ -122,36 +92,12 @@ fn page(page: &Page) -> String {
     }
 }
 
-/// Changes to every path, key by key.
-fn changes(changes: &Changes) -> Vec<(PathKey, String)> {
-    let Changes { rtt, rate, rate_up, traces, delay_up, mss, mtu, modem, both, up, down } = changes;
-    let path = [
-        (PathKey::Rtt, rtt.map(|rtt| rtt.to_string())),
-        (PathKey::Rate, rate.map(|rate| rate.to_string())),
-        (PathKey::RateUp, rate_up.map(|rate| rate.to_string())),
-        (PathKey::NetworkTrace, traces.as_ref().map(|traces| traces.to_string())),
-        (PathKey::DelayUp, delay_up.map(|delay| delay.to_string())),
-        (PathKey::Mss, mss.map(|mss| mss.get().to_string())),
-        (PathKey::Mtu, mtu.map(|mtu| mtu.get().to_string())),
-        (PathKey::Modem, modem.map(print::modem)),
-    ];
-    let packets = [(PathDirection::Both, both), (PathDirection::Up, up), (PathDirection::Down, down)];
-    let packets = packets.into_iter().flat_map(|(towards, changes)| {
-        direction(changes).map(|(key, value)| (PathKey::Packets(towards, key), value))
-    });
-    path.into_iter().chain(packets).filter_map(|(key, value)| Some((key, value?))).collect()
-}
-
-fn direction(changes: &DirectionChanges) -> [(DirectionKey, Option<String>); 6] {
-    let DirectionChanges { queue, discipline, loss, jitter, reordering, duplication } = changes;
-    [
-        (DirectionKey::Queue, queue.map(print::queue)),
-        (DirectionKey::QueueDiscipline, discipline.map(print::queue_discipline)),
-        (DirectionKey::Loss, loss.as_ref().map(print::loss)),
-        (DirectionKey::Jitter, jitter.map(print::jitter)),
-        (DirectionKey::Reordering, reordering.map(print::reordering)),
-        (DirectionKey::Duplication, duplication.map(print::probability)),
-    ]
+/// A value as a number where files usually have one, else as a text.
+fn literal(key: Key, value: &str) -> String {
+    match key {
+        Key::RequestSize | Key::Parallel | Key::Runs => value.to_owned(),
+        _ => quoted(value),
+    }
 }
 
 fn quoted(value: &str) -> String {

@@ -8,13 +8,36 @@ use wire::{Bytes, Duration, Rate};
 
 use super::{Network, modern};
 
+/// Everyday names, and the names that they stand for.
+const ALIASES: [(&str, &str); 16] = [
+    ("lte", "4g"),
+    ("nr", "5g"),
+    ("umts", "3g"),
+    ("hspa", "3g"),
+    ("wlan", "wifi"),
+    ("wi-fi", "wifi"),
+    ("fiber", "fibre"),
+    ("ftth", "fibre"),
+    ("docsis", "cable"),
+    ("vdsl", "dsl"),
+    ("leo", "starlink"),
+    ("geo", "geo-satellite"),
+    ("satellite", "geo-satellite"),
+    ("datacentre", "datacenter"),
+    ("data-center", "datacenter"),
+    ("dialup", "modem"),
+];
+
 impl Network {
-    /// The network of that name.
+    /// The network of that name in letters of either case, or of an everyday name such as `LTE`.
     ///
     /// # Errors
     /// [`UnknownName`] for any other name, with the nearest and all the others.
     pub fn named(name: &str) -> Result<Self, UnknownName> {
-        let find = || Self::all().into_iter().find(|network| network.name == name);
+        let lower = name.to_ascii_lowercase();
+        let alias = ALIASES.iter().find(|(alias, _)| *alias == lower);
+        let listed = alias.map_or(lower.as_str(), |(_, listed)| listed);
+        let find = || Self::all().into_iter().find(|network| network.name == listed);
         find().ok_or_else(|| UnknownName::new("network", name, Self::listings().map(|listing| listing.name)))
     }
 
@@ -96,6 +119,18 @@ const CATALOGUE: [Entry; 13] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn everyday_names_and_capitals_are_found() {
+        for (alias, listed) in ALIASES {
+            assert_eq!(Network::named(alias).unwrap().name, listed);
+        }
+        assert_eq!(
+            ["4G", "LTE", "WiFi"].map(|name| Network::named(name).unwrap().name),
+            ["4g", "4g", "wifi"]
+        );
+        assert!(Network::all().iter().all(|network| ALIASES.iter().all(|(alias, _)| *alias != network.name)));
+    }
 
     #[test]
     fn paper_segment_times_and_windows_come_out_as_printed_in_table_2() {

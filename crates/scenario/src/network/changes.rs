@@ -57,6 +57,9 @@ pub struct DirectionChanges {
 /// Rate of a custom path until its traces have been read; the path is invalid until then.
 const UNREAD: Rate = Rate::from_bits_per_second(1_000_000).expect("a rate above zero");
 
+/// Beginning of the names of networks of round trip and rate alone.
+pub const CUSTOM: &str = "custom";
+
 /// Maximum length of a value shown in a name; a list of lost packets may be arbitrarily long.
 const MAX_VALUE_CHARS: usize = 40;
 
@@ -126,13 +129,16 @@ impl Changes {
         RequiredValue::ALL.into_iter().filter(is_missing).collect()
     }
 
-    /// A custom path with these values; `None` without round trip or rate (or traces). Its segments fill its packets.
+    /// A custom path with these values; `None` without round trip or rate (or traces). Its segments fill its packets. The name
+    /// spells every value but round trip, rate and segment size: `custom+loss=2%`.
     pub fn network(&self, name: &str) -> Option<Network> {
         let filled = self.mtu.map(|mtu| mtu - Bytes::new(u64::from(HEADERS)));
         let mss = self.mss.or(filled).unwrap_or(Network::MSS_DEFAULT);
         let from_trace = self.traces.as_ref().and(Some(UNREAD));
         let mut network = Network::new(name.to_owned(), self.rtt?, self.rate.or(from_trace)?, mss);
+        let plain = network.clone();
         self.apply(&mut network);
+        network.name = network.name_as_changed_from(&plain);
         Some(network)
     }
 
@@ -202,6 +208,17 @@ impl Network {
             name.extend(["+", key.name(), "=", &prefix, ellipsis]);
         }
         name
+    }
+
+    /// Differences from the named network that it is like; for a custom one, all its values.
+    pub fn own_differences(&self) -> Vec<Difference> {
+        let like = self.like.and_then(|like| Self::named(like).ok());
+        if let Some(like) = like {
+            return self.differences(&like);
+        }
+        let plain = Self::new(self.name.clone(), self.rtt, self.rate, Self::MSS_DEFAULT);
+        let path = [(PathKey::Rtt, self.rtt.to_string()), (PathKey::Rate, self.rate.to_string())];
+        path.into_iter().chain(self.differences(&plain)).collect()
     }
 
     /// Differences from `other`, except for the name.

@@ -141,6 +141,11 @@ impl Traces {
         Ok(())
     }
 
+    /// Whether both are of the same files.
+    pub(crate) fn has_names_of(&self, other: &Self) -> bool {
+        (&self.up.name, &self.down.name) == (&other.up.name, &other.down.name)
+    }
+
     /// Name of a file that has not been read.
     pub(super) fn unread(&self) -> Option<&str> {
         let unread = [&self.up, &self.down].into_iter().find(|file| file.schedule.is_none());
@@ -250,7 +255,7 @@ mod tests {
         assert_eq!(Spec::from_toml(&text, "a file").unwrap(), spec, "{text}");
         spec.read_traces(|_| DeliverySchedule::new(vec![1]).map(Arc::new)).unwrap();
         let network = &spec.plan(&crate::Defaults::laboratory()).unwrap().scenarios[0].network;
-        assert_eq!((network.name.as_str(), network.rate_up), ("custom", None));
+        assert_eq!((network.name.as_str(), network.rate_up), ("custom+network-trace=a", None));
         assert!(network.rate < Rate::from_bits_per_second(12_000_000).unwrap());
     }
 }

@@ -158,34 +158,34 @@ impl Key {
     /// Everything about a key but its parser: a flag, and a key of a file.
     const fn info(self) -> KeyInfo {
         match self {
-            Self::Network => KeyInfo::list(
+            Self::Network => KeyInfo::value(
                 "network",
                 "NAME",
                 "\"fast-internet\"",
                 "A network by name, or all; repeat it for more (see `roundtrip list networks`)",
             ),
-            Self::Page => KeyInfo::list(
+            Self::Page => KeyInfo::value(
                 "page",
                 "PAGE",
                 "\"small-cluster\"",
                 "A page by name, or all, or sizes such as 6651+3883+1866 (43008/11264 adds the \
                  deflated size), a directory, a browser's FILE.har, or a FILE.toml of `roundtrip page`; repeat it for more",
             ),
-            Self::Protocol => KeyInfo::list(
+            Self::Protocol => KeyInfo::value(
                 "protocol",
                 "NAME",
                 "[\"http10\", \"http11\"]",
                 "A protocol by name, or all; repeat it for more (see `roundtrip list protocols`)",
             ),
             Self::Tls => TLS,
-            Self::Stack => KeyInfo::list(
+            Self::Stack => KeyInfo::value(
                 "stack",
                 "NAME",
                 "\"period\"",
                 "TCP stack of both ends; repeat it for more (see `roundtrip list stacks`; default: \
                  period on the papers' networks, linux on others)",
             ),
-            Self::Engine => KeyInfo::list(
+            Self::Engine => KeyInfo::value(
                 "engine",
                 "NAME",
                 "[\"model\", \"measure\"]",
@@ -268,11 +268,6 @@ impl Key {
     pub fn example(self) -> String {
         self.info().line()
     }
-
-    /// Whether it takes several values.
-    pub const fn is_list(self) -> bool {
-        self.info().is_list
-    }
 }
 
 /// Description of [`Key::Visit`].
@@ -284,7 +279,7 @@ const VISIT: KeyInfo = KeyInfo::value(
 );
 
 /// Description of [`Key::Tls`].
-const TLS: KeyInfo = KeyInfo::list(
+const TLS: KeyInfo = KeyInfo::value(
     "tls",
     "VERSION",
     "\"1.3\"",
@@ -318,7 +313,6 @@ struct KeyInfo {
     /// A value in a file.
     example: &'static str,
     help: &'static str,
-    is_list: bool,
 }
 
 impl KeyInfo {
@@ -328,16 +322,7 @@ impl KeyInfo {
         example: &'static str,
         help: &'static str,
     ) -> Self {
-        Self { name, value_name, example, help, is_list: false }
-    }
-
-    const fn list(
-        name: &'static str,
-        value_name: &'static str,
-        example: &'static str,
-        help: &'static str,
-    ) -> Self {
-        Self { name, value_name, example, help, is_list: true }
+        Self { name, value_name, example, help }
     }
 
     fn line(self) -> String {
@@ -384,13 +369,13 @@ impl PathKey {
 
     const fn info(self) -> KeyInfo {
         match self {
-            Self::Rtt => KeyInfo::list(
+            Self::Rtt => KeyInfo::value(
                 "rtt",
                 "TIME",
                 "\"89ms\"",
                 "Round-trip time, without transmission times: 89ms; repeat it for more networks",
             ),
-            Self::Rate => KeyInfo::list(
+            Self::Rate => KeyInfo::value(
                 "rate",
                 "RATE",
                 "\"1.02Mibit\"",
@@ -483,7 +468,7 @@ impl DirectionKey {
 }
 
 impl Spec {
-    /// Sets a value: a list grows (without repetition), anything else is replaced.
+    /// Sets a value: a list grows (without repetition), anything else is replaced; [`Spec::add`] makes a list of it.
     ///
     /// # Errors
     /// An invalid text for this key; nothing is changed then.
@@ -516,6 +501,7 @@ impl Spec {
             Key::Path(PathKey::Rate) => extend(&mut self.rates, [quantity::rate(text)?]),
             Key::Path(key) => self.path.set(key, text)?,
         }
+        self.axes.retain(|axis| axis.key != key);
         Ok(())
     }
 }

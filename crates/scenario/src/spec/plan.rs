@@ -1,12 +1,13 @@
-//! Expansion of a specification: networks x pages x protocols x stacks x TLS versions, in that order, the last fastest.
+//! Expansion of a specification: every scenario of its [`Grid`], in memory.
 
 use std::fmt;
 
 use tcp::stack::Acks;
 
+use super::Grid;
 use crate::network::changes::RequiredValue;
-use crate::network::{Changes, Network, NetworkError};
-use crate::{Client, Defaults, Engine, Page, Protocol, Requests, Scenario, Server, Spec, Stack, Tls};
+use crate::network::{Network, NetworkError};
+use crate::{Defaults, Engine, Page, Scenario, Spec};
 use page::PageError;
 
 /// Scenarios and engines to run.
@@ -16,14 +17,14 @@ pub struct Plan {
     pub scenarios: Vec<Scenario>,
     /// Engines that run each; at least one.
     pub engines: Vec<Engine>,
-    acks: Option<Acks>,
-    papers_acks: Option<Acks>,
+    /// The scenarios by number, and what was set.
+    pub grid: Grid,
 }
 
 impl Plan {
     /// The receiver's acknowledgement policy in the model; `None`: the stack's.
     pub fn acks(&self, scenario: &Scenario) -> Option<Acks> {
-        self.acks.or(self.papers_acks.filter(|_| scenario.network.is_of_the_papers()))
+        self.grid.acks(scenario)
     }
 }
 
@@ -33,141 +34,42 @@ impl Spec {
     /// # Errors
     /// An invalid network or page, half a network, more than 10,000 scenarios or 2,000,000 objects in all.
     pub fn plan(&self, defaults: &Defaults) -> Result<Plan, PlanError> {
-        let pages = or_default(&self.pages, &defaults.pages);
-        let of_graphs = Some(&defaults.of_graphs).filter(|_| !pages.iter().all(Page::is_plain));
-        let networks = self.all_networks(of_graphs.map_or(&defaults.networks, |graphs| &graphs.networks))?;
-        let protocols =
-            or_default(&self.protocols, of_graphs.map_or(&defaults.protocols, |graphs| &graphs.protocols));
-        let stacks = |network: &Network| or_default(&self.stacks, defaults.stacks_on(network));
-        check(&networks, pages)?;
-
-        let stacks_of_all: usize = networks.iter().map(|network| stacks(network).len()).sum();
-        let per_page = stacks_of_all.saturating_mul(protocols.len()).saturating_mul(self.tls.len().max(1));
-        let count = per_page.saturating_mul(pages.len());
-        if count > MAX_SCENARIOS {
-            return Err(PlanError::TooMany(count));
-        }
-        let objects = pages.iter().map(|page| page.objects.len()).sum::<usize>().saturating_mul(per_page);
-        if objects > MAX_TOTAL_OBJECTS {
-            return Err(PlanError::TooManyObjects(objects));
-        }
-        let mut scenarios = Vec::with_capacity(count);
-        for network in &networks {
-            for page in pages {
-                for protocol in protocols {
-                    let usual = Tls::usual(network, page, *protocol);
-                    let versions = or_default(&self.tls, std::slice::from_ref(&usual));
-                    for stack in stacks(network) {
-                        scenarios.extend(versions.iter().map(|tls| Scenario {
-                            network: network.clone(),
-                            page: page.clone(),
-                            visit: self.visit.unwrap_or(defaults.visit),
-                            protocol: *protocol,
-                            tls: *tls,
-                            stack: self.shared(stack),
-                            client: self.client(defaults, *protocol),
-                            server: Server { processing: self.processing.unwrap_or(defaults.processing) },
-                            programs: self.programs,
-                            runs: self.runs.unwrap_or(defaults.runs),
-                            seed: self.seed.unwrap_or(defaults.seed),
-                        }));
-                    }
-                }
-            }
-        }
-        let usual = of_graphs.map_or(&defaults.engines, |graphs| &graphs.engines);
-        let engines = or_default(&self.engines, usual).to_vec();
-        // A named stack determines when the receiver acknowledges, and the papers' assumption does not apply.
-        let papers_acks = defaults.acks.filter(|_| self.stacks.is_empty());
-        Ok(Plan { scenarios, engines, acks: self.acks, papers_acks })
-    }
-
-    fn shared(&self, stack: &Stack) -> Stack {
-        let mut stack = stack.clone();
-        stack.packets.sharing = self.sharing.unwrap_or(stack.packets.sharing);
-        stack.acks = self.acks.unwrap_or(stack.acks);
-        stack
-    }
-
-    fn client(&self, defaults: &Defaults, protocol: Protocol) -> Client {
-        let parallel = self.parallel.unwrap_or(defaults.parallel.max(protocol.connections()));
-        // Several connections are for requests that do not wait for one another; a browser's wait for the
-        // document.
-        let is_browser = protocol == Protocol::Http11Parallel;
-        let requests = if parallel > 1 && !is_browser { Requests::Independent } else { defaults.requests };
-        Client {
-            request: self.request.unwrap_or(defaults.request),
-            requests: self.requests.unwrap_or(requests),
-            parallel,
-            connection: self.connection.unwrap_or(defaults.connection),
-        }
-    }
-
-    /// Networks with their changes; or the custom networks of the changes alone.
-    fn all_networks(&self, defaults: &[Network]) -> Result<Vec<Network>, PlanError> {
-        let per_network = self.rtts.len().max(1).saturating_mul(self.rates.len().max(1));
-        let count = self.networks.len().max(1).saturating_mul(per_network);
-        if count > MAX_SCENARIOS {
-            return Err(PlanError::TooMany(count));
-        }
-        if let Some(error) = self.all_changes().find_map(|changes| changes.check().err()) {
-            return Err(PlanError::Network { name: "custom".to_owned(), error });
-        }
-        let own = self.own_networks();
-        if self.networks.is_empty() && !own.is_empty() {
-            return Ok(own);
-        }
-        if self.networks.is_empty() && (!self.rtts.is_empty() || !self.rates.is_empty()) {
-            let missing = self.all_changes().next().map(|changes| changes.missing());
-            return Err(PlanError::HalfANetwork(missing.unwrap_or_default()));
-        }
-        let networks = or_default(&self.networks, defaults).iter();
-        let changed = |network| self.all_changes().map(move |changes| changes.applied_to(network));
-        Ok(networks.flat_map(changed).collect())
-    }
-
-    /// Changes to every network, for each round trip and rate.
-    pub(super) fn all_changes(&self) -> impl Iterator<Item = Changes> {
-        each(&self.rtts).flat_map(move |rtt| {
-            each(&self.rates).map(move |rate| Changes { rtt, rate, ..self.path.clone() })
-        })
-    }
-
-    /// Custom networks of round trips and rates alone: `custom`, or, if there are several, `custom-20ms` and
-    /// so on.
-    pub(super) fn own_networks(&self) -> Vec<Network> {
-        let own = |changes: Changes| {
-            let rtt = changes.rtt.filter(|_| self.rtts.len() > 1).map(|rtt| format!("-{rtt}"));
-            let rate = changes.rate.filter(|_| self.rates.len() > 1).map(|rate| format!("-{rate}"));
-            changes.network(&["custom", &rtt.unwrap_or_default(), &rate.unwrap_or_default()].concat())
-        };
-        self.all_changes().filter_map(own).collect()
+        self.grid(defaults)?.plan()
     }
 }
 
-/// Every value, or `None` once if there is none.
-fn each<T: Copy>(values: &[T]) -> impl Iterator<Item = Option<T>> {
-    let none = values.is_empty().then_some(None);
-    values.iter().copied().map(Some).chain(none)
+impl Grid {
+    /// All scenarios in memory.
+    ///
+    /// # Errors
+    /// More than 10,000 scenarios or 2,000,000 objects in all.
+    pub fn plan(self) -> Result<Plan, PlanError> {
+        if self.len() > MAX_SCENARIOS {
+            return Err(PlanError::TooMany { count: self.len(), max: MAX_SCENARIOS });
+        }
+        if self.objects() > MAX_TOTAL_OBJECTS {
+            return Err(PlanError::TooManyObjects(self.objects()));
+        }
+        let scenarios = (0..self.len()).map(|number| self.scenario(number)).collect();
+        Ok(Plan { scenarios, engines: self.engines.clone(), grid: self })
+    }
 }
 
-/// Maximum number of scenarios; catches typing errors.
-const MAX_SCENARIOS: usize = 10_000;
+/// Maximum number of scenarios in memory.
+pub const MAX_SCENARIOS: usize = 10_000;
 /// Maximum number of objects: each scenario has its own copy of its page, 50 MB in all.
 const MAX_TOTAL_OBJECTS: usize = 2_000_000;
 
-fn or_default<'a, T>(spec_of: &'a [T], default: &'a [T]) -> &'a [T] {
+pub(super) fn or_default<'a, T>(spec_of: &'a [T], default: &'a [T]) -> &'a [T] {
     if spec_of.is_empty() { default } else { spec_of }
 }
 
-fn check(networks: &[Network], pages: &[crate::Page]) -> Result<(), PlanError> {
-    for network in networks {
-        network.check().map_err(|error| PlanError::Network { name: network.name.clone(), error })?;
-    }
-    for page in pages {
-        page.check().map_err(|error| PlanError::Page { name: page.name.clone(), error })?;
-    }
-    Ok(())
+pub(super) fn check_network(network: &Network) -> Result<(), PlanError> {
+    network.check().map_err(|error| PlanError::Network { name: network.name.clone(), error })
+}
+
+pub(super) fn check_page(page: &Page) -> Result<(), PlanError> {
+    page.check().map_err(|error| PlanError::Page { name: page.name.clone(), error })
 }
 
 /// Reason why a specification cannot be expanded.
@@ -190,7 +92,12 @@ pub enum PlanError {
         error: PageError,
     },
     /// More scenarios than the maximum.
-    TooMany(usize),
+    TooMany {
+        /// Their number.
+        count: usize,
+        /// The maximum.
+        max: usize,
+    },
     /// More objects in all scenarios than the maximum.
     TooManyObjects(usize),
 }
@@ -210,8 +117,8 @@ impl fmt::Display for PlanError {
             }
             Self::Network { name, error } => write!(f, "network {}: {error}", quantity::names::Quoted(name)),
             Self::Page { name, error } => write!(f, "page {}: {error}", quantity::names::Quoted(name)),
-            Self::TooMany(count) => {
-                write!(f, "{count} scenarios are too many; give fewer names, for at most {MAX_SCENARIOS}")
+            Self::TooMany { count, max } => {
+                write!(f, "{count} scenarios are too many; give fewer names or values, for at most {max}")
             }
             Self::TooManyObjects(count) => write!(
                 f,
@@ -228,6 +135,7 @@ impl std::error::Error for PlanError {}
 mod tests {
     use super::*;
     use crate::spec::Key;
+    use crate::{Client, Requests, Tls};
 
     fn spec_of(pieces: &[(&str, &str)]) -> Spec {
         let mut spec = Spec::default();
@@ -299,7 +207,57 @@ mod tests {
         let mut many = spec_of(&[("network", "modem")]);
         many.rtts = (0..200).map(wire::Duration::from_millis).collect();
         many.rates = (1..200).filter_map(wire::Rate::from_bits_per_second).collect();
-        assert_eq!(many.plan(&Defaults::predict()), Err(PlanError::TooMany(200 * 199)));
+        assert_eq!(
+            many.plan(&Defaults::predict()),
+            Err(PlanError::TooMany { count: 200 * 199, max: MAX_SCENARIOS })
+        );
+    }
+
+    #[test]
+    fn lists_of_path_values_multiply_within_their_network_and_others_within_the_stack() {
+        let mut spec =
+            spec_of(&[("network", "modem"), ("network", "isdn"), ("rtt", "20ms"), ("protocol", "http10")]);
+        for (key, text) in
+            [("loss", "0%"), ("loss", "1%"), ("parallel", "1"), ("parallel", "6"), ("seed", "1..2")]
+        {
+            spec.add(Key::named(key).unwrap(), text).unwrap();
+        }
+        let grid = spec.grid(&Defaults::laboratory()).unwrap();
+        let of = |number: usize| {
+            let scenario = grid.scenario(number);
+            format!("{} {} {}", scenario.network.name, scenario.client.parallel, scenario.seed.get())
+        };
+        assert_eq!(grid.len(), 2 * 2 * 2 * 2);
+        assert_eq!(
+            [0, 1, 2, 4, 8].map(of),
+            [
+                "modem+rtt=20ms 1 1",
+                "modem+rtt=20ms 1 2",
+                "modem+rtt=20ms 6 1",
+                "modem+rtt=20ms+loss=1% 1 1",
+                "isdn+rtt=20ms 1 1",
+            ]
+        );
+        let plan = grid.clone().plan().unwrap();
+        assert!(
+            plan.scenarios.iter().enumerate().all(|(number, scenario)| grid.scenario(number) == *scenario)
+        );
+    }
+
+    #[test]
+    fn custom_networks_spell_every_value_beside_round_trip_and_rate() {
+        let own = [("rtt", "20ms"), ("rate", "10mbit"), ("loss", "2%"), ("queue", "20p"), ("jitter", "5ms")];
+        assert_eq!(networks(&own), Ok(vec!["custom+queue=20p+loss=2%+jitter=5ms".to_owned()]));
+    }
+
+    #[test]
+    fn rejects_a_grid_of_more_than_ten_million_rows_with_its_count() {
+        let mut spec = spec_of(&[("network", "modem"), ("protocol", "http11")]);
+        spec.add(Key::Seed, "1..1000000").unwrap();
+        assert_eq!(spec.grid(&Defaults::predict()).unwrap().len(), 1_000_000);
+        spec.add(Key::Parallel, "1..11").unwrap();
+        let error = spec.grid(&Defaults::predict()).unwrap_err();
+        assert_eq!(error, PlanError::TooMany { count: 11_000_000, max: 10_000_000 });
     }
 
     #[test]
@@ -366,7 +324,10 @@ mod tests {
         };
         assert_eq!(large(9_000), Ok(10 * PROTOCOLS * 2));
         let many = Spec { pages: (1..=56).map(one_object).collect(), ..spec_of(&all) };
-        assert_eq!(many.plan(&Defaults::predict()), Err(PlanError::TooMany(10 * PROTOCOLS * 2 * 56)));
+        assert_eq!(
+            many.plan(&Defaults::predict()),
+            Err(PlanError::TooMany { count: 10 * PROTOCOLS * 2 * 56, max: MAX_SCENARIOS })
+        );
         let mut oversized = spec_of(&all);
         for document in ["1", "2"] {
             oversized.set(Key::Page, &[document, &vec!["1"; 9_999].join("+")].join("+")).unwrap();

@@ -17,6 +17,7 @@ const FLAGS: &[(&str, &str)] = &[
     ("page", "smal-cluster"),
     ("page", "visit.har"),
     ("page", "./site"),
+    ("page", "https://www.example.com/"),
     ("page", "6651+"),
     ("page", "6651++3883"),
     ("page", "0"),
@@ -45,6 +46,7 @@ const FLAGS: &[(&str, &str)] = &[
     ("runs", "0"),
     ("runs", "1e3"),
     ("runs", "100001"),
+    ("seed", "5..1"),
     ("seed", "-1"),
     ("seed", "18446744073709551616"),
     ("rtt", "89"),
@@ -56,6 +58,8 @@ const FLAGS: &[(&str, &str)] = &[
         "rtt",
         "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
     ),
+    ("rtt", "10ms..200ms"),
+    ("rtt", "0ms..1s*3"),
     ("rate", "0"),
     ("rate", "0.5bit"),
     ("rate", "2tbit"),
@@ -114,7 +118,7 @@ const FILES: &[&str] = &[
     "[network]\nlike = \"modem\"\nrtt_ms = 5",
     "network = true",
     "rtt = 1979-05-27",
-    "mss = [512]",
+    "mss = [[512]]",
     "rate = 20",
     "rate = [\"20Mbit\", 20]",
     "rtt = { ms = 89 }",
@@ -183,7 +187,7 @@ fn sentences() -> String {
 fn spec_of(pieces: &[(&str, &str)]) -> Result<Spec, quantity::ValueError> {
     let mut spec = Spec::default();
     for (key, value) in pieces {
-        spec.set(Key::named(key).unwrap(), value)?;
+        spec.add(Key::named(key).unwrap(), value)?;
     }
     Ok(spec)
 }

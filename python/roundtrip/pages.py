@@ -1,0 +1,78 @@
+"""Pages as graphs: hosts, objects, and what each object waits for."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any, Union
+
+from roundtrip._kernel import KernelPages
+
+HAR = (".har", ".har.gz", ".har.zst")
+
+
+class Page:
+    """A page, for `predict`, `simulate` and `compare`; notebooks show its graph."""
+
+    def __init__(self, kernel: KernelPages) -> None:
+        self._kernel = kernel
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """Hosts, objects and dependencies: the object that `roundtrip page --format json` prints."""
+        return json.loads(self._kernel.json())[0]
+
+    @property
+    def hosts(self) -> list[dict[str, Any]]:
+        """Hosts, the document's first: name, extra round trip (ms), server time (ms), TLS, HTTP/2."""
+        return self.json["hosts"]
+
+    @property
+    def objects(self) -> list[dict[str, Any]]:
+        """Objects in order, with what each waits for; times are in milliseconds, sizes in bytes."""
+        return self.json["objects"]
+
+    def _repr_svg_(self) -> str:
+        return self._kernel.svg()
+
+    def __repr__(self) -> str:
+        return self._kernel.text()
+
+
+def page(source: Union[str, os.PathLike[str], bytes], number: int | None = None) -> Page:
+    """A page from a browser's recording, a TOML file, sizes or a name: `roundtrip page`.
+
+    `source`: the path of a FILE.har (also .gz, .zst) or FILE.toml, a name such as `small-cluster`, sizes such as
+    `6651+3883`, or the bytes of a HAR. `number`: which of several pages of a recording, from 1.
+
+    Raises ValueError for a source that is not a page, OSError for a file that cannot be read.
+    """
+    if isinstance(source, bytes):
+        pages = KernelPages.har("page", source)
+    elif is_file(source):
+        pages = read(Path(source))
+    else:
+        pages = KernelPages.named(str(source))
+    if number is None and len(pages) > 1:
+        raise ValueError(f"the recording has {len(pages)} pages; give number=1 to {len(pages)}")
+    number = 1 if number is None else number
+    if not 1 <= number <= len(pages):
+        raise ValueError(f"the recording has no page {number}; give 1 to {len(pages)}")
+    return Page(pages.page(number - 1))
+
+
+def is_file(source: object) -> bool:
+    """Whether this names a file, by its ending."""
+    return isinstance(source, os.PathLike) or (isinstance(source, str) and source.lower().endswith((*HAR, ".toml")))
+
+
+def read(path: Path) -> KernelPages:
+    """The pages of a file."""
+    name = path.name.split(".har")[0].removesuffix(".toml")
+    if path.name.lower().endswith(".toml"):
+        return KernelPages.toml(name, path.read_text(encoding="utf-8"))
+    try:
+        return KernelPages.har(name, path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
