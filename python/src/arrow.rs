@@ -32,7 +32,7 @@ impl Table {
         let batches: Vec<Result<RecordBatch, ArrowError>> = self.batches.iter().cloned().map(Ok).collect();
         let reader = RecordBatchIterator::new(batches, Arc::clone(&self.schema));
         let stream = FFI_ArrowArrayStream::new(Box::new(reader));
-        PyCapsule::new(py, stream, Some(c"arrow_array_stream".to_owned()))
+        PyCapsule::new_with_value(py, stream, c"arrow_array_stream")
     }
 
     /// Number of rows.

@@ -209,7 +209,10 @@ mod tests {
         many.rates = (1..200).filter_map(wire::Rate::from_bits_per_second).collect();
         assert_eq!(
             many.plan(&Defaults::predict()),
-            Err(PlanError::TooMany { count: 200 * 199, max: MAX_SCENARIOS })
+            Err(PlanError::TooMany {
+                count: 200 * 199 * Defaults::predict().protocols.len(),
+                max: MAX_SCENARIOS
+            })
         );
     }
 
