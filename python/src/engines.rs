@@ -97,9 +97,8 @@ impl KernelGrid {
         for (name, texts) in values {
             let argument = name.replace('-', "_");
             let key = Key::named(&name).map_err(|error| refused(error.to_string().replace("unknown key", "unknown argument")))?;
-            for text in texts {
-                spec.add(key, &text).map_err(|error| refused(format!("{argument}: {error}")))?;
-            }
+            let added = spec.add_all(key, texts.iter().map(String::as_str));
+            added.map_err(|error| refused(format!("{argument}: {error}")))?;
         }
         for page in &pages {
             spec.pages.extend(page.get().0.iter().cloned());

@@ -14,6 +14,7 @@
 //! | [`resources`] | the resources that a run needs of this host, and whether it has them |
 //! | [`record`] | the results, second by second |
 //! | [`bottleneck`] | the bottleneck: generator, network or server |
+//! | [`fixed_wait`] | a wait as long as a delayed acknowledgement |
 //! | `gauge` | number of open connections |
 //! | [`progress`] | progress reports of a run, and its interruption |
 //! | `http1_connection` | an HTTP/1 connection |
@@ -45,6 +46,7 @@
 pub mod bottleneck;
 pub mod config;
 mod dhttp_user;
+pub mod fixed_wait;
 mod gauge;
 mod http1_connection;
 pub mod job;

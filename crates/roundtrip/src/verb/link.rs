@@ -66,9 +66,11 @@ pub fn run(arguments: &Link) -> Result<ExitCode, Failure> {
 fn network(arguments: &Link) -> Result<(Network, Seed), Failure> {
     let mut spec = Spec::default();
     for (key, value) in arguments.keys.entries() {
-        spec.set(key, value).map_err(|error| Failure::Value(format!("--{key}: {error}")))?;
+        spec.add(key, value).map_err(|error| Failure::Value(format!("--{key}: {error}")))?;
     }
-    if spec == (Spec { seed: spec.seed, ..Spec::default() }) {
+    let mut without_seed = spec.clone();
+    without_seed.seed = None;
+    if without_seed == Spec::default() {
         return Err(Failure::Value(
             "link: no network; give --network NAME (see `roundtrip list networks`), or --rtt and --rate"
                 .to_owned(),

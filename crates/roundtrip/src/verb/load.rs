@@ -14,7 +14,7 @@ use load::progress::{Progress, Stop};
 use load::report::{fit, page, result};
 use load::thresholds::{self, Threshold};
 use load::traffic::Traffic;
-use load::{Config, Protocol, Record, Shard, Target, merge};
+use load::{Config, Protocol, Record, Shard, Target, fixed_wait, merge};
 use quantity::names;
 use wire::Bytes;
 use workload::goodness_of_fit::fits;
@@ -213,10 +213,7 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
         log_file.as_ref().map_or(Ok(()), |path| crate::file::write_with(path, |out| log::write(&log, out)));
     let judged = thresholds::judge(&thresholds, &log.record);
     let has_passed = judged.iter().all(|judged| judged.passed);
-    let notes = match &traffic {
-        Traffic::Plan(_) => Vec::new(),
-        Traffic::List(list) => list.notes.clone(),
-    };
+    let notes = notes(&traffic, &log);
     let run = result::run(&log.parameters, &log.record).with(judged, notes, &traffic.names());
     crate::output::to_stdout(&match format {
         Format::Table => result::table(&run, crate::terminal::of_stdout()),
@@ -233,6 +230,13 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
         None if has_passed => ExitCode::SUCCESS,
         None => ExitCode::FAILURE,
     })
+}
+
+/// Returns the notes on the requests, and on a fixed wait of their responses.
+fn notes(traffic: &Traffic, log: &Log) -> Vec<String> {
+    let Traffic::List(list) = traffic else { return Vec::new() };
+    let wait = fixed_wait::sentence(&log.record, &list.first_url(&log.parameters.target));
+    list.notes.iter().cloned().chain(wait).collect()
 }
 
 /// Parses the thresholds of `--max-failures` and `--fail-on`.

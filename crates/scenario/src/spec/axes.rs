@@ -27,11 +27,27 @@ impl Spec {
     /// # Errors
     /// An invalid text for this key; nothing is changed then.
     pub fn add(&mut self, key: Key, text: &str) -> Result<(), ValueError> {
-        let mut extended = self.clone();
-        match range::expand(text).filter(|_| !key.is_name()) {
-            Some(range) => extended.add_values(key, &range?)?,
-            None => extended.add_values(key, &[text.to_owned()])?,
+        self.add_all(key, [text])
+    }
+
+    /// Adds several values or ranges, as [`Spec::add`] does.
+    ///
+    /// # Errors
+    /// The first invalid text for this key; nothing is changed then.
+    pub fn add_all<'a>(
+        &mut self,
+        key: Key,
+        texts: impl IntoIterator<Item = &'a str>,
+    ) -> Result<(), ValueError> {
+        let mut values = Vec::new();
+        for text in texts {
+            match range::expand(text).filter(|_| !key.is_name()) {
+                Some(range) => values.extend(range?),
+                None => values.push(text.to_owned()),
+            }
         }
+        let mut extended = self.clone();
+        extended.add_values(key, &values)?;
         *self = extended;
         Ok(())
     }
