@@ -135,12 +135,16 @@ impl KernelGrid {
                 settings: settings.clone(),
             };
             sweep::run(first.min(last)..last, threads, |number| self.outcome(number), |first, outcomes| -> PyResult<()> {
-                result.rows.add(first, &outcomes).map_err(refused)?;
-                if let Some(kept) = &mut result.outcomes {
-                    kept.extend(outcomes);
+                match &mut result.outcomes {
+                    Some(kept) => kept.extend(outcomes),
+                    None => result.rows.add(first, &outcomes).map_err(refused)?,
                 }
                 Python::attach(|py| py.check_signals())
             })?;
+            if let Some(kept) = &mut result.outcomes {
+                lab::outcome::name_critical_paths(kept);
+                result.rows.add(first, kept).map_err(refused)?;
+            }
             Ok(result)
         })
     }

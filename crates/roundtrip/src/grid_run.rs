@@ -62,10 +62,11 @@ impl GridRun<'_> {
             return stream(&grid, &settings, threads, output, flags, &row);
         }
         let plan = plan_flags::all_in_memory(grid)?;
-        let outcomes = all(&plan.scenarios, threads, |scenario| row(&plan.grid, scenario))?;
+        let mut outcomes = all(&plan.scenarios, threads, |scenario| row(&plan.grid, scenario))?;
         if let Some(reason) = outcome::nothing(&outcomes) {
             return Err(Failure::Value(reason));
         }
+        outcome::name_critical_paths(&mut outcomes);
         let results = Results { outcomes, settings, layout: Layout::Rows, provenance: provenance(&plan) };
         results.write_stalls(flags.stalls.as_deref())?;
         results.show(output)

@@ -73,8 +73,14 @@ fn run_engines(
             }
             Engine::Simulate => {
                 let simulated = match &mut see {
-                    Some(see) => plan.scenarios.iter().map(|scenario| simulate::outcome(scenario, &mut **see)).collect(),
-                    None => grid_run::all(&plan.scenarios, threads, |scenario| simulate::outcome(scenario, |_| ()))?,
+                    Some(see) => plan
+                        .scenarios
+                        .iter()
+                        .map(|scenario| simulate::outcome(scenario, &mut **see))
+                        .collect(),
+                    None => grid_run::all(&plan.scenarios, threads, |scenario| {
+                        simulate::outcome(scenario, |_| ())
+                    })?,
                 };
                 results.add(simulated, simulate::provenance(plan));
             }

@@ -26,8 +26,20 @@ use crate::verb::waterfall::{self, WaterfallForm};
 
 /// Prints a row for each scenario.
 pub fn run(arguments: &Simulate) -> Result<(), Failure> {
-    let Simulate { scenario, runs, plot, waterfall, probe, har, pcap, output, into, grid: flags, advanced, .. } =
-        arguments;
+    let Simulate {
+        scenario,
+        runs,
+        plot,
+        waterfall,
+        probe,
+        har,
+        pcap,
+        output,
+        into,
+        grid: flags,
+        advanced,
+        ..
+    } = arguments;
     let runs: Vec<(Key, &str)> = runs.iter().map(|runs| (Key::Runs, runs.as_str())).collect();
     let grid = plan_flags::grid(scenario, advanced, &runs, &Defaults::laboratory())?;
     if [plot, waterfall, probe, har, pcap].into_iter().all(Option::is_none) {
