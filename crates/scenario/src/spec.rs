@@ -91,7 +91,8 @@ impl Spec {
         let (above, mut below) = (self.with_own_network(), below.with_own_network());
         let above_keys = above.set_keys();
         below.axes.retain(|axis| {
-            !above_keys.contains(&axis.key) && !(axis.key.is_of_path() && !above.networks.is_empty())
+            let is_of_replaced_networks = axis.key.is_of_path() && !above.networks.is_empty();
+            !is_of_replaced_networks && !above_keys.contains(&axis.key)
         });
         // A custom network of too many values to be written out replaces networks, too.
         if above.path.mss.is_some() && !above.rtts.is_empty() && !above.rates.is_empty() {
