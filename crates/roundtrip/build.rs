@@ -15,7 +15,12 @@ fn main() -> io::Result<()> {
     println!("cargo::rerun-if-env-changed=ROUNDTRIP_LAB");
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("lab_page.rs");
     let built = env::var_os("ROUNDTRIP_LAB").map_or_else(|| PathBuf::from("../../target/lab"), PathBuf::from);
-    let directory = env::var_os("CARGO_FEATURE_LAB_PAGE").and_then(|_| fs::canonicalize(built).ok());
+    if env::var_os("CARGO_FEATURE_LAB_PAGE").is_none() {
+        return fs::write(out, list(None));
+    }
+    // A file that is missing now may be built later.
+    NAMES.iter().for_each(|name| println!("cargo::rerun-if-changed={}", built.join(name).display()));
+    let directory = fs::canonicalize(built).ok();
     let directory = directory.filter(|directory| NAMES.iter().all(|name| directory.join(name).exists()));
     fs::write(out, list(directory.as_deref()))
 }
@@ -25,7 +30,6 @@ fn list(directory: Option<&Path>) -> String {
     let mut source = String::from("const EMBEDDED: &[(&str, &[u8])] = &[\n");
     for name in NAMES.iter().filter(|_| directory.is_some()) {
         let path = directory.unwrap_or(Path::new("")).join(name);
-        println!("cargo::rerun-if-changed={}", path.display());
         let _ = writeln!(source, "    ({name:?}, include_bytes!({:?})),", path.display().to_string());
     }
     source + "];\n"
