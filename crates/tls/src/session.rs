@@ -22,6 +22,7 @@
 //! ```
 
 mod flight;
+pub mod quic;
 
 use std::collections::VecDeque;
 

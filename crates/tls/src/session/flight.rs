@@ -7,20 +7,20 @@ use crate::record::ContentType;
 use crate::suite::Version;
 
 /// TLS_AES_128_GCM_SHA256.
-const SUITE_13: u16 = 0x1301;
+pub(super) const SUITE_13: u16 = 0x1301;
 /// TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256.
 const SUITE_12: u16 = 0xc02f;
-const X25519MLKEM768: u16 = 4_588;
-const X25519: u16 = 29;
+pub(super) const X25519MLKEM768: u16 = 4_588;
+pub(super) const X25519: u16 = 29;
 /// Key shares of the hybrid group, client and server: draft-ietf-tls-ecdhe-mlkem, section 3.
-const HYBRID_CLIENT_BYTES: usize = 1_184 + 32;
+pub(super) const HYBRID_CLIENT_BYTES: usize = 1_184 + 32;
 const HYBRID_SERVER_BYTES: usize = 1_088 + 32;
 /// A signature by RSA with 2,048 bits.
 const SIGNATURE_BYTES: usize = 256;
 /// Hash of the suites.
-const HASH_BYTES: usize = 32;
+pub(super) const HASH_BYTES: usize = 32;
 /// A ticket of OpenSSL 3 without a client's certificate: TLS 1.3 and 1.2.
-const TICKET_13_BYTES: usize = 208;
+pub(super) const TICKET_13_BYTES: usize = 208;
 const TICKET_12_BYTES: usize = 192;
 /// Finished of TLS 1.2 (RFC 5246, section 7.4.9).
 const FINISHED_12_BYTES: usize = 12;
@@ -28,6 +28,8 @@ const FINISHED_12_BYTES: usize = 12;
 const ECH_PAYLOAD_BYTES: usize = 176;
 /// Certificates of a chain: the server's, and one that signed it.
 const CERTIFICATES: usize = 2;
+/// Signature algorithms that the client offers.
+pub(super) const SIGNATURES: [u16; 8] = [0x0403, 0x0804, 0x0401, 0x0503, 0x0805, 0x0501, 0x0806, 0x0601];
 
 /// Message types that are only written.
 pub(super) const END_OF_EARLY_DATA: u8 = 5;
@@ -43,11 +45,11 @@ pub(super) const NONCE_BYTES: usize = 8;
 pub(super) const MAX_PLAINTEXT: usize = 16_384;
 
 /// A list with a length of two bytes before it.
-fn vector16(content: &[u8]) -> Vec<u8> {
+pub(super) fn vector16(content: &[u8]) -> Vec<u8> {
     [&number16(content.len())[..], content].concat()
 }
 
-fn vector8(content: &[u8]) -> Vec<u8> {
+pub(super) fn vector8(content: &[u8]) -> Vec<u8> {
     [&[u8::try_from(content.len()).unwrap_or(u8::MAX)][..], content].concat()
 }
 
@@ -55,11 +57,11 @@ fn number16(number: usize) -> [u8; 2] {
     u16::try_from(number).unwrap_or(u16::MAX).to_be_bytes()
 }
 
-fn numbers(list: &[u16]) -> Vec<u8> {
+pub(super) fn numbers(list: &[u16]) -> Vec<u8> {
     list.iter().flat_map(|number| number.to_be_bytes()).collect()
 }
 
-fn extension(kind: u16, content: &[u8]) -> Vec<u8> {
+pub(super) fn extension(kind: u16, content: &[u8]) -> Vec<u8> {
     [&kind.to_be_bytes()[..], &vector16(content)].concat()
 }
 
@@ -101,6 +103,31 @@ pub(super) fn change_cipher_spec() -> Vec<u8> {
     clear_record(ContentType::ChangeCipherSpec, &[1])
 }
 
+/// A key share of this group.
+pub(super) fn share(group: u16, bytes: usize) -> Vec<u8> {
+    [&group.to_be_bytes()[..], &vector16(&vec![1; bytes])].concat()
+}
+
+/// The extension that only looks like an Encrypted Client Hello.
+pub(super) fn encrypted_client_hello() -> Vec<u8> {
+    let content = [&[0, 0, 1, 0, 1, 7][..], &vector16(&[1; 32]), &vector16(&[1; ECH_PAYLOAD_BYTES])];
+    extension(0xfe0d, &content.concat())
+}
+
+/// Extensions of a client that resumes, which come last.
+pub(super) fn ticket_extensions(handshake: Handshake) -> Vec<u8> {
+    let mut extensions = Vec::new();
+    if handshake == Handshake::EarlyData {
+        extensions.extend(extension(42, &[]));
+    }
+    if handshake.is_resumed() {
+        let identity = [&vector16(&[1; TICKET_13_BYTES])[..], &[0; 4]].concat();
+        let binders = vector16(&vector8(&[1; HASH_BYTES]));
+        extensions.extend(extension(41, &[vector16(&identity), binders].concat()));
+    }
+    extensions
+}
+
 /// The Client Hello of Chromium (net/socket, third_party/boringssl): GREASE, a hybrid key share, an Encrypted Client Hello
 /// that only looks like one.
 pub(super) fn client_hello(config: &SessionConfig) -> Vec<u8> {
@@ -109,8 +136,6 @@ pub(super) fn client_hello(config: &SessionConfig) -> Vec<u8> {
         GREASE, SUITE_13, 0x1302, 0x1303, 0xc02b, SUITE_12, 0xc02c, 0xc030, 0xcca9, 0xcca8, 0xc013, 0xc014,
         0x009c, 0x009d, 0x002f, 0x0035,
     ];
-    const SIGNATURES: [u16; 8] = [0x0403, 0x0804, 0x0401, 0x0503, 0x0805, 0x0501, 0x0806, 0x0601];
-    let share = |group: u16, bytes: usize| [&group.to_be_bytes()[..], &vector16(&vec![1; bytes])].concat();
     let shares = [share(GREASE, 1), share(X25519MLKEM768, HYBRID_CLIENT_BYTES), share(X25519, 32)].concat();
     let protocols: Vec<u8> = match config.protocol {
         "h2" => [vector8(b"h2"), vector8(b"http/1.1")].concat(),
@@ -134,21 +159,11 @@ pub(super) fn client_hello(config: &SessionConfig) -> Vec<u8> {
         extension(43, &vector8(&numbers(&[GREASE, 0x0304, 0x0303]))),
         extension(27, &[2, 0, 2]),
         extension(17_613, &vector16(&vector8(b"h2"))),
-        extension(
-            0xfe0d,
-            &[&[0, 0, 1, 0, 1, 7][..], &vector16(&[1; 32]), &vector16(&[1; ECH_PAYLOAD_BYTES])].concat(),
-        ),
+        encrypted_client_hello(),
         extension(GREASE + 0x1010, &[0]),
     ]
     .concat();
-    if config.handshake == Handshake::EarlyData {
-        extensions.extend(extension(42, &[]));
-    }
-    if config.handshake.is_resumed() {
-        let identity = [&vector16(&[1; TICKET_13_BYTES])[..], &[0; 4]].concat();
-        extensions
-            .extend(extension(41, &[vector16(&identity), vector16(&vector8(&[1; HASH_BYTES]))].concat()));
-    }
+    extensions.extend(ticket_extensions(config.handshake));
     let body = [
         &[3, 3][..],
         &[1; 32],
@@ -160,7 +175,8 @@ pub(super) fn client_hello(config: &SessionConfig) -> Vec<u8> {
     message(CLIENT_HELLO, &body.concat())
 }
 
-fn server_hello(config: &SessionConfig) -> Vec<u8> {
+/// The Server Hello, which repeats the client's legacy session.
+pub(super) fn server_hello(config: &SessionConfig, session: &[u8]) -> Vec<u8> {
     let (suite, extensions) = match config.handshake {
         Handshake::Tls12 => {
             let protocol = extension(16, &vector16(&vector8(config.protocol.as_bytes())));
@@ -173,9 +189,7 @@ fn server_hello(config: &SessionConfig) -> Vec<u8> {
             (SUITE_13, [extension(43, &[3, 4]), extension(51, &share), accepted].concat())
         }
     };
-    let session = [1; 32];
-    let body =
-        [&[3, 3][..], &[1; 32], &vector8(&session), &suite.to_be_bytes(), &[0], &vector16(&extensions)];
+    let body = [&[3, 3][..], &[1; 32], &vector8(session), &suite.to_be_bytes(), &[0], &vector16(&extensions)];
     message(2, &body.concat())
 }
 
@@ -195,9 +209,9 @@ fn certificates(config: &SessionConfig) -> Vec<u8> {
 
 /// The server's flight: the write that answers a Client Hello.
 pub(super) fn server_flight(config: &SessionConfig) -> Vec<u8> {
-    let mut flight = clear_record(ContentType::Handshake, &server_hello(config));
-    let signature = [&[8, 4][..], &vector16(&[1; SIGNATURE_BYTES])].concat();
+    let mut flight = clear_record(ContentType::Handshake, &server_hello(config, &[1; 32]));
     if config.handshake == Handshake::Tls12 {
+        let signature = [&[8, 4][..], &vector16(&[1; SIGNATURE_BYTES])].concat();
         // A named curve, X25519's public key, and the signature.
         let exchange = message(12, &[&[3, 0, 29][..], &vector8(&[1; 32]), &signature].concat());
         for part in [certificates(config), exchange, message(SERVER_HELLO_DONE, &[])] {
@@ -206,19 +220,26 @@ pub(super) fn server_flight(config: &SessionConfig) -> Vec<u8> {
         return flight;
     }
     flight.extend(change_cipher_spec());
+    for part in protected_messages(config, &[]) {
+        protected_records(Version::Tls13, ContentType::Handshake, &part, &mut flight);
+    }
+    flight
+}
+
+/// The server's messages of TLS 1.3 after its hello. `extra` are further Encrypted Extensions.
+pub(super) fn protected_messages(config: &SessionConfig, extra: &[u8]) -> Vec<Vec<u8>> {
     let mut extensions = extension(16, &vector16(&vector8(config.protocol.as_bytes())));
     if config.handshake == Handshake::EarlyData {
         extensions.extend(extension(42, &[]));
     }
+    extensions.extend_from_slice(extra);
     let mut parts = vec![message(8, &vector16(&extensions))];
     if !config.handshake.is_resumed() {
+        let signature = [&[8, 4][..], &vector16(&[1; SIGNATURE_BYTES])].concat();
         parts.extend([certificates(config), message(15, &signature)]);
     }
     parts.push(message(FINISHED, &[1; HASH_BYTES]));
-    for part in parts {
-        protected_records(Version::Tls13, ContentType::Handshake, &part, &mut flight);
-    }
-    flight
+    parts
 }
 
 /// The client's last flight. In TLS 1.2 the server's Finished follows it.
