@@ -15,7 +15,7 @@ TARGET="${CARGO_TARGET_DIR:-$PWD/target}"
 REPRODUCTION="$TARGET/reproduction"
 RECORDS="$TARGET/test-records"
 
-PURE="wire quantity unpack tcp accesslog workload http1 tls http2 quic dhttp-proto page fetch scenario packets trace model simulate dissect diagnose render lab report"
+PURE="wire quantity unpack tcp accesslog workload http1 tls http2 http3 quic dhttp-proto page fetch scenario packets trace model simulate dissect diagnose render lab report"
 ALL="fresh tools fmt commits clippy wasm lab docs package test"
 
 # Programs that tests run, with their Debian packages. A test reports `skipped: PROGRAM` where one is missing.

@@ -8,6 +8,7 @@ mod diagnose;
 mod fetch;
 mod http1;
 mod http2;
+mod http3;
 mod load;
 mod page;
 mod quic;

@@ -1,0 +1,189 @@
+//! Field sections (QPACK, RFC 9204): fields in, bytes out, and back.
+//!
+//! [`encode`] refers to the static table and writes all else literally, in the Huffman code where that is shorter, as an encoder
+//! must whose peer has no dynamic table. Where it has one, repeated fields take a byte ([`dynamic`]).
+
+pub mod dynamic;
+mod table;
+
+use http2::hpack::{Field, MAX_LIST_BYTES, huffman};
+
+use table::STATIC;
+
+/// Appends a section of these fields.
+pub fn encode<'a>(fields: impl IntoIterator<Item = (&'a [u8], &'a [u8])>, into: &mut Vec<u8>) {
+    // Required Insert Count and Base: no dynamic table.
+    into.extend([0, 0]);
+    for (name, value) in fields {
+        literal(name, value, into);
+    }
+}
+
+/// Appends a field without the dynamic table.
+fn literal(name: &[u8], value: &[u8], into: &mut Vec<u8>) {
+    match find(name, value) {
+        Some((index, true)) => integer(0xc0, 6, index, into),
+        Some((index, false)) => {
+            integer(0x50, 4, index, into);
+            string(0, 7, value, into);
+        }
+        None => {
+            string(0x20, 3, name, into);
+            string(0, 7, value, into);
+        }
+    }
+}
+
+/// Decodes a section; `None` if it is invalid, larger than [`MAX_LIST_BYTES`], or refers to a dynamic table.
+pub fn decode(section: &[u8]) -> Option<Vec<Field>> {
+    let mut rest = section;
+    if take_integer(8, &mut rest)? != 0 {
+        return None;
+    }
+    take_integer(7, &mut rest)?;
+    let (mut fields, mut bytes) = (Vec::new(), 0);
+    while let [first, ..] = *rest {
+        let field = static_field(first, &mut rest)?;
+        bytes += field.name.len() + field.value.len() + 32;
+        if bytes > MAX_LIST_BYTES {
+            return None;
+        }
+        fields.push(field);
+    }
+    Some(fields)
+}
+
+/// Takes a field that does not refer to the dynamic table.
+fn static_field(first: u8, rest: &mut &[u8]) -> Option<Field> {
+    match first {
+        first if first & 0xc0 == 0xc0 => {
+            let (name, value) = STATIC.get(take_integer(6, rest)?)?;
+            Some(Field { name: name.to_vec(), value: value.to_vec() })
+        }
+        first if first & 0xd0 == 0x50 => {
+            let (name, _) = STATIC.get(take_integer(4, rest)?)?;
+            Some(Field { name: name.to_vec(), value: take_string(7, rest)? })
+        }
+        first if first & 0xe0 == 0x20 => {
+            let name = take_string(3, rest)?;
+            Some(Field { name, value: take_string(7, rest)? })
+        }
+        _ => None,
+    }
+}
+
+/// The static entry of a field, and whether its value is the same.
+fn find(name: &[u8], value: &[u8]) -> Option<(usize, bool)> {
+    let mut named = None;
+    for (index, entry) in STATIC.iter().enumerate().filter(|(_, entry)| entry.0 == name) {
+        if entry.1 == value {
+            return Some((index, true));
+        }
+        named.get_or_insert(index);
+    }
+    named.map(|index| (index, false))
+}
+
+/// Appends an integer with a prefix of this number of bits (RFC 9204, section 4.1.1).
+fn integer(flags: u8, bits: u32, value: usize, into: &mut Vec<u8>) {
+    let max = (1_usize << bits) - 1;
+    let byte = |value: usize| u8::try_from(value).unwrap_or(u8::MAX);
+    if value < max {
+        return into.push(flags | byte(value));
+    }
+    into.push(flags | byte(max));
+    let mut rest = value - max;
+    while rest >= 0x80 {
+        into.push(0x80 | byte(rest & 0x7f));
+        rest >>= 7;
+    }
+    into.push(byte(rest));
+}
+
+fn take_integer(bits: u32, from: &mut &[u8]) -> Option<usize> {
+    let max = (1_usize << bits) - 1;
+    let mut value = usize::from(take_byte(from)?) & max;
+    if value < max {
+        return Some(value);
+    }
+    for shift in (0..28).step_by(7) {
+        let byte = take_byte(from)?;
+        value += usize::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+fn take_byte(from: &mut &[u8]) -> Option<u8> {
+    let (first, rest) = from.split_first()?;
+    *from = rest;
+    Some(*first)
+}
+
+/// Appends a string whose length has a prefix of this number of bits, after the bit that marks the Huffman code.
+fn string(flags: u8, bits: u32, text: &[u8], into: &mut Vec<u8>) {
+    let length = huffman::encoded_length(text);
+    if length < text.len() {
+        integer(flags | 1 << bits, bits, length, into);
+        huffman::encode(text, into);
+    } else {
+        integer(flags, bits, text.len(), into);
+        into.extend_from_slice(text);
+    }
+}
+
+fn take_string(bits: u32, from: &mut &[u8]) -> Option<Vec<u8>> {
+    let is_coded = from.first()? & (1 << bits) != 0;
+    let length = take_integer(bits, from)?;
+    let (text, rest) = from.split_at_checked(length)?;
+    *from = rest;
+    if is_coded { huffman::decode(text, MAX_LIST_BYTES) } else { Some(text.to_vec()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 9204, appendix B.1, whose value is not in the Huffman code.
+    #[test]
+    fn the_literal_of_rfc_9204_is_decoded() {
+        let section =
+            [0x00, 0x00, 0x51, 0x0b, 0x2f, 0x69, 0x6e, 0x64, 0x65, 0x78, 0x2e, 0x68, 0x74, 0x6d, 0x6c];
+        assert_eq!(decode(&section).unwrap(), [Field::new(b":path", b"/index.html")]);
+    }
+
+    #[test]
+    fn known_fields_take_a_byte_or_two_and_all_are_decoded() {
+        let fields: [(&[u8], &[u8]); 6] = [
+            (b":method", b"GET"),
+            (b":status", b"200"),
+            (b"x-frame-options", b"sameorigin"),
+            (b":path", b"/index.html"),
+            (b"x-unknown-name", b"value"),
+            (b"cookie", &[b'~'; 200]),
+        ];
+        let mut section = Vec::new();
+        encode(fields[..3].iter().copied(), &mut section);
+        assert_eq!(section, [0, 0, 0xd1, 0xd9, 0xff, 35]);
+        section.clear();
+        encode(fields.iter().copied(), &mut section);
+        let decoded = decode(&section).unwrap();
+        let decoded: Vec<_> = decoded.iter().map(|field| (&field.name[..], &field.value[..])).collect();
+        assert_eq!(decoded, fields);
+        for cut in 2..section.len() {
+            let shorter = decode(&section[..cut]);
+            assert!(shorter.is_none_or(|shorter| shorter.len() < fields.len()), "{cut}");
+        }
+    }
+
+    #[test]
+    fn dynamic_references_and_absurd_integers_are_refused() {
+        assert_eq!(decode(&[1, 0, 0x80]), None);
+        assert_eq!(decode(&[0, 0, 0x80]), None, "dynamic, below Base");
+        assert_eq!(decode(&[0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]), None);
+        assert_eq!(decode(&[0, 0, 0xff, 36]), None, "beyond the table");
+        assert_eq!(decode(&[]), None);
+    }
+}

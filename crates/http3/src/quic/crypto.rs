@@ -1,0 +1,313 @@
+//! TLS 1.3 of QUIC that only has sizes: messages of `tls::session`, tags of zeros, headers in the clear.
+//!
+//! It protects nothing. A packet key adds and removes [`TAG_BYTES`]; every packet is authentic, because no link alters one.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use bytes::BytesMut;
+use quinn_proto::crypto::{
+    AeadKey, ClientConfig, CryptoError, ExportKeyingMaterialError, HandshakeTokenKey, HeaderKey, HmacKey,
+    KeyPair, Keys, PacketKey, ServerConfig, Session, UnsupportedVersion,
+};
+use quinn_proto::transport_parameters::TransportParameters;
+use quinn_proto::{ConnectError, ConnectionId, Side, TransportError, TransportErrorCode};
+use tls::session::quic::{self as messages, ENCRYPTED_EXTENSIONS, END, HELLO, SERVER_HELLO};
+use tls::session::{Handshake, SessionConfig};
+
+/// Tag of AES-GCM.
+const TAG_BYTES: usize = 16;
+/// Signature of a reset or token key.
+const SIGNATURE_BYTES: usize = 32;
+
+/// Settings of the sessions of one end.
+#[derive(Clone, Debug)]
+pub(crate) struct NullTls {
+    pub(crate) config: SessionConfig,
+    /// Transport parameters of servers that a client remembers from earlier connections.
+    pub(crate) remembered: Vec<u8>,
+}
+
+struct Null;
+
+impl HeaderKey for Null {
+    fn decrypt(&self, _: usize, _: &mut [u8]) {}
+    fn encrypt(&self, _: usize, _: &mut [u8]) {}
+    /// As of AES and ChaCha20 (RFC 9001, section 5.4).
+    fn sample_size(&self) -> usize {
+        16
+    }
+}
+
+impl PacketKey for Null {
+    fn encrypt(&self, _: u64, _: &mut [u8], _: usize) {}
+
+    fn decrypt(&self, _: u64, _: &[u8], payload: &mut BytesMut) -> Result<(), CryptoError> {
+        let length = payload.len().checked_sub(TAG_BYTES).ok_or(CryptoError)?;
+        payload.truncate(length);
+        Ok(())
+    }
+
+    fn tag_len(&self) -> usize {
+        TAG_BYTES
+    }
+
+    fn confidentiality_limit(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn integrity_limit(&self) -> u64 {
+        u64::MAX
+    }
+}
+
+fn keys() -> Keys {
+    Keys { header: KeyPair { local: Box::new(Null), remote: Box::new(Null) }, packet: packet_keys() }
+}
+
+fn packet_keys() -> KeyPair<Box<dyn PacketKey>> {
+    KeyPair { local: Box::new(Null), remote: Box::new(Null) }
+}
+
+/// Key of stateless resets and of tokens: a sum instead of a signature.
+pub(crate) struct NullKey;
+
+impl HmacKey for NullKey {
+    fn sign(&self, data: &[u8], signature: &mut [u8]) {
+        signature.fill(0);
+        for (index, byte) in data.iter().enumerate() {
+            let place = index % signature.len().max(1);
+            signature[place] = signature[place].wrapping_mul(31).wrapping_add(*byte);
+        }
+    }
+
+    fn signature_len(&self) -> usize {
+        SIGNATURE_BYTES
+    }
+
+    fn verify(&self, data: &[u8], signature: &[u8]) -> Result<(), CryptoError> {
+        let mut expected = vec![0; signature.len()];
+        self.sign(data, &mut expected);
+        if expected == signature { Ok(()) } else { Err(CryptoError) }
+    }
+}
+
+impl HandshakeTokenKey for NullKey {
+    fn aead_from_hkdf(&self, _: &[u8]) -> Box<dyn AeadKey> {
+        Box::new(Self)
+    }
+}
+
+impl AeadKey for NullKey {
+    fn seal(&self, data: &mut Vec<u8>, _: &[u8]) -> Result<(), CryptoError> {
+        data.extend([0; TAG_BYTES]);
+        Ok(())
+    }
+
+    fn open<'a>(&self, data: &'a mut [u8], _: &[u8]) -> Result<&'a mut [u8], CryptoError> {
+        let length = data.len().checked_sub(TAG_BYTES).ok_or(CryptoError)?;
+        Ok(&mut data[..length])
+    }
+}
+
+impl ClientConfig for NullTls {
+    fn start_session(
+        self: Arc<Self>,
+        _: u32,
+        server_name: &str,
+        parameters: &TransportParameters,
+    ) -> Result<Box<dyn Session>, ConnectError> {
+        let config = SessionConfig { server_name: server_name.to_owned(), ..self.config.clone() };
+        let mut session = NullSession::new(config, Side::Client, parameters);
+        if session.config.handshake == Handshake::EarlyData {
+            session.peer = TransportParameters::read(Side::Client, &mut &self.remembered[..]).ok();
+        }
+        Ok(Box::new(session))
+    }
+}
+
+impl ServerConfig for NullTls {
+    fn initial_keys(&self, _: u32, _: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
+        Ok(keys())
+    }
+
+    fn retry_tag(&self, _: u32, _: &ConnectionId, _: &[u8]) -> [u8; 16] {
+        [0; TAG_BYTES]
+    }
+
+    fn start_session(self: Arc<Self>, _: u32, parameters: &TransportParameters) -> Box<dyn Session> {
+        Box::new(NullSession::new(self.config.clone(), Side::Server, parameters))
+    }
+}
+
+/// Next messages of an end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// A client's hello.
+    Hello,
+    /// Keys of the handshake; before them the server's hello.
+    HandshakeKeys,
+    /// Keys of data; before them the server's flight, or the client's Finished.
+    DataKeys,
+    /// The server's tickets.
+    Tickets,
+}
+
+/// TLS of a connection.
+struct NullSession {
+    config: SessionConfig,
+    side: Side,
+    /// Own transport parameters.
+    parameters: Vec<u8>,
+    /// The peer's; before the handshake, those that a client remembers.
+    peer: Option<TransportParameters>,
+    /// Bytes of messages that have not arrived completely.
+    begun: Vec<u8>,
+    next: Option<Step>,
+    is_handshaking: bool,
+}
+
+impl NullSession {
+    fn new(config: SessionConfig, side: Side, parameters: &TransportParameters) -> Self {
+        let mut encoded = Vec::new();
+        parameters.write(&mut encoded);
+        let next = match side {
+            Side::Client => Some(Step::Hello),
+            Side::Server => None,
+        };
+        Self { config, side, parameters: encoded, peer: None, begun: Vec::new(), next, is_handshaking: true }
+    }
+
+    /// Handles a message; returns whether it is the one with the peer's parameters.
+    fn message(&mut self, kind: u8, body: &[u8]) -> Result<bool, TransportError> {
+        match (self.side, kind) {
+            (Side::Server, HELLO) => {
+                self.take_parameters(kind, body)?;
+                self.next = Some(Step::HandshakeKeys);
+                return Ok(true);
+            }
+            (Side::Server, END) => {
+                self.is_handshaking = false;
+                self.next = Some(Step::Tickets);
+            }
+            (Side::Client, SERVER_HELLO) => self.next = Some(Step::HandshakeKeys),
+            (Side::Client, ENCRYPTED_EXTENSIONS) => {
+                self.take_parameters(kind, body)?;
+                return Ok(true);
+            }
+            (Side::Client, END) => {
+                self.is_handshaking = false;
+                self.next = Some(Step::DataKeys);
+            }
+            _ => {}
+        }
+        Ok(false)
+    }
+
+    fn take_parameters(&mut self, kind: u8, body: &[u8]) -> Result<(), TransportError> {
+        let mut parameters = messages::parameters(kind, body).ok_or_else(|| missing("missing"))?;
+        let read = TransportParameters::read(self.side, &mut parameters);
+        self.peer = Some(read.map_err(|_| missing("invalid"))?);
+        Ok(())
+    }
+
+    fn has_early_data(&self) -> bool {
+        self.config.handshake == Handshake::EarlyData && self.peer.is_some()
+    }
+}
+
+/// Alert 109, missing extension (RFC 9001, section 8.2).
+fn missing(what: &str) -> TransportError {
+    let code = TransportErrorCode::crypto(109);
+    TransportError { code, frame: None, reason: format!("transport parameters are {what}") }
+}
+
+impl Session for NullSession {
+    fn initial_keys(&self, _: &ConnectionId, _: Side) -> Keys {
+        keys()
+    }
+
+    fn handshake_data(&self) -> Option<Box<dyn Any>> {
+        None
+    }
+
+    fn peer_identity(&self) -> Option<Box<dyn Any>> {
+        None
+    }
+
+    fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
+        self.has_early_data()
+            .then(|| (Box::new(Null) as Box<dyn HeaderKey>, Box::new(Null) as Box<dyn PacketKey>))
+    }
+
+    fn early_data_accepted(&self) -> Option<bool> {
+        Some(self.has_early_data())
+    }
+
+    fn is_handshaking(&self) -> bool {
+        self.is_handshaking
+    }
+
+    fn read_handshake(&mut self, bytes: &[u8]) -> Result<bool, TransportError> {
+        self.begun.extend_from_slice(bytes);
+        let (begun, mut has_parameters) = (std::mem::take(&mut self.begun), false);
+        let mut rest = &begun[..];
+        while let Some((kind, body, after)) = messages::split_message(rest) {
+            has_parameters |= self.message(kind, body)?;
+            rest = after;
+        }
+        self.begun = rest.to_vec();
+        Ok(has_parameters)
+    }
+
+    fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
+        Ok(self.peer)
+    }
+
+    fn write_handshake(&mut self, into: &mut Vec<u8>) -> Option<Keys> {
+        let Self { config, parameters, .. } = self;
+        let (next, has_keys) = match (self.side, self.next?) {
+            (_, Step::Hello) => {
+                into.extend(messages::client_hello(config, parameters));
+                (None, false)
+            }
+            (Side::Server, Step::HandshakeKeys) => {
+                into.extend(messages::server_hello(config));
+                (Some(Step::DataKeys), true)
+            }
+            (Side::Client, Step::HandshakeKeys) => (None, true),
+            (Side::Server, Step::DataKeys) => {
+                into.extend(messages::server_flight(config, parameters));
+                (None, true)
+            }
+            (Side::Client, Step::DataKeys) => {
+                into.extend(messages::finished());
+                (None, true)
+            }
+            (_, Step::Tickets) => {
+                into.extend(messages::tickets(config));
+                (None, false)
+            }
+        };
+        self.next = next;
+        has_keys.then(keys)
+    }
+
+    fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
+        Some(packet_keys())
+    }
+
+    fn is_valid_retry(&self, _: &ConnectionId, _: &[u8], _: &[u8]) -> bool {
+        true
+    }
+
+    fn export_keying_material(
+        &self,
+        output: &mut [u8],
+        _: &[u8],
+        _: &[u8],
+    ) -> Result<(), ExportKeyingMaterialError> {
+        output.fill(0);
+        Ok(())
+    }
+}
