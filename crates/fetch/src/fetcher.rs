@@ -19,6 +19,7 @@ use crate::plan::{Plan, PlanError, Shape};
 use crate::policy::{self, Policy};
 use crate::report::Report;
 use crate::security::Security;
+use crate::transport::Http3;
 use crate::transport::dhttp::{Dhttp, DhttpConfig, TransportCounts};
 use crate::transport::http1::Http1;
 use crate::transport::http2::Http2;
@@ -66,13 +67,14 @@ impl Fetcher {
         Self::new(now, plan, transport)
     }
 
-    /// A client that starts on its plan at `now`, over HTTP/1 or HTTP/2, with TLS where its origins have it.
+    /// A client that starts on its plan at `now`, over HTTP/1, HTTP/2 or HTTP/3, with TLS where its origins have it.
     ///
     /// # Errors
     /// An invalid plan.
     pub fn web(now: Time, plan: Plan, config: WebConfig) -> Result<Self, PlanError> {
         let transport = match plan.shape {
             Shape::Http2 => Transport::Http2(Box::new(Http2::new(config.clone(), plan.http1()))),
+            Shape::Http3(_) => Transport::Http3(Box::new(Http3::new(config.clone(), &plan)?)),
             Shape::Http10 { parallel: _ }
             | Shape::Http10KeepAlive
             | Shape::Http11
@@ -138,7 +140,7 @@ impl Fetcher {
     /// Transport of requests and responses so far, where there are several.
     pub const fn counts(&self) -> Option<TransportCounts> {
         match &self.transport {
-            Transport::Http1(_) | Transport::Http2(_) => None,
+            Transport::Http1(_) | Transport::Http2(_) | Transport::Http3(_) => None,
             Transport::Dhttp(dhttp) => Some(dhttp.counts()),
         }
     }

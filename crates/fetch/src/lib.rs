@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | [`plan`] | what is to be fetched, and by which connections |
 //! | [`policy`] | what is requested, when, with which priority, on which origin |
-//! | [`transport`] | the two interfaces, and the transports behind them: HTTP/1, HTTP/2 and DHTTP |
+//! | [`transport`] | the two interfaces, and the transports behind them: HTTP/1, HTTP/2, HTTP/3 and DHTTP |
 //! | [`web`] | TLS and HTTP/2 of the origins, and a browser's limits |
 //! | [`fetcher`] | a policy over a transport: what a driver runs |
 //! | [`serving`] | the servers' end of the connections |
@@ -40,10 +40,10 @@ pub mod web;
 
 pub use fetcher::{Fetcher, Output};
 pub use pipelining::{Flush, Pipelining};
-pub use plan::{EmbeddedObjects, Plan, PlanError, PlannedObject, Reference, Release, Shape};
+pub use plan::{Discovery, EmbeddedObjects, Plan, PlanError, PlannedObject, Reference, Release, Shape};
 pub use policy::{FirstBytes, FirstBytesPolicy, named_at};
 pub use report::{Break, Failure, PageEvent, Report};
 pub use transport::dhttp::{DhttpConfig, TransportCounts};
 pub use transport::{ConnectionId, Ending, Endpoint, FromWire, Wire};
 pub use visit_stats::VisitStats;
-pub use web::{OriginConfig, WebConfig};
+pub use web::{Http3Config, OriginConfig, WebConfig};

@@ -7,6 +7,7 @@ use std::fmt;
 use std::num::{NonZeroU8, NonZeroU16};
 use std::sync::Arc;
 
+use http3::Unavailable;
 use page::{Dependency, Priority};
 use wire::{Bytes, Duration};
 
@@ -152,8 +153,20 @@ pub enum Shape {
     Http11Pipelined(Pipelining),
     /// HTTP/2: one connection for each group of origins, with HTTP/1.1 over six for those without an offer.
     Http2,
+    /// HTTP/3: the same over QUIC, with HTTP/2 for origins without an offer.
+    Http3(Discovery),
     /// HTTP/1.1, carried by DHTTP ([`crate::transport::dhttp`]): no exchange waits for another.
     Dhttp,
+}
+
+/// How a client learns that an origin speaks HTTP/3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discovery {
+    /// It knows beforehand: from an earlier visit, or from an HTTPS record (RFC 9460).
+    Known,
+    /// From the field `Alt-Svc` of its first response over HTTP/2 (RFC 7838). A QUIC connection then opens beside the first,
+    /// which serves requests until it is ready: Chromium, net/http/http_stream_factory_job_controller.cc.
+    AltSvc,
 }
 
 /// Condition under which a request may leave (`papers/heidemann-model#section-iii-b`).
@@ -313,9 +326,9 @@ impl Plan {
             fields.push_checked(b"Content-Length", object.request_body.get().to_string().as_bytes());
         }
         // Dots are valid in a product's name, so any number of them pads a request to its size.
-        let dots = if self.shape == Shape::Http2 { 0 } else { padding };
+        let dots = if self.shape.is_multiplexed() { 0 } else { padding };
         fields.push_checked(b"User-Agent", format!("roundtrip{}", ".".repeat(dots)).as_bytes());
-        if self.shape == Shape::Http2 {
+        if self.shape.is_multiplexed() {
             pad_with_crumbs(&mut fields, padding);
         }
         match self.shape {
@@ -325,6 +338,7 @@ impl Plan {
             | Shape::Http11Parallel { parallel: _ }
             | Shape::Http11Pipelined(_)
             | Shape::Http2
+            | Shape::Http3(_)
             | Shape::Dhttp => {}
         }
         let version = self.shape.version();
@@ -371,8 +385,14 @@ impl Shape {
             | Self::Http11Parallel { parallel: _ }
             | Self::Http11Pipelined(_)
             | Self::Http2
+            | Self::Http3(_)
             | Self::Dhttp => Version::Http11,
         }
+    }
+
+    /// Whether requests and responses share connections: HTTP/2 and HTTP/3, whose fields are compressed.
+    pub(crate) const fn is_multiplexed(self) -> bool {
+        matches!(self, Self::Http2 | Self::Http3(_))
     }
 
     /// Maximum number of concurrent connections.
@@ -380,7 +400,7 @@ impl Shape {
         match self {
             Self::Http10 { parallel } | Self::Http11Parallel { parallel } => usize::from(parallel.get()),
             Self::Http10KeepAlive | Self::Http11 | Self::Http11Pipelined(_) => 1,
-            Self::Http2 => CONNECTIONS_WITHOUT_HTTP2,
+            Self::Http2 | Self::Http3(_) => CONNECTIONS_WITHOUT_HTTP2,
             Self::Dhttp => EXCHANGES,
         }
     }
@@ -393,7 +413,8 @@ impl Shape {
             | Self::Http11
             | Self::Http11Parallel { parallel: _ }
             | Self::Http11Pipelined(_)
-            | Self::Http2 => usize::MAX,
+            | Self::Http2
+            | Self::Http3(_) => usize::MAX,
         }
     }
 
@@ -405,6 +426,7 @@ impl Shape {
             | Self::Http11
             | Self::Http11Parallel { parallel: _ }
             | Self::Http2
+            | Self::Http3(_)
             | Self::Dhttp => 1,
             Self::Http11Pipelined(_) => usize::MAX,
         }
@@ -418,6 +440,7 @@ impl Shape {
             | Self::Http11
             | Self::Http11Parallel { parallel: _ }
             | Self::Http2
+            | Self::Http3(_)
             | Self::Dhttp => None,
             Self::Http11Pipelined(pipelining) => Some(pipelining),
         }
@@ -453,6 +476,8 @@ pub enum PlanError {
         /// The requested size.
         requested: Bytes,
     },
+    /// HTTP/3 without a configuration of it, or where it cannot be.
+    Http3(Option<Unavailable>),
 }
 
 impl fmt::Display for PlanError {
@@ -474,6 +499,8 @@ impl fmt::Display for PlanError {
             Self::RequestTooLarge { requested } => {
                 write!(f, "a request of {requested} is too large; use at most {MAX_REQUEST_BYTES} B")
             }
+            Self::Http3(Some(reason)) => write!(f, "{reason}; use HTTP/2"),
+            Self::Http3(None) => f.write_str("HTTP/3 is not configured; give its settings"),
         }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Bytes of the client and responses flow in; complete requests and writes flow out. A driver decides when.
 
+mod http3_server;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -12,6 +14,8 @@ use http2::{Endpoint, Event, Priority, Profile};
 use tls::session::{Session, SessionConfig};
 use wire::{Duration, Time};
 
+pub use http3_server::{Http3Request, Http3Server};
+
 /// Protocols of a server's connections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerProtocols {
@@ -19,6 +23,8 @@ pub struct ServerProtocols {
     pub tls: Option<SessionConfig>,
     /// HTTP/2 with this behaviour; `None`: HTTP/1.
     pub http2: Option<Profile>,
+    /// HTTP/3 beside them.
+    pub http3: Option<http3::ServerConfig>,
 }
 
 impl ServerProtocols {
@@ -57,6 +63,7 @@ struct Http2Connection {
     complete: VecDeque<(RequestId, RequestHead)>,
 }
 
+/// A request without a response.
 #[derive(Debug)]
 struct Request {
     /// Until the request is complete.
@@ -223,10 +230,7 @@ impl Http2Connection {
         let Self { endpoint, requests, complete } = self;
         let result = endpoint.receive(bytes, &mut |event| match event {
             Event::Fields { stream, fields, ends } => {
-                let priority = fields.iter().find(|field| field.name == b"priority");
-                let priority = priority.map(|field| Priority::read(&field.value)).unwrap_or_default();
-                let head = Some(request_head(&fields));
-                requests.entry(stream).or_insert(Request { head, priority });
+                requests.entry(stream).or_insert_with(|| Request::new(&fields));
                 end(requests, complete, stream, ends);
             }
             Event::Data { stream, bytes: _, ends } => end(requests, complete, stream, ends),
@@ -242,16 +246,33 @@ impl Http2Connection {
         else {
             return;
         };
-        let body = match &response.body {
-            ResponseBody::Whole(body) => Arc::clone(body),
-            ResponseBody::Length(_) | ResponseBody::Unknown => Arc::from([]),
-        };
-        let (status, length) = (response.status.to_string(), body.len().to_string());
-        let names: Vec<(Vec<u8>, &[u8])> =
-            response.fields.iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
-        let first = [(&b":status"[..], status.as_bytes()), (b"content-length", length.as_bytes())];
-        let fields = names.iter().map(|(name, value)| (&name[..], *value));
-        self.endpoint.respond(stream, first.into_iter().chain(fields), priority, body);
+        with_fields(response, |fields, body| self.endpoint.respond(stream, fields, priority, body));
+    }
+}
+
+/// Passes a response on as fields and a body.
+fn with_fields(
+    response: &Response,
+    respond: impl for<'a> FnOnce(&mut dyn Iterator<Item = (&'a [u8], &'a [u8])>, Arc<[u8]>),
+) {
+    let body = match &response.body {
+        ResponseBody::Whole(body) => Arc::clone(body),
+        ResponseBody::Length(_) | ResponseBody::Unknown => Arc::from([]),
+    };
+    let (status, length) = (response.status.to_string(), body.len().to_string());
+    let names: Vec<(Vec<u8>, &[u8])> =
+        response.fields.iter().map(|(name, value)| (name.to_ascii_lowercase(), value)).collect();
+    let first = [(&b":status"[..], status.as_bytes()), (b"content-length", length.as_bytes())];
+    let fields = names.iter().map(|(name, value)| (&name[..], *value));
+    respond(&mut first.into_iter().chain(fields), body);
+}
+
+impl Request {
+    /// A request whose fields have arrived.
+    fn new(fields: &[Field]) -> Self {
+        let priority = fields.iter().find(|field| field.name == b"priority");
+        let priority = priority.map(|field| Priority::read(&field.value)).unwrap_or_default();
+        Self { head: Some(request_head(fields)), priority }
     }
 }
 

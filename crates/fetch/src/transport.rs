@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | [`http1`] | HTTP/1 over connections of the client's own, by the plan's connection policy |
 //! | `http2` | HTTP/2 over a connection for each group of origins, with HTTP/1.1 for origins that lack it |
+//! | `http3` | HTTP/3 over QUIC in datagrams, with HTTP/2 for origins that lack it, or before they name it |
 //! | [`dhttp`] | DHTTP over datagrams and connections that servers open, with plain HTTP as its fallback |
 //!
 //! To the interfaces of the contract four things were added. `Sent` and `Fault` are reports that no response carries.
@@ -16,6 +17,8 @@
 pub mod dhttp;
 pub mod http1;
 pub(crate) mod http2;
+mod http3;
+pub(crate) use http3::Http3;
 
 use ::http1::message::{PeerFault, RequestHead, ResponseHead};
 use page::Priority;
@@ -165,6 +168,7 @@ pub(crate) enum Progress {
 pub(crate) enum Transport {
     Http1(Box<Http1>),
     Http2(Box<Http2>),
+    Http3(Box<Http3>),
     Dhttp(Box<Dhttp>),
 }
 
@@ -173,6 +177,7 @@ impl Transport {
         match self {
             Self::Http1(http1) => http1.request(input),
             Self::Http2(http2) => http2.request(input),
+            Self::Http3(http3) => http3.request(input),
             Self::Dhttp(dhttp) => dhttp.request(now, input),
         }
     }
@@ -181,6 +186,7 @@ impl Transport {
         match self {
             Self::Http1(http1) => http1.handle(now, input),
             Self::Http2(http2) => http2.handle(now, input),
+            Self::Http3(http3) => http3.handle(now, input),
             Self::Dhttp(dhttp) => dhttp.handle(now, input),
         }
     }
@@ -190,6 +196,7 @@ impl Transport {
         match self {
             Self::Http1(http1) => http1.take(),
             Self::Http2(http2) => http2.take(),
+            Self::Http3(http3) => http3.take(),
             Self::Dhttp(dhttp) => dhttp.take(),
         }
     }
@@ -200,6 +207,7 @@ impl Transport {
         match self {
             Self::Http1(http1) => http1.settle(now),
             Self::Http2(http2) => http2.settle(now),
+            Self::Http3(http3) => http3.settle(now),
             // It sends datagrams one by one, when polled.
             Self::Dhttp(_) => {}
         }
@@ -209,6 +217,7 @@ impl Transport {
         match self {
             Self::Http1(http1) => http1.poll(),
             Self::Http2(http2) => http2.poll(),
+            Self::Http3(http3) => http3.poll(now),
             Self::Dhttp(dhttp) => dhttp.poll(now),
         }
     }
@@ -218,6 +227,7 @@ impl Transport {
         match self {
             Self::Http1(http1) => http1.is_idle(),
             Self::Http2(http2) => http2.is_idle(),
+            Self::Http3(http3) => http3.is_idle(),
             Self::Dhttp(dhttp) => dhttp.is_idle(),
         }
     }

@@ -5,7 +5,9 @@ use page::{Host, OfferedProtocols};
 use tls::session::SessionConfig;
 
 pub use tls::session::Handshake;
+use wire::Seed;
 
+use crate::plan::Discovery;
 use crate::serving::ServerProtocols;
 use crate::transport::Endpoint;
 
@@ -28,6 +30,25 @@ pub struct WebConfig {
     pub origins: Vec<OriginConfig>,
     /// Behaviour of the client over HTTP/2.
     pub profile: Profile,
+    /// HTTP/3, if it is used.
+    pub http3: Option<Http3Config>,
+}
+
+/// Settings of HTTP/3.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Http3Config {
+    /// How the client learns of it.
+    pub discovery: Discovery,
+    /// Behaviour of the client.
+    pub client: http3::Profile,
+    /// Behaviour of the servers.
+    pub server: http3::Profile,
+    /// Kind of the handshake; of TLS 1.3.
+    pub handshake: Handshake,
+    /// Maximum bytes of a datagram on the path.
+    pub max_datagram: u16,
+    /// Seed of connection ids.
+    pub seed: Seed,
 }
 
 /// Protocols of an origin.
@@ -40,6 +61,8 @@ pub struct OriginConfig {
     pub endpoint: Endpoint,
     /// TLS of its connections; `None`: without.
     pub tls: Option<Handshake>,
+    /// The origin whose connections serve it over HTTP/3, as for HTTP/2; `None`: it is not offered.
+    pub http3: Option<Endpoint>,
 }
 
 impl WebConfig {
@@ -53,10 +76,25 @@ impl WebConfig {
             let shares = |other: &Host| other.address_group == host.address_group && speaks_http2(other);
             let group = host.address_group.filter(|_| speaks_http2(host));
             let endpoint = group.and_then(|_| hosts.iter().position(shares)).unwrap_or(index);
-            OriginConfig { http2: speaks_http2(host), endpoint, tls: tls.filter(|_| offers_tls) }
+            OriginConfig { http2: speaks_http2(host), endpoint, tls: tls.filter(|_| offers_tls), http3: None }
         };
         let origins = hosts.iter().enumerate().map(origin).collect();
-        Self { origins, profile: crate::transport::http2::DEFAULT_PROFILE }
+        Self { origins, profile: crate::transport::http2::DEFAULT_PROFILE, http3: None }
+    }
+
+    /// Adds HTTP/3 for the hosts that offer it; those of an address group share the connection of its first.
+    #[must_use]
+    pub fn with_http3(mut self, hosts: &[Host], http3: Http3Config) -> Self {
+        let offers = |host: &Host| host.protocols.tls && host.protocols.http3;
+        let shares = |host: &Host, other: &Host| {
+            host.address_group.is_some() && other.address_group == host.address_group && offers(other)
+        };
+        for (index, (host, origin)) in hosts.iter().zip(&mut self.origins).enumerate() {
+            let first = || hosts.iter().position(|other| shares(host, other)).unwrap_or(index);
+            origin.http3 = offers(host).then(first);
+        }
+        self.http3 = Some(http3);
+        self
     }
 
     /// Whether no origin has TLS or HTTP/2.
@@ -66,20 +104,33 @@ impl WebConfig {
 
     /// Protocols of the server of one of the origins, a page's host.
     pub fn server(&self, origin: Endpoint, host: &Host) -> ServerProtocols {
-        let Some(OriginConfig { http2, endpoint: _, tls }) = self.origins.get(origin).copied() else {
+        let Some(OriginConfig { http2, endpoint: _, tls, http3 }) = self.origins.get(origin).copied() else {
             return ServerProtocols::default();
         };
         let chain = host.certificate_chain.and_then(|chain| usize::try_from(chain.get()).ok());
+        let certificate_chain = chain.unwrap_or(SessionConfig::CERTIFICATE_CHAIN);
         let tls = tls.map(|handshake| SessionConfig {
             protocol: if http2 { "h2" } else { "http/1.1" },
-            certificate_chain: chain.unwrap_or(SessionConfig::CERTIFICATE_CHAIN),
+            certificate_chain,
             ..SessionConfig::new(handshake)
         });
-        ServerProtocols { tls, http2: http2.then_some(Profile::NGINX) }
+        let http3 = self.http3.filter(|_| http3.is_some()).map(|http3| http3::ServerConfig {
+            profile: http3.server,
+            handshake: http3.handshake,
+            certificate_chain,
+            max_datagram: http3.max_datagram,
+            seed: Seed::new(http3.seed.stream("quic-server", origin as u64).next_u64()),
+        });
+        ServerProtocols { tls, http2: http2.then_some(Profile::NGINX), http3 }
     }
 
     pub(crate) fn has_http2(&self, origin: Endpoint) -> bool {
         self.origins.get(origin).is_some_and(|origin| origin.http2)
+    }
+
+    /// The origin whose connections serve this one over HTTP/3.
+    pub(crate) fn http3_endpoint(&self, origin: Endpoint) -> Option<Endpoint> {
+        self.origins.get(origin)?.http3
     }
 
     pub(crate) fn endpoint(&self, origin: Endpoint) -> Endpoint {

@@ -218,6 +218,8 @@ const fn subject(protocol: Protocol) -> &'static str {
         Protocol::Ardp => "ARDP",
         Protocol::Dhttp => "DHTTP",
         Protocol::Http2 => "HTTP/2",
+        Protocol::Http3 => "HTTP/3",
+        Protocol::Http3Upgrade => "HTTP/3 after HTTP/2",
     }
 }
 

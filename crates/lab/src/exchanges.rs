@@ -137,5 +137,6 @@ const fn version(protocol: Protocol) -> &'static str {
         | Protocol::Http11PipelinedDeflate
         | Protocol::Dhttp => "HTTP/1.1",
         Protocol::Http2 => "HTTP/2",
+        Protocol::Http3 | Protocol::Http3Upgrade => "HTTP/3",
     }
 }

@@ -208,7 +208,8 @@ impl Experiment {
                 | Shape::Http10KeepAlive
                 | Shape::Http11
                 | Shape::Http11Parallel { parallel: _ }
-                | Shape::Http2,
+                | Shape::Http2
+                | Shape::Http3(_),
                 ended,
             ) => {
                 if let Some(ended) = ended {
@@ -475,6 +476,7 @@ const fn flush_delay(shape: Shape) -> Duration {
         | Shape::Http11
         | Shape::Http11Parallel { parallel: _ }
         | Shape::Http2
+        | Shape::Http3(_)
         | Shape::Dhttp => Duration::ZERO,
     }
 }

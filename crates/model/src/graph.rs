@@ -1,4 +1,4 @@
-//! Formulas for a page as a graph, over HTTP/1.1 with parallel connections, and over HTTP/2 (no published formula).
+//! Formulas for a page as a graph, over HTTP/1.1 with parallel connections, HTTP/2 and HTTP/3 (no published formula).
 //!
 //! Each object is known when its dependencies are met, and its time is a sum as in [`crate::transaction`]:
 //!
@@ -18,6 +18,7 @@
 mod connection;
 mod link;
 mod loading;
+mod quic;
 mod setup;
 
 use std::cmp::Reverse;
@@ -40,6 +41,8 @@ pub struct ObjectTimes {
     pub connecting: Option<Duration>,
     /// TCP's handshake has ended, and that of TLS begins; `None` without a new connection.
     pub securing: Option<Duration>,
+    /// Whether its connection is one of QUIC, whose handshake is also that of TLS.
+    pub is_quic: bool,
     /// Its request leaves.
     pub sent: Duration,
     /// The first byte of its response arrives.
@@ -89,7 +92,9 @@ pub(crate) const fn is_predicted(protocol: Protocol) -> bool {
         | Protocol::Http11
         | Protocol::Http11Parallel
         | Protocol::Http11Pipelined
-        | Protocol::Http2 => true,
+        | Protocol::Http2
+        | Protocol::Http3
+        | Protocol::Http3Upgrade => true,
         Protocol::Minimum
         | Protocol::Http11PipelinedDeflate
         | Protocol::Ttcp
@@ -161,7 +166,9 @@ fn dependencies(scenario: &Scenario) -> Vec<Vec<Dependency>> {
         | Protocol::Ttcp
         | Protocol::Ardp
         | Protocol::Dhttp
-        | Protocol::Http2 => false,
+        | Protocol::Http2
+        | Protocol::Http3
+        | Protocol::Http3Upgrade => false,
     };
     match client.requests {
         Requests::Independent if page.is_plain() => vec![Vec::new(); page.objects.len()],
@@ -219,7 +226,8 @@ fn critical_path(objects: &[ObjectTimes]) -> (Duration, Vec<Wait>) {
         }
         round_trips += times.rtt;
         if let (Some(connecting), Some(securing)) = (times.connecting, times.securing) {
-            push(Cause::TlsHandshake, securing, times.sent - securing);
+            let handshake = if times.is_quic { Cause::QuicHandshake } else { Cause::TlsHandshake };
+            push(handshake, securing, times.sent - securing);
             push(Cause::ConnectionSetup, connecting, securing - connecting);
         }
     }

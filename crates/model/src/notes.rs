@@ -29,6 +29,13 @@ pub enum Note {
         /// Connections.
         connections: u64,
     },
+    /// Requests after an upgrade are counted on the first connection.
+    UpgradeAsHttp2,
+    /// Hosts of the page are fetched without HTTP/3.
+    WithoutHttp3 {
+        /// Number of them, and of all: `2 of 3`.
+        hosts: String,
+    },
     /// Parallel connections change nothing here.
     ParallelUnused {
         /// The protocol, or the client, that uses one.
@@ -111,6 +118,14 @@ pub enum Note {
     },
 }
 
+const UPGRADE_AS_HTTP2: &str =
+    "requests after an upgrade to HTTP/3 are counted as HTTP/2's, whose round trips they have";
+
+fn nothing_cached(protocol: Protocol) -> String {
+    let name = protocol.name();
+    format!("`{name}` caches nothing from an earlier page, so a warm start changes nothing")
+}
+
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -126,15 +141,14 @@ impl fmt::Display for Note {
                  trip by {connections}"
             ),
             Self::InTurn { connections } => f.write_str(&in_turn(*connections)),
+            Self::UpgradeAsHttp2 => f.write_str(UPGRADE_AS_HTTP2),
+            Self::WithoutHttp3 { hosts } => write!(f, "hosts that do not offer HTTP/3: {hosts}"),
             Self::ParallelUnused { protocol } => write!(
                 f,
                 "`{}` has one connection at a time under dependent requests, so more change nothing",
                 protocol.name()
             ),
-            Self::NothingCached { protocol } => {
-                let name = protocol.name();
-                write!(f, "`{name}` caches nothing from an earlier page, so a warm start changes nothing")
-            }
+            Self::NothingCached { protocol } => f.write_str(&nothing_cached(*protocol)),
             Self::WindowRestarts => f.write_str(
                 "a warm connection's window is assumed open, but this stack restarts it after idle",
             ),

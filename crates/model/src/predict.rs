@@ -5,7 +5,7 @@
 
 use ::tcp::stack::packets::Sharing;
 use ::tcp::stack::{Acks, Congestion};
-use scenario::serving::changed_objects;
+use scenario::serving::{self, ServingError, changed_objects};
 use scenario::{Connection, Object, Page, Protocol, Requests, Scenario, Server, Stack, Tls, Visit};
 use trace::Metrics;
 use wire::{Bytes, Duration};
@@ -80,21 +80,8 @@ pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<
     let is_graph = !scenario.page.is_plain();
     // The minimum holds with and without TLS.
     let is_secured = scenario.tls != Tls::None && scenario.protocol != Protocol::Minimum;
-    let needs_graph = is_graph || is_secured || scenario.protocol == Protocol::Http2;
-    if needs_graph && scenario.protocol != Protocol::Minimum && !graph::is_predicted(scenario.protocol) {
-        return Err(match is_graph {
-            true => Refusal::Graph { page: scenario.page.name.clone(), protocol: scenario.protocol },
-            false => Refusal::Tls { tls: scenario.tls, protocol: scenario.protocol },
-        });
-    }
-    if scenario.client.parallel > 1 && !has_parallel_formula(scenario.protocol) {
-        let (protocol, parallel) = (scenario.protocol, scenario.client.parallel);
-        return Err(Refusal::Parallel { protocol, parallel });
-    }
-    // The minimum of a later page is that of any page.
-    if scenario.programs.pages() > 1 && scenario.protocol != Protocol::Minimum {
-        return Err(Refusal::Session { pages: scenario.programs.pages() });
-    }
+    let needs_graph = is_graph || is_secured || scenario.protocol.is_of_today();
+    check(scenario, needs_graph)?;
     let mut path = Path::from(&scenario.network);
     let start = slow_start(&scenario.programs.sockets(&scenario.stack), assumptions);
     let limit = assumptions.datagram_limit.min(scenario::dhttp::max_datagram(&scenario.network));
@@ -120,7 +107,9 @@ pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<
         | Protocol::Ttcp
         | Protocol::Ardp
         | Protocol::Dhttp
-        | Protocol::Http2 => whole.clone(),
+        | Protocol::Http2
+        | Protocol::Http3
+        | Protocol::Http3Upgrade => whole.clone(),
     };
     let notes = notes::notes(scenario, &path, &start, &datagram, &sent);
 
@@ -143,6 +132,30 @@ pub fn predict<'a>(scenario: &'a Scenario, assumptions: &Assumptions) -> Result<
         notes,
         objects: Vec::new(),
     })
+}
+
+/// Refuses what has no formula.
+fn check(scenario: &Scenario, needs_graph: bool) -> Result<(), Refusal> {
+    if needs_graph && scenario.protocol != Protocol::Minimum && !graph::is_predicted(scenario.protocol) {
+        return Err(match !scenario.page.is_plain() {
+            true => Refusal::Graph { page: scenario.page.name.clone(), protocol: scenario.protocol },
+            false => Refusal::Tls { tls: scenario.tls, protocol: scenario.protocol },
+        });
+    }
+    if scenario.protocol.is_http3()
+        && let Err(ServingError { what, remedy }) = serving::web(scenario)
+    {
+        return Err(Refusal::Http3 { what, remedy });
+    }
+    if scenario.client.parallel > 1 && !has_parallel_formula(scenario.protocol) {
+        let (protocol, parallel) = (scenario.protocol, scenario.client.parallel);
+        return Err(Refusal::Parallel { protocol, parallel });
+    }
+    // The minimum of a later page is that of any page.
+    if scenario.programs.pages() > 1 && scenario.protocol != Protocol::Minimum {
+        return Err(Refusal::Session { pages: scenario.programs.pages() });
+    }
+    Ok(())
 }
 
 /// Bytes of each segment that timestamps take (RFC 7323).
@@ -240,7 +253,9 @@ const fn has_parallel_formula(protocol: Protocol) -> bool {
         | Protocol::Ttcp
         | Protocol::Ardp
         | Protocol::Dhttp
-        | Protocol::Http2 => false,
+        | Protocol::Http2
+        | Protocol::Http3
+        | Protocol::Http3Upgrade => false,
     }
 }
 
@@ -333,7 +348,9 @@ fn series(
         | Protocol::Http11Pipelined
         | Protocol::Http11PipelinedDeflate
         | Protocol::Ttcp
-        | Protocol::Http2 => caching::transactions(path, start, connection, exchanges),
+        | Protocol::Http2
+        | Protocol::Http3
+        | Protocol::Http3Upgrade => caching::transactions(path, start, connection, exchanges),
         Protocol::Ardp => ardp::transactions(path, start, shares_windows(scenario), connection, exchanges),
         Protocol::Dhttp => dhttp::transactions(path, start, connection, datagram, exchanges),
     };
@@ -375,7 +392,9 @@ fn waits(scenario: &Scenario, protocol: Protocol) -> u64 {
             | Protocol::Http11Pipelined
             | Protocol::Http11PipelinedDeflate
             | Protocol::Dhttp
-            | Protocol::Http2,
+            | Protocol::Http2
+            | Protocol::Http3
+            | Protocol::Http3Upgrade,
         ) => after_first.min(1),
     }
 }
@@ -393,7 +412,9 @@ fn connections(scenario: &Scenario, datagram: &Datagram, exchanges: &[Exchange])
         | Protocol::Http11
         | Protocol::Http11Pipelined
         | Protocol::Http11PipelinedDeflate
-        | Protocol::Http2 => Some(new_connections),
+        | Protocol::Http2
+        | Protocol::Http3
+        | Protocol::Http3Upgrade => Some(new_connections),
         Protocol::Http11Parallel => {
             Some(new_connections * parallel::connections(&scenario.client, exchanges.len()))
         }

@@ -48,6 +48,13 @@ pub enum Refusal {
         /// Number of pages.
         pages: usize,
     },
+    /// A part that HTTP/3 does not have.
+    Http3 {
+        /// The part.
+        what: String,
+        /// Alternative for the user.
+        remedy: &'static str,
+    },
     /// More than 584 years, the maximum of a duration.
     TooLong {
         /// The page's name.
@@ -73,6 +80,7 @@ impl fmt::Display for Refusal {
                 tls.name(),
                 protocol.name()
             ),
+            Self::Http3 { what, remedy } => write!(f, "the model cannot predict {what}; {remedy}"),
             Self::Revalidation { protocol, tls } => write!(
                 f,
                 "the model cannot predict the visit `revalidate` over `{}` with TLS {}; choose `--visit first`, or \

@@ -29,11 +29,15 @@ pub enum Protocol {
     Dhttp,
     /// HTTP/2: one connection for each group of hosts that share an address and a certificate.
     Http2,
+    /// HTTP/3: the same over QUIC, which the client knows beforehand that the servers offer.
+    Http3,
+    /// HTTP/3 for all but the first requests to a host, which HTTP/2 carries until its response has named the alternative.
+    Http3Upgrade,
 }
 
 impl Protocol {
     /// Every protocol, in the order of tables.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Minimum,
         Self::Http10,
         Self::Http10KeepAlive,
@@ -45,11 +49,15 @@ impl Protocol {
         Self::Ardp,
         Self::Dhttp,
         Self::Http2,
+        Self::Http3,
+        Self::Http3Upgrade,
     ];
 
     /// Protocols of the papers and of their models: all that came before HTTP/2.
     pub const OF_THE_PAPERS: [Self; 10] = {
-        let [papers @ .., Self::Http2] = Self::ALL else { panic!("HTTP/2 comes last") };
+        let [papers @ .., Self::Http2, Self::Http3, Self::Http3Upgrade] = Self::ALL else {
+            panic!("HTTP/2 and HTTP/3 come last")
+        };
         papers
     };
 
@@ -81,7 +89,9 @@ impl Protocol {
             | Self::Ttcp
             | Self::Ardp
             | Self::Dhttp
-            | Self::Http2 => 1,
+            | Self::Http2
+            | Self::Http3
+            | Self::Http3Upgrade => 1,
         }
     }
 
@@ -95,11 +105,13 @@ impl Protocol {
             | Self::Http11Pipelined
             | Self::Http11PipelinedDeflate
             | Self::Dhttp
-            | Self::Http2 => false,
+            | Self::Http2
+            | Self::Http3
+            | Self::Http3Upgrade => false,
         }
     }
 
-    /// Whether its connections can carry TLS: those of plain TCP that the client opens.
+    /// Whether its connections can carry TLS: those of plain TCP that the client opens, and QUIC's, which always do.
     pub const fn can_be_secured(self) -> bool {
         match self {
             Self::Http10
@@ -108,9 +120,21 @@ impl Protocol {
             | Self::Http11Parallel
             | Self::Http11Pipelined
             | Self::Http11PipelinedDeflate
-            | Self::Http2 => true,
+            | Self::Http2
+            | Self::Http3
+            | Self::Http3Upgrade => true,
             Self::Minimum | Self::Ttcp | Self::Ardp | Self::Dhttp => false,
         }
+    }
+
+    /// Whether it is HTTP/3, at least for some of its requests.
+    pub const fn is_http3(self) -> bool {
+        matches!(self, Self::Http3 | Self::Http3Upgrade)
+    }
+
+    /// Whether it came after the papers: its formulas and defaults are those of graphs.
+    pub const fn is_of_today(self) -> bool {
+        self.is_http3() || matches!(self, Self::Http2)
     }
 
     /// Descriptions of the names, in the order of [`Protocol::ALL`].
@@ -169,6 +193,14 @@ impl Protocol {
                 "http2",
                 "HTTP/2: one connection for each group of hosts, requests and responses multiplexed",
                 "RFC 9113",
+            ),
+            Self::Http3 => {
+                ("http3", "HTTP/3: one QUIC connection for each group of hosts, known beforehand", "RFC 9114")
+            }
+            Self::Http3Upgrade => (
+                "http3-upgrade",
+                "HTTP/2 until a host's first response has named HTTP/3, then that",
+                "RFC 9114 section 3.1.1, RFC 7838",
             ),
         };
         Listing { name, description, source }

@@ -21,6 +21,7 @@ impl Requests {
                 Shape::Http11Parallel { parallel: _ }
                 | Shape::Http11Pipelined(_)
                 | Shape::Http2
+                | Shape::Http3(_)
                 | Shape::Dhttp,
             ) => (Release::AfterFirst, None),
             (Self::AfterDocument, Shape::Http10 { parallel: _ }) => (Release::AfterFirst, None),
@@ -33,6 +34,7 @@ impl Requests {
                 | Shape::Http11Parallel { parallel: _ }
                 | Shape::Http11Pipelined(_)
                 | Shape::Http2
+                | Shape::Http3(_)
                 | Shape::Dhttp,
             ) => (Release::Independent, None),
             (Self::Independent | Self::AfterDocument, Shape::Http10KeepAlive | Shape::Http11) => {

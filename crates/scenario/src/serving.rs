@@ -8,15 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fetch::serving::ResponseTraits;
 use fetch::web::Handshake;
-use fetch::{EmbeddedObjects, PlannedObject, Release, WebConfig};
+use fetch::{Discovery, EmbeddedObjects, Http3Config, PlannedObject, Release, WebConfig};
 use http1::content::{AcceptedCodings, Coding};
 use http1::message::{Method, Validator, Version};
 use http1::site::{Compression, Site};
+use http3::MIN_DATAGRAM;
 use page::{Contents, Kind, Object};
 use wire::{Bytes, Duration, Probability};
 
-use crate::programs::Validation;
-use crate::{Page, Protocol, Scenario, Tls, Visit};
+use crate::programs::{ProgramKey, Validation};
+use crate::{Page, Programs, Protocol, Scenario, Tls, Visit};
 
 /// Served objects, and the client's knowledge of them.
 #[derive(Clone, Debug)]
@@ -249,9 +250,82 @@ pub fn web(scenario: &Scenario) -> Result<Option<WebConfig>, ServingError> {
         Tls::V13Resumed => Some(Handshake::Resumed),
         Tls::V13EarlyData => Some(Handshake::EarlyData),
     };
-    let config = WebConfig::of(&page.hosts, *protocol == Protocol::Http2, handshake);
+    let config = WebConfig::of(&page.hosts, protocol.is_of_today(), handshake);
+    if protocol.is_http3() {
+        return Ok(Some(config.with_http3(&page.hosts, http3(scenario, handshake)?)));
+    }
     Ok((!config.is_plain() || *protocol == Protocol::Http2).then_some(config))
 }
+
+/// Settings of HTTP/3: Chromium and nginx, over the datagrams that the network carries.
+fn http3(scenario: &Scenario, handshake: Option<Handshake>) -> Result<Http3Config, ServingError> {
+    let Scenario { network, protocol, tls, seed, .. } = scenario;
+    let refused = |what, remedy| Err(ServingError { what, remedy });
+    let (Some(handshake), false) = (handshake, *tls == Tls::V12) else {
+        let what = format!("{} with TLS {}", protocol.name(), tls.name());
+        return refused(what, "QUIC has TLS 1.3: use --tls 1.3, 1.3-resumed or 1.3-0rtt");
+    };
+    let max_datagram = network.mss.get().saturating_add(TCP_HEADER - UDP_HEADER);
+    if max_datagram < u64::from(MIN_DATAGRAM) {
+        let what = format!("{} over datagrams of at most {max_datagram} bytes", protocol.name());
+        return refused(what, "QUIC needs 1,200: use --mss 1460, or http2");
+    }
+    refuse_sockets(&scenario.programs, *protocol)?;
+    let server = match scenario.programs.initial_window {
+        Some(window) => {
+            let initial_window = u64::from(window.get()) * u64::from(MIN_DATAGRAM);
+            http3::Profile { initial_window, ..http3::Profile::NGINX }
+        }
+        None => http3::Profile::NGINX,
+    };
+    Ok(Http3Config {
+        discovery: if *protocol == Protocol::Http3Upgrade { Discovery::AltSvc } else { Discovery::Known },
+        client: http3::Profile::CHROMIUM,
+        server,
+        handshake,
+        max_datagram: u16::try_from(max_datagram).unwrap_or(u16::MAX),
+        seed: *seed,
+    })
+}
+
+/// Hosts that are fetched without HTTP/3 by a protocol that is HTTP/3, as in `2 of 3`; `None` if there are none.
+pub fn without_http3(scenario: &Scenario) -> Option<String> {
+    let hosts = &scenario.page.hosts;
+    let offers = |host: &&page::Host| host.protocols.tls && host.protocols.http3;
+    let without = hosts.len() - hosts.iter().filter(offers).count();
+    (scenario.protocol.is_http3() && without > 0).then(|| format!("{without} of {}", hosts.len()))
+}
+
+/// Refuses settings of TCP's sockets and connections where HTTP/3 has none.
+fn refuse_sockets(programs: &Programs, protocol: Protocol) -> Result<(), ServingError> {
+    use ProgramKey::{
+        ClientIdle, IdleAfter, Nagle, ReceiveBuffer, RtoInitial, RtoMin, SendBuffer, ServerConnections,
+        ServerRequests,
+    };
+    let of_tcp = [
+        ClientIdle,
+        IdleAfter,
+        Nagle,
+        ReceiveBuffer,
+        RtoInitial,
+        RtoMin,
+        SendBuffer,
+        ServerConnections,
+        ServerRequests,
+    ];
+    let set = programs.reported().map(|(key, _)| key).find(|key| of_tcp.contains(key));
+    match set.filter(|_| protocol == Protocol::Http3) {
+        Some(key) => Err(ServingError {
+            what: format!("{} with --{}, a setting of TCP's connections", protocol.name(), key.name()),
+            remedy: "leave it out, or use --protocol http2",
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Headers of a segment and of a datagram behind that of IP.
+const TCP_HEADER: u64 = 20;
+const UDP_HEADER: u64 = 8;
 
 /// Traits of the page's responses, by the request's target: the server's time and the size of the header section.
 pub fn traits(page: &Page) -> BTreeMap<String, ResponseTraits> {
@@ -291,7 +365,9 @@ fn sizes(page: &Page, protocol: Protocol) -> Result<Vec<Bytes>, ServingError> {
         | Protocol::Ttcp
         | Protocol::Ardp
         | Protocol::Dhttp
-        | Protocol::Http2 => Ok(sizes(page)),
+        | Protocol::Http2
+        | Protocol::Http3
+        | Protocol::Http3Upgrade => Ok(sizes(page)),
     }
 }
 

@@ -55,10 +55,11 @@ impl Tls {
     }
 
     /// Default: none on the papers' networks, and for pages of one host that HTTP/1 fetches and that have no
-    /// dependencies of their own; TLS 1.3 for others.
+    /// dependencies of their own; TLS 1.3 for others, and for HTTP/3 always.
     pub fn usual(network: &Network, page: &Page, protocol: Protocol) -> Self {
-        let is_of_today = protocol == Protocol::Http2 || !page.is_plain();
-        match is_of_today && protocol.can_be_secured() && !network.is_of_the_papers() {
+        let is_of_today = protocol.is_of_today() || !page.is_plain();
+        let has_choice = protocol.can_be_secured() && !network.is_of_the_papers();
+        match protocol.is_http3() || is_of_today && has_choice {
             true => Self::V13,
             false => Self::None,
         }
@@ -76,5 +77,6 @@ mod tests {
         assert_eq!(usual("4g", Protocol::Http2), Tls::V13);
         assert_eq!(usual("4g", Protocol::Http11Parallel), Tls::None);
         assert_eq!(usual("modem", Protocol::Http2), Tls::None);
+        assert_eq!(usual("modem", Protocol::Http3), Tls::V13);
     }
 }

@@ -113,7 +113,7 @@ fn web() {
     let page = Page { hosts, ..Page::of("twelve hosts", (0..100).map(object).collect()) };
     let network = Network::named("4g").expect("a network of the catalogue");
     let stack = Stack::named("linux").expect("a stack of the catalogue");
-    for protocol in [Protocol::Http2, Protocol::Http11Parallel] {
+    for protocol in [Protocol::Http3, Protocol::Http2, Protocol::Http11Parallel] {
         let scenario = Scenario::new(network.clone(), page.clone(), protocol, stack.clone());
         let scenario = Scenario { tls: Tls::V13, ..scenario };
         let experiment = Experiment::new(&scenario, Hosts::default()).expect("a scenario that can be run");

@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use ::page::Host;
 use fetch::TransportCounts;
-use fetch::{PageEvent, Pipelining, Plan, Report, Shape, VisitStats, WebConfig};
+use fetch::serving::Http3Server;
+use fetch::{PageEvent, Pipelining, Plan, PlanError, Report, Shape, VisitStats, WebConfig};
 use http1::message::{Limits, WritePolicy};
 use http1::server::{Closing, ConnectionTimeouts, ServerConfig};
 use http1::site::Site;
@@ -277,6 +278,7 @@ impl Experiment {
         remarks.extend(remark);
         plan.list_references(|request| serving.site.respond(request));
         let web = serving::web(scenario)?;
+        remarks.extend(serving::without_http3(scenario).map(Remark::WithoutHttp3));
         let sockets = programs.of_web(web.is_some());
         hosts.client_stack = hosts.client_stack.map(|stack| client_stack(&stack, &sockets));
         let experiment = Self {
@@ -319,7 +321,9 @@ impl Experiment {
         let clocks = self.hosts.clocks.unwrap_or_else(|| [Clocks::random(seed, 0), Clocks::random(seed, 1)]);
         let client = (self.host(self.stacks()[0], clocks[0]), self.browser(seed)?);
         let servers = self.origins.iter().enumerate();
-        let servers = servers.map(|(index, origin)| self.server(seed, index, origin, clocks[1])).collect();
+        let servers = servers
+            .map(|(index, origin)| self.server(seed, index, origin, clocks[1]))
+            .collect::<Result<_, _>>()?;
         let topology = Topology::build(&mut world, &self.network, client, servers)?;
         let bounds = Bounds { until: Time::MAX, events: MAX_EVENTS };
         let (mut before, mut lost_before) = ([Counters::default(); 2], 0);
@@ -340,12 +344,21 @@ impl Experiment {
     fn browser(&self, seed: Seed) -> Result<Web, Error> {
         let (times, warm_up) = (self.hosts.client, self.warm_up);
         let dhttp = self.dhttp.map(|Dhttp { client, server: _ }| DhttpClient { config: client, seed });
-        let web = self.web.clone();
+        let web = self.web(seed);
         let config = BrowserConfig { times, is_transaction: self.is_transaction(), warm_up, dhttp, web };
         let hosts = (SERVER.0..).map(HostId).zip(0..self.origins.len());
         let servers = hosts.map(|(host, index)| Address { host, port: self.port(index) }).collect();
         let browser = Browser::new(Time::ZERO, self.plan.clone(), servers, config).map_err(Error::Plan)?;
         Ok(Web::Browser(Box::new(browser)))
+    }
+
+    /// TLS, HTTP/2 and HTTP/3 of the hosts in a run.
+    fn web(&self, seed: Seed) -> Option<WebConfig> {
+        let mut web = self.web.clone()?;
+        if let Some(http3) = &mut web.http3 {
+            http3.seed = seed;
+        }
+        Some(web)
     }
 
     /// Port of a host's server.
@@ -355,7 +368,7 @@ impl Experiment {
     }
 
     /// The server of one of the page's hosts. The first has these clocks.
-    fn server(&self, seed: Seed, index: usize, origin: &Host, clocks: Clocks) -> Server {
+    fn server(&self, seed: Seed, index: usize, origin: &Host, clocks: Clocks) -> Result<Server, Error> {
         let deadline = self.plan.deadline;
         let timeout = ConnectionTimeouts {
             idle: self.hosts.idle.unwrap_or(deadline),
@@ -366,11 +379,18 @@ impl Experiment {
         let (writes, requests, closing) = (self.hosts.writes, self.hosts.requests, self.hosts.closing);
         let config = ServerConfig { limits: Limits::default(), writes, requests, closing, timeout };
         let fin_with_data = self.is_transaction() || self.hosts.fin_with_data;
-        let protocols = self.web.as_ref().map(|web| web.server(index, origin)).unwrap_or_default();
+        let protocols = self.web(seed).map(|web| web.server(index, origin)).unwrap_or_default();
+        let http3 = protocols.http3;
         let server =
             WebServer::new(self.site.clone(), config, self.hosts.server, self.hosts.heads, fin_with_data)
                 .with_protocols(protocols, Arc::clone(&self.traits))
                 .with_processes(self.hosts.connections.map(|limit| limit.get() as usize), usize::MAX);
+        let server = match http3 {
+            Some(config) => server.with_http3(
+                Http3Server::new(config).map_err(|reason| Error::Plan(PlanError::Http3(Some(reason))))?,
+            ),
+            None => server,
+        };
         let (seed, clocks) = match index as u64 {
             0 => (seed, clocks),
             index => (Seed::new(seed.stream("server", index).next_u64()), Clocks::random(seed, 1 + index)),
@@ -380,7 +400,7 @@ impl Experiment {
             None => server,
         };
         let config = self.host(&self.stack, clocks);
-        Server { config, application: Web::Server(Box::new(server)), extra_rtt: origin.extra_rtt }
+        Ok(Server { config, application: Web::Server(Box::new(server)), extra_rtt: origin.extra_rtt })
     }
 
     /// Whether connections carry one request each, without a handshake.
@@ -489,7 +509,8 @@ fn dhttp(
         | Shape::Http11
         | Shape::Http11Parallel { parallel: _ }
         | Shape::Http11Pipelined(_)
-        | Shape::Http2 => (None, None),
+        | Shape::Http2
+        | Shape::Http3(_) => (None, None),
     }
 }
 
@@ -521,6 +542,8 @@ fn handshake(protocol: Protocol, is_fast_open: bool) -> Handshake {
         | Protocol::Http11PipelinedDeflate
         | Protocol::Dhttp
         | Protocol::Http2
+        | Protocol::Http3
+        | Protocol::Http3Upgrade
             if is_fast_open =>
         {
             Handshake::FastOpen
@@ -533,7 +556,9 @@ fn handshake(protocol: Protocol, is_fast_open: bool) -> Handshake {
         | Protocol::Http11Pipelined
         | Protocol::Http11PipelinedDeflate
         | Protocol::Dhttp
-        | Protocol::Http2 => Handshake::ThreeWay,
+        | Protocol::Http2
+        | Protocol::Http3
+        | Protocol::Http3Upgrade => Handshake::ThreeWay,
     }
 }
 
@@ -545,15 +570,16 @@ fn account(
     lost: u64,
     may_lose: bool,
 ) -> PageResult {
-    let (reports, began, elapsed, channels) = match world.application(topology.client) {
+    let (reports, began, elapsed, channels, quic_connections) = match world.application(topology.client) {
         Web::Browser(browser) => {
             let began = browser.began();
             let elapsed = browser.finished(may_lose).map(|finished| finished.since(began));
-            (browser.reports().to_vec(), began, elapsed, browser.counts())
+            (browser.reports().to_vec(), began, elapsed, browser.counts(), browser.quic_connections())
         }
-        Web::Server(_) => (Vec::new(), Time::ZERO, None, None),
+        Web::Server(_) => (Vec::new(), Time::ZERO, None, None, 0),
     };
-    let [up, down] = topology.counters(world);
+    let [mut up, down] = topology.counters(world);
+    up.connections += quic_connections;
     let mut probes: Vec<Probe> =
         topology.hosts().flat_map(|host| world.probes(host).iter().cloned()).collect();
     probes.sort_by_key(|probe| probe.at);

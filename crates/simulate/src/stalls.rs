@@ -3,6 +3,8 @@
 //! Derived from packets and from the limits that the endpoints themselves report, with `diagnose`'s names
 //! of causes. It is not a diagnosis: that sees packets only and must infer what is known here.
 
+mod quic;
+
 use std::collections::BTreeMap;
 
 use dhttp_proto::message::is_resend;
@@ -60,6 +62,7 @@ struct StallObserver {
     known: PathFacts,
     spent: TimeAccount,
     lines: BTreeMap<Flow, ConnectionState>,
+    quic: BTreeMap<Flow, quic::QuicState>,
     /// Time until which each direction is sending: up, down.
     busy: [Time; 2],
     /// End of the useful data so far.
@@ -148,6 +151,7 @@ impl StallObserver {
             known,
             spent: TimeAccount::default(),
             lines: BTreeMap::new(),
+            quic: BTreeMap::new(),
             busy: [Time::ZERO; 2],
             useful_until: began,
             received: began,
@@ -157,6 +161,9 @@ impl StallObserver {
 
     fn record_packet(&mut self, record: &Record) {
         let is_client = record.from.host == CLIENT;
+        if Flow::of(record).has_quic() {
+            return self.record_quic(record, is_client);
+        }
         if Flow::of(record).is_datagrams() {
             return self.record_datagram(record, is_client);
         }

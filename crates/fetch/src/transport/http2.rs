@@ -7,7 +7,7 @@
 //! Connected, Received, EndOfStream, Broken -> handle -> Open, Send, Close; Sent, Head, Bytes, Done, Failed
 //! ```
 
-mod message;
+pub(super) mod message;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU8;
@@ -38,7 +38,8 @@ pub(crate) struct Http2 {
     /// Requests that wait for a connection: by priority, and in order within one.
     queue: VecDeque<RequestId>,
     connections: BTreeMap<ConnectionId, Connection>,
-    opened: u32,
+    /// Number of connections opened so far.
+    pub(super) opened: u32,
     closes_idle: bool,
     outcomes: VecDeque<Outcome>,
 }

@@ -34,7 +34,7 @@ pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining)
         Protocol::Minimum => Err(unsuited("the minimum, which no protocol reaches", "use --engine model")),
         Protocol::Dhttp => Ok(Shape::Dhttp),
         Protocol::Http2 => Ok(Shape::Http2),
-        Protocol::Ttcp | Protocol::Ardp => {
+        Protocol::Ttcp | Protocol::Ardp | Protocol::Http3 | Protocol::Http3Upgrade => {
             let part = format!("{} on a Linux kernel", protocol.name());
             let remedy =
                 "use http10, http11, http11-parallel, http11-pipelined, http2 or dhttp, or --engine model";
@@ -196,6 +196,7 @@ fn writes(shape: Shape) -> WritePolicy {
         | Shape::Http11
         | Shape::Http11Parallel { parallel: _ }
         | Shape::Http2
+        | Shape::Http3(_)
         | Shape::Dhttp => WritePolicy::default(),
         Shape::Http11Pipelined(_) => WritePolicy::gathering(),
     }

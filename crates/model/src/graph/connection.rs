@@ -40,9 +40,20 @@ impl Connection {
         is_warm: bool,
     ) -> Self {
         let setup = match is_warm {
-            true => Setup { tcp: Duration::ZERO, tls: Duration::ZERO, sent: Bytes::ZERO, in_flight: 0 },
+            true => Setup::NONE,
             false => setup(&path, start, host, tls),
         };
+        Self::opened(opened, path, start, setup, is_warm)
+    }
+
+    /// A connection with this set-up.
+    pub(super) fn opened(
+        opened: Duration,
+        path: Path,
+        start: &SlowStart,
+        setup: Setup,
+        is_warm: bool,
+    ) -> Self {
         let window = match is_warm {
             true => path.window_to_fill().max(start.initial_window),
             false => grown(start, &path, setup.sent).saturating_sub(setup.in_flight).max(1),

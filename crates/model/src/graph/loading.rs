@@ -9,6 +9,7 @@ use wire::{Bytes, Duration};
 
 use super::connection::Connection;
 use super::link::Link;
+use super::quic;
 use super::{ObjectTimes, dependencies, moment, processing, request_size};
 use crate::{Path, SlowStart};
 
@@ -53,8 +54,8 @@ enum Event {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum PoolKey {
     Host(usize),
-    /// An address group, over HTTP/2.
-    Group(u32),
+    /// An address group, over HTTP/2, or over HTTP/3 if true.
+    Group(u32, bool),
 }
 
 #[derive(Debug, Default)]
@@ -125,8 +126,14 @@ impl<'a> Loading<'a> {
     fn host(&self, object: usize) -> (usize, &'a Host, Protocol) {
         let index = self.scenario.page.objects[object].host;
         let host = &self.scenario.page.hosts[index];
+        let offers = host.protocols;
         let protocol = match self.scenario.protocol {
-            Protocol::Http2 if !host.protocols.http2 => Protocol::Http11Parallel,
+            Protocol::Http3 if offers.http3 && offers.tls => Protocol::Http3,
+            // Both connections of an upgrade carry requests in the same number of round trips.
+            Protocol::Http2 | Protocol::Http3 | Protocol::Http3Upgrade => match offers.http2 {
+                true => Protocol::Http2,
+                false => Protocol::Http11Parallel,
+            },
             protocol => protocol,
         };
         (index, host, protocol)
@@ -161,7 +168,9 @@ impl<'a> Loading<'a> {
     fn enqueue(&mut self, now: Duration, object: usize) {
         let (index, host, protocol) = self.host(object);
         let key = match host.address_group {
-            Some(group) if protocol == Protocol::Http2 => PoolKey::Group(group),
+            Some(group) if matches!(protocol, Protocol::Http2 | Protocol::Http3) => {
+                PoolKey::Group(group, protocol == Protocol::Http3)
+            }
             _ => PoolKey::Host(index),
         };
         let priority = Reverse(self.scenario.page.objects[object].priority);
@@ -174,7 +183,8 @@ impl<'a> Loading<'a> {
         while let Some((_, _, object)) = self.pools.get(&key).and_then(|pool| pool.queue.first()).copied() {
             let (_, host, protocol) = self.host(object);
             let Some(pool) = self.pools.get_mut(&key) else { return };
-            let is_multiplexed = matches!(protocol, Protocol::Http2 | Protocol::Http11Pipelined);
+            let is_multiplexed =
+                matches!(protocol, Protocol::Http2 | Protocol::Http3 | Protocol::Http11Pipelined);
             let can_take = |connection: &Connection| {
                 let is_free = if is_multiplexed { connection.ready() <= now } else { connection.free <= now };
                 is_free && !connection.is_closed(now, protocol)
@@ -196,7 +206,10 @@ impl<'a> Loading<'a> {
             }
             let is_warm = self.scenario.client.connection == Start::Warm && pool.connections.is_empty();
             let path = Path { rtt: self.path.rtt + host.extra_rtt, ..*self.path };
-            let opened = Connection::open(now, path, self.start, (host, self.scenario.tls), is_warm);
+            let opened = match protocol {
+                Protocol::Http3 => quic::open(now, path, self.scenario, host, is_warm),
+                _ => Connection::open(now, path, self.start, (host, self.scenario.tls), is_warm),
+            };
             self.events.push(Reverse((opened.ready(), Event::Usable(key))));
             pool.connections.push(opened);
             self.totals.connections += u64::from(!is_warm);
@@ -231,6 +244,7 @@ impl<'a> Loading<'a> {
             times.behind = times.behind.or(connection.last);
         }
         (times.sent, times.first_byte, times.rtt) = (now, first_byte, connection.path.rtt);
+        times.is_quic = protocol == Protocol::Http3;
         connection.free = Duration::MAX;
         connection.requests += 1;
         connection.last_first_byte = first_byte;
@@ -252,7 +266,8 @@ impl<'a> Loading<'a> {
         let head = planned.response_head.unwrap_or(RESPONSE_HEAD);
         let size = on_the_wire(planned.size + head, protocol, is_secured, false);
         let before = connection.last.filter(|_| connection.end > now);
-        let (limited, slow_start) = connection.receive(self.scenario, self.start, now, size);
+        let start = if protocol == Protocol::Http3 { quic::slow_start(self.scenario) } else { *self.start };
+        let (limited, slow_start) = connection.receive(self.scenario, &start, now, size);
         let length = self.path.rate.time_for(size);
         let carried = self.down.carry(now, length);
         let end = limited.max(carried);
@@ -306,6 +321,7 @@ fn on_the_wire(message: Bytes, protocol: Protocol, is_secured: bool, is_repeated
     let message = match protocol {
         // HPACK sends fields of earlier requests as indices; the path and what changes remain.
         Protocol::Http2 if is_repeated_request => Bytes::new(message.get() / 4),
+        Protocol::Http3 => return quic::on_the_wire(message, is_repeated_request),
         _ => message,
     };
     let pieces = message.get().div_ceil(RECORD_BYTES);

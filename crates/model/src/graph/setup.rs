@@ -7,15 +7,15 @@ use wire::{Bytes, Duration};
 use crate::{Path, SlowStart};
 
 /// Client Hello with a key share of X25519MLKEM768 (1,216 bytes; draft-ietf-tls-ecdhe-mlkem) as browsers send it.
-const CLIENT_HELLO: Bytes = Bytes::new(1_800);
+pub(super) const CLIENT_HELLO: Bytes = Bytes::new(1_800);
 /// Client Hello of TLS 1.2, without such a key share.
 const CLIENT_HELLO_OF_1_2: Bytes = Bytes::new(300);
 /// Server Hello with its key share (1,210 bytes), Encrypted Extensions, Certificate Verify and Finished.
-const SERVER_HELLO: Bytes = Bytes::new(1_600);
+pub(super) const SERVER_HELLO: Bytes = Bytes::new(1_600);
 /// Server Hello and Server Key Exchange of TLS 1.2.
 const SERVER_HELLO_OF_1_2: Bytes = Bytes::new(450);
 /// Certificate chain of a host, if it is not known: the median of 75,000 (IETF 116, draft-ietf-tls-cert-abridge).
-const CERTIFICATE_CHAIN: Bytes = Bytes::new(4_032);
+pub(super) const CERTIFICATE_CHAIN: Bytes = Bytes::new(4_032);
 
 /// Cost of a handshake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +28,12 @@ pub(super) struct Setup {
     pub(super) sent: Bytes,
     /// Segments that are in flight when the first response begins: session tickets.
     pub(super) in_flight: u64,
+}
+
+impl Setup {
+    /// Cost of a connection that is open already.
+    pub(super) const NONE: Self =
+        Self { tcp: Duration::ZERO, tls: Duration::ZERO, sent: Bytes::ZERO, in_flight: 0 };
 }
 
 /// Returns the cost of a connection to a host.

@@ -2,6 +2,7 @@
 
 use scenario::network::Direction;
 use scenario::programs::ProgramKey;
+use scenario::serving;
 use scenario::serving::changed_objects;
 use scenario::{Connection, Protocol, Requests, Scenario, Stack, Visit};
 use tcp::stack::Idle;
@@ -57,10 +58,14 @@ pub(crate) fn of_graph(
     connections: u64,
 ) -> Vec<Note> {
     let kind = ProtocolProperty::of(scenario.protocol);
+    // QUIC's windows are those of its own ends.
+    let has_tcp = scenario.protocol != Protocol::Http3;
     [
         (connections > 1).then_some(Note::InTurn { connections }),
-        window_limited(scenario, path, kind, exchanges),
-        beyond_threshold(path, start, kind, exchanges),
+        (scenario.protocol == Protocol::Http3Upgrade).then_some(Note::UpgradeAsHttp2),
+        serving::without_http3(scenario).map(|hosts| Note::WithoutHttp3 { hosts }),
+        window_limited(scenario, path, kind, exchanges).filter(|_| has_tcp),
+        beyond_threshold(path, start, kind, exchanges).filter(|_| has_tcp),
         loss(scenario),
         jitter(scenario),
         reordering(scenario),
@@ -106,7 +111,11 @@ impl ProtocolProperty {
             Protocol::Http10 => Self::ConnectionPerObject,
             Protocol::Http10KeepAlive | Protocol::Http11 | Protocol::Ttcp => Self::Persistent,
             Protocol::Http11Parallel => Self::PersistentParallel,
-            Protocol::Http11Pipelined | Protocol::Http11PipelinedDeflate | Protocol::Http2 => Self::Pipelined,
+            Protocol::Http11Pipelined
+            | Protocol::Http11PipelinedDeflate
+            | Protocol::Http2
+            | Protocol::Http3
+            | Protocol::Http3Upgrade => Self::Pipelined,
             Protocol::Ardp => Self::Uncached,
             Protocol::Dhttp => Self::DatagramsAndTcp,
         }

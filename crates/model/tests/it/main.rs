@@ -2,5 +2,6 @@
 
 extern crate roundtrip_model as model;
 
+mod http3;
 mod papers;
 mod predictions;

@@ -110,7 +110,7 @@ fn every_row_of_every_network_page_and_protocol_has_the_promised_fields() {
         roundtrip(&["predict", "--network", "all", "--page", "all", "--protocol", "all", "--format", "json"]);
     assert!(output.status.success());
     let rows: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(rows.len(), 10 * 6 * 11);
+    assert_eq!(rows.len(), 10 * 6 * 13);
     rows.iter().for_each(check_row);
 }
 

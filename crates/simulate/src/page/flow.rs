@@ -48,6 +48,11 @@ impl Flow {
         !self.is_datagrams && self.server == SECURE_PORT
     }
 
+    /// Whether it is a connection of QUIC.
+    pub const fn has_quic(self) -> bool {
+        self.is_datagrams && self.server == SECURE_PORT
+    }
+
     /// Port of the end that opened it, which identifies it to a reader.
     pub const fn port(self) -> u16 {
         if self.is_opened_by_server() { self.server } else { self.client }

@@ -5,7 +5,7 @@
 use std::num::NonZeroU16;
 use std::sync::Arc;
 
-use fetch::{Pipelining, Plan, Release, Shape};
+use fetch::{Discovery, Pipelining, Plan, Release, Shape};
 use http1::site::Site;
 use page::Host;
 use scenario::programs::ClientDefect;
@@ -35,6 +35,8 @@ pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining)
         }
         Protocol::Dhttp => Ok(Shape::Dhttp),
         Protocol::Http2 => Ok(Shape::Http2),
+        Protocol::Http3 => Ok(Shape::Http3(Discovery::Known)),
+        Protocol::Http3Upgrade => Ok(Shape::Http3(Discovery::AltSvc)),
     }
 }
 
@@ -102,7 +104,13 @@ pub(super) fn name(plan: &mut Plan, contents: Option<&Contents>) {
     }
     match (plan.release, plan.shape) {
         (Release::AfterFirst, _)
-        | (_, Shape::Http10 { parallel: _ } | Shape::Http11Parallel { parallel: _ } | Shape::Http2) => {
+        | (
+            _,
+            Shape::Http10 { parallel: _ }
+            | Shape::Http11Parallel { parallel: _ }
+            | Shape::Http2
+            | Shape::Http3(_),
+        ) => {
             plan.release = Release::AsNamed;
         }
         (Release::Independent | Release::AsNamed | Release::Dependent | Release::Graph, _) => {}

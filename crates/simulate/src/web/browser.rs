@@ -90,6 +90,10 @@ pub struct Browser {
     /// Connections that the server opened.
     accepted: BTreeSet<SocketId>,
     reports: Vec<Report>,
+    /// Servers to which datagrams of HTTP/3 have been sent.
+    quic_servers: BTreeSet<Endpoint>,
+    /// Requests whose datagrams have not been sent.
+    unwritten: u64,
     /// The connection that is being opened.
     opening: Option<(ConnectionId, Endpoint)>,
 }
@@ -129,8 +133,12 @@ impl Browser {
         servers: Vec<Address>,
         config: BrowserConfig,
     ) -> Result<Self, PlanError> {
-        let steps =
-            if config.dhttp.is_some() { vec![BrowserStep::Bind, BrowserStep::Listen] } else { Vec::new() };
+        let has_http3 = config.web.as_ref().is_some_and(|web| web.http3.is_some());
+        let steps = match config.dhttp {
+            Some(_) => vec![BrowserStep::Bind, BrowserStep::Listen],
+            None if has_http3 => vec![BrowserStep::Bind],
+            None => Vec::new(),
+        };
         let fetcher = match (config.dhttp, &config.web) {
             (None, None) => Fetcher::http1(start, plan)?,
             (None, Some(web)) => Fetcher::web(start, plan, web.clone())?,
@@ -152,6 +160,8 @@ impl Browser {
             connections: BTreeMap::new(),
             accepted: BTreeSet::new(),
             reports: Vec::new(),
+            quic_servers: BTreeSet::new(),
+            unwritten: 0,
             opening: None,
         })
     }
@@ -164,6 +174,11 @@ impl Browser {
     /// Transport of requests and responses, if by DHTTP.
     pub fn counts(&self) -> Option<TransportCounts> {
         self.fetcher.counts()
+    }
+
+    /// Connections of QUIC so far: one for each server.
+    pub fn quic_connections(&self) -> u64 {
+        self.quic_servers.len() as u64
     }
 
     /// Start of the page itself, after a preceding page.
@@ -303,6 +318,7 @@ impl Browser {
                 self.steps.extend([BrowserStep::Work(connection), BrowserStep::Open(id, server)]);
             }
             Wire::Send(id, bytes) => {
+                self.unwritten = 0;
                 if let Some(socket) = self.sockets.get(&id).copied()
                     && let Some(connection) = self.connections.get_mut(&socket)
                 {
@@ -313,7 +329,8 @@ impl Browser {
             Wire::Datagram(server, bytes) => {
                 if let Some(peer) = self.servers.get(server).copied() {
                     let datagram = Datagram { peer, port: CLIENT_PORT, payload: Payload::from(bytes) };
-                    self.steps.extend([BrowserStep::Work(request), BrowserStep::Send(datagram)]);
+                    let work = if self.has_http3() { self.quic_work(server) } else { request };
+                    self.steps.extend([BrowserStep::Work(work), BrowserStep::Send(datagram)]);
                 }
             }
             Wire::Close(id, ending) => {
@@ -332,7 +349,22 @@ impl Browser {
         }
     }
 
+    fn has_http3(&self) -> bool {
+        self.config.web.as_ref().is_some_and(|web| web.http3.is_some())
+    }
+
+    /// CPU time before a datagram of HTTP/3: that of its requests, and of its connection if it is the first.
+    fn quic_work(&mut self, server: Endpoint) -> Duration {
+        let BrowserTimes { connection, request, .. } = self.config.times;
+        let is_first = self.quic_servers.insert(server);
+        let requests = request * std::mem::take(&mut self.unwritten);
+        if is_first { requests + connection } else { requests }
+    }
+
     fn note(&mut self, report: Report) {
+        if let PageEvent::RequestSent { .. } = report.event {
+            self.unwritten += 1;
+        }
         if let PageEvent::ObjectComplete { .. } = report.event {
             self.completed += 1;
             self.steps.push_back(BrowserStep::Work(self.config.times.file * FILES_PER_OBJECT));

@@ -2,10 +2,13 @@
 //!
 //! One CPU does everything sequentially, in order of arrival.
 
+use core::net::SocketAddr;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use fetch::serving::{HeadSizes, HttpConnection, ResponseTraits, ServerProtocols, Wish};
+use fetch::serving::{
+    HeadSizes, Http3Request, Http3Server, HttpConnection, ResponseTraits, ServerProtocols, Wish,
+};
 use http1::message::RequestHead;
 use http1::server::{self, RequestId, Response, ServerConfig, ServerConnection};
 use http1::site::Site;
@@ -14,7 +17,8 @@ use wire::{Duration, Time};
 
 use super::accept_queue::{AcceptQueue, Waiting};
 use super::dhttp_service::{self, DhttpCounts, DhttpServer, DhttpService};
-use crate::world::{Action, Input, SocketId};
+use crate::capture;
+use crate::world::{Action, Address, Datagram, Input, SocketId};
 
 /// CPU time of a server's work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +42,9 @@ pub struct WebServer {
     /// The last write of a response shuts its connection down (T/TCP's `MSG_EOF`).
     fin_with_data: bool,
     dhttp: Option<DhttpService>,
+    http3: Option<Http3Server>,
+    /// Clients' addresses of HTTP/3, as the simulation knows them.
+    peers: BTreeMap<SocketAddr, Address>,
     steps: VecDeque<ServerStep>,
     connections: BTreeMap<SocketId, ServedConnection>,
     queue: AcceptQueue,
@@ -63,10 +70,17 @@ struct ServedConnection {
     deadline: Option<Time>,
 }
 
+/// Where a response goes.
+#[derive(Clone, Copy, Debug)]
+enum ResponseChannel {
+    /// To a request on a TCP connection.
+    Socket(SocketId, RequestId),
+    Http3(Http3Request),
+}
+
 /// A request whose response is delayed.
 struct DelayedRequest {
-    socket: SocketId,
-    id: RequestId,
+    channel: ResponseChannel,
     head: Box<RequestHead>,
 }
 
@@ -77,7 +91,7 @@ enum ServerStep {
     Bind,
     Dhttp(dhttp_service::DhttpStep),
     Work(Duration),
-    Respond(SocketId, RequestId, Box<RequestHead>),
+    Respond(ResponseChannel, Box<RequestHead>),
     Proceed(SocketId),
 }
 
@@ -105,6 +119,8 @@ impl WebServer {
             heads,
             fin_with_data,
             dhttp: None,
+            http3: None,
+            peers: BTreeMap::new(),
             steps,
             connections,
             queue,
@@ -147,6 +163,14 @@ impl WebServer {
         self
     }
 
+    /// Adds HTTP/3 to the server.
+    #[must_use]
+    pub fn with_http3(mut self, http3: Http3Server) -> Self {
+        self.http3 = Some(http3);
+        self.steps.push_back(ServerStep::Bind);
+        self
+    }
+
     /// Counters of DHTTP, if it speaks DHTTP.
     pub fn dhttp_counts(&self) -> Option<DhttpCounts> {
         self.dhttp.as_ref().map(DhttpService::counts)
@@ -159,6 +183,7 @@ impl WebServer {
 
     pub(super) fn handle(&mut self, now: Time, input: Input) {
         match input {
+            Input::Datagram(datagram) if self.http3.is_some() => self.receive_quic(now, &datagram),
             Input::Datagram(datagram) => {
                 let step = self.dhttp.as_mut().and_then(|dhttp| dhttp.receive(now, datagram));
                 if let Some(step) = step {
@@ -223,8 +248,15 @@ impl WebServer {
                     }
                 }
                 Some(ServerStep::Work(Duration::ZERO)) => {}
-                Some(ServerStep::Work(time)) => return Action::Work(time),
-                Some(ServerStep::Respond(socket, id, head)) => self.respond(now, socket, id, &head),
+                Some(ServerStep::Work(time)) => {
+                    // What is known already leaves before.
+                    if let Some(action) = self.next_datagram(now) {
+                        self.steps.push_front(ServerStep::Work(time));
+                        return action;
+                    }
+                    return Action::Work(time);
+                }
+                Some(ServerStep::Respond(channel, head)) => self.respond(now, channel, &head),
                 Some(ServerStep::Proceed(socket)) => {
                     if let Some(action) = self.proceed(socket) {
                         return action;
@@ -240,8 +272,11 @@ impl WebServer {
                         self.drain(now, socket);
                         continue;
                     }
-                    if self.respond_delayed(now) {
+                    if self.respond_delayed(now) || self.expire_quic(now) {
                         continue;
+                    }
+                    if let Some(action) = self.next_datagram(now) {
+                        return action;
                     }
                     match self.dhttp.as_mut().map_or(Err(None), |dhttp| dhttp.expire(now)) {
                         Ok(step) => self.steps.push_back(ServerStep::Dhttp(step)),
@@ -319,13 +354,59 @@ impl WebServer {
         }
     }
 
-    fn respond(&mut self, now: Time, socket: SocketId, id: RequestId, head: &RequestHead) {
+    fn respond(&mut self, now: Time, channel: ResponseChannel, head: &RequestHead) {
         let mut response = self.site.respond(head);
         self.pad(head, &mut response);
-        if let Some(served) = self.connections.get_mut(&socket) {
-            served.http.respond(now, id, response);
-            self.drain(now, socket);
+        match channel {
+            ResponseChannel::Socket(socket, id) => {
+                if let Some(served) = self.connections.get_mut(&socket) {
+                    served.http.respond(now, id, response);
+                    self.drain(now, socket);
+                }
+            }
+            ResponseChannel::Http3(request) => {
+                if let Some(http3) = &mut self.http3 {
+                    http3.respond(request, &response);
+                }
+            }
         }
+    }
+
+    fn receive_quic(&mut self, now: Time, datagram: &Datagram) {
+        let Some(http3) = &mut self.http3 else { return };
+        let from = capture::socket(datagram.peer);
+        self.peers.insert(from, datagram.peer);
+        http3.receive(now, from, &datagram.payload);
+        self.drain_quic(now);
+    }
+
+    /// Handles what is due of HTTP/3; returns whether anything was.
+    fn expire_quic(&mut self, now: Time) -> bool {
+        let Some(http3) = self.http3.as_mut().filter(|http3| http3.timeout().is_some_and(|due| due <= now))
+        else {
+            return false;
+        };
+        http3.expire(now);
+        self.drain_quic(now);
+        true
+    }
+
+    /// Handles the requests that have arrived over HTTP/3.
+    fn drain_quic(&mut self, now: Time) {
+        let Some(http3) = &mut self.http3 else { return };
+        let accepted = http3.take_accepted();
+        let requests: Vec<_> = std::iter::from_fn(|| http3.next_request()).collect();
+        self.steps.push_back(ServerStep::Work(self.times.connection * accepted));
+        for (request, head) in requests {
+            self.request(now, ResponseChannel::Http3(request), head);
+        }
+    }
+
+    /// Sends the next datagram of HTTP/3.
+    fn next_datagram(&mut self, now: Time) -> Option<Action> {
+        let (to, bytes) = self.http3.as_mut()?.next_datagram(now)?;
+        let peer = *self.peers.get(&to)?;
+        Some(Action::Send(Datagram { peer, port: self.port, payload: Payload::from(bytes) }))
     }
 
     fn pad(&self, request: &RequestHead, response: &mut Response) {
@@ -361,37 +442,38 @@ impl WebServer {
             self.steps.push_back(ServerStep::Proceed(socket));
         }
         for (id, head) in requests {
-            self.request(now, socket, id, head);
+            self.request(now, ResponseChannel::Socket(socket, id), head);
         }
     }
 
     /// Responds to a request when its turn comes, or after its delay.
-    fn request(&mut self, now: Time, socket: SocketId, id: RequestId, head: RequestHead) {
+    fn request(&mut self, now: Time, channel: ResponseChannel, head: RequestHead) {
         let delay = self.traits.get(&head.target).map_or(Duration::ZERO, |traits| traits.delay);
         let head = Box::new(head);
         if delay == Duration::ZERO {
-            self.steps.extend([ServerStep::Work(self.times.request), ServerStep::Respond(socket, id, head)]);
+            self.steps.extend([ServerStep::Work(self.times.request), ServerStep::Respond(channel, head)]);
         } else {
             self.delays += 1;
-            self.delayed.insert((now + delay, self.delays), DelayedRequest { socket, id, head });
+            self.delayed.insert((now + delay, self.delays), DelayedRequest { channel, head });
         }
     }
 
     /// Responds to the first delayed request, if it is due.
     fn respond_delayed(&mut self, now: Time) -> bool {
         let is_due = |(at, _): &(Time, u64)| *at <= now;
-        let Some(DelayedRequest { socket, id, head }) =
+        let Some(DelayedRequest { channel, head }) =
             self.delayed.first_entry().filter(|entry| is_due(entry.key())).map(|entry| entry.remove())
         else {
             return false;
         };
-        self.steps.extend([ServerStep::Work(self.times.request), ServerStep::Respond(socket, id, head)]);
+        self.steps.extend([ServerStep::Work(self.times.request), ServerStep::Respond(channel, head)]);
         true
     }
 
     fn next_timer(&self) -> Option<Time> {
         let delayed = self.delayed.first_key_value().map(|((at, _), _)| *at);
-        self.deadlines.first().map(|(at, _)| *at).into_iter().chain(delayed).min()
+        let quic = self.http3.as_ref().and_then(Http3Server::timeout);
+        self.deadlines.first().map(|(at, _)| *at).into_iter().chain(delayed).chain(quic).min()
     }
 
     /// Next action of a connection, unless it waits for a write. Every write except the first of a response

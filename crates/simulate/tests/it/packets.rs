@@ -1,6 +1,7 @@
 //! Whole transfers between two hosts: invariants under any loss, window and stack.
 
 mod hosts;
+mod http3;
 mod parallel;
 mod secure;
 mod setup;

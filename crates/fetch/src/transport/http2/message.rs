@@ -1,5 +1,7 @@
 //! Requests and responses of HTTP/1.1's form as fields of HTTP/2, and back (RFC 9113, section 8).
 
+use std::sync::Arc;
+
 use http1::message::{Fields, ResponseHead, Version};
 use http2::hpack::Field;
 use http2::{Endpoint, Priority};
@@ -15,6 +17,15 @@ pub(super) fn send(endpoint: &mut Endpoint, request: &Request, config: &WebConfi
     if !endpoint.can_request() {
         return None;
     }
+    with_fields(request, config, |fields, priority, body| endpoint.request(fields, priority, body))
+}
+
+/// Passes a request on as fields, a priority and a body.
+pub(in crate::transport) fn with_fields<R>(
+    request: &Request,
+    config: &WebConfig,
+    send: impl for<'a> FnOnce(&mut dyn Iterator<Item = (&'a [u8], &'a [u8])>, Priority, Arc<[u8]>) -> R,
+) -> R {
     let head = &request.head;
     let scheme: &[u8] = if config.tls(request.origin).is_some() { b"https" } else { b"http" };
     let priority = priority(request);
@@ -32,9 +43,9 @@ pub(super) fn send(endpoint: &mut Endpoint, request: &Request, config: &WebConfi
         (b":path", head.target.as_bytes()),
     ];
     let fields = names.iter().map(|(name, value)| (&name[..], *value));
-    let fields = pseudo.into_iter().chain(fields).chain([(&b"priority"[..], value.as_bytes())]);
+    let mut fields = pseudo.into_iter().chain(fields).chain([(&b"priority"[..], value.as_bytes())]);
     let body = vec![0; usize::try_from(request.body).unwrap_or_default()];
-    endpoint.request(fields, priority, body.into())
+    send(&mut fields, priority, body.into())
 }
 
 /// Priority as Chromium signals it: net/http (`ConvertRequestPriorityToQuicPriority`), urgency 0 for the highest.
@@ -50,7 +61,7 @@ fn priority(request: &Request) -> Priority {
 }
 
 /// The head of a response; `None` for trailers, or without a valid status.
-pub(super) fn response_head(fields: &[Field]) -> Option<ResponseHead> {
+pub(in crate::transport) fn response_head(fields: &[Field]) -> Option<ResponseHead> {
     let (first, rest) = fields.split_first()?;
     let status = std::str::from_utf8(&first.value).ok()?.parse().ok()?;
     if first.name != b":status" || !(100..1_000).contains(&status) {

@@ -1,6 +1,6 @@
 //! Formulas against packets: whole pages, made from a seed, over today's networks without loss.
 //!
-//! `all FILE.csv` predicts and simulates two hundred pages over HTTP/1.1 with six connections and over HTTP/2, with TLS 1.3,
+//! `all FILE.csv` predicts and simulates two hundred pages over HTTP/1.1 with six connections, HTTP/2 and HTTP/3, with TLS 1.3,
 //! and summarises the differences; `sample` does so for twelve, and fails if their median is above [`MAX_MEDIAN`].
 
 use std::process::ExitCode;
@@ -16,7 +16,7 @@ const MAX_MEDIAN: f64 = 0.05;
 const PAGES: u64 = 200;
 const SAMPLE: u64 = 12;
 const NETWORKS: [&str; 4] = ["4g", "cable", "fibre", "dsl"];
-const PROTOCOLS: [Protocol; 2] = [Protocol::Http11Parallel, Protocol::Http2];
+const PROTOCOLS: [Protocol; 3] = [Protocol::Http11Parallel, Protocol::Http2, Protocol::Http3];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -1,0 +1,73 @@
+//! Formulas of HTTP/3: round trips by hand, and what has none.
+
+use page::{Dependency, Host, OfferedProtocols};
+use scenario::{Network, Object, Page, Protocol, Scenario, Stack, Tls};
+use wire::{Bytes, Duration, Rate};
+
+const RTT: Duration = Duration::from_millis(100);
+
+/// A page over a network with a rate that makes transmission times small.
+fn scenario(page: Page, protocol: Protocol, tls: Tls) -> Scenario {
+    let rate = Rate::from_bits_per_second(10_000_000_000).unwrap();
+    let network = Network { rtt: RTT, rate, rate_up: None, ..Network::named("4g").unwrap() };
+    Scenario { tls, ..Scenario::new(network, page, protocol, Stack::named("linux").unwrap()) }
+}
+
+fn round_trips(page: Page, protocol: Protocol, tls: Tls) -> u64 {
+    let scenario = scenario(page, protocol, tls);
+    let elapsed = model::predict(&scenario, &model::Assumptions::default()).unwrap().elapsed;
+    assert!(elapsed.as_nanos() % RTT.as_nanos() < RTT.as_nanos() / 20, "{elapsed}");
+    elapsed.as_nanos() / RTT.as_nanos()
+}
+
+fn page(sizes: &[u64], chain: u64) -> Page {
+    let object = |(index, size): (usize, &u64)| Object {
+        after: index.checked_sub(1).map(Dependency::on_end).into_iter().collect(),
+        ..Object::sized(Bytes::new(*size))
+    };
+    let hosts = vec![Host { certificate_chain: Some(Bytes::new(chain)), ..Host::new("www") }];
+    Page { hosts, ..Page::of("page", sizes.iter().enumerate().map(object).collect()) }
+}
+
+#[test]
+fn set_up_takes_one_round_trip_none_with_early_data_and_one_more_beyond_the_limit() {
+    let of = |tls, chain| round_trips(page(&[500], chain), Protocol::Http3, tls);
+    assert_eq!([Tls::V13, Tls::V13Resumed, Tls::V13EarlyData].map(|tls| of(tls, 4_000)), [2, 2, 1]);
+    assert_eq!([Tls::V13, Tls::V13Resumed].map(|tls| of(tls, 8_000)), [3, 2]);
+    assert_eq!(round_trips(page(&[500], 4_000), Protocol::Http2, Tls::V13), 3);
+}
+
+#[test]
+fn each_link_of_a_chain_costs_a_round_trip_and_slow_start_begins_with_ten_datagrams() {
+    assert_eq!(round_trips(page(&[500, 500, 500], 4_000), Protocol::Http3, Tls::V13), 2 + 2);
+    // The handshake has opened the window to as much again as it sent.
+    assert_eq!(round_trips(page(&[11_000], 4_000), Protocol::Http3, Tls::V13), 2);
+    assert_eq!(round_trips(page(&[30_000], 4_000), Protocol::Http3, Tls::V13), 3);
+}
+
+#[test]
+fn hosts_without_an_offer_and_upgrades_are_counted_as_http2_with_a_note() {
+    let mut old = page(&[500], 4_000);
+    old.hosts[0].protocols = OfferedProtocols { http3: false, ..OfferedProtocols::ALL };
+    for (page, protocol, note) in [
+        (old, Protocol::Http3, "hosts that do not offer HTTP/3: 1 of 1"),
+        (page(&[500], 4_000), Protocol::Http3Upgrade, "counted as HTTP/2's"),
+    ] {
+        let scenario = scenario(page, protocol, Tls::V13);
+        let prediction = model::predict(&scenario, &model::Assumptions::default()).unwrap();
+        assert_eq!(prediction.elapsed.as_nanos() / RTT.as_nanos(), 3);
+        assert!(prediction.notes.iter().any(|other| other.to_string().contains(note)), "{note}");
+    }
+}
+
+#[test]
+fn what_quic_cannot_carry_is_refused_with_a_remedy() {
+    let refused = |scenario: &Scenario| {
+        model::predict(scenario, &model::Assumptions::default()).unwrap_err().to_string()
+    };
+    let plain = scenario(page(&[500], 4_000), Protocol::Http3, Tls::None);
+    assert!(refused(&plain).contains("use --tls 1.3"), "{}", refused(&plain));
+    let mut narrow = scenario(page(&[500], 4_000), Protocol::Http3, Tls::V13);
+    narrow.network.mss = Bytes::new(512);
+    assert!(refused(&narrow).contains("datagrams of at most 524 bytes"), "{}", refused(&narrow));
+}
