@@ -325,7 +325,7 @@ mod tests {
             spec.set(Key::Page, &vec!["1"; objects].join("+")).unwrap();
             spec.plan(&Defaults::predict()).map(|plan| plan.scenarios.len())
         };
-        assert_eq!(large(9_000), Ok(10 * PROTOCOLS * 2));
+        assert_eq!(large(7_000), Ok(10 * PROTOCOLS * 2));
         let many = Spec { pages: (1..=56).map(one_object).collect(), ..spec_of(&all) };
         assert_eq!(
             many.plan(&Defaults::predict()),
