@@ -156,7 +156,10 @@ pub fn settings(settings: &[(u64, u64)], into: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    fn parts(pieces: &[&[u8]]) -> Result<(Vec<u8>, Vec<(u64, usize)>), FrameError> {
+    /// Bytes of DATA, and the other frames with their lengths.
+    type Parts = (Vec<u8>, Vec<(u64, usize)>);
+
+    fn parts(pieces: &[&[u8]]) -> Result<Parts, FrameError> {
         let (mut reader, mut data, mut frames) = (FrameReader::default(), Vec::new(), Vec::new());
         for piece in pieces {
             reader.read(piece, &mut |part| match part {

@@ -16,6 +16,8 @@
 //! protects nothing and talks to its like only. `quinn-proto` does not build for `wasm32-unknown-unknown`: there every
 //! [`Endpoint`] is refused ([`Unavailable`]), and the rest works as elsewhere.
 
+#![cfg_attr(target_family = "wasm", expect(dead_code, reason = "used by ends, which do not exist there"))]
+
 pub mod config;
 #[cfg(not(target_family = "wasm"))]
 #[path = "quic/endpoint.rs"]
