@@ -130,7 +130,7 @@ pub fn recorded(name: &str, file: u32) -> Result<Vec<Page>, String> {
     har::pages(&stem, bytes).map_err(|error| refused(&error))
 }
 
-/// What the page shows of a recording's pages.
+/// Pages of a recording, as the page shows them.
 pub fn summary(pages: &[Page]) -> Value {
     let page = |page: &Page| {
         json!({

@@ -51,7 +51,7 @@ impl Reading {
     }
 }
 
-/// What the page shows of a capture: its overview as HTML, and a row for each connection.
+/// A capture as the page shows it: its overview as HTML, and a row for each connection.
 pub fn view(capture: &Capture) -> Value {
     let row = |(index, flow): (usize, &FlowReport)| {
         json!({

@@ -159,7 +159,7 @@ pub enum Shape {
     Dhttp,
 }
 
-/// How a client learns that an origin speaks HTTP/3.
+/// Source of a client's knowledge that an origin speaks HTTP/3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discovery {
     /// It knows beforehand: from an earlier visit, or from an HTTPS record (RFC 9460).

@@ -37,7 +37,7 @@ pub struct WebConfig {
 /// Settings of HTTP/3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Http3Config {
-    /// How the client learns of it.
+    /// Source of the client's knowledge of it.
     pub discovery: Discovery,
     /// Behaviour of the client.
     pub client: http3::Profile,

@@ -1,4 +1,4 @@
-//! What the peer's streams carry: requests or responses, control, and types that are ignored.
+//! Contents of the peer's streams: requests or responses, control, and types that are ignored.
 
 use http2::hpack::Field;
 
@@ -90,7 +90,7 @@ pub(crate) enum StreamReader {
     Ignored,
 }
 
-/// What a stream has delivered.
+/// Data that a stream has delivered.
 pub(crate) enum Delivery<'a> {
     /// A field section, encoded.
     Section(&'a [u8]),

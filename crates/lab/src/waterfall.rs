@@ -24,7 +24,7 @@ use wire::{Bytes, Duration, Time};
 use crate::simulate::FirstRun;
 use crate::table;
 
-/// What an object waited for.
+/// Reasons for which an object waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Wait {
     /// The client's own work after what made the object known.

@@ -3,7 +3,7 @@
 use crate::bytes::Cursor;
 use crate::suite::{Suite, Version};
 
-/// What a client offers.
+/// Offer of a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClientHello {
     /// The server's name (SNI, RFC 6066), at most 255 bytes.

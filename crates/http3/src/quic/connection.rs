@@ -31,21 +31,21 @@ pub(crate) struct Connection {
     decoder: Decoder,
     /// Stream of the encoder's instructions.
     instructions: Option<StreamId>,
-    /// What streams have delivered after a section that waits for insertions.
+    /// Data that streams have delivered after a section that waits for insertions.
     held: BTreeMap<StreamId, VecDeque<Held>>,
     pub(crate) has_control: bool,
     pub(crate) is_connected: bool,
     pub(crate) timer: Option<Instant>,
 }
 
-/// What a stream has delivered, and is not reported yet.
+/// Data that a stream has delivered, and that is not reported yet.
 enum Held {
     Section(Vec<u8>),
     Data(Vec<u8>),
     End,
 }
 
-/// What remains to be written to a stream, which ends after it.
+/// Data that remains to be written to a stream, which ends after it.
 struct Write {
     chunks: Vec<Bytes>,
     is_last: bool,

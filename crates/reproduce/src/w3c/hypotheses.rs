@@ -28,7 +28,7 @@ use crate::verdict::{self, Values, Verdict};
 /// A change of the set-up.
 struct Hypothesis {
     name: &'static str,
-    /// What would have been otherwise than in the set-up, and the reason to ask.
+    /// Difference from the set-up, and the reason to ask.
     statement: &'static str,
     change: fn(&Setting, &mut Scenario, &mut Hosts),
     mean: Mean,
