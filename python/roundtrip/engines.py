@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Iterable, Sequence, TypedDict, Union
 
-from roundtrip._kernel import KernelGrid, KernelRows, Table
+from roundtrip._kernel import KernelGrid, KernelPages, KernelRows, Table
 from roundtrip.pages import Page, is_file, read
 from roundtrip.svg import Svg
 
@@ -197,8 +197,11 @@ def _grid(verb: str, scenario: Scenario) -> KernelGrid:
                 pages.append(page._kernel)
             elif is_file(page):
                 pages.append(read(Path(page)))
+            elif page == "all":
+                values.append((key, [page]))
             else:
-                values.append((key, [str(page)]))
+                # In the order of the arguments, as pages that were read.
+                pages.append(KernelPages.named(str(page)))
     return KernelGrid(verb, values, pages)
 
 
