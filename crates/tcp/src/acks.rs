@@ -36,6 +36,20 @@ struct Linux {
     largest: u64,
     /// Short or pushed segments since the last acknowledgement.
     pushed: u8,
+    compression: Compression,
+}
+
+/// Duplicate acknowledgements that Linux leaves out because a later one repeats their blocks (`tcp_compressed_ack_kick`).
+#[derive(Clone, Copy, Debug, Default)]
+struct Compression {
+    /// Next number expected when these were counted.
+    next: u64,
+    /// Duplicates sent immediately.
+    duplicates: u8,
+    /// Duplicates left out since the last acknowledgement.
+    left_out: u8,
+    /// Time of the one that stands for them.
+    until: Option<Time>,
 }
 
 /// `TCP_ATO_MIN` and `TCP_DELACK_MIN`.
@@ -48,6 +62,11 @@ const LINUX_2_0_MAX_DELAY: Duration = Duration::from_millis(500);
 const LINUX_2_0_JIFFY: Duration = Duration::from_millis(10);
 /// `TCP_MAX_QUICKACKS`.
 const LINUX_QUICK: u8 = 16;
+/// `TCP_FASTRETRANS_THRESH`.
+const LINUX_DUPLICATES: u8 = 3;
+/// `net.ipv4.tcp_comp_sack_nr` and `tcp_comp_sack_delay_ns`; the delay is at most a twentieth of the round trip.
+const LINUX_LEFT_OUT: u8 = 44;
+const LINUX_COMPRESSION: Duration = Duration::from_millis(1);
 /// `TCP_MIN_MSS + sizeof(struct tcphdr)` less the header: the initial `rcv_mss`.
 const LINUX_FIRST_MAX_SEGMENT: u64 = 536;
 
@@ -73,6 +92,7 @@ impl Acknowledger {
             last_arrival: Time::ZERO,
             largest: if mss < LINUX_FIRST_MAX_SEGMENT { mss } else { LINUX_FIRST_MAX_SEGMENT },
             pushed: 0,
+            compression: Compression { next: 0, duplicates: 0, left_out: 0, until: None },
         };
         Self { policy, mss, is_due: false, deadline: None, segments: 0, bytes: 0, linux }
     }
@@ -89,8 +109,8 @@ impl Acknowledger {
     }
 
     /// Returns the deadline of the next acknowledgement, if nothing else happens.
-    pub(super) const fn deadline(&self) -> Option<Time> {
-        self.deadline
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.deadline.into_iter().chain(self.linux.compression.until).min()
     }
 
     /// Requests an immediate acknowledgement, regardless of the policy.
@@ -123,7 +143,7 @@ impl Acknowledger {
 
     /// Stops all acknowledging.
     pub(super) const fn stop(&mut self) {
-        self.deadline = None;
+        (self.deadline, self.linux.compression.until) = (None, None);
         self.is_due = false;
     }
 
@@ -146,6 +166,26 @@ impl Acknowledger {
             Acks::ReadBytes { odd } => self.start_timer(now, odd),
             Acks::Linux => self.arrive_linux(now, arrived, receiver),
         }
+    }
+
+    /// Records data beyond a gap; `round_trip` is known, and `has_sack` negotiated, as far as the connection is.
+    pub(super) fn arrive_out_of_order(
+        &mut self,
+        now: Time,
+        receiver: &Receiver,
+        round_trip: Option<Duration>,
+        has_sack: bool,
+    ) {
+        let is_quick = self.linux.quick > 0 && !self.linux.is_interactive;
+        let compresses =
+            self.policy == Acks::Linux && has_sack && !is_quick && self.bytes <= self.linux.largest;
+        if !compresses || self.linux.compression.leaves_none_out(receiver.next()) {
+            self.is_due = true;
+            return;
+        }
+        let delay = round_trip.map_or(LINUX_COMPRESSION, |round_trip| LINUX_COMPRESSION.min(round_trip / 20));
+        self.linux.compression.left_out += 1;
+        self.linux.compression.until.get_or_insert(now + delay);
     }
 
     /// Records that the application has read; `opened` is the window's growth since it was last advertised.
@@ -176,6 +216,7 @@ impl Acknowledger {
         }
         self.is_due = false;
         self.deadline = None;
+        (self.linux.compression.left_out, self.linux.compression.until) = (0, None);
         (self.segments, self.bytes, self.linux.pushed) = (0, 0, 0);
     }
 
@@ -187,7 +228,14 @@ impl Acknowledger {
     }
 
     /// Handles the deadline.
-    pub(super) fn expire(&mut self, rto: Duration) {
+    pub(super) fn expire(&mut self, now: Time, rto: Duration) {
+        if self.linux.compression.until.is_some_and(|until| until <= now) {
+            self.linux.compression.until = None;
+            self.is_due = true;
+        }
+        if self.deadline.is_none_or(|deadline| deadline > now) {
+            return;
+        }
         self.deadline = None;
         self.is_due = true;
         if self.linux.is_interactive {
@@ -230,9 +278,25 @@ impl Acknowledger {
     /// Returns whether a read causes an acknowledgement: Linux acknowledges reads of more than a segment, and pushed data
     /// once all of it is read.
     fn acknowledges_read(&self, receiver: &Receiver) -> bool {
-        let Linux { quick: _, is_interactive, delay: _, last_arrival: _, largest, pushed } = self.linux;
+        let Linux { quick: _, is_interactive, delay: _, last_arrival: _, largest, pushed, compression: _ } =
+            self.linux;
         let is_pushed = pushed >= 2 || (pushed == 1 && !is_interactive);
         self.deadline.is_some() && (self.bytes > largest || (is_pushed && receiver.unread() == 0))
+    }
+}
+
+impl Compression {
+    /// Counts a duplicate; returns whether it is sent at once.
+    fn leaves_none_out(&mut self, next: u64) -> bool {
+        if self.left_out >= LINUX_LEFT_OUT {
+            return true;
+        }
+        if self.next != next {
+            (self.next, self.duplicates) = (next, 0);
+        }
+        let is_sent = self.duplicates < LINUX_DUPLICATES;
+        self.duplicates += u8::from(is_sent);
+        is_sent
     }
 }
 
@@ -275,5 +339,48 @@ impl Linux {
         let maximum = if uses_short_delay { LINUX_MAX_DELAY } else { Duration::from_millis(500) };
         let maximum = round_trip.map_or(maximum, |round_trip| maximum.min(round_trip.max(LINUX_MIN_DELAY)));
         self.delay.min(maximum).min(LINUX_MAX_DELAY)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Payload;
+    use crate::config::ReceiveBuffer;
+
+    #[test]
+    fn linux_leaves_out_duplicates_after_the_third_for_a_twentieth_of_the_round_trip() {
+        let mut receiver = Receiver::new(ReceiveBuffer::Fixed(1 << 20));
+        receiver.accept(3_000, &Payload::from(vec![0; 1_000]));
+        let mut acks = Acknowledger::new(Acks::Linux, 1_448);
+        let mut at = |micros: u64| {
+            let now = Time::from_nanos(micros * 1_000);
+            if acks.deadline().is_some_and(|deadline| deadline <= now) {
+                acks.expire(now, Duration::from_secs(1));
+            } else {
+                acks.arrive_out_of_order(now, &receiver, Some(Duration::from_millis(4)), true);
+            }
+            let is_due = acks.is_due();
+            if is_due {
+                acks.sent();
+            }
+            is_due
+        };
+        assert_eq!([0, 12, 24].map(&mut at), [true; 3]);
+        assert_eq!([36, 48, 60].map(&mut at), [false; 3]);
+        assert!(!at(235), "the timer of the first that was left out runs for 200 us");
+        assert!(at(236), "and then one stands for all");
+        assert!(!at(240));
+    }
+
+    #[test]
+    fn every_duplicate_is_sent_without_selective_acknowledgements() {
+        let receiver = Receiver::new(ReceiveBuffer::Fixed(1 << 20));
+        let mut acks = Acknowledger::new(Acks::Linux, 1_448);
+        for _ in 0..10 {
+            acks.arrive_out_of_order(Time::ZERO, &receiver, None, false);
+            assert!(acks.is_due());
+            acks.sent();
+        }
     }
 }

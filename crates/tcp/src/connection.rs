@@ -408,7 +408,7 @@ impl Connection {
     fn expire(&mut self, now: Time) {
         let is_due = |deadline: Option<Time>| deadline.is_some_and(|deadline| deadline <= now);
         if is_due(self.acks.deadline()) {
-            self.acks.expire(self.timer.timeout());
+            self.acks.expire(now, self.timer.timeout());
         }
         if is_due(self.rack.deadline()) {
             self.expire_rack(now);

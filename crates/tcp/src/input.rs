@@ -368,7 +368,11 @@ impl Connection {
                 };
                 self.acks.arrive(now, arrived, &self.receiver);
             }
-            Arrival::Old | Arrival::FilledGap | Arrival::OutOfOrder => self.acks.acknowledge_now(),
+            Arrival::OutOfOrder => {
+                let (round_trip, has_sack) = (self.timer.smoothed(), self.negotiated.sack);
+                self.acks.arrive_out_of_order(now, &self.receiver, round_trip, has_sack);
+            }
+            Arrival::Old | Arrival::FilledGap => self.acks.acknowledge_now(),
         }
         self.events.readable |= self.receiver.next() > before;
     }
@@ -378,9 +382,11 @@ impl Connection {
         self.events.peer_finished = true;
         match self.state {
             State::SynReceived | State::Established => {
-                self.acks.acknowledge_end(now);
                 self.state = State::CloseWait;
-                return;
+                // Transactions are not Linux's: they acknowledge by their own rules.
+                if !self.delays_syn_ack() {
+                    return self.acks.acknowledge_end(now);
+                }
             }
             State::FinWait1 => self.state = State::Closing,
             State::FinWait2 => self.begin_time_wait(now),
