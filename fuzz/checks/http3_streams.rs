@@ -25,8 +25,10 @@ pub(crate) fn check(bytes: &[u8]) {
     }
 }
 
-/// Bytes of DATA and complete frames until an error.
-fn frames(chunks: &[&[u8]]) -> (Vec<u8>, Vec<(u64, Vec<u8>)>, bool) {
+/// Bytes of DATA, complete frames until an error, and whether there was one.
+type Frames = (Vec<u8>, Vec<(u64, Vec<u8>)>, bool);
+
+fn frames(chunks: &[&[u8]]) -> Frames {
     let (mut reader, mut data, mut frames) = (FrameReader::default(), Vec::new(), Vec::new());
     for chunk in chunks {
         let result = reader.read(chunk, &mut |part| match part {

@@ -333,7 +333,7 @@ impl Experiment {
     fn client_protocols(&self) -> ClientProtocols {
         let seed = self.scenario.seed;
         match (&self.web, self.dhttp) {
-            (Some(web), _) => ClientProtocols::Web(web.clone()),
+            (Some(web), _) => ClientProtocols::Web(Box::new(web.clone())),
             (None, Some(dhttp)) => {
                 ClientProtocols::Dhttp(Box::new(DhttpClient { config: dhttp.client, seed }))
             }

@@ -87,6 +87,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 impl RowProgress {
     /// Progress of so many rows.
+    #[expect(clippy::disallowed_methods, reason = "progress shows how long the rest will take")]
     pub fn new(all: usize) -> Self {
         Self { all, done: 0, started: Instant::now(), bar: None }
     }

@@ -41,6 +41,10 @@ pub fn cpus() -> usize {
 ///
 /// # Errors
 /// The first error of `sink`.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "batches have the size that takes a while; no result depends on it"
+)]
 pub fn run<T: Send, E>(
     rows: Range<usize>,
     threads: usize,

@@ -90,7 +90,7 @@ pub enum ClientProtocols {
     /// HTTP/1 in the clear.
     Plain,
     /// TLS and HTTP/2, where origins have them.
-    Web(WebConfig),
+    Web(Box<WebConfig>),
     /// DHTTP, of the first server.
     Dhttp(Box<DhttpClient>),
 }
@@ -107,7 +107,7 @@ pub fn fetch(
     let mut channels = None;
     let fetcher = match protocols {
         ClientProtocols::Plain => Fetcher::http1(clock.now(), plan),
-        ClientProtocols::Web(config) => Fetcher::web(clock.now(), plan, config),
+        ClientProtocols::Web(config) => Fetcher::web(clock.now(), plan, *config),
         ClientProtocols::Dhttp(dhttp) => {
             let DhttpClient { config: client, seed } = *dhttp;
             channels = servers.first().map(|server| Channels::open(*server)).transpose()?;
