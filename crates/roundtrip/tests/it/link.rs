@@ -104,7 +104,8 @@ fn signals_are_passed_on_and_processes_left_behind_are_ended() {
     while !left.exists() && child.try_wait().unwrap().is_none() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    let _ = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    let kill = format!("kill -TERM {}", child.id());
+    let _ = Command::new("sh").args(["-c", &kill]).status().unwrap();
     let Some(output) = permitted(child.wait_with_output().unwrap()) else { return };
     assert_eq!(output.status.code(), Some(42), "{}", text(&output.stderr));
     let process = fs::read_to_string(&left).unwrap();
