@@ -2,7 +2,7 @@
 //!
 //! Both have the same keys in the same order: names of what was run, its settings ([`crate::setting`]), metrics, lists. In
 //! CSV, lists become text: a stall is `cause@at_ms+lost_ms`, stalls and notes are separated by `; `. `Option` is null in
-//! JSON and empty in CSV. [`stalls`] has a line for each stall.
+//! JSON and empty in CSV. `stalls` has a line for each stall.
 
 use render::output::csv::line;
 use scenario::{Engine, Scenario};
