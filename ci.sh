@@ -16,7 +16,7 @@ REPRODUCTION="$TARGET/reproduction"
 RECORDS="$TARGET/test-records"
 
 PURE="wire quantity unpack tcp accesslog workload http1 tls http2 http3 quic dhttp-proto page fetch scenario packets trace model simulate dissect diagnose render lab report"
-ALL="fresh tools fmt commits clippy wasm lab docs package test"
+ALL="fresh tools fmt commits clippy wasm docs package test"
 
 # Programs that tests run, with their Debian packages. A test reports `skipped: PROGRAM` where one is missing.
 TOOLS="nginx:nginx-light apache2:apache2-bin curl:curl wget:wget ip:iproute2 ethtool:ethtool nft:nftables python3:python3
@@ -272,7 +272,7 @@ job_deny() { cargo deny check bans licenses sources; }
 if [ $# -eq 0 ]; then set -- $ALL; fi
 for job in "$@"; do
   if ! declare -F "job_$job" >/dev/null; then
-    echo "ci.sh: unknown job '$job'; choose from: $ALL smoke studies python dist deny" >&2
+    echo "ci.sh: unknown job '$job'; choose from: $ALL lab smoke studies python dist deny" >&2
     exit 2
   fi
 done
