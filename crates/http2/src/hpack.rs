@@ -4,8 +4,10 @@
 //! shorter.
 
 pub mod huffman;
+pub mod prefixed;
 mod table;
 
+use prefixed::{integer, string, take_integer, take_string};
 use table::DynamicTable;
 
 /// A field of a header section: name in lower case, and value.
@@ -46,9 +48,9 @@ impl Encoder {
                 found => {
                     integer(0x40, 6, found.map_or(0, |(index, _)| index), into);
                     if found.is_none() {
-                        string(name, into);
+                        string(0, 7, name, into);
                     }
-                    string(value, into);
+                    string(0, 7, value, into);
                     self.0.insert(name, value);
                 }
             }
@@ -102,10 +104,10 @@ impl Decoder {
         }
         let is_indexed = first & 0x40 != 0;
         let name = match take_integer(if is_indexed { 6 } else { 4 }, rest)? {
-            0 => take_string(rest)?,
+            0 => take_string(7, rest)?,
             index => self.table.get(index)?.0.to_vec(),
         };
-        let value = take_string(rest)?;
+        let value = take_string(7, rest)?;
         if is_indexed {
             self.table.insert(&name, &value);
         }
@@ -116,63 +118,6 @@ impl Decoder {
     pub const fn table_bytes(&self) -> usize {
         self.table.max()
     }
-}
-
-/// Appends an integer with a prefix of this number of bits (RFC 7541, section 5.1).
-fn integer(flags: u8, bits: u32, value: usize, into: &mut Vec<u8>) {
-    let max = (1_usize << bits) - 1;
-    let byte = |value: usize| u8::try_from(value).unwrap_or(u8::MAX);
-    if value < max {
-        return into.push(flags | byte(value));
-    }
-    into.push(flags | byte(max));
-    let mut rest = value - max;
-    while rest >= 0x80 {
-        into.push(0x80 | byte(rest & 0x7f));
-        rest >>= 7;
-    }
-    into.push(byte(rest));
-}
-
-fn take_integer(bits: u32, from: &mut &[u8]) -> Option<usize> {
-    let max = (1_usize << bits) - 1;
-    let mut value = usize::from(take_byte(from)?) & max;
-    if value < max {
-        return Some(value);
-    }
-    for shift in (0..28).step_by(7) {
-        let byte = take_byte(from)?;
-        value += usize::from(byte & 0x7f) << shift;
-        if byte & 0x80 == 0 {
-            return Some(value);
-        }
-    }
-    None
-}
-
-fn take_byte(from: &mut &[u8]) -> Option<u8> {
-    let (first, rest) = from.split_first()?;
-    *from = rest;
-    Some(*first)
-}
-
-fn string(text: &[u8], into: &mut Vec<u8>) {
-    let length = huffman::encoded_length(text);
-    if length < text.len() {
-        integer(0x80, 7, length, into);
-        huffman::encode(text, into);
-    } else {
-        integer(0, 7, text.len(), into);
-        into.extend_from_slice(text);
-    }
-}
-
-fn take_string(from: &mut &[u8]) -> Option<Vec<u8>> {
-    let is_coded = from.first()? & 0x80 != 0;
-    let length = take_integer(7, from)?;
-    let (text, rest) = from.split_at_checked(length)?;
-    *from = rest;
-    if is_coded { huffman::decode(text, MAX_LIST_BYTES) } else { Some(text.to_vec()) }
 }
 
 #[cfg(test)]

@@ -4,10 +4,11 @@
 //! (section 2.1.2), which leaves in the same datagram. What no longer fits is a literal. Fields that differ with each request
 //! are never inserted. A decoder's acknowledgements, a byte or two for each section, are left out: only evictions need them.
 
+use http2::hpack::prefixed::{integer, string, take_integer, take_string};
 use http2::hpack::{Field, MAX_LIST_BYTES};
 
+use super::find;
 use super::table::STATIC;
-use super::{find, integer, string, take_integer, take_string};
 
 /// Bytes that an entry takes beside name and value (section 3.2.1).
 const ENTRY_BYTES: usize = 32;
