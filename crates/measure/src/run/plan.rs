@@ -37,7 +37,7 @@ pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining)
         Protocol::Ttcp | Protocol::Ardp | Protocol::Http3 | Protocol::Http3Upgrade => {
             let part = format!("{} on a Linux kernel", protocol.name());
             let remedy =
-                "use http10, http11, http11-parallel, http11-pipelined, http2 or dhttp, or --engine model";
+                "use http10, http11, http11-parallel, http11-pipelined, http2 or dhttp, or --engine simulate";
             Err(unsuited(&part, remedy))
         }
     }
