@@ -1,4 +1,5 @@
-//! A fixed wait of every response, as long as a delayed acknowledgement: neither the load nor the server's speed explains it.
+//! A fixed wait of every response, as long as a delayed acknowledgement: the load does not explain it. A round
+//! trip of that length would, so the sentence names it, too.
 
 use wire::Duration;
 
@@ -19,8 +20,8 @@ pub fn sentence(record: &Record, url: &str) -> Option<String> {
     is_fixed.then(|| {
         let url = url.replace('\'', "%27");
         format!(
-            "A fixed wait: 8 of 10 responses take {:.0} to {:.0} ms, as long as a delayed acknowledgement (40 ms) or a timer of the \
-             server, whatever the load. `roundtrip diagnose --run -- curl -s '{url}' '{url}'` names its cause.",
+            "A fixed wait: 8 of 10 responses take {:.0} to {:.0} ms, as long as a delayed acknowledgement (40 ms), a timer of the \
+             server or the path's round trip, whatever the load. `roundtrip diagnose --run -- curl -s '{url}' '{url}'` names its cause.",
             low.as_millis_f64(),
             high.as_millis_f64()
         )
