@@ -279,7 +279,7 @@ impl StallCosts {
         let mut lost = Self::default();
         for Stall { cause, at_ms: _, lost_ms } in &outcome.stalls {
             let sum = match cause {
-                Cause::ConnectionSetup | Cause::TlsHandshake => &mut lost.setup_ms,
+                Cause::ConnectionSetup | Cause::TlsHandshake | Cause::QuicHandshake => &mut lost.setup_ms,
                 Cause::SlowStart => &mut lost.slow_start_ms,
                 _ => &mut lost.otherwise_ms,
             };
