@@ -8,11 +8,34 @@
 //! | [`client`] | a fetcher on its connections and datagrams: fetches a page and measures its duration |
 //! | [`server`] | the listener and its connections: responds to each request after the scenario's processing time |
 //! | [`dhttp_endpoint`] | its DHTTP part |
+//! | `http3_endpoint` | its HTTP/3 part |
 //! | `wait` | waits for a socket or a deadline, to the microsecond |
 //!
 //! The state machines decide when to send, the kernel how.
 
 pub mod client;
 pub mod dhttp_endpoint;
+mod http3_endpoint;
 pub mod server;
 mod wait;
+
+use std::net::{SocketAddr, UdpSocket};
+
+use crate::Error;
+
+/// Bytes of a datagram socket's receive buffer: more than arrives while its program is awakened. As root it is granted; for
+/// others the kernel has a limit.
+const RECEIVE_BUFFER: usize = 4 << 20;
+
+/// A non-blocking UDP socket at this address, in the calling thread's namespace.
+fn datagram_socket(address: SocketAddr) -> Result<UdpSocket, Error> {
+    let doing = || format!("receive datagrams at {address}");
+    let socket = UdpSocket::bind(address).map_err(Error::io(doing()))?;
+    socket.set_nonblocking(true).map_err(Error::io(doing()))?;
+    // A smaller buffer is a matter of chance on a busy host, not an error.
+    if nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::RcvBufForce, &RECEIVE_BUFFER).is_err()
+    {
+        let _ = nix::sys::socket::setsockopt(&socket, nix::sys::socket::sockopt::RcvBuf, &RECEIVE_BUFFER);
+    }
+    Ok(socket)
+}

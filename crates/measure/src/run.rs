@@ -489,7 +489,8 @@ fn summarise(
     report: Report,
     allows_losses: bool,
 ) -> Result<(Run, Option<Capture>), Error> {
-    let FetchedPage { began, ended, connections, opened, reports, channels, failures } = fetched;
+    let FetchedPage { began, ended, connections, opened, reports, channels, failures, datagrams: _ } =
+        fetched;
     let visit = began.filter(|_| !reports.is_empty()).map(|began| ClientRecord { began, opened, reports });
     let ServerResult { connections: _, faults } = served;
     let failed = |message: String| Error::Run { number, what: message };

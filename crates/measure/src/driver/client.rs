@@ -7,21 +7,22 @@
 //!
 //! Production use of DHTTP is for the crate `dhttp`. This client is pinned and adds no time of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 
 use dhttp_proto::client::ClientConfig;
 use fetch::{
-    Break, ConnectionId, DhttpConfig, Ending, Failure, Fetcher, FromWire, Output, PageEvent, Plan, Report,
-    TransportCounts, WebConfig, Wire,
+    Break, ConnectionId, DhttpConfig, Ending, Endpoint, Failure, Fetcher, FromWire, Output, PageEvent, Plan,
+    Report, TransportCounts, WebConfig, Wire,
 };
 use linux::clock::Clock;
 use nix::poll::{PollFd, PollFlags};
 use socket2::Socket;
 use wire::{Seed, Time};
 
+use super::datagram_socket;
 use super::server::listen;
 use super::wait::{WaitStrategy, WaitUntil};
 use crate::Error;
@@ -29,7 +30,7 @@ use crate::profile::Profile;
 use crate::socket::{Connection, ReadResult};
 
 /// Result of fetching a page.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct FetchedPage {
     /// Time just before the first `connect`; `None` if no connection was opened.
     pub began: Option<Time>,
@@ -46,6 +47,8 @@ pub struct FetchedPage {
     /// A sentence with the reason for each object that did not arrive, and for each protocol error of the
     /// server.
     pub failures: Vec<String>,
+    /// Sockets of HTTP/3: a browser keeps them, so nothing is unreachable for the servers' last datagrams.
+    pub datagrams: Vec<UdpSocket>,
 }
 
 impl FetchedPage {
@@ -81,9 +84,6 @@ pub struct DhttpClient {
 /// The client's port under DHTTP, UDP and TCP; below the kernel's ephemeral ports.
 const CLIENT_PORT: u16 = 20_000;
 
-/// The only origin of a plan over DHTTP.
-const ORIGIN: fetch::Endpoint = 0;
-
 /// Protocols of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClientProtocols {
@@ -107,10 +107,13 @@ pub fn fetch(
     let mut channels = None;
     let fetcher = match protocols {
         ClientProtocols::Plain => Fetcher::http1(clock.now(), plan),
-        ClientProtocols::Web(config) => Fetcher::web(clock.now(), plan, *config),
+        ClientProtocols::Web(config) => {
+            channels = config.http3.map(|_| Channels::default());
+            Fetcher::web(clock.now(), plan, *config)
+        }
         ClientProtocols::Dhttp(dhttp) => {
             let DhttpClient { config: client, seed } = *dhttp;
-            channels = servers.first().map(|server| Channels::open(*server)).transpose()?;
+            channels = servers.first().map(|server| Channels::of_dhttp(*server)).transpose()?;
             let (servers, ids) = (servers.clone(), seed.stream("dhttp-client", 0));
             Fetcher::dhttp(clock.now(), plan, DhttpConfig { client, servers, port: CLIENT_PORT, ids })
         }
@@ -136,7 +139,7 @@ struct Client<'a> {
     profile: &'a Profile,
     clock: Clock,
     fetcher: Fetcher,
-    /// DHTTP's channels, if it speaks DHTTP.
+    /// Datagrams, if it speaks DHTTP or HTTP/3.
     channels: Option<Channels>,
     connections: BTreeMap<ConnectionId, Connection>,
     /// Number of connections that the server opened.
@@ -147,57 +150,67 @@ struct Client<'a> {
     fetched: FetchedPage,
 }
 
-/// Sockets of a DHTTP client, apart from connections.
+/// Sockets of a client that sends datagrams, apart from connections.
+#[derive(Default)]
 struct Channels {
-    datagrams: UdpSocket,
-    listener: Socket,
-    /// ICMP reported that the port is unreachable; the fetcher is notified afterwards.
-    is_refused: bool,
+    /// One for each server.
+    datagrams: BTreeMap<Endpoint, UdpSocket>,
+    /// For connections that the server opens (DHTTP).
+    listener: Option<Socket>,
+    /// Servers whose port is unreachable, as ICMP reported; the fetcher is notified afterwards.
+    refused: BTreeSet<Endpoint>,
 }
 
 /// Ready events.
 struct Ready {
-    has_datagrams: bool,
+    datagrams: Vec<Endpoint>,
     has_connections: bool,
     connections: Vec<(ConnectionId, PollFlags)>,
 }
 
 impl Channels {
-    fn open(server: SocketAddr) -> Result<Self, Error> {
+    fn of_dhttp(server: SocketAddr) -> Result<Self, Error> {
         let local_address = SocketAddr::from((Ipv4Addr::UNSPECIFIED, CLIENT_PORT));
-        let datagrams = UdpSocket::bind(local_address)
-            .map_err(Error::io(format!("receive datagrams at {local_address}")))?;
+        let mut channels = Self { listener: Some(listen(local_address)?), ..Self::default() };
+        channels.open(0, server, CLIENT_PORT)?;
+        Ok(channels)
+    }
+
+    /// Opens a socket for the datagrams of a server.
+    fn open(&mut self, endpoint: Endpoint, server: SocketAddr, port: u16) -> Result<(), Error> {
+        let socket = datagram_socket(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)))?;
         // A connected socket reports ICMP's port unreachable.
-        datagrams.connect(server).map_err(Error::io("find a route to the server"))?;
-        datagrams.set_nonblocking(true).map_err(Error::io("read datagrams without waiting"))?;
-        Ok(Self { datagrams, listener: listen(local_address)?, is_refused: false })
+        socket.connect(server).map_err(Error::io("find a route to the server"))?;
+        self.datagrams.insert(endpoint, socket);
+        Ok(())
     }
 
     /// Sends a datagram. A send failure counts as loss: the state machine will resend.
-    fn send(&mut self, datagram: &[u8]) -> Result<(), Error> {
-        match self.datagrams.send(datagram) {
-            Ok(_) => Ok(()),
-            Err(error) => self.ignore_nonfatal(error),
+    fn send(&mut self, endpoint: Endpoint, datagram: &[u8]) -> Result<(), Error> {
+        match self.datagrams.get(&endpoint).map(|socket| socket.send(datagram)) {
+            Some(Err(error)) => self.ignore_nonfatal(endpoint, error),
+            Some(Ok(_)) | None => Ok(()),
         }
     }
 
-    /// Reads a datagram; `None` if there is none.
-    fn receive(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, Error> {
-        loop {
-            match self.datagrams.recv(buffer) {
+    /// Reads a datagram of a server; `None` if there is none.
+    fn receive(&mut self, endpoint: Endpoint, buffer: &mut [u8]) -> Result<Option<usize>, Error> {
+        while let Some(socket) = self.datagrams.get(&endpoint) {
+            match socket.recv(buffer) {
                 Ok(length) => return Ok(Some(length)),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-                Err(error) => self.ignore_nonfatal(error)?,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => self.ignore_nonfatal(endpoint, error)?,
             }
         }
+        Ok(None)
     }
 
-    /// Ignores errors of the datagram socket that are not fatal.
-    fn ignore_nonfatal(&mut self, error: io::Error) -> Result<(), Error> {
+    /// Ignores errors of a datagram socket that are not fatal.
+    fn ignore_nonfatal(&mut self, endpoint: Endpoint, error: io::Error) -> Result<(), Error> {
         match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),
             io::ErrorKind::ConnectionRefused => {
-                self.is_refused = true;
+                self.refused.insert(endpoint);
                 Ok(())
             }
             _another_kind => Err(Error::io("send or read a datagram")(error)),
@@ -206,14 +219,15 @@ impl Channels {
 
     /// Accepts a connection; `None` if there is none.
     fn accept(&self) -> Result<Option<Socket>, Error> {
-        loop {
-            match self.listener.accept() {
+        while let Some(listener) = &self.listener {
+            match listener.accept() {
                 Ok((socket, _)) => return Ok(Some(socket)),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
                 Err(error) => return Err(Error::io("accept a connection")(error)),
             }
         }
+        Ok(None)
     }
 }
 
@@ -222,9 +236,9 @@ impl Client<'_> {
         let mut buffer = Box::new([0; 65_536]);
         let mut wakes = self.execute_outputs()?;
         while !self.fetcher.is_done() {
-            let Ready { has_datagrams, has_connections, connections } = self.wait(wakes)?;
-            if has_datagrams {
-                self.receive(buffer.as_mut_slice())?;
+            let Ready { datagrams, has_connections, connections } = self.wait(wakes)?;
+            for endpoint in datagrams {
+                self.receive(endpoint, buffer.as_mut_slice())?;
             }
             if has_connections {
                 self.accept()?;
@@ -236,6 +250,9 @@ impl Client<'_> {
             wakes = self.execute_outputs()?;
         }
         self.fetched.channels = self.fetcher.counts();
+        if let Some(channels) = self.channels.filter(|channels| channels.listener.is_none()) {
+            self.fetched.datagrams.extend(channels.datagrams.into_values());
+        }
         Ok(self.fetched)
     }
 
@@ -247,11 +264,11 @@ impl Client<'_> {
                 Output::Wire(wire) => self.transmit(now, wire)?,
                 Output::Report(report) => self.fetched.note(report),
                 Output::Timeout(wakes) => {
-                    let is_refused = |channels: &mut Channels| std::mem::take(&mut channels.is_refused);
+                    let refused = self.channels.as_mut().and_then(|channels| channels.refused.pop_first());
                     if let Some((id, reason)) = self.lost.pop() {
                         self.fetcher.handle(now, FromWire::Broken(id, reason));
-                    } else if self.channels.as_mut().is_some_and(is_refused) {
-                        self.fetcher.handle(now, FromWire::Unreachable(ORIGIN));
+                    } else if let Some(endpoint) = refused {
+                        self.fetcher.handle(now, FromWire::Unreachable(endpoint));
                     } else {
                         return Ok(wakes);
                     }
@@ -280,11 +297,17 @@ impl Client<'_> {
                     self.lose(id, &error);
                 }
             }
-            Wire::Datagram(_, datagram) => {
+            Wire::Datagram(endpoint, datagram) => {
                 self.fetched.began.get_or_insert(now);
-                if let Some(channels) = &mut self.channels {
-                    channels.send(&datagram)?;
+                let Some(channels) = &mut self.channels else { return Ok(()) };
+                if let Some(server) = self.servers.get(endpoint).copied()
+                    && !channels.datagrams.contains_key(&endpoint)
+                {
+                    channels.open(endpoint, server, 0)?;
+                    self.fetched.connections += 1;
+                    self.fetched.opened.push(now);
                 }
+                channels.send(endpoint, &datagram)?;
             }
             Wire::Close(id, ending) => match (self.connections.remove(&id), ending) {
                 (Some(connection), Ending::Reset) => {
@@ -296,12 +319,12 @@ impl Client<'_> {
         Ok(())
     }
 
-    /// Reads the server's datagrams.
-    fn receive(&mut self, buffer: &mut [u8]) -> Result<(), Error> {
+    /// Reads a server's datagrams.
+    fn receive(&mut self, endpoint: Endpoint, buffer: &mut [u8]) -> Result<(), Error> {
         while let Some(channels) = &mut self.channels {
-            let Some(length) = channels.receive(buffer)? else { break };
+            let Some(length) = channels.receive(endpoint, buffer)? else { break };
             let datagram = buffer.get(..length).unwrap_or_default();
-            self.fetcher.handle(self.clock.now(), FromWire::Datagram(ORIGIN, datagram));
+            self.fetcher.handle(self.clock.now(), FromWire::Datagram(endpoint, datagram));
             self.execute_outputs()?;
         }
         Ok(())
@@ -317,7 +340,8 @@ impl Client<'_> {
             self.accepted += 1;
             self.fetched.connections += 1;
             self.connections.insert(id, connection);
-            self.fetcher.handle(self.clock.now(), FromWire::Accepted(id, ORIGIN));
+            // Over DHTTP there is one origin.
+            self.fetcher.handle(self.clock.now(), FromWire::Accepted(id, 0));
             self.execute_outputs()?;
         }
         Ok(())
@@ -325,20 +349,21 @@ impl Client<'_> {
 
     fn wait(&mut self, wakes: Option<Time>) -> Result<Ready, Error> {
         let mut sockets = Vec::new();
-        if let Some(channels) = &self.channels {
-            sockets.push(PollFd::new(channels.datagrams.as_fd(), PollFlags::POLLIN));
-            sockets.push(PollFd::new(channels.listener.as_fd(), PollFlags::POLLIN));
-        }
+        let datagrams = self.channels.iter().flat_map(|channels| &channels.datagrams);
+        sockets.extend(datagrams.clone().map(|(_, socket)| PollFd::new(socket.as_fd(), PollFlags::POLLIN)));
+        let listener = self.channels.as_ref().and_then(|channels| channels.listener.as_ref());
+        sockets.extend(listener.map(|listener| PollFd::new(listener.as_fd(), PollFlags::POLLIN)));
         let connections = self.connections.values();
         sockets.extend(connections.map(|connection| PollFd::new(connection.as_fd(), connection.interest())));
         self.waiting.wait(&mut sockets, wakes.map_or(WaitUntil::Ready, WaitUntil::About))?;
         let mut flags = sockets.iter().map(|socket| socket.revents().unwrap_or(PollFlags::empty()));
-        let mut is_next_ready =
-            || self.channels.is_some() && flags.next().is_some_and(|flags| !flags.is_empty());
-        let (has_datagrams, has_connections) = (is_next_ready(), is_next_ready());
+        // A zip takes no more flags than there are sockets, if the sockets come first.
+        let datagrams = datagrams.zip(&mut flags).filter(|(_, flags)| !flags.is_empty());
+        let datagrams = datagrams.map(|((endpoint, _), _)| *endpoint).collect();
+        let has_connections = listener.is_some() && flags.next().is_some_and(|flags| !flags.is_empty());
         let ready = self.connections.keys().copied().zip(flags);
         let connections = ready.filter(|(_, flags)| !flags.is_empty()).collect();
-        Ok(Ready { has_datagrams, has_connections, connections })
+        Ok(Ready { datagrams, has_connections, connections })
     }
 
     /// Passes a connection's data to the fetcher.

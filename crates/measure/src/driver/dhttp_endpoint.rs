@@ -17,6 +17,7 @@ use http1::site::Site;
 use nix::poll::{PollFd, PollFlags};
 use wire::{Duration, Seed, Time};
 
+use super::datagram_socket;
 use crate::Error;
 use crate::profile::Profile;
 use crate::socket::{Connection, ReadResult};
@@ -60,9 +61,7 @@ struct ClientConnection {
 
 impl DhttpEndpoint {
     pub(super) fn open(address: SocketAddr, dhttp: DhttpServer) -> Result<Self, Error> {
-        let doing = || format!("receive datagrams at {address}");
-        let datagrams = UdpSocket::bind(address).map_err(Error::io(doing()))?;
-        datagrams.set_nonblocking(true).map_err(Error::io(doing()))?;
+        let datagrams = datagram_socket(address)?;
         let DhttpServer { config, seed } = dhttp;
         let mut random = seed.stream("dhttp-server", 0);
         let mut secret = || {

@@ -25,6 +25,7 @@ use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use wire::{Duration, Time};
 
 use super::dhttp_endpoint::{DhttpEndpoint, DhttpServer};
+use super::http3_endpoint::Http3Endpoint;
 use super::wait::{WaitStrategy, WaitUntil};
 use crate::Error;
 use crate::profile::Profile;
@@ -81,6 +82,8 @@ pub struct Server {
     /// Responses that wait for their processing time, by its end.
     due: BTreeSet<(Time, u64, RequestId)>,
     endpoint: Option<DhttpEndpoint>,
+    /// HTTP/3 of the origins that have it.
+    http3: Vec<Http3Endpoint>,
     result: ServerResult,
     buffer: Box<[u8; BUFFER_BYTES]>,
 }
@@ -180,7 +183,7 @@ impl ServedConnection {
 
 impl Service {
     /// The response to a request, with a header section of its size.
-    fn respond(&self, request: &RequestHead, is_http2: bool) -> Response {
+    pub(super) fn respond(&self, request: &RequestHead, is_http2: bool) -> Response {
         let mut response = self.site.respond(request);
         let own = self.traits.get(&request.target).and_then(|traits| traits.head);
         HeadSizes::default().pad(own, is_http2, request, &mut response);
@@ -188,7 +191,7 @@ impl Service {
     }
 
     /// Time from a request to the first byte of its response.
-    fn processing(&self, target: Option<&str>) -> Duration {
+    pub(super) fn processing(&self, target: Option<&str>) -> Duration {
         let traits = target.and_then(|target| self.traits.get(target));
         self.processing + traits.map_or(Duration::ZERO, |traits| traits.delay)
     }
@@ -202,6 +205,11 @@ impl Server {
         let endpoint = service.origins.first().zip(service.dhttp);
         let endpoint =
             endpoint.map(|(origin, dhttp)| DhttpEndpoint::open(origin.address, dhttp)).transpose()?;
+        let of_http3 =
+            service.origins.iter().filter_map(|origin| Some((origin.address, origin.protocols.http3?)));
+        let http3 = of_http3
+            .map(|(address, config)| Http3Endpoint::open(address, config))
+            .collect::<Result<_, _>>()?;
         Ok(Self {
             service,
             clock,
@@ -210,6 +218,7 @@ impl Server {
             secured: BTreeMap::new(),
             due: BTreeSet::new(),
             endpoint,
+            http3,
             result: ServerResult::default(),
             buffer: Box::new([0; BUFFER_BYTES]),
         })
@@ -235,6 +244,7 @@ impl Server {
                 }
             }
             self.poll_dhttp(has_datagrams, dhttp_ready)?;
+            self.poll_http3()?;
             self.accept()?;
             self.wake()?;
         }
@@ -251,12 +261,15 @@ impl Server {
             PollFd::new(served.connection.as_fd(), interest)
         }));
         sockets.extend(self.secured.values().map(WebConnection::poll_fd));
+        sockets.extend(self.http3.iter().map(Http3Endpoint::poll_fd));
         sockets.extend(self.endpoint.iter().flat_map(DhttpEndpoint::sockets));
         let response = self.due.first().map(|(due, ..)| *due);
         let response =
-            response.into_iter().chain(self.endpoint.as_ref().and_then(DhttpEndpoint::next_response)).min();
+            response.into_iter().chain(self.endpoint.as_ref().and_then(DhttpEndpoint::next_response));
+        let response = response.chain(self.http3.iter().filter_map(Http3Endpoint::next_response)).min();
         let timeout = self.connections.values().filter_map(|served| served.wakes);
         let timeout = timeout.chain(self.secured.values().filter_map(WebConnection::wakes));
+        let timeout = timeout.chain(self.http3.iter().filter_map(Http3Endpoint::wakes));
         let timeout = timeout.chain(self.endpoint.as_ref().and_then(DhttpEndpoint::wakes)).min();
         let until = match (response, timeout) {
             (None, None) => WaitUntil::Ready,
@@ -274,6 +287,8 @@ impl Server {
         // A zip takes no more flags than there are connections, if the connections come first.
         let connections = self.connections.keys().copied().zip(&mut flags).filter(ready).collect();
         let secured = self.secured.keys().copied().zip(&mut flags).filter(ready).collect();
+        // Every origin's datagrams are polled in any case.
+        let mut flags = flags.skip(self.http3.len());
         let has_datagrams = flags.next().is_some_and(|flags| !flags.is_empty());
         let dhttp_ready = self.endpoint.iter().flat_map(DhttpEndpoint::connections).zip(flags);
         let dhttp_ready = dhttp_ready.filter(|(_, flags)| !flags.is_empty()).collect();
@@ -294,6 +309,15 @@ impl Server {
             endpoint.handle_readiness(self.clock.now(), id, flags, &self.service.profile)?;
         }
         endpoint.execute_outputs(self.clock.now())
+    }
+
+    /// Lets HTTP/3 do its pending work.
+    fn poll_http3(&mut self) -> Result<(), Error> {
+        for endpoint in &mut self.http3 {
+            self.result.connections +=
+                endpoint.proceed(self.clock.now(), &self.service, self.buffer.as_mut_slice())?;
+        }
+        Ok(())
     }
 
     fn accept(&mut self) -> Result<(), Error> {

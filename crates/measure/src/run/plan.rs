@@ -4,7 +4,7 @@
 
 use std::num::NonZeroU16;
 
-use fetch::{Pipelining, Plan, Shape};
+use fetch::{Discovery, Pipelining, Plan, Shape};
 use http1::message::WritePolicy;
 use http1::server::{ConnectionTimeouts, ServerConfig};
 use page::Host;
@@ -34,10 +34,11 @@ pub(super) fn shape(protocol: Protocol, client: &Client, pipelining: Pipelining)
         Protocol::Minimum => Err(unsuited("the minimum, which no protocol reaches", "use --engine model")),
         Protocol::Dhttp => Ok(Shape::Dhttp),
         Protocol::Http2 => Ok(Shape::Http2),
-        Protocol::Ttcp | Protocol::Ardp | Protocol::Http3 | Protocol::Http3Upgrade => {
+        Protocol::Http3 => Ok(Shape::Http3(Discovery::Known)),
+        Protocol::Http3Upgrade => Ok(Shape::Http3(Discovery::AltSvc)),
+        Protocol::Ttcp | Protocol::Ardp => {
             let part = format!("{} on a Linux kernel", protocol.name());
-            let remedy =
-                "use http10, http11, http11-parallel, http11-pipelined, http2 or dhttp, or --engine simulate";
+            let remedy = "use http10, http11, http11-parallel, http11-pipelined, http2, http3 or dhttp, or --engine simulate";
             Err(unsuited(&part, remedy))
         }
     }

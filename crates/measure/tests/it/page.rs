@@ -474,6 +474,31 @@ fn hosts_that_share_an_address_share_a_connection_over_http2() {
 }
 
 #[test]
+fn http3_takes_the_round_trips_of_its_handshake_and_has_a_connection_for_each_address() {
+    if !test_fixture::has_laboratory() {
+        return;
+    }
+    let page = page_of_three_hosts();
+    let network = |scenario: Scenario| Network { mss: Bytes::new(1_460), ..scenario.network };
+    // Round trips: QUIC with TLS, the document; then the same for both images, at the same time. The upgrade fetches the
+    // document over TCP first.
+    for (protocol, tls, round_trips, connections) in [
+        (Protocol::Http3, Tls::V13, 4, 3),
+        (Protocol::Http3, Tls::V13EarlyData, 2, 3),
+        (Protocol::Http3Upgrade, Tls::V13, 6, 3),
+    ] {
+        let network = network(scenario(protocol, "linux"));
+        let scenario = Scenario { page: page.clone(), tls, network, ..scenario(protocol, "linux") };
+        let measured = measured_once(&scenario);
+        let run = &measured.runs[0];
+        let case = format!("{} {}: {}", protocol.name(), tls.name(), run.elapsed);
+        assert_eq!(run.connections, connections, "{case}");
+        assert!(run.elapsed >= RTT * round_trips, "{case}");
+        assert!(run.visit.as_ref().is_some_and(|visit| visit.opened.len() == 3), "{case}");
+    }
+}
+
+#[test]
 fn a_host_beyond_the_network_is_refused_by_name_of_the_part() {
     let mut page = page_of_three_hosts();
     page.hosts[2].extra_rtt = Duration::from_millis(5);
