@@ -82,6 +82,31 @@ job_smoke() {
 # Bound of one run of tests with its build: several times what it takes on two cores.
 TESTS_MAX_SECONDS=2400
 
+# Runs the failed tests of a run once more, one after another: beside other tests, a host may be late. Those that pass now are
+# named as flaky; those that fail again, and programs that did not build, fail.
+again() {
+  local output="$1" word name dots result rest target failed=() targets=()
+  shift
+  while read -r word name dots result rest; do
+    if [ "$word $dots $result" = "test ... FAILED" ]; then failed+=("$name"); fi
+    # As cargo names them: `-p roundtrip --test it`
+    if [ "$word" = "\`-p" ]; then targets+=("$word $name $dots $result $rest"); fi
+  done < "$output"
+  [ ${#failed[@]} -gt 0 ] && [ ${#targets[@]} -gt 0 ] || return 1
+  local features=()
+  while [ $# -gt 0 ]; do
+    case "$1" in --all-features) features+=("$1") ;; --features) features+=("$1" "$2"); shift ;; esac
+    shift
+  done
+  for target in "${targets[@]}"; do
+    target="${target//\`/}"
+    # Words of cargo: the package and the target.
+    # shellcheck disable=SC2086
+    cargo test "${features[@]}" $target -- --exact --test-threads 1 "${failed[@]}" || return 1
+  done
+  echo "flaky, passed alone: ${failed[*]}"
+}
+
 # Runs tests and counts the skipped ones by reason. As root, kernel tests must not be skipped. Appends to two records: the
 # names of tests that ran, and the program or reason that each skipped test lacked, with its name.
 all_tests() {
@@ -94,6 +119,7 @@ all_tests() {
   touch "$ROUNDTRIP_SKIPPED" "$RECORDS/ran"
   # A test that hangs ends the job: the harness has named it after a minute.
   timeout --kill-after 10 "$TESTS_MAX_SECONDS" cargo test --no-fail-fast "$@" 2>&1 | tee "$output" || status=1
+  if [ $status != 0 ]; then again "$output" "$@" || return 1; status=0; fi
   while read -r word name dots result; do
     if [ "$word $dots $result" = "test ... ok" ]; then echo "$name"; fi
   done < "$output" >> "$RECORDS/ran"

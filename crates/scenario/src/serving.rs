@@ -327,6 +327,9 @@ fn refuse_sockets(programs: &Programs, protocol: Protocol) -> Result<(), Serving
 const TCP_HEADER: u64 = 20;
 const UDP_HEADER: u64 = 8;
 
+/// Least TCP segment of a path whose datagrams are as large as QUIC needs (RFC 9000, section 14).
+pub(crate) const MIN_SEGMENT_OF_HTTP3: Bytes = Bytes::new(MIN_DATAGRAM as u64 - TCP_HEADER + UDP_HEADER);
+
 /// Traits of the page's responses, by the request's target: the server's time and the size of the header section.
 pub fn traits(page: &Page) -> BTreeMap<String, ResponseTraits> {
     let of = |(index, object): (usize, &Object)| {

@@ -6,9 +6,12 @@ use tcp::stack::Acks;
 
 use super::axes::{combination, combinations};
 use super::plan::{PlanError, check_network, check_page, or_default};
-use super::{Axis, Defaults, Key};
+use super::{Axis, Defaults, Key, PathKey};
 use crate::network::changes::{CUSTOM, Changes};
-use crate::{Client, Engine, Network, Page, Protocol, Requests, Scenario, Server, Spec, Stack, Tls};
+use crate::serving::MIN_SEGMENT_OF_HTTP3;
+use crate::{
+    Client, Engine, Network, Page, Programs, Protocol, Requests, Scenario, Server, Spec, Stack, Tls,
+};
 
 /// Scenarios by number, and the engines that run each.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,14 +44,21 @@ impl Spec {
         let of_graphs = Some(&defaults.of_graphs).filter(|_| !pages.iter().all(Page::is_plain));
         let usual = of_graphs.map_or(&defaults.networks, |graphs| &graphs.networks);
         let networks = self.base_networks(usual)?;
-        let protocols =
-            or_default(&self.protocols, of_graphs.map_or(&defaults.protocols, |graphs| &graphs.protocols));
+        let mut protocols =
+            or_default(&self.protocols, of_graphs.map_or(&defaults.protocols, |graphs| &graphs.protocols))
+                .to_vec();
+        if of_graphs.is_some()
+            && self.protocols.is_empty()
+            && self.suits_http3(pages, networks.as_deref().unwrap_or_default())
+        {
+            protocols.push(Protocol::Http3);
+        }
         let usual = of_graphs.map_or(&defaults.engines, |graphs| &graphs.engines);
         let owned = |axes: Vec<&Axis>| axes.into_iter().cloned().collect::<Vec<_>>();
         let mut grid = Grid {
             networks,
             pages: pages.to_vec(),
-            protocols: protocols.to_vec(),
+            protocols,
             variants: owned(self.axes_of(false)),
             path_axes: owned(self.axes_of(true)),
             engines: or_default(&self.engines, usual).to_vec(),
@@ -64,6 +74,19 @@ impl Spec {
         }
         grid.check()?;
         Ok(grid)
+    }
+
+    /// Whether a page has a host that offers HTTP/3, and nothing refuses it: TLS is 1.3, and datagrams are as large as QUIC needs.
+    fn suits_http3(&self, pages: &[Page], networks: &[Network]) -> bool {
+        let offers = |page: &Page| page.hosts.iter().any(|host| host.protocols.tls && host.protocols.http3);
+        let is_sized = |key: &Key| matches!(key, Key::Path(PathKey::Mss | PathKey::Mtu));
+        // QUIC does not build for WebAssembly.
+        !cfg!(target_family = "wasm")
+            && pages.iter().all(offers)
+            && !self.tls.iter().any(|tls| matches!(tls, Tls::None | Tls::V12))
+            && networks.iter().all(|network| network.mss >= MIN_SEGMENT_OF_HTTP3)
+            && !self.set_keys().iter().any(is_sized)
+            && self.programs == Programs::default()
     }
 
     /// Networks before their changes; `None` if round trips and rates make custom ones.

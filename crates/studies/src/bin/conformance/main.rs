@@ -5,7 +5,8 @@
 //! source and documented in `crates/simulate`, never tuned.
 //!
 //! The process has one thread, so that a non-root user may enter a user namespace first. `sample` runs a sample, in
-//! half a minute, and judges only the segments: times are shown, and depend on other load on the host.
+//! half a minute, and judges only the segments, if necessary in a repetition: times are shown, and depend on other load on
+//! the host.
 //! `all [FILE.csv]` runs everything and writes the results,
 //! as stored in `studies/simulator-against-kernel`. `trace N` shows both captures of one scenario, packet by
 //! packet. `stacks FILE.csv [NETWORK|microscape ...]` compares the stacks over networks and protocols.
@@ -47,13 +48,34 @@ fn main() -> ExitCode {
 const MIN_PERCENT: usize = 95;
 /// Runs of each scenario on the kernel: the median of three is not an outlier.
 const RUNS: u32 = 3;
+/// Attempts of a scenario of the sample.
+const ATTEMPTS: usize = 4;
 /// Sampling interval of the cases.
 const SAMPLE_INTERVAL: usize = 10;
 
 fn run_sample() -> Result<ExitCode, String> {
     let sample: Vec<Case> = cases::all().into_iter().step_by(SAMPLE_INTERVAL).collect();
-    let outcomes = run(&sample, 1)?;
-    Ok(if outcomes.iter().all(Outcome::same_segments) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let mut differing = Vec::new();
+    for case in &sample {
+        if !has_same_segments(case)? {
+            differing.push(case.number());
+        }
+    }
+    println!("{} scenarios, other segments in {differing:?}", sample.len());
+    Ok(if differing.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Whether both engines send the same segments, in one attempt of a few: a host that is late decides otherwise, and
+/// the simulator's hosts never are.
+fn has_same_segments(case: &Case) -> Result<bool, String> {
+    for _ in 0..ATTEMPTS {
+        let outcome = compare(case, 1)?;
+        println!("{}", outcome.line());
+        if outcome.same_segments() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn run_all(file: Option<&str>) -> Result<ExitCode, String> {
