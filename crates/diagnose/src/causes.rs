@@ -1,7 +1,14 @@
-//! One file for each cause: its description, the rule that detects it in a gap, what would refute it, and tests.
+//! One file for each cause: its description, the rule that detects it, what would refute it, and tests.
 //!
-//! A rule runs only if all rules before it in `judge` returned nothing. It assumes nothing that the facts do not show:
-//! it then returns nothing, and the time counts as `unknown`.
+//! | rules of | take | in the order of |
+//! | --- | --- | --- |
+//! | waits | a [`Gap`](crate::gap::Gap) | `judge` |
+//! | openings, failures | the facts of [`failure`](crate::failure) | `flow/{opening,failures,ledger,closed_windows}` |
+//! | notes on a connection | [`WholeFacts`](crate::whole::WholeFacts) | `flow/notes` |
+//! | TLS, QUIC, DHTTP | what `dissect` read | `flow/tls`, `quic`, `dhttp/dialogue` |
+//!
+//! A rule assumes nothing that the facts do not show: it then returns nothing, and a wait counts as `unknown`. One rule is
+//! elsewhere, because it needs no connection: `not_tcp` is decided by `report::skipped`, which counts what is not followed.
 
 pub(crate) mod bandwidth_limited;
 pub(crate) mod bottleneck_queue;
@@ -10,6 +17,7 @@ pub(crate) mod congestion_window;
 pub(crate) mod connection_per_request;
 pub(crate) mod connection_refused;
 pub(crate) mod connection_setup;
+pub(crate) mod datagram_resend;
 pub(crate) mod delayed_ack;
 pub(crate) mod duplicate_capture;
 pub(crate) mod expect_continue;
@@ -42,7 +50,6 @@ pub(crate) mod tls_hello_retry;
 pub(crate) mod zero_window;
 
 use crate::cause::{Cause, CauseInfo, Describe};
-use crate::dhttp;
 
 impl Describe for Cause {
     fn is_failure(&self) -> bool {
@@ -103,7 +110,7 @@ impl Describe for Cause {
             Self::DuplicateCapture => &duplicate_capture::ABOUT,
             Self::TunnelNotRead => &not_tcp::TUNNEL,
             Self::NotTcp => &not_tcp::ABOUT,
-            Self::DatagramResend => &dhttp::LOST,
+            Self::DatagramResend => &datagram_resend::ABOUT,
         }
     }
 }

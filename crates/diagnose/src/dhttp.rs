@@ -19,9 +19,8 @@ use dissect::dhttp::{Request, split_id};
 use wire::packet::{Packet, TcpSegment, UdpDatagram};
 use wire::{Duration, Time};
 
-use crate::cause::{CauseInfo, Fix, Party};
+use crate::options::Options;
 use crate::report::FlowReport;
-use crate::table::Options;
 
 use dialogue::Dialogue;
 
@@ -34,27 +33,6 @@ pub(crate) struct Dialogues {
     response_ports: BTreeMap<(IpAddr, u16, IpAddr), (SocketAddr, SocketAddr)>,
     finished: VecDeque<FlowReport>,
 }
-
-/// A lost datagram.
-pub(crate) const LOST: CauseInfo = CauseInfo {
-    description: "A datagram with a request or its response was lost, and the client resent the request.",
-    fixes: &RESENT,
-    is_fault: true,
-    min_duration: Duration::ZERO,
-};
-
-/// Fixes for a resent request, to which no TCP setting applies.
-pub(crate) const RESENT: [Fix; 2] = [
-    Fix {
-        party: Party::Network,
-        change: "find where packets are lost (a queue too short, a faulty link, a policer, Wi-Fi)",
-    },
-    Fix {
-        party: Party::ClientApplication,
-        change: "a resend timer that follows the round trip, as DHTTP's internet profile has it (at \
-                 least 300 ms; the paper's is 5 s)",
-    },
-];
 
 /// Maximum number of concurrent dialogues; beyond it the longest idle ones are dropped.
 const MAX_DIALOGUES: usize = 1 << 12;

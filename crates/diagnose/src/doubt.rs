@@ -102,8 +102,8 @@ impl Doubt {
 
     /// Returns the reason for which no rule names the cause of a gap.
     pub(crate) fn of(gap: &Gap) -> Self {
-        let is_of_server = gap.side == Side::Server;
-        let is_response = matches!(gap.before, GapStart::Data(from) if from != gap.side);
+        let is_of_server = gap.wait.side == Side::Server;
+        let is_response = matches!(gap.before, GapStart::Data(from) if from != gap.wait.side);
         let is_window_unknown = gap.headroom.is_none() && gap.flight.bytes >= 2 * gap.mss;
         match gap.end {
             GapEnd::Repair(_) => Self::LossUnseen,

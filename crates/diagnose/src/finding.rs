@@ -7,8 +7,7 @@ use dissect::Side;
 use wire::{Duration, Time};
 
 use crate::cause::{Cause, Describe as _};
-use crate::gap::millis;
-pub use crate::ruling::Confidence;
+use crate::text::millis;
 
 /// A stall and its cause.
 #[derive(Clone, Debug)]
@@ -34,11 +33,48 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// Returns a note on a connection.
+    pub(crate) const fn note(cause: Cause, at: Time, lost: Duration, evidence: String) -> Self {
+        Self {
+            cause,
+            severity: Severity::Note,
+            confidence: Confidence::High,
+            side: Side::Server,
+            at,
+            lost,
+            saving: None,
+            packets: Vec::new(),
+            evidence,
+        }
+    }
+
     /// Lowers its confidence, and with it its severity.
     fn doubt(&mut self, reason: &str) {
         self.confidence = Confidence::Low;
         self.evidence.reserve_exact(reason.len());
         self.evidence.push_str(reason);
+    }
+}
+
+/// Confidence in a finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Confidence {
+    /// The facts fit, but other causes may, too.
+    Low,
+    /// Few other causes fit.
+    Medium,
+    /// The packets allow no other interpretation.
+    High,
+}
+
+impl Confidence {
+    /// Returns its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        }
     }
 }
 

@@ -27,7 +27,7 @@ mod handshake;
 mod ledger;
 mod message_progress;
 mod notes;
-pub(crate) mod opening;
+mod opening;
 mod repairs;
 mod roles;
 mod spending;
@@ -50,18 +50,18 @@ use wire::{Bytes, Duration, Time};
 
 use crate::account::{Account, Share};
 use crate::cause::Cause;
+use crate::causes::connection_per_request::PreviousConnection;
 use crate::doubt::{Doubt, Doubts};
-use crate::finding::Findings;
+use crate::failure::{Opening, SmallMtu};
+use crate::finding::{Finding, Findings};
 use crate::gap::{GapEnd, GapStart};
+use crate::options::Options;
 use crate::program::Program;
 use crate::report::{ExchangeReport, FlowReport, Oddities, Protocol};
 use crate::retention::RetentionLimits;
 use crate::serial::SerialRequests;
-use crate::table::Options;
 use crate::tick;
 
-use failures::{MidTransferReset, SmallMtu};
-use opening::Opening;
 use state::{EndState, Handshake, ReferenceValues};
 
 /// A connection, as far as it was captured.
@@ -127,24 +127,9 @@ pub(crate) struct Flow {
     set_up_time: Option<Duration>,
     /// Waits that the open window of the previous connection would have spared.
     reopened: Duration,
-    /// An MTU that a router reported, and a reset in the middle of a transfer.
+    /// An MTU that a router reported, and a reset in the middle of a transfer, by its sender.
     small_mtu: Option<Box<SmallMtu>>,
-    cut: Option<Box<MidTransferReset>>,
-}
-
-/// A connection right before this one that carried a single request.
-#[derive(Clone, Debug)]
-pub(crate) struct PreviousConnection {
-    /// Its first packet.
-    pub(crate) packet: u64,
-    /// Size of the server's window at its end, in bytes.
-    pub(crate) window: u64,
-    /// Time for which the client waited for its close, although the response was complete.
-    pub(crate) closing: Duration,
-    /// Its server's name and tunnel: requests to another cannot share a connection.
-    pub(crate) authority: Option<String>,
-    /// Whether it was left open.
-    pub(crate) is_open: bool,
+    cut: Option<Box<(Side, Finding)>>,
 }
 
 impl Sockets for Flow {

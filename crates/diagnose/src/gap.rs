@@ -12,17 +12,50 @@ use dissect::flight::Flight;
 use dissect::sender::Ack;
 use dissect::{Mark, Side};
 
-/// The facts of one gap.
-#[derive(Clone, Debug)]
-pub(crate) struct Gap {
+use crate::cause::Cause;
+use crate::finding::{Confidence, Finding, Severity};
+
+/// The part of a wait that is common to all transports: TCP's facts are those of a [`Gap`], those of QUIC and DHTTP what `dissect`
+/// read of their datagrams.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait {
     /// Time and packet of the event before.
     pub(crate) from: Mark,
-    /// Kind of the event before.
-    pub(crate) before: GapStart,
     /// The event that ended it.
     pub(crate) to: Mark,
-    /// Side that sent the segment that ended it: the sender in all that follows; its peer is the receiver.
+    /// Side that sent the packet that ended it, or that was held up.
     pub(crate) side: Side,
+}
+
+impl Wait {
+    /// Returns its duration.
+    pub(crate) fn duration(&self) -> Duration {
+        self.to.at.since(self.from.at)
+    }
+
+    /// Returns the finding that all of it is lost to a cause, as its two packets show, and that a fix saves it.
+    pub(crate) fn finding(&self, cause: Cause, evidence: String) -> Finding {
+        Finding {
+            cause,
+            severity: Severity::most(cause),
+            confidence: Confidence::High,
+            side: self.side,
+            at: self.from.at,
+            lost: self.duration(),
+            saving: Some(self.duration()),
+            packets: vec![self.from.frame, self.to.frame],
+            evidence,
+        }
+    }
+}
+
+/// The facts of one gap of a TCP connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Gap {
+    /// The two events, and the sender in all that follows; its peer is the receiver.
+    pub(crate) wait: Wait,
+    /// Kind of the event before.
+    pub(crate) before: GapStart,
     pub(crate) end: GapEnd,
     /// Payload of the segment that ended it.
     pub(crate) length: u64,
@@ -118,7 +151,7 @@ pub(crate) struct Gap {
     /// Whether it may probe for the end of a flight: only where both sides permit SACK (RFC 8985, section 7).
     pub(crate) may_probe: bool,
     /// The loss that it was still repairing, by the way in which it was detected.
-    pub(crate) recovering: Option<crate::cause::Cause>,
+    pub(crate) recovering: Option<Cause>,
     /// Facts from the messages of the connection.
     pub(crate) messages: MessageFacts,
     /// Whether the server has sent unsolicited data on this connection.
@@ -188,7 +221,7 @@ pub(crate) struct Repair {
     /// Whether nothing after it was sent.
     pub(crate) is_last: bool,
     /// The cause of the loss that the sender was already repairing.
-    pub(crate) in_recovery: Option<crate::cause::Cause>,
+    pub(crate) in_recovery: Option<Cause>,
     /// Minimum retransmission timeout of the sender.
     pub(crate) timeout: Duration,
     /// Latest time of a probe for the end of its flight.
@@ -293,12 +326,12 @@ impl Rounds {
 impl Gap {
     /// Returns the duration of the gap.
     pub(crate) fn duration(&self) -> Duration {
-        self.to.at.since(self.from.at)
+        self.wait.duration()
     }
 
     /// Returns whether the sender continued its own data.
     pub(crate) fn continues(&self) -> bool {
-        self.before == GapStart::Data(self.side)
+        self.before == GapStart::Data(self.wait.side)
     }
 
     /// Returns whether an earlier acknowledgement allowed data that was not sent.
@@ -356,14 +389,14 @@ impl Gap {
     /// Returns the time from the arrival of the awaited acknowledgement at the sender until it sent.
     pub(crate) fn reaction(&self) -> Duration {
         let distance = self.path.to_sender.unwrap_or_default();
-        self.trigger.map(|ack| self.to.at.since(ack.at).saturating_sub(distance)).unwrap_or_default()
+        self.trigger.map(|ack| self.wait.to.at.since(ack.at).saturating_sub(distance)).unwrap_or_default()
     }
 
     /// Returns the part of the gap in which the path was idle: near its sender, a flight passes the capture before the
     /// slowest link has sent it.
     pub(crate) fn idle(&self) -> Duration {
         let sending = self.path.segment.unwrap_or_default() * self.flight.segments;
-        let sent_in = self.flight.since.map_or(sending, |since| self.from.at.since(since));
+        let sent_in = self.flight.since.map_or(sending, |since| self.wait.from.at.since(since));
         self.duration().saturating_sub(sending.saturating_sub(sent_in))
     }
 
@@ -396,44 +429,5 @@ impl Gap {
         let quarter = (self.path.round_trip / 4).min(Duration::from_millis(10));
         let still = quarter.max(Duration::from_millis(1)).max(self.path.pace * 2);
         self.duration() <= still
-    }
-}
-
-/// Formats a count for output: `1 segment`, `2 segments`.
-pub(crate) fn counted(count: u64, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
-/// Formats a range of packets for output: `packet 5`, `packets 5 to 7`.
-pub(crate) fn packets(first: u64, last: u64) -> String {
-    if first == last { format!("packet {first}") } else { format!("packets {first} to {last}") }
-}
-
-/// Formats a duration for output: `9.3 ms`, `93 ms`, `1.24 s`, `4.5 min`.
-pub(crate) fn millis(span: Duration) -> String {
-    match span.as_millis_f64() {
-        millis if millis < 10.0 => format!("{millis:.1} ms"),
-        millis if millis < 999.5 => format!("{millis:.0} ms"),
-        millis if millis < 9_995.0 => format!("{:.2} s", millis / 1e3),
-        millis if millis < 120_000.0 => format!("{:.1} s", millis / 1e3),
-        millis => format!("{:.1} min", millis / 60e3),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_shown_in_the_unit_that_fits() {
-        let shown = [9_300, 93_000, 999_400, 1_240_000, 12_400_000, 270_000_000];
-        let shown = shown.map(|micros| millis(Duration::from_micros(micros)));
-        assert_eq!(shown, ["9.3 ms", "93 ms", "999 ms", "1.24 s", "12.4 s", "4.5 min"]);
-    }
-
-    #[test]
-    fn one_is_singular() {
-        assert_eq!([0, 1, 2].map(|count| counted(count, "byte")), ["0 bytes", "1 byte", "2 bytes"]);
-        assert_eq!([packets(5, 5), packets(5, 7)], ["packet 5", "packets 5 to 7"]);
     }
 }

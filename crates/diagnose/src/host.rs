@@ -9,17 +9,9 @@ use wire::Duration;
 use crate::account::Share;
 use crate::cause::Cause;
 use crate::finding::{Confidence, Count, Finding, Severity};
-use crate::gap::millis;
 use crate::report::FlowReport;
-
-/// Facts about one connection of a live capture.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HostFacts {
-    /// Names of the programs at the client's and the server's end, as far as they run on this host.
-    pub programs: [Option<String>; 2],
-    /// Present values of `net.ipv4.tcp_rmem` and `net.ipv4.tcp_wmem`.
-    pub buffers: [Option<String>; 2],
-}
+pub use crate::report::host::HostFacts;
+use crate::text::millis;
 
 /// The kernel's counters of a sender: time with data to send, and its parts held by the peer's window and by its buffer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -83,6 +83,6 @@ fn closing(gap: &Gap) -> Option<Ruling> {
 
 /// Data that was not captured was in flight.
 fn unseen(gap: &Gap) -> Option<Ruling> {
-    let is_unseen = gap.before == GapStart::Unseen(gap.side) && gap.is_flowing();
+    let is_unseen = gap.before == GapStart::Unseen(gap.wait.side) && gap.is_flowing();
     is_unseen.then(|| Ruling::plain(gap, Share::Transfer))
 }

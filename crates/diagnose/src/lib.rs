@@ -12,6 +12,7 @@
 //! | `flow` | one connection: interpretation of each segment |
 //! | `tick` | findings that a coarse clock of the capture cannot have measured |
 //! | `gap`, `ruling`, `causes/`, `judge` | the time between two events, and the rules that name its cause |
+//! | `failure`, `whole` | facts about openings and connections that failed, and about a connection as a whole, for the other rules |
 //! | `program`, `runtime` | fixes that are one program's, by its port or by its name |
 //! | [`serial`] | totals of requests that follow one another |
 //! | [`host`] | the kernel's counters and the programs, in a live capture |
@@ -48,13 +49,15 @@ pub mod cause;
 mod causes;
 mod dhttp;
 pub mod doubt;
+mod failure;
 #[cfg(test)]
-mod families;
+mod faults;
 pub mod finding;
 mod flow;
 mod gap;
 pub mod host;
 mod judge;
+mod options;
 mod program;
 mod quic;
 pub mod report;
@@ -65,7 +68,9 @@ mod runtime;
 mod script;
 pub mod serial;
 pub mod table;
+mod text;
 mod tick;
+mod whole;
 
 pub use account::{Account, Share};
 pub use cause::Cause;
@@ -73,5 +78,6 @@ pub use dissect::connections::shard_of;
 pub use dissect::{Side, plot, side};
 pub use doubt::{Doubt, Doubts};
 pub use finding::{Finding, Severity};
+pub use options::Options;
 pub use report::FlowReport;
-pub use table::{Diagnosis, Options, PacketPosition};
+pub use table::{Diagnosis, PacketPosition};

@@ -16,8 +16,8 @@ use crate::cause::Cause;
 use crate::causes::quic;
 use crate::doubt::{Doubt, Doubts};
 use crate::finding::Findings;
+use crate::options::Options;
 use crate::report::{FlowReport, Oddities, Protocol, VantagePoint};
-use crate::table::Options;
 
 /// All QUIC connections of a capture.
 #[derive(Debug, Default)]

@@ -1,23 +1,25 @@
 //! Report of a finished connection.
 
+pub(crate) mod exchange;
+pub(crate) mod host;
+
 use core::net::SocketAddr;
 
 use dissect::Side;
-use dissect::http::Exchange;
 use wire::{Bytes, Duration, Time};
 
 use crate::account::Account;
 use crate::cause::{Cause, Describe as _, Fix, Party};
-use crate::causes::syn_unanswered;
-use crate::dhttp;
+use crate::causes::{datagram_resend, syn_unanswered};
 use crate::doubt::Doubts;
 use crate::finding::{Count, Finding};
-use crate::host::HostFacts;
 use crate::program::Program;
 use crate::runtime::Runtime;
 use crate::serial::SerialRequests;
 pub use dissect::path::VantagePoint;
 use dissect::plot::Plot;
+pub use exchange::ExchangeReport;
+use host::HostFacts;
 
 /// The diagnosis of a connection.
 #[derive(Clone, Debug)]
@@ -120,7 +122,7 @@ impl FlowReport {
     /// own settings.
     pub fn fixes(&self, cause: Cause) -> &'static [Fix] {
         match (self.protocol, cause) {
-            (Protocol::Dhttp, Cause::RetransmissionTimeout) => &dhttp::RESENT,
+            (Protocol::Dhttp, Cause::RetransmissionTimeout) => &datagram_resend::RESENT,
             (Protocol::Tcp, Cause::RetransmissionTimeout) if self.is_opening_lost => &syn_unanswered::LOST,
             (Protocol::Dhttp | Protocol::Quic, _) => cause.about().fixes,
             (Protocol::Tcp, _) => {
@@ -198,45 +200,6 @@ impl FlowReport {
     /// Returns whether any finding is worth fixing.
     pub fn is_worth_fixing(&self) -> bool {
         self.findings.iter().any(|finding| finding.severity.is_worth_fixing())
-    }
-}
-
-/// A request and its response.
-#[derive(Clone, Debug)]
-pub struct ExchangeReport {
-    /// The method and the target, the latter's first 200 characters.
-    pub request: String,
-    /// The response's status; `None` if it was not seen.
-    pub status: Option<u16>,
-    /// When the request was sent.
-    pub at: Time,
-    /// Time until the response's last byte.
-    pub elapsed: Duration,
-    /// The first and the last packet.
-    pub packets: (u64, u64),
-    /// Where the connection's time went during the exchange.
-    pub account: Account,
-}
-
-impl ExchangeReport {
-    pub(crate) fn new(exchange: Exchange<Account>, account: &Account) -> Self {
-        let Exchange { method, target, status, requested, ended, context: before, .. } = exchange;
-        Self {
-            request: format!("{method} {target}"),
-            status,
-            at: requested.at,
-            elapsed: ended.at.since(requested.at),
-            packets: (requested.frame, ended.frame),
-            account: account.since(&before),
-        }
-    }
-
-    /// Retains the `most` longest exchanges.
-    pub(crate) fn retain_longest(exchanges: &mut Vec<Self>, most: usize) {
-        if exchanges.len() > most + most / 2 {
-            exchanges.sort_by_key(|exchange| std::cmp::Reverse(exchange.elapsed));
-            exchanges.truncate(most);
-        }
     }
 }
 

@@ -6,6 +6,7 @@ use wire::{Duration, Time};
 
 use crate::account::Share;
 use crate::cause::Cause;
+use crate::finding::Confidence;
 use crate::gap::Gap;
 
 /// A rule's judgement of a gap.
@@ -23,34 +24,12 @@ pub(crate) struct Ruling {
     pub(crate) lost_since: Option<dissect::Mark>,
 }
 
-/// Confidence in a finding.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Confidence {
-    /// The facts fit, but other causes may, too.
-    Low,
-    /// Few other causes fit.
-    Medium,
-    /// The packets allow no other interpretation.
-    High,
-}
-
-impl Confidence {
-    /// Returns its name.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
-    }
-}
-
 impl Ruling {
     /// Attributes all of the gap to one cause, and counts all of it as the saving.
     pub(crate) fn all(gap: &Gap, cause: Cause, evidence: Evidence) -> Self {
         Self {
             share: Share::Stall(cause),
-            since: gap.from.at,
+            since: gap.wait.from.at,
             confidence: Confidence::High,
             evidence: Some(evidence),
             saving: Some(gap.duration()),
@@ -62,7 +41,7 @@ impl Ruling {
     pub(crate) fn plain(gap: &Gap, share: Share) -> Self {
         Self {
             share,
-            since: gap.from.at,
+            since: gap.wait.from.at,
             confidence: Confidence::High,
             evidence: None,
             saving: None,

@@ -34,9 +34,8 @@ use dissect::{Both, Side};
 use wire::packet::{Flags, Packet, TcpBuilder, TcpOption};
 use wire::{Duration, Time};
 
-use crate::cause::Describe as _;
 use crate::report::{FlowReport, VantagePoint};
-use crate::{Cause, Diagnosis, Options, PacketPosition, Share};
+use crate::{Diagnosis, Options, PacketPosition, Share};
 
 /// A script, and the one-way delay of a packet.
 #[derive(Clone, Copy, Debug)]
@@ -113,27 +112,6 @@ impl Script<'_> {
         Self::diagnosed(
             self.capture(vantage_point).into_iter().map(|(at, bytes)| (ticks(at), bytes)).collect(),
         )
-    }
-
-    /// Returns the causes found, with the lost time in whole milliseconds, without notes.
-    pub(crate) fn faults(&self, vantage_point: VantagePoint) -> Vec<(Cause, u64)> {
-        self.diagnose(vantage_point)
-            .findings
-            .iter()
-            .filter(|finding| finding.cause.about().is_fault)
-            .map(|finding| {
-                (finding.cause, (finding.lost + Duration::from_micros(500)).as_nanos() / 1_000_000)
-            })
-            .collect()
-    }
-
-    /// Returns the same faults for every point of capture, which must agree.
-    pub(crate) fn faults_everywhere(&self) -> Vec<(Cause, u64)> {
-        let found = self.faults(VantagePoint::Client);
-        for vantage_point in [VantagePoint::Server, VantagePoint::Between] {
-            assert_eq!(self.faults(vantage_point), found, "{vantage_point:?} (left), at the client (right)");
-        }
-        found
     }
 
     /// Returns the packets in the order in which they pass.

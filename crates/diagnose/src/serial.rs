@@ -4,7 +4,7 @@ use wire::{Duration, Time};
 
 use crate::account::Share;
 use crate::cause::Cause;
-use crate::report::ExchangeReport;
+use crate::report::exchange::ExchangeReport;
 
 /// Totals of all exchanges of a connection, also of those that are not retained.
 #[derive(Clone, Copy, Debug, Default)]

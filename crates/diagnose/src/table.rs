@@ -12,10 +12,11 @@ use wire::packet::icmp::Unreachable;
 use wire::packet::{Flags, Packet, TcpSegment, Transport};
 use wire::{Duration, Time};
 
-use crate::causes::connection_per_request::{IMMEDIATE, RIGHT_BEFORE, SOON};
+use crate::causes::connection_per_request::{IMMEDIATE, PreviousConnection, RIGHT_BEFORE, SOON};
 use crate::dhttp::Dialogues;
-use crate::flow::opening::{ALTERNATIVE, RefusedConnection};
-use crate::flow::{Flow, PreviousConnection};
+use crate::failure::{ALTERNATIVE, RefusedConnection};
+use crate::flow::Flow;
+use crate::options::Options;
 use crate::quic::QuicConnections;
 use crate::report::FlowReport;
 use crate::retention::RetentionLimits;
@@ -47,16 +48,6 @@ pub struct Diagnosis {
     none_idle_before: Time,
     /// Maximum number of connections, if other diagnoses of the same capture follow some, too.
     limit: Option<usize>,
-}
-
-/// Data to retain.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
-    /// Retain every connection's packets as points of a plot. Memory then grows with the connections.
-    pub is_plotted: bool,
-    /// Count only events at or after this time: findings, exchanges and accounts. Connections are still followed from
-    /// the beginning, because later facts depend on earlier ones.
-    pub since: Time,
 }
 
 /// Position of a packet in its capture.
@@ -106,8 +97,6 @@ struct ClosedConnection {
     single: Option<PreviousConnection>,
 }
 
-/// A longer pause means that the clock was set: no program or network causes such a wait. Time across it is not judged.
-pub const LEAP: Duration = Duration::from_secs(86_400);
 /// Maximum number of connections followed concurrently. Unanswered ones are evicted first, then idle ones. If there are
 /// none, further connections are not followed: a complete diagnosis of some is worth more than a partial one of each.
 const MAX_FLOWS: usize = 1 << 14;

@@ -5,7 +5,11 @@
 
 use wire::Duration;
 
-use crate::cause::{CauseInfo, Fix, Party};
+use crate::account::Share;
+use crate::cause::{Cause, CauseInfo, Fix, Party};
+use crate::finding::Finding;
+use crate::text::{counted, millis};
+use crate::whole::WholeFacts;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "Most of the time data flowed as fast as the path takes it.",
@@ -16,6 +20,24 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     is_fault: false,
     min_duration: Duration::ZERO,
 };
+
+pub(crate) fn note(whole: &WholeFacts<'_>) -> Option<Finding> {
+    const LONG: Duration = Duration::from_millis(200);
+    let (transfer, waited) = (whole.account.of(Share::Transfer), whole.account.waited());
+    if transfer * 2 < waited || transfer < LONG {
+        return None;
+    }
+    #[expect(clippy::cast_precision_loss)]
+    let rate = whole.bytes.get() as f64 * 8.0 / transfer.as_secs_f64();
+    let evidence = format!(
+        "{} of {} went on the transfer of {}, {:.1} Mbit/s on average",
+        millis(transfer),
+        millis(waited),
+        counted(whole.bytes.get(), "byte"),
+        rate / 1e6,
+    );
+    Some(Finding::note(Cause::BandwidthLimited, whole.started, transfer, evidence))
+}
 
 #[cfg(test)]
 mod tests {

@@ -8,12 +8,16 @@
 //! earlier acknowledgement allowed and that was not sent (Nagle); a capture at the receiver, where acknowledgement
 //! times show no queue.
 
+use dissect::Side;
 use wire::Duration;
 
 use crate::account::Share;
-use crate::cause::{CauseInfo, Fix, Party};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
+use crate::finding::Finding;
 use crate::gap::Gap;
 use crate::ruling::Ruling;
+use crate::text::millis;
+use crate::whole::WholeFacts;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "Data waited in a queue on the path: the round trip grew, and the rate did not.",
@@ -39,6 +43,36 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     let has_waited = after >= least * 2 + NOTICEABLE && !gap.freed_early();
     let is_queue = gap.path.has_queue || gap.path.is_full && gap.fills_path();
     (has_waited && is_queue).then(|| Ruling::plain(gap, Share::Transfer))
+}
+
+/// Notes a queue that the connection's own or competing data fills on the way to `receiver`.
+pub(crate) fn standing(whole: &WholeFacts<'_>, receiver: Side) -> Option<Finding> {
+    let queue = whole.path.standing_queue(receiver)?;
+    let lost = queue.worst.saturating_sub(queue.least).min(whole.ended.since(whole.started));
+    let evidence = format!(
+        "acknowledgements of what the {} sent took {} at first and up to {} later, in {} of {} cases at least three times \
+         as long: the data waits in a queue on the path; a larger window would only lengthen it",
+        receiver.other(),
+        millis(queue.least),
+        millis(queue.worst),
+        queue.inflated,
+        queue.samples,
+    );
+    Some(Finding::note(Cause::BottleneckQueue, whole.started, lost, evidence))
+}
+
+/// Notes round trips that took most of the time and far longer on average than at best, where no queue was found otherwise.
+pub(crate) fn on_average(whole: &WholeFacts<'_>) -> Option<Finding> {
+    let (path_time, round_trip) = whole.path_time()?;
+    let inflated = whole.path.inflated_round_trip().filter(|_| !whole.has_queue)?;
+    let evidence = format!(
+        "{} of {} went on round trips that took {} at best and {} on average: packets waited in a queue on the path",
+        millis(path_time),
+        millis(whole.account.waited()),
+        millis(round_trip),
+        millis(inflated)
+    );
+    Some(Finding::note(Cause::BottleneckQueue, whole.started, path_time, evidence))
 }
 
 #[cfg(test)]

@@ -5,7 +5,10 @@
 
 use wire::Duration;
 
-use crate::cause::{CauseInfo, Fix, Party};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
+use crate::finding::Finding;
+use crate::text::counted;
+use crate::whole::WholeFacts;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "The capture lost packets that the network delivered.",
@@ -16,6 +19,16 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     is_fault: false,
     min_duration: Duration::ZERO,
 };
+
+pub(crate) fn note(whole: &WholeFacts<'_>) -> Option<Finding> {
+    let times = whole.oddities.not_captured;
+    let evidence = format!(
+        "{} of data that is not in the capture: the capture lost packets, the network did not",
+        counted(times, "acknowledgement")
+    );
+    let is_missing = times > 0 && whole.missing.is_none();
+    is_missing.then(|| Finding::note(Cause::CaptureLoss, whole.started, Duration::ZERO, evidence))
+}
 
 #[cfg(test)]
 mod tests {

@@ -14,8 +14,10 @@ use wire::Duration;
 
 use super::opening;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::gap::{Gap, counted, millis};
-use crate::ruling::{Confidence, Ruling};
+use crate::finding::Confidence;
+use crate::gap::Gap;
+use crate::ruling::Ruling;
+use crate::text::{counted, millis};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "Losses had reduced the sender's congestion window, and it waited for acknowledgements though the path had capacity.",
@@ -59,7 +61,7 @@ fn grows_slowly(gap: &Gap, ack: &Ack) -> bool {
         gap.burst.rounds.latest().next().is_none_or(|before| gap.flight.bytes <= before + 2 * gap.mss);
     let stands_still = gap.burst.since_loss.is_some_and(|(since, flight)| {
         let round_trip = gap.path.round_trip.max(ack.after().unwrap_or_default());
-        let rounds = gap.to.at.since(since).as_nanos() / round_trip.as_nanos().max(1);
+        let rounds = gap.wait.to.at.since(since).as_nanos() / round_trip.as_nanos().max(1);
         gap.flight.bytes + 2 * gap.mss < flight.saturating_add(gap.mss.saturating_mul(rounds) / 4)
     });
     is_slow && !stands_still
@@ -73,7 +75,7 @@ fn evidence(gap: &Gap) -> String {
     };
     format!(
         "after losses the {} stopped at {} in flight (packet {}) and waited {}; {before}",
-        gap.side,
+        gap.wait.side,
         counted(gap.flight.bytes, "byte"),
         gap.flight.frames.1,
         millis(gap.duration()),

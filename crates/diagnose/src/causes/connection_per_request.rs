@@ -14,8 +14,7 @@ use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::finding::{Confidence, Finding, Severity};
-use crate::flow::PreviousConnection;
-use crate::gap::counted;
+use crate::text::counted;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "The client opened a new connection though it had just had one to the same server for a single request.",
@@ -45,6 +44,21 @@ pub(crate) const SOON: Duration = Duration::from_secs(2);
 
 /// Maximum time after that close within which a client that waited for it opens the next connection.
 pub(crate) const IMMEDIATE: Duration = Duration::from_millis(20);
+
+/// A connection right before this one that carried a single request.
+#[derive(Clone, Debug)]
+pub(crate) struct PreviousConnection {
+    /// Its first packet.
+    pub(crate) packet: u64,
+    /// Size of the server's window at its end, in bytes.
+    pub(crate) window: u64,
+    /// Time for which the client waited for its close, although the response was complete.
+    pub(crate) closing: Duration,
+    /// Its server's name and tunnel: requests to another cannot share a connection.
+    pub(crate) authority: Option<String>,
+    /// Whether it was left open.
+    pub(crate) is_open: bool,
+}
 
 /// Returns the finding of a connection that was opened after `previous`.
 pub(crate) fn finding(

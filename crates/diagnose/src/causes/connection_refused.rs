@@ -6,8 +6,12 @@
 //! lost nothing): that is `low`.
 
 use wire::Duration;
+use wire::packet::icmp::{Reason, Unreachable};
 
-use crate::cause::{CauseInfo, Fix, Party};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
+use crate::failure::{Failure, OpeningFacts};
+use crate::finding::Severity;
+use dissect::Mark;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "The server refused the connection: nothing listens on the port, or a firewall rejects it.",
@@ -26,6 +30,42 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     is_fault: true,
     min_duration: Duration::ZERO,
 };
+
+/// Detects a reset that acknowledges the SYN.
+pub(crate) fn by_reset(facts: &OpeningFacts<'_>) -> Option<Failure> {
+    let refusal = facts.opening.refusal?;
+    let has_alternative = facts.opening.has_alternative;
+    let severity = if has_alternative || facts.is_joining { Severity::Low } else { Severity::High };
+    let alternative = match has_alternative {
+        true => "; the client was accepted at another address of the same port",
+        false => "",
+    };
+    let evidence = format!(
+        "{} replied to the SYN (packet {}) with a reset (packet {}){alternative}{}",
+        facts.server,
+        facts.first.frame,
+        refusal.frame,
+        facts.join_kind()
+    );
+    let packets = vec![facts.first.frame, refusal.frame];
+    Some(facts.failure(Cause::ConnectionRefused, severity, refusal, packets, evidence))
+}
+
+/// Detects the ICMP message that takes the place of that reset.
+pub(crate) fn by_icmp(facts: &OpeningFacts<'_>) -> Option<Failure> {
+    let (mark, Unreachable { reporter, reason, .. }) = facts.opening.unreachable?;
+    if facts.opening.answered.is_some() || !matches!(reason, Reason::Port) {
+        return None;
+    }
+    let evidence = format!(
+        "{reporter} replied to the SYN to {} (packet {}) with ICMP \"port unreachable\" (packet {})",
+        facts.server, facts.first.frame, mark.frame
+    );
+    // The message is not one of this connection's packets, with which the account ends.
+    let until = Mark { at: mark.at.min(facts.ended), frame: mark.frame };
+    let packets = vec![facts.first.frame, mark.frame];
+    Some(facts.failure(Cause::ConnectionRefused, Severity::High, until, packets, evidence))
+}
 
 #[cfg(test)]
 mod tests {

@@ -16,8 +16,10 @@
 use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::gap::{Gap, counted, millis, packets};
-use crate::ruling::{Confidence, Ruling};
+use crate::finding::Confidence;
+use crate::gap::Gap;
+use crate::ruling::Ruling;
+use crate::text::{counted, millis, packets};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "The sender had filled its window and waited for an acknowledgement that the receiver delayed.",
@@ -58,11 +60,11 @@ fn evidence(gap: &Gap) -> String {
     format!(
         "the {} had {} in flight ({}) and continued (packet {}) on an acknowledgement (packet \
          {ack}) that the {} delayed by {}",
-        gap.side,
+        gap.wait.side,
         counted(gap.flight.bytes, "byte"),
         packets(gap.flight.frames.0, gap.flight.frames.1),
-        gap.to.frame,
-        gap.side.other(),
+        gap.wait.to.frame,
+        gap.wait.side.other(),
         gap.late.map(millis).unwrap_or_default(),
     )
 }

@@ -6,7 +6,9 @@
 
 use wire::Duration;
 
-use crate::cause::{CauseInfo, Fix, Party};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
+use crate::finding::Finding;
+use crate::whole::WholeFacts;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "Packets were captured twice.",
@@ -17,6 +19,14 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     is_fault: false,
     min_duration: Duration::ZERO,
 };
+
+pub(crate) fn note(whole: &WholeFacts<'_>) -> Option<Finding> {
+    let times = whole.oddities.captured_twice;
+    let evidence = format!(
+        "{times} packets were captured twice (on two interfaces, or on both sides of a bridge): none is a retransmission"
+    );
+    (times > 1).then(|| Finding::note(Cause::DuplicateCapture, whole.started, Duration::ZERO, evidence))
+}
 
 #[cfg(test)]
 mod tests {

@@ -9,9 +9,10 @@ use wire::Duration;
 
 use crate::account::Share;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::gap::{Gap, GapEnd, GapStart, millis};
+use crate::gap::{Gap, GapEnd, GapStart};
 use crate::ruling::Ruling;
 use crate::side::Side;
+use crate::text::millis;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "The client sent Expect: 100-continue and waited for 100 (Continue) before its body.",
@@ -39,7 +40,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
         return None;
     }
     let all = || Ruling::all(gap, Cause::ExpectContinue, evidence);
-    match (gap.before, gap.side) {
+    match (gap.before, gap.wait.side) {
         (GapStart::Data(Side::Client), Side::Client) => gap.messages.expects_continue.then(all),
         // The cost is known once the body arrives.
         (GapStart::Data(Side::Client), Side::Server) => {
@@ -47,7 +48,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
         }
         (GapStart::Data(Side::Server), Side::Client) => gap.messages.permitted.map(|requested| Ruling {
             lost_since: Some(requested),
-            saving: Some(saved(gap, gap.to.at.since(requested.at))),
+            saving: Some(saved(gap, gap.wait.to.at.since(requested.at))),
             ..all()
         }),
         (
@@ -70,13 +71,13 @@ fn saved(gap: &Gap, waited: Duration) -> Duration {
 }
 
 fn evidence(gap: &Gap) -> String {
-    let (response, body) = (gap.from.frame, gap.to.frame);
+    let (response, body) = (gap.wait.from.frame, gap.wait.to.frame);
     match gap.messages.permitted {
         Some(requested) => format!(
             "the client sent headers with Expect: 100-continue (packet {}) and kept the body back (packet {body}) until it \
              had the server's response (packet {response}), {} later",
             requested.frame,
-            millis(gap.to.at.since(requested.at))
+            millis(gap.wait.to.at.since(requested.at))
         ),
         None => format!(
             "the client sent headers with Expect: 100-continue (packet {response}), got no response, and sent the body \

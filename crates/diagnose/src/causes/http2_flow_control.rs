@@ -8,8 +8,9 @@ use http2::window::WindowLimit;
 use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::gap::{Gap, GapEnd, millis};
+use crate::gap::{Gap, GapEnd};
 use crate::ruling::Ruling;
+use crate::text::millis;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "The sender had used up HTTP/2's flow-control window and waited for WINDOW_UPDATE.",
@@ -34,7 +35,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     // The update shows where it is captured; the sender has it after the rest of the path.
     let known = updated.at + gap.path.to_sender.unwrap_or_default();
     let prompt = PROMPT.max(gap.path.noise).max(gap.path.round_trip / 4);
-    let is_reaction = known + prompt >= gap.to.at && updated.at < gap.to.at;
+    let is_reaction = known + prompt >= gap.wait.to.at && updated.at < gap.wait.to.at;
     // A wider window would still take the time that the link needs for as many bytes.
     let segments = blocked.size / gap.mss.max(1);
     let link = gap.path.segment.unwrap_or_default() * segments;
@@ -52,10 +53,10 @@ fn evidence(gap: &Gap) -> String {
     format!(
         "the {} had used up the {window} of HTTP/2, {} bytes (packet {}), and continued (packet {}) after WINDOW_UPDATE (packet \
          {}), {} later; TCP's windows allowed more",
-        gap.side,
+        gap.wait.side,
         blocked.size,
         blocked.since.frame,
-        gap.to.frame,
+        gap.wait.to.frame,
         blocked.updated.map_or(0, |mark| mark.frame),
         millis(gap.duration())
     )

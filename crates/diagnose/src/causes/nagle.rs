@@ -17,8 +17,10 @@
 use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::gap::{Gap, counted, millis};
-use crate::ruling::{Confidence, Ruling};
+use crate::finding::Confidence;
+use crate::gap::Gap;
+use crate::ruling::Ruling;
+use crate::text::{counted, millis};
 
 const FIXES: &[Fix] = &[
     Fix {
@@ -109,7 +111,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
 
 fn delayed(gap: &Gap) -> String {
     let late = gap.late.map(millis).unwrap_or_default();
-    format!("{}; the {} delayed that acknowledgement by {late}", held(gap), gap.side.other())
+    format!("{}; the {} delayed that acknowledgement by {late}", held(gap), gap.wait.side.other())
 }
 
 fn held(gap: &Gap) -> String {
@@ -127,9 +129,9 @@ fn held(gap: &Gap) -> String {
     };
     format!(
         "the {} held {} (packet {}) until {what} acknowledged (packet {ack}), and sent {} {}, {} after what came before",
-        gap.side,
+        gap.wait.side,
         counted(gap.length, "byte"),
-        gap.to.frame,
+        gap.wait.to.frame,
         if gap.length == 1 { "it" } else { "them" },
         reaction(gap),
         millis(gap.duration()),
@@ -146,8 +148,8 @@ fn reaction(gap: &Gap) -> String {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
+    use crate::finding::Confidence;
     use crate::report::VantagePoint;
-    use crate::ruling::Confidence;
     use crate::script::{Script, opened};
 
     #[test]

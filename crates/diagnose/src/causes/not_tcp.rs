@@ -1,6 +1,6 @@
 //! Packets that are not diagnosed: other protocols, and opaque tunnels. Notes about the whole capture.
 //!
-//! **Rule**: a packet is neither TCP nor a DHTTP datagram. **Evidence**: their number, by kind. **Refuted by**:
+//! **Rule** (`crates/report/src/skipped.rs`): a packet is neither TCP, nor a DHTTP datagram, nor of a QUIC connection. **Evidence**: their number, by kind. **Refuted by**:
 //! nothing; tunnels that are decapsulated (`packets::tunnel`) are not counted here.
 
 use wire::Duration;

@@ -6,7 +6,9 @@
 
 use wire::Duration;
 
-use crate::cause::{CauseInfo, Fix, Party};
+use crate::cause::{Cause, CauseInfo, Describe as _, Fix, Party};
+use crate::finding::Finding;
+use crate::whole::WholeFacts;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "Only one direction of the connection was captured.",
@@ -17,6 +19,25 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     is_fault: false,
     min_duration: Duration::ZERO,
 };
+
+pub(crate) fn note(whole: &WholeFacts<'_>) -> Option<Finding> {
+    let missing = whole.missing?;
+    let evidence = format!(
+        "no packet of the {missing} was captured: what it did, and when, is not known, and no wait is blamed on either side"
+    );
+    Some(Finding::note(Cause::OneDirectionOnly, whole.started, Duration::ZERO, evidence))
+}
+
+/// Returns whether one direction shows a cause: losses, and what blames neither side. Of waits it is unknown which side waited.
+pub(crate) fn shows(cause: Cause) -> bool {
+    let is_loss = matches!(
+        cause,
+        Cause::RetransmissionTimeout | Cause::FastRetransmit | Cause::TailLossProbe | Cause::TlsAlert
+    );
+    is_loss
+        || !cause.about().is_fault
+            && !matches!(cause, Cause::ClientThink | Cause::SlowStart | Cause::HeadOfLine)
+}
 
 #[cfg(test)]
 mod tests {

@@ -30,7 +30,7 @@ impl CountedSavings {
         // A retransmission carries bytes that had been sent before: it does not carry the next byte.
         let is_repair = matches!(gap.end, GapEnd::Repair(_));
         let sent = gap.sent_in_burst().saturating_sub(u64::from(is_repair));
-        let more = gap.to.at.since(gap.burst.progress.began).saturating_sub(opening.time_to(sent));
+        let more = gap.wait.to.at.since(gap.burst.progress.began).saturating_sub(opening.time_to(sent));
         Self { cause, opening, more, sent }
     }
 

@@ -6,7 +6,10 @@
 
 use wire::Duration;
 
-use crate::cause::{CauseInfo, Fix, Party};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
+use crate::finding::Finding;
+use crate::text::millis;
+use crate::whole::WholeFacts;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "Most of the time went on round trips: the server is far away.",
@@ -23,6 +26,20 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     is_fault: false,
     min_duration: Duration::ZERO,
 };
+
+pub(crate) fn note(whole: &WholeFacts<'_>) -> Option<Finding> {
+    let (path_time, round_trip) = whole.path_time()?;
+    if whole.has_queue || whole.path.inflated_round_trip().is_some() {
+        return None;
+    }
+    let evidence = format!(
+        "{} of {} went on round trips of {}: distance",
+        millis(path_time),
+        millis(whole.account.waited()),
+        millis(round_trip)
+    );
+    Some(Finding::note(Cause::PathLatency, whole.started, path_time, evidence))
+}
 
 #[cfg(test)]
 mod tests {

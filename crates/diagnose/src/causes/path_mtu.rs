@@ -8,9 +8,14 @@
 //!
 //! An MSS below Ethernet's is a note: a tunnel, or a firewall that clamps it.
 
-use wire::Duration;
+use dissect::{Mark, Side};
+use wire::{Duration, Time};
 
-use crate::cause::{CauseInfo, Fix, Party};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
+use crate::failure::{Failure, SmallMtu, SplitRepair, StuckFacts};
+use crate::finding::{Confidence, Finding, Severity};
+use crate::text::{counted, millis};
+use crate::whole::WholeFacts;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "The path MTU is smaller than the ends assume: full-size segments were dropped.",
@@ -28,6 +33,161 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     is_fault: true,
     min_duration: Duration::ZERO,
 };
+
+/// Number of transmissions of a full segment after which its size is suspect, and the shortest time that they take.
+const TOO_LARGE: u32 = 3;
+const MIN_SILENCE: Duration = Duration::from_secs(1);
+
+/// Detects data that was acknowledged at `mark` only after it had been sent in smaller segments.
+pub(crate) fn in_pieces(facts: &StuckFacts<'_>, mark: Mark) -> Option<Failure> {
+    let (stuck, from) = (&facts.stuck, facts.from);
+    let (small, small_length) = stuck.shorter?;
+    if !facts.is_largest || (stuck.times < TOO_LARGE && facts.reported.is_none()) {
+        return None;
+    }
+    let evidence = format!(
+        "the {from} sent {} (packet {}) {} times in vain; in segments of {} (packet {}) they arrived (packet {}), \
+         and no segment as large ever did{}",
+        counted(stuck.length, "byte"),
+        stuck.first.frame,
+        stuck.times,
+        counted(small_length, "byte"),
+        small.frame,
+        mark.frame,
+        report_of(facts.reported)
+    );
+    let packets = vec![stuck.first.frame, small.frame, mark.frame];
+    let failure = facts.failure(Cause::PathMtu, stuck.first, packets, evidence);
+    Some(Failure { until: mark, ..failure })
+}
+
+/// Returns whether full segments were sent in vain.
+fn is_too_large(facts: &StuckFacts<'_>) -> bool {
+    let stuck = &facts.stuck;
+    stuck.times >= TOO_LARGE
+        && stuck.last.at.since(stuck.first.at) >= MIN_SILENCE
+        && stuck.length * 10 >= facts.mss * 9
+        && facts.is_largest
+}
+
+/// Returns whether smaller segments arrived meanwhile.
+pub(crate) fn is_proven_by_smaller(facts: &StuckFacts<'_>) -> bool {
+    is_too_large(facts) && facts.stuck.has_small_arrived && !facts.stuck.is_needless
+}
+
+/// Detects full segments that were never acknowledged, though the peer still sends.
+pub(crate) fn in_vain(facts: &StuckFacts<'_>) -> Option<Failure> {
+    if !is_too_large(facts) {
+        return None;
+    }
+    let (stuck, from) = (&facts.stuck, facts.from);
+    let small = if stuck.has_small_arrived {
+        "smaller ones sent together with them arrived".to_owned()
+    } else {
+        format!("the {} sent packets meanwhile", from.other())
+    };
+    let evidence = format!(
+        "the {from} sent {} bytes (packet {}) {} times in vain, to the end (packet {}), though {small}; no \
+         segment as large ever arrived{}",
+        stuck.length,
+        stuck.first.frame,
+        stuck.times,
+        stuck.last.frame,
+        report_of(facts.reported)
+    );
+    let packets = vec![stuck.first.frame, stuck.last.frame];
+    Some(facts.failure(Cause::PathMtu, stuck.first, packets, evidence))
+}
+
+/// Returns whether a piece, by its position and length, repairs a hole as smaller segments do: less than a second after a loss
+/// a sender has no reason to send those.
+pub(crate) fn is_split(hole: (u64, u64), piece: (u64, u64), mss: u64, waited: Duration) -> bool {
+    const MIN_LOST: u64 = 1_000;
+    let (start, lost) = hole;
+    let full = lost.min(mss);
+    let is_smaller = piece.0 == start && piece.1 * 10 <= full * 6 && full >= MIN_LOST;
+    is_smaller && piece.1 > 0 && waited >= MIN_SILENCE
+}
+
+/// Detects a sender that fell to smaller segments after a loss, and from then on sent none larger than `largest`.
+pub(crate) fn split(
+    from: Side,
+    split: &SplitRepair,
+    largest: u64,
+    reported: Option<&SmallMtu>,
+) -> Option<Failure> {
+    let SplitRepair { since, mark, lost, piece } = *split;
+    if largest * 10 > piece * 11 {
+        return None;
+    }
+    let evidence = format!(
+        "{} of the {} were missing (packet {}) until they came in pieces of {piece} (packet {}) {} later, and no \
+         segment of more than {} ever came{}",
+        counted(lost, "byte"),
+        from,
+        since.frame,
+        mark.frame,
+        millis(mark.at.since(since.at)),
+        counted(largest, "byte"),
+        report_of(reported)
+    );
+    Some(Failure {
+        cause: Cause::PathMtu,
+        severity: Severity::most(Cause::PathMtu),
+        side: from,
+        since,
+        until: mark,
+        packets: vec![since.frame, mark.frame],
+        evidence,
+    })
+}
+
+/// Returns a clause on what a router reported.
+fn report_of(reported: Option<&SmallMtu>) -> String {
+    reported.map_or_else(String::new, |SmallMtu { mark, mtu, reporter, from: _ }| {
+        let size = if *mtu > 0 { format!(" of {mtu} bytes") } else { " that is smaller".to_owned() };
+        format!("; {reporter} reported an MTU{size} (ICMP \"fragmentation needed\", packet {})", mark.frame)
+    })
+}
+
+/// Returns the finding of an MTU that a router reported, where nothing else shows it; within the connection's time.
+pub(crate) fn reported(small: &SmallMtu, started: Time, ended: Time) -> Finding {
+    Finding {
+        cause: Cause::PathMtu,
+        severity: Severity::Low,
+        confidence: Confidence::High,
+        side: small.from,
+        at: small.mark.at.min(ended).max(started),
+        lost: Duration::ZERO,
+        saving: None,
+        packets: vec![small.mark.frame],
+        evidence: format!(
+            "a packet of the {} was too big for the path, and it went on{}",
+            small.from,
+            report_of(Some(small))
+        ),
+    }
+}
+
+/// Notes an MSS below Ethernet's.
+pub(crate) fn note(whole: &WholeFacts<'_>) -> Option<Finding> {
+    /// Ethernet's MTU, which includes TCP and IP headers.
+    const MTU: u32 = 1_500;
+    let headers = if whole.is_ipv6 { 60 } else { 40 };
+    let ((one, other), opened) = whole.mss.zip(whole.opened)?;
+    let least = u32::from(one.min(other));
+    // Below that, the MSS is the end's own limit.
+    if least + headers >= MTU || least < 1_000 {
+        return None;
+    }
+    let evidence = format!(
+        "the handshake agrees on an MSS of {least} bytes (an MTU of {}): a tunnel on the path, or a router that clamps it",
+        least + headers
+    );
+    let packets = [Some(opened), whole.answered].into_iter().flatten().map(|mark| mark.frame).collect();
+    let note = Finding::note(Cause::PathMtu, opened.at, Duration::ZERO, evidence);
+    Some(Finding { packets, ..note })
+}
 
 #[cfg(test)]
 mod tests {

@@ -8,7 +8,10 @@
 
 use wire::Duration;
 
-use crate::cause::{CauseInfo, Fix, Party};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
+use crate::causes::path_mtu;
+use crate::failure::{Failure, StuckFacts};
+use crate::text::{counted, packets};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "The peer stopped replying: data was retransmitted repeatedly without an acknowledgement.",
@@ -26,6 +29,55 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     is_fault: true,
     min_duration: Duration::ZERO,
 };
+
+/// Shortest time over which it was retransmitted.
+const MIN_SILENCE: Duration = Duration::from_secs(1);
+/// Number of transmissions after which the peer counts as vanished.
+const MIN_VAIN_TRANSMISSIONS: u32 = 4;
+
+/// Detects data that no response follows, unless it was too large for the path.
+pub(crate) fn rule(facts: &StuckFacts<'_>) -> Option<Failure> {
+    let (from, peer, stuck) = (facts.from, facts.from.other(), &facts.stuck);
+    // A peer that has nothing to acknowledge has not vanished.
+    let has_vanished = stuck.in_vain >= MIN_VAIN_TRANSMISSIONS
+        && stuck.last.at.since(stuck.silent_since.at) >= MIN_SILENCE
+        && (facts.is_silent || stuck.is_needless);
+    if !has_vanished || path_mtu::is_proven_by_smaller(facts) {
+        return None;
+    }
+    let ended = stuck.reset.map_or_else(String::new, |(by, reset)| {
+        format!("; the {by} then reset the connection (packet {})", reset.frame)
+    });
+    let first = if stuck.is_needless { stuck.first } else { stuck.silent_since };
+    let sent = counted(stuck.length, "byte");
+    let shown = packets(first.frame, stuck.last.frame);
+    let evidence = if stuck.is_needless {
+        format!(
+            "the {from} retransmitted the same {sent} repeatedly ({shown}) though their acknowledgement \
+             passed here: what the {peer} sends does not reach it{ended}",
+        )
+    } else {
+        format!(
+            "the {from} sent {sent} {} times ({shown}) and received nothing more from the {peer}{}{ended}",
+            stuck.in_vain,
+            full_backlog(facts)
+        )
+    };
+    let mut frames = vec![first.frame, stuck.last.frame];
+    frames.extend(stuck.reset.map(|(_, reset)| reset.frame));
+    Some(facts.failure(Cause::PeerVanished, stuck.silent_since, frames, evidence))
+}
+
+/// Returns the other possible reason if the server has sent nothing since its SYN/ACK: its kernel drops the handshake's
+/// last segment and data of a connection for which the listen backlog has no space.
+fn full_backlog(facts: &StuckFacts<'_>) -> String {
+    facts.only_answer.map_or_else(String::new, |answered| {
+        format!(
+            "; the server has sent nothing since its SYN/ACK (packet {}): its listen backlog may be full",
+            answered.frame
+        )
+    })
+}
 
 #[cfg(test)]
 mod tests {

@@ -8,10 +8,13 @@
 use wire::Duration;
 
 use crate::account::Share;
-use crate::cause::{CauseInfo, Fix, Party};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
+use crate::finding::Finding;
 use crate::gap::{Gap, GapEnd, GapStart};
 use crate::ruling::Ruling;
 use crate::side::Side;
+use crate::text::millis;
+use crate::whole::WholeFacts;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "A proxy or NAT near the client acknowledges for the server.",
@@ -27,11 +30,29 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
 /// from the proxy.
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     let beyond = gap.path.beyond_proxy?;
-    let is_turn = gap.side == Side::Server
+    let is_turn = gap.wait.side == Side::Server
         && gap.before == GapStart::Data(Side::Client)
         && matches!(gap.end, GapEnd::Data);
     let is_distance = gap.duration() <= beyond + beyond / 4;
     (is_turn && is_distance).then(|| Ruling::plain(gap, Share::RoundTrip))
+}
+
+/// Notes acknowledgements that arrive much sooner or much later than the SYN/ACK did.
+pub(crate) fn note(whole: &WholeFacts<'_>) -> Option<Finding> {
+    let proxy = whole.path.proxy(Side::Server)?;
+    let (handshake, data) = (millis(proxy.handshake), millis(proxy.data));
+    let evidence = if proxy.data < proxy.handshake {
+        format!(
+            "the SYN/ACK came {handshake} after the SYN, acknowledgements of data come after {data}: a proxy or NAT nearby \
+             acknowledges for the server, and the round trip to it is not seen"
+        )
+    } else {
+        format!(
+            "the SYN/ACK came {handshake} after the SYN, acknowledgements of data come after {data}: something nearby \
+             answers handshakes for the server"
+        )
+    };
+    Some(Finding::note(Cause::ProxyInPath, whole.started, Duration::ZERO, evidence))
 }
 
 #[cfg(test)]

@@ -5,13 +5,14 @@
 //! section 8.1), and went on after the client's next datagram. `quic-unanswered`: the client repeated its Initial
 //! packets and got nothing. **Refuted by**: any datagram of the server; a capture of one direction.
 
-use dissect::Side;
 use dissect::quic::{LimitedServer, QuicOpening};
+use dissect::{Mark, Side};
 use wire::{Duration, Time};
 
 use crate::cause::{Cause, CauseInfo, Describe as _, Fix, Party};
-use crate::finding::{Confidence, Finding, Severity};
-use crate::gap::{counted, millis, packets};
+use crate::finding::Finding;
+use crate::gap::Wait;
+use crate::text::{counted, millis, packets};
 
 pub(crate) const HANDSHAKE: CauseInfo = CauseInfo {
     description: "The QUIC handshake took its round trips before the first request could leave.",
@@ -61,35 +62,26 @@ pub(crate) fn unanswered(opening: &QuicOpening, end: Time) -> Option<Finding> {
         return None;
     }
     let (began, last) = (opening.began, *opening.rounds.last()?);
-    let lost = end.since(began.at);
+    let wait = Wait { from: began, to: Mark { at: end, frame: last.frame }, side: Side::Server };
     let gaps = opening.rounds.array_windows().map(|[one, other]| millis(other.at.since(one.at)));
     let gaps: Vec<String> = gaps.take(4).collect();
-    Some(Finding {
-        cause: Cause::QuicUnanswered,
-        severity: Severity::most(Cause::QuicUnanswered),
-        confidence: Confidence::High,
-        side: Side::Server,
-        at: began.at,
-        lost,
-        saving: None,
-        packets: vec![began.frame, last.frame],
-        evidence: format!(
-            "the client sent {} with Initial packets{} in {} ({}), with pauses of {}, and nothing came back",
-            counted(opening.initials.into(), "datagram"),
-            for_server(opening),
-            counted(opening.rounds.len() as u64, "round"),
-            packets(began.frame, last.frame),
-            gaps.join(", ")
-        ),
-    })
+    let evidence = format!(
+        "the client sent {} with Initial packets{} in {} ({}), with pauses of {}, and nothing came back",
+        counted(opening.initials.into(), "datagram"),
+        for_server(opening),
+        counted(opening.rounds.len() as u64, "round"),
+        packets(began.frame, last.frame),
+        gaps.join(", ")
+    );
+    Some(Finding { saving: None, ..wait.finding(Cause::QuicUnanswered, evidence) })
 }
 
 /// Returns the note of a handshake that was completed.
 pub(crate) fn handshake(opening: &QuicOpening) -> Option<Finding> {
     let (began, ended) = (opening.began, opening.ended.filter(|_| !opening.is_early)?);
     opening.answered?;
-    let lost = ended.at.since(began.at);
-    if lost < Cause::QuicHandshake.about().min_duration {
+    let wait = Wait { from: began, to: ended, side: Side::Client };
+    if wait.duration() < Cause::QuicHandshake.about().min_duration {
         return None;
     }
     let more = match (opening.retry, opening.negotiation) {
@@ -99,52 +91,35 @@ pub(crate) fn handshake(opening: &QuicOpening) -> Option<Finding> {
         }
         (None, None) => String::new(),
     };
-    Some(Finding {
-        cause: Cause::QuicHandshake,
-        severity: Severity::Note,
-        confidence: Confidence::High,
-        side: Side::Client,
-        at: began.at,
-        lost,
-        saving: None,
-        packets: vec![began.frame, ended.frame],
-        evidence: format!(
-            "the QUIC handshake{} began in packet {}, and the client's first data left in packet {}, {} later ({}){more}",
-            for_server(opening),
-            began.frame,
-            ended.frame,
-            millis(lost),
-            counted(opening.round_trips().into(), "round trip")
-        ),
-    })
+    let evidence = format!(
+        "the QUIC handshake{} began in packet {}, and the client's first data left in packet {}, {} later ({}){more}",
+        for_server(opening),
+        began.frame,
+        ended.frame,
+        millis(wait.duration()),
+        counted(opening.round_trips().into(), "round trip")
+    );
+    Some(Finding { saving: None, ..wait.finding(Cause::QuicHandshake, evidence) })
 }
 
 /// Returns the finding of a server that waited at its limit.
 pub(crate) fn limited(opening: &QuicOpening, wait: &LimitedServer) -> Option<Finding> {
     let LimitedServer { since, released, resumed, received, sent } = *wait;
-    let lost = resumed.at.since(since.at);
-    if lost < Cause::QuicAmplificationLimit.about().min_duration {
+    let wait = Wait { from: since, to: resumed, side: Side::Server };
+    if wait.duration() < Cause::QuicAmplificationLimit.about().min_duration {
         return None;
     }
-    Some(Finding {
-        cause: Cause::QuicAmplificationLimit,
-        severity: Severity::most(Cause::QuicAmplificationLimit),
-        confidence: Confidence::High,
-        side: Side::Server,
-        at: since.at,
-        lost,
-        saving: Some(lost),
-        packets: vec![since.frame, released.frame, resumed.frame],
-        evidence: format!(
-            "the server{} had sent {sent} bytes (packet {}) for {received} received, three times of which is the limit; it \
-             continued (packet {}) after the client's next datagram (packet {}), {} later",
-            for_server(opening),
-            since.frame,
-            resumed.frame,
-            released.frame,
-            millis(lost)
-        ),
-    })
+    let evidence = format!(
+        "the server{} had sent {sent} bytes (packet {}) for {received} received, three times of which is the limit; it \
+         continued (packet {}) after the client's next datagram (packet {}), {} later",
+        for_server(opening),
+        since.frame,
+        resumed.frame,
+        released.frame,
+        millis(wait.duration())
+    );
+    let packets = vec![since.frame, released.frame, resumed.frame];
+    Some(Finding { packets, ..wait.finding(Cause::QuicAmplificationLimit, evidence) })
 }
 
 fn for_server(opening: &QuicOpening) -> String {

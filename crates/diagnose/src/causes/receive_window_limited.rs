@@ -17,8 +17,9 @@ use wire::Duration;
 
 use super::opening;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::gap::{Gap, GapEnd, GapStart, counted, millis};
+use crate::gap::{Gap, GapEnd, GapStart};
 use crate::ruling::Ruling;
+use crate::text::{counted, millis};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "The sender had filled the receiver's window and waited for it to move.",
@@ -63,11 +64,11 @@ pub(crate) fn too_small(gap: &Gap) -> Option<Ruling> {
     let is_timer = matches!(gap.end, GapEnd::Data | GapEnd::Repair(_)) && gap.duration() >= PERSIST;
     let is_filled = gap.window_now == Some(gap.length) && gap.length > 0 && gap.length < gap.mss;
     let is_small = gap.widest.is_some_and(|widest| 2 * gap.length < widest);
-    let is_continued = gap.before != GapStart::Data(gap.side.other());
+    let is_continued = gap.before != GapStart::Data(gap.wait.side.other());
     (is_timer && is_filled && is_small && is_continued).then(|| {
         // Until the window was offered, the program had not read.
-        let offered = gap.last_ack_at.filter(|at| *at > gap.from.at).unwrap_or(gap.from.at);
-        let saving = Some(gap.to.at.since(offered));
+        let offered = gap.last_ack_at.filter(|at| *at > gap.wait.from.at).unwrap_or(gap.wait.from.at);
+        let saving = Some(gap.wait.to.at.since(offered));
         Ruling { saving, ..Ruling::all(gap, Cause::ReceiveWindowLimited, silly) }
     })
 }
@@ -75,24 +76,24 @@ pub(crate) fn too_small(gap: &Gap) -> Option<Ruling> {
 fn silly(gap: &Gap) -> String {
     format!(
         "the {}'s window of {} was less than a segment ({}) and than half of what it had been: the {} must not use it until a          timer expires, and filled it to the byte (packet {}) {} after packet {}",
-        gap.side.other(),
+        gap.wait.side.other(),
         counted(gap.length, "byte"),
         gap.mss,
-        gap.side,
-        gap.to.frame,
+        gap.wait.side,
+        gap.wait.to.frame,
         millis(gap.duration()),
-        gap.from.frame,
+        gap.wait.from.frame,
     )
 }
 
 fn evidence(gap: &Gap) -> String {
     format!(
         "the {}'s window of {} was full ({} in flight, packet {}); the {} waited {} for it to move",
-        gap.side.other(),
+        gap.wait.side.other(),
         counted(gap.window.unwrap_or_default(), "byte"),
         counted(gap.flight.bytes, "byte"),
         gap.flight.frames.1,
-        gap.side,
+        gap.wait.side,
         millis(gap.duration()),
     )
 }

@@ -6,9 +6,13 @@
 //! by**: a client that reset the connection itself, or that had all its responses; data and FINs that were acknowledged
 //! on both sides; a TLS alert, which closes and requests nothing.
 
+use dissect::Side;
 use wire::Duration;
 
-use crate::cause::{CauseInfo, Fix, Party};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
+use crate::failure::LostResponses;
+use crate::finding::{Confidence, Finding, Severity};
+use crate::text::counted;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "The server reset the connection with requests unread or pending; a reset also discards responses that \
@@ -32,6 +36,41 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     is_fault: true,
     min_duration: Duration::ZERO,
 };
+
+/// Detects requests that a server's reset left without a response.
+pub(crate) fn rule(facts: &LostResponses) -> Option<Finding> {
+    let LostResponses { reset, requests, unanswered, unread, .. } = *facts;
+    // Both sides have closed, and everything has arrived: the cause of the reset no longer matters.
+    if facts.is_settled || facts.has_client_ended && unanswered.unwrap_or(0) == 0 {
+        return None;
+    }
+    let frame = reset.frame;
+    let evidence = match unanswered {
+        Some(0) => return None,
+        Some(count) if facts.is_heard => format!(
+            "the server reset the connection (packet {frame}) with {count} of {} not answered in full",
+            counted(requests, "request")
+        ),
+        None if facts.is_late => format!(
+            "the server closed its side, and reset the connection (packet {frame}) without having acknowledged the \
+             client's data (packet {})",
+            unread.frame
+        ),
+        Some(_) | None => return None,
+    };
+    let since = facts.first_unanswered.unwrap_or(unread);
+    Some(Finding {
+        cause: Cause::ResetLostData,
+        severity: Severity::High,
+        confidence: if unanswered.is_some() { Confidence::High } else { Confidence::Medium },
+        side: Side::Server,
+        at: reset.at,
+        lost: reset.at.since(since.at),
+        saving: None,
+        packets: vec![since.frame, frame],
+        evidence,
+    })
+}
 
 #[cfg(test)]
 mod tests {

@@ -9,12 +9,15 @@
 //! FIN before (it gave up). A reset with another TTL than its host's packets, or with the IP ID of the packet that it
 //! rejects, is a firewall's, and the evidence names it.
 
+use dissect::Side;
 use dissect::http2::StreamError;
 use http2::settings::error_name;
 use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
+use crate::failure::ResetFacts;
 use crate::finding::{Confidence, Finding, Severity};
+use crate::gap::Wait;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "A reset ended the connection in the middle of a transfer.",
@@ -42,22 +45,92 @@ pub(crate) fn of_stream(error: &StreamError) -> Finding {
         0 => ("the connection".to_owned(), "GOAWAY"),
         stream => (format!("stream {stream}"), "RST_STREAM"),
     };
-    Finding {
-        cause: Cause::ResetMidTransfer,
-        severity: Severity::most(Cause::ResetMidTransfer),
-        confidence: Confidence::High,
-        side: from,
-        at: since.at,
-        lost: mark.at.since(since.at),
-        saving: None,
-        packets: vec![since.frame, mark.frame],
-        evidence: format!(
-            "the {from} ended {what} of HTTP/2 with {} ({code}, {frame}, packet {}){}",
-            error_name(code),
-            mark.frame,
-            requested
-                .map_or_else(String::new, |request| format!("; its request is packet {}", request.frame))
+    let request =
+        requested.map_or_else(String::new, |request| format!("; its request is packet {}", request.frame));
+    let evidence = format!(
+        "the {from} ended {what} of HTTP/2 with {} ({code}, {frame}, packet {}){request}",
+        error_name(code),
+        mark.frame,
+    );
+    let wait = Wait { from: since, to: mark, side: from };
+    Finding { saving: None, ..wait.finding(Cause::ResetMidTransfer, evidence) }
+}
+
+/// Detects a reset that cuts a transfer. It counts at the end of the connection only: unless the sender had retransmitted its
+/// data in vain, or the reset left requests without a response.
+pub(crate) fn rule(facts: &ResetFacts) -> Option<Finding> {
+    let (by, reset) = (facts.from, facts.mark);
+    let Cut { of, severity, what } = cut(facts)?;
+    let since = *facts.sending.of(of);
+    let sign = sign_of_a_firewall(facts);
+    let confidence = if severity == Severity::Low { Confidence::Low } else { Confidence::Medium };
+    let evidence = format!(
+        "the {by} reset the connection (packet {}) while the {of} was sending (packet {}): {what}{sign}",
+        reset.frame, since.frame
+    );
+    let wait = Wait { from: since, to: reset, side: of };
+    let finding = wait.finding(Cause::ResetMidTransfer, evidence);
+    Some(Finding { severity, confidence, saving: None, ..finding })
+}
+
+/// The side whose transfer was cut, and how that shows.
+struct Cut {
+    of: Side,
+    severity: Severity,
+    what: String,
+}
+
+fn cut(facts: &ResetFacts) -> Option<Cut> {
+    let (from, peer) = (facts.from, facts.from.other());
+    // A client that had closed before had given up: what comes then meets a closed socket.
+    if from == Side::Client && facts.has_ended.client {
+        return None;
+    }
+    let has_closed = facts.has_ended.client || facts.has_ended.server;
+    let high = |of, what: &str| Some(Cut { of, severity: Severity::High, what: what.to_owned() });
+    if from == Side::Server && !has_closed && facts.is_truncation {
+        return high(from, "its data had just come, and TLS ends with a close_notify, which it did not send");
+    }
+    // A message that ends with the connection, and not by a FIN, is cut.
+    if *facts.is_within.of(peer) {
+        return high(peer, "its message was incomplete");
+    }
+    if *facts.is_within.of(from) && !*facts.has_ended.of(from) {
+        return high(from, "its message was incomplete");
+    }
+    let are_seen = facts.is_seen.client && facts.is_seen.server;
+    if facts.is_read || has_closed || !are_seen || facts.unacknowledged == 0 {
+        return None;
+    }
+    // A program that closes with unread data also resets, but acknowledges the received data: it may not want
+    // the rest. A reset without ACK denies that the connection exists.
+    let is_refused = facts.is_tls && from == Side::Server;
+    let severity = if facts.is_bare || is_refused { Severity::High } else { Severity::Low };
+    let bytes = facts.unacknowledged;
+    let what = match facts.is_bare {
+        true => format!("{bytes} of its bytes were not acknowledged"),
+        false => format!("{bytes} of its bytes were acknowledged by the reset alone"),
+    };
+    Some(Cut { of: peer, severity, what })
+}
+
+/// Returns a clause on a reset that the host itself did not send: a firewall copies the IP ID of the packet that it
+/// rejects, and its own packets have passed fewer or more routers than those of the host.
+fn sign_of_a_firewall(facts: &ResetFacts) -> String {
+    /// Routes may differ by this many routers.
+    const ROUTES: u8 = 2;
+    let (from, hop_limit) = (facts.from, facts.hop_limit);
+    let other = facts.usual_hop_limit.filter(|usual| usual.abs_diff(hop_limit) > ROUTES);
+    match (other, facts.is_copied) {
+        (_, true) => format!(
+            "; the reset has the IP ID of the {}'s last packet: a firewall or NAT sent it, not the {from}",
+            from.other()
         ),
+        (Some(usual), false) => format!(
+            "; the reset has a TTL of {hop_limit}, the {from}'s other packets one of {usual}: a firewall or NAT probably \
+             sent it, not the {from}"
+        ),
+        (None, false) => String::new(),
     }
 }
 
@@ -89,7 +162,7 @@ mod tests {
         let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Server);
         assert!(!report.is_worth_fixing(), "{:?}", report.findings);
         let cut = report.findings.iter().find(|finding| finding.cause == Cause::ResetMidTransfer);
-        assert_eq!(cut.map(|cut| cut.confidence), Some(crate::ruling::Confidence::Low));
+        assert_eq!(cut.map(|cut| cut.confidence), Some(crate::finding::Confidence::Low));
         let denied = lines.replace("C rst", "C rst bare");
         assert!(Script { one_way_ms: 15.0, lines: &denied }.diagnose(VantagePoint::Server).is_worth_fixing());
     }

@@ -16,9 +16,11 @@ use wire::Duration;
 use super::opening;
 use crate::account::Share;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::gap::{Gap, GapEnd, Repair, counted, millis};
-use crate::ruling::{Confidence, Ruling};
+use crate::finding::Confidence;
+use crate::gap::{Gap, GapEnd, Repair};
+use crate::ruling::Ruling;
 use crate::side::Side;
+use crate::text::{counted, millis};
 
 const LOSSES: Fix = Fix {
     party: Party::Network,
@@ -67,12 +69,14 @@ pub(crate) fn handshake(gap: &Gap) -> Option<Ruling> {
     match gap.end {
         // Both sides' timers take a second. A segment so soon after the other side's segment crossed it in flight, and
         // the timer's time counts for the other one.
-        GapEnd::Handshake { previous: Some(before) } if gap.duration() * 4 < gap.to.at.since(before.at) => {
+        GapEnd::Handshake { previous: Some(before) }
+            if gap.duration() * 4 < gap.wait.to.at.since(before.at) =>
+        {
             None
         }
         // The result of a SYN without any response is determined later (`flow/opening.rs`).
         // A client that was not captured may have replied.
-        GapEnd::Handshake { previous: Some(_) } if gap.side == Side::Server && !gap.is_peer_seen => {
+        GapEnd::Handshake { previous: Some(_) } if gap.wait.side == Side::Server && !gap.is_peer_seen => {
             Some(Ruling::plain(gap, Share::Unknown))
         }
         GapEnd::Handshake { previous: Some(_) } if !gap.is_acknowledged => {
@@ -108,7 +112,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     // The receiver had to wait for it since it was missing, although other data arrived meanwhile. Further timeouts begin
     // with the retransmission before.
     let lost_since = Some(repair.earlier).filter(|earlier| {
-        earlier.at < gap.from.at && (cause != Cause::RetransmissionTimeout || repair.times <= 1)
+        earlier.at < gap.wait.from.at && (cause != Cause::RetransmissionTimeout || repair.times <= 1)
     });
     Some(Ruling { lost_since, saving: Some(opening::saved_without_repair(gap)), ..ruling })
 }
@@ -138,12 +142,12 @@ pub(crate) fn recovering(gap: &Gap) -> Option<Ruling> {
 pub(crate) fn needless(gap: &Gap) -> Option<Ruling> {
     let needless = gap.needless.filter(|_| matches!(gap.end, GapEnd::Data) && gap.continues())?;
     // A segment sent together with needed data did not wait for a timer of its own.
-    if needless.at.since(gap.from.at) < TICK.max(gap.path.round_trip / 4) {
+    if needless.at.since(gap.wait.from.at) < TICK.max(gap.path.round_trip / 4) {
         return None;
     }
     // Clearly earlier than the timer it was a probe: of the end of the flight. Of its beginning, it was a fast retransmission
     // after reordering, and the window went on by itself.
-    let since = needless.at.since(gap.from.at);
+    let since = needless.at.since(gap.wait.from.at);
     let is_early = since + since / 4 + TICK < gap.usual_timeout;
     if is_early && !gap.is_needless_of_end {
         return None;
@@ -153,7 +157,8 @@ pub(crate) fn needless(gap: &Gap) -> Option<Ruling> {
     let evidence = if is_probe { of_needless_probe } else { of_needless };
     // After the timer's time the sender still waited for an acknowledgement, and the reply to its retransmission was one.
     let answered = gap.path.round_trip + gap.path.round_trip / 4 + TICK;
-    let is_shown = !is_probe && since + TICK >= gap.usual_timeout && gap.to.at.since(needless.at) <= answered;
+    let is_shown =
+        !is_probe && since + TICK >= gap.usual_timeout && gap.wait.to.at.since(needless.at) <= answered;
     let confidence = if is_shown { Confidence::High } else { Confidence::Medium };
     Some(Ruling { confidence, ..Ruling::all(gap, cause, evidence) })
 }
@@ -265,13 +270,13 @@ fn repair(gap: &Gap) -> Option<&Repair> {
 
 fn of_handshake(gap: &Gap) -> String {
     let GapEnd::Handshake { previous: Some(before) } = gap.end else { return String::new() };
-    let segment = if gap.side == Side::Client { "SYN" } else { "SYN/ACK" };
+    let segment = if gap.wait.side == Side::Client { "SYN" } else { "SYN/ACK" };
     format!(
         "the {} had no acknowledgement of its {segment} (packet {}) and retransmitted it (packet {}) {} later",
-        gap.side,
+        gap.wait.side,
         before.frame,
-        gap.to.frame,
-        millis(gap.to.at.since(before.at))
+        gap.wait.to.frame,
+        millis(gap.wait.to.at.since(before.at))
     )
 }
 
@@ -279,11 +284,11 @@ fn of_needless(gap: &Gap) -> String {
     format!(
         "the {} retransmitted what had arrived (packet {}): its timer expired before the acknowledgement came; it continued \
          (packet {}) {} after packet {}",
-        gap.side,
+        gap.wait.side,
         gap.needless.map_or(0, |mark| mark.frame),
-        gap.to.frame,
+        gap.wait.to.frame,
         millis(gap.duration()),
-        gap.from.frame,
+        gap.wait.from.frame,
     )
 }
 
@@ -291,11 +296,11 @@ fn of_needless_probe(gap: &Gap) -> String {
     format!(
         "the {} probed for the end of its flight (packet {}), although it had arrived, before the acknowledgement came; it \
          continued (packet {}) {} after packet {}",
-        gap.side,
+        gap.wait.side,
         gap.needless.map_or(0, |mark| mark.frame),
-        gap.to.frame,
+        gap.wait.to.frame,
         millis(gap.duration()),
-        gap.from.frame,
+        gap.wait.from.frame,
     )
 }
 
@@ -303,10 +308,10 @@ fn of_skipped(gap: &Gap) -> String {
     format!(
         "before packet {}, {} after packet {}, the {} sent {} that did not pass here, as IP IDs show: the first copy was lost, \
          and its timer retransmitted it",
-        gap.to.frame,
+        gap.wait.to.frame,
         millis(gap.duration()),
-        gap.from.frame,
-        gap.side,
+        gap.wait.from.frame,
+        gap.wait.side,
         counted(gap.skipped.into(), "packet"),
     )
 }
@@ -315,9 +320,9 @@ fn of_span(gap: &Gap) -> String {
     format!(
         "the {} stopped in the middle of its message (packet {}) and continued (packet {}) {} after it could have known that \
          all had arrived: as long as its retransmission timer takes, as if what it sent first had been lost",
-        gap.side,
-        gap.from.frame,
-        gap.to.frame,
+        gap.wait.side,
+        gap.wait.from.frame,
+        gap.wait.to.frame,
         millis(gap.silence.unwrap_or_default()),
     )
 }
@@ -332,9 +337,9 @@ fn of_timeout(gap: &Gap) -> String {
     let shown = if repair.was_seen { "data of" } else { "data that was missing since" };
     format!(
         "the {} retransmitted {shown} packet {} (packet {}, {}), {}, {reported}",
-        gap.side,
+        gap.wait.side,
         repair.earlier.frame,
-        gap.to.frame,
+        gap.wait.to.frame,
         counted(gap.length, "byte"),
         later(repair)
     )
@@ -355,17 +360,17 @@ fn of_tail(gap: &Gap) -> String {
         let shown = if repair.was_seen { "data of" } else { "data that was missing since" };
         return format!(
             "after a probe for the end of its flight the {} retransmitted {shown} packet {} (packet {}), {}",
-            gap.side,
+            gap.wait.side,
             repair.earlier.frame,
-            gap.to.frame,
+            gap.wait.to.frame,
             later(repair)
         );
     }
     format!(
         "the {} probed for the end of its flight (packet {}) by retransmitting it (packet {}), {}",
-        gap.side,
+        gap.wait.side,
         repair.earlier.frame,
-        gap.to.frame,
+        gap.wait.to.frame,
         later(repair)
     )
 }
@@ -373,11 +378,11 @@ fn of_tail(gap: &Gap) -> String {
 fn of_recovery(gap: &Gap) -> String {
     format!(
         "while a loss was being repaired the {} had {} in flight and sent nothing new for {} (packets {} and {})",
-        gap.side,
+        gap.wait.side,
         counted(gap.flight.bytes, "byte"),
         millis(gap.duration()),
-        gap.from.frame,
-        gap.to.frame,
+        gap.wait.from.frame,
+        gap.wait.to.frame,
     )
 }
 
@@ -393,7 +398,7 @@ fn of_fast(gap: &Gap) -> String {
     format!(
         "data that {shown} packet {} was retransmitted in packet {}, {}, when {reported}",
         repair.earlier.frame,
-        gap.to.frame,
+        gap.wait.to.frame,
         later(repair)
     )
 }
@@ -402,8 +407,8 @@ fn of_fast(gap: &Gap) -> String {
 mod tests {
     use crate::Cause;
     use crate::cause::Describe as _;
+    use crate::finding::Confidence;
     use crate::report::VantagePoint;
-    use crate::ruling::Confidence;
     use crate::script::{Script, opened};
 
     #[test]

@@ -22,8 +22,10 @@ use wire::Duration;
 
 use super::opening;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::gap::{Gap, counted, millis};
-use crate::ruling::{Confidence, Evidence, Ruling};
+use crate::finding::Confidence;
+use crate::gap::Gap;
+use crate::ruling::{Evidence, Ruling};
+use crate::text::{counted, millis};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "The sender never had more in flight than its socket buffer holds, though the path and the receiver would \
@@ -56,7 +58,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     gap.awaited()?;
     let rounds = &gap.burst.rounds;
     // Stops within one round trip have the same flight under any window: each acknowledgement releases as much as it covers.
-    let is_long = rounds.last_but_one().is_some_and(|end| gap.to.at.since(end) >= gap.path.round_trip);
+    let is_long = rounds.last_but_one().is_some_and(|end| gap.wait.to.at.since(end) >= gap.path.round_trip);
     let equal = rounds.latest().take_while(|flight| is_same(gap, *flight)).count() + 1;
     let is_plateau = equal >= ROUNDS[0] && is_long && gap.flight.bytes >= 2 * gap.mss;
     let is_proven = is_plateau && equal >= ROUNDS[1];
@@ -99,7 +101,7 @@ fn unused(gap: &Gap) -> String {
     format!(
         "the {} had {} in flight (packet {}); acknowledgements of {} of these passed before it sent more, \
          {} later, though each lets a congestion window go on: it had nothing more in its buffer",
-        gap.side,
+        gap.wait.side,
         counted(gap.flight.bytes, "byte"),
         gap.flight.frames.1,
         gap.freed,
@@ -112,7 +114,7 @@ fn level(gap: &Gap) -> String {
     format!(
         "the {} stopped repeatedly at {} in flight (packet {}){window}, with nothing lost, and waited \
          {} for an acknowledgement",
-        gap.side,
+        gap.wait.side,
         counted(gap.flight.bytes, "byte"),
         gap.flight.frames.1,
         millis(gap.duration()),

@@ -12,8 +12,10 @@ use wire::Duration;
 
 use super::opening;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::gap::{Gap, counted, millis};
-use crate::ruling::{Confidence, Ruling};
+use crate::finding::Confidence;
+use crate::gap::Gap;
+use crate::ruling::Ruling;
+use crate::text::{counted, millis};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "The message began with a short segment, its header section, which used up a window of one or two segments; \
@@ -88,13 +90,13 @@ fn evidence(gap: &Gap) -> String {
     let (first, last) = gap.flight.frames;
     let ack = gap.trigger.map_or(0, |ack| ack.frame);
     let late = match gap.late {
-        Some(late) => format!(", which the {} delayed by {}", gap.side.other(), millis(late)),
+        Some(late) => format!(", which the {} delayed by {}", gap.wait.side.other(), millis(late)),
         None => String::new(),
     };
     format!(
         "the {}'s message began with a short segment (packet {first}); after {} (to packet {last}) it waited \
          {} for an acknowledgement (packet {ack}){late}",
-        gap.side,
+        gap.wait.side,
         counted(gap.flight.segments, "segment"),
         millis(gap.duration()),
     )

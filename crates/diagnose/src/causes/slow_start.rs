@@ -8,8 +8,10 @@
 use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::gap::{Gap, counted, millis, packets};
-use crate::ruling::{Confidence, Ruling};
+use crate::finding::Confidence;
+use crate::gap::Gap;
+use crate::ruling::Ruling;
+use crate::text::{counted, millis, packets};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "The sender's congestion window was still opening: it sent a full window and waited a round trip for an acknowledgement.",
@@ -50,7 +52,7 @@ fn evidence(gap: &Gap) -> String {
     format!(
         "the {} sent {}, {} ({}), and waited {} for an acknowledgement (packet {ack}) \
          before it sent more",
-        gap.side,
+        gap.wait.side,
         counted(gap.flight.segments, "segment"),
         counted(gap.flight.bytes, "byte"),
         packets(gap.flight.frames.0, gap.flight.frames.1),

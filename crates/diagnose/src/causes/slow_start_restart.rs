@@ -11,8 +11,10 @@
 use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::gap::{Gap, counted, millis};
-use crate::ruling::{Confidence, Ruling};
+use crate::finding::Confidence;
+use crate::gap::Gap;
+use crate::ruling::Ruling;
+use crate::text::{counted, millis};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "After idling the sender restarted with a small congestion window, though the connection had carried more before.",
@@ -58,7 +60,7 @@ fn evidence(gap: &Gap) -> String {
         "after a pause of {} the {} stopped at {} in flight (packet {}){first} and waited {} for an acknowledgement, \
          though it had had {} in flight before the pause",
         millis(gap.burst.silence),
-        gap.side,
+        gap.wait.side,
         counted(gap.flight.bytes, "byte"),
         gap.flight.frames.1,
         millis(gap.duration()),

@@ -7,7 +7,10 @@
 
 use wire::Duration;
 
-use crate::cause::{CauseInfo, Fix, Party};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
+use crate::failure::{Failure, OpeningFacts};
+use crate::finding::Severity;
+use crate::text::millis;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "The client reused a port for which the server still had an older connection (TIME_WAIT or half-open).",
@@ -25,6 +28,22 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     is_fault: true,
     min_duration: Duration::ZERO,
 };
+
+/// Detects the challenge ACK that an older connection sends.
+pub(crate) fn rule(facts: &OpeningFacts<'_>) -> Option<Failure> {
+    let challenge = facts.opening.challenge?;
+    let (first, until) = (facts.first, facts.opening.answered.unwrap_or(facts.last));
+    let evidence = format!(
+        "the reply to the SYN (packet {}) was an acknowledgement of something else (packet {}): the server still had an \
+         older connection between these ports; {} later (packet {}) the new one went on",
+        first.frame,
+        challenge.frame,
+        millis(until.at.since(first.at)),
+        until.frame,
+    );
+    let packets = vec![first.frame, challenge.frame, until.frame];
+    Some(facts.failure(Cause::SynTimeWait, Severity::most(Cause::SynTimeWait), until, packets, evidence))
+}
 
 #[cfg(test)]
 mod tests {

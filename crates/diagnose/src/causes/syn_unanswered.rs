@@ -9,9 +9,15 @@
 //!
 //! A retransmitted SYN with a late response captured elsewhere may have been lost: that is `retransmission-timeout`.
 
+use dissect::{Mark, Side};
 use wire::Duration;
+use wire::packet::icmp::{Reason, Unreachable};
 
-use crate::cause::{CauseInfo, Fix, Party};
+use crate::cause::{Cause, CauseInfo, Fix, Party};
+use crate::failure::{Failure, OpeningFacts};
+use crate::finding::{Confidence, Finding, Severity};
+use crate::gap::Wait;
+use crate::text::{millis, packets};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "The client's SYN got no reply, and its timer retransmitted it.",
@@ -45,6 +51,79 @@ pub(crate) const LOST: [Fix; 2] = [
         change: "rule out a full listen backlog (nstat -az TcpExtListenOverflows): it drops SYNs in the same way",
     },
 ];
+
+/// Detects SYNs to which nothing replied, or only a router.
+pub(crate) fn rule(facts: &OpeningFacts<'_>) -> Option<Failure> {
+    let opening = facts.opening;
+    let is_answered = opening.answered.is_some() || facts.is_heard;
+    if is_answered || (opening.repeats.is_empty() && opening.unreachable.is_none()) {
+        return None;
+    }
+    let (first, last, times) = (facts.first, facts.last, opening.repeats.len() + 1);
+    let sent = if times == 1 { "was sent".to_owned() } else { format!("was sent {times} times") };
+    let evidence = format!(
+        "the SYN to {} {sent} ({}) and got no reply; {}{}",
+        facts.server,
+        packets(first.frame, last.frame),
+        reason(facts),
+        facts.join_kind()
+    );
+    let until = Mark { at: facts.ended, frame: last.frame };
+    let severity = if facts.is_joining { Severity::Low } else { Severity::High };
+    let packets = vec![first.frame, last.frame];
+    Some(facts.failure(Cause::SynUnanswered, severity, until, packets, evidence))
+}
+
+/// Returns why a SYN may have had no reply.
+fn reason(facts: &OpeningFacts<'_>) -> String {
+    let (server, since) = (facts.server, facts.first.at);
+    match facts.opening.unreachable {
+        Some((mark, Unreachable { reporter, reason: Reason::Prohibited, .. })) => {
+            format!("{reporter} reports that a filter forbids it (ICMP, packet {})", mark.frame)
+        }
+        Some((mark, Unreachable { reporter, .. })) => {
+            format!("{reporter} reports that the host cannot be reached (ICMP, packet {})", mark.frame)
+        }
+        None if facts.hosts.accepts(server, since) => {
+            "other connections to this port were accepted: its listen backlog was full, or packets were lost".to_owned()
+        }
+        None if facts.is_local() => {
+            "on loopback nothing is lost: the listen backlog was full, or a filter on the host drops it".to_owned()
+        }
+        None if facts.hosts.is_alive(server.ip(), since) => {
+            "the host replied on other ports: a firewall drops packets to this one".to_owned()
+        }
+        None => "nothing was heard from this host: it is down, the address is wrong, or a firewall drops packets to it".to_owned(),
+    }
+}
+
+/// Returns whether a SYN that was retransmitted before the SYN/ACK was dropped by the server: it had reached it.
+pub(crate) fn is_dropped(facts: &OpeningFacts<'_>) -> bool {
+    facts.is_local() || facts.is_at_server
+}
+
+/// Returns the finding of a SYN that was lost, or that the server dropped, before it `answered`.
+pub(crate) fn late(facts: &OpeningFacts<'_>, (before, repeated): (Mark, Mark), answered: Mark) -> Finding {
+    let wait = Wait { from: before, to: repeated, side: Side::Client };
+    let (cause, confidence, why) = if is_dropped(facts) {
+        let why = format!(
+            "; it had reached the server, which replied in packet {}: its listen backlog was full, or a filter on \
+             the host dropped it",
+            answered.frame
+        );
+        (Cause::SynUnanswered, Confidence::Medium, why)
+    } else {
+        (Cause::RetransmissionTimeout, Confidence::High, String::new())
+    };
+    let evidence = format!(
+        "the client's SYN (packet {}) got no reply and was retransmitted (packet {}) {} later{why}",
+        before.frame,
+        repeated.frame,
+        millis(wait.duration())
+    );
+    let severity = Severity::most(Cause::RetransmissionTimeout);
+    Finding { severity, confidence, ..wait.finding(cause, evidence) }
+}
 
 #[cfg(test)]
 mod tests {

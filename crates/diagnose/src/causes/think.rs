@@ -29,9 +29,11 @@ use wire::{Duration, Time};
 use super::{head_of_line, retransmission};
 use crate::account::Share;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::gap::{Gap, GapEnd, GapStart, millis};
-use crate::ruling::{Confidence, Evidence, Ruling};
+use crate::finding::Confidence;
+use crate::gap::{Gap, GapEnd, GapStart};
+use crate::ruling::{Evidence, Ruling};
 use crate::side::Side;
+use crate::text::millis;
 
 pub(crate) const SERVER: CauseInfo = CauseInfo {
     description: "The server took long to write the response.",
@@ -79,16 +81,16 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     }
     // Data behind a hole was lost, or not captured; a single direction shows nothing about the other.
     let is_contradicted =
-        gap.skipped > 0 || gap.echoes_unseen || (gap.is_clock_unlike && gap.side == Side::Server);
-    if gap.is_behind_hole || is_contradicted || !(gap.is_peer_seen || gap.side == Side::Client) {
+        gap.skipped > 0 || gap.echoes_unseen || (gap.is_clock_unlike && gap.wait.side == Side::Server);
+    if gap.is_behind_hole || is_contradicted || !(gap.is_peer_seen || gap.wait.side == Side::Client) {
         return unknown_after_path(gap);
     }
     match gap.before {
         // After the handshake's last segment, or the peer's data, this side sends next.
         GapStart::Handshake(_) if is_pending(gap) && !gap.has_all => return unknown_after_path(gap),
         GapStart::Handshake(_) => {}
-        GapStart::Data(from) if from != gap.side => {
-            if gap.side == Side::Server && !gap.has_all {
+        GapStart::Data(from) if from != gap.wait.side => {
+            if gap.wait.side == Side::Server && !gap.has_all {
                 return unknown_after_path(gap);
             }
         }
@@ -139,7 +141,7 @@ fn judge_think_time(gap: &Gap) -> Option<Ruling> {
     // A short record closes an idle connection, unless a request waits: then it is the response.
     let is_control = gap.is_control && !is_pending(gap);
     let is_notice = is_opaque && (is_control || may_be_notice) && (is_control || think_time > UNASKED);
-    let (share, evidence): (_, Option<Evidence>) = match gap.side {
+    let (share, evidence): (_, Option<Evidence>) = match gap.wait.side {
         Side::Client if think_time > IDLE && !gap.is_within_handshake => (Share::Idle, None),
         Side::Server if is_unasked || (goes_on && think_time > IDLE) => (Share::Idle, None),
         Side::Server if gap.messages.is_pushed && goes_on => (Share::Idle, None),
@@ -152,7 +154,7 @@ fn judge_think_time(gap: &Gap) -> Option<Ruling> {
     let is_timed = gap.path.is_at_sender || gap.late_arrival.is_some() || gap.own_ack.is_some();
     // The path's own variation, or, if nothing is known about it, its maximum.
     let path = if gap.path.to_sender.is_none() { MAX_PATH } else { gap.path.noise };
-    if gap.side == Side::Server && !is_timed && think_time <= path && think_time >= SERVER.min_duration {
+    if gap.wait.side == Side::Server && !is_timed && think_time <= path && think_time >= SERVER.min_duration {
         return unknown_after_path(gap);
     }
     // A response whose end cannot be read may have been complete: possibly no side waited for data after a short
@@ -162,7 +164,7 @@ fn judge_think_time(gap: &Gap) -> Option<Ruling> {
     // With data in flight, a sender that paces may pause for a part of a round trip.
     let may_be_paced = gap.continues() && gap.in_flight > 0 && think_time < gap.path.round_trip;
     let confidence = match goes_on {
-        _ if (may_be_pushed || may_be_paced) && gap.side == Side::Server => Confidence::Low,
+        _ if (may_be_pushed || may_be_paced) && gap.wait.side == Side::Server => Confidence::Low,
         false if is_timed && !is_opaque && !may_have_come_late(gap) => Confidence::High,
         false | true => Confidence::Medium,
     };
@@ -176,7 +178,8 @@ fn judge_think_time(gap: &Gap) -> Option<Ruling> {
 /// had expired just before the response, or, as probably, the request had just arrived.
 fn may_have_come_late(gap: &Gap) -> bool {
     let immediate = Duration::from_millis(5);
-    gap.own_ack.is_some_and(|ack| gap.to.at.since(ack.at) <= immediate && began(gap) + immediate < ack.at)
+    gap.own_ack
+        .is_some_and(|ack| gap.wait.to.at.since(ack.at) <= immediate && began(gap) + immediate < ack.at)
 }
 
 /// Returns whether nothing in the messages shows that the segment is a response.
@@ -186,7 +189,7 @@ const fn is_opaque(gap: &Gap) -> bool {
 
 /// Returns whether a request that the server has in full waits for the first byte of its response.
 const fn is_pending(gap: &Gap) -> bool {
-    matches!(gap.side, Side::Server) && gap.messages.pending.is_some()
+    matches!(gap.wait.side, Side::Server) && gap.messages.pending.is_some()
 }
 
 /// Returns whether the client's next step must show that it waited for the segment.
@@ -196,35 +199,35 @@ pub(crate) const fn is_unproven(gap: &Gap) -> bool {
 
 /// Attributes the path's time; the cause of the rest is unknown.
 fn unknown_after_path(gap: &Gap) -> Option<Ruling> {
-    let crossed = gap.from.at + path_time(gap).min(gap.duration());
-    let has_crossed = crossed > gap.from.at;
+    let crossed = gap.wait.from.at + path_time(gap).min(gap.duration());
+    let has_crossed = crossed > gap.wait.from.at;
     has_crossed.then(|| Ruling { since: crossed, ..Ruling::plain(gap, Share::Unknown) })
 }
 
 /// Returns the time from when a side could have sent until its segment was generated.
 fn think_time(gap: &Gap) -> Duration {
-    gap.to.at.since(began(gap)).saturating_sub(gap.late_arrival.unwrap_or_default())
+    gap.wait.to.at.since(began(gap)).saturating_sub(gap.late_arrival.unwrap_or_default())
 }
 
 /// Returns when a side could have sent: when the data sent to it, or the last acknowledgement that its window may have
 /// needed, had arrived.
 fn began(gap: &Gap) -> Time {
-    let crossed = gap.from.at + path_time(gap).min(gap.duration());
+    let crossed = gap.wait.from.at + path_time(gap).min(gap.duration());
     let has_window = gap.flight.bytes + gap.length <= gap.largest_since_loss.max(2 * gap.mss);
     let window = gap.last_ack_at.filter(|_| gap.flight.bytes > 0 && gap.acks > 0 && !has_window);
-    window.map_or(crossed, |acked| acked.max(crossed).min(gap.to.at))
+    window.map_or(crossed, |acked| acked.max(crossed).min(gap.wait.to.at))
 }
 
 /// Returns the part of a gap that the path took.
 fn path_time(gap: &Gap) -> Duration {
-    if gap.continues() || gap.before == GapStart::Handshake(gap.side) {
+    if gap.continues() || gap.before == GapStart::Handshake(gap.wait.side) {
         return Duration::ZERO;
     }
     let least = gap.path.to_sender.unwrap_or_default().max(gap.path.beyond_proxy.unwrap_or_default())
         + gap.path.queue;
     // The proxy's acknowledgement is not the server's.
     let own = gap.own_ack.filter(|_| gap.path.beyond_proxy.is_none());
-    let Some(own) = own.map(|ack| ack.at.since(gap.from.at)) else { return least };
+    let Some(own) = own.map(|ack| ack.at.since(gap.wait.from.at)) else { return least };
     // The data had just arrived when both were generated, however late that was.
     if gap.is_with_own_ack {
         return own;
@@ -243,18 +246,18 @@ fn path_time(gap: &Gap) -> Duration {
 /// Handles a side that closes the connection instead of waiting on. If a request has no response, it waited for that;
 /// if the close ends the response, the server took this long to send it.
 fn abandoned(gap: &Gap) -> Option<Ruling> {
-    let is_open = gap.messages.is_until_close && gap.side == Side::Server && gap.continues();
+    let is_open = gap.messages.is_until_close && gap.wait.side == Side::Server && gap.continues();
     let is_unanswered = gap.messages.unanswered.is_some_and(|count| count > 0)
         && gap.before == GapStart::Data(Side::Client)
-        && if gap.side == Side::Server { gap.has_all } else { gap.is_heard };
+        && if gap.wait.side == Side::Server { gap.has_all } else { gap.is_heard };
     (is_open || is_unanswered).then(|| {
-        let since = gap.from.at + path_time(gap).min(gap.duration());
+        let since = gap.wait.from.at + path_time(gap).min(gap.duration());
         let evidence = if is_open { of_server } else { unanswered };
         // A response that never came is observed.
         let confidence = if is_open { Confidence::Medium } else { Confidence::High };
         Ruling {
             since,
-            saving: Some(gap.to.at.since(since)),
+            saving: Some(gap.wait.to.at.since(since)),
             confidence,
             ..Ruling::all(gap, Cause::ServerThink, evidence)
         }
@@ -266,8 +269,8 @@ fn of_client(gap: &Gap) -> String {
         return format!(
             "the client had the server's part of the TLS handshake (packet {}) and continued it (packet {}) only {} later: it \
              checks a certificate, or waits for a card, a proxy or a prompt",
-            gap.from.frame,
-            gap.to.frame,
+            gap.wait.from.frame,
+            gap.wait.to.frame,
             millis(gap.duration())
         );
     }
@@ -281,15 +284,15 @@ fn of_client(gap: &Gap) -> String {
     };
     format!(
         "the client paused{what} (packet {}) and sent more (packet {}) {} later",
-        gap.from.frame,
-        gap.to.frame,
+        gap.wait.from.frame,
+        gap.wait.to.frame,
         millis(gap.duration())
     )
 }
 
 fn of_server(gap: &Gap) -> String {
     let think_time = millis(think_time(gap));
-    let (from, to) = (gap.from.frame, gap.to.frame);
+    let (from, to) = (gap.wait.from.frame, gap.wait.to.frame);
     let goes_on = gap.continues() && !is_pending(gap);
     match (goes_on, gap.messages.is_within) {
         (true, Some(false)) => format!(
@@ -320,9 +323,9 @@ fn of_server(gap: &Gap) -> String {
 fn unanswered(gap: &Gap) -> String {
     format!(
         "the request (packet {}) had no response when the connection was ended by the {} (packet {}) {} later",
-        gap.from.frame,
-        gap.side,
-        gap.to.frame,
+        gap.wait.from.frame,
+        gap.wait.side,
+        gap.wait.to.frame,
         millis(gap.duration())
     )
 }
@@ -330,9 +333,9 @@ fn unanswered(gap: &Gap) -> String {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
+    use crate::finding::Confidence;
     use crate::finding::Severity;
     use crate::report::VantagePoint;
-    use crate::ruling::Confidence;
     use crate::script::{Script, opened};
     use crate::side::Side;
 

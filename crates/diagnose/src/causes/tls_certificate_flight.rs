@@ -10,7 +10,7 @@ use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::finding::{Confidence, Finding, Severity};
-use crate::gap::millis;
+use crate::text::millis;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "The server's certificates did not fit its initial window: the handshake took extra round trips.",

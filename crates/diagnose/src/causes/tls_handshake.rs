@@ -9,8 +9,9 @@ use dissect::tls::Tls;
 use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Describe as _, Fix, Party};
-use crate::finding::{Confidence, Finding, Severity};
-use crate::gap::{counted, millis};
+use crate::finding::Finding;
+use crate::gap::Wait;
+use crate::text::{counted, millis};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "The TLS handshake took its round trips before the first request could leave.",
@@ -31,27 +32,18 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
 /// Returns the note of a handshake that was completed.
 pub(crate) fn rule(tls: &Tls) -> Option<Finding> {
     let (began, ended) = (tls.began, tls.ended?);
-    let lost = ended.at.since(began.at);
-    if lost < Cause::TlsHandshake.about().min_duration {
+    let wait = Wait { from: began, to: ended, side: Side::Client };
+    if wait.duration() < Cause::TlsHandshake.about().min_duration {
         return None;
     }
-    Some(Finding {
-        cause: Cause::TlsHandshake,
-        severity: Severity::Note,
-        confidence: Confidence::High,
-        side: Side::Client,
-        at: began.at,
-        lost,
-        saving: None,
-        packets: vec![began.frame, ended.frame],
-        evidence: format!(
-            "the TLS handshake{} began in packet {}, and the client's first data left in packet {}, {} later",
-            agreed(tls),
-            began.frame,
-            ended.frame,
-            millis(lost)
-        ),
-    })
+    let evidence = format!(
+        "the TLS handshake{} began in packet {}, and the client's first data left in packet {}, {} later",
+        agreed(tls),
+        began.frame,
+        ended.frame,
+        millis(wait.duration())
+    );
+    Some(Finding { saving: None, ..wait.finding(Cause::TlsHandshake, evidence) })
 }
 
 /// Returns what the hellos agreed on, in parentheses.

@@ -10,7 +10,7 @@ use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::finding::{Confidence, Finding, Severity};
-use crate::gap::millis;
+use crate::text::millis;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "The server refused the client's key share and requested another: one more round trip.",

@@ -12,7 +12,10 @@
 
 use wire::Duration;
 
-use crate::cause::{CauseInfo, Fix, Party};
+use crate::cause::{Cause, CauseInfo, Describe as _, Fix, Party};
+use crate::failure::ClosedWindow;
+use crate::finding::Finding;
+use crate::text::millis;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "The receiver's buffer was full, because its program did not read: it advertised a window of zero.",
@@ -26,6 +29,38 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
     is_fault: true,
     min_duration: Duration::from_millis(1),
 };
+
+/// Detects a window that was opened again; the sender was `halted` for a part of that time, which a fix would save.
+pub(crate) fn rule(closed: &ClosedWindow, halted: Duration) -> Option<Finding> {
+    let ClosedWindow { window, probes, wait } = *closed;
+    // A small window that was opened without a probe was too small, but not closed.
+    let cause = if window == 0 || probes > 0 { Cause::ZeroWindow } else { Cause::ReceiveWindowLimited };
+    let evidence = format!(
+        "the {} offered a window of {window} (packet {}) and opened it again (packet {}) {} later",
+        wait.side.other(),
+        wait.from.frame,
+        wait.to.frame,
+        millis(wait.duration())
+    );
+    let is_long = wait.duration() >= Cause::ZeroWindow.about().min_duration;
+    is_long.then(|| Finding { saving: Some(halted), ..wait.finding(cause, evidence) })
+}
+
+/// Returns the finding of a window that was never opened again, and that its sender probed.
+pub(crate) fn to_the_end(closed: &ClosedWindow) -> Finding {
+    let ClosedWindow { window, probes, wait } = *closed;
+    let times = if probes == 1 { "once".to_owned() } else { format!("{probes} times") };
+    let evidence = format!(
+        "the {} offered a window of {window} (packet {}) and never opened it again, to the end of the \
+         connection (packet {}) {} later; the {} probed it {times}",
+        wait.side.other(),
+        wait.from.frame,
+        wait.to.frame,
+        millis(wait.duration()),
+        wait.side
+    );
+    wait.finding(Cause::ZeroWindow, evidence)
+}
 
 #[cfg(test)]
 mod tests {

@@ -15,11 +15,13 @@ use wire::{Bytes, Duration, Time};
 
 use crate::account::{Account, Share};
 use crate::cause::{Cause, Describe as _};
+use crate::causes::datagram_resend;
 use crate::doubt::{Doubt, Doubts};
-use crate::finding::{Confidence, Finding, Findings, Severity};
-use crate::gap::millis;
+use crate::finding::Findings;
+use crate::gap::Wait;
+use crate::options::{LEAP, Options};
 use crate::report::{ExchangeReport, FlowReport, Oddities, Protocol, VantagePoint};
-use crate::table::{LEAP, Options};
+use crate::text::millis;
 
 #[derive(Debug)]
 pub(super) struct Dialogue {
@@ -78,8 +80,6 @@ const MAX_EXCHANGES: usize = 16;
 const MAX_TARGET_BYTES: usize = 200;
 /// Silence longer than this is idle time.
 const IDLE: Duration = Duration::from_secs(5);
-/// Minimum time after which a client resends a request.
-const SOON: Duration = Duration::from_millis(1);
 
 impl Dialogue {
     pub(super) fn new(client: SocketAddr, server: SocketAddr, mark: Mark, options: Options) -> Self {
@@ -116,22 +116,15 @@ impl Dialogue {
     pub(super) fn request(&mut self, mark: Mark, request: &Request<'_>) {
         let Request { id, port: _, is_retransmission, method, target } = *request;
         if let Some(waiting) = self.waiting.get_mut(&id) {
-            let missed = mark.at.since(waiting.sent.at);
-            if !is_retransmission || missed < SOON {
+            if !datagram_resend::is_resent(is_retransmission, waiting.sent, mark) {
                 self.oddities.captured_twice += 1;
                 return;
             }
             let before = std::mem::replace(&mut waiting.sent, mark);
             waiting.spend_until(mark.at, Share::Stall(Cause::RetransmissionTimeout));
             self.spend_until(mark.at, Share::Stall(Cause::RetransmissionTimeout));
-            self.find(Cause::RetransmissionTimeout, Side::Client, before.at, mark.at, vec![before.frame, mark.frame], || {
-                format!(
-                    "the client had no response to its request (packet {}) and resent it (packet {}) {} later",
-                    before.frame,
-                    mark.frame,
-                    millis(missed)
-                )
-            });
+            let wait = Wait { from: before, to: mark, side: Side::Client };
+            self.find(Cause::RetransmissionTimeout, wait, || datagram_resend::evidence(before, mark));
             return;
         }
         if self.waiting.is_empty() {
@@ -260,13 +253,14 @@ impl Dialogue {
         let path_time = self.round_trip.unwrap_or_else(|| mark.at.since(since)).min(mark.at.since(since));
         self.spend_until(since + path_time, Share::RoundTrip);
         self.spend_until(mark.at, Share::Stall(Cause::ServerThink));
-        let from = since + path_time;
-        self.find(Cause::ServerThink, Side::Server, from, mark.at, vec![sent.frame, mark.frame], || {
+        let from = Mark { at: since + path_time, frame: sent.frame };
+        let wait = Wait { from, to: mark, side: Side::Server };
+        self.find(Cause::ServerThink, wait, || {
             format!(
                 "the server began its response to the request of packet {} in packet {}, {} later than the quickest would have come",
                 sent.frame,
                 mark.frame,
-                millis(mark.at.since(from))
+                millis(wait.duration())
             )
         });
     }
@@ -274,12 +268,13 @@ impl Dialogue {
     /// Records that a connection opened by the server has carried its first response.
     fn set_up(&mut self, opened: Mark, mark: Mark) {
         self.spend_until(mark.at, Share::Stall(Cause::ConnectionSetup));
-        self.find(Cause::ConnectionSetup, Side::Server, opened.at, mark.at, vec![opened.frame, mark.frame], || {
+        let wait = Wait { from: opened, to: mark, side: Side::Server };
+        self.find(Cause::ConnectionSetup, wait, || {
             format!(
                 "the server opened a connection for its response (packet {}), whose first byte came in packet {}, {} later",
                 opened.frame,
                 mark.frame,
-                millis(mark.at.since(opened.at))
+                millis(wait.duration())
             )
         });
     }
@@ -313,29 +308,11 @@ impl Dialogue {
         }
     }
 
-    fn find(
-        &mut self,
-        cause: Cause,
-        side: Side,
-        at: Time,
-        until: Time,
-        packets: Vec<u64>,
-        evidence: impl FnOnce() -> String,
-    ) {
-        let lost = until.since(at);
-        if lost < cause.about().min_duration || lost >= LEAP || until <= self.since {
+    fn find(&mut self, cause: Cause, wait: Wait, evidence: impl FnOnce() -> String) {
+        let lost = wait.duration();
+        if lost < cause.about().min_duration || lost >= LEAP || wait.to.at <= self.since {
             return;
         }
-        self.findings.add(cause, lost, MAX_FINDINGS, || Finding {
-            cause,
-            severity: Severity::most(cause),
-            confidence: Confidence::High,
-            side,
-            at,
-            lost,
-            saving: Some(lost),
-            packets,
-            evidence: evidence(),
-        });
+        self.findings.add(cause, lost, MAX_FINDINGS, || wait.finding(cause, evidence()));
     }
 }

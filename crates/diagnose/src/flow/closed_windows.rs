@@ -10,15 +10,15 @@ use dissect::{Both, Mark, Side};
 use wire::{Duration, Time};
 
 use crate::account::Share;
-use crate::cause::{Cause, Describe as _};
-use crate::causes::receive_window_limited;
+use crate::cause::Cause;
+use crate::causes::{receive_window_limited, zero_window};
 use crate::doubt::Doubt;
-use crate::finding::{Confidence, Finding, Severity};
-use crate::gap::{Gap, GapStart, millis};
+use crate::failure::ClosedWindow;
+use crate::gap::{Gap, GapStart, Wait};
 use crate::ruling::Ruling;
 
 use super::Flow;
-use super::state::EndState;
+use super::state::{EndState, ZeroWindow};
 
 impl Flow {
     /// Handles an acknowledgement for `sender`, up to `to`: its window closes, stays closed, or opens. `window` is
@@ -94,7 +94,10 @@ impl Flow {
             (closed.window, closed.shrunk_since, closed.sent, closed.probes);
         if is_held {
             let halted = self.time_blocked(sender, shrunk_since, sent, until);
-            self.find_closed(sender, (window, probes), since, until, halted);
+            self.find_closed(
+                &ClosedWindow { window, probes, wait: Wait { from: since, to: until, side: sender } },
+                halted,
+            );
         } else {
             let lost = until.at.since(since.at);
             self.account.transfer(Share::Stall(Cause::ZeroWindow), Share::Idle, lost);
@@ -107,33 +110,21 @@ impl Flow {
         let Some(closed) = self.ends.of_mut(sender).closed.take().filter(|closed| closed.probes > 0) else {
             return;
         };
+        let ZeroWindow { window, probes, .. } = *closed;
         if let Some((since, until)) = closed.reopened {
             let halted = self.time_blocked(sender, closed.shrunk_since, closed.sent, until);
-            self.find_closed(sender, (closed.window, closed.probes), since, until, halted);
+            self.find_closed(
+                &ClosedWindow { window, probes, wait: Wait { from: since, to: until, side: sender } },
+                halted,
+            );
         }
-        let Some(since) = closed.since else { return };
-        let lost = until.at.since(since.at);
-        let probes = closed.probes;
-        let (times, receiver) =
-            (if probes == 1 { "once".to_owned() } else { format!("{probes} times") }, sender.other());
-        self.add(Finding {
-            cause: Cause::ZeroWindow,
-            severity: Severity::most(Cause::ZeroWindow),
-            confidence: Confidence::High,
-            side: sender,
-            at: since.at,
-            lost,
-            saving: Some(lost),
-            packets: vec![since.frame, until.frame],
-            evidence: format!(
-                "the {receiver} offered a window of {} (packet {}) and never opened it again, to the end of the \
-                 connection (packet {}) {} later; the {sender} probed it {times}",
-                closed.window,
-                since.frame,
-                until.frame,
-                millis(lost)
-            ),
-        });
+        if let Some(since) = closed.since {
+            self.add(zero_window::to_the_end(&ClosedWindow {
+                window,
+                probes,
+                wait: Wait { from: since, to: until, side: sender },
+            }));
+        }
     }
 
     /// Returns whether `sender` has more to send, as far as its messages show.
@@ -141,32 +132,12 @@ impl Flow {
         self.conversation.message_facts(sender, &[]).is_within != Some(false)
     }
 
-    fn find_closed(&mut self, sender: Side, closed: (u32, u32), since: Mark, until: Mark, halted: Duration) {
-        let (window, probes) = closed;
-        let lost = until.at.since(since.at);
-        if lost < Cause::ZeroWindow.about().min_duration {
-            return;
+    fn find_closed(&mut self, closed: &ClosedWindow, halted: Duration) {
+        if let Some(finding) = zero_window::rule(closed, halted) {
+            let share = Share::Stall(finding.cause);
+            self.account.transfer(Share::Stall(Cause::ZeroWindow), share, finding.lost);
+            self.add(finding);
         }
-        // A small window that was opened without a probe was too small, but not closed.
-        let cause = if window == 0 || probes > 0 { Cause::ZeroWindow } else { Cause::ReceiveWindowLimited };
-        self.account.transfer(Share::Stall(Cause::ZeroWindow), Share::Stall(cause), lost);
-        self.add(Finding {
-            cause,
-            severity: Severity::most(cause),
-            confidence: Confidence::High,
-            side: sender,
-            at: since.at,
-            lost,
-            saving: Some(halted),
-            packets: vec![since.frame, until.frame],
-            evidence: format!(
-                "the {} offered a window of {window} (packet {}) and opened it again (packet {}) {} later",
-                sender.other(),
-                since.frame,
-                until.frame,
-                millis(lost)
-            ),
-        });
     }
 
     /// Returns the time for which a sender was blocked: from the first acknowledgement that would have allowed more
@@ -210,7 +181,11 @@ impl Flow {
         if let Some(ruling) = receive_window_limited::too_small(gap) {
             self.spend(Share::Stall(Cause::ZeroWindow), closed);
             self.spend(ruling.share, rest);
-            self.find(gap, Cause::ReceiveWindowLimited, &Ruling { since: gap.from.at + closed, ..ruling });
+            self.find(
+                gap,
+                Cause::ReceiveWindowLimited,
+                &Ruling { since: gap.wait.from.at + closed, ..ruling },
+            );
             return;
         }
         let round_trip = self.path.round_trip_at_least() + Duration::from_millis(10);

@@ -8,7 +8,7 @@ use dissect::{Mark, Segment, Side, record};
 use wire::packet::Flags;
 use wire::{Duration, Time};
 
-use crate::gap::{Burst, Gap, GapEnd, GapStart, MessageProgress, PathFacts, Rounds};
+use crate::gap::{Burst, Gap, GapEnd, GapStart, MessageProgress, PathFacts, Rounds, Wait};
 
 use super::Flow;
 use super::state::{EndState, ScaleOffer};
@@ -140,10 +140,8 @@ impl Flow {
         let late = trigger.and_then(|ack| self.lateness(from.other(), &ack));
         let is_full = trigger.is_some_and(|ack| self.is_full(from, &ack)) && late.is_none();
         Gap {
-            from: self.last,
+            wait: Wait { from: self.last, to: Mark { at, frame }, side: from },
             before: self.before,
-            to: Mark { at, frame },
-            side: from,
             end,
             length: segment.length(),
             has_fin: segment.has(Flags::FIN),

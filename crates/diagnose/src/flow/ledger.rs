@@ -6,17 +6,20 @@ use wire::Duration;
 
 use crate::account::Share;
 use crate::cause::{Cause, Describe as _};
-use crate::causes::{self, connection_per_request};
+use crate::causes::connection_per_request::PreviousConnection;
+use crate::causes::{self, connection_per_request, reset_lost_data};
 use crate::doubt::Doubt;
+use crate::failure::LostResponses;
 use crate::finding::{Confidence, Finding, Severity};
-use crate::gap::{Gap, GapEnd, GapStart, counted, millis};
+use crate::gap::{Gap, GapEnd, GapStart};
 use crate::judge;
+use crate::options::LEAP;
 use crate::ruling::Ruling;
-use crate::table::LEAP;
+use crate::text::{counted, millis};
 
+use super::Flow;
 use super::facts::Facts;
 use super::state::HeldGap;
-use super::{Flow, PreviousConnection};
 
 impl Flow {
     /// Closes a gap that ends with something other than data.
@@ -29,12 +32,12 @@ impl Flow {
     pub(super) fn close_with(&mut self, facts: Facts, end: GapEnd, segment: &Segment<'_>) {
         let gap = self.gap(facts, end, segment);
         let is_step = matches!(gap.end, GapEnd::Data | GapEnd::Fin | GapEnd::Reset);
-        let is_turn = gap.side == Side::Server && gap.before == GapStart::Data(Side::Client);
+        let is_turn = gap.wait.side == Side::Server && gap.before == GapStart::Data(Side::Client);
         self.has_prompt_data |= is_turn && gap.length > 0 && gap.duration() < NEARBY;
         if is_turn && gap.duration() < gap.path.to_sender.unwrap_or_default() + PROMPT {
             self.turns.is_prompt();
         }
-        if is_step && gap.side == Side::Client {
+        if is_step && gap.wait.side == Side::Client {
             let is_on_data = gap.before == GapStart::Data(Side::Server);
             let reaction = gap.duration().saturating_sub(gap.path.to_sender.unwrap_or_default());
             self.handle_client_step(Some(reaction).filter(|_| is_on_data));
@@ -47,7 +50,7 @@ impl Flow {
                 gap.duration(),
             );
         } else {
-            let closed = self.time_forbidden(gap.to);
+            let closed = self.time_forbidden(gap.wait.to);
             if closed > Duration::ZERO {
                 self.spend_around(&gap, closed);
                 self.count_as_explained(&gap, closed);
@@ -61,11 +64,11 @@ impl Flow {
             && !is_discarded()
         {
             let cause = causes::retransmission::cause(&gap, repair);
-            let end = self.ends.of_mut(gap.side);
+            let end = self.ends.of_mut(gap.wait.side);
             end.has_lost = true;
             end.recovery = cause.map(|cause| (cause, end.sender.next)).or(end.recovery);
         }
-        self.begin_gap(gap.to);
+        self.begin_gap(gap.wait.to);
     }
 
     /// Handles the client's next step, `reaction` after it had the server's data. Waits for data on which it did not act
@@ -110,14 +113,14 @@ impl Flow {
             }
             return;
         };
-        let is_push = gap.side == Side::Server && gap.continues() && matches!(gap.end, GapEnd::Data);
+        let is_push = gap.wait.side == Side::Server && gap.continues() && matches!(gap.end, GapEnd::Data);
         self.has_pushed |= is_push && ruling.share == Share::Idle && !gap.is_control;
-        let is_turn = gap.side == Side::Server && gap.before == GapStart::Data(Side::Client);
+        let is_turn = gap.wait.side == Side::Server && gap.before == GapStart::Data(Side::Client);
         if is_turn && ruling.share == Share::Idle && matches!(gap.end, GapEnd::Data) && !gap.is_control {
             self.turns.is_held();
         }
-        self.spend(Share::RoundTrip, ruling.since.since(gap.from.at));
-        let spent = gap.to.at.since(ruling.since);
+        self.spend(Share::RoundTrip, ruling.since.since(gap.wait.from.at));
+        let spent = gap.wait.to.at.since(ruling.since);
         if ruling.share == Share::Unknown {
             self.spend_unknown(Doubt::of(gap), spent);
         } else {
@@ -131,7 +134,7 @@ impl Flow {
         // from there like any other.
         let is_of_data = !matches!(gap.end, GapEnd::Handshake { previous: _ });
         if is_of_data && matches!(cause, Cause::RetransmissionTimeout | Cause::TailLossProbe) {
-            let end = self.ends.of_mut(gap.side);
+            let end = self.ends.of_mut(gap.wait.side);
             end.may_have_lost = true;
             end.has_lost |= ruling.confidence > Confidence::Low;
         }
@@ -147,14 +150,14 @@ impl Flow {
             matches!(cause, Cause::SendBufferLimited | Cause::ReceiveWindowLimited | Cause::CongestionWindow);
         self.attribute_savings(gap, is_of_windows.then_some(cause));
         if cause == Cause::ShortInitialSegment && gap.flight.segments == 1 {
-            self.ends.of_mut(gap.side).burst.began_narrow = true;
+            self.ends.of_mut(gap.wait.side).burst.began_narrow = true;
         }
         if cause == Cause::SlowStart && causes::short_initial_segment::is_spared_too(gap) {
             self.findings.add_short(Cause::ShortInitialSegment, gap.idle());
-            self.ends.of_mut(gap.side).spared = Some(Box::new(causes::opening::SparedWaits::at(gap)));
+            self.ends.of_mut(gap.wait.side).spared = Some(Box::new(causes::opening::SparedWaits::at(gap)));
         }
         let was_open =
-            |follows: &PreviousConnection| gap.side == Side::Server && gap.flight.bytes < follows.window;
+            |follows: &PreviousConnection| gap.wait.side == Side::Server && gap.flight.bytes < follows.window;
         if cause == Cause::SlowStart && self.follows.as_deref().is_some_and(was_open) {
             self.reopened += gap.idle();
         }
@@ -163,8 +166,8 @@ impl Flow {
             return;
         }
         let is_same = |held: &Gap| gap.awaited().is_some() && gap.is_level(held.flight.bytes);
-        if !self.ends.of(gap.side).held.iter().map(|held| &held.gap).all(is_same) {
-            self.release(gap.side);
+        if !self.ends.of(gap.wait.side).held.iter().map(|held| &held.gap).all(is_same) {
+            self.release(gap.wait.side);
         }
         self.find(gap, cause, &ruling);
         let is_long = cause == Cause::ServerThink && spent >= cause.about().min_duration;
@@ -183,7 +186,7 @@ impl Flow {
                 format!(
                     "{} waited while the server took {}",
                     counted(others as u64, "more request"),
-                    millis(gap.to.at.since(ruling.since))
+                    millis(gap.wait.to.at.since(ruling.since))
                 )
             };
             self.find_as(gap, Cause::HeadOfLine, &Ruling { saving: None, ..ruling }, evidence);
@@ -194,11 +197,11 @@ impl Flow {
     fn hold(&mut self, gap: &Gap, ruling: Option<Ruling>) {
         /// Maximum number of gaps until a plateau is recognized.
         const MAX_HELD_GAPS: usize = 4;
-        let held = &self.ends.of(gap.side).held;
+        let held = &self.ends.of(gap.wait.side).held;
         if held.len() >= MAX_HELD_GAPS || held.iter().any(|held| !gap.is_level(held.gap.flight.bytes)) {
-            self.release(gap.side);
+            self.release(gap.wait.side);
         }
-        let held = &mut self.ends.of_mut(gap.side).held;
+        let held = &mut self.ends.of_mut(gap.wait.side).held;
         held.reserve_exact(1);
         held.push(Box::new(HeldGap { gap: gap.clone(), ruling }));
     }
@@ -215,10 +218,10 @@ impl Flow {
 
     /// Claims the held gaps of the plateau at which the sender has now stopped, and returns the time saved on them.
     fn claim(&mut self, gap: &Gap, ruling: &Ruling) -> Duration {
-        let (held, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.ends.of_mut(gap.side).held)
+        let (held, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.ends.of_mut(gap.wait.side).held)
             .into_iter()
             .partition(|held| gap.is_level(held.gap.flight.bytes));
-        self.ends.of_mut(gap.side).held = others;
+        self.ends.of_mut(gap.wait.side).held = others;
         let mut claimed = Duration::ZERO;
         for held in held {
             let HeldGap { gap: earlier, ruling: looked_like } = *held;
@@ -229,7 +232,7 @@ impl Flow {
             }
             let saved = causes::opening::saved_with_room(&earlier).saturating_sub(claimed);
             claimed += saved;
-            let ruling = Ruling { since: earlier.from.at, saving: Some(saved), ..*ruling };
+            let ruling = Ruling { since: earlier.wait.from.at, saving: Some(saved), ..*ruling };
             self.find(&earlier, Cause::SendBufferLimited, &ruling);
         }
         claimed
@@ -246,8 +249,8 @@ impl Flow {
         let until = self.claimed;
         let missing = ruling.lost_since.map_or(ruling.since, |mark| mark.at);
         let since = if ruling.lost_since.is_some() { missing.max(until) } else { missing };
-        let lost = gap.to.at.since(since);
-        if lost >= LEAP || gap.to.at <= self.since {
+        let lost = gap.wait.to.at.since(since);
+        if lost >= LEAP || gap.wait.to.at <= self.since {
             return;
         }
         // A failure, or a message that did not come, is observed. What else is likely is inferred.
@@ -265,7 +268,7 @@ impl Flow {
             cause,
             severity: most.unless(is_guess && !is_stall),
             confidence: ruling.confidence,
-            side: gap.side,
+            side: gap.wait.side,
             at: since,
             lost,
             saving: ruling.saving,
@@ -279,7 +282,7 @@ impl Flow {
             return;
         }
         if matches!(gap.end, GapEnd::Repair(_)) {
-            self.claimed = gap.to.at;
+            self.claimed = gap.wait.to.at;
         }
         self.findings.add(cause, lost, self.limits.findings.into(), finding);
     }
@@ -346,45 +349,27 @@ impl Flow {
     /// Handles a reset by the server while requests are pending; `last` is the event before it.
     pub(super) fn find_lost_responses(&mut self, segment: &Segment<'_>, last: Mark) {
         let Segment { from, at, frame, .. } = *segment;
-        let unanswered = self.conversation.unanswered();
-        if from != Side::Server || self.reference.client.has_ended && unanswered.unwrap_or(0) == 0 {
+        if from != Side::Server {
             return;
         }
         let is_whole = |sender: &Sender| sender.next <= sender.acknowledged;
         let (client, server) = (&self.ends.client.sender, &self.ends.server.sender);
-        // Both sides have closed, and everything has arrived: the cause of the reset no longer matters.
-        if self.is_over() && is_whole(client) && is_whole(server) {
-            return;
-        }
-        let late =
-            self.reference.server.has_ended && client.next > client.acknowledged + self.ends.client.alert;
+        let alert = self.ends.client.alert;
         let unread = client.sent.iter().find(|sent| sent.end > client.acknowledged);
-        let unread = unread.map_or(last, |sent| Mark { at: sent.at, frame: sent.frame });
-        let evidence = match unanswered {
-            Some(0) => return,
-            Some(count) if self.handshake.answered.is_some() || self.ends.server.sender.is_seen => format!(
-                "the server reset the connection (packet {frame}) with {count} of {} not answered in full",
-                counted(self.conversation.requests(), "request")
-            ),
-            None if late => format!(
-                "the server closed its side, and reset the connection (packet {frame}) without having acknowledged the \
-                 client's data (packet {})",
-                unread.frame
-            ),
-            Some(_) | None => return,
+        let facts = LostResponses {
+            reset: Mark { at, frame },
+            requests: self.conversation.requests(),
+            unanswered: self.conversation.unanswered(),
+            first_unanswered: self.conversation.first_unanswered(),
+            unread: unread.map_or(last, |sent| Mark { at: sent.at, frame: sent.frame }),
+            is_late: self.reference.server.has_ended && client.next > client.acknowledged + alert,
+            has_client_ended: self.reference.client.has_ended,
+            is_settled: self.is_over() && is_whole(client) && is_whole(server),
+            is_heard: self.handshake.answered.is_some() || server.is_seen,
         };
-        let since = self.conversation.first_unanswered().unwrap_or(unread);
-        self.add(Finding {
-            cause: Cause::ResetLostData,
-            severity: Severity::High,
-            confidence: if unanswered.is_some() { Confidence::High } else { Confidence::Medium },
-            side: Side::Server,
-            at,
-            lost: at.since(since.at),
-            saving: None,
-            packets: vec![since.frame, frame],
-            evidence,
-        });
+        if let Some(finding) = reset_lost_data::rule(&facts) {
+            self.add(finding);
+        }
     }
 
     /// Settles the time after the last event: acknowledgements, then nothing.
@@ -436,12 +421,13 @@ fn evidence_packets(gap: &Gap, ruling: &Ruling) -> Vec<u64> {
         GapEnd::Data | GapEnd::Fin | GapEnd::Reset => None,
     };
     let flight = held.into_iter().flat_map(|(first, last)| [first, last]);
-    let mut packets: Vec<u64> = [Some(gap.from.frame), Some(gap.to.frame), earlier, acks, own, repaired]
-        .into_iter()
-        .flatten()
-        .chain(flight)
-        .filter(|frame| *frame > 0)
-        .collect();
+    let mut packets: Vec<u64> =
+        [Some(gap.wait.from.frame), Some(gap.wait.to.frame), earlier, acks, own, repaired]
+            .into_iter()
+            .flatten()
+            .chain(flight)
+            .filter(|frame| *frame > 0)
+            .collect();
     packets.sort_unstable();
     packets.dedup();
     packets.shrink_to_fit();

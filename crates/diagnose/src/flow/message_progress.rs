@@ -13,7 +13,7 @@ use super::Flow;
 impl Flow {
     /// Records a stop of the sender, due to this cause.
     pub(super) fn record_stop(&mut self, gap: &Gap, cause: Option<Cause>) {
-        let burst = &mut self.ends.of_mut(gap.side).burst;
+        let burst = &mut self.ends.of_mut(gap.wait.side).burst;
         let is_repair = matches!(gap.end, GapEnd::Repair(_));
         let is_stop = gap.awaited().is_some() && !gap.is_flowing();
         if is_repair || is_stop {
@@ -30,23 +30,24 @@ impl Flow {
         if is_repair {
             burst.since_loss = None;
         } else if is_stop {
-            burst.rounds.push(gap.flight.bytes, gap.to.at);
+            burst.rounds.push(gap.flight.bytes, gap.wait.to.at);
             let is_least = burst.since_loss.is_none_or(|(_, least)| gap.flight.bytes < least);
-            burst.since_loss = if is_least { Some((gap.to.at, gap.flight.bytes)) } else { burst.since_loss };
+            burst.since_loss =
+                if is_least { Some((gap.wait.to.at, gap.flight.bytes)) } else { burst.since_loss };
         }
     }
 
     /// Records that `time` of the gap is accounted for: a fix saves it, or no window could.
     pub(super) fn count_as_explained(&mut self, gap: &Gap, time: Duration) {
-        let progress = &mut self.ends.of_mut(gap.side).burst.progress;
-        if gap.from.at >= progress.began {
+        let progress = &mut self.ends.of_mut(gap.wait.side).burst.progress;
+        if gap.wait.from.at >= progress.began {
             progress.reported += time;
         }
     }
 
     /// Attributes the message's savings by a wider window to `cause` from here on, or to none.
     pub(super) fn attribute_savings(&mut self, gap: &Gap, cause: Option<Cause>) {
-        let counted = &mut self.ends.of_mut(gap.side).counted;
+        let counted = &mut self.ends.of_mut(gap.wait.side).counted;
         let now = match (cause, counted.as_deref()) {
             (Some(Cause::CongestionWindow), _) => {
                 CountedSavings::at(gap, Cause::CongestionWindow, opening::without_loss(gap))

@@ -1,33 +1,25 @@
-//! Openings that fail or take long: refused, unanswered, or blocked by an older connection.
+//! Openings that fail or take long: refused, unanswered, or blocked by an older connection. The rules are those of
+//! `causes/{connection_refused,syn_time_wait,syn_unanswered}.rs`; here are their facts.
 
 use dissect::hosts::Hosts;
+use dissect::path::VantagePoint;
 use dissect::{Mark, Segment, Side};
+use wire::Duration;
 use wire::packet::Flags;
 use wire::packet::icmp::{Reason, Unreachable};
-use wire::{Duration, Time};
 
 use crate::account::Share;
 use crate::cause::Cause;
-use crate::finding::{Confidence, Finding, Severity};
-use crate::gap::{GapStart, millis, packets};
-use crate::report::VantagePoint;
+use crate::causes::{connection_refused, syn_time_wait, syn_unanswered};
+use crate::failure::{Failure, OpeningFacts};
+use crate::finding::{Confidence, Finding};
+use crate::gap::GapStart;
 
 use super::Flow;
 
-/// Unusual events before the first SYN/ACK.
-#[derive(Debug, Default)]
-pub(super) struct Opening {
-    /// Each SYN and its retransmission.
-    repeats: Vec<(Mark, Mark)>,
-    /// A challenge ACK.
-    challenge: Option<Mark>,
-    refusal: Option<Mark>,
-    unreachable: Option<(Mark, Unreachable)>,
-    /// When the first SYN/ACK arrived.
-    answered: Option<Mark>,
-    /// Whether the client was accepted at another address of the port right after.
-    has_alternative: bool,
-}
+/// The rules of openings that failed or were blocked, in order; the first that applies counts.
+const RULES: [fn(&OpeningFacts<'_>) -> Option<Failure>; 4] =
+    [connection_refused::by_reset, syn_time_wait::rule, connection_refused::by_icmp, syn_unanswered::rule];
 
 /// Maximum number of retransmitted SYNs that are remembered.
 const MAX_REPEATS: usize = 16;
@@ -114,19 +106,23 @@ impl Flow {
         let Some(opened) = self.handshake.opened else { return };
         self.settle_abandoned(opened);
         let Some(opening) = self.opening.take() else { return };
-        let first = opening.repeats.first().map_or(opened, |(before, _)| *before);
         let server = &self.ends.server.sender;
-        let is_heard = server.is_seen || server.next > 0 || self.handshake.is_done;
-        if let Some(refusal) = opening.refusal {
-            self.find_refused(&opening, first, refusal);
-        } else if let (Some(challenge), until) = (opening.challenge, opening.answered.unwrap_or(opened)) {
-            self.find_time_wait(first, challenge, until);
+        let facts = OpeningFacts {
+            opening: &opening,
+            hosts,
+            client: self.client,
+            server: self.server,
+            first: opening.repeats.first().map_or(opened, |(before, _)| *before),
+            last: opened,
+            ended: self.last_at,
+            is_heard: server.is_seen || server.next > 0 || self.handshake.is_done,
+            is_at_server: self.path.vantage_point() == VantagePoint::Server,
+            is_joining: self.multipath.as_ref().is_some_and(|multipath| multipath.is_joining),
+        };
+        if let Some(failure) = RULES.iter().find_map(|rule| rule(&facts)) {
+            self.find_opening(failure);
         } else if let Some(answered) = opening.answered {
-            self.find_lost_opening(&opening, answered);
-        } else if let Some((_, Unreachable { reason: Reason::Port, .. })) = opening.unreachable {
-            self.find_refused_by_icmp(&opening, first);
-        } else if !is_heard && (!opening.repeats.is_empty() || opening.unreachable.is_some()) {
-            self.find_unanswered(&opening, first, opened, hosts);
+            self.find_late_opening(&facts, answered);
         }
     }
 
@@ -143,23 +139,16 @@ impl Flow {
         }
     }
 
-    fn find_opening(
-        &mut self,
-        cause: Cause,
-        severity: Severity,
-        first: Mark,
-        until: Mark,
-        packets: Vec<u64>,
-        evidence: String,
-    ) {
-        let lost = until.at.since(first.at);
+    fn find_opening(&mut self, failure: Failure) {
+        let Failure { cause, severity, side, since, until, packets, evidence } = failure;
+        let lost = until.at.since(since.at);
         self.account.transfer(Share::Stall(Cause::RetransmissionTimeout), Share::Stall(cause), lost);
         self.add(Finding {
             cause,
             severity,
             confidence: Confidence::High,
-            side: Side::Client,
-            at: first.at,
+            side,
+            at: since.at,
             lost,
             saving: (cause == Cause::SynTimeWait).then_some(lost),
             packets,
@@ -167,164 +156,14 @@ impl Flow {
         });
     }
 
-    /// Returns whether it was to join a Multipath TCP connection: that goes on over its other subflows.
-    fn is_joining(&self) -> bool {
-        self.multipath.as_ref().is_some_and(|multipath| multipath.is_joining)
-    }
-
-    fn join_kind(&self) -> &'static str {
-        if self.is_joining() {
-            "; it was to join a Multipath TCP connection (MP_JOIN), which goes on without it"
-        } else {
-            ""
-        }
-    }
-
-    fn find_refused(&mut self, opening: &Opening, first: Mark, refusal: Mark) {
-        let is_spared = opening.has_alternative || self.is_joining();
-        let severity = if is_spared { Severity::Low } else { Severity::High };
-        let alternative = if opening.has_alternative {
-            "; the client was accepted at another address of the same port"
-        } else {
-            ""
-        };
-        let evidence = format!(
-            "{} replied to the SYN (packet {}) with a reset (packet {}){alternative}{}",
-            self.server,
-            first.frame,
-            refusal.frame,
-            self.join_kind()
-        );
-        self.find_opening(
-            Cause::ConnectionRefused,
-            severity,
-            first,
-            refusal,
-            vec![first.frame, refusal.frame],
-            evidence,
-        );
-    }
-
-    fn find_refused_by_icmp(&mut self, opening: &Opening, first: Mark) {
-        let Some((mark, Unreachable { reporter, .. })) = opening.unreachable else { return };
-        let evidence = format!(
-            "{reporter} replied to the SYN to {} (packet {}) with ICMP \"port unreachable\" (packet {})",
-            self.server, first.frame, mark.frame
-        );
-        // The message is not one of this connection's packets, with which the account ends.
-        let until = Mark { at: mark.at.min(self.last_at), frame: mark.frame };
-        self.find_opening(
-            Cause::ConnectionRefused,
-            Severity::High,
-            first,
-            until,
-            vec![first.frame, mark.frame],
-            evidence,
-        );
-    }
-
-    fn find_time_wait(&mut self, first: Mark, challenge: Mark, until: Mark) {
-        let severity = Severity::most(Cause::SynTimeWait);
-        let evidence = format!(
-            "the reply to the SYN (packet {}) was an acknowledgement of something else (packet {}): the server still had an \
-             older connection between these ports; {} later (packet {}) the new one went on",
-            first.frame,
-            challenge.frame,
-            millis(until.at.since(first.at)),
-            until.frame,
-        );
-        let packets = vec![first.frame, challenge.frame, until.frame];
-        self.find_opening(Cause::SynTimeWait, severity, first, until, packets, evidence);
-    }
-
     /// Finds the cause of a late SYN/ACK: SYNs were lost, or the server dropped them.
-    fn find_lost_opening(&mut self, opening: &Opening, answered: Mark) {
-        let is_loopback = self.client.ip() == self.server.ip() || self.server.ip().is_loopback();
-        let is_dropped = is_loopback || self.path.vantage_point() == VantagePoint::Server;
-        let cause = if is_dropped { Cause::SynUnanswered } else { Cause::RetransmissionTimeout };
-        self.is_opening_lost |= !is_dropped;
-        for (before, repeated) in &opening.repeats {
-            let lost = repeated.at.since(before.at);
-            if is_dropped {
-                let cause = Share::Stall(Cause::SynUnanswered);
-                self.account.transfer(Share::Stall(Cause::RetransmissionTimeout), cause, lost);
-            }
-            let why = if is_dropped {
-                format!(
-                    "; it had reached the server, which replied in packet {}: its listen backlog was full, or a filter on \
-                     the host dropped it",
-                    answered.frame
-                )
-            } else {
-                String::new()
-            };
-            self.add(Finding {
-                cause,
-                severity: Severity::most(Cause::RetransmissionTimeout),
-                confidence: if is_dropped { Confidence::Medium } else { Confidence::High },
-                side: Side::Client,
-                at: before.at,
-                lost,
-                saving: Some(lost),
-                packets: vec![before.frame, repeated.frame],
-                evidence: format!(
-                    "the client's SYN (packet {}) got no reply and was retransmitted (packet {}) {} later{why}",
-                    before.frame,
-                    repeated.frame,
-                    millis(lost)
-                ),
-            });
+    fn find_late_opening(&mut self, facts: &OpeningFacts<'_>, answered: Mark) {
+        self.is_opening_lost |= !syn_unanswered::is_dropped(facts);
+        for repeat in &facts.opening.repeats {
+            let finding = syn_unanswered::late(facts, *repeat, answered);
+            let share = Share::Stall(finding.cause);
+            self.account.transfer(Share::Stall(Cause::RetransmissionTimeout), share, finding.lost);
+            self.add(finding);
         }
     }
-
-    fn find_unanswered(&mut self, opening: &Opening, first: Mark, last: Mark, hosts: &Hosts) {
-        let since = first.at;
-        let times = opening.repeats.len() + 1;
-        let why = match opening.unreachable {
-            Some((mark, Unreachable { reporter, reason: Reason::Prohibited, .. })) => {
-                format!("{reporter} reports that a filter forbids it (ICMP, packet {})", mark.frame)
-            }
-            Some((mark, Unreachable { reporter, .. })) => {
-                format!("{reporter} reports that the host cannot be reached (ICMP, packet {})", mark.frame)
-            }
-            None if hosts.accepts(self.server, since) => {
-                "other connections to this port were accepted: its listen backlog was full, or packets were lost".to_owned()
-            }
-            None if self.server.ip().is_loopback() || self.server.ip() == self.client.ip() => {
-                "on loopback nothing is lost: the listen backlog was full, or a filter on the host drops it".to_owned()
-            }
-            None if hosts.is_alive(self.server.ip(), since) => {
-                "the host replied on other ports: a firewall drops packets to this one".to_owned()
-            }
-            None => "nothing was heard from this host: it is down, the address is wrong, or a firewall drops packets to it".to_owned(),
-        };
-        let sent = if times == 1 { "was sent".to_owned() } else { format!("was sent {times} times") };
-        let evidence = format!(
-            "the SYN to {} {sent} ({}) and got no reply; {why}{}",
-            self.server,
-            packets(first.frame, last.frame),
-            self.join_kind()
-        );
-        let until = Mark { at: self.last_at, frame: last.frame };
-        self.find_opening(
-            Cause::SynUnanswered,
-            if self.is_joining() { Severity::Low } else { Severity::High },
-            first,
-            until,
-            vec![first.frame, last.frame],
-            evidence,
-        );
-    }
-}
-
-/// Maximum time after a refusal within which a connection to another address of the port is its alternative.
-pub(crate) const ALTERNATIVE: Duration = Duration::from_secs(1);
-
-/// A refused connection that an alternative may follow.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RefusedConnection {
-    pub(crate) at: Time,
-    pub(crate) port: u16,
-    pub(crate) slot: dissect::connections::Slot,
-    pub(crate) frame: u64,
 }

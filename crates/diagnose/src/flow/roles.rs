@@ -4,9 +4,10 @@ use dissect::connections::Slot;
 use dissect::{Segment, Side};
 use wire::Duration;
 
+use super::Flow;
 use super::state::Handshake;
-use super::{Flow, PreviousConnection};
-use crate::table::Options;
+use crate::causes::connection_per_request::PreviousConnection;
+use crate::options::Options;
 
 impl Flow {
     /// Returns whether only its ports show which side is the client.

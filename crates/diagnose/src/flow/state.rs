@@ -8,10 +8,9 @@ use wire::{Duration, Time};
 
 use crate::cause::Cause;
 use crate::causes::opening::{CountedSavings, SparedWaits};
+use crate::failure::{RepeatedRetransmission, SplitRepair};
 use crate::gap::{Burst, Gap};
 use crate::ruling::Ruling;
-
-use super::failures::{RepeatedRetransmission, SplitRepair};
 
 /// State of one side, in the order of memory: what every packet needs comes first.
 #[derive(Debug, Default)]

@@ -2,7 +2,14 @@
 
 extern crate roundtrip_diagnose as diagnose;
 
+use diagnose::{Diagnosis, Options, PacketPosition, Share, report};
+
 mod captures;
 mod dhttp;
+mod families;
 mod hostile;
 mod openings;
+
+/// Scripted packets, which unit tests use, too.
+#[path = "../../src/script.rs"]
+mod script;

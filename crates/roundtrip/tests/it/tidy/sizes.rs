@@ -20,13 +20,13 @@ const CRATE: usize = 12_000;
 /// `roundtrip`: the kernel's engine is called here, as no pure library can.
 /// `diagnose`: one rule for each cause, with scripted packets of a fault and its healthy twin beside it.
 /// It also reads pages and network traces from files, runs commands behind a link, and serves the laboratory's page.
-const LARGER: [(&str, usize); 2] = [("roundtrip", 10_200), ("diagnose", 14_500)];
+const LARGER: [(&str, usize); 2] = [("roundtrip", 10_200), ("diagnose", 14_350)];
 
 /// Longest function that needs no entry, in lines with its signature.
 const FUNCTION: usize = 70;
 
 /// Functions that are longer, with the length they must not exceed.
-const LONGER_FUNCTIONS: [(&str, usize); 22] = [
+const LONGER_FUNCTIONS: [(&str, usize); 21] = [
     ("crates/accesslog/src/connections/counter.rs process_batch", 74),
     ("crates/dhttp-proxy/src/cache/exchange.rs respond", 73),
     ("crates/dhttp-proxy/src/gateway/receive.rs receive", 96),
@@ -35,7 +35,6 @@ const LONGER_FUNCTIONS: [(&str, usize); 22] = [
     ("crates/diagnose/src/flow.rs handle_data", 139),
     ("crates/diagnose/src/flow/acknowledgements.rs handle_ack", 72),
     ("crates/diagnose/src/flow/facts.rs gap", 114),
-    ("crates/diagnose/src/flow/failures.rs settle_stuck", 73),
     ("crates/diagnose/src/flow/ledger.rs judge", 91),
     ("crates/load/src/run.rs run_until", 125),
     ("crates/load/src/worker.rs run", 74),

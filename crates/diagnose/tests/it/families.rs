@@ -8,9 +8,10 @@
 use dissect::Side;
 use wire::Duration;
 
-use crate::report::{FlowReport, VantagePoint};
+use roundtrip_diagnose::report::{FlowReport, VantagePoint};
+use roundtrip_diagnose::{Cause, Severity};
+
 use crate::script::Script;
-use crate::{Cause, Severity};
 
 /// A conversation in the making: what each side sends, as a script.
 struct Dialogue {
