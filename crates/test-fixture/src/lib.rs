@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | [`TestDirectory`] | an empty directory of its own |
 //! | [`KilledOnDrop`] | a program that does not outlive a failed test |
+//! | [`TestServer`], [`exchange`] | an HTTP/1 server of a function, and a client of one request |
 //! | [`has_laboratory`] | whether network namespaces can be created, with a skip in the log if not |
 //!
 //! For tests only, as `skip`, which reports the tests that cannot run.
@@ -18,9 +19,11 @@
 
 mod directory;
 mod program;
+mod server;
 
 pub use directory::TestDirectory;
 pub use program::KilledOnDrop;
+pub use server::{TestServer, exchange, read_head};
 
 /// Whether network namespaces can be created here; reports a skip if not.
 ///

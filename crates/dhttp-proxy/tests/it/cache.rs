@@ -15,6 +15,7 @@ use http1::message::{Fields, Method, RequestHead, ResponseHead, Version};
 use roundtrip_dhttp_proxy::cache::Upstream;
 use roundtrip_dhttp_proxy::cache::upstream::{UpstreamFailure, UpstreamResponse};
 use roundtrip_dhttp_proxy::{Cache, CacheConfig};
+use test_fixture::exchange;
 use tokio::runtime::Runtime;
 
 /// Status, fields, body.
@@ -77,13 +78,13 @@ impl Upstream for Origin {
     }
 }
 
-struct TestServer {
+struct CacheServer {
     origin: Origin,
     server: Server<Cache<Origin>>,
     _runtime: Runtime,
 }
 
-impl TestServer {
+impl CacheServer {
     fn open() -> Self {
         Self::with(CacheConfig::default())
     }
@@ -100,14 +101,7 @@ impl TestServer {
 
     /// Sends a request over plain HTTP; returns the response's header section and body.
     fn send_request(&self, method: &str, path: &str, lines: &str) -> (String, Vec<u8>) {
-        let mut stream = TcpStream::connect(self.server.address()).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        write!(stream, "{method} {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{lines}\r\n").unwrap();
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).unwrap();
-        let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
-        let body = bytes.split_off(end);
-        (String::from_utf8(bytes).unwrap(), body)
+        exchange(self.server.address(), method, path, lines)
     }
 }
 
@@ -115,7 +109,7 @@ const FRESH: (&str, &str) = ("Cache-Control", "max-age=60");
 
 #[test]
 fn fresh_responses_are_fetched_once() {
-    let servers = TestServer::open();
+    let servers = CacheServer::open();
     servers.origin.set_response(
         "/a",
         200,
@@ -149,7 +143,7 @@ fn fresh_responses_are_fetched_once() {
 
 #[test]
 fn sparing_cache_stores_only_explicit_lifetimes_and_delays_no_request() {
-    let servers = TestServer::with(CacheConfig { is_sparing: true, largest: 100, ..CacheConfig::default() });
+    let servers = CacheServer::with(CacheConfig { is_sparing: true, largest: 100, ..CacheConfig::default() });
     let old = ("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT");
     servers.origin.set_response("/guess", 200, &[old, ("ETag", "\"a\"")], b"guess");
     servers.origin.set_response("/said", 200, &[FRESH, old], b"said");
@@ -172,7 +166,7 @@ fn sparing_cache_stores_only_explicit_lifetimes_and_delays_no_request() {
 
 #[test]
 fn hosts_have_separate_responses() {
-    let servers = TestServer::open();
+    let servers = CacheServer::open();
     servers.origin.set_response("/", 200, &[FRESH], b"x");
     servers.send_request("GET", "/", "");
     let mut stream = TcpStream::connect(servers.server.address()).unwrap();
@@ -183,7 +177,7 @@ fn hosts_have_separate_responses() {
 
 #[test]
 fn concurrent_requests_are_collapsed() {
-    let servers = TestServer::open();
+    let servers = CacheServer::open();
     servers.origin.set_response("/slow", 200, &[FRESH], b"slow");
     *servers.origin.wait.lock().unwrap() = Duration::from_millis(300);
     let responses: Vec<_> = std::thread::scope(|scope| {
@@ -198,7 +192,7 @@ fn concurrent_requests_are_collapsed() {
 
 #[test]
 fn collapsed_request_for_a_private_response_is_forwarded() {
-    let servers = TestServer::open();
+    let servers = CacheServer::open();
     servers.origin.set_response("/mine", 200, &[("Cache-Control", "private")], b"mine");
     *servers.origin.wait.lock().unwrap() = Duration::from_millis(100);
     std::thread::scope(|scope| {
@@ -211,7 +205,7 @@ fn collapsed_request_for_a_private_response_is_forwarded() {
 
 #[test]
 fn stale_responses_are_validated_and_replace_an_unreachable_origin() {
-    let servers = TestServer::open();
+    let servers = CacheServer::open();
     let tag = ("ETag", "\"t\"");
     servers.origin.set_response("/tagged", 200, &[("Cache-Control", "max-age=0"), tag], b"tagged");
     servers.origin.set_response(
@@ -246,7 +240,7 @@ fn stale_responses_are_validated_and_replace_an_unreachable_origin() {
 /// A 304 that forbade storing was merged into the response, but the stored one stayed.
 #[test]
 fn regress_response_that_became_uncacheable_is_dropped_on_validation() {
-    let servers = TestServer::open();
+    let servers = CacheServer::open();
     let tag = ("ETag", "\"1\"");
     servers.origin.set_response("/s", 200, &[("Cache-Control", "max-age=0"), tag], b"once");
     assert!(servers.send_request("GET", "/s", "").0.starts_with("HTTP/1.1 200"));
@@ -268,7 +262,7 @@ fn pause() {
 fn regress_only_if_cached_finds_responses_on_disk() {
     let file = std::env::temp_dir().join(format!("dhttp-cache-disk-{}", std::process::id()));
     let disk = Some((file.clone(), 1 << 20));
-    let servers = TestServer::with(CacheConfig { memory: 0, disk, ..CacheConfig::default() });
+    let servers = CacheServer::with(CacheConfig { memory: 0, disk, ..CacheConfig::default() });
     servers.origin.set_response("/a", 200, &[FRESH], b"hello");
     assert_eq!(servers.send_request("GET", "/a", "").1, b"hello");
     // The disk's thread may still be writing.
@@ -284,7 +278,7 @@ fn regress_only_if_cached_finds_responses_on_disk() {
 
 #[test]
 fn unsafe_methods_invalidate_and_head_detects_changes() {
-    let servers = TestServer::open();
+    let servers = CacheServer::open();
     servers.origin.set_response("/a", 200, &[FRESH], b"old");
     servers.send_request("GET", "/a", "");
     servers.send_request("POST", "/a", "Content-Length: 0\r\n");
@@ -299,7 +293,7 @@ fn unsafe_methods_invalidate_and_head_detects_changes() {
 
 #[test]
 fn without_a_token_only_cached_responses_are_served() {
-    let servers = TestServer::open();
+    let servers = CacheServer::open();
     servers.origin.set_response("/there", 200, &[FRESH], b"there");
     servers.send_request("GET", "/there", "");
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -326,7 +320,7 @@ fn without_a_token_only_cached_responses_are_served() {
 
 #[test]
 fn over_dhttp_small_ones_come_in_a_datagram_and_large_ones_by_a_connection_of_the_cache() {
-    let servers = TestServer::open();
+    let servers = CacheServer::open();
     servers.origin.set_response("/small", 200, &[FRESH], b"small");
     servers.origin.set_response("/large", 200, &[FRESH], &[7; 300_000]);
     let client = Client::start(ClientConfig::internet(), KnownServers::default(), None).unwrap();

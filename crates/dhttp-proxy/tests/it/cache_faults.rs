@@ -5,14 +5,15 @@
 //! `tests/it/interception.rs`.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use dhttp::{Server, ServerConfig};
 use roundtrip_dhttp_proxy::{Cache, CacheConfig, Origin};
+use test_fixture::{TestServer, exchange};
 use tokio::runtime::{Builder, Runtime};
 
 /// The correct body at every path.
@@ -21,73 +22,51 @@ const ORIGIN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// An origin with the fault that each path names, until it is cured.
 struct FaultyOrigin {
-    address: SocketAddr,
+    server: TestServer,
     fixed: Arc<AtomicBool>,
-    requested: Arc<AtomicUsize>,
     /// Paths whose responses replace those to the first requests.
     next_paths: Arc<Mutex<Vec<&'static str>>>,
 }
 
 impl FaultyOrigin {
     fn new() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let (fixed, requested) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
-        let (is_fixed, counted) = (Arc::clone(&fixed), Arc::clone(&requested));
-        let next_paths = Arc::new(Mutex::new(Vec::new()));
-        let shared_next_paths = Arc::clone(&next_paths);
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (is_fixed, counted) = (Arc::clone(&is_fixed), Arc::clone(&counted));
-                let shared_next_paths = Arc::clone(&shared_next_paths);
-                thread::spawn(move || {
-                    let mut stream = stream.unwrap();
-                    let Some(head) = head(&mut stream) else { return };
-                    let number = counted.fetch_add(1, Ordering::SeqCst);
-                    let path = head.split(' ').nth(1).unwrap();
-                    let path = if is_fixed.load(Ordering::SeqCst) { "/well" } else { path };
-                    let next = shared_next_paths.lock().unwrap().get(number).copied();
-                    let path = next.unwrap_or(path);
-                    let part = head
-                        .to_ascii_lowercase()
-                        .split_once("\r\nrange: bytes=")
-                        .map(|(_, range)| range.split_once("\r\n").unwrap().0.to_owned());
-                    let all = match part {
-                        Some(range) if path == "/changes-in-parts" => part_of_version(&range, number),
-                        Some(_) | None => printed(path, number),
-                    };
-                    if path == "/drips" {
-                        let (head, body) = all.split_at(all.len() - BODY.len());
-                        let _ = stream.write_all(head.as_bytes());
-                        for byte in body.as_bytes().chunks(1) {
-                            let _ = stream.write_all(byte);
-                            pause(ORIGIN_TIMEOUT / 20);
-                        }
-                    } else {
-                        let _ = stream.write_all(all.as_bytes());
-                    }
-                    if matches!(path, "/silent" | "/stalls" | "/stalls-in-a-chunk") {
-                        // Until the client has closed.
-                        let _ = stream.read(&mut [0]);
-                    }
-                    let _ = stream.shutdown(Shutdown::Both);
-                });
-            }
+        let (fixed, next_paths) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Vec::new())));
+        let (is_fixed, shared_next_paths) = (Arc::clone(&fixed), Arc::clone(&next_paths));
+        let server = TestServer::start(move |head, number, stream| {
+            let path = head.split(' ').nth(1).unwrap();
+            let path = if is_fixed.load(Ordering::SeqCst) { "/well" } else { path };
+            let next = shared_next_paths.lock().unwrap().get(number).copied();
+            respond(head, next.unwrap_or(path), number, stream);
         });
-        Self { address, fixed, requested, next_paths }
+        Self { server, fixed, next_paths }
     }
 }
 
-fn head(stream: &mut TcpStream) -> Option<String> {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        let mut byte = [0];
-        if !matches!(stream.read(&mut byte), Ok(1)) {
-            return None;
+/// Responds to the request with this number as if it were for this path.
+fn respond(head: &str, path: &str, number: usize, stream: &mut TcpStream) {
+    let part = head
+        .to_ascii_lowercase()
+        .split_once("\r\nrange: bytes=")
+        .map(|(_, range)| range.split_once("\r\n").unwrap().0.to_owned());
+    let all = match part {
+        Some(range) if path == "/changes-in-parts" => part_of_version(&range, number),
+        Some(_) | None => printed(path, number),
+    };
+    if path == "/drips" {
+        let (head, body) = all.split_at(all.len() - BODY.len());
+        let _ = stream.write_all(head.as_bytes());
+        for byte in body.as_bytes().chunks(1) {
+            let _ = stream.write_all(byte);
+            pause(ORIGIN_TIMEOUT / 20);
         }
-        head.extend_from_slice(&byte);
+    } else {
+        let _ = stream.write_all(all.as_bytes());
     }
-    String::from_utf8(head).ok()
+    if matches!(path, "/silent" | "/stalls" | "/stalls-in-a-chunk") {
+        // Until the client has closed.
+        let _ = stream.read(&mut [0]);
+    }
+    let _ = stream.shutdown(Shutdown::Both);
 }
 
 const FAULTS: [&str; 15] = [
@@ -167,20 +146,20 @@ fn letter(number: usize) -> String {
     char::from(b'a' + u8::try_from(number % 26).unwrap()).to_string()
 }
 
-struct TestServer {
+struct CacheServer {
     origin: FaultyOrigin,
     server: Server<Cache<Origin>>,
     _runtime: Runtime,
 }
 
-impl TestServer {
+impl CacheServer {
     /// Starts one whose cache has this timeout for its origin.
     fn open(timeout: Duration) -> Self {
         let faulty_origin = FaultyOrigin::new();
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let origin = {
             let _inside = runtime.enter();
-            Origin::new(&format!("http://{}/", faulty_origin.address).parse().unwrap())
+            Origin::new(&format!("http://{}/", faulty_origin.server.address).parse().unwrap())
                 .unwrap()
                 .with_timeout(timeout)
         };
@@ -192,22 +171,15 @@ impl TestServer {
 
     /// Returns status, body and header section. No response takes longer than ten seconds.
     fn get(&self, path: &str, lines: &str) -> (u16, Vec<u8>, String) {
-        let mut stream = TcpStream::connect(self.server.address()).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{lines}\r\n").unwrap();
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).expect("a response, and the end of the stream");
-        let end = bytes.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
-        let body = bytes.split_off(end);
-        let head = String::from_utf8(bytes).unwrap();
+        let (head, body) = exchange(self.server.address(), "GET", path, lines);
         (head.split(' ').nth(1).unwrap().parse().unwrap(), body, head)
     }
 }
 
 #[test]
 fn faulty_origins_cause_no_wrong_bytes_and_nothing_is_stored() {
-    let servers_by_fault: Vec<(TestServer, &str)> =
-        FAULTS.iter().map(|fault| (TestServer::open(ORIGIN_TIMEOUT), *fault)).collect();
+    let servers_by_fault: Vec<(CacheServer, &str)> =
+        FAULTS.iter().map(|fault| (CacheServer::open(ORIGIN_TIMEOUT), *fault)).collect();
     thread::scope(|scope| {
         for (servers, fault) in &servers_by_fault {
             scope.spawn(move || {
@@ -236,13 +208,9 @@ fn faulty_origins_cause_no_wrong_bytes_and_nothing_is_stored() {
                     is_well.then_some(body)
                 });
                 assert_eq!(well.as_deref(), Some(BODY.as_bytes()), "{fault}");
-                let before = servers.origin.requested.load(Ordering::SeqCst);
+                let before = servers.origin.server.requested();
                 assert_eq!(servers.get(fault, "").1, BODY.as_bytes(), "{fault}");
-                assert_eq!(
-                    servers.origin.requested.load(Ordering::SeqCst),
-                    before,
-                    "{fault}: it is stored now"
-                );
+                assert_eq!(servers.origin.server.requested(), before, "{fault}: it is stored now");
             });
         }
     });
@@ -252,7 +220,7 @@ fn faulty_origins_cause_no_wrong_bytes_and_nothing_is_stored() {
 #[test]
 fn unsolicited_304_gives_no_empty_page() {
     for (first, second) in [("/stale", "/unchanged-since-never"), ("/unchanged-since-never", "/well")] {
-        let servers = TestServer::open(ORIGIN_TIMEOUT);
+        let servers = CacheServer::open(ORIGIN_TIMEOUT);
         *servers.origin.next_paths.lock().unwrap() = vec![first, second, second];
         let (status, body, head) = servers.get("/a", "");
         let is_right = if first == "/stale" { body == BODY.as_bytes() } else { status == 502 };
@@ -265,14 +233,14 @@ fn unsolicited_304_gives_no_empty_page() {
 
 #[test]
 fn a_slow_origin_is_awaited_while_bytes_arrive() {
-    let servers = TestServer::open(ORIGIN_TIMEOUT);
+    let servers = CacheServer::open(ORIGIN_TIMEOUT);
     let (status, body, head) = servers.get("/drips", "");
     assert_eq!((status, &*body), (200, BODY.as_bytes()), "{head}");
 }
 
 #[test]
 fn parts_of_an_origin_that_changes_in_between_are_never_put_together() {
-    let servers = TestServer::open(Duration::from_secs(10));
+    let servers = CacheServer::open(Duration::from_secs(10));
     let part = |range: &str| {
         let (status, body, head) = servers.get("/changes-in-parts", &format!("Range: bytes={range}\r\n"));
         assert_eq!(status, 206, "{head}");
@@ -295,7 +263,7 @@ fn parts_of_an_origin_that_changes_in_between_are_never_put_together() {
 
 #[test]
 fn versions_of_a_changing_origin_are_never_mixed() {
-    let servers = TestServer::open(Duration::from_secs(10));
+    let servers = CacheServer::open(Duration::from_secs(10));
     for round in 0..5 {
         // To a range request this origin responds with the whole, and the cache with a part of the stored response.
         let lines = if round % 2 == 0 { "Cache-Control: no-cache\r\n" } else { "Range: bytes=0-6\r\n" };

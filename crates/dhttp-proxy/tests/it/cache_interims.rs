@@ -4,36 +4,25 @@
 //! The same for a gateway with a cache is tested in `tests/it/gateway_cache.rs`.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::mpsc;
-use std::thread;
 use std::time::Duration;
 
 use dhttp::client::KnownServers;
 use dhttp::{Client, ClientConfig, Server, ServerConfig, Url};
 use roundtrip_dhttp_proxy::{Cache, CacheConfig, Origin};
+use test_fixture::TestServer;
 use tokio::runtime::{Builder, Runtime};
 
-struct TestServer {
+struct CacheServer {
     server: Server<Cache<Origin>>,
     _runtime: Runtime,
 }
 
-impl TestServer {
+impl CacheServer {
     /// A cache before an origin that handles each connection once its header section has arrived.
-    fn before(origin: impl Fn(&str, &mut TcpStream) + Clone + Send + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let origin = origin.clone();
-                thread::spawn(move || {
-                    let mut stream = stream.unwrap();
-                    let head = read_until(&mut stream, "\r\n\r\n");
-                    origin(&head, &mut stream);
-                });
-            }
-        });
+    fn before(origin: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> Self {
+        let address = TestServer::start(move |head, _, stream| origin(head, stream)).address;
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let upstream = {
             let _inside = runtime.enter();
@@ -87,7 +76,7 @@ const WHOLE: &str =
 fn rfc9110_15_2_interim_responses_pass_immediately_and_are_not_stored() {
     let (go_on, reported) = mpsc::channel::<()>();
     let reported = std::sync::Arc::new(std::sync::Mutex::new(reported));
-    let servers = TestServer::before(move |_, stream| {
+    let servers = CacheServer::before(move |_, stream| {
         write(stream, HINT);
         // The origin does not begin the response before the client has the hint.
         reported.lock().unwrap().recv_timeout(Duration::from_secs(10)).unwrap();
@@ -108,7 +97,7 @@ fn rfc9110_15_2_interim_responses_pass_immediately_and_are_not_stored() {
 
 #[test]
 fn rfc9110_15_2_http10_and_datagrams_get_the_final_response_alone() {
-    let servers = TestServer::before(|_, stream| write(stream, &format!("{HINT}{HINT}{WHOLE}")));
+    let servers = CacheServer::before(|_, stream| write(stream, &format!("{HINT}{HINT}{WHOLE}")));
     let old = servers.send_request("GET /a HTTP/1.0\r\nHost: h\r\n\r\n");
     assert!(old.starts_with("HTTP/1.0 200 ") || old.starts_with("HTTP/1.1 200 "), "{old}");
     assert!(!old.contains(" 103 "), "{old}");
@@ -120,7 +109,7 @@ fn rfc9110_15_2_http10_and_datagrams_get_the_final_response_alone() {
 
 #[test]
 fn a_server_that_only_ever_hints_fills_no_memory_and_leave_is_not_passed_on() {
-    let servers = TestServer::before(|_, stream| {
+    let servers = CacheServer::before(|_, stream| {
         write(stream, "HTTP/1.1 100 Continue\r\n\r\n");
         write(stream, &HINT.repeat(100));
         write(stream, WHOLE);
@@ -132,7 +121,7 @@ fn a_server_that_only_ever_hints_fills_no_memory_and_leave_is_not_passed_on() {
 
 #[test]
 fn rfc9110_10_1_1_expectation_with_a_body_gets_100() {
-    let servers = TestServer::before(|_, stream| {
+    let servers = CacheServer::before(|_, stream| {
         let body = read_until(stream, "body");
         write(stream, &WHOLE.replace("whole", if body == "body" { "right" } else { "wrong" }));
     });
@@ -156,7 +145,7 @@ fn chunked(body: &str) -> String {
 
 #[test]
 fn rfc9110_6_5_trailers_pass_if_accepted_and_are_not_stored() {
-    let servers = TestServer::before(|head, stream| {
+    let servers = CacheServer::before(|head, stream| {
         let accepts_trailers = head.to_ascii_lowercase().contains("\r\nte: trailers\r\n");
         write(stream, &chunked(if accepts_trailers { "asked" } else { "whole" }));
     });
@@ -197,7 +186,7 @@ fn rfc9110_6_5_trailers_pass_if_accepted_and_are_not_stored() {
 fn trailers_follow_bodies_spooled_to_files_too() {
     let body = "0123456789abcdef".repeat(40_000);
     let origin_body = body.clone();
-    let servers = TestServer::before(move |_, stream| write(stream, &chunked(&origin_body)));
+    let servers = CacheServer::before(move |_, stream| write(stream, &chunked(&origin_body)));
     let all =
         servers.send_request("GET /a HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: TE, close\r\n\r\n");
     let (_, mut chunks) = all.split_once("\r\n\r\n").unwrap();

@@ -1,12 +1,12 @@
 //! A disk store that was damaged while closed: it is set aside, a new one is created, and no wrong response is served.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::Write;
+use std::net::SocketAddr;
 use std::path::Path;
 
 use dhttp::{Server, ServerConfig};
 use roundtrip_dhttp_proxy::{Cache, CacheConfig, Origin};
-use test_fixture::TestDirectory;
+use test_fixture::{TestDirectory, TestServer, exchange};
 use tokio::runtime::Runtime;
 
 const PATHS: usize = 40;
@@ -17,20 +17,12 @@ fn body(path: usize) -> Vec<u8> {
 
 /// An origin whose responses may be stored for an hour.
 fn origin() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut buffer = [0; 4_096];
-            let length = stream.read(&mut buffer).unwrap();
-            let text = String::from_utf8_lossy(&buffer[..length]).into_owned();
-            let path = text.split(' ').nth(1).and_then(|path| path[1..].parse().ok()).unwrap_or(0);
-            let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nContent-Length: 10000\r\nConnection: close\r\n\r\n";
-            let _ = stream.write_all(&[head.as_bytes(), &body(path)].concat());
-        }
+    let server = TestServer::start(|head, _, stream| {
+        let path = head.split(' ').nth(1).and_then(|path| path[1..].parse().ok()).unwrap_or(0);
+        let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nContent-Length: 10000\r\nConnection: close\r\n\r\n";
+        let _ = stream.write_all(&[head.as_bytes(), &body(path)].concat());
     });
-    address
+    server.address
 }
 
 fn cache(runtime: &Runtime, origin: SocketAddr, file: &Path) -> std::io::Result<Cache<Origin>> {
@@ -41,12 +33,7 @@ fn cache(runtime: &Runtime, origin: SocketAddr, file: &Path) -> std::io::Result<
 }
 
 fn get(server: SocketAddr, path: usize) -> Vec<u8> {
-    let mut stream = TcpStream::connect(server).unwrap();
-    write!(stream, "GET /{path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n").unwrap();
-    let mut text = Vec::new();
-    stream.read_to_end(&mut text).unwrap();
-    let end = text.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
-    text.split_off(end + 4)
+    exchange(server, "GET", &format!("/{path}"), "").1
 }
 
 fn serve(cache: Cache<Origin>) -> Server<Cache<Origin>> {

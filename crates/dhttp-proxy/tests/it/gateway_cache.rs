@@ -3,8 +3,7 @@
 //! Storability is tested in `http1`, from RFC 9111; other responses in `tests/it/gateway.rs`.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
@@ -12,6 +11,7 @@ use std::time::Duration;
 use dhttp::client::KnownServers;
 use dhttp::{ClientConfig, Request, Response, Server, ServerConfig};
 use roundtrip_dhttp_proxy::{CacheConfig, Gateway, GatewayConfig};
+use test_fixture::TestServer;
 
 fn gateway() -> Gateway {
     gateway_with(CacheConfig::default())
@@ -47,48 +47,6 @@ fn begin(gateway: SocketAddr, to: SocketAddr, method: &str, path: &str, lines: &
     stream
 }
 
-/// A server, and the number of its requests.
-struct Origin {
-    address: SocketAddr,
-    requested: Arc<AtomicUsize>,
-}
-
-impl Origin {
-    /// `response` gets each request's header section, and writes the response.
-    fn new(response: impl Fn(&str, &mut TcpStream) + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let requested = Arc::new(AtomicUsize::new(0));
-        let (counted, response) = (Arc::clone(&requested), Arc::new(response));
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let (counted, response) = (Arc::clone(&counted), Arc::clone(&response));
-                let mut stream = stream.unwrap();
-                thread::spawn(move || {
-                    let mut head = Vec::new();
-                    while !head.ends_with(b"\r\n\r\n") {
-                        let mut byte = [0];
-                        if !matches!(stream.read(&mut byte), Ok(1)) {
-                            return;
-                        }
-                        head.extend_from_slice(&byte);
-                    }
-                    counted.fetch_add(1, Ordering::SeqCst);
-                    response(&String::from_utf8(head).unwrap(), &mut stream);
-                    // Other received bytes are read, so that the close is not a reset.
-                    let _ = stream.shutdown(Shutdown::Write);
-                    let _ = stream.read_to_end(&mut Vec::new());
-                });
-            }
-        });
-        Self { address, requested }
-    }
-
-    fn requested(&self) -> usize {
-        self.requested.load(Ordering::SeqCst)
-    }
-}
-
 fn respond(stream: &mut TcpStream, lines: &str, body: &str) {
     let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n{lines}\r\n{body}", body.len());
 }
@@ -103,7 +61,7 @@ fn pause(time: Duration) {
 
 #[test]
 fn fresh_responses_are_fetched_once_whole_or_in_part() {
-    let origin = Origin::new(|_, stream| {
+    let origin = TestServer::start(|_, _, stream| {
         respond(stream, "Cache-Control: max-age=60\r\nETag: \"a\"\r\n", "0123456789")
     });
     let gateway = gateway();
@@ -133,7 +91,7 @@ fn response_streams_through_and_is_stored_when_whole() {
     let (go_on, reported) = mpsc::channel::<()>();
     let reported = std::sync::Mutex::new(reported);
     let length = 400_000;
-    let origin = Origin::new(move |_, stream| {
+    let origin = TestServer::start(move |_, _, stream| {
         let head =
             format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nCache-Control: max-age=60\r\n\r\n");
         let _ = stream.write_all(b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n");
@@ -156,7 +114,7 @@ fn response_streams_through_and_is_stored_when_whole() {
 
 #[test]
 fn trailers_pass_and_truncated_responses_are_not_stored() {
-    let origin = Origin::new(|head, stream| {
+    let origin = TestServer::start(|head, _, stream| {
         let whole = head.starts_with("GET /whole ");
         let chunked_end = if whole { "0\r\nDigest: abc\r\n\r\n" } else { "" };
         let _ = write!(
@@ -182,7 +140,7 @@ fn trailers_pass_and_truncated_responses_are_not_stored() {
 
 #[test]
 fn concurrent_requests_are_collapsed_unless_private() {
-    let origin = Origin::new(|head, stream| {
+    let origin = TestServer::start(|head, _, stream| {
         pause(Duration::from_millis(100));
         let control = if head.starts_with("GET /private ") { "private" } else { "max-age=60" };
         respond(stream, &format!("Cache-Control: {control}\r\n"), "x");
@@ -205,7 +163,7 @@ fn concurrent_requests_are_collapsed_unless_private() {
 fn stale_responses_are_validated_and_replace_failures() {
     let origin_state = Arc::new(std::sync::Mutex::new("good"));
     let shared_state = Arc::clone(&origin_state);
-    let origin = Origin::new(move |head, stream| {
+    let origin = TestServer::start(move |head, _, stream| {
         let is_conditional = head.to_ascii_lowercase().contains("if-none-match: \"a\"");
         let origin_state = *shared_state.lock().unwrap();
         let _ = match (origin_state, is_conditional) {
@@ -243,7 +201,7 @@ fn stale_responses_are_validated_and_replace_failures() {
 #[test]
 fn stale_while_revalidate_is_served_immediately_and_revalidated() {
     let lines = "ETag: \"a\"\r\nCache-Control: max-age=0, stale-while-revalidate=60\r\n";
-    let origin = Origin::new(move |_, stream| respond(stream, lines, "x"));
+    let origin = TestServer::start(move |_, _, stream| respond(stream, lines, "x"));
     let gateway = gateway();
     let get = || send_request(gateway.address(), origin.address, "GET", "/a", "").0;
     assert!(get().contains("fwd=miss"));
@@ -258,12 +216,13 @@ fn stale_while_revalidate_is_served_immediately_and_revalidated() {
 #[test]
 fn unsafe_methods_invalidate_and_hosts_are_separate() {
     let response = |name: &'static str| {
-        Origin::new(move |_, stream| respond(stream, "Cache-Control: max-age=60\r\n", name))
+        TestServer::start(move |_, _, stream| respond(stream, "Cache-Control: max-age=60\r\n", name))
     };
     let (first_origin, second_origin) = (response("one"), response("other"));
     let gateway = gateway();
-    let exchange =
-        |origin: &Origin, method, lines| send_request(gateway.address(), origin.address, method, "/a", lines);
+    let exchange = |origin: &TestServer, method, lines| {
+        send_request(gateway.address(), origin.address, method, "/a", lines)
+    };
     assert_eq!(exchange(&first_origin, "GET", "").1, b"one");
     assert_eq!(exchange(&second_origin, "GET", "").1, b"other");
     let (head, _) = exchange(&first_origin, "POST", "Content-Length: 0\r\n");
@@ -279,7 +238,7 @@ fn oversized_responses_pass_and_those_on_disk_survive_a_restart() {
     let directory = std::env::temp_dir().join(format!("gateway-cache-{}", std::process::id()));
     let config =
         || CacheConfig { largest: 1_000, disk: Some((directory.clone(), 1 << 20)), ..CacheConfig::default() };
-    let origin = Origin::new(|head, stream| {
+    let origin = TestServer::start(|head, _, stream| {
         let length = if head.starts_with("GET /long ") { 5_000 } else { 500 };
         respond(stream, "Cache-Control: max-age=60\r\n", &"x".repeat(length));
     });

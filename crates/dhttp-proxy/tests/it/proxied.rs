@@ -5,9 +5,8 @@
 
 use crate::origin_proxy;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -16,38 +15,14 @@ use dhttp::client::KnownServers;
 use dhttp::{ClientConfig, Server, ServerConfig};
 use origin_proxy::in_front_of;
 use roundtrip_dhttp_proxy::{Gateway, GatewayConfig, Origin, service_handler};
+use test_fixture::TestServer;
 use tokio::runtime::Runtime;
-
-/// A plain HTTP origin: it sends the same response to each whole header section, and counts them.
-struct PlainOrigin {
-    address: SocketAddr,
-    requested: Arc<AtomicUsize>,
-}
-
-impl PlainOrigin {
-    fn with_response(response: &'static str) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let requested = Arc::new(AtomicUsize::new(0));
-        let counted = Arc::clone(&requested);
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let mut stream = BufReader::new(stream.unwrap());
-                let mut head = String::new();
-                while !head.ends_with("\r\n\r\n") && stream.read_line(&mut head).unwrap_or(0) > 0 {}
-                counted.fetch_add(usize::from(head.ends_with("\r\n\r\n")), Ordering::SeqCst);
-                let _ = stream.get_mut().write_all(response.as_bytes());
-            }
-        });
-        Self { address, requested }
-    }
-}
 
 const GOOD: &str = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ngood";
 
 /// Both kinds of proxy before one origin.
 struct Proxies {
-    origin: PlainOrigin,
+    origin: TestServer,
     gateway: Gateway,
     server: SocketAddr,
     _server: Box<dyn std::any::Any>,
@@ -58,7 +33,7 @@ struct Proxies {
 const TIMEOUT: Duration = Duration::from_millis(400);
 
 fn proxies(response: &'static str) -> Proxies {
-    let origin = PlainOrigin::with_response(response);
+    let origin = TestServer::start(move |_, _, stream| drop(stream.write_all(response.as_bytes())));
     let config = GatewayConfig { timeout: TIMEOUT, ..GatewayConfig::new(ClientConfig::internet()) };
     let gateway =
         Gateway::start("127.0.0.1:0".parse().unwrap(), config, KnownServers::default(), None, None).unwrap();
@@ -118,7 +93,7 @@ fn invalid_requests_are_refused_by_gateway_and_origin_proxy_alike() {
             );
         }
     }
-    assert_eq!(proxies.origin.requested.load(Ordering::SeqCst), 0, "nothing of it reached the origin");
+    assert_eq!(proxies.origin.requested(), 0, "nothing of it reached the origin");
 }
 
 #[test]

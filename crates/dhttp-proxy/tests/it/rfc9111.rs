@@ -3,14 +3,13 @@
 //!
 //! An independent oracle, as `crates/http1/tests/it/rfc9111` is for the decisions alone.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::Duration;
 
 use dhttp::{Server, ServerConfig};
 use roundtrip_dhttp_proxy::{Cache, CacheConfig, Origin};
+use test_fixture::{TestServer, exchange};
 use tokio::runtime::{Builder, Runtime};
 
 /// One exchange: the client's request (`GET /path | Field: value`), the origin's response, and the client's response (both
@@ -21,24 +20,17 @@ type Step<'a> = (&'a str, &'a str, &'a str);
 /// The origin's next response, and the requests it got.
 type Script = Arc<Mutex<(String, Vec<String>)>>;
 
-struct TestServer {
+struct CacheServer {
     script: Script,
     server: Server<Cache<Origin>>,
     _runtime: Runtime,
 }
 
-impl TestServer {
+impl CacheServer {
     fn new() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let origin = listener.local_addr().unwrap();
         let script = Script::default();
         let reported = Arc::clone(&script);
-        thread::spawn(move || {
-            for stream in listener.incoming() {
-                let reported = Arc::clone(&reported);
-                thread::spawn(move || respond(stream.unwrap(), &reported));
-            }
-        });
+        let origin = TestServer::start(move |head, _, stream| respond(head, stream, &reported)).address;
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let upstream = {
             let _inside = runtime.enter();
@@ -56,7 +48,7 @@ impl TestServer {
         for (number, (request, response, expected)) in steps.iter().enumerate() {
             let location = format!("{section}, line {number}: {request}");
             *self.script.lock().unwrap() = ((*response).to_owned(), Vec::new());
-            let (head, body) = exchange(self.server.address(), request);
+            let (head, body) = send_request(self.server.address(), request);
             let origin_requests = std::mem::take(&mut self.script.lock().unwrap().1);
             assert_eq!(
                 origin_requests.is_empty(),
@@ -83,19 +75,11 @@ impl TestServer {
     }
 }
 
-/// Reads a request and sends the scripted response.
-fn respond(mut stream: TcpStream, script: &Script) {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        let mut byte = [0];
-        if !matches!(stream.read(&mut byte), Ok(1)) {
-            return;
-        }
-        head.extend_from_slice(&byte);
-    }
+/// Sends the scripted response to a request.
+fn respond(head: &str, stream: &mut TcpStream, script: &Script) {
     let response = {
         let mut script = script.lock().unwrap();
-        script.1.push(String::from_utf8(head.clone()).unwrap());
+        script.1.push(head.to_owned());
         script.0.clone()
     };
     if response == "gone" {
@@ -113,30 +97,24 @@ fn respond(mut stream: TcpStream, script: &Script) {
     if !lines.contains("Connection") {
         response += "Connection: close\r\n";
     }
-    let body = if head.starts_with(b"HEAD ") { "" } else { body };
+    let body = if head.starts_with("HEAD ") { "" } else { body };
     let _ = stream.write_all(format!("{response}\r\n{body}").as_bytes());
 }
 
 /// Sends a request; returns the response's header section and body.
-fn exchange(address: SocketAddr, request: &str) -> (String, String) {
-    let mut lines = request.split(" | ");
-    let mut request = format!("{} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n", lines.next().unwrap());
-    for line in lines {
-        request += &format!("{line}\r\n");
-    }
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    stream.write_all(format!("{request}\r\n").as_bytes()).unwrap();
-    let mut response = String::new();
-    stream.read_to_string(&mut response).unwrap();
-    let (head, body) = response.split_once("\r\n\r\n").unwrap();
-    (format!("{head}\r\n"), body.to_owned())
+fn send_request(address: SocketAddr, request: &str) -> (String, String) {
+    let (line, fields) = request.split_once(" | ").unwrap_or((request, ""));
+    let (method, target) = line.split_once(' ').unwrap();
+    let fields: String =
+        fields.split(" | ").filter(|line| !line.is_empty()).map(|line| format!("{line}\r\n")).collect();
+    let (head, body) = exchange(address, method, target, &fields);
+    (head, String::from_utf8(body).unwrap())
 }
 
 /// Runs each table with a cache of its own.
 fn tables(section: &str, tables: &[&[Step<'_>]]) {
     for steps in tables {
-        TestServer::new().goes(section, steps);
+        CacheServer::new().goes(section, steps);
     }
 }
 
@@ -331,7 +309,7 @@ fn rfc9111_4_2_4_and_rfc5861_4_stale_responses_replace_failures_where_allowed() 
 
 #[test]
 fn rfc5861_3_stale_responses_are_served_immediately_and_revalidated_in_the_background() {
-    let servers = TestServer::new();
+    let servers = CacheServer::new();
     let old = "200 | Cache-Control: max-age=60, stale-while-revalidate=600 | Age: 100 | ETag: \"t\" || old";
     servers.goes("RFC 5861, 3", &[("GET /a", old, "200 || old")]);
     let new = "200 | Cache-Control: max-age=60 | ETag: \"u\" || new";
@@ -340,7 +318,7 @@ fn rfc5861_3_stale_responses_are_served_immediately_and_revalidated_in_the_backg
     // The served response changes as soon as the new one has arrived.
     while bodies.last().is_none_or(|body| body == "old") {
         assert!(bodies.len() < 10_000, "the stale response is never validated");
-        let (head, body) = exchange(servers.server.address(), "GET /a");
+        let (head, body) = send_request(servers.server.address(), "GET /a");
         assert!(head.contains("\r\nCache-Status: roundtrip; hit; ttl="), "{head}");
         bodies.push(body);
         requested += &std::mem::take(&mut servers.script.lock().unwrap().1).concat();
@@ -355,7 +333,7 @@ fn rfc5861_3_stale_responses_are_served_immediately_and_revalidated_in_the_backg
 fn rfc9111_4_3_1_validation_uses_the_stored_validators_and_not_the_clients() {
     let stale =
         "200 | Cache-Control: max-age=0 | ETag: \"t\" | Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT || old";
-    let requested = TestServer::new().goes(
+    let requested = CacheServer::new().goes(
         "4.3.1",
         &[
             ("GET /a | If-None-Match: \"mine\"", stale, "200 || old"),

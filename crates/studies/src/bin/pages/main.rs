@@ -1,7 +1,7 @@
-//! Whole pages over TLS and HTTP/2: the simulator against this kernel.
+//! Whole pages over TLS, HTTP/2 and HTTP/3: the simulator against this kernel.
 //!
 //! Pages from a seed, over today's networks, with and without loss; the same state machines at both ends, over the
-//! simulator's TCP and over Linux's. Agreement is a time within the larger of 2% and 4 ms, a jiffy, and 3% of the packets.
+//! simulator's TCP and over Linux's, and for HTTP/3 over its datagrams and Linux's. Agreement is a time within the larger of 2% and 4 ms, a jiffy, and 3% of the packets.
 //! Both engines lose the same packets of a direction by number, so a single packet more or less changes what is lost.
 //!
 //! `all FILE.csv` runs everything; `sample` runs the first cases without loss, and fails if the packets of one differ by
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let reported = match words.as_slice() {
-        ["all", file] => study(CASES, RUNS).and_then(|outcomes| {
+        ["all", file] => study(0..CASES, RUNS).and_then(|outcomes| {
             std::fs::write(file, csv(&outcomes)).map_err(|error| format!("cannot write {file}: {error}"))?;
             print!("{}", summary(&outcomes));
             Ok(())
@@ -48,13 +48,16 @@ fn main() -> ExitCode {
     }
 }
 
-const CASES: u64 = 48;
-const SAMPLE: u64 = 3;
+/// Cases over TCP, and after them those over HTTP/3.
+const TCP_CASES: u64 = 48;
+const CASES: u64 = 80;
+const SAMPLE: [u64; 4] = [0, 1, 2, TCP_CASES];
 /// Runs on the kernel: the median of three is not an outlier.
 const RUNS: u32 = 3;
 const NETWORKS: [&str; 4] = ["cable", "4g", "fibre", "dsl"];
 const PROTOCOLS: [Protocol; 2] = [Protocol::Http2, Protocol::Http11Parallel];
 const SECURITY: [Tls; 4] = [Tls::V13, Tls::V12, Tls::V13Resumed, Tls::V13EarlyData];
+const SECURITY_OF_HTTP3: [Tls; 4] = [Tls::V13, Tls::V13, Tls::V13Resumed, Tls::V13EarlyData];
 /// Loss of both directions, in thousandths; the first comes thrice, so that half of the cases have none.
 const PER_MILLE: [u32; 6] = [0, 0, 0, 5, 10, 20];
 /// Relative tolerance of times ...
@@ -85,23 +88,28 @@ struct EngineResult {
 }
 
 /// Case of this number: its page and protocol by the number, loss from the half on.
-fn scenario(number: u64, of: u64) -> Result<(Scenario, u32), String> {
-    let at = |length: usize, step: u64| usize::try_from(number / step).unwrap_or(0) % length;
+fn scenario(number: u64) -> Result<(Scenario, u32), String> {
+    let is_http3 = number >= TCP_CASES;
+    let (index, of) = if is_http3 { (number - TCP_CASES, CASES - TCP_CASES) } else { (number, TCP_CASES) };
+    let at = |length: usize, step: u64| usize::try_from(index / step).unwrap_or(0) % length;
     let mut network = Network::named(NETWORKS[at(4, 1)]).map_err(|error| error.to_string())?;
-    let per_mille = PER_MILLE[usize::try_from(6 * number / of).unwrap_or(0).min(5)];
+    let per_mille = PER_MILLE[usize::try_from(6 * index / of).unwrap_or(0).min(5)];
     if let Some(loss) = Probability::new(f64::from(per_mille) / 1_000.0).filter(|_| per_mille > 0) {
         (network.up.loss, network.down.loss) = (Loss::Independent(loss), Loss::Independent(loss));
     }
     let stack = Stack::named("linux").map_err(|error| error.to_string())?;
-    let (protocol, tls) = (PROTOCOLS[at(2, 4)], SECURITY[at(4, 8)]);
+    let (protocol, tls) = match is_http3 {
+        true => (Protocol::Http3, SECURITY_OF_HTTP3[at(4, 4)]),
+        false => (PROTOCOLS[at(2, 4)], SECURITY[at(4, 8)]),
+    };
     let page = page(number, Distance::None)?;
     Ok((Scenario { tls, ..Scenario::new(network, page, protocol, stack) }, per_mille))
 }
 
-fn study(cases: u64, runs: u32) -> Result<Vec<Outcome>, String> {
+fn study(cases: impl IntoIterator<Item = u64>, runs: u32) -> Result<Vec<Outcome>, String> {
     let mut outcomes = Vec::new();
-    for number in 0..cases {
-        let (scenario, per_mille) = scenario(number, cases.max(CASES))?;
+    for number in cases {
+        let (scenario, per_mille) = scenario(number)?;
         match compare(number, Scenario { runs, ..scenario }, per_mille) {
             Ok(outcome) => {
                 println!("{}", outcome.line());
@@ -144,7 +152,7 @@ fn compare(number: u64, scenario: Scenario, per_mille: u32) -> Result<Outcome, S
 /// Shows when each object of a page was requested, began to arrive and was complete, in both engines.
 fn trace(number: &str) -> Result<(), String> {
     let number = number.parse().map_err(|_| usage("trace N"))?;
-    let (scenario, _) = scenario(number, CASES)?;
+    let (scenario, _) = scenario(number)?;
     let scenario = Scenario { runs: 1, ..scenario };
     let measured = measure(&scenario, &Options::default(), |_| ()).map_err(|error| error.to_string())?;
     let visit = measured.runs.first().and_then(|run| run.visit.as_ref()).ok_or("no run on the kernel")?;
@@ -254,15 +262,28 @@ fn csv(outcomes: &[Outcome]) -> String {
 
 /// Numbers of cases that agree, with loss and without.
 fn summary(outcomes: &[Outcome]) -> String {
-    let of = |name: &str, has_loss: bool| {
-        let own: Vec<&Outcome> =
-            outcomes.iter().filter(|outcome| (outcome.per_mille > 0) == has_loss).collect();
+    let of = |name: &str, is_http3: bool, has_loss: bool| {
+        let is_own = |outcome: &&Outcome| {
+            (outcome.per_mille > 0) == has_loss && outcome.scenario.protocol.is_http3() == is_http3
+        };
+        let own: Vec<&Outcome> = outcomes.iter().filter(is_own).collect();
         let in_time = own.iter().filter(|outcome| outcome.is_in_time()).count();
         let packets = own.iter().filter(|outcome| outcome.has_packets(PACKETS_TOLERANCE)).count();
         format!(
-            "{name}: {} pages, {in_time} within the larger of 2% and 4 ms, {packets} within 3% of the packets\n",
-            own.len()
+            "{name}: {} pages, {in_time} within the larger of 2% and 4 ms, {packets} within 3% of the packets, \
+             difference {} in the median and {} at the 90th percentile\n",
+            own.len(),
+            percent(&own, 5),
+            percent(&own, 9),
         )
     };
-    of("without loss", false) + &of("with loss", true)
+    let tcp = of("TCP without loss", false, false) + &of("TCP with loss", false, true);
+    tcp + &of("HTTP/3 without loss", true, false) + &of("HTTP/3 with loss", true, true)
+}
+
+/// Quantile, in tenths, of the times' relative difference.
+fn percent(outcomes: &[&Outcome], tenths: usize) -> String {
+    let difference =
+        |outcome: &&Outcome| (outcome.simulated.elapsed_ms / outcome.kernel.elapsed_ms - 1.0).abs() * 100.0;
+    format!("{:.1}%", quantile(&outcomes.iter().map(difference).collect::<Vec<_>>(), tenths))
 }
