@@ -6,18 +6,20 @@
 //!
 //! | module | contents |
 //! | --- | --- |
+//! | `stage`, `connection` | a request and its connection, and what is next for each |
 //! | `pipeline` | the stages of a request, and the hand-overs between threads |
 //! | `accept`, `slots` | connections of clients, and the limits of their number |
 //! | `read_request` | one of them while it is watched: requests, timeouts |
 //! | `check` | the request's limits and method, and the gateway's rules |
 //! | `look_up` | the cache, if there is one |
-//! | `connect` | a server's channel: DHTTP, a pooled connection, or resolution and a new one; a tunnel |
+//! | `connect` | a server's channel: DHTTP, a pooled connection or a new one; a tunnel |
 //! | `send` | the request's header section and body |
 //! | `receive`, `receive_datagram` | the response, in a thread and in the event loop |
 //! | `write_response` | responses as clients get them, the gateway's own among them |
 //! | `tunnel` | bytes in both directions, untouched |
 //! | `event_loop`, `thread_pool` | the thread that watches all connections, and those that may block |
-//! | `upstream` | a connection to a server by plain HTTP |
+//! | `completions` | connections that threads return to the event loop |
+//! | `upstream`, `pool`, `dhttp_request` | a connection to a server by plain HTTP, where it comes from, and a request by DHTTP |
 //! | `incoming`, `chunked` | bytes received and not read yet; bodies whose length is not known in advance |
 //! | `counters` | counters for Prometheus |
 //!
@@ -26,17 +28,22 @@
 mod accept;
 mod check;
 mod chunked;
+mod completions;
 mod connect;
+mod connection;
 pub mod counters;
+mod dhttp_request;
 mod event_loop;
 mod incoming;
 mod look_up;
 mod pipeline;
+mod pool;
 mod read_request;
 mod receive;
 mod receive_datagram;
 mod send;
 mod slots;
+mod stage;
 mod thread_pool;
 mod tunnel;
 mod upstream;
@@ -54,14 +61,15 @@ use http1::message::RequestHead;
 
 use crate::CacheConfig;
 use crate::cache::streaming_fill::SharedCache;
-use connect::Pool;
+use completions::Completions;
 use counters::Counters;
 use dhttp::client::{KnownServers, Observer};
 use dhttp::handler::Request;
 use dhttp::log::{Channel, Log};
 use dhttp::{Client, ClientConfig, descriptors, random, socket};
-use event_loop::{Completions, EventLoop};
+use event_loop::EventLoop;
 use linux::clock::{self, Clock};
+use pool::Pool;
 use thread_pool::ThreadPool;
 
 /// Configuration of a gateway.

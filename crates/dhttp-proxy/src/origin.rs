@@ -27,9 +27,10 @@ use http1::message::{Fields, Framing, Method, RequestHead, ResponseHead, Version
 use tower_service::Service;
 
 use crate::OPERATION;
-use crate::service_handler::ClientAddress;
+use crate::service_handler::{ClientAddress, fields_from};
 pub(crate) use client::OnInterim;
-use client::{Client, Failure, OriginRequest, ResponseBody};
+use client::{Client, OriginRequest, ResponseBody};
+use connection::Failure;
 use dhttp::Url;
 use dhttp::fields::copy;
 use dhttp::handler::{Body, Response};
@@ -303,14 +304,6 @@ fn own_response(reply: Response) -> HttpResponse<OriginBody> {
 
 fn version(version: http::Version) -> Version {
     if version == http::Version::HTTP_10 { Version::Http10 } else { Version::Http11 }
-}
-
-pub(crate) fn fields_from(headers: &HeaderMap) -> Fields {
-    let mut fields = Fields::new();
-    for (name, value) in headers {
-        copy(&mut fields, name.as_str().as_bytes(), value.as_bytes());
-    }
-    fields
 }
 
 fn headers_from(fields: &Fields) -> HeaderMap {

@@ -25,7 +25,6 @@ use tower_service::Service;
 use wire::Time;
 
 use crate::fetches::{Fetch, Spill};
-use crate::origin::fields_from;
 use dhttp::deferred::{Reply, promise};
 use dhttp::fields::copy;
 use dhttp::handler::{Body, Handler, Request, Response};
@@ -73,7 +72,7 @@ impl<S: Clone, B> Clone for ServiceHandler<S, B> {
 
 impl<S: fmt::Debug, B> fmt::Debug for ServiceHandler<S, B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Hosted").field(&self.service).finish()
+        f.debug_tuple("ServiceHandler").field(&self.service).finish()
     }
 }
 
@@ -241,4 +240,13 @@ impl CollectedBody {
             None => Body::Whole(self.memory.into()),
         })
     }
+}
+
+/// Returns the fields of `http`'s headers that DHTTP carries.
+pub(crate) fn fields_from(headers: &http::HeaderMap) -> Fields {
+    let mut fields = Fields::new();
+    for (name, value) in headers {
+        copy(&mut fields, name.as_str().as_bytes(), value.as_bytes());
+    }
+    fields
 }

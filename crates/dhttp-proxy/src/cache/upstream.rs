@@ -12,8 +12,9 @@ use http1::gateway;
 use http1::message::{Fields, Method, RequestHead, ResponseHead, Version};
 
 use crate::Origin;
-use crate::origin::{OnInterim, OriginError, fields_from};
+use crate::origin::{OnInterim, OriginError};
 use crate::service_handler::CollectedBody;
+use crate::service_handler::fields_from;
 use dhttp::deferred::Interims;
 use dhttp::fields::copy;
 use dhttp::handler::{Body, Response};

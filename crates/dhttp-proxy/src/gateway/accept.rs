@@ -4,8 +4,8 @@
 
 use std::net::IpAddr;
 
+use super::connection::Connection;
 use super::event_loop::EventLoop;
-use super::read_request::Connection;
 use super::slots::ConnectionSlot;
 use super::write_response::refuse_overload;
 use dhttp::counters::count_shared;

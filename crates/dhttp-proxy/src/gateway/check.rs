@@ -1,12 +1,12 @@
 //! Check of a request: its limits and method, the server that it names, and the gateway's rules.
 //!
-//! [`http1::gateway::plan`] interprets it. Addresses of servers are checked when they are resolved (`connect`).
+//! [`http1::gateway::plan`] interprets it. Addresses of servers are checked when they are resolved (`pool`).
 
 use http1::gateway::{Plan, Refusal, plan};
 use http1::message::Framing;
 
 use super::Shared;
-use super::pipeline::{ClientRequest, Exchange, Stage};
+use super::stage::{ClientRequest, Exchange, Stage};
 
 /// Checks a request.
 ///

@@ -1,21 +1,13 @@
-//! Connection to a server: the choice between DHTTP and plain HTTP, pooled connections, resolution, and the check of each
-//! address when it is connected.
-//!
-//! Which addresses may be reached is decided by [`dhttp::client`].
+//! Choice of a server's channel: DHTTP, a pooled connection, or a new one (`pool`).
 
-use std::collections::BTreeMap;
-use std::io::{self, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::sync::{Arc, Mutex};
+use std::io::Write;
 
 use http1::message::Framing;
-use rustix::net::{RecvFlags, recv};
-use wire::Time;
 
-use super::pipeline::{ClientRequest, Exchange, ExchangeEnd, Pipeline, Stage};
-use super::send::dhttp_client;
+use super::dhttp_request::dhttp_client;
+use super::pool::connect;
+use super::stage::{ClientRequest, Exchange, ExchangeEnd, Pipeline, Stage};
 use super::upstream::Upstream;
-use dhttp::client::unreached;
 use dhttp::counters::count_shared;
 
 impl Pipeline<'_> {
@@ -63,90 +55,4 @@ impl Pipeline<'_> {
             Err(_) => ExchangeEnd::Broken,
         })
     }
-}
-
-/// Idle connections.
-#[derive(Debug, Default)]
-pub(super) struct Pool {
-    idle: Mutex<BTreeMap<String, Vec<PooledConnection>>>,
-}
-
-/// A connection, and the start of its idle time.
-type PooledConnection = (Arc<TcpStream>, Time);
-
-/// Idle timeout of a pooled connection: shorter than usual for servers, so that both sides seldom close simultaneously.
-const MAX_IDLE: wire::Duration = wire::Duration::from_secs(4);
-/// Maximum number of pooled connections to one server: as many as clients used concurrently. With fewer, each of the others
-/// would leave a port in TIME-WAIT for a minute.
-const MAX_POOLED: usize = 256;
-
-impl Pool {
-    /// Takes a pooled connection that appears to be open.
-    pub(super) fn take(&self, authority: &str, now: Time) -> Option<Arc<TcpStream>> {
-        let mut idle = self.idle.lock().ok()?;
-        idle.retain(|_, stored| {
-            // The last one has been idle for the shortest time.
-            let first = stored.partition_point(|(_, since)| now.since(*since) >= MAX_IDLE);
-            stored.drain(..first);
-            !stored.is_empty()
-        });
-        let stored = idle.get_mut(authority)?;
-        while let Some((stream, _)) = stored.pop() {
-            if is_quiet(&stream) {
-                return Some(stream);
-            }
-        }
-        None
-    }
-
-    pub(super) fn keep(&self, authority: &str, stream: Arc<TcpStream>, now: Time) {
-        if let Ok(mut idle) = self.idle.lock() {
-            let stored = idle.entry(authority.to_owned()).or_default();
-            if stored.len() < MAX_POOLED {
-                stored.push((stream, now));
-            }
-        }
-    }
-}
-
-/// Whether neither unsolicited bytes nor the end of the stream have arrived.
-fn is_quiet(stream: &TcpStream) -> bool {
-    let peeked = recv(stream, &mut [0_u8; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT);
-    matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
-}
-
-/// Connects to the first of a name's addresses that responds.
-///
-/// # Errors
-/// A status and a sentence for the client.
-pub(super) fn connect(host: &str, port: u16, shared: &super::Shared) -> Result<TcpStream, (u16, String)> {
-    let addresses = (host, port).to_socket_addrs();
-    let addresses = addresses.map_err(|error| (502, format!("{host} has no address: {error}")))?;
-    let mut reason = (502, format!("{host} has no address"));
-    let (own, config) = (shared.address, shared.config());
-    for address in addresses {
-        if address.port() == own.port() && is_own(address, own) {
-            return Err((508, format!("{host} port {port} is this gateway itself")));
-        }
-        if !config.client.reaches(address.ip()) {
-            return Err((403, unreached(address)));
-        }
-        match TcpStream::connect_timeout(&address, config.timeout) {
-            Ok(stream) => {
-                // Writes are complete messages already.
-                let _ = stream.set_nodelay(true);
-                return Ok(stream);
-            }
-            Err(error) => {
-                let status = if error.kind() == io::ErrorKind::TimedOut { 504 } else { 502 };
-                reason = (status, format!("cannot connect to {address}: {error}"));
-            }
-        }
-    }
-    Err(reason)
-}
-
-fn is_own(address: SocketAddr, own: SocketAddr) -> bool {
-    let (address, own) = (address.ip().to_canonical(), own.ip().to_canonical());
-    address == own || (own.is_unspecified() && (address.is_loopback() || address.is_unspecified()))
 }

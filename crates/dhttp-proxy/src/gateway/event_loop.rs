@@ -7,18 +7,21 @@
 
 use std::io;
 use std::net::{Shutdown, TcpListener};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 
-use super::pipeline::{self, Stage};
-use super::read_request::{Connection, ConnectionContext, ConnectionStep, PhaseTimeouts, WatchedConnection};
+use super::completions::Completion;
+use super::connection::{Connection, ConnectionContext};
+use super::pipeline;
+use super::read_request::{PhaseTimeouts, WatchedConnection};
 use super::slots::{ConnectionSlot, Slots};
+use super::stage::{ExchangeEnd, Next, Stage};
 use super::tunnel::{self, RelayLimit, Side, Tunnel};
 use super::{GatewayConfig, Shared, log_response};
 use crate::cache::streaming_fill::ThreadCache;
 use dhttp::counters::set;
 use dhttp::log::{Channel, Log};
-use dhttp::readiness::{Events, Interest, Poller, SpareDescriptor, Waker};
+use dhttp::readiness::{Events, Interest, Poller, SpareDescriptor};
 
 /// The loop, and all its state.
 pub(super) struct EventLoop {
@@ -39,28 +42,6 @@ pub(super) struct EventLoop {
     pub(super) config: Arc<GatewayConfig>,
     log: Option<Arc<Log>>,
     is_stopping: bool,
-}
-
-/// Connections returned to the loop, and its waker.
-#[derive(Debug)]
-pub(super) struct Completions {
-    returned: Mutex<Vec<(u64, Completion)>>,
-    waker: Waker,
-}
-
-/// State of a returned connection.
-#[derive(Debug)]
-pub(super) enum Completion {
-    /// It can carry another request.
-    Open(Connection),
-    /// Its last response has been sent.
-    Ending(Connection),
-    /// It is one end of a tunnel.
-    Tunnel(Box<Tunnel>),
-    /// It is closed.
-    Closed,
-    /// It was not leased: its pending request has progressed.
-    Progress,
 }
 
 /// Lease of a connection to a thread. Dropping it frees its slot.
@@ -159,20 +140,23 @@ impl EventLoop {
 
     fn process_completions(&mut self) {
         for (number, completion) in self.shared.completions.take() {
-            if matches!(completion, Completion::Progress) {
+            let Completion::Returned(returned) = completion else {
                 self.step(number, |waiting, context, _| waiting.poll(context));
                 continue;
-            }
+            };
             self.slots.remove(number);
             self.busy -= 1;
-            match completion {
-                Completion::Open(connection) if !self.is_stopping => self.watch(number, connection),
-                Completion::Ending(connection) if !self.is_stopping => {
+            match returned.map(|returned| *returned) {
+                Some((connection, ExchangeEnd::Whole)) if !self.is_stopping => self.watch(number, connection),
+                Some((connection, ExchangeEnd::Last)) if !self.is_stopping => {
                     let waiting = WatchedConnection::ending(self.shared.clock.now(), connection);
                     self.register(number, waiting);
                 }
-                Completion::Tunnel(tunnel) => self.watch_tunnel(number, tunnel),
-                Completion::Open(_) | Completion::Ending(_) | Completion::Closed | Completion::Progress => {}
+                Some((Connection { peer, stream, .. }, ExchangeEnd::Tunnel(to))) => {
+                    let (server, requested) = *to;
+                    self.watch_tunnel(number, Box::new(Tunnel::new(peer, requested, stream, server)));
+                }
+                Some((_, ExchangeEnd::Whole | ExchangeEnd::Last | ExchangeEnd::Broken)) | None => {}
             }
         }
     }
@@ -248,7 +232,7 @@ impl EventLoop {
     fn step(
         &mut self,
         number: u64,
-        step: impl FnOnce(&mut WatchedConnection, &mut ConnectionContext<'_>, &mut [u8]) -> ConnectionStep,
+        step: impl FnOnce(&mut WatchedConnection, &mut ConnectionContext<'_>, &mut [u8]) -> Next,
     ) {
         let Some(ConnectionSlot::Watched(waiting)) = self.slots.get_mut(number) else { return };
         let (now, timeout) = (self.shared.clock.now(), timeout(&self.config));
@@ -267,10 +251,10 @@ impl EventLoop {
         self.busy = self.busy + usize::from(waiting.is_pending()) - usize::from(was_pending);
         let is_last = self.is_stopping && !waiting.is_busy();
         match step {
-            ConnectionStep::Stays if is_last => drop(self.slots.remove(number)),
+            Next::Wait | Next::ReadOn | Next::HangUp if is_last => drop(self.slots.remove(number)),
             // During the shutdown no new exchange begins.
-            ConnectionStep::Leases(stage) if is_last && stage.is_first() => drop(self.slots.remove(number)),
-            ConnectionStep::Stays => {
+            Next::Lease(stage) if is_last && stage.is_first() => drop(self.slots.remove(number)),
+            Next::Wait | Next::ReadOn | Next::HangUp => {
                 let interest = waiting.interest();
                 if interest != waiting.watched {
                     self.poller.modify(&waiting.connection.stream, number, interest);
@@ -280,11 +264,11 @@ impl EventLoop {
                 self.poller.wake_by(now, deadline);
             }
             // Closing it ends its registration.
-            ConnectionStep::Ends => {
+            Next::Close => {
                 self.busy -= usize::from(waiting.is_pending());
                 drop(self.slots.remove(number));
             }
-            ConnectionStep::Leases(stage) => self.lease(number, stage),
+            Next::Lease(stage) => self.lease(number, stage),
         }
     }
 
@@ -299,7 +283,7 @@ impl EventLoop {
         let mut lease = Lease { shared: Arc::clone(&self.shared), number, is_over: false };
         // If no thread can be started, the connection is closed.
         let _ = self.shared.threads.run(Box::new(move |buffer| {
-            lease.process_completion(pipeline::serve(&lease.shared, connection, *stage, buffer));
+            lease.end(pipeline::serve(&lease.shared, connection, *stage, buffer));
         }));
     }
 }
@@ -312,49 +296,16 @@ fn timeout(config: &GatewayConfig) -> PhaseTimeouts {
 }
 
 impl Lease {
-    fn process_completion(&mut self, back: Completion) {
+    fn end(&mut self, returned: Option<(Connection, ExchangeEnd)>) {
         self.is_over = true;
-        self.shared.completions.put(self.number, back);
+        self.shared.completions.put(self.number, Completion::Returned(returned.map(Box::new)));
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
         if !self.is_over {
-            self.shared.completions.put(self.number, Completion::Closed);
+            self.shared.completions.put(self.number, Completion::Returned(None));
         }
-    }
-}
-
-impl Completions {
-    /// # Errors
-    /// If the system has no descriptor left.
-    pub(super) fn new() -> io::Result<Self> {
-        Ok(Self { returned: Mutex::default(), waker: Waker::new()? })
-    }
-
-    /// Wakes the loop.
-    pub(super) fn wake(&self) {
-        self.waker.wake();
-    }
-
-    /// Reports progress of this connection's pending request.
-    pub(super) fn ring(&self, number: u64) {
-        self.put(number, Completion::Progress);
-    }
-
-    fn put(&self, number: u64, back: Completion) {
-        let mut returned = self.returned.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_first = returned.is_empty();
-        returned.push((number, back));
-        drop(returned);
-        if is_first {
-            self.wake();
-        }
-    }
-
-    fn take(&self) -> Vec<(u64, Completion)> {
-        self.waker.clear();
-        std::mem::take(&mut *self.returned.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -10,8 +10,8 @@ use http1::gateway::{self, Forward};
 use http1::message::{Framing, ResponseHead};
 
 use super::Shared;
-use super::pipeline::{Exchange, Pipeline, Stage};
-use super::send::{DhttpRequest, dhttp_client};
+use super::dhttp_request::{DhttpRequest, dhttp_client};
+use super::stage::{Exchange, Pipeline, Stage};
 use super::upstream::{ResponseItem, Upstream};
 use crate::cache::streaming_fill::{Lookup, StreamingFill};
 use dhttp::Client;

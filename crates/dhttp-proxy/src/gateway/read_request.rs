@@ -4,40 +4,20 @@
 //! Requests are read here, and begun in `pipeline`. Polling is done by `event_loop`.
 
 use std::io;
-use std::net::{Shutdown, SocketAddr, TcpStream};
-use std::sync::Arc;
+use std::net::Shutdown;
 
-use http1::message::{Event, Limits, PeerFault, RequestHead, RequestReader};
+use http1::message::{Event, PeerFault};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 use wire::{Duration, Time};
 
-use super::pipeline::{PipelineState, Stage, begin};
-use super::receive_datagram::{PendingRequest, PollOutcome};
-use super::{Shared, log_response, write_response};
-use crate::cache::streaming_fill::ThreadCache;
+use super::connection::{Connection, ConnectionContext};
+use super::pipeline::begin;
+use super::receive_datagram::PendingRequest;
+use super::stage::{Next, Stage};
+use super::write_response;
 use dhttp::counters::count_shared;
-use dhttp::log::{Channel, Log};
 use dhttp::readiness::Interest;
 use dhttp::server::queue::Queue;
-
-/// A program's connection, in any state.
-#[derive(Debug)]
-pub(super) struct Connection {
-    pub(super) peer: SocketAddr,
-    pub(super) stream: Arc<TcpStream>,
-    pub(super) reader: RequestReader,
-    /// Bytes received and not read yet: pipelined requests.
-    pub(super) unread: Vec<u8>,
-    /// Whether the kernel's send timeout is set.
-    pub(super) has_send_timeout: bool,
-}
-
-impl Connection {
-    pub(super) fn new(peer: SocketAddr, stream: TcpStream) -> Self {
-        let (stream, reader) = (Arc::new(stream), RequestReader::new(Limits::default()));
-        Self { peer, stream, reader, unread: Vec::new(), has_send_timeout: false }
-    }
-}
 
 /// A connection that is watched.
 pub(super) struct WatchedConnection {
@@ -46,7 +26,7 @@ pub(super) struct WatchedConnection {
     queue: Queue,
     phase: Phase,
     /// Next step after the unwritten bytes.
-    next_action: NextAction,
+    next: Next,
     /// Pending request for it.
     pending: Option<Box<PendingRequest>>,
     /// Whether bytes arrived meanwhile, which are read once the response is written.
@@ -70,46 +50,6 @@ enum Phase {
     Linger(Time),
 }
 
-enum NextAction {
-    ReadOn,
-    Wait,
-    Lease(Box<Stage>),
-    HangUp,
-}
-
-/// Next step of the connection.
-pub(super) enum ConnectionStep {
-    /// It stays watched.
-    Stays,
-    /// It is closed.
-    Ends,
-    /// A thread is to continue with this stage.
-    Leases(Box<Stage>),
-}
-
-/// Context of the watching thread.
-pub(super) struct ConnectionContext<'a> {
-    pub(super) now: Time,
-    pub(super) shared: &'a Arc<Shared>,
-    /// Number of the connection.
-    pub(super) number: u64,
-    pub(super) cache: Option<&'a mut ThreadCache>,
-    /// Buffer for bytes that are sent together; empty.
-    pub(super) out: &'a mut Vec<u8>,
-    pub(super) log: Option<&'a Log>,
-    pub(super) peer: SocketAddr,
-}
-
-impl ConnectionContext<'_> {
-    /// Counts and logs a response.
-    pub(super) fn report(&self, head: &RequestHead, status: u16, bytes: u64, channel: Channel) {
-        count_shared(self.shared.counters.responses(channel));
-        if let Some(log) = self.log {
-            log_response(log, self.peer, head, status, bytes, channel);
-        }
-    }
-}
-
 /// Timeouts of the phases.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PhaseTimeouts {
@@ -129,7 +69,7 @@ impl WatchedConnection {
             connection,
             queue: Queue::default(),
             phase: Phase::Idle(now),
-            next_action: NextAction::ReadOn,
+            next: Next::ReadOn,
             pending: None,
             has_unread: false,
             watched: Interest::IN,
@@ -143,73 +83,59 @@ impl WatchedConnection {
     }
 
     /// Handles a readable or writable socket.
-    pub(super) fn ready(&mut self, context: &mut ConnectionContext<'_>, buffer: &mut [u8]) -> ConnectionStep {
+    pub(super) fn ready(&mut self, context: &mut ConnectionContext<'_>, buffer: &mut [u8]) -> Next {
         if !self.queue.is_empty() {
             return self.write_on(context);
         }
         if self.is_pending() {
             // Without read interest, this event means that the connection broke.
-            return if std::mem::replace(&mut self.has_unread, true) {
-                ConnectionStep::Ends
-            } else {
-                ConnectionStep::Stays
-            };
+            return if std::mem::replace(&mut self.has_unread, true) { Next::Close } else { Next::Wait };
         }
         match recv(&*self.connection.stream, &mut *buffer, RecvFlags::DONTWAIT) {
             Ok((0, _)) => self.ended(),
-            Ok(_) if matches!(self.phase, Phase::Linger(_)) => ConnectionStep::Stays,
+            Ok(_) if matches!(self.phase, Phase::Linger(_)) => Next::Wait,
             Ok((length, _)) => self.read_on(context, buffer.get(..length).unwrap_or_default()),
-            Err(error) if is_temporary(error.kind()) => ConnectionStep::Stays,
-            Err(_) => ConnectionStep::Ends,
+            Err(error) if is_temporary(error.kind()) => Next::Wait,
+            Err(_) => Next::Close,
         }
     }
 
     /// Resumes a connection that has returned, perhaps with pipelined requests.
-    pub(super) fn resume(&mut self, context: &mut ConnectionContext<'_>) -> ConnectionStep {
+    pub(super) fn resume(&mut self, context: &mut ConnectionContext<'_>) -> Next {
         if self.connection.unread.is_empty() {
-            return ConnectionStep::Stays;
+            return Next::Wait;
         }
         let unread = std::mem::take(&mut self.connection.unread);
         self.read_on(context, &unread)
     }
 
     /// Handles progress of its pending request.
-    pub(super) fn poll(&mut self, context: &mut ConnectionContext<'_>) -> ConnectionStep {
+    pub(super) fn poll(&mut self, context: &mut ConnectionContext<'_>) -> Next {
         // Without one, the wake-up belonged to an earlier request.
-        let Some(pending) = self.pending.take() else { return ConnectionStep::Stays };
-        match pending.poll(context) {
-            PollOutcome::Pending(pending) => {
-                self.pending = Some(pending);
-                ConnectionStep::Stays
-            }
-            PollOutcome::Written(keep_alive) => {
-                self.has_unread = false;
-                self.next_action = if keep_alive { NextAction::ReadOn } else { NextAction::HangUp };
-                let unread = std::mem::take(&mut self.connection.unread);
-                self.write_and_read_on(context, &unread)
-            }
-            PollOutcome::Blocks(stage) => ConnectionStep::Leases(stage),
+        let next = PendingRequest::poll(&mut self.pending, context);
+        if self.pending.is_some() || !matches!(next, Next::ReadOn | Next::HangUp) {
+            return next;
         }
+        self.has_unread = false;
+        self.next = next;
+        let unread = std::mem::take(&mut self.connection.unread);
+        self.write_and_read_on(context, &unread)
     }
 
     /// Handles a timeout, if it has expired.
-    pub(super) fn expire(
-        &mut self,
-        context: &ConnectionContext<'_>,
-        timeout: PhaseTimeouts,
-    ) -> ConnectionStep {
+    pub(super) fn expire(&mut self, context: &ConnectionContext<'_>, timeout: PhaseTimeouts) -> Next {
         if context.now < self.deadline(timeout) {
-            return ConnectionStep::Stays;
+            return Next::Wait;
         }
         match self.phase {
-            Phase::Header(_) => ConnectionStep::Leases(refusal(PeerFault::TooSlow)),
+            Phase::Header(_) => Next::Lease(refusal(PeerFault::TooSlow)),
             Phase::Writable(_) => {
                 count_shared(&context.shared.counters.slow);
                 write_response::break_off(&self.connection.stream);
-                ConnectionStep::Ends
+                Next::Close
             }
-            Phase::Idle(_) | Phase::Linger(_) => ConnectionStep::Ends,
-            Phase::Response => ConnectionStep::Stays,
+            Phase::Idle(_) | Phase::Linger(_) => Next::Close,
+            Phase::Response => Next::Wait,
         }
     }
 
@@ -256,61 +182,61 @@ impl WatchedConnection {
     }
 
     /// Handles the end of the program's stream.
-    fn ended(&self) -> ConnectionStep {
+    fn ended(&self) -> Next {
         match self.phase {
-            Phase::Header(_) => ConnectionStep::Leases(refusal(PeerFault::Truncated)),
-            Phase::Idle(_) | Phase::Response | Phase::Writable(_) | Phase::Linger(_) => ConnectionStep::Ends,
+            Phase::Header(_) => Next::Lease(refusal(PeerFault::Truncated)),
+            Phase::Idle(_) | Phase::Response | Phase::Writable(_) | Phase::Linger(_) => Next::Close,
         }
     }
 
-    fn write_on(&mut self, context: &mut ConnectionContext<'_>) -> ConnectionStep {
+    fn write_on(&mut self, context: &mut ConnectionContext<'_>) -> Next {
         match self.queue.write(&self.connection.stream) {
             Ok(written) if written.bytes > 0 => self.phase = Phase::Writable(context.now),
             Ok(_) => {}
-            Err(_) => return ConnectionStep::Ends,
+            Err(_) => return Next::Close,
         }
         if !self.queue.is_empty() {
-            return ConnectionStep::Stays;
+            return Next::Wait;
         }
         let unread = std::mem::take(&mut self.connection.unread);
         self.read_on(context, &unread)
     }
 
     /// Serves requests that need no waiting, writes the responses together, and returns the next step.
-    fn read_on(&mut self, context: &mut ConnectionContext<'_>, mut input: &[u8]) -> ConnectionStep {
-        if matches!(self.next_action, NextAction::ReadOn) {
-            self.next_action = self.respond(context, &mut input);
+    fn read_on(&mut self, context: &mut ConnectionContext<'_>, mut input: &[u8]) -> Next {
+        if matches!(self.next, Next::ReadOn) {
+            self.next = self.respond(context, &mut input);
         }
         self.write_and_read_on(context, input)
     }
 
-    fn write_and_read_on(&mut self, context: &mut ConnectionContext<'_>, mut input: &[u8]) -> ConnectionStep {
+    fn write_and_read_on(&mut self, context: &mut ConnectionContext<'_>, mut input: &[u8]) -> Next {
         loop {
             if self.write(context.out).is_err() {
-                return ConnectionStep::Ends;
+                return Next::Close;
             }
             if !self.queue.is_empty() {
                 self.phase = Phase::Writable(context.now);
                 self.connection.unread = input.to_vec();
-                return ConnectionStep::Stays;
+                return Next::Wait;
             }
-            match std::mem::replace(&mut self.next_action, NextAction::ReadOn) {
-                NextAction::Lease(stage) => {
+            match std::mem::replace(&mut self.next, Next::ReadOn) {
+                next @ (Next::Lease(_) | Next::Close) => {
                     self.connection.unread = input.to_vec();
-                    return ConnectionStep::Leases(stage);
+                    return next;
                 }
-                NextAction::HangUp => {
+                Next::HangUp => {
                     let _ = self.connection.stream.shutdown(Shutdown::Write);
                     self.phase = Phase::Linger(context.now);
-                    return ConnectionStep::Stays;
+                    return Next::Wait;
                 }
-                NextAction::Wait => {
+                Next::Wait => {
                     self.phase = Phase::Response;
                     self.connection.unread = input.to_vec();
                     return self.poll(context);
                 }
-                NextAction::ReadOn if input.is_empty() => break,
-                NextAction::ReadOn => self.next_action = self.respond(context, &mut input),
+                Next::ReadOn if input.is_empty() => break,
+                Next::ReadOn => self.next = self.respond(context, &mut input),
             }
         }
         let is_between = self.connection.reader.is_between_messages();
@@ -326,36 +252,29 @@ impl WatchedConnection {
                 Phase::Header(context.now)
             }
         };
-        ConnectionStep::Stays
+        Next::Wait
     }
 
     /// Reads and serves requests until all input is read, enough is to be written, or a task or pending request takes over.
-    fn respond(&mut self, context: &mut ConnectionContext<'_>, input: &mut &[u8]) -> NextAction {
+    fn respond(&mut self, context: &mut ConnectionContext<'_>, input: &mut &[u8]) -> Next {
         while self.queue.is_empty() && context.out.len() < MAX_GATHERED_BYTES {
             match self.connection.reader.read(input) {
                 Ok(Some(Event::Head(head, framing))) => {
-                    match begin(context, &mut self.queue, head, framing) {
-                        PipelineState::Written(keep_alive) => {
-                            self.connection.skip_end();
-                            if !keep_alive {
-                                return NextAction::HangUp;
-                            }
-                        }
-                        PipelineState::Pending(pending) => {
-                            self.connection.skip_end();
-                            self.pending = Some(pending);
-                            return NextAction::Wait;
-                        }
-                        PipelineState::Blocks(stage) => return NextAction::Lease(stage),
+                    let next = begin(context, &mut self.queue, head, framing, &mut self.pending);
+                    if !matches!(next, Next::Lease(_)) {
+                        self.connection.skip_end();
+                    }
+                    if !matches!(next, Next::ReadOn) {
+                        return next;
                     }
                 }
                 // Only requests without a body are begun here: this is their end.
                 Ok(Some(Event::Body(_) | Event::End)) => {}
                 Ok(None) => break,
-                Err(fault) => return NextAction::Lease(refusal(fault)),
+                Err(fault) => return Next::Lease(refusal(fault)),
             }
         }
-        NextAction::ReadOn
+        Next::ReadOn
     }
 
     /// Writes the gathered bytes, and queues those that the socket does not accept.
@@ -377,15 +296,6 @@ impl WatchedConnection {
             self.queue.push_bytes(std::mem::take(out));
         }
         self.queue.write(stream).map(drop)
-    }
-}
-
-impl Connection {
-    /// Reads the end of a request without a body, which needs no more bytes.
-    pub(super) fn skip_end(&mut self) {
-        let mut no_input: &[u8] = &[];
-        // Without input the reader can only report the end of the message.
-        let _ = self.reader.read(&mut no_input);
     }
 }
 

@@ -12,10 +12,11 @@ use std::time::Duration;
 use http1::gateway;
 use http1::message::{Fields, Framing, ResponseHead, Version};
 
-use super::pipeline::{Exchange, ExchangeEnd, Pipeline, Stage};
-use super::send::{self, DhttpRequest, STOPPING, Upload};
+use super::dhttp_request::{DhttpRequest, STOPPING};
+use super::send::{self, Upload};
+use super::stage::{Exchange, ExchangeEnd, Pipeline, ReplyContext, Stage};
 use super::upstream::{ResponseItem, Upstream};
-use super::write_response::{Reply, ReplyContext, ReplyStart, Size, begin};
+use super::write_response::{Reply, ReplyStart, Size, begin};
 use dhttp::client::{Event, Via};
 use dhttp::counters::count_shared;
 use dhttp::log::Channel;

@@ -9,9 +9,9 @@ use http1::gateway;
 use http1::message::{ResponseHead, Version};
 
 use super::Shared;
-use super::pipeline::{Exchange, Stage};
-use super::read_request::ConnectionContext;
-use super::send::{DhttpRequest, STOPPING, dhttp_client};
+use super::connection::ConnectionContext;
+use super::dhttp_request::{DhttpRequest, STOPPING, dhttp_client};
+use super::stage::{Exchange, Next, Stage};
 use super::write_response;
 use crate::cache::streaming_fill::Disposition;
 use dhttp::client::{Event, Via};
@@ -25,16 +25,6 @@ pub(super) struct PendingRequest {
     waker: Waker,
     /// The header section of a response by datagram, and the bytes of its body so far.
     datagram: Option<(ResponseHead, Vec<u8>)>,
-}
-
-/// Result of waiting.
-pub(super) enum PollOutcome {
-    /// Incomplete: the request is still pending.
-    Pending(Box<PendingRequest>),
-    /// The response is written; whether the connection stays open.
-    Written(bool),
-    /// A thread must continue with this stage.
-    Blocks(Box<Stage>),
 }
 
 /// Notifies the event loop of progress for the connection with this number.
@@ -77,39 +67,43 @@ impl PendingRequest {
         }
     }
 
-    /// Handles what has arrived. A complete response is written to `context.out`.
-    pub(super) fn poll(mut self: Box<Self>, context: &mut ConnectionContext<'_>) -> PollOutcome {
+    /// Handles what has arrived for a pending request, which stays in its place unless its response is complete or for a thread.
+    /// A complete response is written to `context.out`.
+    pub(super) fn poll(pending: &mut Option<Box<Self>>, context: &mut ConnectionContext<'_>) -> Next {
+        // Without one, the wake-up belonged to an earlier request.
+        let Some(mut waiting) = pending.take() else { return Next::Wait };
         loop {
-            let Self { exchange: _, request, waker, datagram } = &mut *self;
+            let Self { exchange: _, request, waker, datagram } = &mut *waiting;
             let Poll::Ready(event) = request.exchange.poll_next(&Context::from_waker(waker)) else {
-                return PollOutcome::Pending(self);
+                *pending = Some(waiting);
+                return Next::Wait;
             };
             match (event, datagram) {
                 (Some(Event::Head(Via::Udp, head)), datagram) => *datagram = Some((head, Vec::new())),
                 (Some(Event::Head(via @ (Via::TcpOpened | Via::TcpClient), head)), _) => {
-                    let Self { exchange, request, waker: _, datagram: _ } = *self;
+                    let Self { exchange, request, waker: _, datagram: _ } = *waiting;
                     let stage = Stage::ReceiveDhttp(Box::new(exchange), request, via, head);
-                    return PollOutcome::Blocks(Box::new(stage));
+                    return Next::Lease(Box::new(stage));
                 }
                 (Some(Event::Body(part)), Some((_, body))) if body.is_empty() => *body = part,
                 (Some(Event::Body(part)), Some((_, body))) => body.extend_from_slice(&part),
                 (Some(Event::End), datagram @ Some(_)) => {
                     if let Some((head, body)) = datagram.take() {
-                        return self.forward(context, &head, &body);
+                        return waiting.forward(context, &head, &body);
                     }
                 }
-                (Some(Event::Failed(reason)), _) => return self.fail(reason),
-                (Some(Event::Body(_) | Event::End) | None, _) => return self.fail(STOPPING.to_owned()),
+                (Some(Event::Failed(reason)), _) => return waiting.fail(reason),
+                (Some(Event::Body(_) | Event::End) | None, _) => return waiting.fail(STOPPING.to_owned()),
             }
         }
     }
 
-    fn fail(self, reason: String) -> PollOutcome {
-        PollOutcome::Blocks(Box::new(Stage::Fail(Box::new(self.exchange), 502, reason)))
+    fn fail(self, reason: String) -> Next {
+        Next::Lease(Box::new(Stage::Fail(Box::new(self.exchange), 502, reason)))
     }
 
     /// Writes the response, and stores it if allowed.
-    fn forward(self, context: &mut ConnectionContext<'_>, head: &ResponseHead, body: &[u8]) -> PollOutcome {
+    fn forward(self, context: &mut ConnectionContext<'_>, head: &ResponseHead, body: &[u8]) -> Next {
         let mut exchange = self.exchange;
         let mut head = gateway::response(head, &context.shared.name);
         if let Some(fill) = &mut exchange.fill {
@@ -120,16 +114,16 @@ impl PendingRequest {
                 Disposition::Complete(stored) => {
                     let request = exchange.request;
                     let Body::Whole(whole) = &stored.body else {
-                        return PollOutcome::Blocks(Box::new(Stage::WriteStored(request, stored)));
+                        return Next::Lease(Box::new(Stage::WriteStored(request, stored)));
                     };
                     let has_body = write_response::write_head(context.out, request.context(), &stored);
                     let bytes = if has_body { whole } else { &[][..] };
                     context.out.extend_from_slice(bytes);
                     context.report(&request.head, stored.status, bytes.len() as u64, Channel::Udp);
-                    return PollOutcome::Written(request.keep_alive);
+                    return Next::written(request.keep_alive);
                 }
                 Disposition::Retry => {
-                    return PollOutcome::Blocks(Box::new(Stage::Connect(Box::new(exchange))));
+                    return Next::Lease(Box::new(Stage::Connect(Box::new(exchange))));
                 }
             }
         }
@@ -140,6 +134,6 @@ impl PendingRequest {
             fill.end();
         }
         context.report(&request.head, head.status, bytes, Channel::Udp);
-        PollOutcome::Written(keep_alive)
+        Next::written(keep_alive)
     }
 }

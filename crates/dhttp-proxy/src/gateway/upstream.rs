@@ -1,6 +1,6 @@
 //! A connection to a server by plain HTTP/1.1, with one request in flight.
 //!
-//! It is opened in `connect`, and its response is forwarded in `receive`.
+//! It is opened in `pool`, and its response is forwarded in `receive`.
 
 use std::io::{self, Write};
 use std::net::{IpAddr, TcpStream};
@@ -11,8 +11,8 @@ use std::time::Duration;
 use http1::gateway::Forward;
 use http1::message::{Event, Fields, Framing, Limits, ResponseHead, ResponseReader, persists};
 
-use super::connect::connect;
 use super::incoming::{Incoming, ReadBuffer};
+use super::pool::connect;
 use dhttp::Client;
 
 /// A connection to a server, with one request in flight.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use http1::message::head::{write_decimal, write_status_line};
 use http1::message::{Fields, Method, RequestHead, ResponseHead, Version};
 
-use super::pipeline::{ClientRequest, ExchangeEnd, Pipeline, Stage};
+use super::stage::{ClientRequest, ExchangeEnd, Pipeline, ReplyContext, Stage};
 use super::upstream::is_late;
 use super::{chunked, log_response};
 use crate::cache::streaming_fill::{Disposition, StreamingFill};
@@ -62,15 +62,6 @@ enum ReplyFraming {
     Length(u64),
     Chunked,
     UntilClose,
-}
-
-/// Properties of a client's request that the framing of the response depends on.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ReplyContext<'a> {
-    pub(super) method: &'a Method,
-    pub(super) version: Version,
-    /// Whether it wants to keep the connection open.
-    pub(super) keep_alive: bool,
 }
 
 /// Maximum bytes of small parts that are gathered for one write.

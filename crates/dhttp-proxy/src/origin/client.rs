@@ -4,8 +4,7 @@
 //! Requests flow in with their whole bodies; header sections, bodies and trailers flow out as they arrive. The timeouts of a
 //! silent origin are the caller's.
 
-use std::fmt;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
@@ -17,7 +16,7 @@ use http1::message::{Event, Fields, Framing, Method, RequestHead, ResponseHead, 
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
-use super::connection::Connection;
+use super::connection::{Connection, Failure};
 use super::{OriginError, headers_from};
 
 /// Timeout of a connection attempt, for each address of the origin.
@@ -50,24 +49,6 @@ pub(super) struct OriginRequest {
     pub(super) head: RequestHead,
     pub(super) body: Bytes,
     pub(super) on_interim: Option<OnInterim>,
-}
-
-/// Failure of a request.
-#[derive(Debug)]
-pub(super) enum Failure {
-    /// No connection could be opened.
-    Connect(String),
-    /// The connection ended before the first byte of a response.
-    Ended(String),
-    /// The response is invalid or incomplete.
-    Invalid(String),
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Connect(reason) | Self::Ended(reason) | Self::Invalid(reason)) = self;
-        f.write_str(reason)
-    }
 }
 
 impl Client {
@@ -263,9 +244,4 @@ impl Body for ResponseBody {
             Framing::Chunked | Framing::UntilClose => SizeHint::new(),
         }
     }
-}
-
-/// Whether a connection's error means that the peer closed it.
-pub(super) fn is_closed(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted)
 }

@@ -2,6 +2,7 @@
 //!
 //! [`super::client`] pools and opens connections.
 
+use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -13,10 +14,26 @@ use rustix::net::{RecvFlags, recv};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
-use super::client::{Failure, is_closed};
-
 /// Maximum bytes of one read.
 const READ_BYTES: usize = 32 << 10;
+
+/// Failure of a request.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// No connection could be opened.
+    Connect(String),
+    /// The connection ended before the first byte of a response.
+    Ended(String),
+    /// The response is invalid or incomplete.
+    Invalid(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Connect(reason) | Self::Ended(reason) | Self::Invalid(reason)) = self;
+        f.write_str(reason)
+    }
+}
 
 /// Connection with at most one request in flight.
 #[derive(Debug)]
@@ -170,4 +187,9 @@ async fn write_all(stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a connection's error means that the peer closed it.
+fn is_closed(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ConnectionReset | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted)
 }
