@@ -11,6 +11,7 @@
 //! | [`profile`] | a stack profile in the kernel's settings, set and read back |
 //! | `laboratory` | the two hosts and the link between them, made of [`testbed`]'s parts |
 //! | [`driver`] | client and server on kernel sockets |
+//! | [`browser`] | whole pages in a browser: the page served so that it plays its graph, and the visit |
 //! | [`peers`] | third-party programs in place of our own |
 //! | [`error`] | errors and their remedies |
 //!
@@ -30,6 +31,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod browser;
 pub mod driver;
 pub mod error;
 pub mod fidelity;

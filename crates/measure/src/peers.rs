@@ -4,12 +4,14 @@
 //! | --- | --- |
 //! | [`server`] | the configuration of each server, and the check that it listens |
 //! | [`client`] | the command of each client |
+//! | `chromium` | Chromium as the client of a whole page |
 //! | `process` | a program and its directory, both removed after the run |
 //!
 //! The programs are this system's, run as this user, and see only the laboratory's network.
 //! Settings that they do not support (when a header section leaves, how a connection is closed) are refused,
 //! never assumed.
 
+pub(crate) mod chromium;
 pub mod client;
 mod process;
 pub mod server;

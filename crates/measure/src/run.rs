@@ -2,7 +2,7 @@
 //!
 //! A void run does not count ([`crate::series`]). The programs' settings are in `plan`.
 
-mod plan;
+pub(crate) mod plan;
 
 use std::sync::Arc;
 
@@ -21,6 +21,7 @@ use testbed::reactions::Reactions;
 use testbed::{End, PerEnd};
 use wire::{Bytes, Duration, Rate, Seed, Time};
 
+use crate::browser::BrowserRecord;
 use crate::driver::client::{ClientProtocols, DhttpClient, FetchedPage};
 use crate::driver::dhttp_endpoint::DhttpServer;
 use crate::driver::server::{ServedOrigin, Server, ServerResult, Service};
@@ -55,6 +56,8 @@ pub struct Run {
     pub visit: Option<ClientRecord>,
     /// Transport of requests and responses, if by DHTTP.
     pub channels: Option<TransportCounts>,
+    /// A browser's record of a whole page.
+    pub browser: Option<BrowserRecord>,
     /// Responses destroyed by a naive close, in sentences; any other missing response is an error.
     pub destroyed: Vec<String>,
 }
@@ -438,7 +441,7 @@ fn with_document(site: Site) -> Result<Site, Error> {
 const CAPTURE_BYTES: Bytes = Bytes::new(64 << 20);
 
 /// Longer than two hosts take to wake up and reply.
-const SETTLING_TIME: Duration = Duration::from_millis(20);
+pub(crate) const SETTLING_TIME: Duration = Duration::from_millis(20);
 
 /// Reason why a run is void: the emulator was late, or a host was.
 fn void_reason(report: &Report, processing: Option<Duration>, flush_delay: Duration) -> Option<String> {
@@ -529,11 +532,12 @@ fn summarise(
         lateness,
         visit,
         channels,
+        browser: None,
         destroyed,
     };
     Ok((run, capture))
 }
 
-fn unsuited(part: &str, remedy: &str) -> Error {
+pub(crate) fn unsuited(part: &str, remedy: &str) -> Error {
     Error::Unsuited { part: part.to_owned(), remedy: remedy.to_owned() }
 }

@@ -11,6 +11,7 @@ use trace::Metrics;
 use wire::calendar::iso_8601;
 use wire::{Bytes, Duration};
 
+use crate::browser::{self, BrowserExperiment};
 use crate::profile::Setting;
 use crate::run::{Experiment, Outcome, Run};
 use crate::{Error, Peers};
@@ -96,10 +97,35 @@ pub fn measure(
     options: &Options,
     mut progress: impl FnMut(Progress),
 ) -> Result<Measurement, Error> {
+    if browser::suits(scenario, options.peers) {
+        let visit = BrowserExperiment::of(scenario)?;
+        let remarks = visit.remarks.clone();
+        return runs(
+            scenario,
+            options,
+            remarks,
+            &|number, capture| visit.run(number, capture),
+            &mut progress,
+        );
+    }
     let experiment = Experiment::of(scenario, options.peers)?;
+    let remarks = experiment.remarks.clone();
+    runs(scenario, options, remarks, &|number, capture| experiment.run(number, capture), &mut progress)
+}
+
+/// Runs a scenario once: the number of the run, and memory for its packets.
+type RunOnce<'a> = dyn Fn(u32, Option<Bytes>) -> Result<Outcome, Error> + 'a;
+
+fn runs(
+    scenario: &Scenario,
+    options: &Options,
+    remarks: Vec<Remark>,
+    run: &RunOnce<'_>,
+    progress: &mut impl FnMut(Progress),
+) -> Result<Measurement, Error> {
     let mut series = Series { of: scenario.runs, void: 0, reason: None, void_runs: 0, outcomes: Vec::new() };
     for number in 1..=scenario.runs {
-        let outcome = series.run_until_valid(&experiment, number, options)?;
+        let outcome = series.run_until_valid(run, number, options)?;
         let elapsed = outcome.as_ref().map(|outcome| outcome.run.elapsed);
         series.outcomes.extend(outcome);
         progress(series.progress(elapsed));
@@ -107,7 +133,7 @@ pub fn measure(
             break;
         }
     }
-    series.conclude(scenario, experiment.remarks)
+    series.conclude(scenario, remarks)
 }
 
 #[expect(clippy::disallowed_methods, reason = "there is nothing to wait for but other programs")]
@@ -128,7 +154,7 @@ impl Series {
     /// One run that counts, or `None` if it remains void after all repetitions.
     fn run_until_valid(
         &mut self,
-        experiment: &Experiment,
+        run: &RunOnce<'_>,
         number: u32,
         options: &Options,
     ) -> Result<Option<Outcome>, Error> {
@@ -137,7 +163,7 @@ impl Series {
             if repetition > 0 {
                 pause(FIRST_PAUSE * (1 << (repetition - 1)));
             }
-            let outcome = experiment.run(number, capture)?;
+            let outcome = run(number, capture)?;
             let Some(reason) = &outcome.void_reason else { return Ok(Some(outcome)) };
             self.void += 1;
             self.reason.get_or_insert_with(|| reason.clone());
@@ -227,8 +253,20 @@ impl Measurement {
             payload_bytes: mean(|run| run.payload.get()),
             connections: mean(|run| run.connections),
             runs: u32::try_from(self.runs.len()).unwrap_or(u32::MAX),
-            load_ms: None,
+            load_ms: self.mean_load_ms(),
         }
+    }
+
+    /// The first run as a HAR, where a browser reports it.
+    pub fn recording(&self) -> Option<serde_json::Value> {
+        Some(self.runs.first()?.browser.as_ref()?.har.clone())
+    }
+
+    /// Mean time of the event `load`, where a browser reports it.
+    fn mean_load_ms(&self) -> Option<f64> {
+        let loads = self.runs.iter().filter_map(|run| run.browser.as_ref());
+        let loads: Vec<f64> = loads.map(|browser| browser.load.as_millis_f64()).collect();
+        Summary::of(&loads).map(|loads| loads.mean)
     }
 
     /// Mean reaction time of each host ([`testbed::reactions`]); zero without reactions.

@@ -7,7 +7,8 @@ extern crate roundtrip_measure as measure;
 
 use measure::peers::{ClientProgram, Peers, ServerProgram};
 use measure::{Error, Measurement, Options, measure};
-use scenario::{Network, Page, Protocol, Scenario, Stack, Visit};
+use page::{Dependency, Host, Kind, Moment, Object};
+use scenario::{Network, Page, Protocol, Scenario, Stack, Tls, Visit};
 use wire::{Bytes, Duration};
 
 fn main() {
@@ -41,9 +42,45 @@ fn main() {
             assert_plausible(&measured);
         }
     }
+    browser_loads_a_graph_over_tls();
     browser_revalidates_its_cache();
     real_page_is_served_by_every_server_and_loaded_by_a_browser();
     regress_unsupported_server_settings_are_refused();
+}
+
+/// Two hosts, a script that fetches, a style sheet with a font; by both protocols.
+fn browser_loads_a_graph_over_tls() {
+    let object = |host, kind, size, after: &[Dependency]| Object {
+        host,
+        kind,
+        after: after.to_vec(),
+        ..Object::sized(Bytes::new(size))
+    };
+    let named = |bytes| Dependency { at: Moment::Delivered(Bytes::new(bytes)), ..Dependency::on_end(0) };
+    let later = Dependency { plus: Duration::from_millis(40), ..Dependency::on_end(2) };
+    let objects = vec![
+        object(0, Kind::Document, 20_000, &[]),
+        object(1, Kind::StyleSheet, 5_000, &[named(900)]),
+        object(1, Kind::Script, 30_000, &[named(1_000)]),
+        object(1, Kind::Font, 9_000, &[Dependency::on_end(1)]),
+        object(0, Kind::Data, 700, &[later]),
+        object(0, Kind::Image, 40_000, &[named(8_000)]),
+    ];
+    let hosts = ["www.example.org", "static.example.org"].map(Host::new).to_vec();
+    let page = Page { hosts, ..Page::of("graph", objects) };
+    for protocol in [Protocol::Http2, Protocol::Http11Parallel] {
+        let scenario = Scenario { page: page.clone(), tls: Tls::V13, ..scenario(protocol) };
+        let peers = Peers { client: ClientProgram::Chromium, ..Peers::default() };
+        let Some(measured) = measure_with(&scenario, peers) else { continue };
+        assert!(measured.metrics().load_ms.is_some_and(|load| load > 60.0), "{protocol:?}");
+        for run in &measured.runs {
+            let browser = run.browser.as_ref().expect("Chromium reports it");
+            assert!(run.elapsed >= browser.load && browser.last_end >= Duration::from_millis(120));
+            let recorded = browser.har.to_string();
+            let recorded = page::har::pages("graph", recorded.as_bytes()).expect("it is a HAR").remove(0);
+            assert_eq!((recorded.objects.len(), recorded.size()), (6, page.size()));
+        }
+    }
 }
 
 fn browser_revalidates_its_cache() {

@@ -53,6 +53,8 @@ pub struct Measurements {
     pub hosts: Vec<Option<HostTimes>>,
     /// The first run of each scenario that our own client loaded.
     pub visits: Vec<Visit>,
+    /// The first run of each scenario that a browser loaded, as a HAR.
+    pub recordings: Vec<serde_json::Value>,
     /// Provenance of the figures.
     pub provenance: Provenance,
     /// The first error, apart from scenarios that no kernel can run.
@@ -93,6 +95,7 @@ pub fn outcomes(plan: &Plan, peers: Peers, mut keep: Option<&mut PacketSink<'_>>
             }
         }
         let visit = measured.as_ref().ok().and_then(|measured| visit(scenario, measured));
+        measurements.recordings.extend(measured.as_ref().ok().and_then(Measurement::recording));
         measurements.add(scenario, measured);
         let outcome = measurements.outcomes.last();
         let labelled = visit.zip(outcome).map(|(visit, outcome)| exchanges::labelled(visit, outcome));

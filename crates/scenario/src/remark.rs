@@ -81,6 +81,10 @@ pub enum Remark {
         /// Its version.
         version: String,
     },
+    /// Hosts that are this many milliseconds at most farther away than the network are measured as near as it.
+    NearHosts(f64),
+    /// Bodies are larger than the page's by these bytes in all, because of what they name for a browser.
+    LargerBodies(u64),
     /// The kernel's send buffer is larger than this stack's.
     LargerSendBuffer(&'static str),
 }
@@ -159,6 +163,12 @@ impl fmt::Display for Remark {
                 write!(f, "{void} of {runs} runs stayed void after all repetitions, and are left out")
             }
             Self::Version { program, version } => write!(f, "{program}: {version}"),
+            Self::NearHosts(ms) => {
+                write!(f, "hosts up to {ms:.1} ms farther away than the network are measured as near as it")
+            }
+            Self::LargerBodies(bytes) => {
+                write!(f, "bodies are {bytes} bytes larger in all than the page's, for the names in them")
+            }
             Self::LargerSendBuffer(stack) => write!(
                 f,
                 "the kernel's send buffer takes responses in one write that {stack} would take in several"

@@ -3,6 +3,7 @@
 //! Our own fields begin with an underscore, as the format requires.
 
 use serde::Serialize;
+use serde_json::Value;
 use wire::{Bytes, Duration, calendar};
 
 use crate::metrics::{Metrics, Stall};
@@ -68,6 +69,33 @@ pub fn file(visits: &[Visit]) -> String {
     let creator = Creator { name: "roundtrip", version: env!("CARGO_PKG_VERSION") };
     let log = Log { version: "1.2", creator, pages, entries: entries.collect() };
     let text = serde_json::to_string_pretty(&File { log });
+    text.expect("numbers, texts and lists can be serialized") + "\n"
+}
+
+/// Writes a file with a browser's HARs of one page each, which get ids of their own; without any, with these runs.
+pub fn joined(visits: &[Visit], recordings: Vec<Value>) -> String {
+    if recordings.is_empty() {
+        return file(visits);
+    }
+    let mut all: Option<Value> = None;
+    for (number, mut recording) in recordings.into_iter().enumerate() {
+        let log = &mut recording["log"];
+        for (list, name) in [("pages", "id"), ("entries", "pageref")] {
+            for item in log[list].as_array_mut().into_iter().flatten() {
+                item[name] = id(number).into();
+            }
+        }
+        match &mut all {
+            None => all = Some(recording),
+            Some(all) => {
+                for list in ["pages", "entries"] {
+                    let more = log[list].as_array_mut().map(std::mem::take).unwrap_or_default();
+                    all["log"][list].as_array_mut().into_iter().for_each(|known| known.extend(more.clone()));
+                }
+            }
+        }
+    }
+    let text = serde_json::to_string_pretty(&all.unwrap_or_default());
     text.expect("numbers, texts and lists can be serialized") + "\n"
 }
 
@@ -312,5 +340,21 @@ mod tests {
         );
         assert_eq!((&entry["time"], &entry["response"]["bodySize"]), (&350.0.into(), &6_651.into()));
         assert_eq!(file["log"]["pages"][0]["_roundtrip"]["network"], "n");
+    }
+
+    #[test]
+    fn recordings_are_joined_with_ids_of_their_own() {
+        let one = || {
+            serde_json::json!({"log": {"version": "1.2", "pages": [{"id": "x"}],
+                "entries": [{"pageref": "x"}, {"pageref": "x"}]}})
+        };
+        let all: Value = serde_json::from_str(&joined(&[], vec![one(), one()])).unwrap();
+        let ids = |list: &str, name: &str| {
+            let items = all["log"][list].as_array().unwrap();
+            items.iter().map(|item| item[name].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(ids("pages", "id"), [id(0), id(1)]);
+        assert_eq!(ids("entries", "pageref"), [id(0), id(0), id(1), id(1)]);
+        assert_eq!(joined(&[], Vec::new()), file(&[]));
     }
 }

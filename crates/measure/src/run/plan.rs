@@ -81,7 +81,7 @@ pub(super) fn plan(
 }
 
 /// Refuses settings that real programs do not support: their CPU times are their own.
-pub(super) fn refuse_unsupported(programs: &Programs) -> Result<(), Error> {
+pub(crate) fn refuse_unsupported(programs: &Programs) -> Result<(), Error> {
     let Programs {
         client_pages,
         client_pause,
@@ -143,7 +143,7 @@ pub(super) fn refuse_unsupported(programs: &Programs) -> Result<(), Error> {
 }
 
 /// Refuses settings that only our own client supports.
-pub(super) fn require_own_client(programs: &Programs, client: ClientProgram) -> Result<(), Error> {
+pub(crate) fn require_own_client(programs: &Programs, client: ClientProgram) -> Result<(), Error> {
     let settings = [
         ("first bytes", programs.client_first_bytes.is_some()),
         ("a validation method", programs.client_validation.is_some()),
@@ -178,7 +178,7 @@ pub(super) fn validate(
     Ok(())
 }
 
-pub(super) fn config(programs: &Programs, shape: Shape, timeout: ConnectionTimeouts) -> ServerConfig {
+pub(crate) fn config(programs: &Programs, shape: Shape, timeout: ConnectionTimeouts) -> ServerConfig {
     let ServerConfig { limits, writes: _, requests, closing, timeout: _ } = ServerConfig::default();
     ServerConfig {
         limits,
@@ -204,7 +204,7 @@ fn writes(shape: Shape) -> WritePolicy {
 }
 
 /// Deadline: long enough for any run that makes progress, losses included; short enough to wait for.
-pub(super) fn deadline(scenario: &Scenario) -> Duration {
+pub(crate) fn deadline(scenario: &Scenario) -> Duration {
     let (network, page, processing) = (&scenario.network, &scenario.page, scenario.server.processing);
     let objects = page.objects.len() as u64;
     let requests = Bytes::new(scenario.client.request.get().saturating_mul(objects));

@@ -113,7 +113,10 @@ const MEASURE: [Example; 6] = [
     example("roundtrip measure --protocol http11 --pcap run.pcapng", "with a capture at both ends"),
     example("roundtrip measure scenarios/modem.toml", "a scenario file"),
     example("roundtrip measure --profile linux --server nginx --protocol http11", "with nginx as the server"),
-    example("roundtrip measure --profile linux --client curl --protocol http11", "with curl as the client"),
+    example(
+        "roundtrip measure --client chromium --page visit.har --network 4g",
+        "a recorded page in Chromium",
+    ),
 ];
 
 const LINK: [Example; 5] = [

@@ -105,7 +105,7 @@ fn run_engines(
 
 impl ComparisonResults {
     fn measure(&mut self, plan: &Plan) {
-        let Measurements { mut outcomes, hosts, visits: _, provenance, failure } =
+        let Measurements { mut outcomes, hosts, visits: _, recordings: _, provenance, failure } =
             laboratory::outcomes(plan, Peers::default(), None);
         let is_simulated = |outcomes: &&Vec<Outcome>| {
             outcomes.first().is_some_and(|outcome| outcome.engine == Engine::Simulate)

@@ -37,14 +37,14 @@ pub fn run(arguments: &Measure) -> Result<(), Failure> {
     let mut append =
         |scenario: &Scenario, capture: &Capture| append_capture(&mut captures, scenario, capture);
     let sink = pcap.is_some().then_some(&mut append as &mut PacketSink<'_>);
-    let Measurements { outcomes, hosts: _, visits, provenance, failure } =
+    let Measurements { outcomes, hosts: _, visits, recordings, provenance, failure } =
         laboratory::outcomes(&plan, peers, sink);
     if let Some(reason) = outcome::nothing(&outcomes) {
         return Err(Failure::Laboratory(reason));
     }
     let saved = pcap.as_ref().map_or(Ok(()), |pcap| file::write(pcap, &captures));
     if let Some(path) = har {
-        file::write(path, har::file(&visits).as_bytes())?;
+        file::write(path, har::joined(&visits, recordings).as_bytes())?;
     }
     let settings = setting::settings(&plan.grid);
     Results { outcomes, settings, layout: Layout::Rows, provenance }.show(output)?;

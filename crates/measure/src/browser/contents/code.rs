@@ -1,0 +1,106 @@
+//! Scripts and style sheets: code that loads an object, and what it makes known.
+
+use page::Kind;
+
+use super::{Builder, Edge, OWN_WORK, TooManyDependencies};
+
+impl Builder<'_> {
+    /// Body of a script: code for everything that it makes known.
+    pub(super) fn script(&mut self, index: usize) -> Result<String, TooManyDependencies> {
+        self.reactions(index, 0)
+    }
+
+    /// Body of a style sheet: its imports, fonts and images.
+    pub(super) fn style_sheet(&mut self, index: usize) -> Result<String, TooManyDependencies> {
+        let (mut imports, mut others) = (String::new(), String::new());
+        for edge in self.edges[index].iter().filter(|edge| self.is_rule(edge)) {
+            let (to, url) = (edge.to, self.reference(edge.to, index));
+            match self.kind(to) {
+                Kind::StyleSheet => imports += &format!("@import url(\"{url}\");"),
+                Kind::Font => others += &format!("@font-face{{font-family:f{to};src:url(\"{url}\")}}"),
+                _image => others += &format!(".i{to}{{background:url(\"{url}\")}}"),
+            }
+        }
+        let text = imports + &others;
+        self.count(&text)?;
+        Ok(text)
+    }
+
+    /// Code that runs at the end of an object: loads what that makes known.
+    pub(super) fn reactions(&mut self, index: usize, document: usize) -> Result<String, TooManyDependencies> {
+        let is_style_sheet = self.kind(index) == Kind::StyleSheet;
+        let edges: Vec<Edge> =
+            self.edges[index].iter().filter(|edge| !is_style_sheet || !self.is_rule(edge)).copied().collect();
+        let mut code = String::new();
+        for edge in edges {
+            code += &self.reaction(&edge, document)?;
+        }
+        Ok(code)
+    }
+
+    /// Code for one dependency that is met: loads its object, after the delay, if no other dependency is missing.
+    pub(super) fn reaction(&mut self, edge: &Edge, document: usize) -> Result<String, TooManyDependencies> {
+        let Edge { to, dependency } = *edge;
+        let mut code = self.load(to, document)?;
+        let count = self.waits_for(to);
+        if count > 1 {
+            code = format!("var c=window.c=window.c||{{}};if((c[{to}]=-~c[{to}])=={count}){{{code}}}");
+        }
+        let holds_load = self.page.objects[to].counts_for_load && self.kind(to) != Kind::Data;
+        let delay = dependency.plus.as_millis_f64();
+        code = match (dependency.plus >= OWN_WORK, holds_load) {
+            (false, _) => format!("{{{code}}}"),
+            (true, false) => format!("setTimeout(()=>{{{code}}},{delay:.0});"),
+            (true, true) => {
+                format!("{{for(let t=performance.now()+{delay:.0};performance.now()<t;);{code}}}")
+            }
+        };
+        self.count(&code)?;
+        Ok(code)
+    }
+
+    /// Code that loads an object, and then what that makes known.
+    fn load(&mut self, index: usize, document: usize) -> Result<String, TooManyDependencies> {
+        let (kind, url) = (self.kind(index), self.reference(index, document));
+        let then = match kind {
+            // They run code of their own.
+            Kind::Script | Kind::Document => String::new(),
+            _ => self.reactions(index, document)?,
+        };
+        let on_end =
+            if then.is_empty() { String::new() } else { format!("o.onload=o.onerror=()=>{{{then}}};") };
+        let element = |name: &str, rest: &str| {
+            format!("let o=document.createElement('{name}');{on_end}{rest};document.head.append(o);")
+        };
+        Ok(match kind {
+            Kind::Script => element("script", &format!("o.src='{url}'")),
+            Kind::StyleSheet => element("link", &format!("o.rel='stylesheet';o.href='{url}'")),
+            Kind::Document => {
+                let append = "document.documentElement.append(o);";
+                format!("let o=document.createElement('iframe');o.src='{url}';{append}")
+            }
+            Kind::Image => format!("let o=new Image;{on_end}o.src='{url}';"),
+            Kind::Font => {
+                format!("new FontFace('f','url({url})').load().catch(()=>0).then(()=>{{{then}}});")
+            }
+            Kind::Media | Kind::Data | Kind::Other => {
+                let options = self.options(index, document);
+                format!("fetch('{url}'{options}).then(r=>r.arrayBuffer()).finally(()=>{{{then}}});")
+            }
+        })
+    }
+
+    /// Options of `fetch` for a request.
+    fn options(&self, index: usize, document: usize) -> String {
+        let object = &self.page.objects[index];
+        let host = |index: usize| &self.page.hosts[self.page.objects[index].host].name;
+        let mut options = Vec::new();
+        if host(index) != host(document) && !object.is_anonymous {
+            options.push("credentials:'include'".to_owned());
+        }
+        if object.method.name() == "POST" {
+            options.push(format!("method:'POST',body:'.'.repeat({})", object.request_body.get()));
+        }
+        if options.is_empty() { String::new() } else { format!(",{{{}}}", options.join(",")) }
+    }
+}
