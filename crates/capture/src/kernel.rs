@@ -10,9 +10,9 @@ use std::net::SocketAddr;
 
 use diagnose::host::{HostFacts, SenderTimes};
 use diagnose::{FlowReport, Side};
+use linux::sockets::{Sockets, TcpInfo, TcpSocket};
 use report::kernel::{KernelStats, SenderCounters, SocketPair};
 
-use crate::sockets::{Sockets, TcpInfo, TcpSocket};
 use nix::sys::prctl::set_child_subreaper;
 
 use crate::Error;
@@ -190,27 +190,19 @@ impl SocketMonitor {
         let of = |flow: &FlowReport| {
             let ends =
                 [(Side::Client, (flow.client, flow.server)), (Side::Server, (flow.server, flow.client))];
-            let reported = ends.map(|(side, ends)| {
-                self.known.get(&ends).map(|known| (side, SenderCounters::from(known.info)))
-            });
+            let reported = ends
+                .map(|(side, ends)| self.known.get(&ends).map(|known| (side, sender_counters(known.info))));
             ((flow.client, flow.server), reported.into_iter().flatten().collect())
         };
         flows.iter().map(of).collect()
     }
 }
 
-impl From<TcpInfo> for SenderCounters {
-    fn from(info: TcpInfo) -> Self {
-        let TcpInfo {
-            busy,
-            receive_window_limited,
-            send_buffer_limited,
-            round_trip,
-            retransmitted,
-            sending: _,
-        } = info;
-        Self { busy, receive_window_limited, send_buffer_limited, round_trip, retransmitted }
-    }
+/// Returns the counters of a report.
+fn sender_counters(info: TcpInfo) -> SenderCounters {
+    let TcpInfo { busy, receive_window_limited, send_buffer_limited, round_trip, retransmitted, sending: _ } =
+        info;
+    SenderCounters { busy, receive_window_limited, send_buffer_limited, round_trip, retransmitted }
 }
 
 /// Returns the sockets that `process`'s descendants hold, by inode, with a process that holds each.

@@ -12,7 +12,6 @@
 //! | [`outside`] | the outside of a private network |
 //! | [`command`] | a command with this process's terminal, signals and exit status |
 //! | [`sniffer`] | packets on this host's interfaces |
-//! | [`sockets`] | the kernel's statistics of TCP sockets |
 //! | [`kernel`] | the kernel's view of the sockets during a live capture |
 //! | [`watch`] | stalls of live sockets, without packets |
 //! | [`error`] | errors of a capture |
@@ -40,7 +39,6 @@ pub mod open;
 pub mod outside;
 mod parallel;
 pub mod sniffer;
-pub mod sockets;
 pub mod watch;
 
 use std::num::NonZeroUsize;

@@ -27,11 +27,11 @@ use std::net::SocketAddr;
 use diagnose::Side;
 use linux::Error;
 use linux::clock::Clock;
+use linux::sockets::{Sockets, State, TcpSocket};
 use report::watched::{Owner, Row, Rows};
 use wire::{Duration, Time};
 
 use crate::kernel::{inodes_below, sockets_of};
-use crate::sockets::{Sockets, State, TcpSocket};
 use history::{Coverage, History};
 use owner::owners;
 

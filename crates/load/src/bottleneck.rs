@@ -1,4 +1,4 @@
-//! Bottleneck of each second of a run: the generator, the network, the server, or none.
+//! Bottleneck of each second of a run: the generator, the network, the server, or none; and the verdict on a run.
 //!
 //! It evaluates the record, and measures nothing. A load generator that was late, or whose threads had no CPU time left,
 //! has measured itself; its latencies are not the server's.
@@ -6,6 +6,7 @@
 use rustix::time::{ClockId, clock_gettime};
 use wire::Duration;
 
+use crate::attribution::{self, Attribution, Kind};
 use crate::record::{Record, Second};
 
 /// Bottleneck of a second.
@@ -86,7 +87,7 @@ fn late_share(record: &Record) -> f64 {
 }
 
 /// Whether the generator was late repeatedly, though in each second too rarely to be significant.
-fn is_late_throughout(record: &Record) -> bool {
+pub(crate) fn is_late_throughout(record: &Record) -> bool {
     let [late, due] = late_and_due(record);
     is_late(late, due)
 }
@@ -114,44 +115,60 @@ fn seconds_of(record: &Record) -> usize {
     if is_moment && record.elapsed > Duration::ZERO { seconds - 1 } else { seconds }
 }
 
-/// The verdict on a run: the first line of its results.
-pub fn verdict(record: &Record) -> String {
-    let whole = seconds_of(record);
-    let count = |wanted: Bottleneck| {
-        let limited = record.seconds.iter().filter(|second| limit(second) == wanted).count();
-        limited.min(whole)
-    };
-    let seconds = |count: usize| if count == 1 { "1 second".to_owned() } else { format!("{count} seconds") };
-    let late = record.lateness.value_at_quantile(0.999) as f64 / 1e3;
-    let failed = failed(record);
-    match (count(Bottleneck::Generator), count(Bottleneck::Network), count(Bottleneck::Server)) {
-        (0, ..) if is_late_throughout(record) => format!(
+/// Number of seconds with this bottleneck.
+pub(crate) fn limited_seconds(record: &Record, wanted: Bottleneck) -> usize {
+    record.seconds.iter().filter(|second| limit(second) == wanted).count().min(seconds_of(record))
+}
+
+/// The seconds of a run in words.
+pub(crate) fn count_seconds(record: &Record) -> String {
+    match seconds_of(record) {
+        1 => "1 second".to_owned(),
+        seconds => format!("{seconds} seconds"),
+    }
+}
+
+/// Whether the generator was the bottleneck in any second.
+pub(crate) fn has_late_seconds(record: &Record) -> bool {
+    limited_seconds(record, Bottleneck::Generator) > 0
+}
+
+/// The lateness of a generator in words.
+pub(crate) fn late_in_words(record: &Record) -> String {
+    const REMEDY: &str = "these are not the server's latencies; use more threads, or more hosts";
+    match limited_seconds(record, Bottleneck::Generator) {
+        0 => format!(
             "THE GENERATOR WAS THE BOTTLENECK: {:.1}% of the requests left more than a millisecond late, a few in each second; \
-             these are not the server's latencies; use more threads, or more hosts",
+             {REMEDY}",
             100.0 * late_share(record)
         ),
-        (0, 0, 0) if !failed.is_empty() => {
-            format!("{failed}; requests left within {late:.0} us of their schedule (99.9%)")
-        }
-        (0, 0, 0) => format!(
-            "no bottleneck in {}; requests left within {late:.0} us of their schedule (99.9%)",
-            seconds(whole)
+        seconds => format!(
+            "THE GENERATOR WAS THE BOTTLENECK in {seconds} of {}: requests left up to {:.0} us late (99.9%); {REMEDY}",
+            count_seconds(record),
+            lateness_us(record)
         ),
-        (0, 0, server) => format!(
-            "the server was the bottleneck in {server} of {}{}{failed}; requests left within {late:.0} us of their schedule (99.9%)",
-            seconds(whole),
-            if failed.is_empty() { "" } else { "; " }
-        ),
-        (0, network, _) => format!(
-            "the network was the bottleneck in {network} of {}: this host's kernel dropped datagrams; these are not \
-             the server's latencies",
-            seconds(whole)
-        ),
-        (generator, ..) => format!(
-            "THE GENERATOR WAS THE BOTTLENECK in {generator} of {}: requests left up to {late:.0} us late (99.9%); these are not \
-             the server's latencies; use more threads, or more hosts",
-            seconds(whole)
-        ),
+    }
+}
+
+fn lateness_us(record: &Record) -> f64 {
+    record.lateness.value_at_quantile(0.999) as f64 / 1e3
+}
+
+/// The verdict on a run: the first line of its results.
+pub fn verdict(record: &Record) -> String {
+    verdict_of(record, &attribution::attribute(record, ""))
+}
+
+/// The verdict on a run with this bottleneck.
+pub fn verdict_of(record: &Record, bottleneck: &Attribution) -> String {
+    let Attribution { kind, sentence, .. } = bottleneck;
+    let on_time = format!("requests left within {:.0} us of their schedule (99.9%)", lateness_us(record));
+    let failed = failed(record);
+    match (kind, failed.is_empty()) {
+        (Kind::Generator | Kind::GeneratorSockets, _) => sentence.clone(),
+        (_, true) => format!("{sentence}; {on_time}"),
+        (Kind::Nothing | Kind::Users, false) => format!("{failed}; {on_time}"),
+        (_, false) => format!("{failed}; {sentence}; {on_time}"),
     }
 }
 

@@ -115,6 +115,17 @@ impl Shard {
         Some(Self { index, count })
     }
 
+    /// Parses a shard such as `2/8`, the second of eight.
+    ///
+    /// # Errors
+    /// A sentence, if it is not one.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let shard = text
+            .split_once('/')
+            .and_then(|(number, count)| Self::new(number.parse().ok()?, count.parse().ok()?));
+        shard.ok_or_else(|| format!("`{text}` is not a shard; give I/N, such as 2/8, I from 1 to N"))
+    }
+
     /// Its number, from 1.
     pub const fn number(self) -> u32 {
         self.index + 1
@@ -161,6 +172,22 @@ pub struct Config {
     /// Start time since 1970, so that several generators start together; `None`: immediately.
     pub at: Option<Duration>,
 }
+
+/// Parses a time in seconds since 1970 that is after `now`, by at most a day.
+///
+/// # Errors
+/// A sentence, if it is not one.
+pub fn parse_start_time(text: &str, now: Duration) -> Result<Duration, String> {
+    let at = text.parse().ok().map(Duration::from_secs);
+    let at = at.filter(|at| *at > now && at.saturating_sub(now) <= MAX_WAIT);
+    at.ok_or_else(|| {
+        let now = now.as_nanos() / 1_000_000_000;
+        format!("`{text}` is not within the next day; it is {now} now")
+    })
+}
+
+/// Maximum wait for the start: a day.
+const MAX_WAIT: Duration = Duration::from_secs(86_400);
 
 #[cfg(test)]
 mod tests {

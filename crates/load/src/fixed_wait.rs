@@ -1,60 +1,70 @@
-//! A fixed wait of every response, as long as a delayed acknowledgement: the load does not explain it. A round
-//! trip of that length would, so the sentence names it, too.
-
-use wire::Duration;
+//! A fixed wait of every response: the load does not explain it.
 
 use crate::record::Record;
 
 /// Linux's minimum delayed ACK, 40 ms (TCP_DELACK_MIN in include/net/tcp.h), less the clock's tick; and with what a path and a
 /// server may add.
-const DELAYED_ACK: [Duration; 2] = [Duration::from_millis(38), Duration::from_millis(48)];
-/// Minimum number of responses that show it.
+const DELAYED_ACK_MS: [f64; 2] = [38.0, 48.0];
+/// Minimum number of responses that show a wait.
 const FEW: u64 = 5;
+/// Shortest wait that counts, in milliseconds: shorter ones are work.
+const SHORTEST_MS: f64 = 5.0;
+/// Maximum spread of a wait, and what a host's scheduler adds, in milliseconds.
+const SPREAD: f64 = 1.25;
+const SCHEDULER_MS: f64 = 3.0;
 
-/// The wait as a sentence with the command that finds its cause; `None` if response times vary, or are shorter or longer.
-pub fn sentence(record: &Record, url: &str) -> Option<String> {
-    let at = |share: f64| Duration::from_nanos(record.experienced.value_at_quantile(share));
-    let [low, high] = [at(0.1), at(0.9)];
-    let [shortest, longest] = DELAYED_ACK;
-    let is_fixed = record.responses() >= FEW && low >= shortest && high <= longest;
-    is_fixed.then(|| {
-        let url = url.replace('\'', "%27");
-        format!(
-            "A fixed wait: 8 of 10 responses take {:.0} to {:.0} ms, as long as a delayed acknowledgement (40 ms), a timer of the \
-             server or the path's round trip, whatever the load. `roundtrip diagnose --run -- curl -s '{url}' '{url}'` names its cause.",
-            low.as_millis_f64(),
-            high.as_millis_f64()
-        )
-    })
+/// Service times of 8 of 10 responses, in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FixedWait {
+    /// The 10th percentile.
+    pub low_ms: f64,
+    /// The 90th percentile.
+    pub high_ms: f64,
+}
+
+/// The wait; `None` if response times vary, are short, or are few.
+pub fn find(record: &Record) -> Option<FixedWait> {
+    let at = |share: f64| record.experienced.value_at_quantile(share) as f64 / 1e6;
+    let (low_ms, high_ms) = (at(0.1), at(0.9));
+    let is_fixed = record.responses() >= FEW
+        && low_ms >= SHORTEST_MS
+        && high_ms <= (low_ms * SPREAD).max(low_ms + SCHEDULER_MS);
+    is_fixed.then_some(FixedWait { low_ms, high_ms })
+}
+
+/// Whether a time in milliseconds is as long as a delayed acknowledgement.
+pub(crate) fn is_delayed_ack(ms: f64) -> bool {
+    let [shortest, longest] = DELAYED_ACK_MS;
+    (shortest..=longest).contains(&ms)
 }
 
 #[cfg(test)]
 mod tests {
+    use wire::Duration;
+
     use super::*;
     use crate::record::Channel;
 
-    fn of(response_ms: impl Fn(u64) -> u64) -> Option<String> {
+    fn of(response_ms: impl Fn(u64) -> u64) -> Option<FixedWait> {
         let mut record = Record::default();
         for number in 0..100 {
             let took = Duration::from_millis(response_ms(number));
             record.count_response(Duration::from_millis(number), 1, Channel::TcpClient, took, took);
         }
-        sentence(&record, "http://h/x")
+        find(&record)
     }
 
     #[test]
-    fn a_wait_as_long_as_a_delayed_acknowledgement_is_named_with_the_next_command() {
-        let named = of(|_| 44).unwrap();
-        assert!(named.contains("take 44 to 44 ms"), "{named}");
-        assert!(named.contains("roundtrip diagnose --run -- curl -s 'http://h/x' 'http://h/x'"), "{named}");
+    fn responses_that_take_equally_long_have_a_fixed_wait() {
+        assert!(of(|_| 44).is_some_and(|wait| wait.low_ms > 43.9 && wait.high_ms < 44.1));
         assert!(of(|number| 40 + number % 5).is_some());
+        assert!(is_delayed_ack(44.0) && !is_delayed_ack(30.0) && !is_delayed_ack(60.0));
     }
 
     #[test]
-    fn other_response_times_and_few_responses_are_not() {
-        assert_eq!(of(|_| 30), None);
-        assert_eq!(of(|_| 60), None);
+    fn other_response_times_and_few_responses_have_none() {
         assert_eq!(of(|number| 20 + number), None);
-        assert_eq!(sentence(&Record::default(), "http://h/x"), None);
+        assert_eq!(of(|_| 2), None);
+        assert_eq!(find(&Record::default()), None);
     }
 }

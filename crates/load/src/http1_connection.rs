@@ -10,11 +10,15 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use http1::message::{Event, Framing, Limits, Method, ResponseReader, persists};
 use rustix::event::epoll::EventFlags;
-use wire::Time;
+use wire::{Duration, Time};
 
 use self::transport::{Connector, Transport};
+use crate::evidence::{Evidence, Total};
 use crate::gauge::{Gauge, GaugeGuard};
 use crate::record::FailureReason;
+
+/// Linux's timeout of a SYN, a second (TCP_TIMEOUT_INIT in include/net/tcp.h), less the clock's tick.
+const SYN_TIMEOUT: Duration = Duration::from_millis(980);
 
 /// A request in flight.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +68,11 @@ pub(crate) struct Http1Connection {
     incoming: IncomingResponse,
     /// Number of complete responses.
     responses: u64,
+    /// Time of the SYN.
+    opened: Time,
+    /// Times that are not in the evidence yet: until it was open, and until header sections of responses came.
+    connected_after: Option<Duration>,
+    first_bytes: Total,
     /// Time since which it is idle.
     idle: Option<Time>,
     /// Events registered with epoll.
@@ -81,7 +90,7 @@ struct IncomingResponse {
 
 impl Http1Connection {
     /// Opens a connection; with Fast Open, and where the kernel has the server's cookie, its first bytes leave with the SYN.
-    pub(crate) fn open(connector: &Connector, open: &Gauge) -> io::Result<Self> {
+    pub(crate) fn open(now: Time, connector: &Connector, open: &Gauge) -> io::Result<Self> {
         Ok(Self {
             transport: connector.open()?,
             is_open: false,
@@ -91,6 +100,9 @@ impl Http1Connection {
             requested: VecDeque::new(),
             incoming: IncomingResponse::default(),
             responses: 0,
+            opened: now,
+            connected_after: None,
+            first_bytes: Total::default(),
             idle: None,
             listened: EventFlags::IN | EventFlags::OUT,
             _open: open.open(),
@@ -120,6 +132,20 @@ impl Http1Connection {
         !self.is_open || self.flush().is_ok()
     }
 
+    /// Whether its first request has no response yet.
+    pub(crate) fn is_unserved(&self) -> bool {
+        self.responses == 0 && !self.requested.is_empty()
+    }
+
+    /// Moves its times into the evidence.
+    pub(crate) fn report(&mut self, evidence: &mut Evidence) {
+        if let Some(after) = self.connected_after.take() {
+            evidence.connect.add(after);
+            evidence.slow_connects += u64::from(after >= SYN_TIMEOUT);
+        }
+        evidence.first_byte.merge(std::mem::take(&mut self.first_bytes));
+    }
+
     /// Events to wait for.
     pub(crate) fn interest(&self) -> EventFlags {
         if self.is_open && !self.transport.wants_writable(self.out.len() - self.sent) {
@@ -140,7 +166,10 @@ impl Http1Connection {
     pub(crate) fn ready(&mut self, now: Time, buffer: &mut [u8], outcomes: &mut Vec<Outcome>) -> bool {
         if !self.is_open {
             match self.transport.take_error() {
-                Ok(None) => self.is_open = true,
+                Ok(None) => {
+                    self.is_open = true;
+                    self.connected_after = Some(now.since(self.opened));
+                }
                 Ok(Some(_)) | Err(_) => {
                     self.fail(FailureReason::Refused, outcomes);
                     return false;
@@ -149,7 +178,7 @@ impl Http1Connection {
         }
         let is_written = self.flush().is_ok();
         // Data received before the connection broke counts.
-        let is_open = self.read(buffer, outcomes) && (is_written || self.broken(outcomes));
+        let is_open = self.read(now, buffer, outcomes) && (is_written || self.broken(outcomes));
         if self.requested.is_empty() {
             self.idle.get_or_insert(now);
         }
@@ -194,11 +223,11 @@ impl Http1Connection {
     }
 
     /// Reads once, with TLS a record: epoll reports the rest. Otherwise a fast server would occupy this thread.
-    fn read(&mut self, buffer: &mut [u8], outcomes: &mut Vec<Outcome>) -> bool {
+    fn read(&mut self, now: Time, buffer: &mut [u8], outcomes: &mut Vec<Outcome>) -> bool {
         loop {
             let is_open = match self.transport.receive(buffer) {
                 Ok(0) => self.ended(outcomes),
-                Ok(length) => self.take(buffer.get(..length).unwrap_or_default(), outcomes),
+                Ok(length) => self.take(now, buffer.get(..length).unwrap_or_default(), outcomes),
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => true,
                 Err(_) => self.broken(outcomes),
             };
@@ -208,7 +237,7 @@ impl Http1Connection {
         }
     }
 
-    fn take(&mut self, mut bytes: &[u8], outcomes: &mut Vec<Outcome>) -> bool {
+    fn take(&mut self, now: Time, mut bytes: &[u8], outcomes: &mut Vec<Outcome>) -> bool {
         loop {
             let method = match self.requested.front() {
                 Some(pending) if pending.is_head => &Method::Head,
@@ -221,6 +250,9 @@ impl Http1Connection {
                 Ok(Some(Event::Head(head, framing))) => {
                     let is_last = framing == Framing::UntilClose || !persists(head.version, &head.fields);
                     self.incoming = IncomingResponse { status: head.status, received: 0, is_last };
+                    if let Some(pending) = self.requested.front().filter(|_| head.status >= 200) {
+                        self.first_bytes.add(now.since(pending.sent));
+                    }
                 }
                 Ok(Some(Event::Body(body))) => self.incoming.received += body.len() as u64,
                 // An interim response.

@@ -13,7 +13,10 @@
 //! | [`config`] | the server, and how it is loaded |
 //! | [`resources`] | the resources that a run needs of this host, and whether it has them |
 //! | [`record`] | the results, second by second |
-//! | [`bottleneck`] | the bottleneck: generator, network or server |
+//! | [`bottleneck`] | the bottleneck of a second: generator, network or server |
+//! | [`evidence`], `host` | connections, sockets and CPUs during a run |
+//! | [`ramp`] | short runs with fewer users, before a run |
+//! | [`attribution`] | the bottleneck of a run, with its evidence and the next command |
 //! | [`fixed_wait`] | a wait as long as a delayed acknowledgement |
 //! | `gauge` | number of open connections |
 //! | [`progress`] | progress reports of a run, and its interruption |
@@ -25,6 +28,7 @@
 //! | `streams` | a user's HTTP/2 or HTTP/3 connections, and the libraries for them |
 //! | `user` | a user: pages, pauses, requests in flight |
 //! | `worker` | a thread with its users |
+//! | [`limit_search`] | the rate that a server sustains |
 //! | [`log`] | results as a file, written and read |
 //! | [`merge`] | results of several shards, merged |
 //! | [`thresholds`] | limits that a run is judged by |
@@ -43,18 +47,23 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod attribution;
 pub mod bottleneck;
 pub mod config;
 mod dhttp_user;
+pub mod evidence;
 pub mod fixed_wait;
 mod gauge;
+mod host;
 mod http1_connection;
 pub mod job;
+pub mod limit_search;
 pub mod log;
 pub mod merge;
 mod ports;
 pub mod preflight;
 pub mod progress;
+pub mod ramp;
 pub mod record;
 pub mod report;
 pub mod requests;

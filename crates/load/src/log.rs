@@ -27,7 +27,10 @@ use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use serde::{Deserialize, Serialize};
 
+use crate::config::Config;
+use crate::evidence::Evidence;
 use crate::record::{Record, Second};
+use crate::traffic::Traffic;
 
 pub use read::{LogError, MAX_BYTES, read};
 
@@ -71,6 +74,60 @@ pub struct RunParameters {
     pub began: (f64, f64),
 }
 
+impl RunParameters {
+    /// Those of a run of this traffic.
+    pub fn of(traffic: &Traffic, target: String, config: &Config, record: &Record) -> Self {
+        let Config {
+            protocol,
+            dhttp: _,
+            connections,
+            ports: _,
+            closes_early,
+            fast_open,
+            has_early,
+            idle_timeout,
+            shard,
+            threads: _,
+            users: _,
+            timeout: _,
+            at: _,
+        } = config;
+        let mut clients = Vec::new();
+        if *connections > 1 {
+            clients.push(format!("{connections} connections a user"));
+        }
+        if *closes_early {
+            clients.push("closing after each page".to_owned());
+        }
+        if *fast_open {
+            clients.push("with Fast Open".to_owned());
+        }
+        if *has_early {
+            clients.push("with early data (0-RTT)".to_owned());
+        }
+        if let Some(idle_timeout) = idle_timeout {
+            clients.push(format!("keep-alive {idle_timeout}"));
+        }
+        let began = record.began.as_secs_f64();
+        let (distributions, workload, seed) = match traffic {
+            Traffic::Plan(plan) => (plan.spec.set.name().to_owned(), String::new(), plan.spec.seed.get()),
+            Traffic::List(list) => (String::new(), list.words.clone(), list.seed),
+        };
+        Self {
+            target,
+            protocol: protocol.name().to_owned(),
+            clients: clients.join(", "),
+            distributions,
+            workload,
+            seed,
+            plan: traffic.mark(),
+            shards: vec![shard.number()],
+            shard_count: shard.count(),
+            began: (began, began),
+        }
+    }
+}
+
 /// The comment.
 #[derive(Serialize, Deserialize)]
 struct Comment {
@@ -91,6 +148,9 @@ struct Comment {
     /// Seconds after which the run was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cut_after_s: Option<f64>,
+    /// Evidence of what limited the run; logs before 2026-11-28 lack it.
+    #[serde(default)]
+    evidence: Evidence,
     seconds: Vec<Counts>,
 }
 
@@ -131,6 +191,7 @@ pub fn write(log: &Log, mut out: &mut dyn Write) -> std::io::Result<()> {
         statuses,
         requests: _,
         cut,
+        evidence,
     } = record;
     let comment = Comment {
         parameters: parameters.clone(),
@@ -144,6 +205,7 @@ pub fn write(log: &Log, mut out: &mut dyn Write) -> std::io::Result<()> {
         elapsed_s: Some(elapsed.as_secs_f64()),
         statuses: statuses.clone(),
         cut_after_s: cut.map(wire::Duration::as_secs_f64),
+        evidence: evidence.clone(),
         seconds: seconds.iter().map(counts).collect(),
     };
     let comment = serde_json::to_string(&comment).map_err(std::io::Error::other)?;

@@ -23,6 +23,7 @@ use crate::streams::connection_task::{Fetch, StreamOutcome};
 use crate::streams::streams_config::{StreamsConfig, UserStreamsConfig};
 use crate::streams::{http2, http3};
 use crate::tls::TrustError;
+use crate::traffic::Traffic;
 
 /// Reason to refuse a server.
 #[derive(Debug)]
@@ -84,6 +85,51 @@ pub struct PreflightResponse {
     pub status: u16,
     /// Its redirection target, over HTTP/1.
     pub location: Option<String>,
+}
+
+impl PreflightResponse {
+    /// Checks that a run of this traffic can succeed.
+    ///
+    /// # Errors
+    /// A sentence with the remedy.
+    pub fn judge(&self, traffic: &Traffic, url: &str, expects_status: bool) -> Result<(), String> {
+        let Self { status, location } = self;
+        match traffic {
+            Traffic::Plan(_) if *status == 200 => Ok(()),
+            Traffic::Plan(_) => Err(format!(
+                "{url}{} responds with {status}; serve the directory that `roundtrip site surge` writes there, or leave out --surge \
+             and --plan to request the URL itself",
+                path(0)
+            )),
+            // An access log has requests of all kinds.
+            Traffic::List(list) if !list.is_judged => Ok(()),
+            Traffic::List(list) => {
+                let url = list.first_url(url);
+                let is_redirect = (300..400).contains(status) && *status != 304;
+                if list.succeeds(*status) && (expects_status || !is_redirect) {
+                    return Ok(());
+                }
+                let remedy = match status {
+                    401 | 407 => "give credentials, such as --header 'Authorization: Bearer TOKEN'",
+                    403 => "give the fields that the server requires, such as --header 'Cookie: NAME=VALUE'",
+                    404 | 410 => "check the path",
+                    405 => "choose another --method",
+                    400 | 415 | 422 => "check --body and its --header 'Content-Type: TYPE'",
+                    429 => "the server limits its clients: raise that limit for the run",
+                    300..400 => "give the URL that it redirects to",
+                    500.. => "check the server's log",
+                    _ => "check the request",
+                };
+                let response = match location.as_ref().filter(|_| is_redirect) {
+                    Some(location) => format!("redirects to {location} ({status})"),
+                    None => format!("responds with {status}"),
+                };
+                Err(format!(
+                    "{url} {response}; {remedy}, or pass --expect-status {status} if that is a success"
+                ))
+            }
+        }
+    }
 }
 
 /// Sends the first request of the job; where users speak DHTTP, over HTTP/1.

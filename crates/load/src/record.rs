@@ -9,6 +9,7 @@ use hdrhistogram::Histogram;
 use wire::Duration;
 
 use crate::bottleneck::{Bottleneck, limit};
+use crate::evidence::Evidence;
 
 /// Channel of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -186,6 +187,8 @@ pub struct Record {
     /// Time of an interruption, counted from the start. Requests in flight at that time are neither among the
     /// responses nor among the failures.
     pub cut: Option<Duration>,
+    /// Evidence of what limited the run.
+    pub evidence: Evidence,
 }
 
 impl Default for Record {
@@ -205,6 +208,7 @@ impl Default for Record {
             statuses: BTreeMap::new(),
             requests: Vec::new(),
             cut: None,
+            evidence: Evidence::default(),
         }
     }
 }
@@ -339,6 +343,7 @@ impl Record {
             statuses,
             requests,
             cut,
+            evidence,
         } = other;
         // A thread's part does not know when the run began.
         self.began = match (self.began, began) {
@@ -380,6 +385,7 @@ impl Record {
         self.connections += connections;
         self.elapsed = self.elapsed.max(elapsed);
         self.cut = self.cut.into_iter().chain(cut).min();
+        self.evidence.merge(evidence);
     }
 }
 

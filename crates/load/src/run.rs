@@ -16,9 +16,12 @@ use linux::clock::{Clock, calendar};
 use rustix::event::epoll::{self, CreateFlags};
 use rustix::rand::{GetRandomFlags, getrandom};
 use wire::{Duration, Seed, Time};
+use workload::plan::PageStart;
 
 use crate::config::{Config, Protocol, Target};
+use crate::evidence::{Evidence, Shape};
 use crate::gauge::Gauge;
+use crate::host;
 use crate::http1_connection::transport::Connector;
 use crate::job::{Job, PreparedRequest, Requests, Turns};
 use crate::ports::Ports;
@@ -147,6 +150,7 @@ pub fn run_until<'a>(
             open,
             connections: 0,
             retries: 0,
+            evidence: Evidence::default(),
         };
         let ids = seed.stream("load-ids", thread);
         let control = (ProgressSender::new(sender.clone()), stop.clone());
@@ -161,7 +165,8 @@ pub fn run_until<'a>(
             .into_iter()
             .map(|worker| {
                 let (start_sender, start_receiver) = channel::<Time>();
-                let handle = thread::Builder::new().spawn_scoped(scope, move || {
+                let builder = thread::Builder::new().name(host::THREAD_NAME.to_owned());
+                let handle = builder.spawn_scoped(scope, move || {
                     // The kernel may otherwise let a thread sleep 50 us longer than requested.
                     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
                     start_receiver.recv().ok().map(|begins| worker.run(begins))
@@ -180,6 +185,7 @@ pub fn run_until<'a>(
             // Each thread waits for the start time.
             let _ = start_sender.send(begins);
         }
+        let sampling = host::start(scope, target.address, clock, [begins, begins + job.lasts]);
         let mut progress = Progress::default();
         let (mut over, mut is_reported) = (1, true);
         loop {
@@ -208,9 +214,17 @@ pub fn run_until<'a>(
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         }
+        record.evidence.merge(sampling.map(host::Sampling::finish).unwrap_or_default());
         io::Result::Ok(())
     })?;
+    record.evidence.shape = shape(job, config);
     dropped.push(dropped_datagrams());
+    add_dropped(&mut record, &dropped);
+    Ok(record)
+}
+
+/// Adds dropped datagrams to the seconds; `dropped` has the counter at the start and after each second.
+fn add_dropped(record: &mut Record, dropped: &[u64]) {
     for (second, pair) in (0_u64..).zip(dropped.windows(2)) {
         if let [before, after] = pair
             && after > before
@@ -218,7 +232,20 @@ pub fn run_until<'a>(
             record.second(Duration::from_secs(second)).dropped += after - before;
         }
     }
-    Ok(record)
+}
+
+/// Form of the load.
+fn shape(job: &Job<'_>, config: &Config) -> Shape {
+    let users = users(job, config) as u64;
+    let is_multiplexed =
+        matches!(config.protocol, Protocol::Http2 | Protocol::Http3 | Protocol::Pipelined | Protocol::Dhttp);
+    let is_open = job.pages.iter().any(|page| matches!(page.start, PageStart::At(_)));
+    let max_in_flight = match is_open {
+        true if is_multiplexed => 0,
+        true => users * config.connections as u64,
+        false => users,
+    };
+    Shape { is_open, users, max_in_flight }
 }
 
 /// Time until every thread has received the start time.

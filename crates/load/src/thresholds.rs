@@ -181,7 +181,13 @@ pub fn lines(judged: &[CheckedThreshold]) -> String {
     if shown.is_empty() {
         return String::new();
     }
-    let line = |CheckedThreshold { name, unit, limit, value, passed }: &&CheckedThreshold| {
+    format!("\n{}", shown.iter().map(|judged| judged.sentence()).collect::<String>())
+}
+
+impl CheckedThreshold {
+    /// The line of a table.
+    pub(crate) fn sentence(&self) -> String {
+        let Self { name, unit, limit, value, passed } = self;
         let figure = |value: f64| match *unit {
             "share" => format!("{}%", number::significant(100.0 * value)),
             "ms" => format!("{} ms", number::significant(value)),
@@ -191,8 +197,7 @@ pub fn lines(judged: &[CheckedThreshold]) -> String {
         let value = value.map_or_else(|| "no responses".to_owned(), figure);
         let verdict = if *passed { "passed" } else { "FAILED" };
         format!("  {verdict}  {name:12} {value:>12}, {side} {}\n", figure(*limit))
-    };
-    format!("\n{}", shown.iter().map(line).collect::<String>())
+    }
 }
 
 #[cfg(test)]

@@ -45,6 +45,13 @@ pub struct RequestList {
 }
 
 impl RequestList {
+    /// The job of a run.
+    pub fn job(&self) -> Job<'_> {
+        let Self { requests, statuses, pages, turns, lasts, .. } = self;
+        let requests = Requests::List(Arc::clone(requests), statuses.clone());
+        Job { lasts: *lasts, pages, turns: *turns, requests }
+    }
+
     /// Whether a response with this status is a success.
     pub fn succeeds(&self, status: u16) -> bool {
         self.statuses.has(status)
@@ -63,12 +70,7 @@ impl Traffic {
     pub fn job(&self) -> Job<'_> {
         match self {
             Self::Plan(plan) => plan.into(),
-            Self::List(RequestList { requests, statuses, pages, turns, lasts, .. }) => Job {
-                lasts: *lasts,
-                pages,
-                turns: *turns,
-                requests: Requests::List(Arc::clone(requests), statuses.clone()),
-            },
+            Self::List(list) => list.job(),
         }
     }
 

@@ -14,6 +14,7 @@ use wire::{Duration, Time};
 
 use crate::config::{Config, Protocol, Target};
 use crate::dhttp_user::{DhttpUser, TurnResults};
+use crate::evidence::Evidence;
 use crate::gauge::Gauge;
 use crate::http1_connection::transport::Connector;
 use crate::http1_connection::{Http1Connection, Outcome, Pending, Response};
@@ -52,6 +53,8 @@ pub(crate) struct ThreadContext {
     pub(crate) connections: u64,
     /// Number of retries.
     pub(crate) retries: u64,
+    /// Times of HTTP/1 connections.
+    pub(crate) evidence: Evidence,
 }
 
 /// A finished request.
@@ -179,6 +182,14 @@ impl User {
         self.turn(now, common, |dhttp, turn| dhttp.refused(now, turn))?
     }
 
+    /// Number of connections without any response, whose request was sent before `sent_before`.
+    pub(crate) fn unserved(&self, sent_before: Time) -> u64 {
+        let connections = self.own_connections.iter().flatten();
+        let is_old =
+            |connection: &&Http1Connection| connection.oldest().is_some_and(|sent| sent < sent_before);
+        connections.filter(|connection| connection.is_unserved()).filter(is_old).count() as u64
+    }
+
     /// Closes idle connections.
     pub(crate) fn close(&mut self) {
         for connection in &mut self.own_connections {
@@ -281,6 +292,7 @@ impl User {
         let Some(connection) = index else { return };
         let mut outcomes = Vec::new();
         let is_open = connection.ready(now, buffer, &mut outcomes);
+        connection.report(&mut common.evidence);
         if !is_open {
             *index = None;
         }
@@ -317,11 +329,12 @@ impl User {
             self.waiting.pop_front();
             let pending = Pending { sent: now, ..pending };
             if self.own_connections[index].is_none() {
-                let opened = Http1Connection::open(&self.connector, &common.open).and_then(|connection| {
-                    let data = data(self.number, index);
-                    epoll::add(&common.epoll, &connection, data, connection.interest())?;
-                    Ok(connection)
-                });
+                let opened =
+                    Http1Connection::open(now, &self.connector, &common.open).and_then(|connection| {
+                        let data = data(self.number, index);
+                        epoll::add(&common.epoll, &connection, data, connection.interest())?;
+                        Ok(connection)
+                    });
                 match opened {
                     Ok(connection) => {
                         common.connections += 1;

@@ -17,6 +17,8 @@ use wire::{Duration, Time};
 use workload::plan::{ObjectRequest, PageStart};
 
 use crate::bottleneck::thread_cpu_time;
+use crate::evidence::{CpuShare, Evidence};
+use crate::host::own_thread;
 use crate::http1_connection::{Pending, Response};
 use crate::job::{Job, Turns};
 use crate::ports;
@@ -52,6 +54,17 @@ pub(crate) struct Worker<'a> {
     ticked: Time,
     progress: ProgressSender,
     stop: Stop,
+    cpu: ThreadUsage,
+}
+
+/// CPU time of the thread while requests are due.
+#[derive(Debug, Default)]
+struct ThreadUsage {
+    /// The first tick, and the thread's times then.
+    since: Option<(Time, CpuShare)>,
+    /// CPU time since then, without busy-waiting.
+    worked: Duration,
+    is_over: bool,
 }
 
 /// A user, with its pages.
@@ -106,6 +119,8 @@ enum Wake {
 /// Maximum sleep: each second's report must be in time.
 const TICK: Duration = Duration::from_millis(100);
 const SECOND: Duration = Duration::from_secs(1);
+/// Wait for a first response that counts as unserved, as a multiple of the mean service time.
+const LONG_WAIT: f64 = 10.0;
 /// Interval between the starts of a closed loop's users: a thousand in a tenth of a second.
 const APART: Duration = Duration::from_micros(100);
 /// Delay of a closed loop's user after a failure.
@@ -161,6 +176,7 @@ impl<'a> Worker<'a> {
             ticked: Time::ZERO,
             progress,
             stop,
+            cpu: ThreadUsage::default(),
         })
     }
 
@@ -223,8 +239,19 @@ impl<'a> Worker<'a> {
                 }
             }
         }
-        // Requests without a response by now time out.
         let now = self.clock.now();
+        self.end(now);
+        self.tick(now, &mut busy);
+        let ThreadContext { connections, retries, streams, evidence, .. } = self.common;
+        self.record.evidence.merge(evidence);
+        if let Some((_, reactor)) = streams {
+            reactor.finish();
+        }
+        Record { connections, retries, ..self.record }
+    }
+
+    /// Ends the run: requests without a response by now time out.
+    fn end(&mut self, now: Time) {
         self.record.elapsed = now.since(self.begins);
         if self.record.cut.is_none() {
             for number in 0..self.users.len() {
@@ -232,12 +259,6 @@ impl<'a> Worker<'a> {
                 self.settle(now, number, None);
             }
         }
-        self.tick(now, &mut busy);
-        let ThreadContext { connections, retries, streams, .. } = self.common;
-        if let Some((_, reactor)) = streams {
-            reactor.finish();
-        }
-        Record { connections, retries, ..self.record }
     }
 
     fn next_due(&self) -> Option<Time> {
@@ -495,5 +516,34 @@ impl<'a> Worker<'a> {
         second.opened +=
             self.common.connections - std::mem::replace(&mut self.opened, self.common.connections);
         self.progress.report(now.since(self.begins), &self.record, self.common.connections);
+        self.observe(now, worked);
+    }
+
+    /// Adds a tick to the thread's CPU usage, which is over when nothing is due any more; so is the count of connections that
+    /// never had a response.
+    fn observe(&mut self, now: Time, worked: Duration) {
+        let Some((since, before)) = self.cpu.since else {
+            self.cpu.since = Some((now, own_thread()));
+            return;
+        };
+        if self.cpu.is_over {
+            return;
+        }
+        self.cpu.worked += worked;
+        // The last tick before the end: connections close with their requests' timeouts, possibly at the same moment.
+        if now + TICK < self.ends {
+            return;
+        }
+        self.cpu.is_over = true;
+        let seconds = now.since(since).max(TICK).as_secs_f64();
+        let waited = (own_thread().waited - before.waited).max(0.0) / seconds;
+        let mean =
+            if self.record.experienced.is_empty() { 0.0 } else { self.record.experienced.mean() / 1e9 };
+        let long = Duration::from_secs_f64(LONG_WAIT * mean).unwrap_or_default().max(TICK + TICK);
+        let sent_before = Time::ZERO + now.since(Time::ZERO + long);
+        let users = self.users.iter();
+        let unserved: u64 = users.map(|slot| slot.user.unserved(sent_before)).sum();
+        let generator = CpuShare { used: self.cpu.worked.as_secs_f64() / seconds, waited };
+        self.record.evidence.merge(Evidence { unserved, generator, ..Evidence::default() });
     }
 }

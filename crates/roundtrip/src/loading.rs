@@ -3,6 +3,7 @@
 //! | module | contents |
 //! | --- | --- |
 //! | [`emulated`] | Roundtrip's server behind an emulated link |
+//! | [`find_limit`] | the search for the rate that a server sustains |
 //! | [`log`] | results files |
 //! | [`plan`] | plan files, and their need of memory and disk |
 //! | [`replay`] | access logs as requests or plans |
@@ -13,6 +14,7 @@
 //! The load generator, the results and their reports are in the crate `load`.
 
 pub mod emulated;
+pub mod find_limit;
 pub mod log;
 pub mod plan;
 pub mod replay;

@@ -19,12 +19,11 @@
 
 use diagnose::cause::Describe as _;
 use diagnose::{Cause, Severity};
+use linux::sockets::{CongestionState, State, TcpSocket};
 use report::group::counted;
 use report::span::shown;
 use report::watched::Stall;
 use wire::{Duration, Time};
-
-use crate::sockets::{CongestionState, State, TcpSocket};
 
 /// The samples of one socket so far.
 #[derive(Clone, Debug)]
@@ -551,7 +550,7 @@ mod tests {
     use wire::Bytes;
 
     use super::*;
-    use crate::sockets::{SenderProgress, SenderState, TcpInfo};
+    use linux::sockets::{SenderProgress, SenderState, TcpInfo};
 
     /// An established socket that has sent and received, over 1 ms.
     fn socket() -> TcpSocket {
@@ -569,6 +568,7 @@ mod tests {
             inode: 1,
             state: State::Open,
             send_queue: 0,
+            receive_queue: 0,
             retransmits: 0,
             device_queue: Some(0),
             info: TcpInfo { round_trip: millis(1), sending, ..TcpInfo::default() },

@@ -130,6 +130,7 @@ fn from_comment(comment: Comment) -> Result<Log, LogError> {
         elapsed_s,
         statuses,
         cut_after_s,
+        evidence,
         seconds,
     } = comment;
     let bad = |why: String| Err(LogError::Comment(why));
@@ -159,6 +160,9 @@ fn from_comment(comment: Comment) -> Result<Log, LogError> {
     if !(0.0..=MAX_SECONDS as f64).contains(&elapsed) {
         return bad(format!("a run takes 0 to {MAX_SECONDS} seconds"));
     }
+    if !evidence.is_plausible(MAX_COUNT) {
+        return bad("a figure of its evidence is out of range".to_owned());
+    }
     if statuses.keys().any(|status| !(100..=999).contains(status)) {
         return bad("a status is not one of HTTP".to_owned());
     }
@@ -169,6 +173,7 @@ fn from_comment(comment: Comment) -> Result<Log, LogError> {
         connections,
         elapsed: wire::Duration::from_secs_f64(elapsed).unwrap_or_default(),
         statuses,
+        evidence,
         cut: cut_after_s.map(|cut| wire::Duration::from_secs_f64(cut).unwrap_or_default()),
         channels: counts_by_name(channels, &Channel::ALL, Channel::name)?,
         failure_counts: counts_by_name(failure_counts, &FailureReason::ALL, FailureReason::name)?,

@@ -9,7 +9,9 @@ use render::output::{csv, number};
 use render::terminal::Terminal;
 use serde::Serialize;
 
-use crate::bottleneck::{limit, verdict};
+use crate::attribution::{self, Attribution};
+use crate::bottleneck::{limit, verdict_of};
+use crate::evidence::Evidence;
 use crate::log::RunParameters;
 use crate::record::{Latencies, Record, RequestStats, Second};
 use crate::thresholds::{self, CheckedThreshold};
@@ -21,6 +23,8 @@ pub struct Run<'a> {
     parameters: &'a RunParameters,
     /// Failures, or the bottleneck, in a sentence.
     verdict: String,
+    /// Bottleneck of the run: `name`, `sentence`, `evidence`, and the `next` command if there is one.
+    bottleneck: Attribution,
     /// Seconds after which the run was interrupted; absent if it was not.
     #[serde(skip_serializing_if = "Option::is_none")]
     cut_after_s: Option<f64>,
@@ -69,6 +73,8 @@ pub struct Run<'a> {
     intended_ms: Latency,
     /// Lateness of the generator.
     generator_late_ms: Latency,
+    /// Figures behind the bottleneck: ramp, times of connections, sockets, CPUs, counters of this host.
+    evidence: &'a Evidence,
     /// Results for each second.
     seconds: Vec<SecondRow>,
 }
@@ -141,10 +147,17 @@ struct SecondRow {
 }
 
 /// The statistics of the run.
-pub fn run<'a>(parameters: &'a RunParameters, record: &Record) -> Run<'a> {
+pub fn run<'a>(parameters: &'a RunParameters, record: &'a Record) -> Run<'a> {
+    of_request(parameters, record, &parameters.target)
+}
+
+/// The same, where `url` is one of its requests: the next command names it.
+pub fn of_request<'a>(parameters: &'a RunParameters, record: &'a Record, url: &str) -> Run<'a> {
+    let bottleneck = attribution::attribute(record, url);
     Run {
         parameters,
-        verdict: verdict(record),
+        verdict: verdict_of(record, &bottleneck),
+        bottleneck,
         cut_after_s: record.cut.map(|cut| cut.as_secs_f64()),
         cut: interruption(record),
         responses: record.responses(),
@@ -166,11 +179,40 @@ pub fn run<'a>(parameters: &'a RunParameters, record: &Record) -> Run<'a> {
         experienced_ms: latency(&record.experienced),
         intended_ms: latency(&record.intended),
         generator_late_ms: latency(&record.lateness),
+        evidence: &record.evidence,
         seconds: record.seconds.iter().map(line).collect(),
     }
 }
 
 impl Run<'_> {
+    /// The evidence for the bottleneck, and the next command, in lines.
+    fn bottleneck_lines(&self) -> String {
+        let Attribution { kind: _, sentence: _, evidence, next } = &self.bottleneck;
+        let evidence = evidence.iter().map(|evidence| format!("  {evidence}\n"));
+        let next = next.iter().map(|next| format!("  next: {next}\n"));
+        evidence.chain(next).collect()
+    }
+
+    /// Thresholds with their figures.
+    pub(super) fn thresholds(&self) -> &[CheckedThreshold] {
+        &self.thresholds
+    }
+
+    /// The bottleneck, or failures.
+    pub(super) fn verdict(&self) -> &str {
+        &self.verdict
+    }
+
+    /// The server.
+    pub(super) fn target(&self) -> &str {
+        &self.parameters.target
+    }
+
+    /// Seconds from the start to the last response.
+    pub(super) const fn seconds(&self) -> f64 {
+        self.elapsed_s
+    }
+
     /// The same with judged thresholds, sentences on what is left out, and the names of its requests.
     #[must_use]
     pub fn with(self, thresholds: Vec<CheckedThreshold>, notes: Vec<String>, names: &[String]) -> Self {
@@ -283,7 +325,12 @@ pub fn lines(run: &Run<'_>) -> String {
 pub fn first_lines(run: &Run<'_>) -> String {
     let cut = run.cut.as_ref().map(|cut| format!("{cut}\n")).unwrap_or_default();
     let notes: String = run.notes.iter().map(|note| format!("{note}\n")).collect();
-    format!("{}\n{cut}{notes}{}", run.verdict, thresholds::lines(&run.thresholds).trim_start_matches('\n'))
+    let evidence = run.bottleneck_lines();
+    format!(
+        "{}\n{evidence}{cut}{notes}{}",
+        run.verdict,
+        thresholds::lines(&run.thresholds).trim_start_matches('\n')
+    )
 }
 
 /// A sentence if the run was interrupted.
@@ -335,7 +382,7 @@ pub fn table(run: &Run<'_>, terminal: Terminal) -> String {
         let words = counts.iter().map(|(name, number)| format!("{} {name}", count(*number)));
         words.collect::<Vec<_>>().join(", ")
     };
-    let mut text = format!("{}\n", terminal.bold(&run.verdict));
+    let mut text = format!("{}\n{}", terminal.bold(&run.verdict), run.bottleneck_lines());
     if let Some(cut) = &run.cut {
         text += &format!("{cut}\n");
     }

@@ -195,6 +195,27 @@ impl fmt::Display for Clock {
     }
 }
 
+/// Escape sequences and text that write `lines` over those on the screen, which a narrowed terminal has wrapped.
+pub fn overwrite(line_widths: &[usize], width: Option<usize>, height: usize, lines: &[String]) -> String {
+    let rows = |columns: &usize| columns.div_ceil(width.unwrap_or(usize::MAX).max(1)).max(1);
+    let up = line_widths.iter().map(rows).sum::<usize>().min(height.saturating_sub(1));
+    let mut text = if up > 0 { format!("\r\x1b[{up}A") } else { String::new() };
+    for line in lines {
+        text += &format!("\x1b[K{line}\r\n");
+    }
+    if up > 0 {
+        text += "\x1b[J";
+    }
+    text
+}
+
+/// Columns of a line, without its escape sequences.
+pub fn columns(line: &str) -> usize {
+    let mut parts = line.split('\x1b');
+    let first = parts.next().map_or(0, |part| part.chars().count());
+    first + parts.map(|part| part.split_once('m').map_or(0, |(_, rest)| rest.chars().count())).sum::<usize>()
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -303,5 +324,17 @@ mod tests {
     fn without_responses_no_nan_is_shown() {
         let shown = lines(&Progress::default(), URL, Duration::ZERO, plain(80)).join("\n");
         assert!(!shown.contains("NaN") && !shown.contains("inf"), "{shown}");
+    }
+
+    #[test]
+    fn lines_overwrite_the_previous_ones() {
+        let lines = ["a".to_owned(), "\x1b[31mb\x1b[0mc".to_owned()];
+        assert_eq!(overwrite(&[], Some(80), 24, &lines), "\x1b[Ka\r\n\x1b[K\x1b[31mb\x1b[0mc\r\n");
+        assert_eq!(columns(&lines[1]), 2);
+        assert_eq!(overwrite(&[80, 0], Some(80), 24, &[]), "\r\x1b[2A\x1b[J");
+        // A narrower terminal, a lower one, and one of unknown size.
+        assert_eq!(overwrite(&[80, 30], Some(40), 24, &[]), "\r\x1b[3A\x1b[J");
+        assert_eq!(overwrite(&[80, 30], Some(40), 3, &[]), "\r\x1b[2A\x1b[J");
+        assert_eq!(overwrite(&[80, 30], Some(0), 0, &[]), "");
     }
 }

@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::flags;
 
@@ -102,12 +102,39 @@ pub struct LoadRun {
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
 
+    /// Search for the rate that the server sustains: runs of --for each, at rates doubled and then bisected
+    #[arg(long, conflicts_with_all = ["plan", "surge", "network", "replay", "users", "rate", "log", "shard", "at"])]
+    pub find_limit: bool,
+
+    /// Write the search as one self-contained HTML page
+    #[arg(long, value_name = "FILE", requires = "find_limit", value_hint = clap::ValueHint::FilePath)]
+    pub report: Option<PathBuf>,
+
+    /// Duration of each short run with one user, and with half of the users, before the run; with 0s there is none [default: a
+    /// twentieth of --for, up to 1s; for GET and HEAD only]
+    #[arg(help_heading = flags::ADVANCED, long, value_name = "TIME")]
+    pub ramp: Option<String>,
+
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "table")]
-    pub format: flags::Format,
+    pub format: LoadFormat,
 
     #[command(flatten)]
     pub plan_flags: PlanFlags,
+}
+
+/// Output format of a load run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum LoadFormat {
+    /// For people: rounded, as wide as the terminal
+    #[default]
+    Table,
+    /// For programs: every field, in full precision
+    Json,
+    /// For spreadsheets: a line for each second, or each rate of --find-limit
+    Csv,
+    /// For CI: the thresholds as tests
+    Junit,
 }
 
 /// Requests other than SURGE's.
@@ -137,7 +164,7 @@ pub struct RequestFlags {
     #[arg(long, value_name = "LOG", conflicts_with_all = ["users", "rate", "method", "body"])]
     pub replay: Vec<PathBuf>,
 
-    /// Speed of --replay, as a multiple of the log's
+    /// Speed of --replay, as a multiple of the log's, such as 2x
     #[arg(long, value_name = "TIMES", default_value = "1", requires = "replay")]
     pub speed: String,
 }

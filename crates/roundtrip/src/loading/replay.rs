@@ -135,10 +135,11 @@ fn is_full(lines: &mut LogSample, limit: RequestLimit) -> Result<bool, Failure> 
     }
 }
 
-/// Parses the value of `--speed`.
+/// Parses the value of `--speed`, such as `2` or `2x`.
 pub fn speed(text: &str) -> Result<f64, Failure> {
     let refused = || Failure::Value(format!("--speed: `{text}` is not a number above 0, up to 1,000,000"));
-    text.parse().ok().filter(|speed: &f64| *speed > 0.0 && *speed <= 1e6).ok_or_else(refused)
+    let number = text.strip_suffix(['x', 'X']).unwrap_or(text);
+    number.parse().ok().filter(|speed: &f64| *speed > 0.0 && *speed <= 1e6).ok_or_else(refused)
 }
 
 /// Reads the requests of these logs, to be sent `speed` times as fast: paths as logged, GET and HEAD only.

@@ -50,8 +50,8 @@ impl RunDisplay {
         let mut lines = lines(terminal);
         // The cursor takes a line of its own; lines scrolled off the screen cannot be overwritten.
         lines.truncate(height.saturating_sub(1));
-        let text = overwrite(&self.line_widths, terminal.width, height, &lines);
-        self.line_widths = lines.iter().map(|line| columns(line)).collect();
+        let text = view::overwrite(&self.line_widths, terminal.width, height, &lines);
+        self.line_widths = lines.iter().map(|line| view::columns(line)).collect();
         // A closed standard error is not an error of the run.
         let _ = std::io::stderr().write_all(text.as_bytes());
     }
@@ -61,27 +61,6 @@ impl Drop for RunDisplay {
     fn drop(&mut self) {
         self.draw(|_| Vec::new());
     }
-}
-
-/// Escape sequences and text that write `lines` over those on the screen, which a narrowed terminal has wrapped.
-fn overwrite(line_widths: &[usize], width: Option<usize>, height: usize, lines: &[String]) -> String {
-    let rows = |columns: &usize| columns.div_ceil(width.unwrap_or(usize::MAX).max(1)).max(1);
-    let up = line_widths.iter().map(rows).sum::<usize>().min(height.saturating_sub(1));
-    let mut text = if up > 0 { format!("\r\x1b[{up}A") } else { String::new() };
-    for line in lines {
-        text += &format!("\x1b[K{line}\r\n");
-    }
-    if up > 0 {
-        text += "\x1b[J";
-    }
-    text
-}
-
-/// Columns of a line, without its escape sequences.
-fn columns(line: &str) -> usize {
-    let mut parts = line.split('\x1b');
-    let first = parts.next().map_or(0, |part| part.chars().count());
-    first + parts.map(|part| part.split_once('m').map_or(0, |(_, rest)| rest.chars().count())).sum::<usize>()
 }
 
 /// The received SIGINT or SIGTERM, if any.
@@ -117,21 +96,4 @@ impl StopSignal {
 fn status(signal: Signal) -> u8 {
     // Signal numbers are at most 64.
     128 + u8::try_from(signal as i32).unwrap_or(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_overwrite_the_previous_ones() {
-        let lines = ["a".to_owned(), "\x1b[31mb\x1b[0mc".to_owned()];
-        assert_eq!(overwrite(&[], Some(80), 24, &lines), "\x1b[Ka\r\n\x1b[K\x1b[31mb\x1b[0mc\r\n");
-        assert_eq!(columns(&lines[1]), 2);
-        assert_eq!(overwrite(&[80, 0], Some(80), 24, &[]), "\r\x1b[2A\x1b[J");
-        // A narrower terminal, a lower one, and one of unknown size.
-        assert_eq!(overwrite(&[80, 30], Some(40), 24, &[]), "\r\x1b[3A\x1b[J");
-        assert_eq!(overwrite(&[80, 30], Some(40), 3, &[]), "\r\x1b[2A\x1b[J");
-        assert_eq!(overwrite(&[80, 30], Some(0), 0, &[]), "");
-    }
 }

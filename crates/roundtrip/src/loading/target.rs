@@ -2,12 +2,11 @@
 
 use std::net::SocketAddr;
 
-use load::preflight::{self, PreflightResponse, Refusal};
+use load::preflight::{self, Refusal};
 use load::tls::{Security, Trust};
 use load::traffic::Traffic;
 use load::url::ServerUrl;
 use load::{Config, Protocol, Target};
-use workload::plan::path;
 
 use crate::cli::load::TargetFlags;
 use crate::failure::Failure;
@@ -84,46 +83,10 @@ pub fn probe(
     expects_status: bool,
 ) -> Result<(), Failure> {
     let address = target.address;
-    let PreflightResponse { status, location } =
-        preflight::send(&traffic.job(), target, config).map_err(|refusal| match refusal {
-            // An untrusted certificate is an error of the flags.
-            Refusal::Untrusted(error) => Failure::Value(error.to_string()),
-            refusal => Failure::Network(format!("{address} {refusal}")),
-        })?;
-    let refused = |reason: String| Err(Failure::Network(reason));
-    match traffic {
-        Traffic::Plan(_) if status == 200 => Ok(()),
-        Traffic::Plan(_) => refused(format!(
-            "{url}{} responds with {status}; serve the directory that `roundtrip site surge` writes there, or leave out --surge \
-             and --plan to request the URL itself",
-            path(0)
-        )),
-        // An access log has requests of all kinds.
-        Traffic::List(list) if !list.is_judged => Ok(()),
-        Traffic::List(list) => {
-            let url = list.first_url(url);
-            let is_redirect = (300..400).contains(&status) && status != 304;
-            if list.succeeds(status) && (expects_status || !is_redirect) {
-                return Ok(());
-            }
-            let remedy = match status {
-                401 | 407 => "give credentials, such as --header 'Authorization: Bearer TOKEN'",
-                403 => "give the fields that the server requires, such as --header 'Cookie: NAME=VALUE'",
-                404 | 410 => "check the path",
-                405 => "choose another --method",
-                400 | 415 | 422 => "check --body and its --header 'Content-Type: TYPE'",
-                429 => "the server limits its clients: raise that limit for the run",
-                300..400 => "give the URL that it redirects to",
-                500.. => "check the server's log",
-                _ => "check the request",
-            };
-            let response = match location.filter(|_| is_redirect) {
-                Some(location) => format!("redirects to {location} ({status})"),
-                None => format!("responds with {status}"),
-            };
-            refused(format!(
-                "{url} {response}; {remedy}, or pass --expect-status {status} if that is a success"
-            ))
-        }
-    }
+    let response = preflight::send(&traffic.job(), target, config).map_err(|refusal| match refusal {
+        // An untrusted certificate is an error of the flags.
+        Refusal::Untrusted(error) => Failure::Value(error.to_string()),
+        refusal => Failure::Network(format!("{address} {refusal}")),
+    })?;
+    response.judge(traffic, url, expects_status).map_err(Failure::Network)
 }

@@ -9,12 +9,13 @@ use std::thread;
 use dhttp_proto::ClientConfig;
 use linux::clock::calendar;
 use load::config::MAX_CONNECTIONS;
+use load::limit_search::SearchSpec;
 use load::log::{self, Log, RunParameters};
 use load::progress::{Progress, Stop};
-use load::report::{fit, page, result};
+use load::report::{fit, junit, page, result};
 use load::thresholds::{self, Threshold};
 use load::traffic::Traffic;
-use load::{Config, Protocol, Record, Shard, Target, fixed_wait, merge};
+use load::{Config, Protocol, Shard, Target, merge, ramp};
 use quantity::names;
 use wire::Bytes;
 use workload::goodness_of_fit::fits;
@@ -24,13 +25,15 @@ use workload::set::{PlanDistributions, SetName};
 use workload::site::{self, Site};
 
 use crate::cli::flags::Format;
-use crate::cli::load::{Load, LoadMerge, LoadPage, LoadPlan, LoadRun, LoadVerb, PlanFlags, ThresholdFlags};
+use crate::cli::load::{
+    Load, LoadFormat, LoadMerge, LoadPage, LoadPlan, LoadRun, LoadVerb, PlanFlags, ThresholdFlags,
+};
 use crate::failure::Failure;
 use crate::loading::emulated::{self, Emulated};
 use crate::loading::replay::RequestLimit;
 use crate::loading::run_display::{self, RunDisplay};
 use crate::loading::traffic::{self, RequestFile};
-use crate::loading::{self, plan, positive, replay, target, value};
+use crate::loading::{self, find_limit, plan, positive, replay, target, value};
 
 /// Runs the subcommand; an interrupted run prints its results, and exits as shells do for a signal.
 pub fn run(flags: &Load) -> Result<ExitCode, Failure> {
@@ -165,8 +168,21 @@ fn plan_spec(flags: &PlanFlags, site: Option<&Site>) -> Result<PlanSpec, Failure
 /// Default number of SURGE's users.
 const USERS: u32 = 100;
 
-fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
-    let LoadRun { server, threshold_flags, log: log_file, format, .. } = flags;
+/// A load run that is ready to start.
+struct PreparedLoad {
+    traffic: Traffic,
+    target: Target,
+    config: Config,
+    /// The emulated network, if any.
+    network: Option<scenario::Network>,
+    /// The server, for people.
+    server: String,
+    thresholds: Vec<Threshold>,
+}
+
+/// Parses the flags, and sends a preflight request.
+fn prepare(flags: &LoadRun) -> Result<PreparedLoad, Failure> {
+    let LoadRun { server, threshold_flags, log: log_file, .. } = flags;
     let thresholds = thresholds(threshold_flags)?;
     let config = config(flags)?;
     if server.network.is_some() {
@@ -188,12 +204,51 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
     if let Some(path) = log_file {
         crate::file::check(path)?;
     }
-    let stop = Stop::default();
-    let stop_signal = run_display::listen(stop.clone())?;
     let server = match &network {
         None => url,
         Some(network) => format!("our own server over {}", network.name),
     };
+    Ok(PreparedLoad { traffic, target, config, network, server, thresholds })
+}
+
+fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
+    if flags.find_limit && flags.format == LoadFormat::Junit {
+        return Err(Failure::Value(
+            "--format junit: a search has no tests; run `load --rate` with --fail-on instead".to_owned(),
+        ));
+    }
+    let prepared = prepare(flags)?;
+    let lasts = prepared.traffic.job().lasts;
+    let ramp = flags.ramp.as_deref();
+    let ramp =
+        ramp.map_or(Ok(ramp::stage_duration(lasts)), |text| value("ramp", quantity::duration(text)))?;
+    let stop = Stop::default();
+    let stop_signal = run_display::listen(stop.clone())?;
+    if flags.find_limit {
+        let PreparedLoad { traffic, target, config, server, thresholds, .. } = prepared;
+        let Traffic::List(list) = traffic else { return Ok(ExitCode::SUCCESS) };
+        let PlanFlags { even, seed, .. } = &flags.plan_flags;
+        let spec = SearchSpec {
+            url: &list.first_url(&server),
+            lasts: flags.plan_flags.duration.as_ref().map_or(find_limit::STEP, |_| list.lasts),
+            list,
+            target: &target,
+            config: &config,
+            thresholds: &thresholds,
+            ramp,
+            arrivals: if *even { Arrivals::Constant } else { Arrivals::Poisson },
+            seed: value("seed", quantity::seed(seed))?,
+        };
+        return find_limit::run(spec, flags, (&stop, &stop_signal));
+    }
+    let PreparedLoad { traffic, target, config, network, server, thresholds } = prepared;
+    let stages = match &traffic {
+        Traffic::List(list) if ramp::fits(list, &config, flags.ramp.is_some()) => {
+            ramp::climb(list, &target, &config, &stop, ramp)
+        }
+        Traffic::List(_) | Traffic::Plan(_) => Ok(Vec::new()),
+    };
+    let stages = stages.map_err(|error| Failure::Network(error.to_string()))?;
     let mut display = RunDisplay::new(&server, traffic.job().lasts, config.at);
     let mut show = |progress: &Progress| display.show(progress);
     let (record, traffic) = match (&network, traffic) {
@@ -206,24 +261,13 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
     drop(display);
     // From here on a signal ends the program.
     stop.stop();
-    let record = record.map_err(|error| Failure::Network(error.to_string()))?;
-    let log = Log { parameters: run_parameters(&traffic, server, &config, &record), record };
+    let mut record = record.map_err(|error| Failure::Network(error.to_string()))?;
+    record.evidence.ramp = stages;
+    let log = Log { parameters: RunParameters::of(&traffic, server, &config, &record), record };
     // Results are printed even if the disk is full by now.
-    let logged =
-        log_file.as_ref().map_or(Ok(()), |path| crate::file::write_with(path, |out| log::write(&log, out)));
-    let judged = thresholds::judge(&thresholds, &log.record);
-    let has_passed = judged.iter().all(|judged| judged.passed);
-    let notes = notes(&traffic, &log);
-    let run = result::run(&log.parameters, &log.record).with(judged, notes, &traffic.names());
-    crate::output::to_stdout(&match format {
-        Format::Table => result::table(&run, crate::terminal::of_stdout()),
-        Format::Json => render::output::json(&[run]),
-        Format::Csv => {
-            // The summary line does not fit CSV.
-            eprint!("{}", result::first_lines(&run));
-            result::lines(&run)
-        }
-    })?;
+    let log_file = flags.log.as_ref();
+    let logged = log_file.map_or(Ok(()), |path| crate::file::write_with(path, |out| log::write(&log, out)));
+    let has_passed = show_result(flags.format, &thresholds, &traffic, &log)?;
     logged?;
     Ok(match log.record.cut {
         Some(_) => ExitCode::from(stop_signal.status()),
@@ -232,11 +276,34 @@ fn load_server(flags: &LoadRun) -> Result<ExitCode, Failure> {
     })
 }
 
-/// Returns the notes on the requests, and on a fixed wait of their responses.
-fn notes(traffic: &Traffic, log: &Log) -> Vec<String> {
-    let Traffic::List(list) = traffic else { return Vec::new() };
-    let wait = fixed_wait::sentence(&log.record, &list.first_url(&log.parameters.target));
-    list.notes.iter().cloned().chain(wait).collect()
+/// Prints the results; returns whether all thresholds were met.
+fn show_result(
+    format: LoadFormat,
+    thresholds: &[Threshold],
+    traffic: &Traffic,
+    log: &Log,
+) -> Result<bool, Failure> {
+    let judged = thresholds::judge(thresholds, &log.record);
+    let has_passed = judged.iter().all(|judged| judged.passed);
+    let (notes, url) = match traffic {
+        Traffic::List(list) => (list.notes.clone(), list.first_url(&log.parameters.target)),
+        Traffic::Plan(_) => (Vec::new(), log.parameters.target.clone()),
+    };
+    let run = result::of_request(&log.parameters, &log.record, &url).with(judged, notes, &traffic.names());
+    crate::output::to_stdout(&match format {
+        LoadFormat::Table => result::table(&run, crate::terminal::of_stdout()),
+        LoadFormat::Json => render::output::json(&[run]),
+        LoadFormat::Csv => {
+            // The summary line does not fit CSV.
+            eprint!("{}", result::first_lines(&run));
+            result::lines(&run)
+        }
+        LoadFormat::Junit => {
+            eprint!("{}", result::first_lines(&run));
+            junit::text(&run)
+        }
+    })?;
+    Ok(has_passed)
 }
 
 /// Parses the thresholds of `--max-failures` and `--fail-on`.
@@ -318,57 +385,6 @@ fn refuse_surge_flags(flags: &PlanFlags) -> Result<(), Failure> {
     }
 }
 
-fn run_parameters(traffic: &Traffic, target: String, config: &Config, record: &Record) -> RunParameters {
-    let Config {
-        protocol,
-        dhttp: _,
-        connections,
-        ports: _,
-        closes_early,
-        fast_open,
-        has_early,
-        idle_timeout,
-        shard,
-        threads: _,
-        users: _,
-        timeout: _,
-        at: _,
-    } = config;
-    let mut clients = Vec::new();
-    if *connections > 1 {
-        clients.push(format!("{connections} connections a user"));
-    }
-    if *closes_early {
-        clients.push("closing after each page".to_owned());
-    }
-    if *fast_open {
-        clients.push("with Fast Open".to_owned());
-    }
-    if *has_early {
-        clients.push("with early data (0-RTT)".to_owned());
-    }
-    if let Some(idle_timeout) = idle_timeout {
-        clients.push(format!("keep-alive {idle_timeout}"));
-    }
-    let began = record.began.as_secs_f64();
-    let (distributions, workload, seed) = match traffic {
-        Traffic::Plan(plan) => (plan.spec.set.name().to_owned(), String::new(), plan.spec.seed.get()),
-        Traffic::List(list) => (String::new(), list.words.clone(), list.seed),
-    };
-    RunParameters {
-        target,
-        protocol: protocol.name().to_owned(),
-        clients: clients.join(", "),
-        distributions,
-        workload,
-        seed,
-        plan: traffic.mark(),
-        shards: vec![shard.number()],
-        shard_count: shard.count(),
-        began: (began, began),
-    }
-}
-
 fn config(flags: &LoadRun) -> Result<Config, Failure> {
     let LoadRun {
         server,
@@ -426,34 +442,14 @@ fn config(flags: &LoadRun) -> Result<Config, Failure> {
             None => cpus.div_ceil(2),
         },
         users: positive("share", share)?,
-        shard: parse_shard(shard)?,
-        at: at.as_deref().map(parse_start_time).transpose()?,
+        shard: value("shard", Shard::parse(shard))?,
+        at: at
+            .as_deref()
+            .map(|text| value("at", load::config::parse_start_time(text, calendar())))
+            .transpose()?,
         timeout: value("timeout", quantity::duration(timeout))?,
     })
 }
-
-/// Parses a shard such as `2/8`, the second of eight.
-fn parse_shard(text: &str) -> Result<Shard, Failure> {
-    let shard = text
-        .split_once('/')
-        .and_then(|(number, count)| Shard::new(number.parse().ok()?, count.parse().ok()?));
-    shard.ok_or_else(|| {
-        Failure::Value(format!("--shard: `{text}` is not a shard; give I/N, such as 2/8, I from 1 to N"))
-    })
-}
-
-/// Parses a future time, at most [`MAX_WAIT`] away, in seconds since 1970.
-fn parse_start_time(text: &str) -> Result<wire::Duration, Failure> {
-    let now = calendar();
-    let at: Option<u64> = text.parse().ok();
-    let at = at.map(wire::Duration::from_secs).filter(|at| *at > now && at.saturating_sub(now) <= MAX_WAIT);
-    at.ok_or_else(|| {
-        let now = now.as_nanos() / 1_000_000_000;
-        Failure::Value(format!("--at: `{text}` is not within the next day; it is {now} now"))
-    })
-}
-
-const MAX_WAIT: wire::Duration = wire::Duration::from_secs(86_400);
 
 #[cfg(test)]
 mod tests {

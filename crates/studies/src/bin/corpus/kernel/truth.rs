@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use capture::sockets::{CongestionState, SenderState, TcpInfo};
+use linux::sockets::{CongestionState, SenderState, TcpInfo};
 use testbed::emulator::{Capture, Observation, PacketDirection};
 use trace::{Cause, Stall};
 use wire::packet::{Flags, Packet, TcpSegment};

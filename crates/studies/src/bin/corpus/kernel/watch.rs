@@ -8,8 +8,8 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
 
 use capture::sniffer::Sniffer;
-use capture::sockets::{Sockets, TcpInfo};
 use linux::clock::Clock;
+use linux::sockets::{Sockets, TcpInfo};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use wire::{Duration, Time};
 

@@ -7,19 +7,21 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use linux::Error;
-use linux::netlink_message::{Attributes, Message, messages};
 use nix::errno::Errno;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, sendto, socket,
 };
 use wire::{Bytes, Duration};
 
+use crate::Error;
+use crate::netlink_message::{Attributes, Message, messages};
+
 /// Netlink sockets for queries and for notifications.
 #[derive(Debug)]
 pub struct Sockets {
     queries: OwnedFd,
-    endings: OwnedFd,
+    /// Without it no notifications are received.
+    endings: Option<OwnedFd>,
     sequence: u32,
     /// For replies.
     buffer: Vec<u8>,
@@ -43,6 +45,8 @@ pub struct TcpSocket {
     pub state: State,
     /// Bytes not sent or not acknowledged; of a listening socket, its backlog.
     pub send_queue: u32,
+    /// Bytes received and not read by the program; of a listening socket, connections not accepted.
+    pub receive_queue: u32,
     /// Number of consecutive retransmissions without an acknowledgement, including SYN and SYN/ACK.
     pub retransmits: u8,
     /// Bytes in queues of this host below TCP; `None` if the kernel does not report it.
@@ -107,6 +111,8 @@ pub struct SenderProgress {
     pub pacing_rate: u64,
     /// Number of segments that the peer reported as received twice (DSACK, RFC 2883; 0 before Linux 4.19).
     pub duplicates: u32,
+    /// Number of segments received out of order (0 before Linux 5.4).
+    pub received_out_of_order: u32,
     /// Number of expired retransmission timers (0 before Linux 6.7).
     pub timeouts: u16,
 }
@@ -167,19 +173,18 @@ impl Sockets {
     /// # Errors
     /// The kernel's error.
     pub fn open() -> Result<Self, Error> {
-        let open = || {
-            socket(
-                AddressFamily::Netlink,
-                SockType::Raw,
-                SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK,
-                SockProtocol::NetlinkSockDiag,
-            )
-            .map_err(Error::kernel("query the kernel's sockets"))
-        };
-        let (queries, endings) = (open()?, open()?);
+        let endings = open_socket()?;
         bind(endings.as_raw_fd(), &NetlinkAddr::new(0, TCP_ENDS | TCP6_ENDS))
             .map_err(Error::kernel("subscribe to events of closed sockets"))?;
-        Ok(Self { queries, endings, sequence: 0, buffer: vec![0; REPLY] })
+        Ok(Self { endings: Some(endings), ..Self::for_queries()? })
+    }
+
+    /// The same without notifications of closed sockets, which cost the kernel a message for each.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn for_queries() -> Result<Self, Error> {
+        Ok(Self { queries: open_socket()?, endings: None, sequence: 0, buffer: vec![0; REPLY] })
     }
 
     /// The socket between these two addresses, if it exists. Fast whatever the number of sockets.
@@ -274,12 +279,19 @@ impl Sockets {
     /// # Errors
     /// The kernel's error.
     pub fn ended(&mut self, mut each: impl FnMut(TcpSocket)) -> Result<(), Error> {
-        match read(&self.endings, &mut self.buffer, &mut each) {
+        let Some(endings) = &self.endings else { return Ok(()) };
+        match read(endings, &mut self.buffer, &mut each) {
             // More sockets were destroyed than the kernel's buffer holds: the rest are not reported.
             Ok(()) | Err(Errno::ENOBUFS) => Ok(()),
             Err(errno) => Err(Error::kernel("receive events of closed sockets")(errno)),
         }
     }
+}
+
+fn open_socket() -> Result<OwnedFd, Error> {
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkSockDiag)
+        .map_err(Error::kernel("query the kernel's sockets"))
 }
 
 /// Reads all pending messages.
@@ -410,6 +422,7 @@ impl TcpSocket {
         const LENGTH: usize = 72;
         const INODE: usize = 68;
         const COOKIE: usize = 44;
+        const RECEIVE_QUEUE: usize = 56;
         const SEND_QUEUE: usize = 60;
         const RETRANSMIT_TIMER: u8 = 1;
         /// Of the array of SKMEMINFO: SK_MEMINFO_WMEM_ALLOC.
@@ -442,6 +455,7 @@ impl TcpSocket {
             // With another timer, that number counts probes of a closed window.
             retransmits: if *body.get(2)? == RETRANSMIT_TIMER { *body.get(3)? } else { 0 },
             send_queue: word(body, SEND_QUEUE)?,
+            receive_queue: word(body, RECEIVE_QUEUE)?,
             device_queue,
             info,
             progress,
@@ -468,6 +482,7 @@ impl SenderProgress {
             timeout: micros(8),
             pacing_rate: count(104),
             duplicates: number(216),
+            received_out_of_order: number(224),
             timeouts: bytes
                 .get(240..)
                 .and_then(<[u8]>::first_chunk)
@@ -553,7 +568,7 @@ mod tests {
         // The kernel reports a socket only after cleaning it up, and also reports the connections of other tests.
         let mut destroyed: Vec<TcpSocket> = Vec::new();
         while !found.iter().any(|cookie| destroyed.iter().any(|socket| socket.cookie == *cookie)) {
-            let mut polled = [PollFd::new(sockets.endings.as_fd(), PollFlags::POLLIN)];
+            let mut polled = [PollFd::new(sockets.endings.as_ref().unwrap().as_fd(), PollFlags::POLLIN)];
             assert_eq!(poll(&mut polled, PollTimeout::from(10_000_u16)), Ok(1), "{destroyed:?}");
             sockets.ended(|socket| destroyed.push(socket)).unwrap();
         }
