@@ -49,8 +49,23 @@ pub struct BrowserRecord {
     pub load: Duration,
     /// Time of the last end of a response, which may be after `load`.
     pub last_end: Duration,
+    /// Times of each response, in the order of the requests.
+    pub objects: Vec<BrowserObject>,
     /// The visit as a HAR.
     pub har: serde_json::Value,
+}
+
+/// Times of a request and its response, from the start of the document's request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrowserObject {
+    /// Its URL.
+    pub url: String,
+    /// Moment at which the request was passed to a connection.
+    pub sent: Duration,
+    /// Moment at which the response's header section had arrived.
+    pub first_byte: Duration,
+    /// Moment of the last byte.
+    pub end: Duration,
 }
 
 /// Whether a scenario is a whole page for a browser with our server: TLS, HTTP/2 or a graph. Other visits of a browser are
@@ -227,7 +242,7 @@ impl BrowserExperiment {
             lateness,
             visit: None,
             channels: None,
-            browser: Some(BrowserRecord { load, last_end, har }),
+            browser: Some(BrowserRecord { load, last_end, objects: recording.objects(), har }),
             destroyed: Vec::new(),
         })
     }

@@ -8,6 +8,7 @@
 //! | `conformance` | the simulator's Linux with this kernel, segment by segment | `studies/simulator-against-kernel` |
 //! | `graphs` | whole pages by the formulas with the same in packets | `studies/graphs` |
 //! | `pages` | whole pages over TLS and HTTP/2 in the simulator with the same on this kernel | `studies/pages` |
+//! | `chromium` | whole pages predicted from a recording with the same in Chromium | `studies/chromium` |
 //! | `loss` | page times under loss with those without | `studies/loss` |
 //!
 //! `PROGRAM all FILE.csv` runs everything; `./ci.sh studies` does so for all. `PROGRAM sample` runs a small part, which

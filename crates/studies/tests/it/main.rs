@@ -40,6 +40,11 @@ fn a_sample_of_whole_pages_over_http2_has_the_packets_of_this_kernel() {
 }
 
 #[test]
+fn a_sample_page_in_chromium_takes_about_as_long_as_simulated_from_its_recording() {
+    assert_holds(env!("CARGO_BIN_EXE_chromium"));
+}
+
+#[test]
 fn unknown_arguments_are_refused_with_the_known_ones() {
     for program in [env!("CARGO_BIN_EXE_corpus"), env!("CARGO_BIN_EXE_loss")] {
         let output = Command::new(program).arg("nonsense").output().unwrap();

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use wire::{Duration, calendar};
 
+use crate::browser::BrowserObject;
+
 /// Requests of a page, and its events.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recording {
@@ -157,6 +159,19 @@ impl Recording {
     pub(crate) fn last_end(&self) -> Option<Duration> {
         let ends = self.requests.values().filter_map(|request| request.ended);
         self.since_start(ends.max_by(f64::total_cmp)?)
+    }
+
+    /// Times of each request that has a response.
+    pub(crate) fn objects(&self) -> Vec<BrowserObject> {
+        let object = |request: &Request| {
+            let timing = &request.response.as_ref()?["timing"];
+            let base = timing["requestTime"].as_f64()?;
+            let moment = |name: &str| self.since_start(base + timing[name].as_f64()? / 1e3);
+            let (sent, first_byte) = (moment("sendEnd")?, moment("receiveHeadersEnd")?);
+            let end = self.since_start(request.ended?)?;
+            Some(BrowserObject { url: request.url.clone(), sent, first_byte, end })
+        };
+        self.in_order().filter_map(object).collect()
     }
 
     fn since_start(&self, time: f64) -> Option<Duration> {
