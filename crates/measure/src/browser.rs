@@ -7,7 +7,8 @@
 //! | (here) | which scenarios suit a browser; one visit in a laboratory of its own |
 //! | `contents` | bodies that name what the graph's edges name |
 //! | `authority` | the laboratory's certificates |
-//! | `driver::tls_server` | the server |
+//! | `driver::tls_server` | the server for HTTP/1.1 and HTTP/2 |
+//! | `driver::quic_server` | the server for HTTP/3 |
 //! | `peers::chromium` | the browser |
 //!
 //! TLS is real (rustls), with an authority that is made for the scenario; chains have the page's sizes. The browser decides what
@@ -20,16 +21,20 @@ mod contents;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use http1::server::ConnectionTimeouts;
+use linux::clock::Clock;
+use linux::namespace::Pending;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use page::{Host, Page};
 use scenario::{Connection, Protocol, Remark, Scenario, Tls, Visit as VisitKind};
-use testbed::End;
 use testbed::emulator::Report;
+use testbed::{End, Namespace};
 use tls::session::SessionConfig;
 use wire::{Bytes, Duration, Seed};
 
+use crate::driver::quic_server::QuicServer;
 use crate::driver::tls_server::{TimedResponse, TlsServer, TlsServerResult, TlsService};
 use crate::laboratory::{Laboratory, server_address};
 use crate::peers::chromium::recording::Recording;
@@ -73,8 +78,8 @@ pub struct BrowserObject {
 pub(crate) fn suits(scenario: &Scenario, peers: Peers) -> bool {
     let Scenario { page, protocol, tls, visit, .. } = scenario;
     let is_browser = peers == Peers { server: ServerProgram::Ours, client: ClientProgram::Chromium };
-    let is_of_today = matches!(protocol, Protocol::Http11Parallel | Protocol::Http2);
-    let is_whole_page = *tls != Tls::None || *protocol == Protocol::Http2 || !page.is_plain();
+    let is_of_today = matches!(protocol, Protocol::Http11Parallel | Protocol::Http2 | Protocol::Http3);
+    let is_whole_page = *tls != Tls::None || *protocol != Protocol::Http11Parallel || !page.is_plain();
     is_browser && is_of_today && is_whole_page && *visit == VisitKind::First && page.contents.is_none()
 }
 
@@ -145,16 +150,12 @@ impl BrowserExperiment {
             Laboratory::build(&scenario.network, hosts, profile, seed, capture)?;
         let clock = link.clock();
         let (service, visit, installed) = (self.service(), self.visit(), installed.clone());
-        let open = server.run(move || TlsServer::open(service, clock))?;
-        let stop = EventFd::from_value_and_flags(0, EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)
-            .map_err(Error::kernel("make an event descriptor"))?;
-        let stop = Arc::new(stop);
-        let stopped = Arc::clone(&stop);
-        let mut serving = server.start(move || open.serve(&stopped));
-        let recorded = client.run(move || chromium::visit(&installed, &visit, clock));
-        serving.give(scenario.network.rtt + SETTLING_TIME);
-        stop.write(1).map_err(Error::kernel("stop the server"))?;
-        let served = serving.wait()??;
+        let recorded = || client.start(move || chromium::visit(&installed, &visit, clock));
+        let settling = scenario.network.rtt + SETTLING_TIME;
+        let (recorded, served) = match scenario.protocol {
+            Protocol::Http3 => serve_quic(&server, service, recorded, settling)?,
+            _ => serve_tls(&server, service, clock, recorded, settling)?,
+        };
         let mut report = link.stop()?;
         report.reactions.retain_first();
         let recording = recorded.map_err(|error| with_fault(error, number, &served))?;
@@ -177,7 +178,10 @@ impl BrowserExperiment {
             let head = object.response_head.and_then(|head| usize::try_from(head.get()).ok());
             let delay = delay(&self.scenario, index);
             let (media_type, body) = (served.media_type, Arc::clone(&served.body));
-            (served.path.clone(), TimedResponse { media_type, body, head, delay })
+            let host = self.scenario.page.hosts.get(object.host);
+            let offers_http3 =
+                host.is_some_and(|host| has_tls(host, self.scenario.tls) && host.protocols.http3);
+            (served.path.clone(), TimedResponse { media_type, body, head, delay, offers_http3 })
         });
         let shape = fetch::Shape::Http11;
         TlsService {
@@ -204,7 +208,8 @@ impl BrowserExperiment {
             addresses: addresses.into_iter().map(|(name, address)| (name.clone(), address)).collect(),
             fingerprint: self.fingerprint,
             deadline: self.deadline,
-            protocol: if self.scenario.protocol == Protocol::Http2 { "h2" } else { "http/1.1" },
+            protocol: alpn(self.scenario.protocol),
+            is_quic: self.scenario.protocol == Protocol::Http3,
         }
     }
 
@@ -248,6 +253,45 @@ impl BrowserExperiment {
     }
 }
 
+type Recorded = Result<Recording, Error>;
+
+/// Serves over TCP while the page is visited.
+fn serve_tls(
+    server: &Namespace,
+    service: TlsService,
+    clock: Clock,
+    visit: impl FnOnce() -> Pending<Recorded>,
+    settling: Duration,
+) -> Result<(Recorded, TlsServerResult), Error> {
+    let open = server.run(move || TlsServer::open(service, clock))?;
+    let stop = EventFd::from_value_and_flags(0, EfdFlags::EFD_NONBLOCK | EfdFlags::EFD_CLOEXEC)
+        .map_err(Error::kernel("make an event descriptor"))?;
+    let stop = Arc::new(stop);
+    let stopped = Arc::clone(&stop);
+    let mut serving = server.start(move || open.serve(&stopped));
+    let recorded = visit().wait()?;
+    serving.give(settling);
+    stop.write(1).map_err(Error::kernel("stop the server"))?;
+    Ok((recorded, serving.wait()??))
+}
+
+/// Serves over UDP while the page is visited.
+fn serve_quic(
+    server: &Namespace,
+    service: TlsService,
+    visit: impl FnOnce() -> Pending<Recorded>,
+    settling: Duration,
+) -> Result<(Recorded, TlsServerResult), Error> {
+    let open = server.run(move || QuicServer::open(service))?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    let mut serving = server.start(move || open.serve(&stopped));
+    let recorded = visit().wait()?;
+    serving.give(settling);
+    stop.store(true, Ordering::Release);
+    Ok((recorded, serving.wait()?))
+}
+
 /// The error of a visit, with what the server has seen of the browser.
 fn with_fault(error: Error, number: u32, served: &TlsServerResult) -> Error {
     match (error, served.faults.first()) {
@@ -287,10 +331,14 @@ fn refuse(scenario: &Scenario) -> Result<(), Error> {
         let remedy = "leave it out, as --block does: a browser sends it itself where it is needed";
         return Err(unsuited(&format!("a request by {method} with chromium"), remedy));
     }
-    let without_http2 = page.hosts.iter().find(|host| !host.protocols.http2 || !host.protocols.tls);
-    if let (Protocol::Http2, Some(host)) = (protocol, without_http2) {
-        let part = format!("{}, which offers no HTTP/2, by http2", host.name);
-        return Err(unsuited(&part, "use http11-parallel, or let the host offer it"));
+    let offers = |host: &&Host| match protocol {
+        Protocol::Http2 => host.protocols.tls && host.protocols.http2,
+        Protocol::Http3 => host.protocols.tls && host.protocols.http3,
+        _ => true,
+    };
+    if let Some(host) = page.hosts.iter().find(|host| !offers(host)) {
+        let part = format!("{} with chromium: {} does not offer it", protocol.name(), host.name);
+        return Err(unsuited(&part, "use http11-parallel, or a page whose hosts offer it"));
     }
     Ok(())
 }
@@ -399,21 +447,28 @@ fn server_config(
         .map_err(failed)?
         .with_no_client_auth();
     let mut config = builder.with_single_cert(identity.chain, identity.key).map_err(failed)?;
-    config.alpn_protocols =
-        vec![if protocol == Protocol::Http2 { b"h2".to_vec() } else { b"http/1.1".to_vec() }];
+    config.alpn_protocols = vec![alpn(protocol).as_bytes().to_vec()];
     Ok(config)
+}
+
+/// Name of a protocol in TLS, and in Chromium.
+const fn alpn(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Http3 => "h3",
+        Protocol::Http2 => "h2",
+        _ => "http/1.1",
+    }
 }
 
 /// A server's TLS for `a.example`, and its authority.
 #[cfg(test)]
 pub(crate) fn test_identity(
     is_12: bool,
-    is_http2: bool,
+    protocol: Protocol,
 ) -> (Arc<rustls::ServerConfig>, rustls::pki_types::CertificateDer<'static>) {
     let authority = Authority::new().unwrap();
     let identity = authority.identity(&["a.example".to_owned()], SessionConfig::CERTIFICATE_CHAIN).unwrap();
     let tls = if is_12 { Tls::V12 } else { Tls::V13 };
-    let protocol = if is_http2 { Protocol::Http2 } else { Protocol::Http11Parallel };
     (Arc::new(server_config(identity, tls, protocol).unwrap()), authority.certificate())
 }
 
@@ -455,7 +510,7 @@ mod tests {
         assert!(reason(&far).contains("farther away"));
         let mut old = scenario(Protocol::Http2, Tls::V13);
         old.page.hosts[0].protocols = OfferedProtocols::HTTP1;
-        assert!(reason(&old).contains("server, which offers no HTTP/2"));
+        assert!(reason(&old).contains("http2 with chromium: server does not offer it"));
         let mut preflight = scenario(Protocol::Http2, Tls::V13);
         preflight.page.objects[1].method = http1::message::Method::Options;
         assert!(reason(&preflight).contains("a request by OPTIONS"));

@@ -9,7 +9,7 @@
 //! | [`server`] | the listener and its connections: responds to each request after the scenario's processing time |
 //! | [`dhttp_endpoint`] | its DHTTP part |
 //! | `http3_endpoint` | its HTTP/3 part |
-//! | `tls_server` | a server for browsers, with TLS of real keys |
+//! | `tls_server`, `quic_server` | servers for browsers, with TLS of real keys |
 //! | `wait` | waits for a socket or a deadline, to the microsecond |
 //!
 //! The state machines decide when to send, the kernel how.
@@ -17,6 +17,7 @@
 pub mod client;
 pub mod dhttp_endpoint;
 mod http3_endpoint;
+pub(crate) mod quic_server;
 pub mod server;
 pub(crate) mod tls_server;
 mod wait;

@@ -48,7 +48,7 @@ fn main() {
     regress_unsupported_server_settings_are_refused();
 }
 
-/// Two hosts, a script that fetches, a style sheet with a font; by both protocols.
+/// Two hosts, a script that fetches, a style sheet with a font; by each protocol.
 fn browser_loads_a_graph_over_tls() {
     let object = |host, kind, size, after: &[Dependency]| Object {
         host,
@@ -68,7 +68,7 @@ fn browser_loads_a_graph_over_tls() {
     ];
     let hosts = ["www.example.org", "static.example.org"].map(Host::new).to_vec();
     let page = Page { hosts, ..Page::of("graph", objects) };
-    for protocol in [Protocol::Http2, Protocol::Http11Parallel] {
+    for protocol in [Protocol::Http2, Protocol::Http11Parallel, Protocol::Http3] {
         let scenario = Scenario { page: page.clone(), tls: Tls::V13, ..scenario(protocol) };
         let peers = Peers { client: ClientProgram::Chromium, ..Peers::default() };
         let Some(measured) = measure_with(&scenario, peers) else { continue };

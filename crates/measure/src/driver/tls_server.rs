@@ -48,6 +48,8 @@ pub(crate) struct TimedResponse {
     pub(crate) head: Option<usize>,
     /// Time of the server, from the request.
     pub(crate) delay: Duration,
+    /// Whether it says that its host offers HTTP/3 (`Alt-Svc`, RFC 7838).
+    pub(crate) offers_http3: bool,
 }
 
 /// Result of a server's run.
@@ -240,6 +242,9 @@ impl TlsService {
         if let Some(known) = known {
             field("Content-Type", known.media_type);
             field("Cache-Control", "max-age=3600");
+            if known.offers_http3 {
+                field("Alt-Svc", "h3=\":443\"");
+            }
         }
         // Fonts, and what scripts fetch, of other hosts.
         if let Some(origin) = request.fields.get("origin") {
@@ -436,6 +441,7 @@ mod tests {
             media_type: "text/html",
             body: vec![b'x'; body].into(),
             head: Some(400),
+            offers_http3: true,
             delay: Duration::from_millis(delay),
         };
         let responses = [("/".to_owned(), response(100_000, 40)), ("/a".to_owned(), response(5, 0))];
@@ -475,7 +481,7 @@ mod tests {
     #[test]
     fn http1_over_tls_responds_after_its_server_time() {
         for is_12 in [false, true] {
-            let (config, root) = test_identity(is_12, false);
+            let (config, root) = test_identity(is_12, scenario::Protocol::Http11Parallel);
             let result = served(&config, root, b"http/1.1", |stream| {
                 let clock = Clock::start();
                 stream.write_all(b"GET / HTTP/1.1\r\nHost: a.example\r\nOrigin: https://b\r\n\r\n").unwrap();
@@ -498,7 +504,7 @@ mod tests {
 
     #[test]
     fn http2_over_tls_serves_streams_and_counts_requests() {
-        let (config, root) = test_identity(false, true);
+        let (config, root) = test_identity(false, scenario::Protocol::Http2);
         let result = served(&config, root, b"h2", |stream| {
             let mut client = http2::Endpoint::client(Profile::CHROMIUM);
             for path in ["/", "/a", "/missing"] {
@@ -532,8 +538,8 @@ mod tests {
 
     #[test]
     fn regress_a_refused_certificate_is_a_fault() {
-        let (config, _) = test_identity(false, true);
-        let (_, other_root) = test_identity(false, true);
+        let (config, _) = test_identity(false, scenario::Protocol::Http2);
+        let (_, other_root) = test_identity(false, scenario::Protocol::Http2);
         let result = served(&config, other_root, b"h2", |stream| {
             stream.write_all(b"x").unwrap_err();
             // The alert must have been read before the server is stopped.

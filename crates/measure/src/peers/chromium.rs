@@ -43,6 +43,8 @@ pub(crate) struct Visit {
     pub(crate) deadline: Duration,
     /// Protocol of every response, as Chromium names it.
     pub(crate) protocol: &'static str,
+    /// Whether Chromium knows beforehand that all hosts speak QUIC.
+    pub(crate) is_quic: bool,
 }
 
 /// Time for Chromium to start, and to respond to a call, on a busy host.
@@ -85,6 +87,13 @@ fn start(
         let fingerprint = base64::engine::general_purpose::STANDARD.encode(fingerprint);
         command.arg(format!("--ignore-certificate-errors-spki-list={fingerprint}"));
     }
+    if page.is_quic {
+        let origins: BTreeSet<String> = page.urls.iter().filter_map(|url| origin_of(url)).collect();
+        let origins: Vec<String> = origins.into_iter().collect();
+        command.arg("--enable-quic").arg(format!("--origin-to-force-quic-on={}", origins.join(",")));
+    } else {
+        command.arg("--disable-quic");
+    }
     command.arg("about:blank");
     let pipe = || {
         let (read, write) =
@@ -109,6 +118,12 @@ fn start(
     Ok((process, DevTools::new(File::from(to), File::from(from), clock)))
 }
 
+/// Host and port of an https URL.
+fn origin_of(url: &str) -> Option<String> {
+    let host = url.strip_prefix("https://")?.split('/').next()?;
+    Some(if host.contains(':') { host.to_owned() } else { format!("{host}:443") })
+}
+
 /// A copy of a descriptor with a number of 10 or more.
 fn above_standard(descriptor: &OwnedFd) -> Result<OwnedFd, Error> {
     use std::os::fd::FromRawFd;
@@ -119,7 +134,7 @@ fn above_standard(descriptor: &OwnedFd) -> Result<OwnedFd, Error> {
 }
 
 /// Without a window, a sandbox (which root cannot have), a proxy, and requests of its own.
-const ARGUMENTS: [&str; 22] = [
+const ARGUMENTS: [&str; 21] = [
     "--headless=new",
     "--remote-debugging-pipe",
     "--no-sandbox",
@@ -138,7 +153,6 @@ const ARGUMENTS: [&str; 22] = [
     "--disable-default-apps",
     "--disable-domain-reliability",
     "--disable-extensions",
-    "--disable-quic",
     // Frames of other sites stay in the page's process, whose requests are recorded.
     "--disable-site-isolation-trials",
     "--disable-sync",

@@ -36,7 +36,10 @@ impl ClientProgram {
         let speaks = match (self, protocol) {
             (Self::Curl | Self::Wget, Protocol::Http10 | Protocol::Http11) => true,
             (Self::Curl, Protocol::Http11Parallel) => true,
-            (Self::Chromium, Protocol::Http11 | Protocol::Http11Parallel | Protocol::Http2) => true,
+            (
+                Self::Chromium,
+                Protocol::Http11 | Protocol::Http11Parallel | Protocol::Http2 | Protocol::Http3,
+            ) => true,
             (Self::Ours, _) => true,
             (Self::Curl | Self::Wget | Self::Chromium, _) => false,
         };

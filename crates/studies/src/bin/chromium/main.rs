@@ -1,7 +1,8 @@
 //! Whole pages in Chromium: the simulator and the formulas, from a recording made on a fast network, against the browser on slower ones.
 //!
 //! Each page is made from a seed, recorded once over HTTP/2 at 1 Gbit/s and 2 ms, and read from that HAR as a user's recording is. It
-//! is then measured with Chromium, and predicted from the recording, over two of four networks by HTTP/1.1 and HTTP/2 with TLS 1.3.
+//! is then measured with Chromium, and predicted from the recording, over two of four networks by HTTP/1.1, HTTP/2
+//! and HTTP/3 with TLS 1.3.
 //! Compared are the event `load` and the last response.
 //!
 //! `all FILE.csv` runs everything and writes the file after each page; `pages FIRST LAST FILE.csv` runs some; `sample` runs one page,
@@ -58,7 +59,7 @@ const PAGES: u64 = 30;
 /// Visits of a page on a network: the median of three is not an outlier.
 const RUNS: u32 = 3;
 const NETWORKS: [&str; 4] = ["cable", "4g", "dsl", "3g"];
-const PROTOCOLS: [Protocol; 2] = [Protocol::Http2, Protocol::Http11Parallel];
+const PROTOCOLS: [Protocol; 3] = [Protocol::Http2, Protocol::Http11Parallel, Protocol::Http3];
 /// Tolerance of the sample, on a host that may be busy.
 const SAMPLE_TOLERANCE: f64 = 0.5;
 
