@@ -30,6 +30,8 @@ pub struct WebConfig {
     pub origins: Vec<OriginConfig>,
     /// Behaviour of the client over HTTP/2.
     pub profile: Profile,
+    /// Behaviour of the servers over HTTP/2.
+    pub server_profile: Profile,
     /// HTTP/3, if it is used.
     pub http3: Option<Http3Config>,
 }
@@ -79,7 +81,8 @@ impl WebConfig {
             OriginConfig { http2: speaks_http2(host), endpoint, tls: tls.filter(|_| offers_tls), http3: None }
         };
         let origins = hosts.iter().enumerate().map(origin).collect();
-        Self { origins, profile: crate::transport::http2::DEFAULT_PROFILE, http3: None }
+        let (profile, server_profile) = (Profile::CHROMIUM, Profile::NGINX);
+        Self { origins, profile, server_profile, http3: None }
     }
 
     /// Adds HTTP/3 for the hosts that offer it; those of an address group share the connection of its first.
@@ -121,7 +124,7 @@ impl WebConfig {
             max_datagram: http3.max_datagram,
             seed: Seed::new(http3.seed.stream("quic-server", origin as u64).next_u64()),
         });
-        ServerProtocols { tls, http2: http2.then_some(Profile::NGINX), http3 }
+        ServerProtocols { tls, http2: http2.then_some(self.server_profile), http3 }
     }
 
     pub(crate) fn has_http2(&self, origin: Endpoint) -> bool {

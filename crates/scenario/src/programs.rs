@@ -8,6 +8,7 @@ mod client_stack;
 mod codings;
 mod named_settings;
 mod session;
+mod web_profiles;
 
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -26,6 +27,7 @@ pub use client_stack::ClientStack;
 pub use codings::Codings;
 pub use named_settings::{ClientDefect, HeadWrite, IdleWindow, Validation};
 use named_settings::{NamedSetting, Switch, named};
+pub use web_profiles::{Http2Client, Http2Server, Http3Client, Http3Server};
 
 /// Declares each setting once: its field, its key, and its flag. Of a flag: name, value, help; then an example in a file,
 /// the parser of a value, and its printer.
@@ -204,6 +206,32 @@ programs! {
         "client-stack", "NAME",
         "TCP stack of the client, where it differs from the server's, with settings of its own: linux+idle=paced+initial-window=4",
         "\"linux-2.0\"", ClientStack::read, text
+    }
+    /// Client: its behaviour over HTTP/2; default: Chromium's.
+    http2_client: Http2Client = Http2Client {
+        "http2-client", "NAME",
+        "Windows, updates and frames of the client over HTTP/2: chromium, go, or default, which has RFC 9113's defaults [default: \
+         chromium]",
+        "\"go\"", named, word
+    }
+    /// Client: its behaviour over HTTP/3; default: Chromium's.
+    http3_client: Http3Client = Http3Client {
+        "http3-client", "NAME",
+        "Windows, congestion control and datagrams of the client over HTTP/3: chromium, quic-go or quinn [default: chromium]",
+        "\"quinn\"", named, word
+    }
+    /// Server: its behaviour over HTTP/2; default: nginx's.
+    http2_server: Http2Server = Http2Server {
+        "http2-server", "NAME",
+        "Windows, frames and order of the server over HTTP/2: nginx or go [default: nginx]",
+        "\"go\"", named, word
+    }
+    /// Server: its behaviour over HTTP/3; default: nginx's.
+    http3_server: Http3Server = Http3Server {
+        "http3-server", "NAME",
+        "Initial window, congestion control and datagrams of the server over HTTP/3: nginx, quic-go or quinn \
+         [default: nginx]",
+        "\"quic-go\"", named, word
     }
     /// Server: time after which it closes a connection without requests; default: never.
     server_idle: Duration = ServerIdle {

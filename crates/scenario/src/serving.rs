@@ -238,7 +238,7 @@ fn refuse_changed(scenario: &Scenario) -> Result<(), ServingError> {
 /// # Errors
 /// TLS with a protocol that has none.
 pub fn web(scenario: &Scenario) -> Result<Option<WebConfig>, ServingError> {
-    let Scenario { page, protocol, tls, .. } = scenario;
+    let Scenario { page, protocol, tls, programs, .. } = scenario;
     if *tls != Tls::None && !protocol.can_be_secured() {
         let what = format!("{} with TLS {}", protocol.name(), tls.name());
         return Err(ServingError { what, remedy: "use --tls none" });
@@ -250,14 +250,16 @@ pub fn web(scenario: &Scenario) -> Result<Option<WebConfig>, ServingError> {
         Tls::V13Resumed => Some(Handshake::Resumed),
         Tls::V13EarlyData => Some(Handshake::EarlyData),
     };
-    let config = WebConfig::of(&page.hosts, protocol.is_of_today(), handshake);
+    let mut config = WebConfig::of(&page.hosts, protocol.is_of_today(), handshake);
+    config.profile = programs.http2_client.map_or(config.profile, |client| client.0);
+    config.server_profile = programs.http2_server.map_or(config.server_profile, |server| server.0);
     if protocol.is_http3() {
         return Ok(Some(config.with_http3(&page.hosts, http3(scenario, handshake)?)));
     }
     Ok((!config.is_plain() || *protocol == Protocol::Http2).then_some(config))
 }
 
-/// Settings of HTTP/3: Chromium and nginx, over the datagrams that the network carries.
+/// Settings of HTTP/3, over the datagrams that the network carries; without others, those of Chromium and nginx.
 fn http3(scenario: &Scenario, handshake: Option<Handshake>) -> Result<Http3Config, ServingError> {
     let Scenario { network, protocol, tls, seed, .. } = scenario;
     let refused = |what, remedy| Err(ServingError { what, remedy });
@@ -271,16 +273,14 @@ fn http3(scenario: &Scenario, handshake: Option<Handshake>) -> Result<Http3Confi
         return refused(what, "QUIC needs 1,200: use --mss 1460, or http2");
     }
     refuse_sockets(&scenario.programs, *protocol)?;
-    let server = match scenario.programs.initial_window {
-        Some(window) => {
-            let initial_window = u64::from(window.get()) * u64::from(MIN_DATAGRAM);
-            http3::Profile { initial_window, ..http3::Profile::NGINX }
-        }
-        None => http3::Profile::NGINX,
-    };
+    let mut server = scenario.programs.http3_server.map_or(http3::Profile::NGINX, |server| server.0);
+    if let Some(window) = scenario.programs.initial_window {
+        server.initial_window = u64::from(window.get()) * u64::from(MIN_DATAGRAM);
+    }
+    let client = scenario.programs.http3_client.map_or(http3::Profile::CHROMIUM, |client| client.0);
     Ok(Http3Config {
         discovery: if *protocol == Protocol::Http3Upgrade { Discovery::AltSvc } else { Discovery::Known },
-        client: http3::Profile::CHROMIUM,
+        client,
         server,
         handshake,
         max_datagram: u16::try_from(max_datagram).unwrap_or(u16::MAX),

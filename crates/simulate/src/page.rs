@@ -91,6 +91,10 @@ impl Hosts {
             client_pause: _,
             client_idle: _,
             client_defect: _,
+            http2_client: _,
+            http3_client: _,
+            http2_server: _,
+            http3_server: _,
             client_setup,
             client_think,
             client_reading,
@@ -126,20 +130,14 @@ impl Hosts {
             // Part of TCP's configuration: `Experiment::host`.
             idle_after: _,
         } = *programs;
-        let BrowserTimes { connection, request, kilobyte, file } = self.client;
-        let client = BrowserTimes {
-            connection: connection + client_setup.unwrap_or_default(),
-            request: request + client_think.unwrap_or_default(),
-            kilobyte: kilobyte + client_reading.unwrap_or_default(),
-            file: file + client_file.unwrap_or_default(),
-        };
-        let ServerTimes { connection, opening, request, write } = self.server;
-        let server = ServerTimes {
-            connection: connection + server_setup.unwrap_or_default(),
-            opening,
-            request,
-            write: write + server_write.unwrap_or_default(),
-        };
+        let add = |time: &mut Duration, added: Option<Duration>| *time += added.unwrap_or_default();
+        let Self { mut client, mut server, .. } = self;
+        add(&mut client.connection, client_setup);
+        add(&mut client.request, client_think);
+        add(&mut client.kilobyte, client_reading);
+        add(&mut client.file, client_file);
+        add(&mut server.connection, server_setup);
+        add(&mut server.write, server_write);
         Self {
             client,
             server,

@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::num::NonZeroU8;
 
 use http1::message::{PeerFault, ResponseHead};
+use http2::Event;
 use http2::endpoint::{CANCEL, REFUSED_STREAM};
-use http2::{Event, Profile};
 use page::Priority;
 use wire::Time;
 
@@ -387,6 +387,3 @@ impl Http2 {
         }
     }
 }
-
-/// The client that a profile belongs to is the default.
-pub(crate) const DEFAULT_PROFILE: Profile = Profile::CHROMIUM;

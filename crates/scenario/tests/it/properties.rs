@@ -68,6 +68,10 @@ fn valid_value(key: Key) -> BoxedStrategy<String> {
             ProgramKey::RtoMin | ProgramKey::RtoInitial => "[1-9][0-9]{0,4}ms".boxed(),
             ProgramKey::ClientPages => (1..=100_u64).prop_map(|pages| pages.to_string()).boxed(),
             ProgramKey::InitialWindow => (1..=65_535_u64).prop_map(|window| window.to_string()).boxed(),
+            ProgramKey::Http2Client => one_of(vec!["chromium", "go", "default"]),
+            ProgramKey::Http2Server => one_of(vec!["nginx", "go"]),
+            ProgramKey::Http3Client => one_of(vec!["chromium", "quic-go", "quinn"]),
+            ProgramKey::Http3Server => one_of(vec!["nginx", "quic-go", "quinn"]),
             ProgramKey::ClientDefect => one_of(vec!["body-with-headers"]),
             ProgramKey::ClientStack => {
                 one_of(scenario::Stack::listings().map(|listing| listing.name).collect())
