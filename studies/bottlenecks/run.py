@@ -20,12 +20,14 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+# Duration of a run, and timeout of its requests.
+SECONDS = "3s"
 SERVER = [sys.executable, os.path.join(HERE, "servers.py")]
 
 # Name, server, names that are right, flags of the closed loop, flags of the open schedule.
 SETUPS = [
     ("one core", "one_core", {"server-cpu"}, ["--users", "10"], ["--rate", "800"]),
-    ("Nagle", "nagle", {"delayed-ack"}, ["--users", "10"], ["--rate", "50"]),
+    ("Nagle", "nagle", {"delayed-ack"}, ["--users", "10"], ["--rate", "300", "--share", "10"]),
     ("sleep of 40 ms", "sleep", {"fixed-wait"}, ["--users", "10"], ["--rate", "50"]),
     ("database of one connection", "database", {"server-wait"}, ["--users", "10"], ["--rate", "200"]),
     ("four connections", "connection_limit", {"server-connections"}, ["--users", "10"], ["--rate", "500", "--share", "10"]),
@@ -44,7 +46,7 @@ worker_processes 1; daemon off; pid {directory}/pid; error_log {directory}/error
 events {{}}
 http {{
   access_log off;
-  limit_req_zone $server_name zone=all:1m rate=100r/s;
+  limit_req_zone $binary_remote_addr zone=all:1m rate=100r/s;
   server {{ listen 127.0.0.1:{port}; root {directory}; location / {{ limit_req zone=all{queue}; }} }}
 }}
 """
@@ -82,7 +84,7 @@ def needs(program):
 
 
 def load(roundtrip, port, flags, prefix=(), host="127.0.0.1"):
-    command = [*prefix, roundtrip, "load", f"http://{host}:{port}/", "--for", "3s", "--timeout", "3s", "--format", "json"]
+    command = [*prefix, roundtrip, "load", f"http://{host}:{port}/", "--for", SECONDS, "--timeout", SECONDS, "--format", "json"]
     done = subprocess.run([*command, *flags], capture_output=True, text=True)
     try:
         return json.loads(done.stdout)[0]
@@ -125,6 +127,7 @@ def run(roundtrip, server, flags):
         if server == "hog":
             children.append(subprocess.Popen([*SERVER, "hog", "0"], start_new_session=True))
             time.sleep(0.2)
+            prefix = ("nice", "-n", "19")
         return load(roundtrip, port, flags, prefix, host)
     finally:
         for child in reversed(children):
@@ -140,7 +143,7 @@ def run(roundtrip, server, flags):
 
 
 def through_link(roundtrip, port, flags, script):
-    command = f"{roundtrip} load http://127.0.0.1:{port}/ --for 3s --timeout 3s --format json {' '.join(flags)}"
+    command = f"{roundtrip} load http://127.0.0.1:{port}/ --for {SECONDS} --timeout {SECONDS} --format json {' '.join(flags)}"
     link = [roundtrip, "link", "--network", "fibre", "--rate", "20Mbit", "--", "sh", "-c", script.format(command)]
     done = subprocess.run(link, capture_output=True, text=True, start_new_session=True)
     start = done.stdout.find("[\n")

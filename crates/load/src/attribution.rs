@@ -93,6 +93,11 @@ fn name_of<S: serde::Serializer>(kind: &Kind, serializer: S) -> Result<S::Ok, S:
     serializer.serialize_str(kind.name())
 }
 
+/// Whether requests of an open schedule queued, or remained without a response.
+pub(crate) fn has_backlog(record: &Record) -> bool {
+    Figures::of(record, "").has_backlog()
+}
+
 /// Attributes a run; `url` is a request of it, for the next command.
 pub fn attribute(record: &Record, url: &str) -> Attribution {
     let figures = Figures::of(record, url);

@@ -66,12 +66,22 @@ pub fn limit(second: &Second) -> Bottleneck {
         Bottleneck::Generator
     } else if *dropped > 0 {
         Bottleneck::Network
-    } else if *due > done + FEW && (*due - done) as f64 > LEFT_SHARE * *due as f64 {
+    } else if is_behind(*due, done) {
         Bottleneck::Server
     } else {
         Bottleneck::Nothing
     };
     own.max(*worst)
+}
+
+/// Whether a second left requests without a response.
+fn is_behind(due: u64, done: u64) -> bool {
+    due > done + FEW && (due - done) as f64 > LEFT_SHARE * due as f64
+}
+
+/// Whether any second left requests without a response, on time or not.
+pub(crate) fn has_seconds_behind(record: &Record) -> bool {
+    record.seconds.iter().any(|second| is_behind(second.due, second.responses + second.failed))
 }
 
 /// Whether this many late requests show that the generator is late. A single late wake-up of a thread delays all

@@ -5,8 +5,9 @@
 mod run;
 
 use serde::Serialize;
+use wire::Duration;
 
-use crate::attribution::{Attribution, Kind, attribute};
+use crate::attribution::{Attribution, Kind, attribute, has_backlog};
 use crate::record::Record;
 
 pub use run::SearchSpec;
@@ -44,6 +45,8 @@ pub struct Step {
 
 /// Share of the scheduled rate that counts as all of it: intervals are random.
 const SUSTAINED: f64 = 0.95;
+/// Share of a step's duration in which the last responses come.
+const DRAIN: f64 = 0.1;
 /// Precision of the limit, as a ratio of two rates.
 const PRECISION: f64 = 1.1;
 /// Maximum number of steps, and maximum rate per second.
@@ -51,19 +54,23 @@ const MAX_STEPS: usize = 30;
 const MAX_RATE: f64 = 1e6;
 
 impl Step {
-    /// The result of a run at this rate.
-    pub fn of(rate: f64, record: &Record, has_passed: bool, url: &str) -> Self {
+    /// The result of a run at this rate and of this duration.
+    pub fn of(rate: f64, lasts: Duration, record: &Record, has_passed: bool, url: &str) -> Self {
         let at = |share: f64| record.intended.value_at_quantile(share) as f64 / 1e6;
         let due: u64 = record.seconds.iter().map(|second| second.due).sum();
         let bottleneck = attribute(record, url);
-        let is_free = matches!(
-            bottleneck.kind,
-            Kind::Nothing | Kind::Users | Kind::DelayedAck | Kind::RoundTrip | Kind::FixedWait
-        );
+        let is_free = match bottleneck.kind {
+            Kind::Nothing | Kind::Users | Kind::DelayedAck | Kind::RoundTrip | Kind::FixedWait => true,
+            // Late requests spoil latencies; the server may have responded to all of them nevertheless.
+            Kind::Generator => !has_backlog(record),
+            _ => false,
+        };
         let responses_per_second = record.responses_per_second();
         let service_ms = if record.experienced.is_empty() { 0.0 } else { record.experienced.mean() / 1e6 };
-        // Of the requests that were due: with random intervals their number differs from the rate's.
-        let all_due = due as f64 / record.elapsed.as_secs_f64().max(1e-9);
+        // Requests that queue are served after the end; a response in flight is not queued.
+        let unloaded_ms = record.evidence.ramp.first().map_or(0.0, |stage| stage.median_ms);
+        let drained_after = record.elapsed.saturating_sub(lasts).as_secs_f64();
+        let is_drained = drained_after <= DRAIN * lasts.as_secs_f64() + 2.0 * unloaded_ms / 1e3;
         Self {
             rate,
             responses_per_second,
@@ -72,7 +79,10 @@ impl Step {
             response_p99_ms: at(0.99),
             in_flight: responses_per_second * service_ms / 1e3,
             server_cpus: record.evidence.server.as_ref().map(|server| server.all.used),
-            sustained: has_passed && is_free && due > 0 && responses_per_second >= SUSTAINED * all_due,
+            sustained: has_passed
+                && is_free
+                && is_drained
+                && record.responses() as f64 >= SUSTAINED * due as f64,
             bottleneck,
         }
     }
@@ -168,7 +178,7 @@ mod tests {
     fn search(limit: f64, first: f64) -> LimitSearch {
         let mut search = LimitSearch::new(first);
         while let Some(rate) = search.next() {
-            let mut step = Step::of(rate, &Record::default(), true, "");
+            let mut step = Step::of(rate, Duration::from_secs(1), &Record::default(), true, "");
             step.sustained = rate <= limit;
             search.add(step);
         }

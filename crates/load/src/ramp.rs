@@ -16,7 +16,7 @@ use crate::run::{Error, run_until};
 use crate::traffic::RequestList;
 
 /// Bounds of the duration of a stage.
-const STAGE: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
+const STAGE: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
 
 /// Duration of a stage before a run of this duration.
 pub fn stage_duration(lasts: Duration) -> Duration {
@@ -84,7 +84,7 @@ mod tests {
     fn a_ramp_takes_at_most_a_tenth_of_a_run_of_seconds() {
         assert_eq!(stage_duration(Duration::from_secs(10)), Duration::from_millis(500));
         assert_eq!(stage_duration(Duration::from_secs(600)), Duration::from_secs(1));
-        assert_eq!(stage_duration(Duration::from_secs(1)), Duration::from_millis(100));
+        assert_eq!(stage_duration(Duration::from_secs(1)), Duration::from_millis(250));
         assert_eq!(stages(Turns::Loop(10)), [1, 5]);
         assert_eq!((stages(Turns::Loop(1)), stages(Turns::Once)), (vec![], vec![1]));
     }

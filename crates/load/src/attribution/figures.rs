@@ -2,8 +2,8 @@
 
 use render::output::number::significant;
 
-use crate::bottleneck::{Bottleneck, has_late_seconds, is_late_throughout, is_void, limit};
-use crate::evidence::{Evidence, ServerUsage, Stage};
+use crate::bottleneck::{has_late_seconds, has_seconds_behind, is_late_throughout, is_void};
+use crate::evidence::{CpuShare, Evidence, ServerUsage, Stage};
 use crate::record::{FailureReason, Record};
 
 /// A run, and figures derived from it.
@@ -27,6 +27,8 @@ pub(super) struct Figures<'a> {
 const FEW: u64 = 3;
 /// Share of the CPUs that counts as all of them.
 const FULL: f64 = 0.85;
+/// Minimum part of a demand for CPUs that ran.
+const WORK: f64 = 0.25;
 
 impl<'a> Figures<'a> {
     pub(super) fn of(record: &'a Record, url: &'a str) -> Self {
@@ -87,9 +89,8 @@ impl<'a> Figures<'a> {
 
     /// Whether requests of an open schedule wait for a connection, or remain without a response.
     pub(super) fn has_backlog(&self) -> bool {
-        let is_behind = |second: &&crate::record::Second| limit(second) == Bottleneck::Server;
         let waits = self.wait_ms > 0.5 * self.mean_ms && self.wait_ms > 5.0;
-        waits || self.record.seconds.iter().filter(is_behind).count() > 0
+        waits || has_seconds_behind(self.record)
     }
 
     /// Whether requests queue; `None` if the run does not show it.
@@ -113,8 +114,12 @@ impl<'a> Figures<'a> {
     /// else, or one CPU in all, as with a global lock.
     pub(super) fn server_is_full(&self) -> bool {
         self.server().is_some_and(|server| {
-            let all = server.all.demand();
-            server.busiest.demand() >= FULL || all >= FULL * server.cpus || (FULL..1.3).contains(&all)
+            // Many threads that wake for a moment wait together on a busy host, without work.
+            let has_work = |share: CpuShare| share.used >= WORK * share.demand();
+            let (all, busiest) = (server.all, server.busiest);
+            (has_work(busiest) && busiest.demand() >= FULL)
+                || (has_work(all)
+                    && (all.demand() >= FULL * server.cpus || (FULL..1.3).contains(&all.demand())))
         })
     }
 

@@ -19,11 +19,11 @@ pub(super) const ALL: [Rule; 11] = [
     refused_connections,
     unserved_connections,
     dropped_datagrams,
+    fixed_wait,
     generator,
     saturated,
     connections,
     undecided,
-    fixed_wait,
 ];
 
 /// Share of the requests beyond which failures are the bottleneck.
@@ -352,13 +352,18 @@ fn diagnose(url: &str) -> String {
 
 fn fixed_wait(figures: &Figures<'_>) -> Option<Attribution> {
     let wait = fixed_wait::find(figures.record)?;
+    if figures.is_saturated() == Some(true) {
+        return None;
+    }
     // Work of the server is no wait.
     if figures.cpu_ms().is_some_and(|cpu| cpu > WORK * figures.mean_ms) {
         return None;
     }
     let [low, high] = [wait.low_ms, wait.high_ms].map(significant);
     let times = if low == high { format!("{low} ms") } else { format!("{low} to {high} ms") };
-    let [share, transfer] = figures.transfer().unwrap_or_default();
+    // Of the median: a busy host delays the mean.
+    let share = figures.transfer().map_or(0.0, |[share, _]| share);
+    let transfer = share * figures.p50_ms;
     let min = figures.evidence.sockets.min_round_trip_ms;
     let is_delayed_ack = fixed_wait::is_delayed_ack(transfer);
     let (kind, reason) = if share > 0.5 && is_delayed_ack {
@@ -374,7 +379,11 @@ fn fixed_wait(figures: &Figures<'_>) -> Option<Attribution> {
     } else {
         (Kind::FixedWait, "the server waits: a timer, a sleep or another service".to_owned())
     };
-    let sentence = format!("a fixed wait: 8 of 10 responses take {times}, whatever the load; {reason}");
+    // A delayed acknowledgement is the cause where all connections are in use; of another wait, their number is.
+    if kind != Kind::DelayedAck && figures.evidence.shape.is_open && figures.has_backlog() {
+        return None;
+    }
+    let sentence = format!("a fixed wait: 6 of 10 responses take {times}, whatever the load; {reason}");
     let more = match figures.evidence.shape.is_open {
         true => figures.little(),
         false => format!("{}; more users (--users) have more responses", figures.little()),

@@ -64,7 +64,7 @@ impl SearchSpec<'_> {
             }
             record.evidence.ramp.clone_from(&stages);
             let has_passed = judge(self.thresholds, &record).iter().all(|judged| judged.passed);
-            let step = Step::of(rate, &record, has_passed, self.url);
+            let step = Step::of(rate, self.lasts, &record, has_passed, self.url);
             stepped(&step);
             search.add(step);
         }

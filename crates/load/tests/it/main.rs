@@ -2,4 +2,5 @@
 
 extern crate roundtrip_load as load;
 
+mod bottlenecks;
 mod servers;

@@ -9,4 +9,4 @@ mod hostile_streams;
 mod http1_tls;
 mod http2;
 mod http3;
-mod site;
+pub(crate) mod site;

@@ -111,7 +111,7 @@ pub struct LoadRun {
     pub report: Option<PathBuf>,
 
     /// Duration of each short run with one user, and with half of the users, before the run; with 0s there is none [default: a
-    /// twentieth of --for, up to 1s; for GET and HEAD only]
+    /// twentieth of --for, 250ms to 1s; for GET and HEAD only]
     #[arg(help_heading = flags::ADVANCED, long, value_name = "TIME")]
     pub ramp: Option<String>,
 
