@@ -134,7 +134,7 @@ fn above_standard(descriptor: &OwnedFd) -> Result<OwnedFd, Error> {
 }
 
 /// Without a window, a sandbox (which root cannot have), a proxy, and requests of its own.
-const ARGUMENTS: [&str; 21] = [
+const ARGUMENTS: [&str; 22] = [
     "--headless=new",
     "--remote-debugging-pipe",
     "--no-sandbox",
@@ -155,6 +155,8 @@ const ARGUMENTS: [&str; 21] = [
     "--disable-extensions",
     // Frames of other sites stay in the page's process, whose requests are recorded.
     "--disable-site-isolation-trials",
+    // The page's process has started before it is visited, as a browser with a window holds one ready.
+    "--renderer-process-limit=1",
     "--disable-sync",
     "--disable-features=HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,Translate,MediaRouter,OptimizationHints,IsolateOrigins,site-per-process",
 ];
