@@ -260,6 +260,7 @@ job_studies() {
   mkdir -p "$place/studies"
   for study in loss graphs pages corpus conformance chromium; do "$place/release/$study" all "$place/studies/$study.csv"; done
   python3 studies/faults/run.py "$place/release/roundtrip" --jobs 2
+  python3 studies/bottlenecks/run.py "$place/release/roundtrip"
   cmp studies/loss/pages.csv "$place/studies/loss.csv" ||
     { echo "ci.sh studies: studies/loss/pages.csv differs; renew it, and state the reason in CHANGELOG.md" >&2; return 1; }
 }
