@@ -114,7 +114,7 @@ macro_rules! study {
 }
 
 /// Every entry, in the order of the papers, tables before figures; then our own studies.
-pub static ENTRIES: [Entry; 55] = [
+pub static ENTRIES: [Entry; 56] = [
     table!("heidemann-model/table-2", heidemann::table_2),
     table!("heidemann-model/table-3", heidemann::table_3),
     table!("heidemann-model/table-4", heidemann::table_4),
@@ -171,6 +171,7 @@ pub static ENTRIES: [Entry; 55] = [
     measured!("dhttp/figure-13", rabinovich::congestion::figure_13, rabinovich::congestion::draw_13),
     measured!("dhttp/figure-14", rabinovich::early::figure_14, rabinovich::early::draw_14),
     claims!("dhttp/claims"),
+    claims!("today/claims"),
     study!("model-against-simulator", model_against_simulator::study, None),
     study!("slow-start-restart", restart::study, Some(Draw::Alone(restart::draw))),
     study!("loss", loss::study, Some(Draw::Alone(loss::draw))),

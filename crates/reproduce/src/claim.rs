@@ -130,8 +130,11 @@ fn printed(name: &str) -> Option<f64> {
 
 /// Runs a scenario of the data, which must be a single one.
 fn outcome(run: &Run) -> Result<Outcome, String> {
-    let Run { name, engine, scenario } = run;
-    let spec = Spec::from_toml(scenario, name).map_err(|error| error.to_string())?;
+    let Run { name, engine, scenario, graph } = run;
+    let mut spec = Spec::from_toml(scenario, name).map_err(|error| error.to_string())?;
+    if let Some(graph) = graph {
+        spec.pages = vec![page::file::read(name, graph).map_err(|error| format!("{name}: {error}"))?];
+    }
     let engine = Engine::named(engine).map_err(|unknown| format!("{name}: {unknown}"))?;
     let defaults = match engine {
         Engine::Model => Defaults::predict(),

@@ -113,6 +113,8 @@ pub struct Run {
     pub engine: String,
     /// The scenario, as a file of the command line.
     pub scenario: String,
+    /// Its page as a graph ([`page::file`]), where no name or sizes describe it.
+    pub graph: Option<String>,
 }
 
 /// Further facts about a cell.
