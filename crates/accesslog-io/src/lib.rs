@@ -41,6 +41,7 @@
 
 pub mod blocks;
 pub mod error;
+mod glob;
 pub mod input;
 pub mod merge;
 pub mod merged_logs;

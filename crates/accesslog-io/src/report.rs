@@ -14,6 +14,7 @@
 //! | [`mod@page`] | as a page with the paper's figures |
 
 pub mod distribution;
+pub mod labels;
 #[cfg(not(feature = "parquet"))]
 pub mod no_parquet;
 pub mod over_time;

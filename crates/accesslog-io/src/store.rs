@@ -17,7 +17,7 @@ use object_store::path::Path;
 use object_store::{ClientOptions, Error, ObjectMeta, ObjectStore, ObjectStoreExt, RetryConfig};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::input::fits;
+use crate::glob::fits;
 use crate::object::Object;
 
 /// Every store that was used so far.

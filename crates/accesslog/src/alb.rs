@@ -8,10 +8,10 @@
 
 use wire::Duration;
 
-use crate::format::ClientDefinition;
+use crate::client::ClientDefinition;
 use crate::tally::Reason;
 use crate::target::LoggedRequest;
-use crate::{Record, SizeScope, clock, number};
+use crate::{Record, SizeScope, client, clock, number};
 
 /// Kinds of request and connection with which a line may begin.
 const KINDS: [&[u8]; 6] = [b"http", b"https", b"h2", b"grpcs", b"ws", b"wss"];
@@ -30,7 +30,7 @@ pub fn read(line: &[u8], definition: &ClientDefinition) -> Result<Record, Reason
         return Err(Reason::Shape);
     }
     let time = clock::iso_8601(time).ok_or(Reason::Time)?;
-    let client = without_port(client);
+    let client = client::without_port(client);
     if matches!(client, b"-" | b"") {
         return Err(Reason::Client);
     }
@@ -43,18 +43,6 @@ pub fn read(line: &[u8], definition: &ClientDefinition) -> Result<Record, Reason
 /// The request of a line; `None` where it is not recorded.
 pub(super) fn request(line: &[u8]) -> Option<LoggedRequest<'_>> {
     LoggedRequest::quoted(line, b" \"")
-}
-
-/// `192.0.2.1:2817` and `[2001:db8::1]:2817` without the port.
-pub fn without_port(address: &[u8]) -> &[u8] {
-    match address.iter().rposition(|byte| *byte == b':') {
-        // An IPv6 address without brackets has colons of its own.
-        Some(colon) if address.starts_with(b"[") || !address[..colon].contains(&b':') => {
-            let host = &address[..colon];
-            host.strip_prefix(b"[").and_then(|host| host.strip_suffix(b"]")).unwrap_or(host)
-        }
-        Some(_) | None => address,
-    }
 }
 
 #[cfg(test)]
@@ -78,14 +66,5 @@ mod tests {
     fn request_that_was_not_dispatched_has_no_duration() {
         let line = LINE.replace("0.000 0.002 0.001", "-1 -1 -1");
         assert_eq!(read(line.as_bytes(), &ClientDefinition::default()).unwrap().taken, None);
-    }
-
-    #[test]
-    fn ports_are_cut_off() {
-        let cut = |address: &str| String::from_utf8(without_port(address.as_bytes()).to_vec()).unwrap();
-        assert_eq!(cut("192.0.2.1:80"), "192.0.2.1");
-        assert_eq!(cut("[2001:db8::1]:80"), "2001:db8::1");
-        assert_eq!(cut("2001:db8::1"), "2001:db8::1");
-        assert_eq!(cut("host"), "host");
     }
 }

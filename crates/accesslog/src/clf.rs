@@ -8,8 +8,8 @@
 
 use memchr::{memchr, memchr2};
 
+use crate::client::ClientDefinition;
 use crate::clock::{self, Clock};
-use crate::format::ClientDefinition;
 use crate::tally::Reason;
 use crate::target::LoggedRequest;
 use crate::{Record, SizeScope, number};

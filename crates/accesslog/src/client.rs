@@ -102,11 +102,52 @@ fn rest_of(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
+/// Definition of a client.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClientDefinition {
+    /// Leading bits of its address; its whole text if not given.
+    pub prefix: Option<Prefix>,
+    /// Name of the client's field, where the format has names; the format's default if not given.
+    pub field: Option<String>,
+}
+
+impl ClientDefinition {
+    /// The client of a field's text.
+    #[inline]
+    pub fn client(&self, text: &[u8]) -> Client {
+        match self.prefix {
+            None => Client::of(text),
+            Some(prefix) => Client::within(text, prefix),
+        }
+    }
+}
+
+/// `192.0.2.1:2817` and `[2001:db8::1]:2817` without the port.
+pub fn without_port(address: &[u8]) -> &[u8] {
+    match address.iter().rposition(|byte| *byte == b':') {
+        // An IPv6 address without brackets has colons of its own.
+        Some(colon) if address.starts_with(b"[") || !address[..colon].contains(&b':') => {
+            let host = &address[..colon];
+            host.strip_prefix(b"[").and_then(|host| host.strip_suffix(b"]")).unwrap_or(host)
+        }
+        Some(_) | None => address,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn ports_are_cut_off() {
+        let cut = |address: &str| String::from_utf8(without_port(address.as_bytes()).to_vec()).unwrap();
+        assert_eq!(cut("192.0.2.1:80"), "192.0.2.1");
+        assert_eq!(cut("[2001:db8::1]:80"), "2001:db8::1");
+        assert_eq!(cut("2001:db8::1"), "2001:db8::1");
+        assert_eq!(cut("host"), "host");
+    }
 
     #[test]
     fn a_quarter_million_addresses_are_as_many_clients() {

@@ -6,7 +6,7 @@ use std::fmt;
 
 use quantity::names::UnknownName;
 
-use crate::client::{Client, Prefix};
+use crate::client::ClientDefinition;
 use crate::clock::Clock;
 use crate::tally::{MAX_LINE_BYTES, Reason, Tally};
 use crate::target::{LoggedRequest, Target};
@@ -27,26 +27,6 @@ pub enum Format {
     Json,
     /// AWS Application Load Balancer.
     Alb,
-}
-
-/// Definition of a client.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ClientDefinition {
-    /// Leading bits of its address; its whole text if not given.
-    pub prefix: Option<Prefix>,
-    /// Name of the client's field, where the format has names; the format's default if not given.
-    pub field: Option<String>,
-}
-
-impl ClientDefinition {
-    /// The client of a field's text.
-    #[inline]
-    pub fn client(&self, text: &[u8]) -> Client {
-        match self.prefix {
-            None => Client::of(text),
-            Some(prefix) => Client::within(text, prefix),
-        }
-    }
 }
 
 /// Reason why a format is invalid.

@@ -5,12 +5,12 @@
 
 use wire::Duration;
 
+use crate::client::ClientDefinition;
 use crate::clock::Clock;
 use crate::field::{CLIENTS, METHODS, SIZES, STATUSES, TARGETS, TIMES};
-use crate::format::ClientDefinition;
 use crate::tally::Reason;
 use crate::target::LoggedRequest;
-use crate::{Record, alb, number};
+use crate::{Record, client, number};
 
 /// Parses one line, without its line ending.
 ///
@@ -27,7 +27,7 @@ pub fn read(line: &[u8], clock: &mut Clock, definition: &ClientDefinition) -> Re
     let (index, size) = size.unwrap_or((0, b"-"));
     Ok(Record {
         time,
-        client: definition.client(alb::without_port(client)),
+        client: definition.client(client::without_port(client)),
         status: number::status(status.map_or(b"-", |(_, text)| text))?,
         size: number::size(if size == b"null" { b"-" } else { size })?,
         covers: SIZES[index].1,

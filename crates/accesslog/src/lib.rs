@@ -54,8 +54,9 @@ pub mod target;
 pub mod template;
 pub mod w3c;
 
+pub use client::ClientDefinition;
 pub use client::{Client, Prefix};
-pub use format::{ClientDefinition, Format, Reader};
+pub use format::{Format, Reader};
 pub use recognise::recognise;
 pub use sizing::{HeaderBytes, MissingSize, Request, Sizing};
 pub use tally::{Reason, Tally};

@@ -3,7 +3,8 @@
 //! Every format without a format string is tried on the same lines. The one that parses most of them is
 //! chosen, if it parses at least half. Format strings are not guessed: they must be given.
 
-use crate::format::{ClientDefinition, Format, Reader};
+use crate::client::ClientDefinition;
+use crate::format::{Format, Reader};
 use crate::w3c::Columns;
 
 /// Bytes at the beginning that are examined.

@@ -10,11 +10,11 @@ use memchr::memmem;
 use quantity::names::Quoted;
 use wire::{Bytes, Duration, Time};
 
+use crate::client::ClientDefinition;
 use crate::clock::{self, Clock};
-use crate::format::ClientDefinition;
 use crate::tally::Reason;
 use crate::target::LoggedRequest;
-use crate::{Record, SizeScope, alb, number};
+use crate::{Record, SizeScope, client, number};
 
 /// A format string, compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,7 +147,7 @@ impl Template {
         let client =
             client.filter(|client| !matches!(*client, b"-" | b"" | [b'"', ..])).ok_or(Reason::Client)?;
         let size: Option<Bytes> = size;
-        let client = definition.client(alb::without_port(client));
+        let client = definition.client(client::without_port(client));
         Ok(Record { time: time.ok_or(Reason::Time)?, client, status, size, covers, taken })
     }
 }

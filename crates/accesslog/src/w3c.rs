@@ -6,10 +6,10 @@
 
 use wire::Duration;
 
-use crate::format::ClientDefinition;
+use crate::client::ClientDefinition;
 use crate::tally::Reason;
 use crate::target::LoggedRequest;
-use crate::{Record, SizeScope, alb, clock, number};
+use crate::{Record, SizeScope, client, clock, number};
 
 /// Meaning of the columns; none before the first `#Fields`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl Columns {
         }
         Ok(Record {
             time: time.ok_or(Reason::Time)?,
-            client: definition.client(alb::without_port(client)),
+            client: definition.client(client::without_port(client)),
             status: number::status(optional(status)?)?,
             size: number::size(optional(size)?)?,
             covers: SizeScope::Whole,

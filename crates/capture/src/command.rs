@@ -19,7 +19,7 @@ use nix::unistd::Pid;
 use report::command::CommandExit;
 
 use crate::Error;
-use crate::live::exit_of;
+use crate::process::exit_of;
 
 /// Signals that are forwarded.
 const FORWARDED: [Signal; 6] =

@@ -16,6 +16,7 @@ use report::kernel::{KernelStats, SenderCounters, SocketPair};
 use nix::sys::prctl::set_child_subreaper;
 
 use crate::Error;
+use crate::proc_sockets::sockets_of;
 use crate::watch::owner::{name_of, owners};
 
 /// Monitors sockets while a capture lasts.
@@ -226,12 +227,4 @@ fn children(process: u32) -> Vec<u32> {
     lists
         .flat_map(|list| list.split_whitespace().filter_map(|id| id.parse().ok()).collect::<Vec<_>>())
         .collect()
-}
-
-pub(crate) fn sockets_of(process: u32) -> impl Iterator<Item = u32> {
-    let files = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
-    files.filter_map(|file| {
-        let target = fs::read_link(file.path()).ok()?;
-        target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
-    })
 }

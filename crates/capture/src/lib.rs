@@ -38,6 +38,8 @@ pub mod live;
 pub mod open;
 pub mod outside;
 mod parallel;
+mod proc_sockets;
+mod process;
 pub mod sniffer;
 pub mod watch;
 

@@ -31,7 +31,8 @@ use linux::sockets::{Sockets, State, TcpSocket};
 use report::watched::{Owner, Row, Rows};
 use wire::{Duration, Time};
 
-use crate::kernel::{inodes_below, sockets_of};
+use crate::kernel::inodes_below;
+use crate::proc_sockets::sockets_of;
 use history::{Coverage, History};
 use owner::owners;
 

@@ -3,10 +3,8 @@
 //! A subset: no deltas within images, no stored objects. No current browser shows it; APNG is its successor.
 //! <http://www.libpng.org/pub/mng/spec/>
 
-use flate2::Crc;
-
 use crate::picture::Picture;
-use crate::png;
+use crate::png::{self, chunk};
 
 const SIGNATURE: [u8; 8] = *b"\x8aMNG\r\n\x1a\n";
 const PNG_SIGNATURE: usize = 8;
@@ -63,18 +61,6 @@ fn file(picture: &Picture, gamma: Option<u32>) -> Option<Vec<u8>> {
 /// Ticks in a second: GIF's delays are hundredths of one.
 const HUNDREDTHS: u32 = 100;
 const ENDLESS: u32 = 0x7FFF_FFFF;
-
-/// Appends a chunk with its length and checksum, as PNG and MNG have them.
-pub(crate) fn chunk(out: &mut Vec<u8>, name: &[u8; 4], data: &[u8]) {
-    let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
-    let mut crc = Crc::new();
-    crc.update(name);
-    crc.update(data);
-    out.extend_from_slice(&length.to_be_bytes());
-    out.extend_from_slice(name);
-    out.extend_from_slice(data);
-    out.extend_from_slice(&crc.sum().to_be_bytes());
-}
 
 /// A PNG's chunks without its signature; an empty palette represents the shared one.
 fn embed(out: &mut Vec<u8>, png: &[u8], shares_palette: bool) {

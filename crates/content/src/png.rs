@@ -3,10 +3,10 @@
 //! New files are written plainly and optimised by oxipng, which tries filters and fewer bits. An existing PNG is
 //! optimised directly, and retains its colour profile and all other chunks that affect its looks.
 
+use flate2::Crc;
 use oxipng::{Options, StripChunks};
 use png::{BitDepth, BlendOp, ColorType, Compression, DisposeOp, Encoder, EncodingError, Filter};
 
-use crate::mng;
 use crate::picture::{MAX_PIXELS, Palette, Picture};
 
 /// The picture as a PNG; `None` where it cannot be written.
@@ -23,7 +23,7 @@ pub fn encode_unoptimised(picture: &Picture) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     write(picture, picture.palette().as_ref(), &mut out).ok()?;
     let rest = out.split_off(HEADER_BYTES.min(out.len()));
-    mng::chunk(&mut out, b"gAMA", &GAMMA.to_be_bytes());
+    chunk(&mut out, b"gAMA", &GAMMA.to_be_bytes());
     out.extend(rest);
     Some(out)
 }
@@ -146,9 +146,22 @@ fn bits(palette: &Palette) -> usize {
     }
 }
 
+/// Appends a chunk with its length and checksum, as PNG and MNG have them.
+pub(crate) fn chunk(out: &mut Vec<u8>, name: &[u8; 4], data: &[u8]) {
+    let length = u32::try_from(data.len()).unwrap_or(u32::MAX);
+    let mut crc = Crc::new();
+    crc.update(name);
+    crc.update(data);
+    out.extend_from_slice(&length.to_be_bytes());
+    out.extend_from_slice(name);
+    out.extend_from_slice(data);
+    out.extend_from_slice(&crc.sum().to_be_bytes());
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+
     use crate::picture::tests::two_frames;
 
     /// The frames of a PNG as they are in the file, each as red, green, blue, alpha.

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use http1::message::Fields;
 
-use crate::handler::Response;
 use crate::readiness::Waker;
+use crate::response::Response;
 
 /// Reply of a handler to a request.
 #[derive(Debug)]

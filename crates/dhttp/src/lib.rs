@@ -48,6 +48,7 @@ pub mod own_address;
 pub mod port_holder;
 pub mod random;
 pub mod readiness;
+mod response;
 pub mod server;
 pub mod shares;
 pub mod socket;

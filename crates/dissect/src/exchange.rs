@@ -10,54 +10,14 @@
 mod turn;
 
 use crate::http::{Conversation, ConversationReader, Exchange};
-use crate::http2::{self, BlockedSender, Http2, Http2Reader, StreamError};
+use crate::http2::{self, Http2, Http2Reader, StreamError};
 use crate::stream::Streams;
 use crate::tls::Tls;
 use crate::{Both, Mark, Side};
 
+pub use crate::message_facts::{Certainty, MessageFacts};
 pub use crate::tls::Content;
 use turn::Turn;
-
-/// Certainty of where messages begin and end.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Certainty {
-    /// By the turns of two sides: each side's data up to the other's.
-    #[default]
-    Turns,
-    /// By encrypted records (TLS): turns without control traffic.
-    Records,
-    /// By frames in the clear (HTTP/2).
-    Framed,
-    /// Messages are parsed (HTTP/1).
-    Parsed,
-}
-
-/// Facts from the messages of the connection before a side sends, as far as they can be read.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct MessageFacts {
-    /// Their certainty.
-    pub certainty: Certainty,
-    /// Whether the sender was within a message; `None` if unknown.
-    pub is_within: Option<bool>,
-    /// Whether only the close of the connection will end that message.
-    pub is_until_close: bool,
-    /// Whether the server sends without requests.
-    pub is_pushed: bool,
-    /// Number of requests without a complete response; `None` if unknown.
-    pub unanswered: Option<usize>,
-    /// Whether the last request expects `100 Continue` before its body.
-    pub expects_continue: bool,
-    /// When it sent that request, if the interim response has arrived and its body has not begun.
-    pub permitted: Option<Mark>,
-    /// The last packet of a request, if nothing of its response has passed.
-    pub pending: Option<Mark>,
-    /// Whether the protocol is one in which each request gets a response: HTTP, also over TLS.
-    pub is_of_requests: bool,
-    /// Whether the server sends nothing but responses, in the order of the requests: HTTP/1.1 over TLS.
-    pub is_sequential: bool,
-    /// A window of HTTP/2 that the sender had used up.
-    pub blocked: Option<BlockedSender>,
-}
 
 /// Kind of protocol, by the first bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

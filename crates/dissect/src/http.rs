@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use crate::exchange::{Certainty, MessageFacts};
+use crate::message_facts::{Certainty, MessageFacts};
 use crate::{Both, Mark, Side, stream};
 
 /// Both directions, and the exchanges between them. `C` is what the caller wants to have with each exchange: its own state

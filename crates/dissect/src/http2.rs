@@ -10,8 +10,9 @@ use http2::settings::{Setting, error_code};
 use http2::window::{SendWindows, WindowLimit};
 use http2::{DEFAULT_WINDOW, PREFACE};
 
-use crate::exchange::{Certainty, MessageFacts};
 use crate::http::Exchange;
+pub use crate::message_facts::BlockedSender;
+use crate::message_facts::{Certainty, MessageFacts};
 use crate::{Both, Mark, Side, stream};
 use wire::{Duration, Time};
 
@@ -58,19 +59,6 @@ enum WindowChangeKind {
     Update(u32, u32),
     /// SETTINGS_INITIAL_WINDOW_SIZE.
     Initial(u32),
-}
-
-/// A sender whose window is used up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlockedSender {
-    /// The window.
-    pub limit: WindowLimit,
-    /// Its size when it is not used: the initial one of streams, or the widest of the connection.
-    pub size: u64,
-    /// The packet whose DATA used it up.
-    pub since: Mark,
-    /// The packet that opened it again.
-    pub updated: Option<Mark>,
 }
 
 /// An error reported by RST_STREAM or GOAWAY.

@@ -53,6 +53,7 @@ pub mod hosts;
 pub mod http;
 pub mod http2;
 mod mark;
+pub mod message_facts;
 pub mod mss;
 pub mod multipath;
 pub mod pace;

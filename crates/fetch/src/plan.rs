@@ -12,8 +12,7 @@ use page::{Dependency, Priority};
 use wire::{Bytes, Duration};
 
 use crate::pipelining::Pipelining;
-use crate::policy::{FirstBytes, Portion, ReceivedParts};
-use crate::transport::http1::Http1Config;
+use crate::policy::parts::{FirstBytes, Portion, ReceivedParts};
 use http1::content::Coding;
 use http1::message::field::is_token;
 use http1::message::{FieldError, Fields, Limits, Method, RequestHead, Validator, Version};
@@ -506,6 +505,23 @@ impl fmt::Display for PlanError {
 }
 
 impl Error for PlanError {}
+
+/// Settings of the transport: those of the plan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Http1Config {
+    /// Connection policy.
+    pub(crate) shape: Shape,
+    /// Whether a browser's limits over all origins hold: [`MAX_CONNECTIONS`] and [`MAX_DELAYABLE`].
+    pub(crate) is_browser: bool,
+    /// Limits of responses.
+    pub(crate) limits: Limits,
+    /// Maximum number of tries of a safe request without any response.
+    pub(crate) tries: NonZeroU8,
+    /// Maximum time for a server to close a connection that it announced to close.
+    pub(crate) linger: Duration,
+    /// Whether body bytes that arrive together with the end of their headers are ignored.
+    pub(crate) ignores_body_with_headers: bool,
+}
 
 #[cfg(test)]
 mod tests {

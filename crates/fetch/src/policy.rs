@@ -9,7 +9,7 @@
 
 mod dependencies;
 mod document;
-mod parts;
+pub(crate) mod parts;
 mod responses;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -25,8 +25,8 @@ use crate::web::MAX_BEFORE_BODY;
 use dependencies::{Dependencies, Progress};
 use document::Document;
 pub use document::named_at;
+use parts::ReceivedParts;
 pub use parts::{FirstBytes, FirstBytesPolicy};
-pub(crate) use parts::{Portion, ReceivedParts};
 
 /// Output of a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::fmt;
 
 use wire::{Bytes, Time};
 
-use crate::transport::ConnectionId;
+use crate::transport::id::ConnectionId;
 use http1::content::DecodeFault;
 use http1::message::PeerFault;
 

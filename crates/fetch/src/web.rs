@@ -9,7 +9,7 @@ use wire::Seed;
 
 use crate::plan::Discovery;
 use crate::serving::ServerProtocols;
-use crate::transport::Endpoint;
+use crate::transport::id::Endpoint;
 
 /// Maximum number of connections to all origins: Chromium, net/socket/client_socket_pool_manager.cc
 /// (`g_max_sockets_per_pool`); six of them to one (`g_max_sockets_per_group`).

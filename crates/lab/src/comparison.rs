@@ -8,8 +8,8 @@ use render::output::number;
 use scenario::{Engine, Scenario};
 
 use crate::Outcome;
+use crate::grid::{Footnotes, cell, setting_columns};
 use crate::setting;
-use crate::table::{Footnotes, cell, setting_columns};
 
 /// One protocol and stack by every engine that ran.
 #[derive(Clone, Copy, Debug, Default)]

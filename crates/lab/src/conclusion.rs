@@ -6,7 +6,7 @@ use render::output::number;
 use scenario::{Engine, Protocol, Scenario};
 
 use crate::comparison::{ComparisonRow, lines, ratio};
-use crate::{Outcome, setting, table};
+use crate::{Outcome, grid, setting};
 
 /// Savings of the best protocols, and agreement of the engines; fewer sentences where there is nothing to report.
 pub fn sentences(outcomes: &[Outcome]) -> Vec<String> {
@@ -51,7 +51,7 @@ struct Group<'a> {
 
 /// The groups, each named by its difference from the others.
 fn named_groups<'a>(outcomes: &'a [Outcome]) -> Vec<Group<'a>> {
-    let groups: Vec<&[Outcome]> = table::groups(outcomes).collect();
+    let groups: Vec<&[Outcome]> = grid::groups(outcomes).collect();
     let differ = |of: fn(&Scenario) -> &str| {
         groups.windows(2).any(|pair| of(&pair[0][0].scenario) != of(&pair[1][0].scenario))
     };

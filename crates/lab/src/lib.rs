@@ -38,6 +38,8 @@ pub mod comparison;
 pub mod conclusion;
 pub mod difference;
 pub mod exchanges;
+mod first_run;
+mod grid;
 pub mod metric;
 pub mod minimum;
 pub mod outcome;

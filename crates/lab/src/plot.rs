@@ -8,7 +8,7 @@ use scenario::Engine;
 use scenario::spec::Key;
 
 use crate::setting::{Kind, Setting, Value, described, varied};
-use crate::{Outcome, report, table};
+use crate::{Outcome, grid, report, table};
 
 /// Maximum number of bars.
 const MAX_BARS: usize = 60;
@@ -127,7 +127,7 @@ fn bar_chart(outcomes: &[Outcome], known: &[&Outcome]) -> Result<String, String>
         return Err(format!("{} bars are too many for a picture; at most {MAX_BARS}", known.len()));
     }
     let longest = known.iter().filter_map(|outcome| outcome.metrics.elapsed_ms).fold(0.0, f64::max);
-    let groups: Vec<&[Outcome]> = table::groups(outcomes).collect();
+    let groups: Vec<&[Outcome]> = grid::groups(outcomes).collect();
     let panels: Vec<(String, Vec<bars::Group<'_>>)> =
         groups.iter().map(|group| (table::title(&group[0].scenario), bar_groups(group))).collect();
     let panels = panels.iter().map(|(title, groups)| bars::Panel {

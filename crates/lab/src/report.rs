@@ -10,7 +10,8 @@ use render::report::{page, table_of};
 use scenario::Scenario;
 
 use crate::Outcome;
-use crate::table::{self, Footnotes, Layout};
+use crate::grid::{self, Footnotes};
+use crate::table::{self, Layout};
 use crate::waterfall::RunWaterfall;
 
 /// Contents of a report page.
@@ -36,7 +37,7 @@ impl Report<'_> {
         let Self { outcomes, layout, provenance: _ } = self;
         let mut footnotes = Footnotes::default();
         let sections: String =
-            table::groups(outcomes).map(|group| section(group, *layout, &mut footnotes)).collect();
+            grid::groups(outcomes).map(|group| section(group, *layout, &mut footnotes)).collect();
         sections + &notes(&footnotes)
     }
 }

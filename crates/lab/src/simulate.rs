@@ -12,18 +12,8 @@ use scenario::spec::Plan;
 use scenario::{Engine, Scenario};
 use simulate::{Experiment, Hosts, PageResult, Simulation};
 
+pub use crate::first_run::FirstRun;
 use crate::{Missing, Outcome, RunResult, waterfall};
-
-/// First run of a scenario, with its packets.
-#[derive(Clone, Copy, Debug)]
-pub struct FirstRun<'a> {
-    /// The scenario.
-    pub scenario: &'a Scenario,
-    /// The checked scenario.
-    pub experiment: &'a Experiment,
-    /// The run.
-    pub result: &'a PageResult,
-}
 
 /// Simulations of each scenario. One that cannot be simulated becomes an outcome that states the reason.
 pub fn outcomes(plan: &Plan) -> Vec<Outcome> {

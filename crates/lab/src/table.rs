@@ -8,7 +8,8 @@ use render::terminal::Terminal;
 use scenario::{Network, Scenario};
 use trace::{Cause, Stall};
 
-use crate::setting::{self, Setting};
+use crate::grid::{Footnotes, cell, groups, setting_columns};
+use crate::setting;
 use crate::{Outcome, comparison, conclusion};
 
 /// Layout of the rows.
@@ -64,14 +65,6 @@ pub fn render(outcomes: &[Outcome], layout: Layout, terminal: Terminal) -> Strin
     }
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
-}
-
-/// Consecutive outcomes of the same network, page and visit.
-pub fn groups(outcomes: &[Outcome]) -> impl Iterator<Item = &[Outcome]> {
-    outcomes.chunk_by(|a, b| {
-        let (a, b) = (&a.scenario, &b.scenario);
-        a.network == b.network && a.page == b.page && a.visit == b.visit
-    })
 }
 
 /// Two lines: page and network with the page's notes, and the numbers behind the names.
@@ -244,22 +237,8 @@ fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
     Grid { columns, rows }
 }
 
-/// A column for each of these settings; they identify a row.
-pub fn setting_columns(settings: &[Setting]) -> impl Iterator<Item = Column> {
-    settings.iter().map(|setting| {
-        let title = setting.title();
-        let (upper, lower) = title.split_once(' ').unwrap_or((&title, ""));
-        Column { side: setting.side(), ..Column::of([upper.to_owned(), lower.to_owned()], 1) }
-    })
-}
-
 fn differs(group: &[Outcome], of: fn(&Outcome) -> &'static str) -> bool {
     group.windows(2).any(|pair| of(&pair[0]) != of(&pair[1]))
-}
-
-/// A number as printed, or an empty text if it is unknown.
-pub fn cell(value: Option<f64>, print: impl Fn(f64) -> String) -> String {
-    value.map(print).unwrap_or_default()
 }
 
 /// Total cost of an outcome's stalls, by cause; `None` without one of that cause.
@@ -286,29 +265,5 @@ impl StallCosts {
             *sum = Some(sum.unwrap_or_default() + lost_ms);
         }
         lost
-    }
-}
-
-/// Notes, each printed once and referred to by number.
-#[derive(Debug, Default)]
-pub struct Footnotes(Vec<String>);
-
-impl Footnotes {
-    /// Marks such as `[1] [3]`.
-    pub fn marks(&mut self, notes: &[String]) -> String {
-        notes.iter().map(|note| format!("[{}]", self.number(note))).collect::<Vec<_>>().join(" ")
-    }
-
-    fn number(&mut self, note: &String) -> usize {
-        let index = self.0.iter().position(|known| known == note).unwrap_or_else(|| {
-            self.0.push(note.clone());
-            self.0.len() - 1
-        });
-        index + 1
-    }
-
-    /// Each note with its number.
-    pub fn iter(&self) -> impl Iterator<Item = (usize, &str)> {
-        self.0.iter().enumerate().map(|(index, note)| (index + 1, note.as_str()))
     }
 }

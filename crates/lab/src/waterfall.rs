@@ -21,7 +21,7 @@ use scenario::{Protocol, Scenario};
 use simulate::page::{Opening, openings};
 use wire::{Bytes, Duration, Time};
 
-use crate::simulate::FirstRun;
+use crate::first_run::FirstRun;
 use crate::table;
 
 /// Reasons for which an object waited.

@@ -20,6 +20,7 @@
 //! Without bodies, memory grows with the number of entries, which is bounded, and with the largest of them,
 //! not with the file. Think times are retained; the times of the network are computed anew.
 
+mod account;
 mod archive;
 mod discovery;
 mod entry;

@@ -12,7 +12,7 @@ use diagnose::{Cause, Severity, Side};
 use wire::Duration;
 
 use crate::command::CommandExit;
-use crate::verdict::Unjudged;
+use crate::verdict::unjudged::Unjudged;
 
 /// A report on the state of a watch.
 #[derive(Clone, Debug)]
@@ -46,6 +46,18 @@ pub struct WatchReport {
 }
 
 impl WatchReport {
+    /// Returns the reason why it allows no verdict, if there is one. With `is_failure_accepted`, a command that failed is judged.
+    pub fn unjudged(&self, is_failure_accepted: bool) -> Option<Unjudged> {
+        match self.command {
+            Some(exit) if exit.has_failed() && !is_failure_accepted && !self.is_command_stopped => {
+                Some(Unjudged::CommandFailed(exit))
+            }
+            _ if self.connections == 0 => Some(Unjudged::NoConnection),
+            Some(_) if self.is_sparse() => Some(Unjudged::FewSamples { samples: self.samples }),
+            Some(_) | None => None,
+        }
+    }
+
     /// Returns whether any stall is worth fixing.
     pub fn fails(&self) -> bool {
         self.rows.iter().any(|row| row.severity.is_worth_fixing())
@@ -58,7 +70,7 @@ impl WatchReport {
 
     /// Returns the exit status of a watch: 1 for a stall worth fixing, 3 if nothing could be judged, otherwise 0.
     pub fn status(&self) -> u8 {
-        match (self.fails(), Unjudged::of_watch(self, false)) {
+        match (self.fails(), self.unjudged(false)) {
             (true, _) => 1,
             (false, Some(_)) => 3,
             (false, None) => 0,

@@ -47,7 +47,7 @@ pub enum Computation {
 impl Entry {
     /// The published table.
     pub fn table(&self) -> Table {
-        Table::read(self.published).expect("a test reads every table that is compiled in")
+        Table::compiled(self.published)
     }
 }
 

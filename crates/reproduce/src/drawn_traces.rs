@@ -6,8 +6,7 @@ use render::plot::time_sequence::{End, ObservationPoint, Packet, Panel, Stall};
 use wire::packet::Flags;
 use wire::{Duration, Time};
 
-use super::catalogue::table;
-use super::published::Table;
+use super::published::{Table, compiled};
 use super::{p_http, slow_start};
 
 /// The short-initial-segment problem.
@@ -17,7 +16,7 @@ pub fn p_http_figure_1() -> String {
     two_panels(
         "A short initial segment",
         "A head of 226 bytes and one full segment fill a window of two, and draw no immediate ACK",
-        printed(&table("p-http/figure-2"), "short-initial-segment", "published"),
+        printed(&compiled!("p-http/figure-2"), "short-initial-segment", "published"),
         sequence::panel(ours.to_owned(), &experiment, &fetched),
         "After Heidemann 1997, Figures 1 and 2; seen by the client.",
     )
@@ -30,7 +29,7 @@ pub fn p_http_figure_3() -> String {
     two_panels(
         "A short final segment",
         "The last 13 bytes wait, by Nagle's algorithm, for the acknowledgement of an odd segment, which is delayed",
-        printed(&table("p-http/figure-4"), "nagle-delayed-ack", "published, without the first response"),
+        printed(&compiled!("p-http/figure-4"), "nagle-delayed-ack", "published, without the first response"),
         sequence::panel(ours.to_owned(), &experiment, &fetched),
         "After Heidemann 1997, Figures 3 and 4; seen by the client.",
     )

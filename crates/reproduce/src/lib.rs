@@ -192,10 +192,10 @@ fn reproduce(requested: SelectedEntry, measured: &mut Laboratory<'_>) -> Result<
         Computation::Cells(ours) => {
             let judge = |cell: &Cell| {
                 let value = ours(cell, measured).map_err(failed)?;
-                let named = table.exception(cell).and_then(|exception| exception.mechanism.as_ref());
+                let named = table.exception(cell).and_then(|exception| exception.mechanism);
                 let with_mechanism = match named {
                     Some(mechanism) => {
-                        mechanism::our_value(entry.key, mechanism, cell, measured).map_err(failed)?
+                        mechanism::our_value(entry.key, &table, mechanism, cell).map_err(failed)?
                     }
                     None => None,
                 };

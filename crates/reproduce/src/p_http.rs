@@ -19,10 +19,9 @@ use tcp::Segment;
 use trace::{Cause, Stall, Summary};
 use wire::{Bytes, Duration};
 
-use super::catalogue::table;
 use super::laboratory::Laboratory;
 use super::printed_trace::{matched, value};
-use super::published::Cell;
+use super::published::{Cell, compiled};
 
 /// Our value, or why the laboratory failed.
 type ReproducedValue = Result<Option<f64>, String>;
@@ -109,7 +108,7 @@ pub fn figure_1(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
 /// The trace of a short first segment.
 pub fn figure_2(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     let (_, fetched) = short_initial_segment();
-    Ok(value(&matched(&table("p-http/figure-2"), &fetched.records), cell))
+    Ok(value(&matched(&compiled!("p-http/figure-2"), &fetched.records), cell))
 }
 
 /// The plot of a short last segment.
@@ -126,7 +125,7 @@ pub fn figure_3(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
 /// The trace of a short last segment.
 pub fn figure_4(cell: &Cell, _: &mut Laboratory<'_>) -> ReproducedValue {
     let (_, fetched) = short_final_segment();
-    Ok(value(&matched(&table("p-http/figure-4"), &fetched.records), cell))
+    Ok(value(&matched(&compiled!("p-http/figure-4"), &fetched.records), cell))
 }
 
 /// A quantity that no table prints. `ignored/together`: the objects lost by a client that ignores data in the segment of

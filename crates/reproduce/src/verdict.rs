@@ -125,8 +125,9 @@ pub fn judge(table: &Table, cell: &Cell, values: Values, record: Option<Record>)
         let (bound, mechanism) = (None, None);
         return Judgement { ours, verdict, expected, note, bound, mechanism, is_fitted, strays: false };
     };
-    let mechanism = exception.and_then(|exception| exception.mechanism.clone()).zip(values.with_mechanism);
-    let (verdict, note) = compare(cell, exception, ours, mechanism.as_ref().map(|(_, with)| *with));
+    let mechanism = exception.and_then(|exception| exception.mechanism).zip(values.with_mechanism);
+    let (verdict, note) = compare(cell, exception, ours, mechanism.map(|(_, with)| with));
+    let mechanism = mechanism.map(|(mechanism, with)| (mechanism.name().to_owned(), with));
     let bound = match verdict {
         Verdict::Explained => exception.and_then(|exception| exception.bound.or(exception.points)),
         _ => cell.column.within.or(cell.column.within_points),
@@ -185,7 +186,7 @@ fn compare(
         (None, None) => cell.column.digits.agree(cell.published, with),
     };
     let shown = cell.column.digits.print(with);
-    let note = format!("with {mechanism} ours is {shown}; {note}");
+    let note = format!("with {} ours is {shown}; {note}", mechanism.name());
     (if is_bounded { Verdict::Explained } else { Verdict::Differs }, Some(note))
 }
 
@@ -255,7 +256,7 @@ mod tests {
         [[cells]]
         cell = "isdn/a"
         verdict = "explained"
-        mechanism = "a-slow-host"
+        mechanism = "early-retransmission"
         bound = 0.2
         ours = "80"
         note = "the host of print was slow"
@@ -289,18 +290,18 @@ mod tests {
         assert_eq!(explained.verdict, Verdict::Explained);
         assert_eq!(
             (explained.bound, explained.mechanism),
-            (Some(0.2), Some(("a-slow-host".to_owned(), 58.0)))
+            (Some(0.2), Some(("early-retransmission".to_owned(), 58.0)))
         );
         assert_eq!(
             explained.note.as_deref(),
-            Some("with a-slow-host ours is 58; the host of print was slow")
+            Some("with early-retransmission ours is 58; the host of print was slow")
         );
         assert!(
             judged(2, with(80.0, 61.0)).verdict == Verdict::Differs && judged(2, with(80.0, 61.0)).worsened()
         );
         assert!(judged(2, Some(80.0)).worsened(), "a mechanism that nothing computes");
         assert!(!judged(2, Some(50.0)).worsened());
-        let bare = TABLE.replace("mechanism = \"a-slow-host\"", "");
+        let bare = TABLE.replace("mechanism = \"early-retransmission\"", "");
         assert!(Table::read(&bare).unwrap_err().contains("isdn/a"), "explained without a mechanism");
     }
 

@@ -34,7 +34,7 @@ use wire::link::Loss;
 use wire::{Duration, modem};
 
 use super::laboratory::Laboratory;
-use super::published::Cell;
+use super::published::{self, Cell, Table};
 use hosts::{ClientLocation, Software, Stacks};
 use microscape::RealPage;
 
@@ -159,44 +159,53 @@ fn document(
     })
 }
 
-/// Ours for a cell with a mechanism switched on; `None` for one that is unknown here.
+/// Ours for a cell with a mechanism switched on; `None` if it does not apply to the table.
 ///
 /// # Errors
 /// When the simulator refuses it.
-pub fn with_mechanism(key: &str, mechanism: &str, cell: &Cell) -> ReproducedValue {
-    let Some((software, location)) = (match key {
-        "w3c/table-4" => Some((Software::Jigsaw, ClientLocation::Lan)),
-        "w3c/table-5" => Some((Software::Apache, ClientLocation::Lan)),
-        "w3c/table-6" => Some((Software::Jigsaw, ClientLocation::Wan)),
-        "w3c/table-7" => Some((Software::Apache, ClientLocation::Wan)),
-        "w3c/table-8" => Some((Software::Jigsaw, ClientLocation::Ppp)),
-        "w3c/table-9" => Some((Software::Apache, ClientLocation::Ppp)),
-        _ => None,
-    }) else {
-        return Ok(None);
+pub fn with_mechanism(
+    key: &str,
+    table: &Table,
+    mechanism: published::Mechanism,
+    cell: &Cell,
+) -> Option<ReproducedValue> {
+    use published::Mechanism as Named;
+    let (software, location) = match key {
+        "w3c/table-4" => (Software::Jigsaw, ClientLocation::Lan),
+        "w3c/table-5" => (Software::Apache, ClientLocation::Lan),
+        "w3c/table-6" => (Software::Jigsaw, ClientLocation::Wan),
+        "w3c/table-7" => (Software::Apache, ClientLocation::Wan),
+        "w3c/table-8" => (Software::Jigsaw, ClientLocation::Ppp),
+        "w3c/table-9" => (Software::Apache, ClientLocation::Ppp),
+        _ => return None,
     };
-    match mechanism {
-        "early-retransmission" => {
-            with_setting_mechanism(software, location, Mechanism::EarlyRetransmission, cell)
-        }
-        "one-lost-packet" => with_setting_mechanism(software, location, Mechanism::OneLost, cell),
-        "one-lost-packet-retransmitted-early" => {
-            with_setting_mechanism(software, location, Mechanism::OneLostRetransmittedEarly, cell)
-        }
-        "printed-packets" => {
-            let (visit, _) = cell.column.name.split_once('.').unwrap_or_default();
-            let table = super::catalogue::table(key);
-            let name = format!("{}/{visit}.packets", cell.label(0));
-            let printed = table.cells().into_iter().find(|cell| cell.name() == name);
-            let Some(printed) = printed.map(|cell| cell.published) else { return Ok(None) };
-            let simulated_values = setting(software, location, cell)?
-                .map(|(setting, _)| simulated_values(setting, Mechanism::No));
-            Ok(simulated_values
-                .transpose()?
-                .map(|simulated_values| overhead(printed, simulated_values.bytes)))
-        }
-        _ => Ok(None),
-    }
+    let mechanism = match mechanism {
+        Named::EarlyRetransmission => Mechanism::EarlyRetransmission,
+        Named::OneLostPacket => Mechanism::OneLost,
+        Named::OneLostPacketRetransmittedEarly => Mechanism::OneLostRetransmittedEarly,
+        Named::PrintedPackets => return Some(with_printed_packets(table, software, location, cell)),
+        Named::DecimalKilobits
+        | Named::HeaderCompression
+        | Named::EverySegmentAcknowledged
+        | Named::SumWithoutItsRoundTrip => return None,
+    };
+    Some(with_setting_mechanism(software, location, mechanism, cell))
+}
+
+/// Ours for a cell with the printed number of packets, which another cell of the table has.
+fn with_printed_packets(
+    table: &Table,
+    software: Software,
+    location: ClientLocation,
+    cell: &Cell,
+) -> ReproducedValue {
+    let (visit, _) = cell.column.name.split_once('.').unwrap_or_default();
+    let name = format!("{}/{visit}.packets", cell.label(0));
+    let printed = table.cells().into_iter().find(|cell| cell.name() == name);
+    let Some(printed) = printed.map(|cell| cell.published) else { return Ok(None) };
+    let ours =
+        setting(software, location, cell)?.map(|(setting, _)| simulated_values(setting, Mechanism::No));
+    Ok(ours.transpose()?.map(|ours| overhead(printed, ours.bytes)))
 }
 
 /// A quantity that no table prints: `apache/lan/http10/first/connections`.

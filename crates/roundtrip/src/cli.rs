@@ -5,6 +5,8 @@
 #[cfg(feature = "all-verbs")]
 pub mod cache;
 #[cfg(feature = "all-verbs")]
+pub mod cache_storage;
+#[cfg(feature = "all-verbs")]
 pub mod connections;
 #[cfg(feature = "all-verbs")]
 pub mod dhttp;
@@ -27,7 +29,6 @@ use std::ffi::OsString;
 #[cfg(feature = "all-verbs")]
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::{Args, Command, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
@@ -567,16 +568,6 @@ fn with_hyphens(command: Command) -> Command {
 
 /// Layout of a help text: description, examples, then the rest.
 const TEMPLATE: &str = "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
-
-/// Prints requested help or version to stdout.
-pub fn print_help(help_request: &clap::Error) -> ExitCode {
-    let help = help_request.render();
-    let text = if crate::terminal::of_stdout().colour { help.ansi().to_string() } else { help.to_string() };
-    match crate::output::to_stdout(&text) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
-    }
-}
 
 #[cfg(test)]
 mod tests {

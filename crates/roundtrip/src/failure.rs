@@ -4,7 +4,7 @@
 
 use std::error::Error;
 use std::fmt;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -18,7 +18,7 @@ use report::filter::FilterError;
 pub use quantity::names::shown;
 use render::terminal::printable;
 
-use crate::cli;
+use crate::cli::usage_error;
 #[cfg(feature = "all-verbs")]
 use crate::feature::Feature;
 
@@ -56,7 +56,7 @@ impl Failure {
     pub fn report(&self) -> ExitCode {
         match self {
             Self::Stdout(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-            Self::Flags(error) if !error.use_stderr() => cli::print_help(error),
+            Self::Flags(error) if !error.use_stderr() => print_help(error),
             Self::Flags(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
                 eprint!("{error}");
                 ExitCode::from(2)
@@ -75,10 +75,21 @@ impl Failure {
     }
 }
 
+/// Prints requested help or version to stdout.
+fn print_help(help_request: &clap::Error) -> ExitCode {
+    let help = help_request.render();
+    let text = if crate::terminal::of_stdout().colour { help.ansi().to_string() } else { help.to_string() };
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => Failure::Stdout(error).report(),
+    }
+}
+
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Flags(error) => f.write_str(&cli::usage_error::sentence(error)),
+            Self::Flags(error) => f.write_str(&usage_error::sentence(error)),
             Self::Value(sentence) | Self::Laboratory(sentence) | Self::Network(sentence) => {
                 f.write_str(sentence)
             }

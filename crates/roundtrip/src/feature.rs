@@ -2,8 +2,6 @@
 //!
 //! A feature only selects what is compiled.
 
-use crate::failure::Failure;
-
 /// Optional part of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feature {
@@ -74,10 +72,10 @@ impl Feature {
     ///
     /// # Errors
     /// [`missing`](Self::missing).
-    pub fn require(self, culprit: &str) -> Result<(), Failure> {
+    pub fn require(self, culprit: &str) -> Result<(), String> {
         match self.is_built() {
             true => Ok(()),
-            false => Err(Failure::Value(self.missing(culprit))),
+            false => Err(self.missing(culprit)),
         }
     }
 }

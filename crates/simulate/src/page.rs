@@ -3,7 +3,7 @@
 //! Not an engine of its own: [`crate::world`] runs it, `fetch` and `http1` speak HTTP, [`crate::profile`]
 //! translates the stack.
 
-mod flow;
+pub(crate) mod flow;
 mod opening;
 mod plan;
 
@@ -34,13 +34,9 @@ use crate::web::{
     WarmUp, Web, WebServer,
 };
 use crate::world::{Address, Bounds, Counters, HostConfig, HostId, Probe, Record, RunEnd, World};
+pub use crate::world::{CLIENT, SERVER};
 pub use flow::Flow;
 pub use opening::{Opening, openings};
-
-/// The client host.
-pub const CLIENT: HostId = HostId(0);
-/// The host of the first server; those of other hosts of the page follow.
-pub const SERVER: HostId = HostId(1);
 
 /// Settings of the hosts that a scenario does not have.
 #[derive(Clone, Debug, Default, PartialEq)]

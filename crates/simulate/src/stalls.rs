@@ -12,8 +12,8 @@ use tcp::Limit;
 use trace::{Cause, Stall};
 use wire::{Bytes, Duration, Rate, Time};
 
-use crate::page::{CLIENT, Flow};
-use crate::world::{ObservationPoint, Probe, Record};
+use crate::page::flow::Flow;
+use crate::world::{CLIENT, ObservationPoint, Probe, Record};
 
 /// Facts about path and hosts that packets do not show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,6 +9,7 @@
 //! | [`host`] | connections, ports, one CPU |
 //! | `ensemble` | connections that have one congestion window together |
 //! | `schedule` | the event queue |
+//! | `encoding` | a segment as the bytes of a packet |
 //! | [`recorder`] | the packets, as in captures at both ends |
 //!
 //! Time is an integer. Simultaneous events happen in the order in which they were scheduled. At most one
@@ -16,6 +17,7 @@
 //! modelled: sending and receiving segments takes no CPU time, only what applications request.
 
 pub mod application;
+pub(crate) mod encoding;
 mod ensemble;
 pub mod host;
 pub mod recorder;
@@ -29,7 +31,6 @@ use tcp::config::ConfigError;
 use wire::link::{self, OfferResult, Pipe};
 use wire::{Bytes, Seed, Time};
 
-use crate::capture;
 pub use application::{Action, Application, Datagram, Input, SocketId};
 pub use host::{Address, Counters, HostConfig};
 use host::{Host, HostOutput};
@@ -51,6 +52,11 @@ pub struct World<A> {
 /// A host's identifier, in order of addition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HostId(pub u16);
+
+/// The client of a page, the first host.
+pub const CLIENT: HostId = HostId(0);
+/// The host of the first server; those of other hosts of the page follow.
+pub const SERVER: HostId = HostId(1);
 
 /// Identifier of one direction of a link, in order of addition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -322,7 +328,7 @@ impl<A: Application> World<A> {
         let bytes = |packet: &Packet, into: &mut Vec<u8>| {
             let Packet { from, to, hops: _, segment } = packet;
             // Writing fails only for a packet longer than IP allows, which no segment is.
-            let _ = capture::packet(*from, *to, segment, into);
+            let _ = encoding::packet(*from, *to, segment, into);
         };
         match link.pipe.handle_with(self.now, packet, size, bytes) {
             OfferResult::Accepted => {}

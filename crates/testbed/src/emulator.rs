@@ -28,9 +28,10 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use wire::link::{Config, Pipe};
 use wire::{Bytes, Duration, Seed};
 
+pub use crate::ends::PacketDirection;
 pub use linux::priority::Scheduling;
 pub use report::{Report, Traffic, VoidReason};
-pub use tap::{Capture, Observation, PacketDirection};
+pub use tap::{Capture, Observation};
 
 use crate::Error;
 use crate::ack_heartbeat::AckHeartbeat;

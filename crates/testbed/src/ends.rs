@@ -11,6 +11,15 @@ pub enum End {
     Server,
 }
 
+/// Direction of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PacketDirection {
+    /// From the client to the server.
+    Up,
+    /// From the server to the client.
+    Down,
+}
+
 /// A value for each end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PerEnd<T> {

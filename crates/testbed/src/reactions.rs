@@ -17,7 +17,7 @@ use std::net::SocketAddr;
 use wire::packet::{Flags, Packet};
 use wire::{Duration, Time};
 
-use crate::emulator::PacketDirection;
+use crate::ends::PacketDirection;
 
 /// Reaction times, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

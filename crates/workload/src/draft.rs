@@ -8,7 +8,7 @@ use wire::seed::Random;
 use wire::{Bytes, Duration, Time};
 
 use crate::distribution::Distribution;
-use crate::plan::{MAX_OBJECTS, ObjectRequest, Page, PageStart, PlanSpec};
+use crate::plan::types::{MAX_OBJECTS, ObjectRequest, Page, PageStart, PlanSpec};
 use crate::popularity::{counts, match_sizes, order};
 use crate::schedule::{Schedule, Times};
 use crate::set::DistributionSet;

@@ -3,32 +3,15 @@
 //! The duration of responses is unknown here. In a closed schedule a page therefore starts some time *after* the
 //! previous one is complete; in an open one it starts *at* a time, regardless of the server.
 
+pub(crate) mod types;
+
 use std::fmt;
 
-use wire::{Bytes, Duration, Probability, Seed, Time};
+use wire::{Bytes, Duration, Seed};
 
 use crate::draft::Draft;
 use crate::schedule::{Leg, Schedule};
-use crate::set::{PlanDistributions, SetName};
-
-/// Specification of a plan; the same specification gives the same plan on every host.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PlanSpec {
-    /// The distributions.
-    pub set: PlanDistributions,
-    /// Number of files of the site, at least 2.
-    pub files: u32,
-    /// Maximum size of a file.
-    pub cap: Bytes,
-    /// Schedule of the requests.
-    pub schedule: Schedule,
-    /// Duration of the users' activity (closed); the legs of an open schedule have durations of their own.
-    pub duration: Duration,
-    /// Share of requests that are conditional; the file has not changed.
-    pub conditional: Probability,
-    /// Random seed.
-    pub seed: Seed,
-}
+pub use types::{MAX_OBJECTS, ObjectRequest, Page, PageStart, PlanSpec};
 
 /// A complete plan.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,39 +22,6 @@ pub struct Plan {
     pub files: Vec<u64>,
     /// Pages, in the order of their intended times if responses took no time.
     pub pages: Vec<Page>,
-}
-
-/// A page: objects that a user requests sequentially.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Page {
-    /// The user, from 0.
-    pub user: u32,
-    /// Start time.
-    pub start: PageStart,
-    /// Requests; at least one.
-    pub objects: Vec<ObjectRequest>,
-    /// Whether the user's connections are closed after it.
-    pub ends_session: bool,
-}
-
-/// Start of a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PageStart {
-    /// This time after the user's previous page is complete.
-    After(Duration),
-    /// At this time of the plan.
-    At(Time),
-}
-
-/// A request for an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ObjectRequest {
-    /// The file, from 0.
-    pub file: u32,
-    /// Pause after the page's previous object; zero for the first.
-    pub after: Duration,
-    /// Whether it is conditional.
-    pub is_conditional: bool,
 }
 
 /// Reason why a plan cannot be generated.
@@ -93,8 +43,8 @@ pub enum PlanError {
 pub const MAX_FILES: u32 = 1_000_000;
 /// Maximum number of requests: more take several gigabytes of memory.
 pub const MAX_REQUESTS: f64 = 50_000_000.0;
-/// Maximum number of objects per page.
-pub const MAX_OBJECTS: u64 = 1_000;
+/// Maximum duration of a plan.
+pub const MAX_DURATION: Duration = Duration::from_secs(3 * 3_600);
 
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -104,7 +54,7 @@ impl fmt::Display for PlanError {
             Self::TooLong(duration) => write!(
                 f,
                 "the plan would last {duration}, and can last {}; replay the log at a higher speed, or a part of it",
-                crate::replay::MAX_DURATION
+                MAX_DURATION
             ),
             Self::TooManyFiles(files) => {
                 write!(f, "{files} files are more than a plan can have, {MAX_FILES}; use fewer")
@@ -119,21 +69,6 @@ impl fmt::Display for PlanError {
 }
 
 impl std::error::Error for PlanError {}
-
-impl Default for PlanSpec {
-    /// Two minutes of 100 users at a site of 2,000 files, at most 10 MB each.
-    fn default() -> Self {
-        Self {
-            set: PlanDistributions::Named(SetName::Surge1998),
-            files: 2_000,
-            cap: Bytes::new(10_000_000),
-            schedule: Schedule::Users(100),
-            duration: Duration::from_secs(120),
-            conditional: Probability::NEVER,
-            seed: Seed::default(),
-        }
-    }
-}
 
 impl PlanSpec {
     /// Generates the plan.
@@ -241,9 +176,12 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
+    use wire::{Probability, Time};
+
     use super::*;
     use crate::goodness_of_fit::fits;
     use crate::schedule::Arrivals;
+    use crate::set::{PlanDistributions, SetName};
 
     fn spec(set: SetName, schedule: Schedule) -> PlanSpec {
         let conditional = Probability::new(0.26).unwrap();

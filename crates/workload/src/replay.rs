@@ -8,11 +8,9 @@ use std::collections::BTreeMap;
 use wire::{Duration, Time};
 
 use crate::log_sample::{LogSample, ResponseKind, SampledRequest, files, has_whole_seconds};
+pub use crate::plan::MAX_DURATION;
 use crate::plan::{MAX_FILES, MAX_REQUESTS, ObjectRequest, Page, PageStart, Plan, PlanError, PlanSpec};
 use crate::schedule::Schedule;
-
-/// Maximum duration of a plan.
-pub const MAX_DURATION: Duration = Duration::from_secs(3 * 3_600);
 
 /// Returns the plan that replays these requests, `speed` times as fast as logged.
 ///

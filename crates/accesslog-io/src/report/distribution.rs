@@ -8,7 +8,7 @@ use serde::Serialize;
 use render::output::grid::{Column, Grid};
 use render::output::number;
 
-use super::table;
+use super::labels;
 
 /// Quantiles for one threshold, limit and time-out; null where no connection was opened.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -88,7 +88,7 @@ pub fn grid(counts: &Counts, loads: &ConnectionLoads, limit: usize) -> Grid {
     for (what, rank) in
         [("kB, half", 0), ("kB, 90%", 0), ("kB, 99%", 1), ("requests, half", 1), ("requests, 99%", 2)]
     {
-        let of = |stream| Column::of([what.to_owned(), table::protocol(stream)], rank);
+        let of = |stream| Column::of([what.to_owned(), labels::protocol(stream)], rank);
         columns.extend(counts.streams.iter().map(of));
     }
     let timeouts = counts.streams.first().map_or(&[][..], |stream| stream.lines[limit].opened.as_slice());
@@ -97,7 +97,7 @@ pub fn grid(counts: &Counts, loads: &ConnectionLoads, limit: usize) -> Grid {
             let load = move |threshold| loads.of(threshold, limit, timeout).and_then(value);
             (0..counts.streams.len()).map(move |threshold| load(threshold).unwrap_or_default())
         };
-        let first = [table::seconds(opened.timeout)].into_iter();
+        let first = [labels::seconds(opened.timeout)].into_iter();
         first
             .chain(of(|load| load.bytes.quantile(500).map(kilobytes)))
             .chain(of(|load| load.bytes.quantile(900).map(kilobytes)))

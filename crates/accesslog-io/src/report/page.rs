@@ -11,11 +11,11 @@ use render::provenance::Provenance;
 use render::report::lines::{Axis, Chart, Series};
 use render::report::{self, html::escaped};
 
-use super::{distribution, sentence, table};
+use super::{distribution, labels, sentence, table};
 
 /// The page.
 pub fn page(counts: &Counts, loads: Option<&ConnectionLoads>, name: &str, provenance: &Provenance) -> String {
-    let limits = table::limits(counts);
+    let limits = labels::limits(counts);
     let time = limits.len().checked_sub(1).map_or_else(String::new, |index| over_time(counts, index));
     let sections: String =
         (0..limits.len()).rev().map(|index| section(counts, loads, index, limits[index])).collect();
@@ -56,7 +56,7 @@ fn section(counts: &Counts, loads: Option<&ConnectionLoads>, index: usize, limit
         table::shares(counts).iter().map(|fact| format!("<li>{}</li>", escaped(fact))).collect();
     format!(
         "<section>\n<h2>{title}</h2>\n<ul class=\"about\">{facts}</ul>\n{charts}<div class=\"scroll\">\n{table}</div>\n{spread}</section>\n",
-        title = escaped(&table::title(counts, index)),
+        title = escaped(&labels::title(counts, index)),
         table = report::table_of(&table::grid(counts, index)),
     )
 }
@@ -71,7 +71,7 @@ fn by_timeout(
     let line = |stream: &Stream| {
         let point = |opened: &TimeoutCounts| Some((opened.timeout.as_secs_f64(), value(stream, opened)?));
         Series {
-            name: table::protocol(stream),
+            name: labels::protocol(stream),
             points: stream.lines[index].opened.iter().filter_map(point).collect(),
         }
     };
@@ -99,7 +99,7 @@ fn spread(counts: &Counts, loads: &ConnectionLoads, index: usize) -> String {
         let all = bytes.connections() as f64;
         let share =
             |(bytes, connections): (u64, u64)| (bytes.max(1) as f64, connections as f64 / all * 100.0);
-        Some(Series { name: table::protocol(stream), points: bytes.up_to().map(share).collect() })
+        Some(Series { name: labels::protocol(stream), points: bytes.up_to().map(share).collect() })
     };
     let mut lines: Vec<Series> = counts.streams.iter().enumerate().filter_map(line).collect();
     let values = || lines.iter().flat_map(|line| &line.points).map(|(bytes, _)| bytes.log10());
@@ -118,7 +118,7 @@ fn spread(counts: &Counts, loads: &ConnectionLoads, index: usize) -> String {
     };
     let title = format!(
         "With a {} s timeout, % of connections that carry at most this many bytes",
-        table::seconds(curve)
+        labels::seconds(curve)
     );
     Chart { title: &title, bottom, side: "", lines, dots: false }.draw()
 }
@@ -145,13 +145,13 @@ fn over_time(counts: &Counts, index: usize) -> String {
     };
     let stretch = STRETCHES.into_iter().find(|stretch| (last - first) / stretch < POINTS).unwrap_or(1_440);
     let line = |(stream, curve): &(&Stream, &Curve)| Series {
-        name: table::protocol(stream),
+        name: labels::protocol(stream),
         points: thinned(curve, *first, *last, stretch),
     };
     let timeout = curves[0].1.timeout;
     let title = format!(
         "With a {} s timeout, the maximum of each {}",
-        table::seconds(timeout),
+        labels::seconds(timeout),
         stretch_name(stretch)
     );
     let bottom = Axis { title: "UTC", range: (*first as f64, *last as f64), ticks: ticks(*first, *last) };
@@ -160,7 +160,7 @@ fn over_time(counts: &Counts, index: usize) -> String {
             .draw();
     format!(
         "<section>\n<h2>Connections over time, {}</h2>\n{chart}</section>\n",
-        escaped(&table::title(counts, index).to_lowercase())
+        escaped(&labels::title(counts, index).to_lowercase())
     )
 }
 

@@ -9,6 +9,7 @@ use wire::Bytes;
 use render::output::csv;
 
 use super::distribution::{self, Distribution};
+use super::labels::udp_share;
 
 /// Counts for one threshold, limit and time-out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -79,11 +80,6 @@ fn row(counts: &Counts, stream: &Stream, line: &LimitCounts, opened: &TimeoutCou
         requests: counts.requests,
         distribution: None,
     }
-}
-
-/// Share of `all` that did not go by TCP.
-pub fn udp_share(all: u64, by_tcp: u64) -> f64 {
-    if all == 0 { 0.0 } else { (all - by_tcp) as f64 / all as f64 }
 }
 
 /// The same columns as comma-separated values.

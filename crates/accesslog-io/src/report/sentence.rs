@@ -9,8 +9,7 @@ use wire::{Bytes, Duration, Time};
 
 use render::output::number;
 
-use super::row::udp_share;
-use super::table;
+use super::labels::{self, udp_share};
 
 /// Apache's default, then and in the paper.
 const USUAL: Duration = Duration::from_secs(15);
@@ -34,7 +33,7 @@ pub fn sentences(counts: &Counts) -> Vec<String> {
     }
     if index > 0 {
         let lowest_limit = &http.lines[0];
-        sentences.push(what_if_limit(&table::title(counts, 0), base, &lowest_limit.opened[base_index]));
+        sentences.push(what_if_limit(&labels::title(counts, 0), base, &lowest_limit.opened[base_index]));
     }
     sentences.dedup();
     sentences
@@ -56,14 +55,14 @@ fn counted(counts: &Counts, first: Time, last: Time) -> String {
 }
 
 fn baseline(counts: &Counts, index: usize, base: &TimeoutCounts, http: &Stream) -> String {
-    let limit = table::title(counts, index).to_lowercase();
+    let limit = labels::title(counts, index).to_lowercase();
     let under = match counts.streams.len() {
         1 => format!(" and {limit}"),
-        _ => format!(", {limit} and {}", table::protocol(http)),
+        _ => format!(", {limit} and {}", labels::protocol(http)),
     };
     format!(
         "With a {} s timeout{under} you would hold at most {}, first at {} UTC, and open {}.",
-        table::seconds(base.timeout),
+        labels::seconds(base.timeout),
         connections(base.peak.connections),
         calendar::date_time(base.peak.at.since(Time::ZERO)),
         number::count(base.total as f64),
@@ -73,7 +72,7 @@ fn baseline(counts: &Counts, index: usize, base: &TimeoutCounts, http: &Stream) 
 fn what_if_timeout(base: &TimeoutCounts, other: &TimeoutCounts) -> String {
     format!(
         "With a {} s timeout instead you would hold {}, and open {}.",
-        table::seconds(other.timeout),
+        labels::seconds(other.timeout),
         instead(base, other),
         change(base.total, other.total),
     )

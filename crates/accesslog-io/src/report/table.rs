@@ -10,7 +10,7 @@ use render::output::number;
 use render::terminal::Terminal;
 
 use super::distribution;
-use super::row::udp_share;
+use super::labels::{limits, protocol, seconds, title, udp_share};
 use super::sentence;
 
 /// All tables, then the conclusions.
@@ -32,23 +32,6 @@ pub fn render(counts: &Counts, loads: Option<&ConnectionLoads>, terminal: Termin
         tables.collect::<Vec<String>>().join("\n")
     });
     tables.chain(spread).chain([sentences]).collect::<Vec<String>>().join("\n")
-}
-
-/// The connections per client, in the order of the tables.
-pub fn limits(counts: &Counts) -> Vec<usize> {
-    counts
-        .streams
-        .first()
-        .map_or_else(Vec::new, |stream| stream.lines.iter().map(|line| line.limit).collect())
-}
-
-/// Title of a table.
-pub fn title(counts: &Counts, index: usize) -> String {
-    match limits(counts).get(index) {
-        Some(1) => "One connection per client".to_owned(),
-        Some(limit) => format!("{limit} connections per client"),
-        None => String::new(),
-    }
 }
 
 /// The table of one limit.
@@ -75,14 +58,6 @@ pub fn grid(counts: &Counts, index: usize) -> Grid {
     Grid { columns, rows: rows.collect() }
 }
 
-/// Name of a threshold in tables.
-pub fn protocol(stream: &Stream) -> String {
-    match stream.threshold {
-        Bytes::ZERO => "HTTP".to_owned(),
-        threshold => format!("DHTTP {}", threshold.get()),
-    }
-}
-
 /// Shares that went by UDP, as a line of facts.
 pub fn shares(counts: &Counts) -> Vec<String> {
     let by_udp = |stream: &Stream| {
@@ -91,9 +66,4 @@ pub fn shares(counts: &Counts) -> Vec<String> {
         format!("{}: {responses:.1}% of responses and {bytes:.1}% of bytes by UDP", protocol(stream))
     };
     counts.streams.iter().filter(|stream| stream.threshold > Bytes::ZERO).map(by_udp).collect()
-}
-
-/// Seconds, with as many decimals as needed.
-pub fn seconds(span: Duration) -> String {
-    span.as_secs_f64().to_string()
 }

@@ -5,7 +5,7 @@ use std::fs;
 
 use report::watched::Owner;
 
-use crate::kernel::sockets_of;
+use crate::proc_sockets::sockets_of;
 
 /// Returns the owners of all visible sockets, by inode. Scans every open file of the host.
 pub fn owners() -> BTreeMap<u32, Owner> {

@@ -14,7 +14,7 @@ use wire::Duration;
 
 use super::{Scope, Watch};
 use crate::Error;
-use crate::live::{CaptureEnd, Interrupts, Process};
+use crate::process::{CaptureEnd, Interrupts, Process};
 
 /// Options of a watch.
 #[derive(Clone, Debug)]

@@ -15,10 +15,10 @@ use dhttp_proto::message::{Id, is_resend};
 use wire::Time;
 use wire::seed::Random;
 
-use super::http1::Http1Config;
 use super::{
     ConnectionId, Ending, FromTransport, FromWire, Outcome, Progress, Request, RequestId, ToTransport, Wire,
 };
+use crate::plan::Http1Config;
 use crate::report::{Break, Failure};
 use plain::PlainExchanges;
 

@@ -9,38 +9,20 @@
 mod connection;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::num::NonZeroU8;
 
-use http1::message::{Limits, Method, PeerFault};
+use http1::message::{Method, PeerFault};
 use page::Priority;
-use wire::{Duration, Time};
+use wire::Time;
 
 use super::{
     ConnectionId, Ending, Endpoint, FromTransport, FromWire, Outcome, Progress, Request, RequestId,
     ToTransport, Wire,
 };
 use crate::pipelining::Flush;
-use crate::plan::Shape;
+use crate::plan::Http1Config;
 use crate::report::Failure;
 use crate::web::{MAX_CONNECTIONS, MAX_DELAYABLE};
 use connection::{Arrival, Connection, Orphan};
-
-/// Settings of the transport: those of the plan.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Http1Config {
-    /// Connection policy.
-    pub(crate) shape: Shape,
-    /// Whether a browser's limits over all origins hold: [`MAX_CONNECTIONS`] and [`MAX_DELAYABLE`].
-    pub(crate) is_browser: bool,
-    /// Limits of responses.
-    pub(crate) limits: Limits,
-    /// Maximum number of tries of a safe request without any response.
-    pub(crate) tries: NonZeroU8,
-    /// Maximum time for a server to close a connection that it announced to close.
-    pub(crate) linger: Duration,
-    /// Whether body bytes that arrive together with the end of their headers are ignored.
-    pub(crate) ignores_body_with_headers: bool,
-}
 
 /// State of the transport.
 #[derive(Debug)]

@@ -18,11 +18,12 @@ use http2::endpoint::{CANCEL, REFUSED_STREAM};
 use page::Priority;
 use wire::Time;
 
-use super::http1::{Http1, Http1Config};
+use super::http1::Http1;
 use super::{
     ConnectionId, Ending, Endpoint, FromTransport, FromWire, Outcome, Progress, Request, RequestId,
     ToTransport, Wire,
 };
+use crate::plan::Http1Config;
 use crate::report::{Break, Failure};
 use crate::web::WebConfig;
 

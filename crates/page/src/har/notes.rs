@@ -1,7 +1,7 @@
 //! Sentences on what of a recording is kept, and how.
 
+use super::account::Account;
 use super::left_out::{LeftOut, UnparsedEntries};
-use super::recording::Account;
 use super::timeline::{Item, LocalReason};
 use crate::{Page, RecordedTimes};
 

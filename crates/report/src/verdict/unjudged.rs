@@ -4,7 +4,6 @@ use std::fmt;
 
 use crate::Capture;
 use crate::command::CommandExit;
-use crate::watched::WatchReport;
 
 /// Reason why a capture or a watch allows no verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,23 +26,11 @@ impl Unjudged {
     pub fn of(capture: &Capture, is_failure_accepted: bool) -> Option<Self> {
         let exit = capture.command.filter(|exit| exit.has_failed() && !is_failure_accepted);
         match (&capture.watched, exit) {
-            (Some(report), _) => Self::of_watch(report, is_failure_accepted),
+            (Some(report), _) => report.unjudged(is_failure_accepted),
             (None, Some(exit)) if !capture.is_command_stopped => Some(Self::CommandFailed(exit)),
             (None, _) if capture.packets == 0 => Some(Self::NoPacket),
             // The packets of a file were looked at, whatever they are; a command without a connection was not.
             (None, _) => (capture.command.is_some() && capture.selected == 0).then_some(Self::NoConnection),
-        }
-    }
-
-    /// Returns the reason for a watch.
-    pub fn of_watch(report: &WatchReport, is_failure_accepted: bool) -> Option<Self> {
-        match report.command {
-            Some(exit) if exit.has_failed() && !is_failure_accepted && !report.is_command_stopped => {
-                Some(Self::CommandFailed(exit))
-            }
-            _ if report.connections == 0 => Some(Self::NoConnection),
-            Some(_) if report.is_sparse() => Some(Self::FewSamples { samples: report.samples }),
-            Some(_) | None => None,
         }
     }
 }

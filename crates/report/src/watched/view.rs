@@ -8,7 +8,6 @@ use crate::advice::party_name;
 use crate::command::CommandExit;
 use crate::group::counted;
 use crate::span::shown;
-use crate::verdict::Unjudged;
 
 /// Returns lines of at most `width` columns and `height` rows, for a terminal that is redrawn repeatedly.
 pub fn lines(report: &WatchReport, width: usize, height: usize) -> Vec<String> {
@@ -67,7 +66,7 @@ pub fn text(report: &WatchReport) -> String {
     if report.left_out > 0 {
         text += &format!("not watched, beyond the limit: {}\n", counted(report.left_out, "socket"));
     }
-    match (report.rows.is_empty(), Unjudged::of_watch(report, false)) {
+    match (report.rows.is_empty(), report.unjudged(false)) {
         (true, Some(reason)) => format!("{text}\nNothing could be judged: {reason}.\n"),
         (true, None) => text + "\nNo stalls were found.\n",
         (false, _) => text + &rows(report),
@@ -118,7 +117,7 @@ pub fn json_lines(report: &WatchReport, before: &[Row]) -> String {
             "command_status": report.command.and_then(CommandExit::status),
             "stalls": report.rows.len(),
             "fails": report.fails(),
-            "judged": report.fails() || Unjudged::of_watch(report, false).is_none(),
+            "judged": report.fails() || report.unjudged(false).is_none(),
         }));
     }
     values.iter().map(|value| format!("{value}\n")).collect()

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::flags::OutputFlags;
+use super::flags::{OutputFlags, READING};
 
 /// `roundtrip connections`
 #[derive(Debug, Args)]
@@ -89,9 +89,6 @@ pub struct Connections {
 }
 
 const COUNTING: &str = "Counting";
-/// Heading of flags that only `--help` shows.
-pub const READING: &str = "Log input";
-
 /// `roundtrip logs`
 #[derive(Debug, Args)]
 pub struct Logs {

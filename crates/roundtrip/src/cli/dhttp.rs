@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use dhttp_proto::Extension;
 use serde::Deserialize;
 
-use crate::cli::cache::CacheStorageFlags;
+use crate::cli::cache_storage::CacheStorageFlags;
 use crate::serve::layers::{Layer, layer, text_of_number};
 
 /// `roundtrip serve`

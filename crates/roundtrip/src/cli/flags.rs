@@ -13,8 +13,6 @@ use scenario::programs::ProgramKey;
 use scenario::spec::Key;
 use scenario::spec::key::{DirectionKey, PathDirection, PathKey};
 
-use super::connections::READING;
-
 /// Scenario flags that most runs need. Flags of a verb that follow them appear under the same heading.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = SCENARIO)]
@@ -285,6 +283,9 @@ impl TypedValueParser for CatalogueParser {
         Some(Box::new(values))
     }
 }
+
+/// Heading of flags that only `--help` shows.
+pub const READING: &str = "Log input";
 
 #[cfg(test)]
 mod tests {

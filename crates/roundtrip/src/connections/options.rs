@@ -81,7 +81,7 @@ fn value<T>(text: &str, flag: &str, read: fn(&str) -> Result<T, String>) -> Resu
 fn column_names(pairs: &[String]) -> Result<ColumnNames, Failure> {
     let mut names = ColumnNames::default();
     if !pairs.is_empty() {
-        Feature::Parquet.require("--columns")?;
+        Feature::Parquet.require("--columns").map_err(Failure::Value)?;
     }
     for pair in pairs {
         let invalid = |sentence: String| Failure::Value(format!("--columns: {sentence}"));

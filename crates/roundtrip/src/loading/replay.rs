@@ -83,7 +83,7 @@ fn read_one(input: &Input, sink: &mut dyn Sink) -> Result<bool, Failure> {
     bytes.by_ref().take(BEGINNING).read_to_end(&mut beginning).map_err(unreadable)?;
     let client = ClientDefinition::default();
     if let Some(kind) = TableFormat::of(&beginning) {
-        Feature::Parquet.require(&input.name())?;
+        Feature::Parquet.require(&input.name()).map_err(Failure::Value)?;
         let source = match input {
             Input::File(path) => TableSource::File(path.clone()),
             Input::Object(object) => TableSource::Object(object.clone()),

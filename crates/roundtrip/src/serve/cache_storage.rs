@@ -4,7 +4,7 @@ use dhttp_proxy::CacheConfig;
 use http1::message::is_token;
 use quantity::names::Quoted;
 
-use crate::cli::cache::CacheStorageFlags;
+use crate::cli::cache_storage::CacheStorageFlags;
 use crate::failure::Failure;
 
 /// Builds the configuration of a cache, with these target fields if no flag names others.

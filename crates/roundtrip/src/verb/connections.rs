@@ -24,10 +24,10 @@ pub fn run(flags: &Connections) -> Result<(), Failure> {
     let options = options::options(flags)?;
     let is_table = |path: &Path| path.extension().is_some_and(|extension| extension == "parquet");
     if flags.out.is_some() {
-        Feature::Parquet.require("--out")?;
+        Feature::Parquet.require("--out").map_err(Failure::Value)?;
     }
     if flags.over_time.as_deref().is_some_and(is_table) {
-        Feature::Parquet.require("--over-time")?;
+        Feature::Parquet.require("--over-time").map_err(Failure::Value)?;
     }
     if flags.logs.is_empty() && std::io::stdin().is_terminal() {
         return Err(Failure::Value("name an access log, or pipe one in".to_owned()));

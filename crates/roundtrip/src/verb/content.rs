@@ -23,7 +23,7 @@ use crate::show::program;
 pub fn run(arguments: &Content) -> Result<(), Failure> {
     let Content { page, quality, scenario, output: OutputFlags { format, report }, advanced } = arguments;
     if quality.is_some() {
-        Feature::ImageCodecs.require("--quality")?;
+        Feature::ImageCodecs.require("--quality").map_err(Failure::Value)?;
     }
     if scenario.keys.has(Key::Page) {
         return Err(Failure::Value(

@@ -29,7 +29,7 @@ pub fn run(arguments: &Diagnose) -> Result<ExitCode, Failure> {
         return Err(Failure::Value(sentence));
     }
     if png.is_some() {
-        Feature::Png.require("--png")?;
+        Feature::Png.require("--png").map_err(Failure::Value)?;
     }
     let mut filter = Filter::new(flows, causes, since.as_deref())?;
     let mut policy = gate::policy(flags)?;

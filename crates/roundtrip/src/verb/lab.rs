@@ -61,7 +61,7 @@ type PageFile = (&'static str, Response);
 
 /// Returns the files of this program.
 fn embedded() -> Result<Vec<PageFile>, Failure> {
-    Feature::LabPage.require("lab")?;
+    Feature::LabPage.require("lab").map_err(Failure::Value)?;
     let of = |name: &str| EMBEDDED.iter().find(|(existing, _)| *existing == name);
     let files = FILES.iter().filter_map(|(name, kind)| Some((*name, whole(kind, of(name)?.1.to_vec()))));
     let files: Vec<PageFile> = files.collect();

@@ -184,7 +184,7 @@ impl PlotKind {
             None => Ok(Self::Svg),
             Some(end) if end == "svg" => Ok(Self::Svg),
             Some(end) if end == "png" => {
-                Feature::Png.require(&format!("--plot {}", shown(path)))?;
+                Feature::Png.require(&format!("--plot {}", shown(path))).map_err(Failure::Value)?;
                 Ok(Self::Png)
             }
             Some(end) if end == "xpl" => Ok(Self::Xplot),

@@ -4,9 +4,8 @@
 
 use tcp::segment::Framing;
 
-use super::{CLIENT, SERVER};
 use crate::web::server::{PORT, SECURE_PORT};
-use crate::world::{Address, Probe, Record};
+use crate::world::{Address, CLIENT, Probe, Record, SERVER};
 
 /// A connection, or all datagrams between two ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

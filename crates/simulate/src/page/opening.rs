@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use wire::Time;
 
-use super::{CLIENT, Flow};
+use super::Flow;
 use crate::stalls::ends_handshake;
-use crate::world::{ObservationPoint, Record};
+use crate::world::{CLIENT, ObservationPoint, Record};
 
 /// A connection's beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

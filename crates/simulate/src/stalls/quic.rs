@@ -8,7 +8,7 @@ use trace::Cause;
 use wire::{Duration, Time};
 
 use super::StallObserver;
-use crate::page::Flow;
+use crate::page::flow::Flow;
 use crate::world::{ObservationPoint, Record};
 
 /// Maximum payload of a datagram that carries acknowledgements and windows only: a request or the end of a response that is

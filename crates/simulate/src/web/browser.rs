@@ -12,7 +12,7 @@ use fetch::{
 use tcp::{Failure, Payload};
 use wire::{Duration, Seed, Time};
 
-use crate::capture;
+use crate::world::encoding::socket;
 use crate::world::{Action, Address, Datagram, Input, SocketId};
 
 /// The client's port under DHTTP, UDP and TCP; below the ports of its own connections.
@@ -144,7 +144,7 @@ impl Browser {
             (None, Some(web)) => Fetcher::web(start, plan, web.clone())?,
             (Some(DhttpClient { config: client, seed }), _) => {
                 let (port, ids) = (CLIENT_PORT, seed.stream("dhttp-client", 0));
-                let servers = servers.iter().copied().map(capture::socket).collect();
+                let servers = servers.iter().copied().map(socket).collect();
                 Fetcher::dhttp(start, plan, DhttpConfig { client, servers, port, ids })?
             }
         };

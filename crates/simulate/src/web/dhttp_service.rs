@@ -16,7 +16,7 @@ use http1::server::Response;
 use tcp::Payload;
 use wire::{Seed, Time};
 
-use crate::capture;
+use crate::world::encoding::socket;
 use crate::world::{Action, Address, Datagram, Input, SocketId};
 
 /// A DHTTP server.
@@ -123,7 +123,7 @@ impl DhttpService {
 
     /// Handles a datagram. Returns `None` unless it is a request.
     pub(super) fn receive(&mut self, now: Time, datagram: Datagram) -> Option<DhttpStep> {
-        let source = capture::socket(datagram.peer);
+        let source = socket(datagram.peer);
         self.counts.requests += 1;
         let (ticket, head) = match self.machine.receive(now, source, &datagram.payload) {
             Verdict::Serve(ticket, head) => (ticket, head.to_head()),

@@ -17,7 +17,7 @@ use wire::{Duration, Time};
 
 use super::accept_queue::{AcceptQueue, Waiting};
 use super::dhttp_service::{self, DhttpCounts, DhttpServer, DhttpService};
-use crate::capture;
+use crate::world::encoding::socket;
 use crate::world::{Action, Address, Datagram, Input, SocketId};
 
 /// CPU time of a server's work.
@@ -374,7 +374,7 @@ impl WebServer {
 
     fn receive_quic(&mut self, now: Time, datagram: &Datagram) {
         let Some(http3) = &mut self.http3 else { return };
-        let from = capture::socket(datagram.peer);
+        let from = socket(datagram.peer);
         self.peers.insert(from, datagram.peer);
         http3.receive(now, from, &datagram.payload);
         self.drain_quic(now);

@@ -14,11 +14,11 @@ use wire::{Bytes, Duration, Time};
 
 use super::Stop;
 use super::report::{Report, Traffic};
-use super::tap::{Observation, PacketDirection, Tap};
+use super::tap::{Observation, Tap};
 use crate::Error;
 use crate::ack_heartbeat::AckHeartbeat;
 use crate::advertised_window::AdvertisedWindow;
-use crate::ends::PerEnd;
+use crate::ends::{PacketDirection, PerEnd};
 use crate::lateness::Lateness;
 use crate::reactions::Reactions;
 use linux::clock::Clock;

@@ -9,7 +9,8 @@ use wire::link::Counters;
 use wire::packet::Packet;
 use wire::{Bytes, Duration, Time};
 
-use super::tap::{Capture, PacketDirection};
+use super::tap::Capture;
+use crate::ends::PacketDirection;
 use crate::lateness::Lateness;
 use crate::reactions::Reactions;
 use linux::priority::Scheduling;

@@ -13,15 +13,7 @@ use packets::writer::{Packet, Writer};
 use wire::{Bytes, Duration, Time};
 
 use crate::Error;
-
-/// Direction of a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PacketDirection {
-    /// From the client to the server.
-    Up,
-    /// From the server to the client.
-    Down,
-}
+use crate::ends::PacketDirection;
 
 /// Observation of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,8 @@ use std::num::NonZeroU8;
 
 use wire::{Duration, Time};
 
-use crate::transport::http1::{Http1, Http1Config};
+use crate::plan::Http1Config;
+use crate::transport::http1::Http1;
 use crate::transport::{ConnectionId, Endpoint, FromWire, Outcome, Progress, Request};
 
 /// Exchanges over plain HTTP.

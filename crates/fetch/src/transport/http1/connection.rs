@@ -9,8 +9,8 @@ use wire::{Duration, Time};
 use http1::message::write::WriteBuffer;
 use http1::message::{Event, Method, PeerFault, ResponseHead, ResponseReader, WritePolicy, persists};
 
-use super::Http1Config;
 use crate::pipelining::Pipelining;
+use crate::plan::Http1Config;
 use crate::transport::{Endpoint, Request, RequestId};
 
 /// A connection and the requests it carries.

@@ -1,0 +1,59 @@
+//! Facts from the messages of a connection, whatever the protocol.
+
+use http2::window::WindowLimit;
+
+use crate::Mark;
+
+/// Certainty of where messages begin and end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Certainty {
+    /// By the turns of two sides: each side's data up to the other's.
+    #[default]
+    Turns,
+    /// By encrypted records (TLS): turns without control traffic.
+    Records,
+    /// By frames in the clear (HTTP/2).
+    Framed,
+    /// Messages are parsed (HTTP/1).
+    Parsed,
+}
+
+/// Facts from the messages of the connection before a side sends, as far as they can be read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MessageFacts {
+    /// Their certainty.
+    pub certainty: Certainty,
+    /// Whether the sender was within a message; `None` if unknown.
+    pub is_within: Option<bool>,
+    /// Whether only the close of the connection will end that message.
+    pub is_until_close: bool,
+    /// Whether the server sends without requests.
+    pub is_pushed: bool,
+    /// Number of requests without a complete response; `None` if unknown.
+    pub unanswered: Option<usize>,
+    /// Whether the last request expects `100 Continue` before its body.
+    pub expects_continue: bool,
+    /// When it sent that request, if the interim response has arrived and its body has not begun.
+    pub permitted: Option<Mark>,
+    /// The last packet of a request, if nothing of its response has passed.
+    pub pending: Option<Mark>,
+    /// Whether the protocol is one in which each request gets a response: HTTP, also over TLS.
+    pub is_of_requests: bool,
+    /// Whether the server sends nothing but responses, in the order of the requests: HTTP/1.1 over TLS.
+    pub is_sequential: bool,
+    /// A window of HTTP/2 that the sender had used up.
+    pub blocked: Option<BlockedSender>,
+}
+
+/// A sender whose window is used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockedSender {
+    /// The window.
+    pub limit: WindowLimit,
+    /// Its size when it is not used: the initial one of streams, or the widest of the connection.
+    pub size: u64,
+    /// The packet whose DATA used it up.
+    pub since: Mark,
+    /// The packet that opened it again.
+    pub updated: Option<Mark>,
+}
