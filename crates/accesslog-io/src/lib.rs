@@ -31,9 +31,9 @@
 //! let log = std::env::temp_dir().join("roundtrip-accesslog-io.log");
 //! std::fs::write(&log, "192.0.2.1 - - [22/Nov/2026:10:00:00 +0000] \"GET / HTTP/1.1\" 200 5120\n")?;
 //! let timeout = Duration::from_secs(15);
-//! let question = Query::new(&[timeout], &[1], &[Bytes::ZERO], timeout)?;
-//! let response = count(input::named(&[log])?, &ConnectionsOptions::of(question))?;
-//! assert_eq!(response.passed.counts.requests, 1);
+//! let query = Query::new(&[timeout], &[1], &[Bytes::ZERO], timeout)?;
+//! let counts = count(input::named(&[log])?, &ConnectionsOptions::of(query))?;
+//! assert_eq!(counts.passed.counts.requests, 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

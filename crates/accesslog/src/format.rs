@@ -2,8 +2,6 @@
 //!
 //! Each format is parsed in a module of its own.
 
-use std::fmt;
-
 use quantity::names::UnknownName;
 
 use crate::client::ClientDefinition;
@@ -30,13 +28,16 @@ pub enum Format {
 }
 
 /// Reason why a format is invalid.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FormatError {
     /// Neither the name of a format nor a format string.
+    #[error("{0}; or give a format string such as nginx's or Apache's")]
     Unknown(UnknownName),
     /// An unusable format string.
+    #[error("{0}")]
     Template(TemplateError),
     /// A field name was given for a format without field names.
+    #[error("{0} has no names for its fields; give the log's format string to name one")]
     NoNames(&'static str),
 }
 
@@ -261,22 +262,6 @@ fn retry_unquoted(
     }
     read(&unwrapped).map_err(|_| reason)
 }
-
-impl fmt::Display for FormatError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown(unknown) => {
-                write!(f, "{unknown}; or give a format string such as nginx's or Apache's")
-            }
-            Self::Template(bad) => bad.fmt(f),
-            Self::NoNames(format) => {
-                write!(f, "{format} has no names for its fields; give the log's format string to name one")
-            }
-        }
-    }
-}
-
-impl std::error::Error for FormatError {}
 
 #[cfg(test)]
 mod tests {

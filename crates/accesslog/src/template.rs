@@ -4,8 +4,6 @@
 //! are skipped. Formats: <https://nginx.org/en/docs/http/ngx_http_log_module.html>,
 //! <https://httpd.apache.org/docs/2.4/mod/mod_log_config.html>.
 
-use std::fmt;
-
 use memchr::memmem;
 use quantity::names::Quoted;
 use wire::{Bytes, Duration, Time};
@@ -50,13 +48,16 @@ enum TimeNotation {
 }
 
 /// Reason why a format string is invalid.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     /// A required field is missing: the client, or the time.
+    #[error("the format string lacks {0}; add it, or name the field of the client")]
     Lacks(&'static str),
     /// A field that may not be safe to skip.
+    #[error("unknown directive {}; use a format without it", Quoted(.0))]
     Unknown(String),
     /// Two fields with no text between them.
+    #[error("{} follows a field without a separator; add one", Quoted(.0))]
     Touching(String),
 }
 
@@ -301,24 +302,6 @@ fn directive(letter: char, argument: &str) -> Option<Field> {
         _ => return None,
     })
 }
-
-impl fmt::Display for TemplateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Lacks(what) => {
-                write!(f, "the format string lacks {what}; add it, or name the field of the client")
-            }
-            Self::Unknown(directive) => {
-                write!(f, "unknown directive {}; use a format without it", Quoted(directive))
-            }
-            Self::Touching(name) => {
-                write!(f, "{} follows a field without a separator; add one", Quoted(name))
-            }
-        }
-    }
-}
-
-impl std::error::Error for TemplateError {}
 
 #[cfg(test)]
 mod tests {

@@ -270,14 +270,14 @@ pub fn write_request(header: RequestHeader, head: &RequestHead, out: &mut Vec<u8
     head.encode(out);
 }
 
-/// Parses what follows the id in a response datagram to a request with the method `responses`: the header section, and
+/// Parses what follows the id in a response datagram to a request with the method `method`: the header section, and
 /// the body, which is all the rest.
 ///
 /// # Errors
 /// The reason why it is not a valid response to that request.
 pub fn read_response<'a>(
     mut message: &'a [u8],
-    responses: &Method,
+    method: &Method,
     limits: &Limits,
 ) -> Result<(ResponseView<'a>, &'a [u8]), Malformed> {
     let head = ResponseView::read(&mut message, limits)?;
@@ -287,7 +287,7 @@ pub fn read_response<'a>(
     }
     let declared = content_length(head.fields.all("Content-Length"))?;
     let length = message.len() as u64;
-    let is_right = match (head.status, responses) {
+    let is_right = match (head.status, method) {
         (..200, _) => return Err(Malformed::Interim),
         // Their Content-Length is that of a response with a body (RFC 9110, section 8.6).
         (204 | 304, _) | (_, Method::Head) => length == 0,

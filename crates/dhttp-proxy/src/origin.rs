@@ -11,8 +11,6 @@ mod health;
 mod timeout_body;
 
 use std::convert::Infallible;
-use std::error::Error;
-use std::fmt;
 use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -145,15 +143,19 @@ impl Origin {
 }
 
 /// Reason why there is no response from the origin.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum OriginError {
     /// The request cannot be forwarded: a status, and the reason.
+    #[error("{1}")]
     Refused(u16, String),
     /// It is unreachable, or was so a moment ago.
+    #[error("{0}")]
     Down(String),
     /// It was reached, and sent no response in time.
+    #[error("{0}")]
     Silent(String),
     /// Its response was invalid, or was cut short.
+    #[error("{0}")]
     Broken(String),
 }
 
@@ -173,18 +175,6 @@ impl OriginError {
         }
     }
 }
-
-impl fmt::Display for OriginError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused(_, reason) | Self::Down(reason) | Self::Silent(reason) | Self::Broken(reason) => {
-                f.write_str(reason)
-            }
-        }
-    }
-}
-
-impl Error for OriginError {}
 
 impl Service<Request<Full<Bytes>>> for Origin {
     type Response = HttpResponse<OriginBody>;

@@ -3,8 +3,6 @@
 //! Only what this client can fetch: no users, no encryption. The scheme `dhttp` states that the server speaks DHTTP, and
 //! `dhttp+tcp` that the request must go by TCP all the same (`papers/dhttp#section-iii-a`).
 
-use std::error::Error;
-use std::fmt;
 use std::str::FromStr;
 
 /// A URL that this client can fetch.
@@ -107,36 +105,21 @@ impl FromStr for Url {
 }
 
 /// Reason why a URL is invalid.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UrlError {
     /// Neither `http` nor `dhttp`.
+    #[error("{0:?} cannot be fetched; give an address that begins with http:// or dhttp://")]
     Scheme(String),
     /// No host, or an invalid one.
+    #[error("{0:?} is not a host; give a name or an address, IPv6 in brackets")]
     Host(String),
     /// Invalid port.
+    #[error("{0:?} is not a port; give 1 to 65535")]
     Port(String),
     /// A character that must be percent-encoded.
+    #[error("{0:?} has characters that must be percent-encoded; encode them")]
     Target(String),
 }
-
-impl fmt::Display for UrlError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Scheme(text) => {
-                write!(f, "{text:?} cannot be fetched; give an address that begins with http:// or dhttp://")
-            }
-            Self::Host(text) => {
-                write!(f, "{text:?} is not a host; give a name or an address, IPv6 in brackets")
-            }
-            Self::Port(text) => write!(f, "{text:?} is not a port; give 1 to 65535"),
-            Self::Target(text) => {
-                write!(f, "{text:?} has characters that must be percent-encoded; encode them")
-            }
-        }
-    }
-}
-
-impl Error for UrlError {}
 
 #[cfg(test)]
 mod tests {

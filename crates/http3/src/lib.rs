@@ -31,9 +31,9 @@ pub mod qpack;
 #[cfg(not(target_family = "wasm"))]
 mod quic;
 pub mod stream;
-pub mod varint;
 
 pub use config::{ClientConfig, MAX_EARLY_DATA, MIN_DATAGRAM, ServerConfig, Unavailable};
 pub use endpoint::Endpoint;
 pub use profile::Profile;
 pub use stream::{CloseReason, ConnectionId, Event, REQUEST_REJECTED};
+pub use wire::varint;

@@ -2,7 +2,6 @@
 //!
 //! One type for this crate and for `testbed`, because both are reported alike. Errors of programs are the caller's.
 
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -10,9 +9,10 @@ use nix::errno::Errno;
 use wire::link::ConfigError;
 
 /// Reason why a host or a link was not created, or failed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The system does not allow this process networks of its own.
+    #[error("cannot measure here: {missing}; {remedy}")]
     Forbidden {
         /// The missing capability, device or setting.
         missing: String,
@@ -20,6 +20,7 @@ pub enum Error {
         remedy: String,
     },
     /// The kernel refused one step.
+    #[error("could not {doing}: {} ({errno:?}); the kernel may be too old or a sandbox may forbid it", .errno.desc())]
     Kernel {
         /// The refused step, as in "could not ...".
         doing: String,
@@ -27,6 +28,9 @@ pub enum Error {
         errno: Errno,
     },
     /// The kernel accepted a setting and reports another value: a measurement would be of something else.
+    #[error(
+        "the kernel holds {setting} at {found} instead of {wanted}; choose another stack profile or another kernel"
+    )]
     Unpinned {
         /// Name of the setting, as documented.
         setting: String,
@@ -36,12 +40,19 @@ pub enum Error {
         found: String,
     },
     /// An inconsistent topology.
+    #[error("no such network can be created: {0}")]
     Topology(String),
     /// An interface cannot have this name.
+    #[error(
+        "{0:?} is not a name for an interface; use 1 to 15 printable characters without slash, colon, \
+                 percent sign or blank"
+    )]
     InterfaceName(String),
     /// An invalid link.
+    #[error("{0}")]
     Link(ConfigError),
     /// A capture could not be written.
+    #[error("the capture {} could not be written ({error}); free some space, or name another file", .path.display())]
     Unwritten {
         /// The file.
         path: PathBuf,
@@ -49,6 +60,7 @@ pub enum Error {
         error: io::Error,
     },
     /// A thread of the testbed stopped early.
+    #[error("the {thread} thread stopped early; run again, and report it if it recurs")]
     Died {
         /// The thread.
         thread: &'static str,
@@ -68,42 +80,6 @@ impl Error {
         move |error| Self::Kernel { doing, errno: error.raw_os_error().map_or(Errno::EIO, Errno::from_raw) }
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Forbidden { missing, remedy } => write!(f, "cannot measure here: {missing}; {remedy}"),
-            Self::Kernel { doing, errno } => {
-                write!(
-                    f,
-                    "could not {doing}: {} ({errno:?}); the kernel may be too old or a sandbox may forbid it",
-                    errno.desc()
-                )
-            }
-            Self::Unpinned { setting, wanted, found } => write!(
-                f,
-                "the kernel holds {setting} at {found} instead of {wanted}; choose another stack profile or another kernel"
-            ),
-            Self::Topology(reason) => write!(f, "no such network can be created: {reason}"),
-            Self::InterfaceName(name) => write!(
-                f,
-                "{name:?} is not a name for an interface; use 1 to 15 printable characters without slash, colon, \
-                 percent sign or blank"
-            ),
-            Self::Link(error) => error.fmt(f),
-            Self::Unwritten { path, error } => write!(
-                f,
-                "the capture {} could not be written ({error}); free some space, or name another file",
-                path.display()
-            ),
-            Self::Died { thread } => {
-                write!(f, "the {thread} thread stopped early; run again, and report it if it recurs")
-            }
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 impl From<ConfigError> for Error {
     fn from(error: ConfigError) -> Self {

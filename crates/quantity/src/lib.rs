@@ -37,14 +37,13 @@ pub use scalar::{
     send_buffer,
 };
 
-use std::fmt;
-
 use names::{Quoted, UnknownName};
 
 /// Invalid text of a quantity.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
     /// A text that cannot be parsed.
+    #[error("{} is not {what}; give {example}", Quoted(.given))]
     NotA {
         /// The expected kind, with its article: `a duration`.
         what: &'static str,
@@ -54,6 +53,7 @@ pub enum ValueError {
         example: &'static str,
     },
     /// A value outside the range.
+    #[error("{} is out of range for {what}; give {min} to {max}", Quoted(.given))]
     OutOfRange {
         /// The kind, with its article.
         what: &'static str,
@@ -65,6 +65,7 @@ pub enum ValueError {
         max: &'static str,
     },
     /// A number without a unit.
+    #[error("{}: {what} needs a unit; write {suggestion}", Quoted(.given))]
     MissingUnit {
         /// The kind, with its article.
         what: &'static str,
@@ -74,6 +75,7 @@ pub enum ValueError {
         suggestion: String,
     },
     /// An unknown name.
+    #[error("{0}")]
     Unknown(UnknownName),
 }
 
@@ -82,22 +84,3 @@ impl From<UnknownName> for ValueError {
         Self::Unknown(unknown)
     }
 }
-
-impl fmt::Display for ValueError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotA { what, given, example } => {
-                write!(f, "{} is not {what}; give {example}", Quoted(given))
-            }
-            Self::OutOfRange { what, given, min, max } => {
-                write!(f, "{} is out of range for {what}; give {min} to {max}", Quoted(given))
-            }
-            Self::MissingUnit { what, given, suggestion } => {
-                write!(f, "{}: {what} needs a unit; write {suggestion}", Quoted(given))
-            }
-            Self::Unknown(unknown) => unknown.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ValueError {}

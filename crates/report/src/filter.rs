@@ -1,7 +1,5 @@
 //! Filter of a diagnosis: connections, causes, and a time.
 
-use std::fmt;
-
 use diagnose::{Cause, FlowReport};
 use quantity::ValueError;
 use quantity::names::{self, UnknownName};
@@ -64,21 +62,12 @@ impl Filter {
 }
 
 /// Reason why texts are not a valid [`Filter`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FilterError {
     /// Unknown cause.
+    #[error("{0}")]
     Cause(UnknownName),
     /// Not a duration.
+    #[error("{0}")]
     Since(ValueError),
 }
-
-impl fmt::Display for FilterError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Cause(unknown) => unknown.fmt(f),
-            Self::Since(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for FilterError {}

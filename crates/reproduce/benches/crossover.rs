@@ -2,9 +2,9 @@
 //! host's kernel.
 //!
 //! ```text
-//! cargo bench -p roundtrip --bench crossover -- FILE.csv              simulates every cell of the map
-//! cargo bench -p roundtrip --bench crossover -- FILE.csv --measure    measures some of them, as root
-//! cargo bench -p roundtrip --bench crossover -- FILE.csv --measure 1000,1,5,1     measures the cells with this prefix
+//! cargo bench -p roundtrip-reproduce --bench crossover -- FILE.csv              simulates every cell of the map
+//! cargo bench -p roundtrip-reproduce --bench crossover -- FILE.csv --measure    measures some of them, as root
+//! cargo bench -p roundtrip-reproduce --bench crossover -- FILE.csv --measure 1000,1,5,1     measures the cells with this prefix
 //! ```
 //!
 //! The results are in `studies/crossover`; `reproduce roundtrip/crossover` draws them and computes a part again. Not a

@@ -57,7 +57,6 @@ pub mod w3c;
 
 pub mod verdict;
 
-use std::fmt;
 use std::path::PathBuf;
 
 use quantity::names::UnknownName;
@@ -144,11 +143,13 @@ pub struct VerdictRow {
 }
 
 /// Reasons for the absence of a report.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, PartialEq, thiserror::Error)]
 pub enum Error {
     /// An unknown table, figure or paper.
+    #[error("{0}")]
     UnknownKey(UnknownName),
     /// A measurement failed.
+    #[error("cannot measure for {key}: {sentence}")]
     Measure {
         /// The table that needed it.
         key: &'static str,
@@ -262,17 +263,6 @@ impl ReproducedTable {
         })
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownKey(unknown) => unknown.fmt(f),
-            Self::Measure { key, sentence } => write!(f, "cannot measure for {key}: {sentence}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,6 @@
 //!
 //! `lab` calls the pure engines. This one touches the operating system, and shows its progress.
 
-use std::fmt;
 use std::io;
 
 use lab::difference::HostTimes;
@@ -20,11 +19,13 @@ use wire::{Bytes, Duration, Time};
 use crate::progress::Progress;
 
 /// Failure of the laboratory, though there may be results.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A scenario could not be measured.
+    #[error("{0}")]
     Measurement(measure::Error),
     /// The packets of a scenario could not be stored.
+    #[error("the packets of {title} cannot be stored: {error}")]
     NotStored {
         /// Title of the scenario.
         title: String,
@@ -32,17 +33,6 @@ pub enum Error {
         error: io::Error,
     },
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Measurement(error) => error.fmt(f),
-            Self::NotStored { title, error } => write!(f, "the packets of {title} cannot be stored: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// Results of the measurements.
 #[derive(Debug, Default)]

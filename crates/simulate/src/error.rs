@@ -1,15 +1,14 @@
 //! Reasons why a scenario cannot be simulated, in sentences for the user.
 
-use std::fmt;
-
 use scenario::serving::ServingError;
 
 use tcp::config::ConfigError;
 
 /// Reason why a scenario cannot be simulated.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
     /// A part that this engine cannot honour.
+    #[error("the simulator cannot do {what}; {remedy}")]
     Unsuited {
         /// The part.
         what: String,
@@ -17,12 +16,16 @@ pub enum Error {
         remedy: String,
     },
     /// An invalid network.
+    #[error("{0}")]
     Network(scenario::network::NetworkError),
     /// An invalid link.
+    #[error("{0}")]
     Link(wire::link::ConfigError),
     /// An invalid stack.
+    #[error("{0}")]
     Stack(ConfigError),
     /// An invalid page plan.
+    #[error("{0}")]
     Plan(fetch::PlanError),
 }
 
@@ -38,17 +41,3 @@ impl From<ServingError> for Error {
         Self::unsuited(&what, remedy)
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unsuited { what, remedy } => write!(f, "the simulator cannot do {what}; {remedy}"),
-            Self::Network(error) => error.fmt(f),
-            Self::Link(error) => error.fmt(f),
-            Self::Stack(error) => error.fmt(f),
-            Self::Plan(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Error {}

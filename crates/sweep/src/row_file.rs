@@ -1,6 +1,5 @@
 //! A file of rows, appended to as they are computed. Rows that an earlier run wrote are not computed again.
 
-use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -81,9 +80,10 @@ fn other_rows(path: &Path, part: &'static str) -> Error {
 }
 
 /// Error of a file of rows.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// It cannot be read.
+    #[error("cannot read {}: {error}", shown(.path))]
     Read {
         /// The file.
         path: PathBuf,
@@ -91,6 +91,7 @@ pub enum Error {
         error: io::Error,
     },
     /// It cannot be written.
+    #[error("cannot write {}: {error}", shown(.path))]
     Write {
         /// The file.
         path: PathBuf,
@@ -98,6 +99,7 @@ pub enum Error {
         error: io::Error,
     },
     /// It has rows of another run.
+    #[error("{}: {part} are of another run; name another file, or remove it", shown(.path))]
     OtherRows {
         /// The file.
         path: PathBuf,
@@ -105,20 +107,6 @@ pub enum Error {
         part: &'static str,
     },
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Read { path, error } => write!(f, "cannot read {}: {error}", shown(path)),
-            Self::Write { path, error } => write!(f, "cannot write {}: {error}", shown(path)),
-            Self::OtherRows { path, part } => {
-                write!(f, "{}: {part} are of another run; name another file, or remove it", shown(path))
-            }
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// Complete rows of a file, which end outside quotes.
 struct Rows<R> {

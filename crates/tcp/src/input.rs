@@ -78,7 +78,7 @@ impl Connection {
         }
     }
 
-    /// Marks data sent with the SYN as unsent if the peer did not accept it: it is sent again within the negotiated
+    /// Marks data sent with the SYN as unsent if the peer did not accept it: it is retransmitted within the negotiated
     /// segment size and window.
     fn mark_early_data_unsent(&mut self, acknowledged: u64) {
         if acknowledged < self.next {

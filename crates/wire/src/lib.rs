@@ -9,6 +9,7 @@
 //! | [`probability`] | [`Probability`], from 0 to 1 |
 //! | [`seed`] | [`Seed`] and the random streams that are derived from it |
 //! | [`packet`] | parser and builder of IP packets |
+//! | [`varint`] | integers of variable length, as QUIC has them |
 //! | [`link`] | one direction of an emulated link: queue, rate, delay, loss |
 //! | [`modem`] | a modem with V.42 bis and header compression |
 //!
@@ -33,6 +34,7 @@ pub mod rate;
 pub mod seed;
 pub mod size;
 pub mod time;
+pub mod varint;
 
 pub use probability::Probability;
 pub use rate::Rate;

@@ -17,7 +17,7 @@ pub enum Distribution {
         /// Its standard deviation.
         sigma: f64,
     },
-    /// Pareto: 1 - (least / x)^shape, from `least` on.
+    /// Pareto: 1 - (min / x)^shape, from `min` on.
     Pareto {
         /// Minimum value.
         min: f64,
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn sample_means_are_those_of_the_distributions() {
         let mean = |distribution: Distribution| {
-            let mut random = Seed::default().stream("law", 0);
+            let mut random = Seed::default().stream("distribution", 0);
             (0..20_000).map(|_| distribution.sample(&mut random)).sum::<f64>() / 20_000.0
         };
         // exp(mu + sigma^2 / 2); shape * least / (shape - 1); scale * gamma(1 + 1 / shape); the mean itself.

@@ -36,7 +36,7 @@ pub(super) struct Driver {
     inbox: Inbox,
     connections: BTreeMap<ConnectionId, (TcpStream, SocketAddr)>,
     next: u64,
-    questions: BTreeMap<Id, PendingRequest>,
+    pending: BTreeMap<Id, PendingRequest>,
     /// The TCP port of the listener.
     port: u16,
     /// Tokens of an earlier client, which keep their expiry.
@@ -86,7 +86,7 @@ impl Driver {
             inbox: Inbox::default(),
             connections: BTreeMap::new(),
             next: FIRST,
-            questions: BTreeMap::new(),
+            pending: BTreeMap::new(),
             port,
             restored,
             shared,
@@ -148,12 +148,12 @@ impl Driver {
                 Output::Body(id, bytes) => self.give(id, Event::Body(bytes)),
                 Output::End(id) => {
                     self.give(id, Event::End);
-                    self.questions.remove(&id);
+                    self.pending.remove(&id);
                 }
                 Output::Fallback(id, reason) => self.fall_back(id, reason),
                 Output::Failed(id, failure) => {
-                    if let Some(question) = self.questions.remove(&id) {
-                        question.sink.fail(failed(question.server, failure));
+                    if let Some(request) = self.pending.remove(&id) {
+                        request.sink.fail(failed(request.server, failure));
                     }
                 }
                 Output::Close(id) => {
@@ -186,28 +186,28 @@ impl Driver {
     }
 
     fn give(&mut self, id: Id, event: Event) {
-        let Some(question) = self.questions.get(&id) else { return };
-        let is_first = question.race.as_ref().is_none_or(|race| race.claim_for_dhttp());
-        if !is_first || !question.sink.give(event) {
+        let Some(request) = self.pending.get(&id) else { return };
+        let is_first = request.race.as_ref().is_none_or(|race| race.claim_for_dhttp());
+        if !is_first || !request.sink.give(event) {
             self.machine.cancel(id);
-            self.questions.remove(&id);
+            self.pending.remove(&id);
         }
     }
 
     fn fall_back(&mut self, id: Id, reason: Reason) {
-        let Some(question) = self.questions.remove(&id) else { return };
+        let Some(request) = self.pending.remove(&id) else { return };
         self.shared.note(&Note::Fallback(reason));
         match reason {
             Reason::Referred | Reason::Paused => {}
             // The server was known, but the entry is out of date.
             Reason::Unreachable | Reason::Silence => {
                 if let Ok(mut known) = self.shared.known.lock() {
-                    known.forget(&question.url.authority());
+                    known.forget(&request.url.authority());
                 }
             }
         }
-        if !question.race.as_ref().is_some_and(|race| race.yield_to_plain()) {
-            plain::send_request(&self.shared, PendingRequest { race: None, ..question });
+        if !request.race.as_ref().is_some_and(|race| race.yield_to_plain()) {
+            plain::send_request(&self.shared, PendingRequest { race: None, ..request });
         }
     }
 
@@ -218,14 +218,14 @@ impl Driver {
         let commands = self.shared.commands.lock().map(|mut all| all.as_mut().map(std::mem::take));
         for command in commands.ok().flatten().unwrap_or_default() {
             match command {
-                Command::Request(question) => self.send_request(*question),
+                Command::Request(request) => self.send_request(*request),
                 // The caller may have stopped waiting.
                 Command::Export(to) => {
                     let _ = to.try_send(self.tokens());
                 }
                 Command::Cancel(id) => {
                     self.machine.cancel(id);
-                    if let Some(race) = self.questions.remove(&id).and_then(|question| question.race) {
+                    if let Some(race) = self.pending.remove(&id).and_then(|request| request.race) {
                         race.claim_for_dhttp();
                     }
                 }
@@ -250,29 +250,29 @@ impl Driver {
         stored.collect()
     }
 
-    fn send_request(&mut self, mut question: PendingRequest) {
+    fn send_request(&mut self, mut request: PendingRequest) {
         let now = self.clock.now();
-        let is_raced = self.is_raced(&question);
-        match self.machine.request(now, question.id, question.dhttp, &question.head) {
+        let is_raced = self.is_raced(&request);
+        match self.machine.request(now, request.id, request.dhttp, &request.head) {
             Ok(()) => {
                 if is_raced {
-                    Race::begin(&self.shared, &mut question);
+                    Race::begin(&self.shared, &mut request);
                 }
-                self.questions.insert(question.id, question);
+                self.pending.insert(request.id, request);
             }
             // Every refusal except a full table means plain HTTP, and then plain HTTP serves as well.
-            Err(_) => plain::send_request(&self.shared, question),
+            Err(_) => plain::send_request(&self.shared, request),
         }
     }
 
     /// Whether plain HTTP is raced against this request: the client lacks the server's token, and no other race with that
     /// server is in progress. On this host datagrams are not lost on a path, and a race brings nothing.
-    fn is_raced(&self, question: &PendingRequest) -> bool {
-        let is_of_server = |other: &PendingRequest| other.dhttp == question.dhttp && other.race.is_some();
+    fn is_raced(&self, request: &PendingRequest) -> bool {
+        let is_of_server = |other: &PendingRequest| other.dhttp == request.dhttp && other.race.is_some();
         self.shared.config.races
-            && !question.server.ip().to_canonical().is_loopback()
-            && !self.machine.has_token(question.dhttp)
-            && !self.questions.values().any(is_of_server)
+            && !request.server.ip().to_canonical().is_loopback()
+            && !self.machine.has_token(request.dhttp)
+            && !self.pending.values().any(is_of_server)
     }
 
     fn accept(&mut self) {
@@ -330,10 +330,10 @@ impl Driver {
 
     /// Stops reading a connection if the caller holds too much of the response that arrives on it.
     fn pause_if_full(&mut self, id: ConnectionId) {
-        let question = self.machine.arriving_on(id).and_then(|response| self.questions.get(&response));
-        if let Some(question) = question
+        let request = self.machine.arriving_on(id).and_then(|response| self.pending.get(&response));
+        if let Some(request) = request
             && let Some((stream, from)) = self.connections.get(&id)
-            && question.sink.pause_if_full(id)
+            && request.sink.pause_if_full(id)
         {
             // It is registered, so that this cannot fail.
             let _ = epoll::delete(&self.epoll, stream);
@@ -387,11 +387,11 @@ impl Driver {
 impl Drop for Driver {
     /// Fails all pending requests, whatever ended the thread (also a panic in the observer): no caller waits for ever.
     fn drop(&mut self) {
-        for question in std::mem::take(&mut self.questions).into_values() {
-            if let Some(race) = &question.race {
+        for request in std::mem::take(&mut self.pending).into_values() {
+            if let Some(race) = &request.race {
                 race.claim_for_dhttp();
             }
-            question.sink.fail(STOPPED.to_owned());
+            request.sink.fail(STOPPED.to_owned());
         }
         self.shared.refuse_commands();
     }

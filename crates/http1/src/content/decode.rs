@@ -3,7 +3,6 @@
 //! Input is not trusted: the output is bounded, both in total and relative to the input. A bomb is detected at the
 //! bound, before more is decoded.
 
-use std::error::Error;
 use std::fmt;
 use std::io::{self, Write};
 
@@ -41,19 +40,25 @@ struct Bounds {
 }
 
 /// Reason why a body cannot be decoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum DecodeFault {
     /// A coding that was not requested.
+    #[error("the peer sent a body in a coding that is not known")]
     Unknown,
     /// Nested codings.
+    #[error("the peer sent a body that is coded more than once")]
     Layers,
     /// Bytes that are invalid in this coding.
+    #[error("the peer sent a body that is not {}", .0.name())]
     Corrupt(Coding),
     /// A premature end.
+    #[error("the peer sent a body in {} that ends too early", .0.name())]
     Truncated(Coding),
     /// More decoded bytes than [`Limits::decoded_bytes`].
+    #[error("the peer sent a body that decodes to more than the limit allows")]
     TooLarge,
     /// More decoded bytes than [`Limits::decoded_ratio`] times the coded size.
+    #[error("the peer sent a body that decodes to many times its size; is it a bomb?")]
     TooDense,
 }
 
@@ -233,25 +238,6 @@ impl fmt::Debug for Decoder {
         f.debug_struct("Decoder").field("coding", &self.coding).field("bounds", &self.bounds).finish()
     }
 }
-
-impl fmt::Display for DecodeFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown => f.write_str("the peer sent a body in a coding that is not known"),
-            Self::Layers => f.write_str("the peer sent a body that is coded more than once"),
-            Self::Corrupt(coding) => write!(f, "the peer sent a body that is not {}", coding.name()),
-            Self::Truncated(coding) => {
-                write!(f, "the peer sent a body in {} that ends too early", coding.name())
-            }
-            Self::TooLarge => f.write_str("the peer sent a body that decodes to more than the limit allows"),
-            Self::TooDense => {
-                f.write_str("the peer sent a body that decodes to many times its size; is it a bomb?")
-            }
-        }
-    }
-}
-
-impl Error for DecodeFault {}
 
 #[cfg(test)]
 mod tests {

@@ -2,9 +2,6 @@
 //!
 //! Not what a field means: framing and persistence are read in [`super::framing`].
 
-use std::error::Error;
-use std::fmt;
-
 use super::FieldLines;
 
 /// Fields of a message in the order received, in one piece of memory: the lines as they are sent.
@@ -114,26 +111,15 @@ pub fn is_token(bytes: &[u8]) -> bool {
 }
 
 /// A field that the caller cannot send.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
     /// The name is not a token.
+    #[error("{0:?} is not a field's name; use letters, digits and hyphens")]
     Name(String),
     /// The value of the field with this name has a control character, or white space at an end.
+    #[error("the value of {0} has a line end or white space at an end; take it out")]
     Value(String),
 }
-
-impl fmt::Display for FieldError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Name(name) => write!(f, "{name:?} is not a field's name; use letters, digits and hyphens"),
-            Self::Value(name) => {
-                write!(f, "the value of {name} has a line end or white space at an end; take it out")
-            }
-        }
-    }
-}
-
-impl Error for FieldError {}
 
 #[cfg(test)]
 mod tests {

@@ -40,7 +40,7 @@ const VIRIDIS: [[f64; 3]; 11] = [
     [253.0, 231.0, 37.0],
 ];
 
-/// The colour at `place` from light (0) to dark (1), mixed with a share of white (0 for none).
+/// The colour at `position` from light (0) to dark (1), mixed with a share of white (0 for none).
 pub fn sequential(position: f64, white: f64) -> String {
     let at = (1.0 - position.clamp(0.0, 1.0)) * (VIRIDIS.len() - 1) as f64;
     // Between 0 and 10.

@@ -1,7 +1,5 @@
 //! A threshold of `--fail-on`: `low`, `medium`, `high`, `none`, `CAUSE` or `CAUSE:MS`.
 
-use std::fmt;
-
 use diagnose::cause::Describe as _;
 use diagnose::{Cause, Severity};
 use quantity::names::{self, Quoted, UnknownName};
@@ -64,31 +62,18 @@ fn milliseconds(text: &str) -> Option<Duration> {
 }
 
 /// Reason why a text is not a valid threshold.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ThresholdError {
     /// Neither a severity nor a cause.
+    #[error("{0}; or a severity: low, medium, high, none")]
     Unknown(UnknownName),
     /// A cause that occurs only in notes.
+    #[error("`{}` is never a fault and fails nothing; name another cause", .0.name())]
     NoFault(Cause),
     /// Not a number of milliseconds.
+    #[error("{}: not a number of milliseconds; write `CAUSE:20`", Quoted(.0))]
     Millis(String),
 }
-
-impl fmt::Display for ThresholdError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unknown(unknown) => write!(f, "{unknown}; or a severity: low, medium, high, none"),
-            Self::NoFault(cause) => {
-                write!(f, "`{}` is never a fault and fails nothing; name another cause", cause.name())
-            }
-            Self::Millis(given) => {
-                write!(f, "{}: not a number of milliseconds; write `CAUSE:20`", Quoted(given))
-            }
-        }
-    }
-}
-
-impl std::error::Error for ThresholdError {}
 
 #[cfg(test)]
 mod tests {

@@ -2,15 +2,16 @@
 //!
 //! Not those of the users' requests: they are counted in the outcomes.
 
-use std::fmt;
 use std::io;
 
 /// Reason why a server was not benchmarked.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The hosts or the link between them failed, or the kernel refused them.
+    #[error("{0}")]
     Testbed(testbed::Error),
     /// A server is not installed.
+    #[error("{server} is not installed; install it (Debian's {package}), and try again")]
     NotInstalled {
         /// Name of the server.
         server: &'static str,
@@ -18,6 +19,7 @@ pub enum Error {
         package: &'static str,
     },
     /// The system refused something.
+    #[error("could not {doing}: {error}")]
     System {
         /// The refused action, as in "could not ...".
         doing: String,
@@ -25,11 +27,12 @@ pub enum Error {
         error: io::Error,
     },
     /// The load did not run.
+    #[error("{0}")]
     Load(load::run::Error),
 }
 
 impl Error {
-    /// For `map_err`: the system's error in `begin_measurement`.
+    /// Returns a function for `map_err`, which names what was being done.
     pub fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
         move |error| Self::System { doing, error }
@@ -47,18 +50,3 @@ impl From<load::run::Error> for Error {
         Self::Load(error)
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Testbed(error) => error.fmt(f),
-            Self::NotInstalled { server, package } => {
-                write!(f, "{server} is not installed; install it (Debian's {package}), and try again")
-            }
-            Self::System { doing, error } => write!(f, "could not {doing}: {error}"),
-            Self::Load(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Error {}

@@ -73,11 +73,15 @@ fn excerpt(line: &[u8]) -> String {
 }
 
 /// Reason why a file is not a trace.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
     /// Above [`MAX_FILE_BYTES`].
+    #[error("larger than {} MB; cut the recording", MAX_FILE_BYTES / 1_000_000)]
     TooLarge,
     /// A line that is not a number of milliseconds below 2^32.
+    #[error(
+        "line {number}: \"{text}\" is not a time in whole milliseconds; a trace has one per line, as mahimahi's"
+    )]
     Line {
         /// Number of the line, from 1.
         number: usize,
@@ -85,31 +89,15 @@ pub enum TraceError {
         text: String,
     },
     /// A line with a time before the previous one.
+    #[error("line {number}: its time is before that of the previous one; sort the lines")]
     NotAscending {
         /// Number of the line, from 1.
         number: usize,
     },
     /// A list of times that is no schedule.
+    #[error("{0}")]
     Schedule(ScheduleError),
 }
-
-impl fmt::Display for TraceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLarge => write!(f, "larger than {} MB; cut the recording", MAX_FILE_BYTES / 1_000_000),
-            Self::Line { number, text } => write!(
-                f,
-                "line {number}: \"{text}\" is not a time in whole milliseconds; a trace has one per line, as mahimahi's"
-            ),
-            Self::NotAscending { number } => {
-                write!(f, "line {number}: its time is before that of the previous one; sort the lines")
-            }
-            Self::Schedule(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for TraceError {}
 
 impl Traces {
     /// Parses the names of the files: `up.trace,down.trace`, or one for both directions.

@@ -1,15 +1,14 @@
 //! Validation of an endpoint's configuration.
 
-use std::fmt;
-
 use wire::Duration;
 
 use super::{Acks, Config, Estimator, Idle, OddSegmentAck, ReceiveBuffer, Rto, TIMESTAMP_BYTES, Ticks};
 
 /// An invalid configuration value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// A segment without payload.
+    #[error("mss {mss}: no space for data; give at least {min}")]
     MssTooSmall {
         /// The configured segment size.
         mss: u16,
@@ -17,6 +16,7 @@ pub enum ConfigError {
         min: u16,
     },
     /// A buffer smaller than one segment.
+    #[error("{which} buffer of {bytes} bytes: smaller than a segment; give at least the mss, {mss}")]
     BufferBelowSegment {
         /// `send` or `receive`.
         which: &'static str,
@@ -26,32 +26,12 @@ pub enum ConfigError {
         mss: u16,
     },
     /// A window of zero segments.
+    #[error("{0} of 0 segments: nothing is ever sent; give at least 1")]
     ZeroSegments(&'static str),
     /// A clock period or a timeout of zero.
+    #[error("{0} of 0: invalid; give a time above zero")]
     ZeroDuration(&'static str),
 }
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::MssTooSmall { mss, min } => {
-                write!(f, "mss {mss}: no space for data; give at least {min}")
-            }
-            Self::BufferBelowSegment { which, bytes, mss } => {
-                write!(
-                    f,
-                    "{which} buffer of {bytes} bytes: smaller than a segment; give at least the mss, {mss}"
-                )
-            }
-            Self::ZeroSegments(which) => {
-                write!(f, "{which} of 0 segments: nothing is ever sent; give at least 1")
-            }
-            Self::ZeroDuration(which) => write!(f, "{which} of 0: invalid; give a time above zero"),
-        }
-    }
-}
-
-impl std::error::Error for ConfigError {}
 
 impl Config {
     /// Validates the configuration.

@@ -3,7 +3,6 @@
 //! A file has lines of a time (`1998-04-30 21:30`) and the requests of the minute that begins then, and anything after
 //! a second comma, as in the summaries of the WorldCup98 logs.
 
-use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 
 use accesslog::clock;
@@ -60,29 +59,18 @@ impl Curve {
 }
 
 /// Reason why a text is not a [`Curve`].
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum CurveError {
     /// The reader failed.
+    #[error("{0}")]
     Io(io::Error),
     /// The line of this number, from 1, is not a time and a number.
+    #[error("line {0}: not a time and a number; give lines such as 1998-04-30 21:30,2")]
     Line(usize),
     /// No minute has a request.
+    #[error("no requests in it; give another curve")]
     Empty,
 }
-
-impl fmt::Display for CurveError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => error.fmt(f),
-            Self::Line(number) => {
-                write!(f, "line {number}: not a time and a number; give lines such as 1998-04-30 21:30,2")
-            }
-            Self::Empty => f.write_str("no requests in it; give another curve"),
-        }
-    }
-}
-
-impl std::error::Error for CurveError {}
 
 /// Maximum size of a file in bytes, in case it is endless.
 const MAX_CURVE_BYTES: u64 = 1 << 28;
