@@ -34,6 +34,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use crate::batch;
 use crate::counters::Counters;
@@ -184,6 +185,9 @@ impl<H> Shared<H> {
     }
 }
 
+/// Longer than a process that is being started keeps the descriptors of its parent.
+const COPY_TIME: Duration = Duration::from_millis(2);
+
 impl Sockets {
     /// Binds the first pair of sockets. If the system chooses the port, UDP and TCP must agree on it.
     fn bind_first(address: SocketAddr, config: &ServerConfig) -> io::Result<Self> {
@@ -195,9 +199,13 @@ impl Sockets {
             drop(probe);
             match Self::bind(chosen, config) {
                 Ok(sockets) => return Ok(sockets),
-                Err(error) if address.port() != 0 => return Err(error),
+                Err(error) if address.port() != 0 && error.kind() != io::ErrorKind::AddrInUse => {
+                    return Err(error);
+                }
                 Err(error) => last = error,
             }
+            // A process that another thread is starting has a copy of the probe until it executes its program.
+            thread::sleep(COPY_TIME);
         }
         Err(last)
     }

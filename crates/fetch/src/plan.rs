@@ -113,6 +113,9 @@ pub struct PlannedObject {
     pub is_before_body: bool,
     /// Whether it may be held back: images, and whatever has a low priority. Default false.
     pub is_delayable: bool,
+    /// Whether it leaves before them, while no more than one such request is in flight
+    /// ([`page::Page::of_medium_priority`]). Default false.
+    pub is_boosted: bool,
     /// Size of its request with headers, where known; the plan's holds for others.
     pub request_size: Option<Bytes>,
     /// Size of its request's body. Default 0.
@@ -197,6 +200,7 @@ impl PlannedObject {
             is_incremental: true,
             is_before_body: false,
             is_delayable: false,
+            is_boosted: false,
             request_size: None,
             request_body: Bytes::ZERO,
             path,

@@ -21,7 +21,7 @@ use wire::{Bytes, Duration, Time};
 use crate::plan::{Plan, PlanError, PlannedObject, Release};
 use crate::report::{Failure, PageEvent, Report};
 use crate::transport::{Request, RequestId, ToTransport};
-use crate::web::MAX_BEFORE_BODY;
+use crate::web::{MAX_BEFORE_BODY, MAX_BOOSTED_BEFORE_BODY};
 use dependencies::{Dependencies, Progress};
 use document::Document;
 pub use document::named_at;
@@ -224,13 +224,17 @@ impl Policy {
         }
     }
 
-    /// Whether a browser holds this object back: others come before the body, and as many requests are in flight as it permits.
+    /// Whether a browser holds this object back: others come before the body, and as many requests are in flight as it permits;
+    /// so are of its own kind, if it is boosted.
     fn is_held_back(&self, object: usize) -> bool {
         let first = self.plan.first_object_of_page(object);
-        let in_flight = || self.requests.values().filter(|object| **object != first).count();
-        self.plan.objects[object].is_delayable
+        let PlannedObject { is_delayable, is_boosted, .. } = self.plan.objects[object];
+        let in_flight = || self.requests.values().filter(|object| **object != first);
+        let boosted = || in_flight().filter(|object| self.plan.objects[**object].is_boosted).count();
+        is_delayable
             && self.blocking.iter().any(|blocking| self.plan.first_object_of_page(*blocking) == first)
-            && in_flight() >= MAX_BEFORE_BODY
+            && in_flight().count() >= MAX_BEFORE_BODY
+            && !(is_boosted && boosted() < MAX_BOOSTED_BEFORE_BODY)
     }
 
     /// Takes the objects of a graph that may leave.

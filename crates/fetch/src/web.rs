@@ -23,6 +23,10 @@ pub const MAX_DELAYABLE: usize = 10;
 /// Chromium, third_party/blink/renderer/platform/loader/fetch/resource_load_scheduler.cc (the tight limit).
 pub const MAX_BEFORE_BODY: usize = 2;
 
+/// Number of requests of medium priority in flight at which others of them are held back, too: Chromium,
+/// third_party/blink/common/features.cc (`kBoostImagePriorityTightMediumLimit`).
+pub const MAX_BOOSTED_BEFORE_BODY: usize = 2;
+
 /// Protocols of a page's origins.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WebConfig {

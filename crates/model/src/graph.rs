@@ -239,7 +239,7 @@ fn critical_path(objects: &[ObjectTimes]) -> (Duration, Vec<Wait>) {
 
 #[cfg(test)]
 mod tests {
-    use page::{Host, Kind, Page};
+    use page::{Host, Kind, Page, Priority};
     use scenario::{Client, Network, Stack, Tls};
     use wire::Rate;
 
@@ -355,8 +355,12 @@ mod tests {
         assert_eq!(times(&head), 3);
         head.objects.iter_mut().skip(2).for_each(|object| object.kind = Kind::Image);
         (head.objects[1].kind, head.objects[1].is_render_blocking) = (Kind::Script, true);
-        // One image leaves with the script, the others after it.
+        // Two images, which are of medium priority, leave with the script, the third after it.
         assert_eq!(times(&head), 4);
+        head.objects[4].kind = Kind::Script;
+        head.objects[4].priority = Priority::High;
+        assert_eq!(times(&head), 3, "two images are not held back");
+        head.objects[4].kind = Kind::Image;
         head.objects[1].kind = Kind::StyleSheet;
         assert_eq!(times(&head), 3, "a style sheet does not stop the parser");
     }

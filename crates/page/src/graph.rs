@@ -18,6 +18,10 @@ use crate::Contents;
 pub use host::{Host, OfferedProtocols};
 pub use object::{Dependency, Kind, Moment, Object, Priority};
 
+/// Number of images to which Chromium gives medium priority (third_party/blink/common/features.cc,
+/// `kBoostImagePriorityImageCount`).
+const BOOSTED_IMAGES: usize = 5;
+
 /// A page: the first object is the document, the others are its embedded objects, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
@@ -133,6 +137,18 @@ impl Page {
             true => of_head.into_iter().map(|(index, _)| index).collect(),
             false => BTreeSet::new(),
         }
+    }
+
+    /// Objects of medium priority while a browser holds requests back: the first five images, whatever their priority becomes once
+    /// they are laid out (third_party/blink, `kBoostImagePriority`, `image_count`), and others that have it.
+    pub fn of_medium_priority(&self) -> BTreeSet<usize> {
+        let objects = || self.objects.iter().enumerate();
+        let images = objects().filter(|(_, object)| object.kind == Kind::Image).take(BOOSTED_IMAGES);
+        let has_it = |object: &Object| {
+            let has_own_rule = matches!(object.kind, Kind::Image | Kind::Media) || object.is_render_blocking;
+            object.priority == Priority::Medium && !has_own_rule
+        };
+        images.chain(objects().filter(|(_, object)| has_it(object))).map(|(index, _)| index).collect()
     }
 
     /// Size of all bodies together.
@@ -277,6 +293,15 @@ mod tests {
         let page = Page::from_sizes("sizes", [Bytes::new(5), Bytes::new(6)]).unwrap();
         assert_eq!(page.objects[0].after, []);
         assert_eq!(page.objects[1].after, [Dependency::on_end(0)]);
+    }
+
+    #[test]
+    fn five_images_and_whatever_is_recorded_so_are_of_medium_priority() {
+        let object = |kind, priority| Object { kind, priority, ..Object::sized(Bytes::new(10)) };
+        let mut objects = vec![object(Kind::Image, Priority::High); 7];
+        objects.extend([object(Kind::Media, Priority::Medium), object(Kind::Script, Priority::Medium)]);
+        let page = Page::of("medium", objects);
+        assert_eq!(Vec::from_iter(page.of_medium_priority()), [0, 1, 2, 3, 4, 8]);
     }
 
     #[test]

@@ -109,7 +109,7 @@ impl Serving {
 
     fn sized(sizes: &[Bytes], scenario: &Scenario) -> Result<Self, ServingError> {
         let page = &scenario.page;
-        let before_body = page.before_body();
+        let (before_body, boosted) = (page.before_body(), page.of_medium_priority());
         let objects =
             page.objects.iter().zip(sizes).enumerate().map(|(index, (object, size))| PlannedObject {
                 origin: object.host,
@@ -117,6 +117,7 @@ impl Serving {
                 is_incremental: is_incremental(object.kind),
                 is_before_body: before_body.contains(&index),
                 is_delayable: object.is_delayable(),
+                is_boosted: boosted.contains(&index),
                 request_size: object.request_head.filter(|_| !page.is_plain()),
                 request_body: object.request_body,
                 after: object.after.clone(),

@@ -79,6 +79,9 @@ struct Loading<'a> {
     blocking: BTreeSet<usize>,
     held: BTreeSet<usize>,
     in_flight: usize,
+    /// Objects of medium priority, and their number in flight.
+    boosted: BTreeSet<usize>,
+    boosted_in_flight: usize,
     /// Connection of each object.
     carriers: Vec<(PoolKey, usize)>,
     pools: BTreeMap<PoolKey, Pool>,
@@ -110,6 +113,8 @@ impl<'a> Loading<'a> {
             blocking: if scenario.page.is_plain() { BTreeSet::new() } else { scenario.page.before_body() },
             held: BTreeSet::new(),
             in_flight: 0,
+            boosted: scenario.page.of_medium_priority(),
+            boosted_in_flight: 0,
             carriers: vec![(PoolKey::Host(0), 0); unmet.len()],
             unmet,
             dependents,
@@ -148,17 +153,24 @@ impl<'a> Loading<'a> {
             Some(_) => times.behind = ended,
         }
         let is_delayable = self.scenario.page.objects[object].is_delayable();
-        if is_delayable && !self.blocking.is_empty() && self.in_flight >= MAX_BEFORE_BODY {
+        let is_boosted = self.boosted.contains(&object);
+        if is_delayable
+            && !self.blocking.is_empty()
+            && self.in_flight >= MAX_BEFORE_BODY
+            && !(is_boosted && self.boosted_in_flight < MAX_BOOSTED_BEFORE_BODY)
+        {
             self.held.insert(object);
             return;
         }
         self.held.remove(&object);
         self.in_flight += usize::from(object > 0);
+        self.boosted_in_flight += usize::from(is_boosted && object > 0);
         self.enqueue(now, object);
     }
 
     fn end(&mut self, now: Duration, object: usize) {
         self.in_flight -= usize::from(object > 0);
+        self.boosted_in_flight -= usize::from(object > 0 && self.boosted.contains(&object));
         self.blocking.remove(&object);
         for held in self.held.clone() {
             self.hold_or_enqueue(now, held, Some(object));
@@ -308,6 +320,8 @@ impl<'a> Loading<'a> {
 /// Requests in flight at which delayable ones are held back until the document's body (the tight limit of
 /// third_party/blink/renderer/platform/loader/fetch/resource_load_scheduler.cc).
 const MAX_BEFORE_BODY: usize = 2;
+/// Of those, the number of medium priority at which others of them are held back, too (`kBoostImagePriorityTightMediumLimit`).
+const MAX_BOOSTED_BEFORE_BODY: usize = 2;
 
 /// Overhead of a TLS record of 16 kB (RFC 8446, section 5.2), and of a frame of HTTP/2 (RFC 9113, section 4.1).
 const RECORD: u64 = 22;

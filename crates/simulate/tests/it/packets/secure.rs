@@ -120,7 +120,8 @@ fn ten_delayable_requests_are_in_flight_at_most_over_http1_and_any_number_over_h
     assert_eq!(in_flight(Priority::Low, Protocol::Http2), 32);
 }
 
-/// Four images and an object of this type, which blocks rendering. One image leaves with it, the others when both have arrived.
+/// Objects of two types: one that blocks rendering, and four others. Of the others, one leaves with it, or two images, which are of
+/// medium priority, and the rest when these have arrived.
 #[test]
 fn images_are_held_back_for_the_scripts_before_the_body() {
     let with = |kind| {
@@ -131,6 +132,9 @@ fn images_are_held_back_for_the_scripts_before_the_body() {
     };
     assert_eq!(round_trips(with(Kind::Script), Protocol::Http2, Tls::None), 4.0);
     assert_eq!(round_trips(with(Kind::StyleSheet), Protocol::Http2, Tls::None), 3.0);
+    let mut two = with(Kind::Script);
+    two.objects.truncate(4);
+    assert_eq!(round_trips(two, Protocol::Http2, Tls::None), 3.0);
 }
 
 #[test]
