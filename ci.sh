@@ -83,27 +83,25 @@ job_smoke() {
 TESTS_MAX_SECONDS=2400
 
 # Runs the failed tests of a run once more, one after another: beside other tests, a host may be late. Those that pass now are
-# named as flaky; those that fail again, and programs that did not build, fail.
+# named as flaky; those that fail again, and programs that did not build, fail. The packages are the same, so nothing is built.
 again() {
-  local output="$1" word name dots result rest target failed=() targets=()
+  local output="$1" word name dots result rest target failed=() packages=() targets=()
   shift
   while read -r word name dots result rest; do
     if [ "$word $dots $result" = "test ... FAILED" ]; then failed+=("$name"); fi
     # As cargo names them: `-p roundtrip --test it`
-    if [ "$word" = "\`-p" ]; then targets+=("$word $name $dots $result $rest"); fi
+    if [ "$word" = "\`-p" ]; then targets+=("$dots $result"); fi
   done < "$output"
   [ ${#failed[@]} -gt 0 ] && [ ${#targets[@]} -gt 0 ] || return 1
-  local features=()
-  while [ $# -gt 0 ]; do
-    case "$1" in --all-features) features+=("$1") ;; --features) features+=("$1" "$2"); shift ;; esac
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do
+    case "$1" in --lib | --bins | --tests) ;; *) packages+=("$1") ;; esac
     shift
   done
-  for target in "${targets[@]}"; do
-    target="${target//\`/}"
-    # Words of cargo: the package and the target.
+  while read -r target; do
+    # Words of cargo: the kind of target and its name.
     # shellcheck disable=SC2086
-    cargo test "${features[@]}" $target -- --exact --test-threads 1 "${failed[@]}" || return 1
-  done
+    cargo test "${packages[@]}" ${target//\`/} -- --exact --test-threads 1 "${failed[@]}" || return 1
+  done < <(printf '%s\n' "${targets[@]}" | sort -u)
   echo "flaky, passed alone: ${failed[*]}"
 }
 
