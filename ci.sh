@@ -185,10 +185,15 @@ install_wasm() { # JOB
 # The pure crates must build for a target without an operating system.
 job_wasm() {
   install_wasm wasm
-  local target=$WASM crate packages=()
+  local target=$WASM crate manifest packages=()
   for crate in $PURE; do packages+=(--package "roundtrip-$crate"); done
   cargo build --quiet --target $target "${packages[@]}"
   echo "built for $target: $PURE"
+  # Packages with a lock file of their own, which jobs on demand build.
+  for manifest in browser/Cargo.toml python/Cargo.toml; do
+    cargo metadata --locked --format-version 1 --manifest-path "$manifest" > /dev/null ||
+      { echo "ci.sh wasm: run \`cargo metadata --manifest-path $manifest > /dev/null\` and commit its Cargo.lock" >&2; return 1; }
+  done
 }
 
 # Builds the laboratory's page in target/lab. Tests it in Chromium where that and the npm packages of the tests can be installed.
