@@ -205,7 +205,7 @@ impl Sockets {
                 Err(error) => last = error,
             }
             // A process that another thread is starting has a copy of the probe until it executes its program.
-            thread::sleep(COPY_TIME);
+            thread::park_timeout(COPY_TIME);
         }
         Err(last)
     }
