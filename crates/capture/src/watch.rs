@@ -1,6 +1,6 @@
 //! Stalls of live sockets from the kernel's statistics, without packets, privileges or the programs' help.
 //!
-//! Input: samples of sockets ([`crate::sockets`]). Output: [`Row`]s, stalls by program, endpoint and cause. Only the
+//! Input: samples of sockets ([`linux::sockets`]). Output: [`Row`]s, stalls by program, endpoint and cause. Only the
 //! kernel is read, so the protocol does not matter: TLS, HTTP/2 and gRPC work alike.
 //!
 //! | module | contents |
