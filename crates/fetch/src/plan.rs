@@ -515,7 +515,7 @@ impl Error for PlanError {}
 pub(crate) struct Http1Config {
     /// Connection policy.
     pub(crate) shape: Shape,
-    /// Whether a browser's limits over all origins hold: [`MAX_CONNECTIONS`] and [`MAX_DELAYABLE`].
+    /// Whether a browser's limits over all origins hold: [`crate::web::MAX_CONNECTIONS`] and [`crate::web::MAX_DELAYABLE`].
     pub(crate) is_browser: bool,
     /// Limits of responses.
     pub(crate) limits: Limits,
