@@ -126,7 +126,7 @@ pub(crate) struct StuckFacts<'a> {
     pub(crate) is_largest: bool,
     /// Whether the peer sent nothing after the last transmission.
     pub(crate) is_silent: bool,
-    /// What a router reported about the sender's packets.
+    /// A router's report about the sender's packets.
     pub(crate) reported: Option<&'a SmallMtu>,
     /// The server's SYN/ACK, if it has sent nothing since.
     pub(crate) only_answer: Option<Mark>,

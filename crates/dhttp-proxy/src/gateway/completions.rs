@@ -13,7 +13,7 @@ pub(super) struct Completions {
     pub(super) waker: Waker,
 }
 
-/// What has happened to a connection.
+/// Event of a connection.
 pub(super) enum Completion {
     /// A thread returned it with the end of its exchange; `None`: it is closed.
     Returned(Option<Box<(Connection, ExchangeEnd)>>),

@@ -1,4 +1,4 @@
-//! What a live capture adds to the report of a connection.
+//! Part of a connection's report that only a live capture knows.
 
 /// Facts about one connection of a live capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

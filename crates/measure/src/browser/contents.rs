@@ -87,7 +87,7 @@ fn is_plain(path: &str) -> bool {
     path.starts_with('/') && !path.starts_with("//") && path.len() <= 1_000 && path.bytes().all(is_plain)
 }
 
-/// What an object makes known: the object, and the dependency.
+/// An object that another makes known, and its dependency.
 #[derive(Clone, Copy, Debug)]
 struct Edge {
     to: usize,

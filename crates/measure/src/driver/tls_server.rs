@@ -430,7 +430,7 @@ mod tests {
     use super::*;
     use crate::browser::test_identity;
 
-    /// What a client does over TLS; the server's result.
+    /// Runs a client over TLS; returns the server's result.
     fn served(
         tls: &Arc<rustls::ServerConfig>,
         root: CertificateDer<'static>,

@@ -1,4 +1,4 @@
-//! What a plan consists of, and what it is made from.
+//! Parts of a plan, and the settings that it is made from.
 
 use wire::{Bytes, Duration, Probability, Seed, Time};
 
