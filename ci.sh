@@ -85,14 +85,21 @@ TESTS_MAX_SECONDS=2400
 # Runs the failed tests of a run once more, one after another: beside other tests, a host may be late. Those that pass now are
 # named as flaky; those that fail again, and programs that did not build, fail. The packages are the same, so nothing is built.
 again() {
-  local output="$1" word name dots result rest target failed=() packages=() targets=()
+  local output="$1" word name dots result rest target reported=0 programs=0 failed=() packages=() targets=()
   shift
   while read -r word name dots result rest; do
     if [ "$word $dots $result" = "test ... FAILED" ]; then failed+=("$name"); fi
     # As cargo names them: `-p roundtrip --test it`
     if [ "$word" = "\`-p" ]; then targets+=("$dots $result"); fi
+    # `test result: FAILED. 33 passed; 1 failed; ...`
+    if [ "$word $name $dots" = "test result: FAILED." ]; then
+      programs=$((programs + 1))
+      rest="${rest#passed; }"
+      reported=$((reported + ${rest%% *}))
+    fi
   done < "$output"
-  [ ${#failed[@]} -gt 0 ] && [ ${#targets[@]} -gt 0 ] || return 1
+  # Nothing else may have failed: no program that was killed, or has another harness, and no test whose line was not read.
+  [ "$reported" -gt 0 ] && [ "$reported" = ${#failed[@]} ] && [ "$programs" = ${#targets[@]} ] || return 1
   while [ $# -gt 0 ] && [ "$1" != -- ]; do
     case "$1" in --lib | --bins | --tests) ;; *) packages+=("$1") ;; esac
     shift
