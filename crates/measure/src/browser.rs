@@ -188,6 +188,7 @@ impl BrowserExperiment {
             origins: self.listeners(),
             responses: responses.collect(),
             config: config(&self.scenario.programs, shape, timeout),
+            http2: self.scenario.programs.http2_server.map_or(http2::Profile::NGINX, |server| server.0),
             profile: self.profile.clone(),
         }
     }
@@ -305,7 +306,11 @@ fn with_fault(error: Error, number: u32, served: &TlsServerResult) -> Error {
 
 /// Refuses what a browser cannot do, or what is its own decision.
 fn refuse(scenario: &Scenario) -> Result<(), Error> {
-    let Scenario { page, protocol, tls, client, .. } = scenario;
+    let Scenario { page, protocol, tls, client, programs, .. } = scenario;
+    if let Some(server) = programs.http3_server.filter(|server| server.0 != http3::Profile::QUINN) {
+        let part = format!("{} as the server over HTTP/3 with chromium", server.0.name);
+        return Err(unsuited(&part, "use --http3-server quinn, which it is"));
+    }
     match tls {
         Tls::V13Resumed | Tls::V13EarlyData => {
             let part = format!("TLS {} with chromium, whose profile is new", tls.name());
@@ -476,6 +481,7 @@ pub(crate) fn test_identity(
 mod tests {
     use super::*;
     use page::{Object, OfferedProtocols};
+    use scenario::programs::ProgramKey;
     use scenario::{Network, Stack};
 
     const CHROMIUM: Peers = Peers { server: ServerProgram::Ours, client: ClientProgram::Chromium };
@@ -511,6 +517,11 @@ mod tests {
         let mut old = scenario(Protocol::Http2, Tls::V13);
         old.page.hosts[0].protocols = OfferedProtocols::HTTP1;
         assert!(reason(&old).contains("http2 with chromium: server does not offer it"));
+        let mut other = scenario(Protocol::Http3, Tls::V13);
+        other.programs.set(ProgramKey::Http3Server, "quinn").unwrap();
+        assert_eq!(refuse(&other).map_err(|error| error.to_string()), Ok(()));
+        other.programs.set(ProgramKey::Http3Server, "nginx").unwrap();
+        assert!(reason(&other).contains("nginx as the server over HTTP/3"));
         let mut preflight = scenario(Protocol::Http2, Tls::V13);
         preflight.page.objects[1].method = http1::message::Method::Options;
         assert!(reason(&preflight).contains("a request by OPTIONS"));

@@ -171,6 +171,7 @@ mod tests {
             origins: vec![(port, Some(tls))],
             responses: BTreeMap::from([("/".to_owned(), response(100_000, 40))]),
             config: ServerConfig::default(),
+            http2: http2::Profile::NGINX,
             profile: Profile::of(&stack, wire::Bytes::new(1_460), testbed::End::Client).unwrap(),
         };
         let server = QuicServer::open(service).unwrap();

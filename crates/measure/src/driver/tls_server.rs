@@ -35,6 +35,8 @@ pub(crate) struct TlsService {
     pub(crate) responses: BTreeMap<String, TimedResponse>,
     /// Treatment of HTTP/1's connections.
     pub(crate) config: ServerConfig,
+    /// Behaviour over HTTP/2.
+    pub(crate) http2: Profile,
     /// Pinned socket settings.
     pub(crate) profile: profile::Profile,
 }
@@ -168,9 +170,7 @@ impl TlsServer {
     fn handle_readiness(&mut self, id: u64, flags: PollFlags) {
         let now = self.clock.now();
         let Some(served) = self.connections.get_mut(&id) else { return };
-        if let Err(fault) =
-            served.handle_readiness(now, flags, self.buffer.as_mut_slice(), self.service.config)
-        {
+        if let Err(fault) = served.handle_readiness(now, flags, self.buffer.as_mut_slice(), &self.service) {
             self.result.faults.push(fault);
         }
         self.advance(id);
@@ -264,7 +264,7 @@ impl Served {
         now: Time,
         flags: PollFlags,
         buffer: &mut [u8],
-        config: ServerConfig,
+        service: &TlsService,
     ) -> Result<(), String> {
         if flags.contains(PollFlags::POLLOUT) && self.socket.write_pending().is_err() {
             self.end(now, Input::Reset);
@@ -276,7 +276,7 @@ impl Served {
         match self.socket.read(buffer) {
             Ok(ReadResult::Nothing) => Ok(()),
             Ok(ReadResult::Bytes(length)) => {
-                self.receive(now, buffer.get(..length).unwrap_or_default(), config)
+                self.receive(now, buffer.get(..length).unwrap_or_default(), service)
             }
             Ok(ReadResult::End) => {
                 self.end(now, Input::EndOfStream);
@@ -290,7 +290,7 @@ impl Served {
     }
 
     /// Passes received bytes on, through TLS if there is any.
-    fn receive(&mut self, now: Time, received: &[u8], config: ServerConfig) -> Result<(), String> {
+    fn receive(&mut self, now: Time, received: &[u8], service: &TlsService) -> Result<(), String> {
         let Some(tls) = &mut self.tls else {
             if let Some(http) = &mut self.http {
                 http.handle(now, Input::Received(received));
@@ -300,9 +300,9 @@ impl Served {
         let mut plaintext = Vec::new();
         let result = decrypt(tls, received, &mut plaintext);
         if self.http.is_none() && !tls.is_handshaking() {
-            let http2 = (tls.alpn_protocol() == Some(b"h2")).then_some(Profile::NGINX);
+            let http2 = (tls.alpn_protocol() == Some(b"h2")).then_some(service.http2);
             let protocols = ServerProtocols { http2, ..ServerProtocols::default() };
-            self.http = Some(HttpConnection::new(&protocols, ServerConnection::new(now, config)));
+            self.http = Some(HttpConnection::new(&protocols, ServerConnection::new(now, service.config)));
         }
         if let Some(http) = &mut self.http
             && !plaintext.is_empty()
@@ -450,6 +450,7 @@ mod tests {
             origins: Vec::new(),
             responses: responses.into(),
             config: ServerConfig::default(),
+            http2: Profile::NGINX,
             profile,
         };
         let (clock, flags) = (Clock::start(), EfdFlags::EFD_NONBLOCK);

@@ -153,6 +153,8 @@ pub(crate) fn require_own_client(programs: &Programs, client: ClientProgram) -> 
         ("a validation method", programs.client_validation.is_some()),
         ("codings", programs.client_codings.is_some()),
         ("a defect", programs.client_defect.is_some()),
+        ("behaviour over HTTP/2", programs.http2_client.is_some()),
+        ("behaviour over HTTP/3", programs.http3_client.is_some()),
     ];
     match settings.iter().find(|(_, is_set)| *is_set) {
         Some((setting, _)) if client != ClientProgram::Ours => {
