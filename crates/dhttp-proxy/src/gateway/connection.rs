@@ -28,6 +28,7 @@ impl Connection {
         let (stream, reader) = (Arc::new(stream), RequestReader::new(Limits::default()));
         Self { peer, stream, reader, unread: Vec::new(), has_send_timeout: false }
     }
+
     /// Reads the end of a request without a body, which needs no more bytes.
     pub(super) fn skip_end(&mut self) {
         let mut no_input: &[u8] = &[];
