@@ -342,3 +342,33 @@ impl Spec {
         changes.network(&[CUSTOM, &rtt.unwrap_or_default(), &rate.unwrap_or_default()].concat())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use page::{Host, Object, OfferedProtocols};
+    use wire::Bytes;
+
+    #[test]
+    fn http3_is_a_default_of_graphs_whose_hosts_offer_it_unless_something_refuses_it() {
+        let graph = |protocols| {
+            let hosts = vec![Host::new("a"), Host { protocols, ..Host::new("b") }];
+            Page { hosts, ..Page::of("graph", vec![Object::sized(Bytes::new(10))]) }
+        };
+        let is_default = |page: Page, change: fn(&mut Spec)| {
+            let mut spec = Spec { pages: vec![page], ..Spec::default() };
+            change(&mut spec);
+            let grid = spec.grid(&Defaults::compare()).unwrap();
+            (0..grid.len()).any(|number| grid.scenario(number).protocol == Protocol::Http3)
+        };
+        let offering = || graph(OfferedProtocols::ALL);
+        assert!(is_default(offering(), |_| ()));
+        assert!(!is_default(offering(), |spec| spec.tls = vec![Tls::V13, Tls::V12]));
+        assert!(!is_default(offering(), |spec| spec.protocols = vec![Protocol::Http2]));
+        assert!(!is_default(offering(), |spec| spec.networks = vec![Network::named("modem").unwrap()]));
+        assert!(!is_default(Page::named("small-cluster").unwrap(), |_| ()), "no graph");
+        let mut old = graph(OfferedProtocols::HTTP1);
+        old.hosts[0].protocols = OfferedProtocols::HTTP1;
+        assert!(!is_default(old, |_| ()));
+    }
+}
