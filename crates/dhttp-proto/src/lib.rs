@@ -14,6 +14,7 @@
 //! | [`address`] | addresses and ports to which no response and no connection may go |
 //! | [`prefix`] | a network by the first bits of its addresses |
 //! | [`limiter`] | response rate limiting per prefix |
+//! | [`shares`] | shares of a limited resource, by network |
 //! | [`translator`] | DHTTP support of a router that translates addresses, or of a firewall |
 //! | `secret` | the key of tables that are looked up by bytes from peers |
 //!
@@ -41,6 +42,7 @@ pub mod parts;
 pub mod prefix;
 mod secret;
 pub mod server;
+pub mod shares;
 pub mod token;
 pub mod translator;
 

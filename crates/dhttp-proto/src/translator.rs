@@ -15,17 +15,18 @@
 
 mod events;
 
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use core::ops::RangeInclusive;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use wire::Time;
+use wire::{Duration, Time};
 
 use super::address::{can_be_client, is_listened_on};
 use super::client::Responders;
 use super::message::{Id, Request, RequestHeader};
 use super::parts::is_part;
 use super::secret::Secret;
+use super::shares::{Holders, ShareLimits, ShareRefusal, Shares};
 use http1::message::Limits;
 
 pub use events::{Input, Mapping, Output, Pinhole, Refusal, Translation, TranslatorConfig};
@@ -35,6 +36,9 @@ pub const SLOTS: u8 = 4;
 
 /// Maximum number of outstanding requests of one mapping; beyond it the oldest is forgotten.
 const OUTSTANDING: usize = 256;
+
+/// Time without a request after which a mapping may end for another: the first response has come, or is to be requested again.
+const EVICTABLE: Duration = Duration::from_secs(2);
 
 /// Maximum number of servers of one mapping that were sent something other than DHTTP.
 const UNKNOWN_PEERS: usize = 16;
@@ -46,6 +50,10 @@ pub struct Translator {
     secret: Secret,
     drawn: u64,
     mappings: BTreeMap<Key, State>,
+    /// Numbers of mappings, by inside host and its networks.
+    shares: Shares,
+    /// Mappings by their last activity.
+    activity: BTreeSet<(Time, Key)>,
     /// Reverse map, by outside address; empty where addresses are not translated, because responses do not pass here
     /// then.
     outsides: BTreeMap<SocketAddr, Key>,
@@ -88,6 +96,8 @@ impl Translator {
             secret: Secret(secret),
             drawn: 0,
             mappings: BTreeMap::new(),
+            shares: Shares::of_holders(Holders::Inside),
+            activity: BTreeSet::new(),
             outsides: BTreeMap::new(),
             timers: BTreeSet::new(),
             outputs: VecDeque::new(),
@@ -165,12 +175,13 @@ impl Translator {
     /// Returns the mapping of these ports, and creates it if there is none.
     fn mapping(&mut self, now: Time, key: Key) -> Result<Mapping, Refusal> {
         if let Some(state) = self.mappings.get_mut(&key) {
+            self.activity.remove(&(state.active, key));
+            self.activity.insert((now, key));
             state.active = now;
             return Ok(state.mapping);
         }
         let (inside, tcp_port) = key;
-        let of_host = self.mappings.keys().filter(|(other, _)| other.ip() == inside.ip()).count();
-        if of_host >= self.config.most_per_host || self.mappings.len() >= self.config.max {
+        if !self.has_room(now, inside.ip()) {
             return Err(Refusal::Crowded);
         }
         let outside = match self.config.translation.clone() {
@@ -195,8 +206,32 @@ impl Translator {
         };
         self.timers.insert((state.due, TimerTarget::Mapping(key)));
         self.mappings.insert(key, state);
+        self.shares.add(inside.ip());
+        self.activity.insert((now, key));
         self.outputs.push_back(Output::Begin(mapping));
         Ok(mapping)
+    }
+
+    /// Whether an inside host may have another mapping. In a network that has its share, the mapping that has been inactive for
+    /// the longest time ends for it.
+    fn has_room(&mut self, now: Time, inside: IpAddr) -> bool {
+        let to_u64 = |count| u64::try_from(count).unwrap_or(u64::MAX);
+        let limits = ShareLimits {
+            total: to_u64(self.config.max),
+            client: to_u64(self.config.most_per_host),
+            has_networks: true,
+        };
+        let is_full_of = match self.shares.check(inside, limits) {
+            Ok(()) => return true,
+            Err(ShareRefusal::Client(_)) => return false,
+            Err(ShareRefusal::Network(network)) => Some(network),
+            Err(ShareRefusal::Total) => None,
+        };
+        let is_inactive = |(active, _): &&(Time, Key)| *active + EVICTABLE <= now;
+        let mut inactive = self.activity.iter().take_while(is_inactive).map(|(_, key)| *key);
+        let evicted =
+            inactive.find(|(address, _)| is_full_of.is_none_or(|network| network.contains(address.ip())));
+        evicted.map(|key| self.end(key)).is_some()
     }
 
     /// Generates an unpredictable port that is not in use here.
@@ -321,6 +356,8 @@ impl Translator {
     fn end(&mut self, key: Key) {
         let Some(state) = self.mappings.remove(&key) else { return };
         self.outsides.remove(&state.mapping.outside);
+        self.shares.give_back(key.0.ip());
+        self.activity.remove(&(state.active, key));
         self.timers.remove(&(state.due, TimerTarget::Mapping(key)));
         for (id, requested) in &state.outstanding {
             self.timers.remove(&(requested.until, TimerTarget::Response(key, *id)));

@@ -1,17 +1,17 @@
 //! Limits of the work that a proxy does for its clients: fetches in progress, and temporary files, for each client and in
 //! total.
 //!
-//! A client is an IPv4 address or an IPv6 /64, and larger networks have [shares](dhttp::shares); all clients of unproved address
+//! A client is an IPv4 address or an IPv6 /64, and larger networks have [shares](dhttp_proto::shares); all clients of unproved address
 //! (`None`) together count as one. Clients' connections are limited by the server.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
 
 use dhttp::counters::{count_shared, counters};
-use dhttp::shares::{Network, ShareLimits, Shares};
+use dhttp_proto::shares::{Network, ShareLimits, Shares};
 use rustix::fs::fstatvfs;
 use rustix::process::{Resource, getrlimit};
 
@@ -22,6 +22,8 @@ pub struct FetchLimits {
     pub fetches: u64,
     /// Fetches of one client. Default: an eighth of all.
     pub client_fetches: Option<u64>,
+    /// Fetches from one of several origins, by address. Default: a quarter of all.
+    pub origin_fetches: Option<u64>,
     /// Bytes in temporary files; at most half of their file system. Default 2 GiB.
     pub file_bytes: u64,
     /// Bytes in temporary files of one client. Default: an eighth of all.
@@ -30,10 +32,18 @@ pub struct FetchLimits {
 
 /// Default share of one client: one in this many of all fetches and bytes.
 const CLIENT_SHARE: u64 = 8;
+/// The same of one origin.
+const ORIGIN_SHARE: u64 = 4;
 
 impl Default for FetchLimits {
     fn default() -> Self {
-        Self { fetches: 4_096, client_fetches: None, file_bytes: 2 << 30, client_file_bytes: None }
+        Self {
+            fetches: 4_096,
+            client_fetches: None,
+            origin_fetches: None,
+            file_bytes: 2 << 30,
+            client_file_bytes: None,
+        }
     }
 }
 
@@ -60,6 +70,13 @@ impl FetchLimits {
         (self.fetches, of_client)
     }
 
+    /// Returns the shares of origins: of one address, and of the networks that a provider may have.
+    fn origins(&self) -> ShareLimits {
+        let share = (self.fetches / ORIGIN_SHARE).max(1);
+        let client = self.origin_fetches.unwrap_or(share);
+        ShareLimits { total: self.fetches, client, has_networks: true }
+    }
+
     /// Returns the maximum numbers of bytes in temporary files, likewise.
     fn file_bytes(&self, client: Client) -> (u64, u64) {
         let share = self.file_bytes / CLIENT_SHARE;
@@ -71,6 +88,8 @@ impl FetchLimits {
 counters! {
     /// Requests beyond the limits of fetches.
     fetches = "roundtrip_proxy_requests_refused_total{reason=\"fetches\"}", "Requests refused by a cache or for an origin (503, 502), by the limit.";
+    /// Requests beyond the limit of one origin.
+    origins = "roundtrip_proxy_requests_refused_total{reason=\"origin\"}", "";
     /// Responses beyond the limits of temporary files.
     files = "roundtrip_proxy_requests_refused_total{reason=\"files\"}", "";
 }
@@ -94,15 +113,38 @@ static FETCHES: LazyLock<Mutex<Fetches>> = LazyLock::new(Mutex::default);
 /// Temporary files.
 static FILES: Mutex<Vec<SpillEntry>> = Mutex::new(Vec::new());
 
-/// Fetches of clients at known addresses, and those of the others.
+/// Fetches of clients at known addresses, and those of the others; and where they are from, if from one of several origins.
 #[derive(Debug, Default)]
 struct Fetches {
     shares: Shares,
+    origins: Shares,
     of_unproved: u64,
 }
 
 impl Fetches {
-    fn take(&mut self, client: Client, limits: FetchLimits) -> Option<()> {
+    /// Counts another fetch.
+    ///
+    /// # Errors
+    /// The counter of the limit that refuses it.
+    fn take(
+        &mut self,
+        client: Client,
+        origin: Option<IpAddr>,
+        limits: FetchLimits,
+    ) -> Result<(), &'static AtomicU64> {
+        if let Some(origin) = origin {
+            self.origins.take(origin, limits.origins()).map_err(|_| &COUNTERS.origins)?;
+        }
+        let taken = self.take_for(client, limits);
+        if taken.is_none()
+            && let Some(origin) = origin
+        {
+            self.origins.give_back(origin);
+        }
+        taken.ok_or(&COUNTERS.fetches)
+    }
+
+    fn take_for(&mut self, client: Client, limits: FetchLimits) -> Option<()> {
         let (total, of_client) = limits.fetches(client);
         let total = total.saturating_sub(self.of_unproved);
         match client {
@@ -117,7 +159,10 @@ impl Fetches {
         }
     }
 
-    fn give_back(&mut self, client: Client) {
+    fn give_back(&mut self, client: Client, origin: Option<IpAddr>) {
+        if let Some(origin) = origin {
+            self.origins.give_back(origin);
+        }
         match client {
             Some(address) => self.shares.give_back(address),
             None => self.of_unproved -= 1,
@@ -129,25 +174,28 @@ impl Fetches {
 #[derive(Debug)]
 pub(crate) struct Fetch {
     client: Client,
+    origin: Option<IpAddr>,
 }
 
 impl Fetch {
-    /// Counts another fetch; `None` if the client, or all together, have as many as they may.
-    pub(crate) fn begin(client: Client) -> Option<Self> {
+    /// Counts another fetch, from `origin` if it is one of several; `None` if the client, the origin, or all together have
+    /// as many as they may.
+    pub(crate) fn begin(client: Client, origin: Option<SocketAddr>) -> Option<Self> {
         let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
         let limits = FetchLimits::of_process();
-        let fetch =
-            Self::within(client, FetchLimits { fetches: limits.fetches.min(descriptors / 4), ..limits });
-        if fetch.is_none() {
-            count_shared(&COUNTERS.fetches);
-        }
-        fetch
+        let limits = FetchLimits { fetches: limits.fetches.min(descriptors / 4), ..limits };
+        let fetch = Self::within(client, origin.map(|origin| origin.ip()), limits);
+        fetch.map_err(count_shared).ok()
     }
 
-    fn within(client: Client, limits: FetchLimits) -> Option<Self> {
+    fn within(
+        client: Client,
+        origin: Option<IpAddr>,
+        limits: FetchLimits,
+    ) -> Result<Self, &'static AtomicU64> {
         let client = client.map(site);
         let mut fetches = FETCHES.lock().unwrap_or_else(PoisonError::into_inner);
-        fetches.take(client, limits).map(|()| Self { client })
+        fetches.take(client, origin, limits).map(|()| Self { client, origin })
     }
 
     /// Runs the fetch; its temporary files count as its client's.
@@ -158,7 +206,7 @@ impl Fetch {
 
 impl Drop for Fetch {
     fn drop(&mut self) {
-        FETCHES.lock().unwrap_or_else(PoisonError::into_inner).give_back(self.client);
+        FETCHES.lock().unwrap_or_else(PoisonError::into_inner).give_back(self.client, self.origin);
     }
 }
 
@@ -234,7 +282,7 @@ mod tests {
     fn a_client_has_an_eighth_of_all_fetches_until_it_gives_them_back() {
         let client = |text: &str| Some(text.parse().unwrap());
         let limits = FetchLimits { fetches: 32, ..FetchLimits::default() };
-        let begin = |text: &str| Fetch::within(client(text), limits);
+        let begin = |text: &str| Fetch::within(client(text), None, limits).ok();
         let mut its: Vec<Fetch> = std::iter::from_fn(|| begin("2001:db8:77::1")).collect();
         assert_eq!(its.len(), 4);
         assert!(begin("2001:db8:77::ffff:1").is_none(), "the same /64");
@@ -252,10 +300,29 @@ mod tests {
     #[test]
     fn a_site_with_many_networks_leaves_fetches_to_others() {
         let mut fetches = Fetches::default();
-        let mut take = |text: String| fetches.take(Some(text.parse().unwrap()), FetchLimits::default());
-        let taken = (0..5_200).filter(|n| take(format!("2a0f:3:0:1{:02x}::7", n % 256)).is_some()).count();
+        let mut take =
+            |text: String| fetches.take(Some(text.parse().unwrap()), None, FetchLimits::default()).is_ok();
+        let taken = (0..5_200).filter(|n| take(format!("2a0f:3:0:1{:02x}::7", n % 256))).count();
         assert_eq!(taken, 768, "three sixteenths of 4,096");
-        let others = (0..60).filter(|n| take(format!("2a0f:4:0:{n:x}::1")).is_some()).count();
+        let others = (0..60).filter(|n| take(format!("2a0f:4:0:{n:x}::1"))).count();
+        assert_eq!(others, 60);
+    }
+
+    /// Clients in ten thousand networks, each below its own limit, request slow paths of one server, or of a network of them.
+    #[test]
+    fn slow_origins_leave_fetches_to_others_however_many_clients_request_them() {
+        let mut fetches = Fetches::default();
+        let mut take = |number: u32, origin: String| {
+            let client = std::net::Ipv4Addr::from_bits(0x0b00_0001 + (number << 8)).into();
+            fetches.take(Some(client), Some(origin.parse().unwrap()), FetchLimits::default()).is_ok()
+        };
+        let slow = (0..10_000).filter(|number| take(*number, "198.51.100.1".to_owned())).count();
+        assert_eq!(slow, 1_024, "a quarter of 4,096");
+        let slow = (0..10_000).filter(|number| take(*number, format!("198.51.100.{}", number % 200))).count();
+        assert_eq!(slow, 0, "the same network");
+        let slow = (0..10_000).filter(|number| take(*number, format!("198.51.{}.1", number % 200))).count();
+        assert!((900..=1_024).contains(&slow), "half of all for a /16: {slow}");
+        let others = (20_000..20_060).filter(|number| take(*number, "203.0.113.9".to_owned())).count();
         assert_eq!(others, 60);
     }
 

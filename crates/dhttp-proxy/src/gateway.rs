@@ -12,13 +12,13 @@
 //! | `read_request` | one of them while it is watched: requests, timeouts |
 //! | `check` | the request's limits and method, and the gateway's rules |
 //! | `look_up` | the cache, if there is one |
-//! | `connect` | a server's channel: DHTTP, a pooled connection or a new one; a tunnel |
+//! | `connect`, `origins` | a server's channel: DHTTP, a pooled connection or a new one; a tunnel; the limit for one server |
 //! | `send` | the request's header section and body |
 //! | `receive`, `receive_datagram` | the response, in a thread and in the event loop |
 //! | `write_response` | responses as clients get them, the gateway's own among them |
 //! | `tunnel` | bytes in both directions, untouched |
-//! | `event_loop`, `thread_pool` | the thread that watches all connections, and those that may block |
-//! | `completions` | connections that threads return to the event loop |
+//! | `event_loop`, `thread_pool` | the threads that watch connections, and those that may block |
+//! | `completions` | connections that threads return to their event loop |
 //! | `upstream`, `pool`, `dhttp_request` | a connection to a server by plain HTTP, where it comes from, and a request by DHTTP |
 //! | `incoming`, `chunked` | bytes received and not read yet; bodies whose length is not known in advance |
 //! | `counters` | counters for Prometheus |
@@ -36,6 +36,7 @@ mod dhttp_request;
 mod event_loop;
 mod incoming;
 mod look_up;
+mod origins;
 mod pipeline;
 mod pool;
 mod read_request;
@@ -57,6 +58,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use dhttp_proto::Prefix;
+use dhttp_proto::shares::Shares;
 use http1::message::RequestHead;
 
 use crate::CacheConfig;
@@ -69,6 +71,7 @@ use dhttp::log::{Channel, Log};
 use dhttp::{Client, ClientConfig, descriptors, random, socket};
 use event_loop::EventLoop;
 use linux::clock::{self, Clock};
+use origins::Origins;
 use pool::Pool;
 use thread_pool::ThreadPool;
 
@@ -81,10 +84,14 @@ pub struct GatewayConfig {
     pub idle: Duration,
     /// Timeout of one side in the middle of a message.
     pub timeout: Duration,
+    /// Threads that watch connections; each closes idle ones of its own for newcomers. Those that may block are not counted.
+    pub threads: usize,
     /// Maximum number of programs' connections; further ones get 503 with `Retry-After`.
     pub connections: usize,
     /// Maximum number of one client, an IPv4 address or an IPv6 /64, that is not this host; `None`: half of all.
     pub client_connections: Option<usize>,
+    /// Maximum number of exchanges with one server; `None`: half of all connections.
+    pub origin_exchanges: Option<usize>,
     /// Minimum bytes per second of a program's request body, after the first `timeout`; 0: any.
     pub min_upload_rate: u64,
     /// Clients that may use it; empty: all that can reach it.
@@ -102,8 +109,10 @@ impl GatewayConfig {
             client,
             idle: Duration::from_secs(120),
             timeout: Duration::from_secs(60),
+            threads: 1,
             connections: 1_024,
             client_connections: None,
+            origin_exchanges: None,
             // As in Apache's `mod_reqtimeout`, and as for servers.
             min_upload_rate: 500,
             allowed: Vec::new(),
@@ -117,7 +126,7 @@ impl GatewayConfig {
 pub struct Gateway {
     address: SocketAddr,
     shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    threads: Vec<JoinHandle<()>>,
 }
 
 /// State shared by the threads.
@@ -126,6 +135,7 @@ struct Shared {
     live: Mutex<LiveConfig>,
     watch: Option<Observer>,
     pool: Pool,
+    origins: Arc<Origins>,
     /// The cache, which survives reloads.
     cache: Option<Arc<SharedCache>>,
     clock: Clock,
@@ -137,8 +147,10 @@ struct Shared {
     stop: AtomicBool,
     /// Grace period for pending work at the shutdown.
     grace: Mutex<Duration>,
-    /// Queue by which connections return to the event loop.
-    completions: Completions,
+    /// Queues by which connections return to their event loops.
+    completions: Vec<Arc<Completions>>,
+    /// Numbers of clients' connections, in all event loops.
+    clients: Arc<Mutex<Shares>>,
     threads: Arc<ThreadPool>,
 }
 
@@ -168,10 +180,13 @@ impl Gateway {
         let number = u32::from_be_bytes(random::bytes()?);
         let client = Client::start(config.client.clone(), known, watch.clone())?;
         let cache = config.cache.as_ref().map(SharedCache::new).transpose()?;
+        let count = config.threads.max(1);
+        let completions = (0..count).map(|_| Completions::new().map(Arc::new)).collect::<io::Result<_>>()?;
         let shared = Arc::new(Shared {
             live: Mutex::new(LiveConfig { config: Arc::new(config), client: Arc::new(client) }),
             watch,
             pool: Pool::default(),
+            origins: Arc::default(),
             cache: cache.map(Arc::new),
             clock: Clock::start(),
             address,
@@ -180,13 +195,18 @@ impl Gateway {
             log: Mutex::new(log),
             stop: AtomicBool::new(false),
             grace: Mutex::default(),
-            completions: Completions::new()?,
+            completions,
+            clients: Arc::default(),
             threads: Arc::default(),
         });
-        let event_loop = EventLoop::new(&shared, listener)?;
-        let thread = thread::Builder::new().name("gateway".to_owned()).spawn(move || event_loop.run())?;
-        tracing::info!(%address, "a gateway");
-        Ok(Self { address, shared, thread: Some(thread) })
+        let mut gateway = Self { address, shared, threads: Vec::new() };
+        for completions in &gateway.shared.completions {
+            let event_loop = EventLoop::new(&gateway.shared, completions, listener.try_clone()?)?;
+            let thread = thread::Builder::new().name("gateway".to_owned());
+            gateway.threads.push(thread.spawn(move || event_loop.run())?);
+        }
+        tracing::info!(%address, threads = count, "a gateway");
+        Ok(gateway)
     }
 
     /// The address on which it listens.
@@ -237,8 +257,8 @@ impl Gateway {
     fn end(&mut self, grace: Duration) {
         *self.shared.grace.lock().unwrap_or_else(PoisonError::into_inner) = grace;
         self.shared.stop.store(true, Ordering::Release);
-        self.shared.completions.wake();
-        if let Some(thread) = self.thread.take() {
+        self.shared.completions.iter().for_each(|completions| completions.wake());
+        for thread in self.threads.drain(..) {
             // A thread that panicked has already reported it.
             let _ = thread.join();
         }
@@ -247,7 +267,7 @@ impl Gateway {
 
 impl Drop for Gateway {
     fn drop(&mut self) {
-        if self.thread.is_some() {
+        if !self.threads.is_empty() {
             self.end(Duration::ZERO);
         }
     }

@@ -90,7 +90,7 @@ where
             // The address of a client without a token may be forged: it is referred to plain HTTP.
             return Reply::PlainHttp;
         }
-        let Some(fetch) = Fetch::begin(request.client) else { return busy().into() };
+        let Some(fetch) = Fetch::begin(request.client, None) else { return busy().into() };
         let Some(request) = to_http(request) else {
             return Response::text(400, "400 Bad Request").into();
         };

@@ -13,7 +13,6 @@
 //! | [`mod@counters`], [`log`] | a server's metrics and access log |
 //! | [`own_address`], [`port_holder`] | addresses of this host, and processes at its ports |
 //! | [`descriptors`] | the table of descriptors, grown in advance |
-//! | [`shares`] | shares of a limited resource, by network |
 //! | [`readiness`] | the event loop of servers and proxies: sockets, a timer, wake-ups |
 //! | [`batch`] | batched datagrams, for servers and load generators |
 //! | [`random`], [`fields`], [`socket`], `url` | secrets, header fields, sockets with their options, addresses |
@@ -50,7 +49,6 @@ pub mod random;
 pub mod readiness;
 mod response;
 pub mod server;
-pub mod shares;
 pub mod socket;
 mod url;
 

@@ -271,6 +271,27 @@ fn one_host_cannot_take_all_ports() {
 }
 
 #[test]
+fn ten_thousand_addresses_inside_leave_mappings_to_others() {
+    let mut translator = Translator::new(TranslatorConfig::new(Translation::None), [7; 16]);
+    let mut is_forwarded = |now: u64, from: String| {
+        let outputs = send_request(&mut translator, seconds(now), &from, SERVER, &request(1, 0));
+        let is_forwarded = outputs.iter().any(|output| matches!(output, Output::Request { .. }));
+        (is_forwarded, translator.mappings())
+    };
+    let flood = |number: u32| format!("10.0.{}.{}:2000", number / 250, number % 250 + 1);
+    let taken = (0..10_000).filter(|number| is_forwarded(0, flood(*number)).0).count();
+    assert!((2_048..3_072).contains(&taken), "three quarters of 4,096, shrunk: {taken}");
+    assert_eq!(is_forwarded(1, "10.1.0.1:2000".to_owned()), (true, taken + 1), "another network");
+    assert!(!is_forwarded(1, "10.0.99.1:2000".to_owned()).0);
+    // In the same network a mapping that is inactive for two seconds makes way.
+    assert!(is_forwarded(1, flood(0)).0);
+    assert_eq!(is_forwarded(2, "10.0.99.1:2000".to_owned()), (true, taken + 1));
+    assert_eq!(is_forwarded(2, flood(0)), (true, taken + 1), "the active one stays");
+    let second = (0..10_000).filter(|number| is_forwarded(4, flood(*number)).0).count();
+    assert!(second >= taken - 2 && is_forwarded(4, "10.1.0.1:2000".to_owned()).0, "{second}");
+}
+
+#[test]
 fn port_in_use_by_another_program_is_released() {
     let mut translator = Translator::new(translating(), [7; 16]);
     let outputs = send_request(&mut translator, Time::ZERO, CLIENT, SERVER, &request(1, 50_000));

@@ -70,7 +70,7 @@ pub(super) fn begin<U: Upstream>(
             let Some(fetch) = begun(&owned, promise.is_some()) else {
                 // Each request that waits behind is looked up again.
                 drop(PendingGuard { shared: &shared, key: &owned.keyed_request.key });
-                return refuse(promise);
+                return refuse(&owned, promise);
             };
             // If the runtime is gone, dropping the sender notifies the client.
             drop(runtime.spawn(async move {
@@ -121,7 +121,7 @@ fn run<U: Upstream>(
     promise: Option<ResponseSender>,
 ) {
     let (shared, runtime) = (Arc::clone(shared), shared.runtime.clone());
-    let Some(fetch) = begun(&owned, promise.is_some()) else { return refuse(promise) };
+    let Some(fetch) = begun(&owned, promise.is_some()) else { return refuse(&owned, promise) };
     drop(runtime.spawn(async move {
         fetch.run(exchange(&shared, &owned, entry, promise)).await;
     }));
@@ -129,12 +129,15 @@ fn run<U: Upstream>(
 
 /// Counts a fetch, if the limits allow another. A fetch without a waiting client counts as the cache's own.
 fn begun(owned: &OwnedRequest, is_awaited: bool) -> Option<Fetch> {
-    Fetch::begin(owned.client.filter(|_| is_awaited))
+    Fetch::begin(owned.client.filter(|_| is_awaited), owned.to)
 }
 
-/// Refuses a request because of the limits on fetches.
-fn refuse(promise: Option<ResponseSender>) {
-    if let Some(promise) = promise {
-        promise.give(busy());
+/// Refuses a request because of the limits on fetches. An intercepted one is the server's: its client gets the response from
+/// there, by plain HTTP.
+fn refuse(owned: &OwnedRequest, promise: Option<ResponseSender>) {
+    match promise {
+        Some(promise) if owned.to.is_some() => promise.refer(),
+        Some(promise) => promise.give(busy()),
+        None => {}
     }
 }

@@ -9,18 +9,20 @@ use super::event_loop::EventLoop;
 use super::slots::ConnectionSlot;
 use super::write_response::refuse_overload;
 use dhttp::counters::count_shared;
-use dhttp::shares::{ShareLimits, ShareRefusal};
+use dhttp_proto::shares::{ShareLimits, ShareRefusal};
 
 /// Connections that are closed for one newcomer, at most.
 const MAX_EVICTED: usize = 4;
 
-/// Maximum number of connections accepted before the others have their turn.
+/// Maximum number of connections accepted before the others have their turn. With several threads one takes a single
+/// connection, so that all have some.
 const SHARE: usize = 64;
 
 impl EventLoop {
     /// Accepts waiting connections.
     pub(super) fn accept(&mut self) {
-        for _ in 0..SHARE {
+        let share = if self.shared.completions.len() > 1 { 1 } else { SHARE };
+        for _ in 0..share {
             match self.listener.accept() {
                 Ok((_, peer)) if !self.shared.allows(peer.ip()) => {}
                 Ok((stream, peer)) if !self.has_room(peer.ip()) => {
@@ -56,7 +58,8 @@ impl EventLoop {
         };
         // One connection may be closed for each share that is used up.
         for _ in 0..MAX_EVICTED {
-            let is_freed = match self.slots.shares().check(peer, limits) {
+            let checked = self.slots.shares().check(peer, limits);
+            let is_freed = match checked {
                 Ok(()) => return true,
                 Err(ShareRefusal::Total) => self.evict_idle(|_| true),
                 Err(ShareRefusal::Client(network) | ShareRefusal::Network(network)) => {

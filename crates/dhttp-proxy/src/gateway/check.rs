@@ -24,7 +24,7 @@ pub(super) fn check(
         Stage::Refuse(Some(ClientRequest { keep_alive, ..request }), status, reason)
     };
     Err(Box::new(match planned {
-        Ok(Plan::Forward(forward)) => return Ok(Exchange { request, forward, fill: None }),
+        Ok(Plan::Forward(forward)) => return Ok(Exchange { request, forward, fill: None, origin: None }),
         Ok(Plan::Tunnel(host, port)) => {
             let ports = &shared.config().connect_ports;
             match ports.as_ref().is_none_or(|ports| ports.contains(&port)) {

@@ -13,6 +13,13 @@ use dhttp::counters::count_shared;
 impl Pipeline<'_> {
     /// Chooses the server's channel.
     pub(super) fn connect(&self, mut exchange: Box<Exchange>) -> Stage {
+        if !exchange.lease_origin(self.shared) {
+            count_shared(&self.shared.counters.origin_full);
+            let reason =
+                format!("too many requests to {} in progress; retry later", exchange.forward.authority);
+            exchange.request.keep_alive &= exchange.forward.framing == Framing::Length(0);
+            return Stage::Fail(exchange, 503, reason);
+        }
         if let Some(fill) = &exchange.fill {
             // With the cache's validators.
             exchange.forward.head = fill.request().clone();

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use http1::message::{Limits, RequestHead, RequestReader};
 use wire::Time;
 
+use super::completions::Completions;
 use super::{Shared, log_response};
 use crate::cache::streaming_fill::ThreadCache;
 use dhttp::counters::count_shared;
@@ -41,6 +42,7 @@ impl Connection {
 pub(super) struct ConnectionContext<'a> {
     pub(super) now: Time,
     pub(super) shared: &'a Arc<Shared>,
+    pub(super) completions: &'a Arc<Completions>,
     /// Number of the connection.
     pub(super) number: u64,
     pub(super) cache: Option<&'a mut ThreadCache>,

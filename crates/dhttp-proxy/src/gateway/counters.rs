@@ -14,6 +14,8 @@ counters! {
     slow = "roundtrip_gateway_connections_closed_total{reason=\"slow\"}", "";
     /// Connections refused by a limit.
     turned_away = "roundtrip_gateway_connections_refused_total", "Client connections refused because of a limit.";
+    /// Requests beyond the limit for one server.
+    origin_full = "roundtrip_gateway_requests_refused_total{reason=\"origin\"}", "Requests refused (503), by the limit.";
     /// Responses in one datagram.
     udp = "roundtrip_gateway_responses_total{channel=\"udp\"}", "Responses forwarded, by the channel to the server.";
     /// Responses on connections that servers opened.

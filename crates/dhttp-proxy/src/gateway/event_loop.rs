@@ -1,4 +1,4 @@
-//! Event loop: the thread that watches all connections of clients, and does what never blocks (`pipeline`). Threads of the
+//! Event loop: a thread that watches connections of clients, and does what never blocks (`pipeline`). Threads of the
 //! pool do the rest; a connection is leased to one meanwhile.
 //!
 //! An idle connection costs its state in memory, and no thread. The loop polls as a server's threads do
@@ -10,7 +10,7 @@ use std::net::{Shutdown, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use super::completions::Completion;
+use super::completions::{Completion, Completions};
 use super::connection::{Connection, ConnectionContext};
 use super::pipeline;
 use super::read_request::{PhaseTimeouts, WatchedConnection};
@@ -19,19 +19,21 @@ use super::stage::{ExchangeEnd, Next, Stage};
 use super::tunnel::{self, RelayLimit, Side, Tunnel};
 use super::{GatewayConfig, Shared, log_response};
 use crate::cache::streaming_fill::ThreadCache;
-use dhttp::counters::set;
 use dhttp::log::{Channel, Log};
 use dhttp::readiness::{Events, Interest, Poller, SpareDescriptor};
 
 /// The loop, and all its state.
 pub(super) struct EventLoop {
     pub(super) shared: Arc<Shared>,
+    completions: Arc<Completions>,
     pub(super) listener: TcpListener,
     poller: Poller,
     pub(super) slots: Slots,
     /// Number of connections whose request waits for a server.
     busy: usize,
     tunnels: usize,
+    /// What the gauges have of this loop: open connections, busy ones, tunnels.
+    counted: [u64; 3],
     pub(super) next: u64,
     cache: Option<ThreadCache>,
     /// Receive buffer.
@@ -46,7 +48,7 @@ pub(super) struct EventLoop {
 
 /// Lease of a connection to a thread. Dropping it frees its slot.
 struct Lease {
-    shared: Arc<Shared>,
+    completions: Arc<Completions>,
     number: u64,
     is_over: bool,
 }
@@ -62,16 +64,22 @@ const READ_BUFFER_BYTES: usize = 16 << 10;
 impl EventLoop {
     /// # Errors
     /// If the system has no descriptor left.
-    pub(super) fn new(shared: &Arc<Shared>, listener: TcpListener) -> io::Result<Self> {
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        completions: &Arc<Completions>,
+        listener: TcpListener,
+    ) -> io::Result<Self> {
         let poller = Poller::new()?;
         poller.add(&listener, LISTENER, Interest::IN)?;
-        poller.add(&shared.completions.waker, WAKER, Interest::IN)?;
+        poller.add(&completions.waker, WAKER, Interest::IN)?;
         Ok(Self {
+            completions: Arc::clone(completions),
             listener,
             poller,
-            slots: Slots::default(),
+            slots: Slots::new(Arc::clone(&shared.clients)),
             busy: 0,
             tunnels: 0,
+            counted: [0; 3],
             next: FIRST,
             cache: shared.cache.clone().map(ThreadCache::new),
             buffer: vec![0; READ_BUFFER_BYTES].into(),
@@ -132,14 +140,24 @@ impl EventLoop {
                 },
             }
         }
-        set(&self.shared.counters.open_now, self.slots.len());
-        set(&self.shared.counters.busy_now, self.busy);
-        set(&self.shared.counters.tunnels_now, self.tunnels);
+        self.count();
         self.flush();
     }
 
+    /// Adds the changes of this loop's connections to the gauges, which all loops share.
+    fn count(&mut self) {
+        let counters = &self.shared.counters;
+        let gauges = [&counters.open_now, &counters.busy_now, &counters.tunnels_now];
+        let now = [self.slots.len(), self.busy, self.tunnels].map(|count| count as u64);
+        for ((gauge, before), now) in gauges.into_iter().zip(&mut self.counted).zip(now) {
+            // Wraps around, as the counter does: the sum of all changes is right.
+            gauge.fetch_add(now.wrapping_sub(*before), Ordering::Relaxed);
+            *before = now;
+        }
+    }
+
     fn process_completions(&mut self) {
-        for (number, completion) in self.shared.completions.take() {
+        for (number, completion) in self.completions.take() {
             let Completion::Returned(returned) = completion else {
                 self.step(number, |waiting, context, _| waiting.poll(context));
                 continue;
@@ -240,6 +258,7 @@ impl EventLoop {
         let mut context = ConnectionContext {
             now,
             shared: &self.shared,
+            completions: &self.completions,
             number,
             cache: self.cache.as_mut(),
             out: &mut self.out,
@@ -280,10 +299,11 @@ impl EventLoop {
         let slot = ConnectionSlot::Leased(connection.peer, Arc::clone(&connection.stream));
         self.slots.insert(number, slot);
         self.busy += 1;
-        let mut lease = Lease { shared: Arc::clone(&self.shared), number, is_over: false };
+        let (shared, completions) = (Arc::clone(&self.shared), Arc::clone(&self.completions));
+        let mut lease = Lease { completions, number, is_over: false };
         // If no thread can be started, the connection is closed.
         let _ = self.shared.threads.run(Box::new(move |buffer| {
-            lease.end(pipeline::serve(&lease.shared, connection, *stage, buffer));
+            lease.end(pipeline::serve(&shared, connection, *stage, buffer));
         }));
     }
 }
@@ -298,14 +318,14 @@ fn timeout(config: &GatewayConfig) -> PhaseTimeouts {
 impl Lease {
     fn end(&mut self, returned: Option<(Connection, ExchangeEnd)>) {
         self.is_over = true;
-        self.shared.completions.put(self.number, Completion::Returned(returned.map(Box::new)));
+        self.completions.put(self.number, Completion::Returned(returned.map(Box::new)));
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
         if !self.is_over {
-            self.shared.completions.put(self.number, Completion::Returned(None));
+            self.completions.put(self.number, Completion::Returned(None));
         }
     }
 }

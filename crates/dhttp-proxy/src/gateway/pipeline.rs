@@ -62,7 +62,7 @@ pub(super) fn begin(
         context.report(&request.head, response.status, bytes, Channel::Cache);
         return Next::written(request.keep_alive);
     }
-    match PendingRequest::send(context.shared, context.number, exchange) {
+    match PendingRequest::send(context, exchange) {
         Ok(sent) => {
             *pending = Some(sent);
             Next::Wait

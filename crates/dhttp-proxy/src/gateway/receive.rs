@@ -27,7 +27,7 @@ const REPORT_DELAY: Duration = Duration::from_millis(100);
 impl Pipeline<'_> {
     /// Sends the request's body and forwards the response, concurrently.
     pub(super) fn receive(&mut self, mut exchange: Box<Exchange>, mut server: Upstream) -> Stage {
-        let Exchange { request, forward, fill } = &mut *exchange;
+        let Exchange { request, forward, fill, origin: _ } = &mut *exchange;
         let (shared, requested) = (self.shared, request.context());
         let (client, to) = (Arc::clone(&self.incoming.stream), server.stream());
         let has_body = forward.framing != Framing::Length(0);

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use http1::gateway;
 use http1::message::{ResponseHead, Version};
 
-use super::Shared;
+use super::completions::Completions;
 use super::connection::ConnectionContext;
 use super::dhttp_request::{DhttpRequest, STOPPING, dhttp_client};
 use super::stage::{Exchange, Next, Stage};
@@ -29,13 +29,13 @@ pub(super) struct PendingRequest {
 
 /// Notifies the event loop of progress for the connection with this number.
 struct ConnectionWaker {
-    shared: Arc<Shared>,
+    completions: Arc<Completions>,
     number: u64,
 }
 
 impl Wake for ConnectionWaker {
     fn wake(self: Arc<Self>) {
-        self.shared.completions.ring(self.number);
+        self.completions.ring(self.number);
     }
 }
 
@@ -45,11 +45,14 @@ impl PendingRequest {
     /// # Errors
     /// The exchange, unchanged: it is not sent by DHTTP, or the disk or another request must be awaited before.
     pub(super) fn send(
-        shared: &Arc<Shared>,
-        number: u64,
+        context: &ConnectionContext<'_>,
         mut exchange: Exchange,
     ) -> Result<Box<Self>, Box<Exchange>> {
+        let shared = context.shared;
         let Some(client) = dhttp_client(shared, &exchange.forward) else { return Err(Box::new(exchange)) };
+        if !exchange.lease_origin(shared) {
+            return Err(Box::new(exchange));
+        }
         if let Some(cache) = &shared.cache {
             let Some(fill) = cache.fill_without_waiting(&exchange.forward) else {
                 return Err(Box::new(exchange));
@@ -60,7 +63,8 @@ impl PendingRequest {
         }
         match DhttpRequest::send(client, &exchange.forward) {
             Ok(request) => {
-                let waker = Waker::from(Arc::new(ConnectionWaker { shared: Arc::clone(shared), number }));
+                let completions = Arc::clone(context.completions);
+                let waker = Waker::from(Arc::new(ConnectionWaker { completions, number: context.number }));
                 Ok(Box::new(Self { exchange, request, waker, datagram: None }))
             }
             Err(_) => Err(Box::new(exchange)),
@@ -127,7 +131,7 @@ impl PendingRequest {
                 }
             }
         }
-        let Exchange { request, forward: _, fill } = exchange;
+        let Exchange { request, forward: _, fill, origin: _ } = exchange;
         let (keep_alive, bytes) = write_response::write_passed(context.out, request.context(), &head, body);
         if let Some(mut fill) = fill {
             fill.part(body);

@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::read_request::WatchedConnection;
 use super::tunnel::Tunnel;
-use dhttp::shares::{Network, Shares};
+use dhttp_proto::shares::{Network, Shares};
 
 /// State of a connection.
 pub(super) enum ConnectionSlot {
@@ -33,16 +33,20 @@ impl ConnectionSlot {
     }
 }
 
-/// All connections of clients.
-#[derive(Default)]
+/// Connections of clients that an event loop watches.
 pub(super) struct Slots {
     by_number: BTreeMap<u64, ConnectionSlot>,
-    /// Numbers of connections by client, an IPv4 address or an IPv6 /64, and by network.
-    shares: Shares,
+    /// Numbers of connections by client, an IPv4 address or an IPv6 /64, and by network: of all event loops.
+    shares: Arc<Mutex<Shares>>,
 }
 
 impl Slots {
-    /// Returns the number of all connections.
+    /// Creates it without connections.
+    pub(super) const fn new(shares: Arc<Mutex<Shares>>) -> Self {
+        Self { by_number: BTreeMap::new(), shares }
+    }
+
+    /// Returns the number of all its connections.
     pub(super) fn len(&self) -> usize {
         self.by_number.len()
     }
@@ -51,9 +55,10 @@ impl Slots {
         self.by_number.is_empty()
     }
 
-    /// Returns the numbers of connections by client and by network.
-    pub(super) const fn shares(&self) -> &Shares {
-        &self.shares
+    /// Returns the numbers of connections by client and by network, in all event loops.
+    pub(super) fn shares(&self) -> MutexGuard<'_, Shares> {
+        // A thread that panicked while it held the lock left no partial change.
+        self.shares.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, &ConnectionSlot)> {
@@ -70,14 +75,14 @@ impl Slots {
 
     /// Inserts a connection under a number that is free.
     pub(super) fn insert(&mut self, number: u64, slot: ConnectionSlot) {
-        self.shares.add(slot.peer().ip());
+        self.shares().add(slot.peer().ip());
         let previous = self.by_number.insert(number, slot);
         debug_assert!(previous.is_none(), "the number of another connection");
     }
 
     pub(super) fn remove(&mut self, number: u64) -> Option<ConnectionSlot> {
         let slot = self.by_number.remove(&number)?;
-        self.shares.give_back(slot.peer().ip());
+        self.shares().give_back(slot.peer().ip());
         Some(slot)
     }
 
@@ -100,7 +105,7 @@ mod tests {
     fn connections_are_counted_by_address_and_by_64() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let stream = Arc::new(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
-        let mut slots = Slots::default();
+        let mut slots = Slots::new(Arc::default());
         let peers =
             ["192.0.2.1:1", "[::ffff:192.0.2.1]:2", "192.0.2.2:3", "[2001:db8::1]:4", "[2001:db8::2]:5"];
         for (number, peer) in (0..).zip(peers) {

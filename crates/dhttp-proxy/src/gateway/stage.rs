@@ -15,6 +15,7 @@ use http1::message::{Method, RequestHead, RequestReader, ResponseHead, Version, 
 use super::Shared;
 use super::dhttp_request::DhttpRequest;
 use super::incoming::Incoming;
+use super::origins::OriginLease;
 use super::upstream::Upstream;
 use crate::cache::streaming_fill::StreamingFill;
 use dhttp::Client;
@@ -35,6 +36,8 @@ pub(super) struct Exchange {
     pub(super) forward: Forward,
     /// The cache entry that the response fills.
     pub(super) fill: Option<Box<StreamingFill>>,
+    /// Its place among the exchanges with the server, from its first attempt on.
+    pub(super) origin: Option<OriginLease>,
 }
 
 /// Next stage of a request, for a thread that may block.
@@ -160,6 +163,16 @@ impl Exchange {
     pub(super) fn fail_and_close(mut self: Box<Self>, status: u16, reason: String) -> Stage {
         self.request.keep_alive = false;
         Stage::Fail(self, status, reason)
+    }
+
+    /// Counts it among the exchanges with its server; `false` if that has as many as it may.
+    pub(super) fn lease_origin(&mut self, shared: &Shared) -> bool {
+        if self.origin.is_none() {
+            let config = shared.config();
+            let max = config.origin_exchanges.unwrap_or((config.connections / 2).max(1));
+            self.origin = shared.origins.lease(&self.forward.authority, max);
+        }
+        self.origin.is_some()
     }
 
     pub(super) fn fail(self, status: u16, reason: String) -> Stage {

@@ -135,6 +135,9 @@ impl Pipeline<'_> {
         let mut fields = Fields::new();
         // Both fields are constant and valid.
         let _ = fields.push("Content-Type", kind).and_then(|()| fields.push("Cache-Control", "no-store"));
+        if status == 503 {
+            copy(&mut fields, b"Retry-After", b"1");
+        }
         let head = ResponseHead { version: Version::Http11, status, fields };
         let get = Method::Get;
         let unknown = ReplyContext { method: &get, version: Version::Http11, keep_alive: false };

@@ -414,6 +414,65 @@ fn at_the_limit_the_longest_idle_connection_is_evicted() {
 }
 
 #[test]
+fn a_silent_server_leaves_connections_to_others() {
+    let config = GatewayConfig { origin_exchanges: Some(2), ..GatewayConfig::new(ClientConfig::internet()) };
+    let (server, gateway) = (dhttp_server(), gateway_with(config));
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = silent.local_addr().unwrap();
+    let mut pending: Vec<_> = (0..2).map(|_| GatewayClient::new(&gateway)).collect();
+    for client in &mut pending {
+        client.send(&format!("GET http://{at}/ HTTP/1.1\r\nHost: {at}\r\n\r\n"));
+    }
+    let mut connections: Vec<_> = (0..2).map(|_| silent.accept().unwrap().0).collect();
+    let mut other = GatewayClient::new(&gateway);
+    let refused = other.get(at, "/third");
+    assert_eq!(refused.status, 503, "{}", refused.head);
+    assert!(refused.head.contains("Retry-After: 1\r\n"), "{}", refused.head);
+    // By plain HTTP and by datagram, on the same connection.
+    for _ in 0..3 {
+        assert_eq!(other.get(server.address(), "/").status, 200);
+    }
+    // Exchanges that end leave their places to others.
+    for connection in &mut connections {
+        connection.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").unwrap();
+    }
+    assert!(pending.iter_mut().all(|client| client.respond().status == 200));
+    let name = "roundtrip_gateway_requests_refused_total{reason=\"origin\"}";
+    assert_eq!(counted(&mut other, &gateway, name), 1);
+    other.send(&format!("GET http://{at}/fourth HTTP/1.1\r\nHost: {at}\r\n\r\n"));
+    silent.accept().unwrap();
+}
+
+#[test]
+fn threads_share_limits_and_gauges() {
+    let config =
+        GatewayConfig { threads: 4, connections: 40, ..GatewayConfig::new(ClientConfig::internet()) };
+    let (server, gateway) = (dhttp_server(), gateway_with(config));
+    let mut clients: Vec<_> = (0..40).map(|_| GatewayClient::new(&gateway)).collect();
+    for _ in 0..2 {
+        for client in &mut clients {
+            assert_eq!(client.get(server.address(), "/").body, b"small\n");
+        }
+    }
+    // Each thread closes an idle connection of its own for a newcomer, or refuses it.
+    let _further: Vec<_> = (0..20).map(|_| GatewayClient::new(&gateway)).collect();
+    let value = |name: &str| -> u64 {
+        let text = gateway.metrics()();
+        let line = text.lines().find(|line| line.starts_with(name) && !line.starts_with('#'));
+        line.and_then(|line| line.rsplit(' ').next()?.parse().ok())
+            .unwrap_or_else(|| panic!("{name}: {text}"))
+    };
+    let is_settled = || {
+        thread::park_timeout(Duration::from_millis(10));
+        let newcomers = value("roundtrip_gateway_connections_accepted_total")
+            + value("roundtrip_gateway_connections_refused_total");
+        newcomers == 60 && value("roundtrip_gateway_connections_open") == 40
+    };
+    assert!((0..1_000).any(|_| is_settled()), "{}", gateway.metrics()());
+    gateway.stop(Duration::from_secs(5));
+}
+
+#[test]
 fn an_upload_may_take_longer_than_a_server_may_be_silent() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let origin = listener.local_addr().unwrap();

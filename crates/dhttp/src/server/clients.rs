@@ -1,14 +1,14 @@
 //! Limits of one client and of all clients together: connections, and buffered request bodies.
 //!
 //! A client is an IPv4 address or an IPv6 /64, since the holder of one address of a /64 holds them all (RFC 6177). Larger networks
-//! have [shares](crate::shares) of the connections. The accounts are shared by a server's threads. They are updated when a connection begins or ends, and when a body is buffered. Not which
+//! have [shares](dhttp_proto::shares) of the connections. The accounts are shared by a server's threads. They are updated when a connection begins or ends, and when a body is buffered. Not which
 //! connection is evicted for another: that is the worker's.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 
-use crate::shares::{Network, ShareLimits, ShareRefusal, Shares};
+use dhttp_proto::shares::{Network, ShareLimits, ShareRefusal, Shares};
 
 /// Limits of clients on connections that they open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

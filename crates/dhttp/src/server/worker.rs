@@ -29,8 +29,8 @@ use crate::deferred::{NO_RESPONSE, ResponseEvent};
 use crate::handler::{Handler, Response};
 use crate::log::{self, Log};
 use crate::readiness::{Events, Interest, Poller, SpareDescriptor};
-use crate::shares::{Network, ShareRefusal};
 use crate::socket;
+use dhttp_proto::shares::{Network, ShareRefusal};
 use linux::clock::Clock;
 
 /// A thread's sockets, all on the server's port.

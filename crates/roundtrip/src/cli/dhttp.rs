@@ -210,6 +210,11 @@ pub struct Gateway {
     #[arg(long)]
     pub no_race: bool,
 
+    /// Threads that watch connections; those that wait for servers are further ones [default: 1]
+    #[arg(long, value_name = "N")]
+    #[serde(deserialize_with = "text_of_number")]
+    pub threads: Option<String>,
+
     /// Limit of clients, such as client-connections=64; repeatable (docs/gateway.md has all of them)
     #[arg(long, value_name = "NAME=VALUE")]
     pub limit: Vec<String>,
@@ -238,7 +243,7 @@ pub struct Gateway {
 }
 
 layer!(Gateway {
-    keys: [listen, ports, profile, caches, allow, connect_ports, no_race, cache],
+    keys: [listen, ports, profile, caches, allow, connect_ports, no_race, threads, cache],
     one_of: [],
     lists: [limit],
     nested: [storage, operation],

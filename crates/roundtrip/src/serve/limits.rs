@@ -11,8 +11,8 @@ use super::cache_storage::size;
 use crate::failure::Failure;
 
 const NAMES: &str = "connections, client-connections, body, client-bodies, bodies, min-rate, tokenless-responses, token-bytes, pending, \
-                     client-pending, fetches, client-fetches, temporary-files, client-temporary-files, datagram, loss, idle, opened-connections, client-opened-connections";
-const GATEWAY_NAMES: &str = "connections, client-connections, min-rate";
+                     client-pending, fetches, client-fetches, origin-fetches, temporary-files, client-temporary-files, datagram, loss, idle, opened-connections, client-opened-connections";
+const GATEWAY_NAMES: &str = "connections, client-connections, origin-fetches, min-rate";
 
 /// Applies these limits to a configuration; later ones win.
 pub fn limited(config: ServerConfig, limits: &[String]) -> Result<ServerConfig, Failure> {
@@ -36,6 +36,7 @@ fn set_fetch_limit(limits: &mut FetchLimits, limit: &Limit<'_>) -> Result<bool, 
     match limit.name {
         "fetches" => limits.fetches = number()?,
         "client-fetches" => limits.client_fetches = Some(number()?),
+        "origin-fetches" => limits.origin_fetches = Some(number()?),
         "temporary-files" => limits.file_bytes = limit.bytes()?,
         "client-temporary-files" => limits.client_file_bytes = Some(limit.bytes()?),
         _ => return Ok(false),
@@ -50,6 +51,7 @@ pub fn gateway_limited(config: GatewayConfig, limits: &[String]) -> Result<Gatew
         match limit.name {
             "connections" => config.connections = limit.number()?,
             "client-connections" => config.client_connections = Some(limit.number()?),
+            "origin-fetches" => config.origin_exchanges = Some(limit.number()?),
             "min-rate" => config.min_upload_rate = limit.bytes()?,
             _ => return Err(limit.unknown(GATEWAY_NAMES)),
         }
@@ -146,15 +148,8 @@ mod tests {
         };
         let changed = limited(config, &texts(&["token-bytes=2MiB", "tokenless-responses=10"])).unwrap();
         assert_eq!(limits(changed), ([10, 50, 200], [32_768, 131_072, u32::MAX]));
-        for text in [
-            "connections",
-            "connections=0",
-            "connections=x",
-            "body=much",
-            "x=1",
-            "token-bytes=1KiB",
-            "fetches=0",
-        ] {
+        let invalid = "connections connections=0 connections=x body=much x=1 token-bytes=1KiB fetches=0";
+        for text in invalid.split(' ') {
             assert!(limited(config, &texts(&[text])).is_err(), "{text}");
         }
         let limits = ["datagram=4kB", "loss=2%", "idle=5s", "opened-connections=9", "datagram=8kB"];

@@ -4,16 +4,26 @@
 //! there. Each network that an address is part of therefore has a share: in full while at most half of the total is in use, and
 //! then less and less, so that something is left for newcomers. Not which holder loses its part: that is the owner's choice.
 
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::collections::BTreeMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use dhttp_proto::address::is_private;
+use super::address::is_private;
 
 /// Parts of a resource in use, by network.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Shares {
+    holders: Holders,
     of: BTreeMap<Network, u64>,
     total: u64,
+}
+
+/// Kind of those that hold parts of a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holders {
+    /// Hosts of the Internet: a client is an IPv4 address or an IPv6 /64.
+    Internet,
+    /// Hosts behind a router, where a whole site may be one /64: a client is an address.
+    Inside,
 }
 
 /// Limits of a resource.
@@ -49,14 +59,17 @@ pub enum ShareRefusal {
 /// (RFC 6177) or a /56.
 const SHARES_V4: [(u32, u64); 2] = [(24, 4), (16, 8)];
 const SHARES_V6: [(u32, u64); 3] = [(56, 3), (48, 4), (32, 8)];
+/// The same behind a router, whose only network leaves half for others: a link has a /24 or a /64.
+const INSIDE_V4: [(u32, u64); 2] = [(24, 8), (16, 12)];
+const INSIDE_V6: [(u32, u64); 2] = [(64, 8), (56, 12)];
 
 /// A client may have this many, however full the total is.
 const MIN_CLIENT: u64 = 1;
 
 impl Network {
-    /// Returns the client of an address: itself, or its /64.
+    /// Returns the client of an address in the Internet: itself, or its /64.
     pub fn client(address: IpAddr) -> Self {
-        Self::of(address, if address.to_canonical().is_ipv4() { 32 } else { 64 })
+        Holders::Internet.client(address)
     }
 
     fn of(address: IpAddr, bits: u32) -> Self {
@@ -82,20 +95,44 @@ impl Network {
     pub fn contains(self, address: IpAddr) -> bool {
         Self::of(address, self.bits) == self
     }
+}
 
-    /// Returns the larger networks of an address that have a share, with it. Those of one site
-    /// (RFC 1918, RFC 4193) have none: all its hosts may be there.
-    fn larger(address: IpAddr) -> impl Iterator<Item = (Self, u64)> {
-        let shares: &[(u32, u64)] = match address.to_canonical() {
-            address if is_private(address) => &[],
-            IpAddr::V4(_) => &SHARES_V4,
-            IpAddr::V6(_) => &SHARES_V6,
+impl Holders {
+    fn client(self, address: IpAddr) -> Network {
+        let bits = match (address.to_canonical(), self) {
+            (IpAddr::V4(_), _) => 32,
+            (IpAddr::V6(_), Self::Internet) => 64,
+            (IpAddr::V6(_), Self::Inside) => 128,
         };
-        shares.iter().map(move |(bits, share)| (Self::of(address, *bits), *share))
+        Network::of(address, bits)
+    }
+
+    /// Returns the larger networks of an address that have a share, with it. In the Internet those of one site
+    /// (RFC 1918, RFC 4193) have none: all its hosts may be there.
+    fn larger(self, address: IpAddr) -> impl Iterator<Item = (Network, u64)> {
+        let shares: &[(u32, u64)] = match (address.to_canonical(), self) {
+            (address, Self::Internet) if is_private(address) => &[],
+            (IpAddr::V4(_), Self::Internet) => &SHARES_V4,
+            (IpAddr::V6(_), Self::Internet) => &SHARES_V6,
+            (IpAddr::V4(_), Self::Inside) => &INSIDE_V4,
+            (IpAddr::V6(_), Self::Inside) => &INSIDE_V6,
+        };
+        shares.iter().map(move |(bits, share)| (Network::of(address, *bits), *share))
+    }
+}
+
+impl Default for Shares {
+    fn default() -> Self {
+        Self::of_holders(Holders::Internet)
     }
 }
 
 impl Shares {
+    /// Shares of such holders, of which none is in use.
+    pub const fn of_holders(holders: Holders) -> Self {
+        Self { holders, of: BTreeMap::new(), total: 0 }
+    }
+
     /// Counts one more for this address, if it may have one.
     ///
     /// # Errors
@@ -114,14 +151,14 @@ impl Shares {
         if self.total >= limits.total {
             return Err(ShareRefusal::Total);
         }
-        let client = Network::client(address);
+        let client = self.holders.client(address);
         let of_client = self.of(client);
         let max = if limits.has_networks { self.scaled(limits.client, limits.total) } else { limits.client };
         if of_client >= max.max(MIN_CLIENT).min(limits.client) {
             return Err(ShareRefusal::Client(client));
         }
         if limits.has_networks {
-            for (network, share) in Network::larger(address) {
+            for (network, share) in self.holders.larger(address) {
                 // A network has at least what one client in it may have.
                 let share = (limits.total / 16).saturating_mul(share).max(limits.client);
                 if self.of(network) >= self.scaled(share, limits.total).max(1) {
@@ -135,7 +172,7 @@ impl Shares {
     /// Counts one more for this address, whatever the limits.
     pub fn add(&mut self, address: IpAddr) {
         self.total += 1;
-        for network in Self::counted(address) {
+        for network in self.counted(address) {
             *self.of.entry(network).or_default() += 1;
         }
     }
@@ -143,7 +180,7 @@ impl Shares {
     /// Counts one fewer.
     pub fn give_back(&mut self, address: IpAddr) {
         self.total = self.total.saturating_sub(1);
-        for network in Self::counted(address) {
+        for network in self.counted(address) {
             if let Some(count) = self.of.get_mut(&network) {
                 *count -= 1;
                 if *count == 0 {
@@ -160,7 +197,7 @@ impl Shares {
 
     /// Returns the number in use by the largest network of an address: one with a share.
     pub fn of_largest(&self, address: IpAddr) -> u64 {
-        Network::larger(address).map(|(network, _)| self.of(network)).max().unwrap_or(0)
+        self.holders.larger(address).map(|(network, _)| self.of(network)).max().unwrap_or(0)
     }
 
     /// Returns the number in use.
@@ -168,9 +205,9 @@ impl Shares {
         self.total
     }
 
-    fn counted(address: IpAddr) -> impl Iterator<Item = Network> {
-        let larger = Network::larger(address).map(|(network, _)| network);
-        std::iter::once(Network::client(address)).chain(larger)
+    fn counted(&self, address: IpAddr) -> impl Iterator<Item = Network> + use<> {
+        let larger = self.holders.larger(address).map(|(network, _)| network);
+        std::iter::once(self.holders.client(address)).chain(larger)
     }
 
     /// A share of the total as far as the total is free: all of it, or less from half of the total on.
@@ -249,6 +286,21 @@ mod tests {
         let mut shares = Shares::default();
         let taken = (0..100).filter(|_| shares.take(address("10.0.0.1"), limits).is_ok()).count();
         assert_eq!((taken, shares.take(address("10.0.0.1"), limits)), (50, Err(ShareRefusal::Total)));
+    }
+
+    #[test]
+    fn a_network_behind_a_router_leaves_half_to_others_and_each_address_is_a_client() {
+        for first in ["fd00::", "2a0f::", "10.0.0.0"] {
+            let first = address(first);
+            let hosts = (1..200_u8).map(|number| match first {
+                IpAddr::V4(first) => Ipv4Addr::from_bits(first.to_bits() + u32::from(number)).into(),
+                IpAddr::V6(first) => Ipv6Addr::from_bits(first.to_bits() + u128::from(number)).into(),
+            });
+            let mut shares = Shares::of_holders(Holders::Inside);
+            assert_eq!(take_all(&mut shares, hosts.clone().take(1)), 100, "{first}: a host");
+            assert_eq!(take_all(&mut shares, hosts), 700, "{first}: its network");
+            assert_eq!(shares.take(address("10.9.0.1"), LIMITS), Ok(()), "another network");
+        }
     }
 
     #[test]
