@@ -40,6 +40,7 @@ pub mod nft;
 pub mod origin;
 pub mod privileges;
 pub mod service_handler;
+mod system_calls;
 
 pub use cache::{Cache, CacheConfig};
 pub use fetches::FetchLimits;

@@ -196,6 +196,7 @@ impl Settings {
     /// Files that the server needs, with the configuration file of these flags.
     pub fn paths(&self, config: Option<&Path>) -> Paths {
         let paths = Paths::new(config, self.access_log.as_deref());
+        let paths = paths.listening([self.listen].into_iter().chain(self.metrics));
         match &self.source {
             Source::Directory(folder) => paths.read_below(folder),
             Source::Origin(..) => paths.for_requests(),

@@ -139,6 +139,7 @@ impl Settings {
     /// Files that a cache in front of an origin needs.
     fn paths(&self, config: Option<&Path>) -> Paths {
         let paths = Paths::new(config, self.access_log.as_deref()).for_requests();
+        let paths = paths.listening([self.listen].into_iter().chain(self.metrics));
         let paths = match self.cached {
             CachedServers::Origin(_) => paths,
             CachedServers::Intercepted(..) => {

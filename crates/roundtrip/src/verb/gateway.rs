@@ -18,14 +18,14 @@ use crate::cli::dhttp::{Gateway, Profile};
 use crate::failure::Failure;
 use crate::serve::layers::{Layer as _, layered, reloaded};
 use crate::serve::limits::gateway_limited;
-use crate::serve::settings::{address, open_log, port_list};
+use crate::serve::settings::{address, open_log, port_list, thread_count};
 use crate::serve::signals::Signals;
 use crate::serve::{cache_storage, known_servers, metrics, networks, privileges};
 use crate::verb::get::{port_range, show};
 use dhttp_proxy::confinement::Paths;
 
 /// Flags whose changed values need a restart.
-const RESTART: &[&str] = &["cache", "memory", "disk", "disk-size", "targets", "metrics"];
+const RESTART: &[&str] = &["threads", "cache", "memory", "disk", "disk-size", "targets", "metrics"];
 
 /// Time to finish pending requests after a stop signal.
 const GRACE: Duration = Duration::from_secs(5);
@@ -65,6 +65,7 @@ impl Settings {
     /// Returns the files that it needs: its own, those of name resolution, and the known servers.
     fn paths(&self, config: Option<&Path>) -> Paths {
         let paths = Paths::new(config, self.access_log.as_deref()).for_requests();
+        let paths = paths.listening([self.listen].into_iter().chain(self.metrics));
         let disk = self.config.cache.as_ref().and_then(|cache| cache.disk.as_ref());
         let paths = disk.into_iter().fold(paths, |paths, (file, _)| paths.write_file(file));
         ServersFile::Programs
@@ -152,7 +153,8 @@ fn config(read: &Gateway, listen: SocketAddr, allowed: Vec<Prefix>) -> Result<Ga
         None if reaches_private => None,
         None => Some(vec![443]),
     };
-    Ok(GatewayConfig { allowed, cache, connect_ports, ..GatewayConfig::new(client) })
+    let threads = read.threads.as_deref().map_or(Ok(1), thread_count)?;
+    Ok(GatewayConfig { threads, allowed, cache, connect_ports, ..GatewayConfig::new(client) })
 }
 
 /// Whether only programs on this host can reach this address.

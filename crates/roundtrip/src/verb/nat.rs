@@ -78,7 +78,8 @@ pub fn run(flags: &Flags) -> Result<(), Failure> {
         return crate::output::to_stdout(&format!("{}\n", settings.sentence()));
     }
     let config = flags.operation.config.as_deref();
-    privileges::confine(&Paths::new(config, settings.access_log.as_deref()).for_router());
+    let paths = Paths::new(config, settings.access_log.as_deref()).for_router();
+    privileges::confine(&paths.listening(settings.metrics));
     let log = settings.log()?;
     let signals = Signals::block()?;
     let nat =
