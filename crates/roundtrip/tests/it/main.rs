@@ -5,6 +5,7 @@ mod browser;
 mod cache;
 mod caches;
 mod cause_agreement;
+mod configurations;
 mod contract;
 mod deployment;
 mod dhttp;
