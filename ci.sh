@@ -19,7 +19,7 @@ PURE="wire quantity unpack tcp accesslog workload http1 tls http2 http3 quic dht
 ALL="fresh tools fmt commits clippy wasm docs package test"
 
 # Programs that tests run, with their Debian packages. A test reports `skipped: PROGRAM` where one is missing.
-TOOLS="nginx:nginx-light apache2:apache2-bin curl:curl wget:wget ip:iproute2 ethtool:ethtool nft:nftables python3:python3
+TOOLS="nginx:nginx-light apache2:apache2-bin haproxy:haproxy squid:squid curl:curl wget:wget ip:iproute2 ethtool:ethtool nft:nftables python3:python3
   tcpdump:tcpdump sysctl:procps unshare:util-linux setsid:util-linux setpriv:util-linux script:bsdutils mount:mount
   grep:grep cmp:diffutils"
 

@@ -32,6 +32,7 @@ mod many_addresses;
 mod network;
 mod origins;
 mod proxies;
+mod proxy_programs;
 mod reflection;
 mod unvalidated;
 
