@@ -84,10 +84,21 @@ impl ClientTable {
     /// Rebuilds the table with the clients for which `keep` returns true, and space for the same number again. `keep`
     /// may change their uses.
     pub fn rebuild(&mut self, mut keep: impl FnMut(&mut [u32]) -> bool) {
-        let retained: Vec<usize> =
-            (0..self.slots).filter(|index| self.key(*index) != EMPTY && keep(self.at(*index))).collect();
-        let mut table = Self::with_slots(self.row, (retained.len() * 2).max(INITIAL_SLOTS));
-        for index in retained {
+        // Dropped clients leave an empty slot, so that no list of the others takes memory beside the two tables.
+        let mut retained = 0;
+        for index in 0..self.slots {
+            if self.key(index) != EMPTY {
+                match keep(self.at(index)) {
+                    true => retained += 1,
+                    false => self.rows[index * self.row..][..KEY].fill(0),
+                }
+            }
+        }
+        let mut table = Self::with_slots(self.row, (retained * 2).max(INITIAL_SLOTS));
+        for index in 0..self.slots {
+            if self.key(index) == EMPTY {
+                continue;
+            }
             let lookup = table.probe(Client::from_bits(self.key(index)));
             let new = table.slot(lookup, |_| {});
             table.at(new).copy_from_slice(self.at(index));
