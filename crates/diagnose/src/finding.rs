@@ -343,10 +343,25 @@ impl Findings {
         self.retained.iter_mut().filter(is_match).for_each(|finding| finding.doubt(reason));
     }
 
+    /// Raises the confidence of what was only likely to medium: later packets show it.
+    pub(crate) fn trust(&mut self, cause: Cause) {
+        let is_match =
+            |finding: &&mut Finding| finding.cause == cause && finding.confidence == Confidence::Low;
+        for finding in self.retained.iter_mut().filter(is_match) {
+            (finding.confidence, finding.severity) = (Confidence::Medium, Severity::most(cause));
+        }
+    }
+
     /// Lowers the confidence of all findings of a cause.
     pub(crate) fn doubt_all(&mut self, cause: Cause, reason: &str) {
-        let is_match =
-            |finding: &&mut Finding| finding.cause == cause && finding.confidence > Confidence::Low;
+        self.doubt_if(cause, reason, |_| true);
+    }
+
+    /// Lowers the confidence of some findings of a cause.
+    pub(crate) fn doubt_if(&mut self, cause: Cause, reason: &str, is_doubtful: impl Fn(&Finding) -> bool) {
+        let is_match = |finding: &&mut Finding| {
+            finding.cause == cause && finding.confidence > Confidence::Low && is_doubtful(finding)
+        };
         let short = self.tallies.iter_mut().filter_map(|tally| Some(&mut tally.short_sum.as_deref_mut()?.1));
         self.retained.iter_mut().chain(short).filter(is_match).for_each(|finding| finding.doubt(reason));
     }

@@ -43,7 +43,9 @@ use dissect::multipath::Multipath;
 use dissect::path::Path;
 use dissect::plot::Plot;
 use dissect::sender::SequenceRelation;
+use dissect::serial::SerialRequests;
 use dissect::turns::Turns;
+use dissect::warm_up::WarmUp;
 use dissect::{Both, Mark, Segment, Side, record};
 use wire::packet::{Flags, Packet};
 use wire::{Bytes, Duration, Time};
@@ -59,7 +61,6 @@ use crate::options::Options;
 use crate::program::Program;
 use crate::report::{ExchangeReport, FlowReport, Oddities, Protocol};
 use crate::retention::RetentionLimits;
-use crate::serial::SerialRequests;
 use crate::tick;
 
 use state::{EndState, Handshake, ReferenceValues};
@@ -111,6 +112,7 @@ pub(crate) struct Flow {
     findings: Findings,
     conversation: Exchanges<Account>,
     turns: Turns,
+    warm_up: WarmUp,
     /// Time up to which repairs already count.
     claimed: Time,
     /// Reasons for unknown time.
@@ -187,6 +189,7 @@ impl Flow {
             has_pushed: false,
             has_prompt_data: false,
             turns: Turns::default(),
+            warm_up: WarmUp::default(),
             small_mtu: None,
             cut: None,
             doubts: Doubts::default(),
@@ -533,7 +536,9 @@ impl Flow {
             // Grows by one: most connections have few exchanges, and there are many connections.
             self.exchanges.reserve_exact(1);
             let exchange = ExchangeReport::new(exchange, &self.account);
-            self.serial.add(&exchange);
+            let parts =
+                [Share::Stall(Cause::ServerThink), Share::RoundTrip].map(|share| exchange.account.of(share));
+            self.serial.add(exchange.at, exchange.elapsed, parts);
             self.exchanges.push(exchange);
         }
         ExchangeReport::retain_longest(&mut self.exchanges, self.limits.exchanges.into());
@@ -558,7 +563,12 @@ impl Flow {
         self.handle_client_step(None);
         // Where messages cannot be read, earlier data of a server that pushes may have been a push, too.
         let has_pushed = self.has_pushed && self.conversation.requests() == 0;
-        if has_pushed || self.turns.are_doubtful() {
+        let are_convincing = !has_pushed && self.turns.are_convincing();
+        if are_convincing {
+            self.findings.trust(Cause::ServerThink);
+        }
+        let is_of_streams = are_convincing && self.conversation.is_http2();
+        if has_pushed || self.turns.are_doubtful() && !is_of_streams {
             self.findings.doubt_since(Cause::ServerThink, Time::ZERO, ledger::UNREADABLE);
         }
         // The data in flight is uncertain where packets are missing.
@@ -568,6 +578,9 @@ impl Flow {
         let program = Program::of(self.server, self.conversation.requests());
         if self.are_roles_guessed() && self.server.port() >= SERVICES && program == Program::Other {
             self.findings.doubt_all(Cause::ServerThink, GUESSED);
+        }
+        if let Some(until) = self.warmed_up(hosts) {
+            self.findings.doubt_if(Cause::ServerThink, ledger::WARM_UP, |finding| finding.at < until);
         }
         if self.is_answered_nearby() {
             self.findings.doubt_all(Cause::ServerThink, NEARBY);

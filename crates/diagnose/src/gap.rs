@@ -8,7 +8,7 @@
 use wire::{Duration, Time};
 
 use dissect::exchange::MessageFacts;
-use dissect::flight::Flight;
+use dissect::flight::{Flight, Rounds};
 use dissect::sender::Ack;
 use dissect::{Mark, Side};
 
@@ -292,35 +292,6 @@ pub(crate) struct MessageProgress {
     pub(crate) is_held: bool,
     /// Savings already counted for its time, and the part of it that no window can save.
     pub(crate) reported: Duration,
-}
-
-/// The last few flights at which a sender stopped.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Rounds {
-    flights: [u32; 8],
-    /// When the last two ended, newest first.
-    ended: [Time; 2],
-    pub(crate) count: usize,
-}
-
-impl Rounds {
-    /// Adds a flight at which the sender stopped until `end`.
-    pub(crate) fn push(&mut self, flight: u64, end: Time) {
-        self.ended = [end, self.ended[0]];
-        self.flights.rotate_right(1);
-        self.flights[0] = u32::try_from(flight).unwrap_or(u32::MAX);
-        self.count += 1;
-    }
-
-    /// Returns when the last stop but one ended.
-    pub(crate) fn last_but_one(&self) -> Option<Time> {
-        (self.count >= 2).then_some(self.ended[1])
-    }
-
-    /// Iterates over the flights, newest first.
-    pub(crate) fn latest(&self) -> impl Iterator<Item = u64> {
-        self.flights.into_iter().map(u64::from).take(self.count)
-    }
 }
 
 impl Gap {

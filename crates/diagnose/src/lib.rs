@@ -14,7 +14,6 @@
 //! | `gap`, `ruling`, `causes/`, `judge` | the time between two events, and the rules that name its cause |
 //! | `failure`, `whole` | facts about openings and connections that failed, and about a connection as a whole, for the other rules |
 //! | `program`, `runtime` | fixes that are one program's, by its port or by its name |
-//! | [`serial`] | totals of requests that follow one another |
 //! | [`host`] | the kernel's counters and the programs, in a live capture |
 //! | `dhttp` | requests in datagrams, and their responses |
 //! | `quic` | openings of QUIC connections |
@@ -66,7 +65,6 @@ mod ruling;
 mod runtime;
 #[cfg(test)]
 mod script;
-pub mod serial;
 pub mod table;
 mod text;
 mod tick;
@@ -75,7 +73,7 @@ mod whole;
 pub use account::{Account, Share};
 pub use cause::Cause;
 pub use dissect::connections::shard_of;
-pub use dissect::{Side, plot, side};
+pub use dissect::{Side, plot, serial, side};
 pub use doubt::{Doubt, Doubts};
 pub use finding::{Finding, Severity};
 pub use options::Options;

@@ -150,7 +150,7 @@ impl QuicFlow {
             account,
             doubts,
             exchanges: Vec::new(),
-            serial: crate::serial::SerialRequests::default(),
+            serial: dissect::serial::SerialRequests::default(),
             oddities: self.oddities,
             missing_direction: None,
             is_opening_lost: false,

@@ -15,7 +15,6 @@ use crate::doubt::Doubts;
 use crate::finding::{Count, Finding};
 use crate::program::Program;
 use crate::runtime::Runtime;
-use crate::serial::SerialRequests;
 pub use dissect::path::VantagePoint;
 use dissect::plot::Plot;
 pub use exchange::ExchangeReport;
@@ -62,7 +61,7 @@ pub struct FlowReport {
     /// The longest HTTP exchanges, in chronological order.
     pub exchanges: Vec<ExchangeReport>,
     /// Totals of all HTTP exchanges.
-    pub serial: SerialRequests,
+    pub serial: dissect::serial::SerialRequests,
     /// Oddities of its capture.
     pub oddities: Oddities,
     /// The side of which nothing was captured, although the other side's packets show that it was active.

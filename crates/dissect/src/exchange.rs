@@ -13,6 +13,7 @@ use crate::http::{Conversation, ConversationReader, Exchange};
 use crate::http2::{self, Http2, Http2Reader, StreamError};
 use crate::stream::Streams;
 use crate::tls::Tls;
+use crate::warm_up::RequestShape;
 use crate::{Both, Mark, Side};
 
 pub use crate::message_facts::{Certainty, MessageFacts};
@@ -79,6 +80,16 @@ impl<C: Clone> Exchanges<C> {
     /// The same, to be changed.
     pub fn tls_mut(&mut self) -> Option<&mut Tls> {
         self.tls.as_deref_mut()
+    }
+
+    /// Returns whether HTTP/2 is spoken, in the clear or over TLS: a stream begins with a request.
+    pub fn is_http2(&self) -> bool {
+        self.kind == Kind::Http2 || self.tls().is_some_and(Tls::is_http2)
+    }
+
+    /// Returns whether a TLS handshake goes on.
+    pub fn is_within_handshake(&self) -> bool {
+        self.tls().is_some_and(|tls| !tls.is_over())
     }
 
     /// Sets the round trip from the point of capture to each side.
@@ -177,6 +188,7 @@ impl<C: Clone> Exchanges<C> {
                 pending,
                 is_of_requests: tls.is_of_requests(),
                 is_sequential: tls.is_http1(),
+                updated: *tls.update.of(side.other()),
                 ..MessageFacts::default()
             },
             (Kind::Other, ..) => MessageFacts { pending, ..self.http1.message_facts(side, payload) },
@@ -200,6 +212,14 @@ impl<C: Clone> Exchanges<C> {
     /// Returns the first request, of whatever protocol.
     pub const fn first_request(&self) -> Option<Mark> {
         self.turn.first
+    }
+
+    /// Returns what is known of the oldest request without a response, of this many bytes.
+    pub fn pending_shape(&self, bytes: u64) -> RequestShape {
+        let hash = |target: &str| {
+            target.bytes().fold(0, |hash: u64, byte| hash.wrapping_mul(31).wrapping_add(byte.into()))
+        };
+        RequestShape { bytes, target: self.http1.first_target().map(hash) }
     }
 
     /// Returns the position at which the last request ends: what the client sent later is control traffic.

@@ -124,6 +124,36 @@ impl Sender {
     }
 }
 
+/// The last few flights at which a sender stopped.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rounds {
+    flights: [u32; 8],
+    /// When the last two ended, newest first.
+    ended: [Time; 2],
+    /// Number of all of them.
+    pub count: usize,
+}
+
+impl Rounds {
+    /// Adds a flight at which the sender stopped until `end`.
+    pub fn push(&mut self, flight: u64, end: Time) {
+        self.ended = [end, self.ended[0]];
+        self.flights.rotate_right(1);
+        self.flights[0] = u32::try_from(flight).unwrap_or(u32::MAX);
+        self.count += 1;
+    }
+
+    /// Returns when the last stop but one ended.
+    pub fn last_but_one(&self) -> Option<Time> {
+        (self.count >= 2).then_some(self.ended[1])
+    }
+
+    /// Iterates over the flights, newest first.
+    pub fn latest(&self) -> impl Iterator<Item = u64> {
+        self.flights.into_iter().map(u64::from).take(self.count)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

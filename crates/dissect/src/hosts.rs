@@ -8,8 +8,8 @@ use wire::{Duration, Time};
 /// Time of the latest packet, by address.
 #[derive(Debug, Default)]
 pub struct Hosts {
-    /// For a server's port: the latest SYN/ACK.
-    accepting: BTreeMap<SocketAddr, Time>,
+    /// For a server's port: the first and the latest SYN/ACK.
+    accepting: BTreeMap<SocketAddr, (Time, Time)>,
     /// For a host: the latest SYN/ACK, FIN or reset.
     alive: BTreeMap<IpAddr, Time>,
 }
@@ -23,7 +23,7 @@ impl Hosts {
     /// Records a SYN/ACK from `server`.
     pub fn accepted(&mut self, server: SocketAddr, at: Time) {
         if self.accepting.len() < MAX_HOSTS || self.accepting.contains_key(&server) {
-            self.accepting.insert(server, at);
+            self.accepting.entry(server).or_insert((at, at)).1 = at;
         }
         self.record_alive(server.ip(), at);
     }
@@ -37,7 +37,12 @@ impl Hosts {
 
     /// Returns whether other connections to the port were accepted since shortly before `since`.
     pub fn accepts(&self, server: SocketAddr, since: Time) -> bool {
-        self.accepting.get(&server).is_some_and(|at| *at + MEANWHILE >= since)
+        self.accepting.get(&server).is_some_and(|(_, at)| *at + MEANWHILE >= since)
+    }
+
+    /// Returns when the port first accepted a connection.
+    pub fn first_accepted(&self, server: SocketAddr) -> Option<Time> {
+        self.accepting.get(&server).map(|(first, _)| *first)
     }
 
     /// Returns whether the host sent anything since shortly before `since`.

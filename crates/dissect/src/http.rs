@@ -150,6 +150,8 @@ impl<C: Clone> Conversation<C> {
             permitted: asks
                 .filter(|last| last.is_continued && side == Side::Client)
                 .map(|last| last.requested),
+            is_empty_poll: payload.get(8..13) == Some(b" 204 ")
+                && self.open.front().is_some_and(|first| first.method == "GET"),
             ..MessageFacts::default()
         }
     }
@@ -163,6 +165,11 @@ impl<C: Clone> Conversation<C> {
     /// Returns when the oldest request without a complete response was sent.
     pub fn first_unanswered(&self) -> Option<Mark> {
         self.open.front().map(|exchange| exchange.requested)
+    }
+
+    /// Returns the target of that request.
+    pub fn first_target(&self) -> Option<&str> {
+        self.open.front().map(|exchange| exchange.target.as_str())
     }
 
     /// Returns whether this is not HTTP, or cannot be followed further.

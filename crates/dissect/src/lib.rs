@@ -18,6 +18,7 @@
 //! | [`quic`] | the opening of a QUIC connection |
 //! | [`record`], [`dhttp`] | TLS records that close a connection; DHTTP's datagrams |
 //! | [`turns`] | whether a client waited for its server, where messages cannot be read |
+//! | [`serial`], [`warm_up`] | requests that follow one another; the first requests of a program that warms up |
 //! | [`hosts`] | hosts and ports that responded |
 //! | [`plot`] | points of a time-sequence plot |
 //!
@@ -64,11 +65,13 @@ pub mod recent;
 pub mod record;
 mod segment;
 pub mod sender;
+pub mod serial;
 pub mod side;
 pub mod stream;
 pub mod tick;
 pub mod tls;
 pub mod turns;
+pub mod warm_up;
 
 pub use mark::Mark;
 pub use segment::{Options, Segment};

@@ -43,6 +43,10 @@ pub struct MessageFacts {
     pub is_sequential: bool,
     /// A window of HTTP/2 that the sender had used up.
     pub blocked: Option<BlockedSender>,
+    /// The last record of its peer that only updates of HTTP/2's windows can be, over TLS.
+    pub updated: Option<Mark>,
+    /// Whether `payload` ends a poll in which nothing happened: 204 (No Content) to a GET.
+    pub is_empty_poll: bool,
 }
 
 /// A sender whose window is used up.

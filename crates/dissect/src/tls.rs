@@ -43,6 +43,10 @@ pub struct Tls {
     pub has_closed: Both<bool>,
     /// The first fatal alert.
     pub alert: Option<Alert>,
+    /// Bytes of content that each side has sent since its peer last updated a window of HTTP/2.
+    since_update: Both<u64>,
+    /// The last record of each side that only updates windows of HTTP/2 can be.
+    pub(crate) update: Both<Option<Mark>>,
     /// Length of the records that may be session tickets, and their number.
     tickets: Option<(u16, u8)>,
     /// Maximum time after which session tickets follow the client's Finished message, on this path.
@@ -90,8 +94,8 @@ pub struct Alert {
     pub from: Side,
     /// Its packet.
     pub mark: Mark,
-    /// The alert.
-    pub alert: tls::Alert,
+    /// The alert; `None` if it is encrypted, and its size and place show it.
+    pub alert: Option<tls::Alert>,
 }
 
 impl Tls {
@@ -118,6 +122,8 @@ impl Tls {
             contents: Both::default(),
             has_closed: Both::default(),
             alert: None,
+            since_update: Both::default(),
+            update: Both::default(),
             tickets: None,
             soon: Duration::from_millis(20),
             is_whole,
@@ -161,6 +167,11 @@ impl Tls {
         let offers = |name| self.client.as_ref().is_some_and(|hello| hello.offers(name));
         let is_not_http2 = !offers("h2") || self.is_http2 == Some(false);
         chosen.map_or(offers("http/1.1") && is_not_http2, |name| name == "http/1.1")
+    }
+
+    /// Returns whether HTTP/2 is spoken, as its server's first record shows.
+    pub fn is_http2(&self) -> bool {
+        self.is_http2 == Some(true)
     }
 
     /// Returns the round trips that the handshake needs before the client's first request, as agreed.
@@ -209,7 +220,7 @@ impl Tls {
             }
             Event::Message { kind: _, length: _ } => {}
             Event::Alert(alert) if alert.is_fatal && !alert.is_orderly() => {
-                self.alert = self.alert.or(Some(Alert { from: side, mark, alert }));
+                self.alert = self.alert.or(Some(Alert { from: side, mark, alert: Some(alert) }));
             }
             Event::Alert(_) => {}
             Event::Begins { content, length } => self.record(side, content, length, mark),
@@ -237,21 +248,62 @@ impl Tls {
                 if self.flight.is_some() && content != ContentType::ChangeCipherSpec {
                     self.reply.get_or_insert(mark);
                 }
+                self.reject(side, content, length, mark);
                 if content == ContentType::ApplicationData && !self.is_alert(length) {
                     let is_finished = self.ended.is_none() && self.is_finished(length);
                     self.contents.client += u64::from(!is_finished);
+                    self.update_window(side, length, mark);
                     self.ended.get_or_insert(mark);
                 }
             }
             Side::Server if content == ContentType::ApplicationData && self.ended.is_some() => {
                 if self.is_ticket(length, mark.at, self.tickets) {
                     self.tickets = Some((length, self.tickets.map_or(0, |(_, count)| count) + 1));
-                } else if !self.is_alert(length) {
+                } else if self.is_alert(length) {
+                    self.reject(side, content, length, mark);
+                } else {
                     self.learn_protocol(length);
                     self.contents.server += 1;
+                    self.update_window(side, length, mark);
                 }
             }
             Side::Server => {}
+        }
+    }
+
+    /// Recognizes the alert of a side that rejects the handshake, encrypted in TLS 1.3: the client's in place of its Finished
+    /// message, the server's in place of all that it would send next, though a request waits.
+    fn reject(&mut self, side: Side, content: ContentType, length: u16, mark: Mark) {
+        let is_due = match side {
+            Side::Client => self.flight.is_some() && self.ended.is_none(),
+            Side::Server => self.contents.server == 0 && self.tickets.is_none() && self.contents.client > 0,
+        };
+        let is_whole = self.is_whole && self.server.is_some() && !self.has_closed.of(side.other());
+        if is_due && is_whole && content == ContentType::ApplicationData && self.is_alert(length) {
+            self.alert = Some(Alert { from: side, mark, alert: None });
+        }
+    }
+
+    /// Handles a record of content that may update a window of HTTP/2.
+    fn update_window(&mut self, side: Side, length: u16, mark: Mark) {
+        let plain = self.overhead().map_or(length, |overhead| length.saturating_sub(overhead));
+        if self.is_http2 == Some(true) && self.is_window_update(side, plain) {
+            *self.update.of_mut(side) = Some(mark);
+            *self.since_update.of_mut(side.other()) = 0;
+        } else {
+            *self.since_update.of_mut(side) += u64::from(length);
+        }
+    }
+
+    /// Returns whether a record's plaintext updates windows. A request whose fields are all indexed can be as short, but a client
+    /// updates no window for less than a page; a server widens one before it reads a body.
+    fn is_window_update(&self, side: Side, plain: u16) -> bool {
+        const PAGE: u64 = 4_096;
+        let is_after_data = *self.since_update.of(side.other()) >= PAGE;
+        match plain {
+            control::WINDOW_UPDATE => is_after_data || side == Side::Server,
+            control::TWO_WINDOW_UPDATES => is_after_data && side == Side::Client,
+            _ => false,
         }
     }
 
@@ -259,7 +311,9 @@ impl Tls {
     fn learn_protocol(&mut self, length: u16) {
         if self.contents.server == 0 && self.may_be_http2() {
             let plain = self.overhead().map(|overhead| length.saturating_sub(overhead));
-            self.is_http2 = Some(plain.is_some_and(control::is_server_preface));
+            // A server that writes much at once sends its SETTINGS with it.
+            let is_certain = self.client.as_ref().is_some_and(|hello| hello.protocols == ["h2"]);
+            self.is_http2 = Some(is_certain || plain.is_some_and(control::is_server_preface));
         }
     }
 
@@ -315,7 +369,9 @@ impl Tls {
         let is_new = self.server.as_ref().is_some_and(|hello| hello.version == Version::Tls13);
         let is_soon = self.ended.is_some_and(|ended| at.since(ended.at) <= self.soon);
         let is_alike = tickets.is_none_or(|(other, count)| other == length && count < MAX_TICKETS);
-        is_new && is_soon && is_alike && self.contents.server == 0 && SIZES.contains(&length)
+        // No server sends one to a client that cannot use it (RFC 8446, section 4.2.9).
+        let is_usable = self.client.as_ref().is_none_or(|hello| hello.takes_tickets);
+        is_new && is_usable && is_soon && is_alike && self.contents.server == 0 && SIZES.contains(&length)
     }
 }
 

@@ -36,6 +36,8 @@ pub struct Turns {
     terse: u16,
     /// Pauses in the server's last message: when the first began, and their number.
     pauses: Option<(Time, u16)>,
+    /// Whether any message paused as often as a stream does.
+    is_streamed: bool,
 }
 
 /// Waits of the same turn.
@@ -99,6 +101,13 @@ impl Turns {
         self.held >= FEW || self.ignored > self.acted || (self.acted > 0 && self.prompt == 0) || are_replies
     }
 
+    /// Returns whether the client continued as soon as it had what the server sent late, turn after turn: it waited for that. Streams
+    /// go on by themselves.
+    pub const fn are_convincing(&self) -> bool {
+        const FEW: u16 = 2;
+        self.acted >= FEW && self.acted >= FEW * self.ignored && self.held == 0 && !self.is_streamed
+    }
+
     /// Records a wait so long that the server may have held the request until an event.
     pub fn is_held(&mut self) {
         self.held = self.held.saturating_add(1);
@@ -115,6 +124,7 @@ impl Turns {
         const REPEATEDLY: u16 = 3;
         let (first, count) = self.pauses.unwrap_or((since, 0));
         self.pauses = Some((first, count.saturating_add(1)));
+        self.is_streamed |= count + 1 >= REPEATEDLY;
         (count + 1 >= REPEATEDLY).then_some(first)
     }
 }
@@ -285,6 +295,23 @@ mod tests {
             turns.are_doubtful()
         };
         assert_eq!([soon, late, late].map(&mut is_ignored), [false, false, true]);
+    }
+
+    #[test]
+    fn turns_convince_unless_the_server_streams() {
+        let are_convincing = |pauses: usize| {
+            let mut turns = Turns::default();
+            for turn in 0..4_u64 {
+                turns.requests(&[0; HEAD_BYTES]);
+                turns.waits(Time::from_nanos(turn), Duration::from_millis(400));
+                for _ in 0..pauses {
+                    turns.pauses(Time::from_nanos(turn));
+                }
+                turns.handle_client_step(Some(Duration::from_millis(1)));
+            }
+            turns.are_convincing()
+        };
+        assert_eq!([1, 3].map(are_convincing), [true, false]);
     }
 
     #[test]

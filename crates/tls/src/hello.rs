@@ -16,6 +16,8 @@ pub struct ClientHello {
     pub session: Vec<u8>,
     /// Whether it offers a pre-shared key: a session of TLS 1.3 to be resumed.
     pub offers_psk: bool,
+    /// Whether it can use session tickets of TLS 1.3: it lists its modes of pre-shared keys (section 4.2.9).
+    pub takes_tickets: bool,
     /// Whether it sends a session ticket of TLS 1.2 (RFC 5077).
     pub has_ticket: bool,
     /// Whether early data follows (0-RTT).
@@ -61,6 +63,7 @@ const SESSION_TICKET: u16 = 35;
 const PRE_SHARED_KEY: u16 = 41;
 const EARLY_DATA: u16 = 42;
 const SUPPORTED_VERSIONS: u16 = 43;
+const PSK_MODES: u16 = 45;
 const KEY_SHARE: u16 = 51;
 
 impl ClientHello {
@@ -88,6 +91,7 @@ impl ClientHello {
             ALPN => self.protocols = protocols(content),
             SESSION_TICKET => self.has_ticket = !content.is_empty(),
             PRE_SHARED_KEY => self.offers_psk = true,
+            PSK_MODES => self.takes_tickets = true,
             EARLY_DATA => self.has_early_data = true,
             SUPPORTED_VERSIONS => {
                 let versions = numbers(cursor.vector8().unwrap_or_default());
@@ -210,7 +214,8 @@ mod tests {
     fn hellos_of_rfc_8448_are_read() {
         let client = ClientHello::read(&bytes(CLIENT)).unwrap();
         assert_eq!(client.server_name.as_deref(), Some("server"));
-        assert!(client.offers_tls13 && !client.offers_psk && !client.has_ticket && !client.has_early_data);
+        assert!(client.offers_tls13 && client.takes_tickets);
+        assert!(!client.offers_psk && !client.has_ticket && !client.has_early_data);
         assert_eq!((client.shares.as_slice(), client.groups.first()), (&[29][..], Some(&29)));
         let server = ServerHello::read(&bytes(SERVER)).unwrap();
         assert_eq!((server.version, server.suite, server.group), (Version::Tls13, Suite(0x1301), Some(29)));

@@ -1,9 +1,11 @@
 //! A sender of HTTP/2 whose window is used up: it waits for WINDOW_UPDATE, whatever TCP allows.
 //!
 //! **Rule**: the sender's DATA had used up the window of its stream or of the connection, and it continued after the frame
-//! that opened it again. **Evidence**: the packets of both, and the window's size. **Refuted by**: a connection whose
-//! beginning was not captured, so that windows are not known; TLS, which hides them.
+//! that opened it again. Over TLS, which hides windows: TCP's acknowledgements let it go on, and it did when a record came that
+//! only such frames can be. **Evidence**: the packets of both, and the window's size. **Refuted by**: a connection whose
+//! beginning was not captured, so that windows are not known.
 
+use dissect::Mark;
 use http2::window::WindowLimit;
 use wire::Duration;
 
@@ -27,8 +29,7 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     /// Time that a program may take to go on.
     const PROMPT: Duration = Duration::from_millis(10);
-    let blocked = gap.messages.blocked?;
-    let updated = blocked.updated?;
+    let (updated, size) = update(gap)?;
     if !matches!(gap.end, GapEnd::Data) || !gap.continues() || gap.is_flowing() {
         return None;
     }
@@ -37,15 +38,35 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     let prompt = PROMPT.max(gap.path.noise).max(gap.path.round_trip / 4);
     let is_reaction = known + prompt >= gap.wait.to.at && updated.at < gap.wait.to.at;
     // A wider window would still take the time that the link needs for as many bytes.
-    let segments = blocked.size / gap.mss.max(1);
+    let segments = size / gap.mss.max(1);
     let link = gap.path.segment.unwrap_or_default() * segments;
     let saving = Some(gap.duration().saturating_sub(link));
     let cause = Cause::Http2FlowControl;
     is_reaction.then(|| Ruling { saving, ..Ruling::all(gap, cause, evidence) })
 }
 
+/// Returns the update for which the sender waited, and the bytes that it had been allowed.
+fn update(gap: &Gap) -> Option<(Mark, u64)> {
+    // A congestion window lets a sender go on with the first acknowledgement of its flight, not with the last.
+    let unused = || gap.in_flight == 0 && (gap.acks > 1 || 3 * gap.surely_freed > gap.flight.bytes);
+    match gap.messages.blocked {
+        Some(blocked) => Some((blocked.updated?, blocked.size)),
+        None => gap.messages.updated.filter(|_| unused()).map(|updated| (updated, gap.flight.bytes)),
+    }
+}
+
 fn evidence(gap: &Gap) -> String {
-    let Some(blocked) = gap.messages.blocked else { return String::new() };
+    let Some(blocked) = gap.messages.blocked else {
+        return format!(
+            "the {} had everything acknowledged (packet {}), and continued (packet {}) only after a record of the size of HTTP/2's \
+             WINDOW_UPDATE (packet {}), {} later; TCP's windows allowed more",
+            gap.wait.side,
+            gap.wait.from.frame,
+            gap.wait.to.frame,
+            gap.messages.updated.map_or(0, |mark| mark.frame),
+            millis(gap.duration())
+        );
+    };
     let window = match blocked.limit {
         WindowLimit::Stream(stream) => format!("window of stream {stream}"),
         WindowLimit::Connection => "window of the connection".to_owned(),

@@ -143,6 +143,7 @@ fn judge_think_time(gap: &Gap) -> Option<Ruling> {
     let is_notice = is_opaque && (is_control || may_be_notice) && (is_control || think_time > UNASKED);
     let (share, evidence): (_, Option<Evidence>) = match gap.wait.side {
         Side::Client if think_time > IDLE && !gap.is_within_handshake => (Share::Idle, None),
+        Side::Server if gap.messages.is_empty_poll && think_time > UNASKED => (Share::Idle, None),
         Side::Server if is_unasked || (goes_on && think_time > IDLE) => (Share::Idle, None),
         Side::Server if gap.messages.is_pushed && goes_on => (Share::Idle, None),
         Side::Server if is_notice && think_time > UNASKED => (Share::Idle, None),

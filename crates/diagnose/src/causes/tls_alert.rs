@@ -1,8 +1,8 @@
 //! A fatal TLS alert: the handshake failed.
 //!
-//! **Rule**: a TLS record of type alert and level fatal in the unencrypted part of the handshake. **Evidence**: the
-//! alert's name, and the handshake's first packet. **Refuted by**: `close_notify` and `user_canceled`; an encrypted
-//! alert (its record is longer).
+//! **Rule**: a TLS record of type alert and level fatal in the unencrypted part of the handshake. In TLS 1.3 also a record of an
+//! alert's size where only that fits: in place of the client's Finished message, or of all that the server would send next.
+//! **Evidence**: the alert's name, and the handshake's first packet. **Refuted by**: `close_notify` and `user_canceled`.
 
 use dissect::tls::{Alert, Tls};
 use wire::Duration;
@@ -32,6 +32,13 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
 pub(crate) fn rule(tls: &Tls) -> Option<Finding> {
     let Alert { from, mark, alert } = tls.alert?;
     let began = tls.began;
+    let (kind, why) = match alert {
+        Some(alert) => (format!("the fatal alert {} ({}", alert.name(), alert.description), ""),
+        None => (
+            "an encrypted alert (by its size".to_owned(),
+            ": it rejects the other's certificate, or has none of its own",
+        ),
+    };
     let name = tls.server_name().map_or_else(String::new, |name| format!(" with {name}"));
     Some(Finding {
         cause: Cause::TlsAlert,
@@ -43,11 +50,8 @@ pub(crate) fn rule(tls: &Tls) -> Option<Finding> {
         saving: None,
         packets: vec![began.frame, mark.frame],
         evidence: format!(
-            "the {from} ended the TLS handshake{name} that began in packet {} with the fatal alert {} ({}, packet {})",
-            began.frame,
-            alert.name(),
-            alert.description,
-            mark.frame
+            "the {from} ended the TLS handshake{name} that began in packet {} with {kind}, packet {}){why}",
+            began.frame, mark.frame
         ),
     })
 }
@@ -81,5 +85,19 @@ mod tests {
         assert_eq!(found("46 S hex=15030100020100"), []);
         assert_eq!(found("46 S hex=1503030012022800000000000000000000000000000000"), []);
         assert_eq!(found("46 S send=200"), []);
+    }
+
+    #[test]
+    fn alert_in_place_of_finished_or_of_a_response_rejects_the_handshake() {
+        let found = |lines: &str| {
+            let lines =
+                opened(15.0, &format!("30 C client-hello\n45 S server-hello\n45.1 S records=900\n{lines}"));
+            let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
+            report.findings.iter().any(|finding| finding.cause == Cause::TlsAlert)
+        };
+        let [client, server] = ["61 C records=19", "61 C records=53,300\n76 S records=19"];
+        assert!(found(client) && found(server));
+        // A side that closes.
+        assert!(!found("61 C records=53,19") && !found("61 C records=53,300\n76 S records=400,19"));
     }
 }

@@ -238,7 +238,7 @@ impl Dialogue {
             account: self.account,
             doubts: self.doubts,
             exchanges,
-            serial: crate::serial::SerialRequests::default(),
+            serial: dissect::serial::SerialRequests::default(),
             oddities: self.oddities,
             missing_direction: None,
             is_opening_lost: false,

@@ -2,13 +2,13 @@
 //! segment that ended it changes them.
 
 use dissect::exchange::MessageFacts;
-use dissect::flight::Flight;
+use dissect::flight::{Flight, Rounds};
 use dissect::sender::{Ack, AckFacts};
 use dissect::{Mark, Segment, Side, record};
 use wire::packet::Flags;
 use wire::{Duration, Time};
 
-use crate::gap::{Burst, Gap, GapEnd, GapStart, MessageProgress, PathFacts, Rounds, Wait};
+use crate::gap::{Burst, Gap, GapEnd, GapStart, MessageProgress, PathFacts, Wait};
 
 use super::Flow;
 use super::state::{EndState, ScaleOffer};

@@ -34,13 +34,17 @@ impl Flow {
         let is_step = matches!(gap.end, GapEnd::Data | GapEnd::Fin | GapEnd::Reset);
         let is_turn = gap.wait.side == Side::Server && gap.before == GapStart::Data(Side::Client);
         self.has_prompt_data |= is_turn && gap.length > 0 && gap.duration() < NEARBY;
-        if is_turn && gap.duration() < gap.path.to_sender.unwrap_or_default() + PROMPT {
+        let waited = gap.duration().saturating_sub(gap.path.to_sender.unwrap_or_default());
+        if is_turn && waited < PROMPT {
             self.turns.is_prompt();
+        }
+        if is_turn && gap.length > 0 && !self.conversation.is_within_handshake() {
+            let request = self.conversation.pending_shape(gap.requested);
+            self.warm_up.responds(gap.wait.to.at, waited, request);
         }
         if is_step && gap.wait.side == Side::Client {
             let is_on_data = gap.before == GapStart::Data(Side::Server);
-            let reaction = gap.duration().saturating_sub(gap.path.to_sender.unwrap_or_default());
-            self.handle_client_step(Some(reaction).filter(|_| is_on_data));
+            self.handle_client_step(Some(waited).filter(|_| is_on_data));
         }
         if gap.before == GapStart::Nothing || gap.duration() >= LEAP {
             // Time before the first event: acknowledgements of data sent before the capture began.
@@ -401,6 +405,8 @@ const NEARBY: Duration = Duration::from_millis(5);
 pub(super) const PROMPT: Duration = Duration::from_millis(20);
 /// Reasons to doubt that a client waited for its server.
 pub(super) const UNREADABLE: &str = "; in a protocol that cannot be read, possibly no side waited for it";
+/// A reason not to count what a program needs once.
+pub(super) const WARM_UP: &str = "; later responses to such requests came at once: the program warmed up";
 const STREAMED: &str = "; the response pauses repeatedly: it may be a stream, or paced";
 
 /// Drops the unused capacity of a text.

@@ -1,8 +1,9 @@
 //! Which side of a connection is the client, and the client's connections before and after it.
 
 use dissect::connections::Slot;
+use dissect::hosts::Hosts;
 use dissect::{Segment, Side};
-use wire::Duration;
+use wire::{Duration, Time};
 
 use super::Flow;
 use super::state::Handshake;
@@ -48,6 +49,13 @@ impl Flow {
             authority: self.conversation.authority(),
             is_open: !self.is_ending(),
         })
+    }
+
+    /// Returns when the server had warmed up, if this is one of its first connections and shows that.
+    pub(super) fn warmed_up(&self, hosts: &Hosts) -> Option<Time> {
+        let (until, longest) = self.warm_up.ended()?;
+        let first = hosts.first_accepted(self.server)?;
+        self.handshake.answered.filter(|answered| answered.at.since(first) <= longest).map(|_| until)
     }
 
     /// Returns whether the client closed after a record that has a session ticket's size: it had its response.

@@ -21,7 +21,9 @@ pub enum Content {
 /// SETTINGS with acknowledgement, PING and WINDOW_UPDATE of HTTP/2 (RFC 9113, section 6), headers included.
 const EMPTY: u16 = 9;
 const SETTING: u16 = 6;
-const WINDOW_UPDATE: u16 = 13;
+pub(super) const WINDOW_UPDATE: u16 = 13;
+/// Those of a stream and of the connection, in one record.
+pub(super) const TWO_WINDOW_UPDATES: u16 = 2 * WINDOW_UPDATE;
 const PING: u16 = 17;
 
 /// Returns whether a plaintext of this size can be the server's first record in HTTP/2: SETTINGS, perhaps with a
@@ -79,7 +81,7 @@ impl Tls {
         match (side, is_http2) {
             (Side::Server, _) if is_first => is_server_preface(plain),
             (Side::Server, Some(true)) if self.contents.client <= 2 && plain == PING => true,
-            (Side::Client | Side::Server, Some(true)) => matches!(plain, EMPTY | WINDOW_UPDATE),
+            (Side::Client | Side::Server, Some(true)) => plain == EMPTY || self.is_window_update(side, plain),
             (Side::Client | Side::Server, Some(false) | None) => false,
         }
     }

@@ -2,10 +2,6 @@
 
 use wire::{Duration, Time};
 
-use crate::account::Share;
-use crate::cause::Cause;
-use crate::report::exchange::ExchangeReport;
-
 /// Totals of all exchanges of a connection, also of those that are not retained.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SerialRequests {
@@ -28,16 +24,17 @@ pub struct SerialRequests {
 const IMMEDIATE: Duration = Duration::from_millis(1);
 
 impl SerialRequests {
-    pub(crate) fn add(&mut self, exchange: &ExchangeReport) {
+    /// Adds an exchange that began at `at` and took `elapsed`, with the server's part and the path's.
+    pub fn add(&mut self, at: Time, elapsed: Duration, [thinking, travelling]: [Duration; 2]) {
         if let Some(ended) = self.ended {
-            self.has_overlapped |= exchange.at < ended;
-            self.immediate += u64::from(exchange.at.since(ended) <= IMMEDIATE);
+            self.has_overlapped |= at < ended;
+            self.immediate += u64::from(at.since(ended) <= IMMEDIATE);
         }
         self.count += 1;
-        self.total += exchange.elapsed;
-        self.thinking += exchange.account.of(Share::Stall(Cause::ServerThink));
-        self.travelling += exchange.account.of(Share::RoundTrip);
-        self.ended = Some(exchange.at + exchange.elapsed);
+        self.total += elapsed;
+        self.thinking += thinking;
+        self.travelling += travelling;
+        self.ended = Some(at + elapsed);
     }
 
     /// Returns whether nine in ten requests follow the response before immediately, and no two are in flight.
