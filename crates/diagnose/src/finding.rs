@@ -337,10 +337,8 @@ impl Findings {
 
     /// Lowers the confidence of the findings of a cause since then, except of those that the packets prove.
     pub(crate) fn doubt_since(&mut self, cause: Cause, since: Time, reason: &str) {
-        let is_match = |finding: &&mut Finding| {
-            finding.cause == cause && finding.at >= since && finding.confidence == Confidence::Medium
-        };
-        self.retained.iter_mut().filter(is_match).for_each(|finding| finding.doubt(reason));
+        let is_likely = |finding: &Finding| finding.at >= since && finding.confidence == Confidence::Medium;
+        self.doubt_if(cause, reason, is_likely);
     }
 
     /// Raises the confidence of what was only likely to medium: later packets show it.

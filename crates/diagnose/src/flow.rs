@@ -557,10 +557,8 @@ impl Flow {
         self.is_reset = true;
     }
 
-    /// Finishes the connection and returns its report, no more precise than the `tick` of a coarse clock.
-    pub(crate) fn finish(mut self, tick: Option<Duration>, hosts: &Hosts) -> FlowReport {
-        self.settle_tail();
-        self.handle_client_step(None);
+    /// Weighs the findings of a slow server by all that followed.
+    fn weigh_waits(&mut self, hosts: &Hosts) {
         // Where messages cannot be read, earlier data of a server that pushes may have been a push, too.
         let has_pushed = self.has_pushed && self.conversation.requests() == 0;
         let are_convincing = !has_pushed && self.turns.are_convincing();
@@ -571,10 +569,6 @@ impl Flow {
         if has_pushed || self.turns.are_doubtful() && !is_of_streams {
             self.findings.doubt_since(Cause::ServerThink, Time::ZERO, ledger::UNREADABLE);
         }
-        // The data in flight is uncertain where packets are missing.
-        if self.oddities.not_captured > 0 {
-            self.findings.doubt_all(Cause::SendBufferLimited, NOT_CAPTURED);
-        }
         let program = Program::of(self.server, self.conversation.requests());
         if self.are_roles_guessed() && self.server.port() >= SERVICES && program == Program::Other {
             self.findings.doubt_all(Cause::ServerThink, GUESSED);
@@ -584,6 +578,17 @@ impl Flow {
         }
         if self.is_answered_nearby() {
             self.findings.doubt_all(Cause::ServerThink, NEARBY);
+        }
+    }
+
+    /// Finishes the connection and returns its report, no more precise than the `tick` of a coarse clock.
+    pub(crate) fn finish(mut self, tick: Option<Duration>, hosts: &Hosts) -> FlowReport {
+        self.settle_tail();
+        self.handle_client_step(None);
+        self.weigh_waits(hosts);
+        // The data in flight is uncertain where packets are missing.
+        if self.oddities.not_captured > 0 {
+            self.findings.doubt_all(Cause::SendBufferLimited, NOT_CAPTURED);
         }
         if self.multipath.as_ref().is_some_and(|multipath| multipath.is_split) {
             SHARED.into_iter().for_each(|cause| self.findings.doubt_all(cause, SUBFLOW));

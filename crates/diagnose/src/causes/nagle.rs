@@ -1,18 +1,17 @@
-//! Nagle's algorithm: a short segment is held while any data is unacknowledged. If the receiver delays that
-//! acknowledgement, each waits for the other (papers/p-http#section-2-3, papers/p-http#figure-4).
+//! Nagle's algorithm: a short segment is held while any data is unacknowledged. If the receiver delays that acknowledgement, each
+//! waits for the other (papers/p-http#section-2-3, papers/p-http#figure-4).
 //!
-//! **Rule**: a sender in the middle of sending sends a short segment immediately after an acknowledgement, and not
-//! before. In the original algorithm (RFC 896) that acknowledgement covers *everything* sent; in Minshall's variant
-//! (Linux) at least the last short segment. It is distinguished from a full window by one of three facts: an earlier
-//! acknowledgement allowed data that was not sent, more had been in flight before, or only one segment was. An
-//! acknowledgement late beyond the round trip was delayed (`nagle-delayed-ack`); otherwise a round trip is lost
-//! (`nagle`).
+//! **Rule**: a sender in the middle of sending sends a short segment immediately after an acknowledgement, and not before. In the
+//! original algorithm (RFC 896) that acknowledgement covers *everything* sent; in Minshall's variant (Linux) at least the last short
+//! segment. It is distinguished from a full window by one of three facts: an earlier acknowledgement allowed data that was not sent,
+//! more had been in flight before, or only one segment was. An acknowledgement late beyond the round trip was delayed (`nagle-
+//! delayed-ack`); otherwise a round trip is lost (`nagle`).
 //!
-//! **Refuted by**: a full segment (Nagle never holds one), or data that is missing before it; a FIN (it flushes); a full window; a segment that
-//! comes later than an acknowledgement explains, by a quarter of the round trip (the program had not written it yet),
-//! or that echoes a timestamp (TSecr) older than that acknowledgement; a loss before, unless everything had been
-//! acknowledged; a sender that has sent a short segment while another was unacknowledged (TCP_NODELAY), unless it may have
-//! been a probe for the end of a flight.
+//! **Refuted by**: a full segment (Nagle never holds one), or data that is missing before it; a FIN (it flushes); a full window; a
+//! segment that comes later than an acknowledgement explains, by a quarter of the round trip (the program had not written it yet), or
+//! that echoes a timestamp (TSecr) older than that acknowledgement; a loss before, unless everything had been acknowledged; a sender
+//! that has sent a short segment while another was unacknowledged (TCP_NODELAY), unless it may have been a probe for the end of a
+//! flight.
 
 use wire::Duration;
 

@@ -1,22 +1,19 @@
-//! A socket buffer smaller than the path's capacity: the sender cannot have more in flight than the buffer holds,
-//! however wide the windows (papers/p-http#section-2-5).
+//! A socket buffer smaller than the path's capacity: the sender cannot have more in flight than the buffer holds, however wide the
+//! windows (papers/p-http#section-2-5).
 //!
-//! **Rule**: three times in a row, over at least a round trip, the sender stops at the same flight, to within half a segment
-//! (an eighth, if the last segment is short), below the receiver's window, without a loss, and continues promptly on
-//! acknowledgements. A congestion window would grow meanwhile, by at least
-//! half a segment per round trip: from the fifth stop on nothing else fits.
+//! **Rule**: three times in a row, over at least a round trip, the sender stops at the same flight, to within half a segment (an
+//! eighth, if the last segment is short), below the receiver's window, without a loss, and continues promptly on acknowledgements. A
+//! congestion window would grow meanwhile, by at least half a segment per round trip: from the fifth stop on nothing else fits.
 //!
-//! **Or**: it does not react to acknowledgements of more than a third of the data in flight (and two thirds of a
-//! segment: from a distance the packets do not show exactly which one it reacted to), and continues on a later one. A
-//! congestion window releases some data for each acknowledgement. Linux saves up at most a third of it to send together
-//! (`tcp_tso_win_divisor`). A program that waits for its buffer is woken when a third of that is free
-//! (`sk_stream_write_space`), and until then there is nothing to send. The data in flight varies with the writes: with
-//! 8 kB at a time in 16 kB it alternates between one and two writes.
+//! **Or**: it does not react to acknowledgements of more than a third of the data in flight (and two thirds of a segment: from a
+//! distance the packets do not show exactly which one it reacted to), and continues on a later one. A congestion window releases some
+//! data for each acknowledgement. Linux saves up at most a third of it to send together (`tcp_tso_win_divisor`). A program that waits
+//! for its buffer is woken when a third of that is free (`sk_stream_write_space`), and until then there is nothing to send. The data
+//! in flight varies with the writes: with 8 kB at a time in 16 kB it alternates between one and two writes.
 //!
-//! **Refuted by**: a flight that grows (except under the second rule); a loss; a full receive window; a full path; a
-//! segment that comes later than an acknowledgement explains, or echoes (TSecr) an earlier one; for the second rule, a
-//! short segment that ends the wait, short ones in a third of the flight, or acknowledgements closer together than the
-//! path to the sender varies.
+//! **Refuted by**: a flight that grows (except under the second rule); a loss; a full receive window; a full path; a segment that
+//! comes later than an acknowledgement explains, or echoes (TSecr) an earlier one; for the second rule, a short segment that ends the
+//! wait, short ones in a third of the flight, or acknowledgements closer together than the path to the sender varies.
 
 use wire::Duration;
 

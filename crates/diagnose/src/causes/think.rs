@@ -1,28 +1,27 @@
 //! Programs that compute: nothing is in flight, no window is full, and the next data is theirs to write.
 //!
-//! **Rule**: a side that had received something, or whose data had all been sent, sends next, and not on an
-//! acknowledgement. The path's time is subtracted: until the side's own acknowledgement of the received data, or else
-//! the minimum time of its responses. In the middle of sending, the time counts from the last acknowledgement that its
-//! window may have needed. A client that is silent for seconds is idle: a person reads, a pool waits.
+//! **Rule**: a side that had received something, or whose data had all been sent, sends next, and not on an acknowledgement. The
+//! path's time is subtracted: until the side's own acknowledgement of the received data, or else the minimum time of its responses.
+//! In the middle of sending, the time counts from the last acknowledgement that its window may have needed. A client that is silent
+//! for seconds is idle: a person reads, a pool waits.
 //!
-//! **Refuted by**: a full or unknown window; an acknowledgement that explains the time; a hole in the sequence space; a
-//! request that is not acknowledged in full; a connection of which only one direction was captured; a timestamp (TSval)
-//! that was not late; a path that varies by as much; where losses were seen before, a silence of one to two timeouts
-//! (the end of the last flight may have been lost again before the point of capture); a stream of events or another
-//! protocol after 101, where the server sends without requests; packets of the sender that did not pass here (IP IDs); a short segment that Nagle's algorithm may have held
-//! until an acknowledgement that was not captured; an echo (TSecr) of a timestamp that was never captured, or of an earlier
-//! one than an acknowledgement that seemed to have arrived; a pause in
-//! data that a proxy forwards. Where messages cannot be read, it is also refuted by a small record (TLS alert, GOAWAY),
-//! or by a pause of seconds before unsolicited data: an idle connection is closed. The time is then `unknown`, or
-//! `idle`; so it is where timestamps fit no clock (a replayed capture).
+//! **Refuted by**: a full or unknown window; an acknowledgement that explains the time; a hole in the sequence space; a request that
+//! is not acknowledged in full; a connection of which only one direction was captured; a timestamp (TSval) that was not late; a path
+//! that varies by as much; where losses were seen before, a silence of one to two timeouts (the end of the last flight may have been
+//! lost again before the point of capture); a stream of events or another protocol after 101, where the server sends without
+//! requests; 204 to a GET (a poll); packets of the sender that did not pass here (IP IDs); a short segment that Nagle's algorithm may
+//! have held until an acknowledgement that was not captured; an echo (TSecr) of a timestamp that was never captured, or of an earlier
+//! one than an acknowledgement that seemed to have arrived; a pause in data that a proxy forwards. Where messages cannot be read, it
+//! is also refuted by a small record (TLS alert, GOAWAY), or by a pause of seconds before unsolicited data: an idle connection is
+//! closed. The time is then `unknown`, or `idle`; so it is where timestamps fit no clock (a replayed capture).
 //!
-//! **Confidence low**: where messages cannot be read, unless `turns` proves that the client waited (ids that match, a
-//! handshake, the first response, or a client that acts promptly); refuted for all of a connection on which the server
-//! has pushed. A pause of less than a round trip with data in flight (pacing); data after a short segment, except after the
-//! first frames of HTTP/2, after the session tickets of TLS 1.3, or in HTTP/1; the third pause of a response (a
-//! stream, or paced), with those before; a public server that acknowledges within 2 ms to a private address (a program
-//! nearby does); unreadable requests that take 5 s or more, twice (long polls); a connection that shares its conversation
-//! with other subflows of Multipath TCP.
+//! **Confidence low**: where messages cannot be read, unless `turns` proves that the client waited (ids that match, a handshake, the
+//! first response, or a client that acts promptly, turn after turn); refuted for all of a connection on which the server has pushed.
+//! A pause of less than a round trip with data in flight (pacing); data after a short segment, except after the first frames of
+//! HTTP/2, after the session tickets of TLS 1.3, or in HTTP/1; the third pause of a response (a stream, or paced), with those before;
+//! a public server that acknowledges within 2 ms to a private address (a program nearby does); unreadable requests that take 5 s or
+//! more, twice (long polls); the first responses of a server that was quick from then on (it warmed up); a connection that shares its
+//! conversation with other subflows of Multipath TCP.
 
 use wire::{Duration, Time};
 
