@@ -111,7 +111,7 @@ impl Lzw {
             pending: 0,
             pending_bits: 0,
         };
-        lzw.clear();
+        lzw.start();
         lzw
     }
 
@@ -152,9 +152,14 @@ impl Lzw {
 
     /// Emits a clear code, and starts with an empty table.
     fn clear(&mut self) {
+        self.codes.fill(0);
+        self.start();
+    }
+
+    /// Emits a clear code; the table is empty.
+    fn start(&mut self) {
         let clear = 1 << self.pixel_bits;
         self.emit(clear);
-        self.codes.fill(0);
         (self.next, self.code_bits) = (clear + 2, self.pixel_bits + 1);
     }
 

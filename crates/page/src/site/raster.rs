@@ -2,6 +2,8 @@
 //!
 //! Letters are those of a font of 5 by 7 cells, oblique and enlarged to any height.
 
+use std::ops::Range;
+
 /// A picture as palette indices below [`SHADES`], from the top left.
 pub(super) struct Raster {
     pub(super) width: usize,
@@ -40,7 +42,7 @@ impl Raster {
     /// A symbol in a square of this side, in pixels.
     pub(super) fn symbol(symbol: Symbol, side: usize) -> Self {
         let end = side * SAMPLES;
-        Self::sampled(side, side, |x, y| {
+        let is_ink = |x: usize, y: usize| {
             // Twice the distance from the centre.
             let (across, down) = ((2 * x + 1).abs_diff(end), (2 * y + 1).abs_diff(end));
             match symbol {
@@ -51,36 +53,65 @@ impl Raster {
                     (is_shaft && 2 * x < end) || is_head
                 }
             }
-        })
+        };
+        let mut samples = Samples::new(side, side);
+        for y in 0..end {
+            (0..end).filter(|x| is_ink(*x, y)).for_each(|x| samples.ink(x..x + 1, y));
+        }
+        samples.raster()
     }
 
     /// Words of letters this high, in quarters of a pixel (at least 7), with some space around them.
     pub(super) fn words(words: &str, unit: usize) -> Self {
         let cells = 6 * words.len() + 8;
-        let (width, lines) = (cells * unit / 7 / SAMPLES, (unit + unit / 2) / SAMPLES);
-        Self::sampled(width, lines, |x, y| {
-            let Some(y) = y.checked_sub(unit / 4) else { return false };
+        let mut samples = Samples::new(cells * unit / 7 / SAMPLES, (unit + unit / 2) / SAMPLES);
+        for down in 0..unit {
             // A fifth of a cell for each row: oblique.
-            let (row, slant) = (7 * y / unit, (unit - unit.min(y)) / 5);
-            let Some(x) = x.checked_sub(slant) else { return false };
-            let column = 7 * x / unit;
-            let letter = words.as_bytes().get(column / 6).copied().unwrap_or(b' ');
-            let rows = letter.checked_sub(b'a').and_then(|letter| LETTERS.get(usize::from(letter)));
-            let cells = rows.and_then(|rows| rows.get(row)).copied().unwrap_or(0);
-            cells << (column % 6) & 0x10 != 0
-        })
+            let (row, slant) = (7 * down / unit, (unit - down) / 5);
+            for (position, letter) in words.bytes().enumerate() {
+                let letter = letter.checked_sub(b'a').and_then(|letter| LETTERS.get(usize::from(letter)));
+                let Some(letter) = letter else { continue };
+                for column in (0..5).filter(|column| letter[row] << column & 0x10 != 0) {
+                    let cell = 6 * position + column;
+                    let [start, end] = [cell, cell + 1].map(|cell| slant + (cell * unit).div_ceil(7));
+                    samples.ink(start..end, unit / 4 + down);
+                }
+            }
+        }
+        samples.raster()
+    }
+}
+
+/// Number of each pixel's samples that are ink.
+struct Samples {
+    width: usize,
+    height: usize,
+    ink: Vec<usize>,
+}
+
+impl Samples {
+    fn new(width: usize, height: usize) -> Self {
+        Self { width, height, ink: vec![0; width * height] }
+    }
+
+    /// Inks these samples of row `y`; those outside are left out.
+    fn ink(&mut self, across: Range<usize>, y: usize) {
+        let line = y / SAMPLES;
+        if line < self.height {
+            let pixels = &mut self.ink[line * self.width..][..self.width];
+            for x in across.start..across.end.min(SAMPLES * self.width) {
+                pixels[x / SAMPLES] += 1;
+            }
+        }
     }
 
     /// The share of a pixel's samples that are ink selects its shade.
-    fn sampled(width: usize, height: usize, is_ink: impl Fn(usize, usize) -> bool) -> Self {
-        let shade = |x: usize, y: usize| {
-            let samples = (0..SAMPLES).flat_map(|down| (0..SAMPLES).map(move |across| (across, down)));
-            let ink =
-                samples.filter(|(across, down)| is_ink(SAMPLES * x + across, SAMPLES * y + down)).count();
+    fn raster(self) -> Raster {
+        let shades: [u8; SAMPLES * SAMPLES + 1] = std::array::from_fn(|ink| {
             u8::try_from(ink * (SHADES - 1) / (SAMPLES * SAMPLES)).unwrap_or(0)
-        };
-        let pixels = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
-        Self { width, height, pixels: pixels.map(|(x, y)| shade(x, y)).collect() }
+        });
+        let pixels = self.ink.iter().map(|ink| shades[*ink]).collect();
+        Raster { width: self.width, height: self.height, pixels }
     }
 }
 
