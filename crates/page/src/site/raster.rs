@@ -107,9 +107,8 @@ impl Samples {
 
     /// The share of a pixel's samples that are ink selects its shade.
     fn raster(self) -> Raster {
-        let shades: [u8; SAMPLES * SAMPLES + 1] = std::array::from_fn(|ink| {
-            u8::try_from(ink * (SHADES - 1) / (SAMPLES * SAMPLES)).unwrap_or(0)
-        });
+        let shades: [u8; SAMPLES * SAMPLES + 1] =
+            std::array::from_fn(|ink| u8::try_from(ink * (SHADES - 1) / (SAMPLES * SAMPLES)).unwrap_or(0));
         let pixels = self.ink.iter().map(|ink| shades[*ink]).collect();
         Raster { width: self.width, height: self.height, pixels }
     }

@@ -3,6 +3,7 @@
 //! The verdicts are compared with the record; `transcripts.rs` tests the layout. The commands of
 //! `papers/coverage.md` are run here.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -40,8 +41,11 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
+/// Tables that take more than a minute without optimisation: users behind a bottleneck, over ten seeds.
+const LONG: [&str; 2] = ["dhttp/claims", "dhttp/table-1"];
+
 /// Rows of every table, and the number of figures: of the directory that `ROUNDTRIP_REPRODUCTION` names, which
-/// `./ci.sh smoke` writes with the release build, or computed here, which takes half a minute of CPU time.
+/// `./ci.sh smoke` writes with the release build, or computed here, without [`LONG`].
 fn everything() -> (Vec<Value>, usize) {
     let directory = TestDirectory::new("everything");
     let (rows, figures) = match std::env::var_os("ROUNDTRIP_REPRODUCTION") {
@@ -50,9 +54,13 @@ fn everything() -> (Vec<Value>, usize) {
             (fs::read(stored.join("rows.json")).unwrap(), stored.join("figures"))
         }
         None => {
+            let keys = reproduce::catalogue::ENTRIES.iter().map(|entry| entry.key);
+            let is_long = |key: &&str| LONG.contains(key) && std::env::var_os("ROUNDTRIP_BLESS").is_none();
+            skip::report_skip("dhttp/claims and dhttp/table-1, for want of ROUNDTRIP_REPRODUCTION");
             let mut command = Command::new(env!("CARGO_BIN_EXE_roundtrip"));
             command
                 .args(["reproduce", "--format", "json", "--figures", "figures"])
+                .args(keys.filter(|key| !is_long(key)))
                 .env_remove("ROUNDTRIP_LOGS");
             let output = command.current_dir(&directory.0).output().unwrap();
             assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -95,8 +103,11 @@ fn paper_every_verdict_is_the_recorded_one() {
         return;
     }
     let stored = fs::read_to_string(path).unwrap();
-    let changed: Vec<&str> = record.lines().filter(|line| !stored.contains(line)).collect();
-    assert_eq!((changed, record.lines().count()), (Vec::new(), stored.lines().count()));
+    let keys: BTreeSet<&str> = rows.iter().filter_map(|row| row["key"].as_str()).collect();
+    let stored = stored.lines().filter(|line| {
+        line.starts_with('#') || line.split('\t').next().is_some_and(|key| keys.contains(key))
+    });
+    assert_eq!(record.lines().collect::<Vec<_>>(), stored.collect::<Vec<_>>());
 }
 
 /// A row has the documented fields; an explanation has a mechanism and its bound; a fitted cell is no agreement.
