@@ -63,7 +63,8 @@ const SHARES_V6: [(u32, u64); 3] = [(56, 3), (48, 4), (32, 8)];
 const INSIDE_V4: [(u32, u64); 2] = [(24, 8), (16, 12)];
 const INSIDE_V6: [(u32, u64); 2] = [(64, 8), (56, 12)];
 
-/// A client may have this many, however full the total is.
+/// A client may have this many, however full the total is, and its networks twice, four times and eight times as many: a
+/// stranger in one of them does not lock it out.
 const MIN_CLIENT: u64 = 1;
 
 impl Network {
@@ -158,10 +159,10 @@ impl Shares {
             return Err(ShareRefusal::Client(client));
         }
         if limits.has_networks {
-            for (network, share) in self.holders.larger(address) {
+            for (floor, (network, share)) in (1..).zip(self.holders.larger(address)) {
                 // A network has at least what one client in it may have.
                 let share = (limits.total / 16).saturating_mul(share).max(limits.client);
-                if self.of(network) >= self.scaled(share, limits.total).max(1) {
+                if self.of(network) >= self.scaled(share, limits.total).max(MIN_CLIENT << floor) {
                     return Err(ShareRefusal::Network(network));
                 }
             }

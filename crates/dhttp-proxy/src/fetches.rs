@@ -3,15 +3,23 @@
 //!
 //! A client is an IPv4 address or an IPv6 /64, and larger networks have [shares](dhttp_proto::shares); all clients of unproved address
 //! (`None`) together count as one. Clients' connections are limited by the server.
+//!
+//! When all fetches are in use, a newcomer takes the place of a recent one, so that quick responses come through however many
+//! networks wait for slow ones. Most of the fetches are never ended for others: a slow origin, with more requests than it can
+//! respond to, still completes them.
 
+use std::collections::BTreeMap;
 use std::fs::File;
+use std::future::poll_fn;
 use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError, Weak};
+use std::task::{Context, Poll, Waker};
 
 use dhttp::counters::{count_shared, counters};
-use dhttp_proto::shares::{Network, ShareLimits, Shares};
+use dhttp_proto::shares::{Network, ShareLimits, ShareRefusal, Shares};
 use rustix::fs::fstatvfs;
 use rustix::process::{Resource, getrlimit};
 
@@ -34,6 +42,8 @@ pub struct FetchLimits {
 const CLIENT_SHARE: u64 = 8;
 /// The same of one origin.
 const ORIGIN_SHARE: u64 = 4;
+/// Share of the fetches that may end for newcomers: one in this many, the most recent.
+const RECENT_SHARE: usize = 8;
 
 impl Default for FetchLimits {
     fn default() -> Self {
@@ -90,6 +100,8 @@ counters! {
     fetches = "roundtrip_proxy_requests_refused_total{reason=\"fetches\"}", "Requests refused by a cache or for an origin (503, 502), by the limit.";
     /// Requests beyond the limit of one origin.
     origins = "roundtrip_proxy_requests_refused_total{reason=\"origin\"}", "";
+    /// Fetches that ended for a newcomer's.
+    evicted = "roundtrip_proxy_requests_refused_total{reason=\"newcomer\"}", "";
     /// Responses beyond the limits of temporary files.
     files = "roundtrip_proxy_requests_refused_total{reason=\"files\"}", "";
 }
@@ -101,6 +113,7 @@ pub fn metrics() -> String {
 
 tokio::task_local! {
     static CLIENT: Client;
+    static EVICTION: Arc<Eviction>;
 }
 
 /// Client of a fetch.
@@ -119,6 +132,41 @@ struct Fetches {
     shares: Shares,
     origins: Shares,
     of_unproved: u64,
+    /// Those in progress, in order of their beginnings.
+    running: BTreeMap<u64, (Client, Option<IpAddr>, Arc<Eviction>)>,
+    next: u64,
+}
+
+/// Whether a fetch has ended for another.
+#[derive(Debug, Default)]
+struct Eviction {
+    is_evicted: AtomicBool,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl Eviction {
+    fn evict(&self) {
+        self.is_evicted.store(true, Ordering::Release);
+        if let Some(waker) = self.waker.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            waker.wake();
+        }
+    }
+
+    fn poll(&self, context: &Context<'_>) -> bool {
+        *self.waker.lock().unwrap_or_else(PoisonError::into_inner) = Some(context.waker().clone());
+        self.is_evicted.load(Ordering::Acquire)
+    }
+}
+
+/// Runs the part of a fetch that waits for the origin; `None` if the fetch has ended for another.
+pub(crate) async fn unless_evicted<T>(job: impl Future<Output = T>) -> Option<T> {
+    let Ok(eviction) = EVICTION.try_with(Arc::clone) else { return Some(job.await) };
+    let mut job = pin!(job);
+    poll_fn(|context| match eviction.poll(context) {
+        true => Poll::Ready(None),
+        false => job.as_mut().poll(context).map(Some),
+    })
+    .await
 }
 
 impl Fetches {
@@ -150,13 +198,47 @@ impl Fetches {
         match client {
             Some(address) => {
                 let has_networks = of_client != u64::MAX;
-                self.shares.take(address, ShareLimits { total, client: of_client, has_networks }).ok()
+                let limits = ShareLimits { total, client: of_client, has_networks };
+                match self.shares.take(address, limits) {
+                    // Not for one that its own share would refuse.
+                    Err(ShareRefusal::Total)
+                        if self.shares.check(address, ShareLimits { total: total + 1, ..limits }).is_ok() =>
+                    {
+                        self.evict_recent()?;
+                        self.shares.take(address, limits).ok()
+                    }
+                    taken => taken.ok(),
+                }
             }
             None => {
                 let is_within = self.of_unproved < of_client && self.shares.total() < total;
                 is_within.then(|| self.of_unproved += 1)
             }
         }
+    }
+
+    /// Ends the oldest of the recent fetches.
+    fn evict_recent(&mut self) -> Option<()> {
+        let recent = (self.running.len() / RECENT_SHARE).checked_sub(1)?;
+        let number = *self.running.keys().rev().nth(recent)?;
+        let (_, _, eviction) = self.end(number)?;
+        count_shared(&COUNTERS.evicted);
+        eviction.evict();
+        Some(())
+    }
+
+    /// Registers a fetch that was taken; returns its number.
+    fn begin(&mut self, client: Client, origin: Option<IpAddr>, eviction: &Arc<Eviction>) -> u64 {
+        self.next += 1;
+        self.running.insert(self.next, (client, origin, Arc::clone(eviction)));
+        self.next
+    }
+
+    /// Gives back the fetch with this number, unless it was evicted.
+    fn end(&mut self, number: u64) -> Option<(Client, Option<IpAddr>, Arc<Eviction>)> {
+        let ended = self.running.remove(&number)?;
+        self.give_back(ended.0, ended.1);
+        Some(ended)
     }
 
     fn give_back(&mut self, client: Client, origin: Option<IpAddr>) {
@@ -174,7 +256,8 @@ impl Fetches {
 #[derive(Debug)]
 pub(crate) struct Fetch {
     client: Client,
-    origin: Option<IpAddr>,
+    number: u64,
+    eviction: Arc<Eviction>,
 }
 
 impl Fetch {
@@ -195,18 +278,20 @@ impl Fetch {
     ) -> Result<Self, &'static AtomicU64> {
         let client = client.map(site);
         let mut fetches = FETCHES.lock().unwrap_or_else(PoisonError::into_inner);
-        fetches.take(client, origin, limits).map(|()| Self { client, origin })
+        fetches.take(client, origin, limits)?;
+        let eviction = Arc::default();
+        Ok(Self { client, number: fetches.begin(client, origin, &eviction), eviction })
     }
 
     /// Runs the fetch; its temporary files count as its client's.
     pub(crate) async fn run<T>(self, job: impl Future<Output = T>) -> T {
-        CLIENT.scope(self.client, job).await
+        CLIENT.scope(self.client, EVICTION.scope(Arc::clone(&self.eviction), job)).await
     }
 }
 
 impl Drop for Fetch {
     fn drop(&mut self) {
-        FETCHES.lock().unwrap_or_else(PoisonError::into_inner).give_back(self.client, self.origin);
+        FETCHES.lock().unwrap_or_else(PoisonError::into_inner).end(self.number);
     }
 }
 
@@ -291,9 +376,28 @@ mod tests {
         its.pop();
         assert!(begin("2001:db8:77::2").is_some());
         drop((its, other));
-        let all: Vec<Fetch> = (0..40).filter_map(|n| begin(&format!("192.{n}.2.1"))).collect();
+        let all: Vec<Fetch> = (0..32).filter_map(|n| begin(&format!("192.{n}.2.1"))).collect();
         assert_eq!(all.len(), 32);
-        assert!(begin("198.51.100.1").is_none());
+        // A newcomer ends the oldest of the four most recent; a client that has its share does not.
+        assert!(begin("192.31.2.1").is_none());
+        let newcomer = begin("198.51.100.1").unwrap();
+        let is_evicted = |fetch: &Fetch| fetch.eviction.is_evicted.load(Ordering::Acquire);
+        let evicted: Vec<usize> = (0..32).filter(|index| is_evicted(&all[*index])).collect();
+        assert_eq!(evicted, [28]);
+        drop((all, newcomer));
+        assert_eq!(FETCHES.lock().unwrap().shares.total(), 0, "each is given back once");
+    }
+
+    #[test]
+    fn an_evicted_fetch_ends_and_others_complete() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let eviction = Arc::new(Eviction::default());
+        let completed = EVICTION.scope(Arc::clone(&eviction), unless_evicted(async { 7 }));
+        assert_eq!(runtime.block_on(completed), Some(7));
+        eviction.evict();
+        let waiting = EVICTION.scope(Arc::clone(&eviction), unless_evicted(std::future::pending::<()>()));
+        let ended = runtime.block_on(waiting);
+        assert_eq!(ended, None);
     }
 
     /// A fetch of a slow path costs its client nothing, so the total must not be had for many addresses of one site.

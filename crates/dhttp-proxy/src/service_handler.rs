@@ -24,7 +24,7 @@ use tokio::runtime::Handle;
 use tower_service::Service;
 use wire::Time;
 
-use crate::fetches::{Fetch, Spill};
+use crate::fetches::{Fetch, Spill, unless_evicted};
 use dhttp::deferred::{Reply, promise};
 use dhttp::fields::copy;
 use dhttp::handler::{Body, Handler, Request, Response};
@@ -104,10 +104,9 @@ where
                 let response = service.call(request).await.map_err(Into::into)?;
                 collect(response, is_head, max).await
             };
-            let reply: Result<Response, Cause> = fetch.run(reply).await;
-            promise.give(
-                reply.unwrap_or_else(|reason| Response::text(502, &format!("502 Bad Gateway: {reason}"))),
-            );
+            let reply: Option<Result<Response, Cause>> = fetch.run(unless_evicted(reply)).await;
+            let failed = |reason: Cause| Response::text(502, &format!("502 Bad Gateway: {reason}"));
+            promise.give(reply.map_or_else(busy, |reply| reply.unwrap_or_else(failed)));
         }));
         Reply::Later(later)
     }

@@ -15,6 +15,8 @@ use super::cached_response::{
 use super::memory::CacheEntry;
 use super::upstream::{UpstreamFailure, UpstreamResponse};
 use super::{Shared, Upstream, on_calendar, serve_from, since_1970};
+use crate::fetches::unless_evicted;
+use crate::service_handler::busy;
 use dhttp::counters::count_shared;
 use dhttp::deferred::{Interims, ResponseSender};
 use dhttp::handler::{Body, Response};
@@ -43,7 +45,8 @@ pub(super) async fn exchange<U: Upstream>(
     promise: Option<ResponseSender>,
 ) {
     let interims = promise.as_ref().map(ResponseSender::interims);
-    let (response, trailers) = respond(shared, owned, entry, interims).await;
+    let response = unless_evicted(respond(shared, owned, entry, interims)).await;
+    let (response, trailers) = response.unwrap_or_else(|| without_trailers(busy()));
     if let Some(promise) = promise {
         // A client learns of failures, and fetches what exceeds a budget, over plain HTTP.
         let is_within_budget = owned.max == MAX_BODY_BYTES || response.status < 500;

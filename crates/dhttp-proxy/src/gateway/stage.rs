@@ -170,7 +170,7 @@ impl Exchange {
         if self.origin.is_none() {
             let config = shared.config();
             let max = config.origin_exchanges.unwrap_or((config.connections / 2).max(1));
-            self.origin = shared.origins.lease(&self.forward.authority, max);
+            self.origin = shared.origins.lease(&self.forward.authority, max, config.connections.max(1));
         }
         self.origin.is_some()
     }
