@@ -42,8 +42,18 @@ def certificates(directory):
     os.environ.update(FAULTS_CERT=certificate, FAULTS_KEY=key, FAULTS_CHAIN=str(chain))
 
 
+def build_go(directory):
+    """Builds the program in Go."""
+    program = str(directory / "program")
+    environment = {**os.environ, "GOCACHE": str(directory / "cache"), "GO111MODULE": "off", "CGO_ENABLED": "0"}
+    subprocess.run(["go", "build", "-o", program, str(HERE / "program.go")], check=True, env=environment)
+    os.environ["FAULTS_GO"] = program
+
+
 def command(roundtrip, case, transport, way, written=None):
-    program = [PYTHON, str(HERE / "exchange.py"), case.fault, transport, way]
+    is_go = case.fault.startswith("go-")
+    program = [os.environ["FAULTS_GO"]] if is_go else [PYTHON, str(HERE / "exchange.py")]
+    program += [case.fault, transport, way]
     flags = ["diagnose", "--format", "json", "--run"]
     if written:
         flags[1:1] = ["--write", written]
@@ -140,6 +150,8 @@ def run(arguments, roundtrip):
         if has
     ]
 
+    if any(case.fault.startswith("go-") for case, _, _ in chosen):
+        build_go(Path(os.environ["FAULTS_CERT"]).parent)
     if arguments.savings:
         return savings(roundtrip, chosen)
 

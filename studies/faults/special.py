@@ -427,6 +427,33 @@ def postgres_per_query(_, is_faulty):
     postgres("select 1", is_kept=not is_faulty, count=6)
 
 
+def warm_up(transport, _):
+    """Healthy: a server that takes long for its first response, once."""
+    pauses = [0.4]
+
+    def respond_warm(speaker, connection):
+        time.sleep(pauses.pop() if pauses else 0)
+        respond(speaker, connection)
+
+    visit(transport, server(transport, always(respond_warm)), 10)
+
+
+def polls(transport, _):
+    """Healthy: the server holds each GET until nothing has happened for a while (204)."""
+
+    def respond_empty(_, connection):
+        time.sleep(1.2)
+        connection.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+    speaker, connection = client(transport, server(transport, always(respond_empty)))
+    for _ in range(3):
+        connection.sendall(b"GET /poll HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        while b"\r\n\r\n" not in speaker.pending:
+            speaker.fill()
+        speaker.pending = b""
+    connection.close()
+
+
 NODE = """
 const [way, transport] = process.argv.slice(1), fs = require('fs'), env = process.env
 const keys = {key: fs.readFileSync(env.FAULTS_KEY), cert: fs.readFileSync(env.FAULTS_CERT)}
@@ -476,4 +503,6 @@ FAULTS = {
     "postgres-think": postgres_think,
     "postgres-per-query": postgres_per_query,
     "node-think": node_think,
+    "warm-up": warm_up,
+    "polls": polls,
 }

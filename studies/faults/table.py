@@ -73,4 +73,12 @@ CASES = [
     Case("postgres-think", "server-think", transports=("clear",), needs=("postgres", "initdb", "psql")),
     Case("postgres-per-query", "connection-per-request", "cable", ("clear",), needs=("postgres", "initdb", "psql")),
     Case("node-think", "server-think", needs=("node",)),
+    # Go offers no use of session tickets, encrypts the alert of TLS 1.3, and leaves connections open.
+    Case("go-think", "server-think", needs=("go",)),
+    Case("go-stall-within", "server-think", needs=("go",)),
+    Case("go-per-request", "connection-per-request", "cable", needs=("go",)),
+    Case("go-rejects", "tls-alert", transports=TLS, needs=("go",)),
+    # The first response takes long once, as that of a program that compiles its code.
+    Case("warm-up", "nothing", has_faulty=False),
+    Case("polls", "nothing", transports=("clear",), has_faulty=False),
 ]

@@ -45,6 +45,9 @@ pub struct Exchanges<C> {
     http2: Option<Box<Http2<C>>>,
     tls: Option<Box<Tls>>,
     turn: Turn,
+    /// Whether TLS carries PostgreSQL, as its `SSLRequest` showed, and whether its startup message has passed.
+    is_postgresql: bool,
+    has_started_up: bool,
     /// The target of a tunnel (CONNECT) that the connection has become.
     pub tunnel: Option<Box<str>>,
 }
@@ -125,6 +128,9 @@ impl<C: Clone> Exchanges<C> {
         if length == 0 {
             return;
         }
+        if side == Side::Client && self.upgrades_to_tls(payload) {
+            self.begin_again();
+        }
         if self.kind == Kind::Undetermined {
             self.detect(side, payload, mark);
         }
@@ -152,7 +158,8 @@ impl<C: Clone> Exchanges<C> {
             (Kind::Tls, Content::Message) => self.contents(side) > before,
             (_, Content::Message) => true,
         };
-        if is_content && self.kind == Kind::Other && turn::is_of_session(side, payload) {
+        if is_content && self.is_of_session(side, payload) {
+            self.is_postgresql |= payload == turn::POSTGRESQL_TLS;
             return;
         }
         match side {
@@ -284,6 +291,28 @@ impl<C: Clone> Exchanges<C> {
         };
     }
 
+    /// Returns whether a message sets up or ends a session.
+    fn is_of_session(&mut self, side: Side, payload: &[u8]) -> bool {
+        if self.kind != Kind::Tls || !self.is_postgresql || side == Side::Server {
+            return self.kind == Kind::Other && turn::is_of_session(side, payload);
+        }
+        let size = self.tls().and_then(|tls| tls.plaintext_of(payload));
+        let is_first = self.turn.count() == 0 && !std::mem::replace(&mut self.has_started_up, true);
+        is_first || size.is_some_and(|size| turn::is_postgresql_size(size, self.turn.count() == 0))
+    }
+
+    /// Returns whether a client's segment begins TLS on a connection that has spoken something else so far: STARTTLS of mail, LDAP and
+    /// FTP, `SSLRequest` of PostgreSQL and MySQL, a PROXY or SOCKS header.
+    fn upgrades_to_tls(&self, payload: &[u8]) -> bool {
+        let is_other = matches!(self.kind, Kind::Http1 | Kind::Other) && self.http1.requests == 0;
+        is_other && Tls::begins(payload) && matches!(payload.get(9..11), Some([3, 0..=3]))
+    }
+
+    /// Reads the following bytes as those of a new connection; what came before has set up a session.
+    fn begin_again(&mut self) {
+        (self.kind, self.turn, self.streams) = (Kind::Undetermined, Turn::default(), Streams::default());
+    }
+
     /// Leaves HTTP/1 for what follows, or for turns where it cannot be read.
     fn leave_http1(&mut self) {
         if !self.http1.is_lost() {
@@ -383,6 +412,46 @@ mod tests {
         assert_eq!(end, Some(played.positions[0]));
         assert_eq!(played.send(Side::Client, &frame(4, 1, 0, &[]), true), Content::Control);
         assert_eq!(played.exchanges.request_end(), end);
+    }
+
+    #[test]
+    fn tls_may_begin_after_another_protocol() {
+        const HELLO: &[u8] = b"\x16\x03\x01\0\x06\x01\0\0\x02\x03\x03";
+        for (request, response) in
+            [(&b"\0\0\0\x08\x04\xd2\x16\x2f"[..], &b"S"[..]), (b"STARTTLS\r\n", b"220 go\r\n")]
+        {
+            let mut played = Played::new();
+            played.send(Side::Client, request, true);
+            played.send(Side::Server, response, true);
+            assert_ne!(played.exchanges.kind(), Kind::Tls);
+            played.send(Side::Client, HELLO, true);
+            assert_eq!((played.exchanges.kind(), played.exchanges.count()), (Kind::Tls, 0));
+        }
+    }
+
+    #[test]
+    fn startup_of_postgresql_is_no_request_over_tls_either() {
+        let mut played = Played::new();
+        let record = |bytes: usize| {
+            [&[23, 3, 3, 0, u8::try_from(bytes + 17).unwrap()][..], &vec![7; bytes + 17]].concat()
+        };
+        let hello = |kind: u8, rest: &[u8]| {
+            let length = u8::try_from(rest.len()).unwrap();
+            [&[22, 3, 3, 0, length + 4, kind, 0, 0, length][..], rest].concat()
+        };
+        let client = [&[3, 3][..], &[1; 32], &[0, 0, 2, 0x13, 1, 1, 0]].concat();
+        let versions = [0, 6, 0, 43, 0, 2, 3, 4];
+        let server = [&[3, 3][..], &[2; 32], &[0, 0x13, 1, 0], &versions].concat();
+        played.send(Side::Client, turn::POSTGRESQL_TLS, true);
+        played.send(Side::Server, b"S", true);
+        played.send(Side::Client, &hello(1, &client), true);
+        played.send(Side::Server, &hello(2, &server), true);
+        played.send(Side::Client, &record(36), true);
+        for (size, count) in [(84, 0), (81, 0), (181, 0), (14, 1), (5, 1)] {
+            played.send(Side::Client, &record(size), true);
+            played.send(Side::Server, &record(200), true);
+            assert_eq!(played.exchanges.count(), count, "{size}");
+        }
     }
 
     #[test]

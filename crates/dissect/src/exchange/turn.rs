@@ -60,6 +60,17 @@ pub(super) fn is_of_session(side: Side, payload: &[u8]) -> bool {
     }
 }
 
+/// PostgreSQL's `SSLRequest`.
+pub(super) const POSTGRESQL_TLS: &[u8] = &[0, 0, 0, 8, 4, 0xd2, 0x16, 0x2f];
+
+/// Returns whether a message of PostgreSQL of this size within TLS ends a session (Terminate), or authenticates before the first
+/// query: by MD5, or in two steps by SCRAM-SHA-256, without and with channel binding.
+pub(super) fn is_postgresql_size(size: u16, is_before_queries: bool) -> bool {
+    const TERMINATE: u16 = 5;
+    const AUTHENTICATION: [u16; 5] = [41, 55, 109, 81, 181];
+    size == TERMINATE || is_before_queries && AUTHENTICATION.contains(&size)
+}
+
 fn is_postgresql(payload: &[u8]) -> bool {
     let length = payload.get(1..).and_then(<[u8]>::first_chunk).map(|bytes| u32::from_be_bytes(*bytes));
     length.is_some_and(|length| length as usize + 1 == payload.len())

@@ -70,6 +70,14 @@ impl Tls {
         if is_control && begun > 0 && begun == ended { Content::Control } else { Content::Message }
     }
 
+    /// Returns the bytes of plaintext in a segment that is one record.
+    pub(crate) fn plaintext_of(&self, payload: &[u8]) -> Option<u16> {
+        let (header, body) = payload.split_first_chunk::<5>()?;
+        let length = u16::from_be_bytes([header[3], header[4]]);
+        let overhead = self.overhead().filter(|_| body.len() == usize::from(length))?;
+        length.checked_sub(overhead)
+    }
+
     /// Returns the bytes of a record's plaintext, where HTTP/2 is possible.
     fn plaintext(&self, length: u16) -> Option<u16> {
         let plain = self.overhead().and_then(|overhead| length.checked_sub(overhead));
