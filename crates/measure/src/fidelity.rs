@@ -163,8 +163,7 @@ fn missing_anywhere(stack: &Stack) -> Option<StackPart> {
         // With a receive window of the same size it never limits what is in flight: [`send_buffer_note`].
         send_buffer: _,
         occupancy: _,
-        // [`missing_here`].
-        nagle: _,
+        nagle: _, // [`missing_here`].
         ack_delay,
         counting,
         // The initial window of the end that opens the connection: [`crate::profile`].
@@ -178,6 +177,7 @@ fn missing_anywhere(stack: &Stack) -> Option<StackPart> {
         // A run ends long before a port is reused; the rest: [`missing_here`].
         termination: Termination { time_wait: _, unread_resets: _, reset_discards: _ },
         // The measuring host's own.
+        handshake_timeouts: _,
         wake_up: _,
     } = packets;
     let is_shimmed = *growth == Growth::PerAcknowledgement;

@@ -66,6 +66,7 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
         ack_delay,
         counting,
         handshake_opens,
+        handshake_timeouts,
         initial_threshold,
         recovery,
         restart,
@@ -89,12 +90,10 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
         congestion: Congestion {
             initial_window: initial_window.saturating_sub(by_handshake).max(1),
             handshake_opens: *handshake_opens,
+            handshake_timeouts: *handshake_timeouts,
             initial_threshold: initial_threshold.map(saturate),
             counting: *counting,
-            growth: match growth {
-                stack::Growth::PerAcknowledgement => Growth::PerAck,
-                stack::Growth::PerSegment => Growth::PerByte { max_segments: u8::MAX },
-            },
+            growth: growth_of(*growth),
             avoidance: match congestion {
                 stack::Congestion::Reno => Avoidance::Reno,
                 stack::Congestion::Cubic => Avoidance::Cubic { hystart: true },
@@ -118,6 +117,13 @@ pub fn config(stack: &Stack, mss: Bytes, segment_time: Duration, clocks: Clocks)
         termination: *termination,
         handshake: Handshake::ThreeWay,
         sharing: *sharing,
+    }
+}
+
+const fn growth_of(growth: stack::Growth) -> Growth {
+    match growth {
+        stack::Growth::PerAcknowledgement => Growth::PerAck,
+        stack::Growth::PerSegment => Growth::PerByte { max_segments: u8::MAX },
     }
 }
 

@@ -193,6 +193,9 @@ pub struct Congestion {
     pub initial_window: u16,
     /// Whether the acknowledgement of a server's SYN opens its window by a segment (BSD).
     pub handshake_opens: bool,
+    /// Timeouts of the SYN or SYN-ACK after which the connection starts with a window of one segment; `None`: it always
+    /// starts with the initial window.
+    pub handshake_timeouts: Option<u8>,
     /// Initial slow start threshold in bytes; `None`: unlimited.
     pub initial_threshold: Option<u32>,
     /// Unit in which the window is counted.

@@ -81,6 +81,13 @@ impl Window {
         }
     }
 
+    /// Starts with one segment, after this many timeouts of the SYN or SYN-ACK (RFC 5681, section 3.1; Linux).
+    pub(super) fn start_after_timeouts(&mut self, timeouts: u8) {
+        if self.config.handshake_timeouts.is_some_and(|limit| timeouts >= limit) {
+            self.cwnd = self.mss;
+        }
+    }
+
     /// Sets window and threshold from the cached state of the path (RFC 2140).
     pub(super) fn adopt(&mut self, cwnd: u64, threshold: u64) {
         (self.cwnd, self.threshold) = (cwnd.max(self.cwnd), threshold);
@@ -208,6 +215,7 @@ mod tests {
         let config = Congestion {
             initial_window: 2,
             handshake_opens: false,
+            handshake_timeouts: None,
             initial_threshold,
             counting: Counting::Bytes,
             growth,

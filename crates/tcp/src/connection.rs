@@ -65,6 +65,8 @@ pub struct Connection {
     /// End of TIME_WAIT, or of FIN_WAIT_2 without an application.
     pub(super) time_wait_deadline: Option<Time>,
     pub(super) last_sent: Time,
+    /// Timestamp of the first SYN or SYN-ACK.
+    pub(super) first_timestamp: u32,
     /// Limit at the last attempt to send data.
     pub(super) limit: Limit,
     /// Whether new data was sent since the window's usage was last recorded.
@@ -196,6 +198,7 @@ impl Connection {
             pending: PendingSegments::default(),
             time_wait_deadline: None,
             last_sent: Time::ZERO,
+            first_timestamp: 0,
             limit: Limit::Nothing,
             has_sent: false,
             last_received: Time::ZERO,

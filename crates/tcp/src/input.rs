@@ -68,7 +68,7 @@ impl Connection {
             return;
         }
         self.begin(now, segment);
-        self.acknowledge_syn(now);
+        self.acknowledge_syn(now, segment);
         self.mark_early_data_unsent(segment.acknowledgement);
         self.become_established();
         self.acks.acknowledge_now();
@@ -136,7 +136,7 @@ impl Connection {
             self.record_timestamp(segment);
         }
         if self.unacknowledged == 0 && segment.acknowledgement >= 1 {
-            self.complete_handshake(now);
+            self.complete_handshake(now, segment);
         }
         self.process_acknowledgement(now, segment);
         if !self.is_over() {
@@ -168,8 +168,8 @@ impl Connection {
     }
 
     /// Handles the acknowledgement of a server's SYN.
-    fn complete_handshake(&mut self, now: Time) {
-        self.acknowledge_syn(now);
+    fn complete_handshake(&mut self, now: Time, segment: &Segment) {
+        self.acknowledge_syn(now, segment);
         self.cache_count();
         if !self.is_early {
             self.window.open_by_handshake();
@@ -187,11 +187,17 @@ impl Connection {
     }
 
     /// Handles the acknowledgement of our SYN.
-    fn acknowledge_syn(&mut self, now: Time) {
+    fn acknowledge_syn(&mut self, now: Time, segment: &Segment) {
         if self.unacknowledged > 0 {
             return;
         }
         self.unacknowledged = 1;
+        let echo =
+            segment.options.timestamps.filter(|_| self.negotiated.timestamps).map(|stamps| stamps.echo);
+        if echo != Some(self.first_timestamp) {
+            // The first was lost, not late.
+            self.window.start_after_timeouts(self.timer.backoff());
+        }
         if self.timer.backoff() == 0
             && let Some(timed_segment) = self.timed_segment.take()
         {

@@ -73,6 +73,7 @@ impl Connection {
         self.next = self.next.max(1);
         if is_first {
             self.timed_segment = Some(TimedSegment { end: 1, at: now, segments: 1 });
+            self.first_timestamp = self.timestamps(now).value;
         }
         if self.timer.deadline().is_none() {
             self.timer.start(now);

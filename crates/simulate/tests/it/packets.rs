@@ -1,5 +1,6 @@
 //! Whole transfers between two hosts: invariants under any loss, window and stack.
 
+mod handshake;
 mod hosts;
 mod http3;
 mod parallel;

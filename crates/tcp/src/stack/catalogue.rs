@@ -99,6 +99,8 @@ const PERIOD: Stack = Stack {
         ack_delay: AckDelay::Fixed(Duration::from_millis(200)),
         counting: Counting::Bytes,
         handshake_opens: true,
+        // tcp_mss() sets the window to one segment when the SYN arrives, whatever was lost (Stevens vol. 2, section 27.5).
+        handshake_timeouts: None,
         // "ssthresh, initialized to 64 kB" (`papers/heidemann-model`, appendix): TCP_MAXWIN, in fact.
         initial_threshold: Some(Bytes::new(65_535)),
         // SunOS 4.1 has 4.3BSD-Tahoe's TCP.
@@ -315,6 +317,8 @@ const LINUX: Stack = Stack {
         // packets_out against snd_cwnd.
         counting: Counting::Segments,
         handshake_opens: false,
+        // tcp_init_transfer(): total_retrans > 1, unless tcp_try_undo_spurious_syn() finds that none was lost.
+        handshake_timeouts: Some(2),
         initial_threshold: None,
         // net.ipv4.tcp_recovery = 1, tcp_early_retrans = 3.
         recovery: Recovery::Rack,

@@ -25,6 +25,8 @@ pub struct Packets {
     /// Whether one of the initial window's segments is due to the acknowledgement of a server's SYN: a client
     /// then starts with one segment less.
     pub handshake_opens: bool,
+    /// Timeouts of the SYN or SYN-ACK after which a connection starts with one segment; `None`: never.
+    pub handshake_timeouts: Option<u8>,
     /// Initial slow start threshold; `None`: unlimited.
     pub initial_threshold: Option<Bytes>,
     /// Loss recovery before the timer expires. [`super::Stack::sack`] decides whether it uses selective

@@ -45,7 +45,7 @@ const LONGER_FUNCTIONS: [(&str, usize); 19] = [
     ("crates/roundtrip/src/serve/settings.rs read", 79),
     ("crates/roundtrip/src/verb/cache.rs read", 76),
     ("crates/scenario/src/spec/key.rs info", 92),
-    ("crates/simulate/src/profile.rs config", 76),
+    ("crates/simulate/src/profile.rs config", 75),
 ];
 
 #[test]

@@ -88,6 +88,7 @@ pub(crate) fn period() -> Config {
         congestion: Congestion {
             initial_window: 1,
             handshake_opens: true,
+            handshake_timeouts: None,
             initial_threshold: Some(65_535),
             counting: Counting::Bytes,
             growth: Growth::PerAck,
@@ -128,6 +129,7 @@ pub(crate) fn linux() -> Config {
         congestion: Congestion {
             initial_window: 10,
             handshake_opens: false,
+            handshake_timeouts: Some(2),
             initial_threshold: None,
             counting: Counting::Segments,
             growth: Growth::PerByte { max_segments: 255 },
