@@ -19,11 +19,12 @@ use object::{LAST_MODIFIED, Object};
 
 pub use object::{Compression, File};
 
-/// Objects by path. Without paths of their own, the first is `/0`, a document; the others are `/1` and so on, images.
+/// Objects by path. Without paths of their own, the first is `/0`, a document; the others are `/1` and so on, images. Clones
+/// share them.
 #[derive(Clone, Debug)]
 pub struct Site {
-    objects: Vec<Object>,
-    paths: BTreeMap<String, usize>,
+    objects: Arc<Vec<Object>>,
+    paths: Arc<BTreeMap<String, usize>>,
 }
 
 impl Site {
@@ -52,12 +53,12 @@ impl Site {
 
     /// Creates a site of objects with paths of their own; the last of equal paths counts.
     pub fn of_files(files: impl IntoIterator<Item = File>) -> Self {
-        let mut site = Self { objects: Vec::new(), paths: BTreeMap::new() };
+        let (mut objects, mut paths) = (Vec::new(), BTreeMap::new());
         for File { path, content_type, body } in files {
-            site.paths.insert(path.clone(), site.objects.len());
-            site.objects.push(Object::new(path, &content_type, body));
+            paths.insert(path.clone(), objects.len());
+            objects.push(Object::new(path, &content_type, body));
         }
-        site
+        Self { objects: Arc::new(objects), paths: Arc::new(paths) }
     }
 
     /// Returns every unencoded object, in the order given.
@@ -74,7 +75,7 @@ impl Site {
     /// tags, a date. The tags depend on the same values as the bytes.
     #[must_use]
     pub fn with_validators(mut self, seed: Seed) -> Self {
-        for (index, object) in self.objects.iter_mut().enumerate() {
+        for (index, object) in Arc::make_mut(&mut self.objects).iter_mut().enumerate() {
             let random = seed.stream("entity tag", index as u64).next_u64();
             object.entity_tag = Some(format!("\"{:016x}\"", random.wrapping_add(object.body.len() as u64)));
         }
@@ -84,8 +85,8 @@ impl Site {
     /// Returns the same site, with text compressed for clients that accept one of these codings.
     #[must_use]
     pub fn with_compression(mut self, compression: Compression, codings: &[Coding]) -> Self {
-        let objects = self.objects.into_iter().map(|object| object.compressed(compression, codings));
-        self.objects = objects.collect();
+        let objects = Arc::unwrap_or_clone(self.objects).into_iter();
+        self.objects = Arc::new(objects.map(|object| object.compressed(compression, codings)).collect());
         self
     }
 

@@ -26,6 +26,10 @@ fn main() {
         }
         return;
     }
+    // Whole pages of today only.
+    if std::env::args().any(|argument| argument == "--web") {
+        return web();
+    }
     for stack in ["period", "linux"] {
         bulk(stack);
     }

@@ -42,6 +42,8 @@ pub(crate) struct Http2 {
     /// Number of connections opened so far.
     pub(super) opened: u32,
     closes_idle: bool,
+    /// Whether connections or requests may have changed since the last [`Http2::settle`].
+    is_changed: bool,
     outcomes: VecDeque<Outcome>,
 }
 
@@ -90,12 +92,14 @@ impl Http2 {
             connections: BTreeMap::new(),
             opened: 0,
             closes_idle: false,
+            is_changed: false,
             outcomes: VecDeque::new(),
         }
     }
 
     /// Handles input from the policy.
     pub(crate) fn request(&mut self, input: ToTransport) {
+        self.is_changed = true;
         match input {
             ToTransport::Send(request) if !self.config.has_http2(request.origin) => {
                 self.http1.request(ToTransport::Send(request));
@@ -152,6 +156,7 @@ impl Http2 {
         if !self.connections.contains_key(&id) {
             return self.http1.handle(now, input);
         }
+        self.is_changed = true;
         match input {
             FromWire::Connected(_) => {
                 if let Some(connection) = self.connections.get_mut(&id) {
@@ -175,6 +180,16 @@ impl Http2 {
 
     /// Assigns waiting requests, and sends what can be sent.
     pub(crate) fn settle(&mut self, now: Time) {
+        if std::mem::take(&mut self.is_changed) {
+            self.advance();
+        }
+        // Both count connections together.
+        self.http1.opened = self.opened;
+        self.http1.settle(now);
+        self.opened = self.http1.opened;
+    }
+
+    fn advance(&mut self) {
         self.assign();
         let outcomes = &mut self.outcomes;
         for (id, connection) in &mut self.connections {
@@ -191,10 +206,6 @@ impl Http2 {
                 is_used
             });
         }
-        // Both count connections together.
-        self.http1.opened = self.opened;
-        self.http1.settle(now);
-        self.opened = self.http1.opened;
     }
 
     pub(crate) fn poll(&self) -> Progress {

@@ -48,6 +48,10 @@ pub(crate) struct Http3 {
     connections: BTreeMap<::http3::ConnectionId, Connection>,
     opened: u32,
     closes_idle: bool,
+    /// Whether connections or requests may have changed since the last [`Http3::settle`].
+    is_changed: bool,
+    /// Next timer of QUIC, as of then.
+    timer: Option<Time>,
     outcomes: VecDeque<Outcome>,
 }
 
@@ -109,12 +113,15 @@ impl Http3 {
             connections: BTreeMap::new(),
             opened: 0,
             closes_idle: false,
+            is_changed: false,
+            timer: None,
             outcomes: VecDeque::new(),
         })
     }
 
     /// Handles input from the policy.
     pub(crate) fn request(&mut self, input: ToTransport) {
+        self.is_changed = true;
         match input {
             ToTransport::Send(request) => {
                 let id = request.id;
@@ -178,6 +185,7 @@ impl Http3 {
     pub(crate) fn handle(&mut self, now: Time, input: FromWire<'_>) {
         match input {
             FromWire::Datagram(origin, datagram) => {
+                self.is_changed = true;
                 let mut events = Vec::new();
                 self.quic.receive(now, address(origin), datagram, &mut |event| {
                     events.extend(keep(event, &self.connections, &self.requests));
@@ -185,6 +193,7 @@ impl Http3 {
                 self.process(events);
             }
             FromWire::Unreachable(origin) => {
+                self.is_changed = true;
                 let is_lost = |connection: &&Connection| connection.origin == origin;
                 let lost = self.connections.iter().filter(|(_, connection)| is_lost(connection));
                 let lost: Vec<_> = lost.map(|(id, _)| *id).collect();
@@ -228,6 +237,18 @@ impl Http3 {
 
     /// Assigns waiting requests, and sends what can be sent.
     pub(crate) fn settle(&mut self, now: Time) {
+        // Paced datagrams leave when a timer is due.
+        if std::mem::take(&mut self.is_changed) || self.timer.is_some_and(|timer| timer <= now) {
+            self.advance(now);
+            self.timer = self.quic.timeout();
+        }
+        // Both count connections together.
+        self.http2.opened = self.opened;
+        self.http2.settle(now);
+        self.opened = self.http2.opened;
+    }
+
+    fn advance(&mut self, now: Time) {
         for origin in std::mem::take(&mut self.wanted) {
             self.connection_to(now, origin);
         }
@@ -245,19 +266,16 @@ impl Http3 {
         while let Some((to, datagram)) = self.quic.next_datagram(now) {
             self.outcomes.push_back(Outcome::Wire(Wire::Datagram(origin(to), datagram)));
         }
-        // Both count connections together.
-        self.http2.opened = self.opened;
-        self.http2.settle(now);
-        self.opened = self.http2.opened;
     }
 
     /// Handles what is due.
     pub(crate) fn poll(&mut self, now: Time) -> Progress {
-        let until = self.quic.timeout();
+        let until = if self.is_changed { self.quic.timeout() } else { self.timer };
         if until.is_some_and(|until| until <= now) {
             let mut events = Vec::new();
             self.quic.expire(now, &mut |event| events.extend(keep(event, &self.connections, &self.requests)));
             self.process(events);
+            self.is_changed = true;
             return Progress::Some;
         }
         match self.http2.poll() {
