@@ -413,6 +413,34 @@ mod tests {
     }
 
     #[test]
+    fn entry_with_a_body_beyond_all_sizes_is_left_out_and_named() {
+        let entries = [
+            entry("http://h/", r#""bodySize":3"#),
+            entry("http://h/x", r#""bodySize":9223372036854775807"#),
+            r#"{"request":{"method":"POST","url":"http://h/y","bodySize":1e13},"response":{"status":204}}"#
+                .to_owned(),
+        ];
+        let page = pages("x", archive(&entries).as_bytes()).unwrap().remove(0);
+        assert_eq!((sizes(&page), page.check()), (vec![3], Ok(())));
+        let notes = page.notes.join("\n");
+        assert!(notes.contains("2 unreadable (number 2: a body of 9223372036854775807 bytes"), "{notes}");
+    }
+
+    #[test]
+    fn entries_of_safari_from_a_cache_take_no_network() {
+        let from = |url, source: &str| entry(url, r#""bodySize":10"#).replacen('{', source, 1);
+        let entries = [
+            from("http://h/", r#"{"_fetchType":"Network Load","_priority":"high","#),
+            from("http://h/a.png", r#"{"_fetchType":"Memory Cache","#),
+            from("http://h/b.png", r#"{"_fetchType":"Network Load","_priority":"medium","#),
+        ];
+        let page = pages("x", archive(&entries).as_bytes()).unwrap().remove(0);
+        let fetched: Vec<bool> = page.objects.iter().map(|object| object.local.is_none()).collect();
+        assert_eq!(fetched, [true, false, true]);
+        assert_eq!(page.objects[2].priority, crate::Priority::Medium);
+    }
+
+    #[test]
     fn bodies_are_decoded_and_missing_ones_are_none() {
         let (files, notes) = files(
             archive(&[

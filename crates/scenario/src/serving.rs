@@ -60,8 +60,13 @@ impl Serving {
         if programs.server_changed.is_some_and(|share| share != Probability::NEVER) {
             refuse_changed(scenario)?;
         }
-        if page.size() > MAX_PAGE_BYTES {
-            let what = format!("a page of {}", page.size());
+        let uploaded =
+            page.objects.iter().fold(0, |sum: u64, object| sum.saturating_add(object.request_body.get()));
+        if page.size() > MAX_PAGE_BYTES || uploaded > MAX_PAGE_BYTES.get() {
+            let what = match page.size() > MAX_PAGE_BYTES {
+                true => format!("a page of {}", page.size()),
+                false => format!("a page that uploads {}", Bytes::new(uploaded)),
+            };
             return Err(ServingError { what, remedy: "use one of at most 256 MiB" });
         }
         let codings = programs.client_codings;
@@ -404,6 +409,22 @@ mod tests {
             }
             assert_eq!(changed_objects(&scenario).len(), count);
         }
+    }
+
+    #[test]
+    fn pages_that_do_not_fit_in_memory_are_refused() {
+        let of = |size, uploaded| {
+            let mut scenario = revisit("0%");
+            let objects = vec![page::Object::sized(Bytes::new(10)); 2];
+            scenario.page = Page::of("large", objects);
+            (scenario.page.objects[0].size, scenario.page.objects[1].request_body) =
+                (Bytes::new(size), Bytes::new(uploaded));
+            Serving::of(&scenario).map(drop).map_err(|error| error.what)
+        };
+        assert_eq!(of(10, 1 << 20), Ok(()));
+        assert!(of(1 << 30, 0).unwrap_err().starts_with("a page of"));
+        assert!(of(10, 50_000_000_000).unwrap_err().starts_with("a page that uploads"));
+        assert!(of(10, u64::MAX).unwrap_err().starts_with("a page that uploads"));
     }
 
     #[test]

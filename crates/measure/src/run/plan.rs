@@ -73,7 +73,7 @@ pub(super) fn plan(
         accepted: serving.accepted.clone(),
         embedded: serving.embedded.clone(),
         ignores_body_with_headers: programs.client_defect == Some(ClientDefect::BodyWithHeaders),
-        origins: page.hosts.iter().map(|host| host.name.clone()).collect(),
+        origins: page.hosts.iter().map(Host::authority).collect(),
         ..Plan::new(Host::UNNAMED, serving.known().to_vec(), shape)
     };
     let remark = if serving.is_graph { Some(Remark::GraphDecides) } else { remark };

@@ -1,5 +1,6 @@
 //! A host of a page: its distance, its server's time, and the protocols that it offers.
 
+use http1::message::is_host;
 use wire::{Bytes, Duration};
 
 /// A host of a page, which is one origin: a name, a scheme, a port.
@@ -53,6 +54,30 @@ impl Host {
             processing: Duration::ZERO,
             protocols: OfferedProtocols::ALL,
             certificate_chain: None,
+        }
+    }
+
+    /// Returns the value of the field `Host`. A name that no request can carry, as a recording may have one (in Unicode, or with a
+    /// port above 65,535), has `x` in place of all but letters, digits, dots and hyphens.
+    pub fn authority(&self) -> String {
+        if is_host(self.name.as_bytes()) {
+            return self.name.clone();
+        }
+        self.name.replace(|letter: char| !letter.is_ascii_alphanumeric() && !".-".contains(letter), "x")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_no_request_can_carry_become_valid_ones() {
+        let authority = |name| Host::new(name).authority();
+        assert_eq!(authority("www.example.org:8080"), "www.example.org:8080");
+        assert_eq!(authority("[::1]:8443"), "[::1]:8443");
+        for name in ["b\u{fc}cher.example", "a.example:99999", "a b\r\nX: y", "[::1", "\u{202e}"] {
+            assert!(is_host(authority(name).as_bytes()), "{name:?} is {:?}", authority(name));
         }
     }
 }

@@ -10,6 +10,7 @@ use serde::de::IgnoredAny;
 
 use super::phases::Phases;
 use super::raw::{Call, Content, Initiator, Number, Raw, Response, Text, field};
+use crate::Page;
 use crate::file::MAX_METHOD_BYTES;
 
 /// Parts of an entry that are used.
@@ -71,7 +72,7 @@ pub(super) struct Clues {
 impl Entry {
     /// Reads an entry without its body.
     pub(super) fn of_sizes(json: &str) -> serde_json::Result<Self> {
-        serde_json::from_str::<Raw<IgnoredAny>>(json).map(|raw| Self::of(raw, |_, _| None))
+        serde_json::from_str::<Raw<IgnoredAny>>(json).and_then(|raw| Self::of(raw, |_, _| None).checked())
     }
 
     /// Reads an entry.
@@ -80,7 +81,17 @@ impl Entry {
             Some("base64") => base64(&text),
             Some(_) | None => Some(text),
         };
-        serde_json::from_str::<Raw<Text>>(json).map(|raw| Self::of(raw, body))
+        serde_json::from_str::<Raw<Text>>(json).and_then(|raw| Self::of(raw, body).checked())
+    }
+
+    /// The entry, unless a body of it is larger than any object.
+    fn checked(self) -> serde_json::Result<Self> {
+        let largest = self.on_wire().max(self.request_body);
+        if largest > Page::MAX_OBJECT_BYTES.get() {
+            let reason = format!("a body of {largest} bytes, more than 1 TiB");
+            return Err(serde::de::Error::custom(reason));
+        }
+        Ok(self)
     }
 
     fn of<T>(mut raw: Raw<T>, body: impl FnOnce(T, Option<&str>) -> Option<Vec<u8>>) -> Self {
@@ -88,7 +99,9 @@ impl Entry {
         let phases = Phases::of(raw.started.as_deref(), raw.time, raw.timings);
         let transferred = transferred(&raw.response);
         let Raw { pageref, request, response, from_cache, connection, socket, .. } = raw;
-        let is_local = [raw.via_service_worker, response.from_disk_cache, response.from_service_worker];
+        let is_of_safari = raw.fetch_type.as_deref().map(is_local_fetch);
+        let is_local =
+            [raw.via_service_worker, response.from_disk_cache, response.from_service_worker, is_of_safari];
         let protocol = [raw.protocol, response.version, request.version].into_iter().flatten();
         let protocol = protocol.map(|name| name.to_ascii_lowercase()).find(|name| is_protocol(name));
         // Firefox writes entries from its cache without a protocol, a time, or phases.
@@ -192,6 +205,11 @@ fn transferred<T>(response: &Response<T>) -> Option<u64> {
         .or(from_transfer)
         .or(from_compression.filter(|size| *size > 0))
         .or_else(length)
+}
+
+/// Whether Safari's type of a fetch is one without network (WebKit, HARBuilder.js, `fetchType`).
+fn is_local_fetch(fetch_type: &str) -> bool {
+    matches!(fetch_type, "Memory Cache" | "Disk Cache" | "Service Worker" | "Inspector Override")
 }
 
 /// Whether this is the name of a version of HTTP: some tools leave it empty, or write other text there.

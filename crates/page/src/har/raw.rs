@@ -20,6 +20,9 @@ pub(super) struct Raw<T> {
     /// Chromium's: whether a service worker responded.
     #[serde(rename = "_fetchedViaServiceWorker", default, deserialize_with = "loose")]
     pub(super) via_service_worker: Option<bool>,
+    /// Safari's: the network, or the cache that it came from.
+    #[serde(rename = "_fetchType", default, deserialize_with = "loose")]
+    pub(super) fetch_type: Option<String>,
     #[serde(rename = "startedDateTime", default, deserialize_with = "loose")]
     pub(super) started: Option<String>,
     #[serde(default, deserialize_with = "loose")]

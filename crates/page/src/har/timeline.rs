@@ -65,9 +65,10 @@ impl Item {
     pub(super) fn priority(&self) -> Priority {
         match self.entry.clues.priority.as_deref() {
             Some("VeryHigh" | "Highest") => Priority::Highest,
-            Some("High") => Priority::High,
-            Some("Medium") => Priority::Medium,
-            Some("Low") => Priority::Low,
+            // Safari has three, in lower case.
+            Some("High" | "high") => Priority::High,
+            Some("Medium" | "medium") => Priority::Medium,
+            Some("Low" | "low") => Priority::Low,
             Some("VeryLow" | "Lowest" | "Idle") => Priority::Lowest,
             _ => match self.kind {
                 Kind::Document | Kind::StyleSheet | Kind::Font => Priority::Highest,

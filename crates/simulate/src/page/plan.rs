@@ -76,7 +76,7 @@ pub(super) fn plan(
         deadline: TIMEOUT + pause * pages_before as u64,
         accepted: serving.accepted.clone(),
         embedded: serving.embedded.clone(),
-        origins: page.hosts.iter().map(|host| host.name.clone()).collect(),
+        origins: page.hosts.iter().map(Host::authority).collect(),
         ..Plan::new(Host::UNNAMED, [before.as_slice(), serving.known()].concat(), shape)
     };
     let remark = if serving.is_graph { Some(Remark::GraphDecides) } else { remark };
