@@ -483,6 +483,10 @@ impl ConnectionState {
         };
         PauseReason::Named(match (limit, is_delayed) {
             (Limit::Nothing, _) if has_answered => Cause::ServerThink,
+            // A greeting, as the SETTINGS of HTTP/2, follows the end of the handshake.
+            (Limit::Nothing, _) if self.request_received == Time::ZERO => {
+                return PauseReason::Request(self.last_received);
+            }
             (Limit::Nothing, _) => return PauseReason::Request(self.request_received),
             (Limit::Nagle, true) => Cause::NagleDelayedAck,
             (Limit::Nagle, false) => Cause::Nagle,

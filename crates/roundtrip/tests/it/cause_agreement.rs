@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use diagnose::{Cause, Diagnosis, Finding, Options, PacketPosition, Severity};
 use packets::Reader;
-use scenario::{Network, Page, Protocol, Scenario, Stack};
+use scenario::{Network, Page, Protocol, Scenario, Stack, Tls};
 use simulate::{Experiment, Hosts};
 use trace::Stall;
 use wire::packet::Packet;
@@ -41,17 +41,30 @@ const PERMITTED: [(&str, &str, &str); 4] = [
         "buffer and window are of one size, and the window is the one that can be seen",
     ),
 ];
+/// The same over TLS and HTTP/2.
+const PERMITTED_OVER_TLS: [(&str, &str, &str); 0] = [];
 /// Maximum percentage of other differences: two causes within one round trip.
 const MAX_OTHER_PERCENT: usize = 2;
 
 #[test]
 fn diagnosed_causes_agree_with_the_endpoints() {
+    compare(scenarios(), &PERMITTED);
+}
+
+#[test]
+fn diagnosed_causes_agree_with_the_endpoints_over_tls_and_http2() {
+    compare(secure_scenarios(), &PERMITTED_OVER_TLS);
+}
+
+/// Compares the endpoints' causes with the findings, of which only these differences are permitted.
+fn compare(scenarios: impl Iterator<Item = Scenario>, permitted: &[(&str, &str, &str)]) {
     let mut pairs: BTreeMap<(String, String), (usize, String)> = BTreeMap::new();
-    for scenario in scenarios() {
+    for scenario in scenarios {
         for (known, found) in names(&scenario) {
             let description = || {
-                let Scenario { network, page, protocol, stack, .. } = &scenario;
-                format!("{} over {}, {}, {}", page.name, network.name, protocol.name(), stack.name)
+                let Scenario { network, page, protocol, stack, tls, .. } = &scenario;
+                let protocol = protocol.name();
+                format!("{} over {}, {protocol}, TLS {}, {}", page.name, network.name, tls.name(), stack.name)
             };
             pairs.entry((known, found)).or_insert_with(|| (0, description())).0 += 1;
         }
@@ -59,13 +72,13 @@ fn diagnosed_causes_agree_with_the_endpoints() {
     let all: usize = pairs.values().map(|(count, _)| count).sum();
     assert!(all > 1_000, "{all} stalls are too few");
     let is_known = |known: &str, found: &str| {
-        known == found || PERMITTED.iter().any(|(one, other, _)| (*one, *other) == (known, found))
+        known == found || permitted.iter().any(|(one, other, _)| (*one, *other) == (known, found))
     };
     let unexpected: Vec<_> = pairs.iter().filter(|((known, found), _)| !is_known(known, found)).collect();
     let count: usize = unexpected.iter().map(|(_, (count, _))| count).sum();
     assert!(count * 100 <= all * MAX_OTHER_PERCENT, "{count} of {all} differ: {unexpected:#?}");
-    for (known, found, reason) in PERMITTED {
-        let occurs = pairs.contains_key(&(known.to_owned(), found.to_owned()));
+    for (known, found, reason) in permitted {
+        let occurs = pairs.contains_key(&((*known).to_owned(), (*found).to_owned()));
         assert!(occurs, "{known} is never found as {found} any more ({reason}): take it off the list");
     }
 }
@@ -80,6 +93,24 @@ fn scenarios() -> impl Iterator<Item = Scenario> {
         PAGES.into_iter().flat_map(move |page| PROTOCOLS.map(|protocol| (network, page, protocol)))
     });
     grid.flat_map(of)
+}
+
+/// TLS of each kind and HTTP/2, also in the clear, on today's networks, with and without loss.
+fn secure_scenarios() -> impl Iterator<Item = Scenario> {
+    let protocols = [Protocol::Http11, Protocol::Http11Parallel, Protocol::Http2];
+    let all = ["fibre", "cable", "dsl", "4g", "3g", "geo-satellite"].into_iter().flat_map(move |network| {
+        PAGES.into_iter().flat_map(move |page| protocols.map(|protocol| (network, page, protocol)))
+    });
+    let loss = |percent| quantity::path::loss(percent).unwrap();
+    all.flat_map(move |(network, page, protocol)| {
+        Tls::ALL.into_iter().flat_map(move |tls| {
+            ["0%", "1%"].map(|percent| {
+                let mut scenario = scenario(network, page, protocol, Stack::LINUX);
+                (scenario.network.down.loss, scenario.tls) = (loss(percent), tls);
+                scenario
+            })
+        })
+    })
 }
 
 fn scenario(network: &str, page: &str, protocol: Protocol, stack: Stack) -> Scenario {
