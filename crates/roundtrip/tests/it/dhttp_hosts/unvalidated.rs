@@ -51,18 +51,22 @@ fn check_victims(name: &'static str, is_six: bool) {
         ("all that fits", request(0, 20_000, 1_000, &fill(330))),
         ("in parts", request(0, 20_000, 3_000, &format!("DHTTP-Parts: 10\r\n{}", fill(1_000)))),
     ];
-    for (number, (kind, datagram)) in (0_u8..).zip(&kinds) {
-        let victim = victim(number, is_six);
-        let mut sent_bytes = 0;
+    let (mut sent_bytes, mut sent) = ([0; 7], Vec::new());
+    for (number, (_, datagram)) in (0_u8..).zip(&kinds) {
         for id in 0..40_u64 {
             let mut datagram = datagram.clone();
             datagram[..8].copy_from_slice(&id.to_be_bytes());
-            sent_bytes += host.deliver_datagram_at(at, victim, &datagram);
+            sent_bytes[usize::from(number)] +=
+                host.deliver_datagram_at(at, victim(number, is_six), &datagram);
         }
-        // A SYN, if there were one, would be retransmitted after a second.
-        let sent: Vec<SentPacket> =
-            host.next(MAX_WAIT_MS).into_iter().chain(std::iter::from_fn(|| host.next(1_200))).collect();
-        let sent: Vec<&SentPacket> = sent.iter().filter(|sent| sent.to().ip() == victim.ip()).collect();
+        sent.extend(host.next(MAX_WAIT_MS));
+        sent.extend(host.until_silent(50));
+    }
+    // A SYN, if there were one, would be retransmitted after a second.
+    sent.extend(host.until_silent(1_200));
+    for (number, ((kind, _), sent_bytes)) in (0_u8..).zip(kinds.iter().zip(sent_bytes)) {
+        let victim = victim(number, is_six).ip();
+        let sent: Vec<&SentPacket> = sent.iter().filter(|sent| sent.to().ip() == victim).collect();
         assert!(!sent.is_empty(), "{kind}: no response");
         assert!(!sent.iter().any(|sent| sent.is_tcp()), "{kind}: a segment");
         let received_bytes: u64 = sent.iter().map(|sent| sent.bytes()).sum();
