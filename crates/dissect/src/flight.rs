@@ -6,6 +6,7 @@
 use wire::Time;
 
 use crate::sender::{Sender, SentSegment};
+use crate::tally::Tally;
 
 /// Data in flight at one moment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,45 +29,6 @@ pub struct Flight {
     pub frames: (u64, u64),
     /// When the first was sent.
     pub since: Option<Time>,
-}
-
-/// Number of segments in flight, and of the short ones among them.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Tally {
-    /// The MSS by which they were counted.
-    mss: u64,
-    segments: u64,
-    shorts: u64,
-    last_short_end: u64,
-}
-
-impl Tally {
-    fn add(&mut self, start: u64, end: u64) {
-        let (segments, is_short) = self.cut(end - start);
-        self.segments += segments;
-        self.shorts += u64::from(is_short);
-        if is_short {
-            self.last_short_end = self.last_short_end.max(end);
-        }
-    }
-
-    fn remove(&mut self, start: u64, end: u64) {
-        let (segments, is_short) = self.cut(end - start);
-        self.segments = self.segments.saturating_sub(segments);
-        self.shorts = self.shorts.saturating_sub(u64::from(is_short));
-        if self.shorts == 0 {
-            self.last_short_end = 0;
-        }
-    }
-
-    /// Number of segments into which a network card splits `length` bytes, and whether the last is shorter.
-    const fn cut(&self, length: u64) -> (u64, bool) {
-        if length <= self.mss {
-            ((length > 0) as u64, length != self.mss && length > 0)
-        } else {
-            (length.div_ceil(self.mss), !length.is_multiple_of(self.mss))
-        }
-    }
 }
 
 impl Sender {

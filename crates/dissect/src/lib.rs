@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | [`Mark`], [`Side`], [`Segment`] | a moment of the capture; one end of a connection; one packet, parsed |
 //! | [`connections`] | the open connections, found by their sockets |
-//! | [`sender`], [`flight`], [`mss`] | an end as a sender: what it had sent, what it knew to have arrived, what was in flight |
+//! | [`sender`], [`flight`], [`tally`], [`mss`] | an end as a sender: what it had sent, what it knew to have arrived, what was in flight |
 //! | [`path`], [`pace`] | where the capture was taken, and the round trips; the rate of the slowest link |
 //! | [`clock`], [`tick`] | TCP timestamps: when a segment was generated; the capture's clock, if it is coarse |
 //! | [`recent`] | packets that were captured twice |
@@ -68,6 +68,7 @@ pub mod sender;
 pub mod serial;
 pub mod side;
 pub mod stream;
+pub mod tally;
 pub mod tick;
 pub mod tls;
 pub mod turns;

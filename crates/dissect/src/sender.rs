@@ -13,9 +13,9 @@ use wire::{Duration, Time};
 
 use crate::Mark;
 use crate::clock;
-use crate::flight::Tally;
 use crate::mss::Mss;
 use crate::pace::Pace;
+use crate::tally::Tally;
 
 /// A sender, as shown by its captured packets and its peer's acknowledgements.
 ///

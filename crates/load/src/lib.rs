@@ -12,11 +12,13 @@
 //! | [`url`] | the URL of a server, and its address |
 //! | [`config`] | the server, and how it is loaded |
 //! | [`resources`] | the resources that a run needs of this host, and whether it has them |
+//! | [`second`] | one second, and its bottleneck: generator, network or server |
 //! | [`record`] | the results, second by second |
-//! | [`bottleneck`] | the bottleneck of a second: generator, network or server |
+//! | [`bottleneck`] | what the seconds show together |
 //! | [`evidence`], `host` | connections, sockets and CPUs during a run |
 //! | [`ramp`] | short runs with fewer users, before a run |
 //! | [`attribution`] | the bottleneck of a run, with its evidence and the next command |
+//! | [`verdict`] | the first line of the results |
 //! | [`fixed_wait`] | a wait as long as a delayed acknowledgement |
 //! | `gauge` | number of open connections |
 //! | [`progress`] | progress reports of a run, and its interruption |
@@ -69,12 +71,14 @@ pub mod report;
 pub mod requests;
 pub mod resources;
 pub mod run;
+pub mod second;
 mod streams;
 pub mod thresholds;
 pub mod tls;
 pub mod traffic;
 pub mod url;
 mod user;
+pub mod verdict;
 mod worker;
 
 pub use config::{Config, Protocol, Shard, Target};

@@ -29,7 +29,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
 use crate::evidence::Evidence;
-use crate::record::{Record, Second};
+use crate::record::Record;
+use crate::second::Second;
 use crate::traffic::Traffic;
 
 pub use read::{LogError, MAX_BYTES, read};

@@ -12,7 +12,8 @@ use std::sync::mpsc::Sender;
 use hdrhistogram::Histogram;
 use wire::Duration;
 
-use crate::record::{Channel, FailureReason, LATE, Record, Second};
+use crate::record::{Channel, FailureReason, LATE, Record};
+use crate::second::Second;
 
 /// State of a run, after each of its seconds.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,6 @@
 //! Results of a load: every response and every failure, second by second.
 //!
-//! Nothing is judged here: [`crate::bottleneck`] names the bottleneck of a second. Latencies are histograms with three digits
+//! Nothing is judged here: [`crate::second`] names the bottleneck of a second. Latencies are histograms with three digits
 //! (the seconds' with two), which merge without loss.
 
 use std::collections::BTreeMap;
@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use hdrhistogram::Histogram;
 use wire::Duration;
 
-use crate::bottleneck::{Bottleneck, limit};
 use crate::evidence::Evidence;
+use crate::second::{MAX_NANOS, Second, limit};
 
 /// Channel of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,75 +87,8 @@ impl FailureReason {
     }
 }
 
-/// One second of a run.
-#[derive(Clone, Debug)]
-pub struct Second {
-    /// Requests that were due in it.
-    pub due: u64,
-    /// Requests of these that the generator sent more than a millisecond late.
-    pub late: u64,
-    /// Responses that were completed in it.
-    pub responses: u64,
-    /// Requests that failed in it.
-    pub failed: u64,
-    /// Bytes of bodies in responses.
-    pub bytes: u64,
-    /// Response times from when requests were due, in nanoseconds.
-    pub intended: Histogram<u32>,
-    /// The maximum CPU share of a thread of the generator, from 0 to 1.
-    pub cpu_share: f64,
-    /// Connections that were opened in it.
-    pub opened: u64,
-    /// The maximum of open connections in it: of each thread, added up.
-    pub open: u64,
-    /// Datagrams that this host's kernel dropped in it.
-    pub dropped: u64,
-    /// The worst bottleneck that any generator reported for this second.
-    pub worst: Bottleneck,
-}
-
-impl Default for Second {
-    fn default() -> Self {
-        Self {
-            due: 0,
-            late: 0,
-            responses: 0,
-            failed: 0,
-            bytes: 0,
-            intended: Histogram::new_with_bounds(1, MAX_NANOS, 2).expect("the bounds are in order"),
-            cpu_share: 0.0,
-            opened: 0,
-            open: 0,
-            dropped: 0,
-            worst: Bottleneck::Nothing,
-        }
-    }
-}
-
-impl Second {
-    /// Adds the same second of another part of the run.
-    pub(crate) fn add(&mut self, other: Self) {
-        let Self { due, late, responses, failed, bytes, intended, cpu_share, opened, open, dropped, worst } =
-            other;
-        self.due += due;
-        self.late += late;
-        self.responses += responses;
-        self.failed += failed;
-        self.bytes += bytes;
-        self.intended.add(intended).expect("all of them have the same bounds");
-        self.cpu_share = self.cpu_share.max(cpu_share);
-        self.opened += opened;
-        self.open += open;
-        self.dropped += dropped;
-        self.worst = self.worst.max(worst);
-    }
-}
-
 /// Times in nanoseconds.
 pub type Latencies = Histogram<u64>;
-
-/// Maximum latency of a histogram: an hour, in nanoseconds.
-const MAX_NANOS: u64 = 3_600_000_000_000;
 
 /// Results of a run, or of a part of it.
 #[derive(Clone, Debug)]
@@ -395,6 +328,7 @@ pub const LATE: Duration = Duration::from_millis(1);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::second::Bottleneck;
 
     #[test]
     fn a_generator_that_was_the_bottleneck_is_not_averaged_away() {

@@ -11,7 +11,7 @@ use workload::plan::PageStart;
 
 use crate::config::{Config, Protocol};
 use crate::job::{Job, Turns};
-use crate::record::Second;
+use crate::second::Second;
 
 /// Resources of a run, or of this host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

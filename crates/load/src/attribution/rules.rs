@@ -4,9 +4,10 @@ use render::output::number::{count, significant};
 
 use super::figures::{Figures, ms};
 use super::{Attribution, Kind};
-use crate::bottleneck::{Bottleneck, count_seconds, late_in_words, limited_seconds};
+use crate::bottleneck::{count_seconds, late_in_words, limited_seconds};
 use crate::fixed_wait;
 use crate::record::FailureReason;
+use crate::second::Bottleneck;
 
 /// A rule; `None` if it does not apply.
 type Rule = fn(&Figures<'_>) -> Option<Attribution>;

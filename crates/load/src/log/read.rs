@@ -18,8 +18,8 @@ use hdrhistogram::{Counter, Histogram};
 use quantity::names::Quoted;
 
 use super::{Comment, Counts, EXPERIENCED, INTENDED, LATENESS, Log, MAGIC, RunParameters};
-use crate::bottleneck::Bottleneck;
-use crate::record::{Channel, FailureReason, Record, Second};
+use crate::record::{Channel, FailureReason, Record};
+use crate::second::{Bottleneck, Second};
 
 /// Maximum size of a log, in bytes: the longest run, three hours with a response in every bin of every second, stays below.
 pub const MAX_BYTES: u64 = 1 << 30;

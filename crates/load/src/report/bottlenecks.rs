@@ -1,13 +1,13 @@
 //! The bottleneck of each second, as a strip of colours for each run, rendered for a page.
 //!
-//! The attribution is in [`crate::bottleneck`]. The time axis is that of the charts above it, so that seconds line up.
+//! The bottleneck of a second is in [`crate::second`]. The time axis is that of the charts above it, so that seconds line up.
 
 use render::plot::axes::Axes;
 use render::plot::svg::{Anchor, Svg};
 use render::report::lines::{Axis, LEFT, NAME, WIDTH, label};
 
 use super::page::{NamedRun, shown};
-use crate::bottleneck::{Bottleneck, limit};
+use crate::second::{Bottleneck, limit};
 
 /// Height of a strip, and distance from one to the next.
 const HEIGHT: f64 = 18.0;

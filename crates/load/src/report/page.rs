@@ -13,9 +13,10 @@ use render::report::{self, html::escaped};
 use wire::{Duration, calendar};
 
 use super::{bottlenecks, result};
-use crate::bottleneck::verdict;
 use crate::log::{Log, RunParameters};
-use crate::record::{Channel, Latencies, Record, Second};
+use crate::record::{Channel, Latencies, Record};
+use crate::second::Second;
+use crate::verdict::verdict;
 
 /// A run and its name on the page.
 pub struct NamedRun {

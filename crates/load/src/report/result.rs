@@ -10,11 +10,12 @@ use render::terminal::Terminal;
 use serde::Serialize;
 
 use crate::attribution::{self, Attribution};
-use crate::bottleneck::{limit, verdict_of};
 use crate::evidence::Evidence;
 use crate::log::RunParameters;
-use crate::record::{Latencies, Record, RequestStats, Second};
+use crate::record::{Latencies, Record, RequestStats};
+use crate::second::{Second, limit};
 use crate::thresholds::{self, CheckedThreshold};
+use crate::verdict::verdict_of;
 
 /// A run, as JSON shows it.
 #[derive(Serialize)]

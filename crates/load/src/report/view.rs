@@ -9,9 +9,8 @@ use render::output::number;
 use render::terminal::{Colour, Terminal};
 use wire::Duration;
 
-use crate::bottleneck::{Bottleneck, limit};
 use crate::progress::Progress;
-use crate::record::Second;
+use crate::second::{Bottleneck, Second, limit};
 
 /// The lines; `title` is the URL, `lasts` the duration of the schedule.
 pub fn lines(progress: &Progress, title: &str, lasts: Duration, terminal: Terminal) -> Vec<String> {
