@@ -1,12 +1,21 @@
 //! A sample of each study, run as a program: some need a process with one thread.
 
 use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
+
+/// Held by samples that compare times with a kernel's, and by those that need a CPU all the time: run concurrently, hosts are late.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// Runs the sample of this study, and reports the parts that it skipped.
 fn sample(program: &str) -> Output {
     // A line about a skipped part goes to stderr, past the harness.
     let output = Command::new(program).arg("sample").stderr(Stdio::inherit()).output();
     output.unwrap_or_else(|error| panic!("{program}: {error}"))
+}
+
+fn assert_holds_alone(program: &str) {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    assert_holds(program);
 }
 
 fn assert_holds(program: &str) {
@@ -21,27 +30,27 @@ fn a_sample_of_stalls_is_named_as_endpoints_and_kernels_name_them() {
 
 #[test]
 fn a_sample_of_pages_has_the_segments_of_this_kernel() {
-    assert_holds(env!("CARGO_BIN_EXE_conformance"));
+    assert_holds_alone(env!("CARGO_BIN_EXE_conformance"));
 }
 
 #[test]
 fn regress_a_sample_of_times_under_loss_is_the_stored_one() {
-    assert_holds(env!("CARGO_BIN_EXE_loss"));
+    assert_holds_alone(env!("CARGO_BIN_EXE_loss"));
 }
 
 #[test]
 fn a_sample_of_whole_pages_is_predicted_as_it_is_simulated() {
-    assert_holds(env!("CARGO_BIN_EXE_graphs"));
+    assert_holds_alone(env!("CARGO_BIN_EXE_graphs"));
 }
 
 #[test]
 fn a_sample_of_whole_pages_over_http2_has_the_packets_of_this_kernel() {
-    assert_holds(env!("CARGO_BIN_EXE_pages"));
+    assert_holds_alone(env!("CARGO_BIN_EXE_pages"));
 }
 
 #[test]
 fn a_sample_page_in_chromium_takes_about_as_long_as_simulated_from_its_recording() {
-    assert_holds(env!("CARGO_BIN_EXE_chromium"));
+    assert_holds_alone(env!("CARGO_BIN_EXE_chromium"));
 }
 
 #[test]
