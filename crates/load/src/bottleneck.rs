@@ -1,5 +1,4 @@
-//! What the seconds of a run show together: how many of them had which bottleneck, and whether the latencies are the
-//! generator's own.
+//! Summary of a run's seconds: number of seconds with each bottleneck, and whether the latencies are the generator's own.
 //!
 //! It evaluates the record, and measures nothing.
 

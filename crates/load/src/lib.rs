@@ -14,7 +14,7 @@
 //! | [`resources`] | the resources that a run needs of this host, and whether it has them |
 //! | [`second`] | one second, and its bottleneck: generator, network or server |
 //! | [`record`] | the results, second by second |
-//! | [`bottleneck`] | what the seconds show together |
+//! | [`bottleneck`] | a summary of the seconds |
 //! | [`evidence`], `host` | connections, sockets and CPUs during a run |
 //! | [`ramp`] | short runs with fewer users, before a run |
 //! | [`attribution`] | the bottleneck of a run, with its evidence and the next command |

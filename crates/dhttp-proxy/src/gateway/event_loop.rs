@@ -32,7 +32,7 @@ pub(super) struct EventLoop {
     /// Number of connections whose request waits for a server.
     busy: usize,
     tunnels: usize,
-    /// What the gauges have of this loop: open connections, busy ones, tunnels.
+    /// Share of this loop in the gauges: open connections, busy ones, tunnels.
     counted: [u64; 3],
     pub(super) next: u64,
     cache: Option<ThreadCache>,
