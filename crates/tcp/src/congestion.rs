@@ -125,6 +125,8 @@ impl Window {
     pub(super) fn collapse(&mut self, outstanding: u64) {
         self.reduce_threshold(outstanding);
         self.cwnd = self.mss;
+        self.cubic.forget();
+        self.hystart = self.hystart.as_ref().map(|_| HyStart::default());
     }
 
     /// Reduces the window when the timer expires again for the same loss.

@@ -12,10 +12,14 @@ const BETA: f64 = 0.7;
 /// `alpha_cubic` (section 4.3).
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 
+/// Least growth, as a part of what is acknowledged, before the first loss: the curve does not know the path yet (Linux,
+/// net/ipv4/tcp_cubic.c, `bictcp_update`: "increase cwnd 5% per RTT").
+const BEFORE_LOSS: f64 = 0.05;
+
 /// State of CUBIC. Windows are in segments.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cubic {
-    /// Window at the last loss.
+    /// Window at the last loss; 0 before the first, and after a timeout.
     before_loss: f64,
     epoch: Option<Epoch>,
 }
@@ -48,7 +52,9 @@ impl Cubic {
         let offset = (now.since(epoch.start) + round_trip).as_secs_f64() - epoch.reach;
         let target = epoch.origin + SCALE * offset * offset * offset;
         let target = target.clamp(epoch.cwnd, 1.5 * epoch.cwnd);
-        epoch.cwnd += segments * (target - epoch.cwnd) / epoch.cwnd;
+        let curve = (target - epoch.cwnd) / epoch.cwnd;
+        let least = if before_loss == 0.0 { BEFORE_LOSS } else { 0.0 };
+        epoch.cwnd += segments * curve.max(least);
         epoch.reno += ALPHA * segments / epoch.reno;
         epoch.cwnd = epoch.cwnd.max(epoch.reno);
         // Positive, and far below 2^63.
@@ -66,6 +72,11 @@ impl Cubic {
         self.before_loss = if is_falling { segments * (1.0 + BETA) / 2.0 } else { segments };
         // 0.7 in integer arithmetic.
         cwnd / 10 * 7 + cwnd % 10 * 7 / 10
+    }
+
+    /// Forgets the path after a timeout (Linux, `bictcp_reset`).
+    pub(super) fn forget(&mut self) {
+        *self = Self::default();
     }
 
     /// Restarts the curve after idle (section 5.8).
@@ -101,6 +112,21 @@ mod tests {
             assert!((root * root * root / number - 1.0).abs() < 1e-12, "{number}: {root}");
         }
         assert_eq!(cube_root(0.0), 0.0);
+    }
+
+    #[test]
+    fn window_grows_by_a_twentieth_in_each_round_trip_before_the_first_loss() {
+        let mut cubic = Cubic::default();
+        let (mss, round_trip) = (1000, Duration::from_millis(10));
+        let mut cwnd = 100 * mss;
+        for round in 0..10 {
+            cwnd = cubic.grow(Time::ZERO + round_trip * round, cwnd, cwnd, mss, round_trip);
+        }
+        // 100 times 1.05 to the power of 10; the curve and Reno are slower.
+        assert_eq!(cwnd / mss, 162);
+        cwnd = cubic.threshold_after_loss(cwnd, mss);
+        let after_loss = cubic.grow(Time::ZERO + Duration::from_millis(110), cwnd, cwnd, mss, round_trip);
+        assert!(after_loss < cwnd + cwnd / 40, "{after_loss}");
     }
 
     #[test]
