@@ -12,6 +12,7 @@
 //! | `phases` | the times of an entry |
 //! | `timeline` | entries in order of their starts, with types and priorities |
 //! | `origins` | hosts: protocols, addresses, estimated round trips and server times |
+//! | `place` | where in a document an element stands |
 //! | `discovery` | what each object waited for, and its think time |
 //! | `recording` | pages made of these, and the account of the entries |
 //! | `notes` | sentences on both |
@@ -28,6 +29,7 @@ pub mod left_out;
 mod notes;
 mod origins;
 mod phases;
+mod place;
 mod raw;
 mod recording;
 mod timeline;

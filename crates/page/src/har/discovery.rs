@@ -9,8 +9,10 @@
 //! 5. The document, script or data that ended last before the start; for images and fonts also style sheets. Other
 //!    types start no requests.
 //!
-//! The moment of an edge is the end of the object, or the bytes of it that had arrived: receiving counts as even. The
-//! think time is the start less that moment. It contains no queueing: that is a phase of the entry, after its start.
+//! The moment of an edge is the end of the object, or the bytes of it that had arrived: receiving counts as even. Where the
+//! initiator is an element of a document, whose place is recorded, they are the bytes before it, even if all had arrived: on
+//! a slower network they have not. The think time is the start less that moment. It contains no queueing: that is a phase of
+//! the entry, after its start.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -28,6 +30,8 @@ pub(super) struct Evidence {
     pub(super) initiators: usize,
     pub(super) referers: usize,
     pub(super) inferred: usize,
+    /// Initiators that are elements of a document at a recorded place.
+    pub(super) elements: usize,
     /// Objects without a recorded start.
     pub(super) timeless: usize,
     /// Objects whose recorded initiator is not in the recording, or began later.
@@ -55,6 +59,8 @@ struct Discovery<'a> {
     awaited: BTreeMap<String, usize>,
     /// Objects that may start requests, by their end; those that have ended move to `ended`.
     arriving: BinaryHeap<Reverse<(Duration, usize)>>,
+    /// The last line of each document at which an element is recorded.
+    last_lines: BTreeMap<&'a str, u32>,
     /// Last ended document, script or data, and style sheet.
     ended: [Option<(Duration, usize)>; 2],
     evidence: Evidence,
@@ -62,8 +68,15 @@ struct Discovery<'a> {
 
 impl<'a> Discovery<'a> {
     fn new(items: &'a [Item]) -> Self {
-        let (by_url, awaited, arriving) = Default::default();
-        Self { items, by_url, awaited, arriving, ended: [None; 2], evidence: Evidence::default() }
+        let (by_url, awaited, arriving, evidence) = Default::default();
+        let mut last_lines: BTreeMap<&'a str, u32> = BTreeMap::new();
+        for clues in items.iter().map(|item| &item.entry.clues) {
+            if let (Some(place), Some(url)) = (clues.place, clues.initiators.first()) {
+                let last = last_lines.entry(without_fragment(url)).or_default();
+                *last = place.line.max(*last);
+            }
+        }
+        Self { items, by_url, awaited, arriving, last_lines, ended: [None; 2], evidence }
     }
 
     /// Notes that an object has started.
@@ -99,6 +112,11 @@ impl<'a> Discovery<'a> {
             self.evidence.redirects += 1;
             return vec![edge.dependency];
         }
+        if let Some(edge) = self.element(index, start) {
+            self.evidence.initiators += 1;
+            self.evidence.elements += 1;
+            return vec![edge.dependency];
+        }
         let edges = self.initiators(index, start);
         if !edges.is_empty() {
             self.evidence.initiators += 1;
@@ -127,6 +145,32 @@ impl<'a> Discovery<'a> {
                 self.ended[class] = self.ended[class].max(Some((end, index)));
             }
         }
+    }
+
+    /// The edge to the bytes of a document before the element that names the object. Frames are not looked for in advance.
+    fn element(&self, index: usize, start: Duration) -> Option<Edge> {
+        let Item { entry, kind, .. } = &self.items[index];
+        let url = entry.clues.initiators.first().map(|url| without_fragment(url))?;
+        let on = self.by_url.get(url).copied().filter(|on| *on != index)?;
+        let document = &self.items[on];
+        if document.kind != Kind::Document || *kind == Kind::Document || document.local.is_some() {
+            return None;
+        }
+        let place = entry.clues.place?;
+        let last = self.last_lines.get(url).copied().unwrap_or(0);
+        let part = place.part(&document.entry.lines, last, document.entry.size?)?;
+        let receiving = document.end().saturating_sub(document.first_byte());
+        let moment = document.first_byte() + Duration::from_secs_f64(receiving.as_secs_f64() * part)?;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a part of a size of at most 1 TiB"
+        )]
+        let bytes = (document.size() as f64 * part) as u64;
+        let at = Moment::Delivered(Bytes::new(bytes.clamp(1, document.size())));
+        let plus = start.saturating_sub(moment);
+        let edge = Edge { dependency: Dependency { on, at, plus }, moment };
+        (moment <= start + SLACK && document.start.is_some()).then_some(edge)
     }
 
     fn initiators(&self, index: usize, start: Duration) -> Vec<Edge> {
@@ -290,6 +334,27 @@ mod tests {
         assert_eq!(after_three(image), [edge(0, Moment::Ended, 320)]);
         let later = Recorded { more: r#""_initiator":"https://h/later.js","#, ..image };
         assert_eq!(after_three(later), [edge(2, Moment::Ended, 20)]);
+    }
+
+    #[test]
+    fn objects_of_elements_wait_for_the_bytes_before_them_even_if_all_had_arrived() {
+        let text = "a".repeat(400) + "\\n" + &"b".repeat(1_599);
+        let content = format!(r#""content":{{"size":2000,"mimeType":"text/html","text":"{text}"}},"#);
+        let at = |line, kind, url| {
+            let more = format!(
+                r#""_initiator":{{"type":"{kind}","url":"{DOCUMENT}","lineNumber":{line},"columnNumber":99}},"#
+            );
+            let element = Recorded { more: &more, ..Recorded::at(250, url) };
+            let document = Recorded { response: &content, ..Recorded::at(0, DOCUMENT) };
+            page(&[document, element]).objects[1].after.clone()
+        };
+        let delivered = |bytes, plus| edge(0, Moment::Delivered(Bytes::new(bytes)), plus);
+        // A quarter of 2,000 decoded bytes, and of the 1,000 that arrive from 100 to 200 ms.
+        assert_eq!(at(1, "parser", "https://h/a.css"), [delivered(250, 125)]);
+        assert_eq!(at(1, "script", "https://h/a.css"), [edge(0, Moment::Ended, 50)]);
+        // Without the text, this line is the last of all.
+        assert_eq!(at(7, "parser", "https://h/a.css"), [delivered(1_000, 50)]);
+        assert_eq!(at(7, "parser", "https://h/frame.html"), [edge(0, Moment::Ended, 50)]);
     }
 
     #[test]

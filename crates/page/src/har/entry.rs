@@ -9,6 +9,7 @@ use http1::message::field::is_token;
 use serde::de::IgnoredAny;
 
 use super::phases::Phases;
+use super::place::{Place, line_starts};
 use super::raw::{Call, Content, Initiator, Number, Raw, Response, Text, field};
 use crate::Page;
 use crate::file::MAX_METHOD_BYTES;
@@ -36,6 +37,8 @@ pub(super) struct Entry {
     pub(super) size: Option<u64>,
     /// The body, if it is requested and present.
     pub(super) body: Option<Vec<u8>>,
+    /// Starts of the lines of an HTML document whose text is present.
+    pub(super) lines: Vec<u32>,
     /// Size of its text after compression, if that is requested.
     pub(super) compressed: Option<u64>,
     /// Protocol of the response in lower case, such as `h2` or `http/1.1`; empty where it is unknown.
@@ -57,6 +60,8 @@ pub(super) struct Entry {
 pub(super) struct Clues {
     /// URLs of the initiator: the nearest script first, then its callers.
     pub(super) initiators: Vec<String>,
+    /// Place in the first of them at which the element stands that is the cause.
+    pub(super) place: Option<Place>,
     /// Whether the request has cookies.
     pub(super) has_cookies: bool,
     /// Field `Referer`.
@@ -72,7 +77,13 @@ pub(super) struct Clues {
 impl Entry {
     /// Reads an entry without its body.
     pub(super) fn of_sizes(json: &str) -> serde_json::Result<Self> {
-        serde_json::from_str::<Raw<IgnoredAny>>(json).and_then(|raw| Self::of(raw, |_, _| None).checked())
+        let mut entry = serde_json::from_str::<Raw<IgnoredAny>>(json)
+            .and_then(|raw| Self::of(raw, |_, _| None).checked())?;
+        if entry.mime() == "text/html" {
+            let body = Self::with_body(json)?.body;
+            entry.lines = body.as_deref().map(line_starts).unwrap_or_default();
+        }
+        Ok(entry)
     }
 
     /// Reads an entry.
@@ -122,6 +133,7 @@ impl Entry {
             is_cached: from_cache.is_some() || is_local.contains(&Some(true)) || has_no_exchange,
             size: Number::known(size),
             body: text.and_then(|text| body(text, encoding.as_deref())),
+            lines: Vec::new(),
             compressed: None,
             protocol: protocol.unwrap_or_default(),
             redirect: response.redirect.filter(|url| !url.is_empty()).map(normalized),
@@ -139,7 +151,11 @@ impl Entry {
         let is_text = is_text(&self.mime());
         let text = self.body.as_deref().filter(|body| is_text && !body.is_empty());
         let compressed = text.map(|text| encoded(coding, text).len() as u64);
-        Self { body: None, compressed, ..self }
+        let lines = match self.mime().as_str() {
+            "text/html" => self.body.as_deref().map(line_starts).unwrap_or_default(),
+            _ => Vec::new(),
+        };
+        Self { body: None, lines, compressed, ..self }
     }
 
     /// Size of the body as transferred, as the browser reports it. Otherwise headers and body less the
@@ -162,17 +178,24 @@ impl Entry {
 impl Clues {
     fn of<T>(raw: &mut Raw<T>) -> Self {
         let mut initiators = Vec::new();
+        let (line, column) = (raw.initiator_line.as_ref(), raw.initiator_column.as_ref());
+        let mut place = Place::of_members(line, column, raw.initiator_type.as_deref());
+        let mut add = |call: Call, initiators: &mut Vec<String>| {
+            place = Place::of_call(&call).or(place);
+            call.add_urls(initiators);
+        };
         if let Some(detail) = raw.initiator_detail.take() {
-            serde_json::from_str::<Call>(&detail).unwrap_or_default().add_urls(&mut initiators);
+            add(serde_json::from_str::<Call>(&detail).unwrap_or_default(), &mut initiators);
         }
         match raw.initiator.take() {
             Some(Initiator::Url(url)) if initiators.is_empty() && !url.is_empty() => initiators.push(url),
-            Some(Initiator::Call(call)) => call.add_urls(&mut initiators),
+            Some(Initiator::Call(call)) => add(call, &mut initiators),
             Some(Initiator::Url(_)) | None => {}
         }
         let blocking = raw.render_blocking.as_deref();
         Self {
             initiators,
+            place,
             has_cookies: field(raw.request.headers.as_deref(), "cookie").is_some(),
             referer: field(raw.request.headers.as_deref(), "referer").map(str::to_owned),
             offers_http3: field(raw.response.headers.as_deref(), "alt-svc")

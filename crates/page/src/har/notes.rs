@@ -106,11 +106,11 @@ fn discovery(account: &Account) -> Option<String> {
         (evidence.inferred, "by what had arrived last"),
         (evidence.timeless, "without a recorded start after the document"),
     ];
-    let parts: Vec<String> = counted
-        .iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, rule)| format!("{count} {rule}"))
-        .collect();
+    let parts = counted.iter().filter(|(count, _)| *count > 0).map(|(count, rule)| format!("{count} {rule}"));
+    let mut parts: Vec<String> = parts.collect();
+    if evidence.elements > 0 {
+        parts[0] += &format!(" ({} at their place in the document)", evidence.elements);
+    }
     let lost = match evidence.lost_initiators {
         0 => String::new(),
         count => format!("; {count} recorded initiators are missing or began later"),

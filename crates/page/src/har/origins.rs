@@ -1,8 +1,8 @@
 //! The hosts of a recording: their names, protocols and addresses, and their distance and server time, estimated.
 //!
-//! - Round trip: the shortest handshake of TCP with the host, or with a host of the same address. It counts beyond the
-//!   shortest of all hosts, which is the scenario's network. A host without a handshake counts as near. Where TLS is not
-//!   recorded apart from TCP, the shortest time until a first byte is a bound: it contains a round trip as well.
+//! - Round trip: the shortest handshake of TCP with the host, or with a host of the same address; or the shortest time from
+//!   a request to its first byte, if that is less: both contain a round trip, and a browser that is busy makes both longer.
+//!   It counts beyond the shortest of all hosts, which is the scenario's network. A host without a handshake counts as near.
 //! - Server time: the time until the first byte, less that round trip, and less the time in which other responses arrived:
 //!   the link may have been theirs. Of a host the median. Documents, data and requests that are not GET have times of
 //!   their own, because a program makes their responses; and so do files that take clearly longer than their host's.
@@ -43,8 +43,8 @@ struct Origin {
     connect: Option<Duration>,
     /// Shortest handshake of TCP, perhaps with TLS.
     connect_with_tls: Option<Duration>,
-    /// Shortest time until a first byte.
-    wait: Option<Duration>,
+    /// Shortest time from a request to its first byte.
+    exchange: Option<Duration>,
 }
 
 /// Name of a host that a URL lacks.
@@ -187,7 +187,7 @@ fn least(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
 impl Origin {
     fn new(is_https: bool, name: String) -> Self {
         let (used, address) = ([false; 3], None);
-        Self { is_https, name, used, address, connect: None, connect_with_tls: None, wait: None }
+        Self { is_https, name, used, address, connect: None, connect_with_tls: None, exchange: None }
     }
 
     fn observe(&mut self, entry: &Entry) {
@@ -206,18 +206,17 @@ impl Origin {
         if self.address.is_none() {
             self.address = entry.address.clone();
         }
-        let Phases { connect, wait, has_tls, .. } = entry.phases;
+        let Phases { connect, exchange, has_tls, .. } = entry.phases;
         let handshake = match has_tls || !self.is_https {
             true => &mut self.connect,
             false => &mut self.connect_with_tls,
         };
         *handshake = least(*handshake, connect);
-        self.wait = least(self.wait, wait);
+        self.exchange = least(self.exchange, exchange);
     }
 
     fn round_trip(&self) -> Option<Duration> {
-        let bounded = self.connect_with_tls.and_then(|connect| least(Some(connect), self.wait));
-        self.connect.or(bounded)
+        least(self.connect, self.connect_with_tls).and_then(|connect| least(Some(connect), self.exchange))
     }
 
     /// A host of which no version is recorded offers what the scenario asks for.

@@ -24,6 +24,8 @@ pub(super) struct Phases {
     pub(super) has_tls: bool,
     /// From the request until the first byte, where it is known.
     pub(super) wait: Option<Duration>,
+    /// The same with the sending of the request, which a browser may note late: at least a round trip.
+    pub(super) exchange: Option<Duration>,
 }
 
 /// Maximum of a time: an hour, as of every duration that users give. A later start counts as that.
@@ -64,6 +66,7 @@ impl Phases {
             connect: tcp,
             has_tls: handshake > Duration::ZERO,
             wait: wait.filter(|wait| *wait > Duration::ZERO),
+            exchange: wait.filter(|wait| *wait > Duration::ZERO).map(|wait| wait + send.unwrap_or_default()),
         }
     }
 

@@ -35,6 +35,13 @@ pub(super) struct Raw<T> {
     /// chrome-har's: Chromium's object, as text.
     #[serde(rename = "_initiator_detail", default, deserialize_with = "loose")]
     pub(super) initiator_detail: Option<String>,
+    /// chrome-har's and WebPageTest's: the line of the initiator, from 1, its column, and its type.
+    #[serde(rename = "_initiator_line", default, deserialize_with = "loose")]
+    pub(super) initiator_line: Option<Scalar>,
+    #[serde(rename = "_initiator_column", default, deserialize_with = "loose")]
+    pub(super) initiator_column: Option<Scalar>,
+    #[serde(rename = "_initiator_type", default, deserialize_with = "loose")]
+    pub(super) initiator_type: Option<String>,
     #[serde(rename = "_priority", default, deserialize_with = "loose")]
     pub(super) priority: Option<String>,
     #[serde(rename = "_resourceType", default, deserialize_with = "loose")]
@@ -149,8 +156,16 @@ impl<'de> Deserialize<'de> for Initiator {
 /// Chromium's initiator: a document, or the stack of a script.
 #[derive(Default, Deserialize)]
 pub(super) struct Call {
+    /// `parser`, `script`, and others.
+    #[serde(rename = "type", default, deserialize_with = "loose")]
+    pub(super) kind: Option<String>,
     #[serde(default, deserialize_with = "loose")]
     url: Option<String>,
+    /// Line in it, from 0.
+    #[serde(rename = "lineNumber", default, deserialize_with = "loose")]
+    pub(super) line: Option<f64>,
+    #[serde(rename = "columnNumber", default, deserialize_with = "loose")]
+    pub(super) column: Option<f64>,
     #[serde(default, deserialize_with = "loose")]
     stack: Option<Stack>,
 }
@@ -173,7 +188,7 @@ struct Frame {
 impl Call {
     /// Adds the URLs to `urls`, the nearest first, each once.
     pub(super) fn add_urls(self, urls: &mut Vec<String>) {
-        let Self { url, mut stack } = self;
+        let Self { url, mut stack, .. } = self;
         let mut found: Vec<String> = url.into_iter().collect();
         while let Some(Stack { frames, parent }) = stack {
             found.extend(frames.into_iter().flatten().filter_map(|frame| frame.url));
