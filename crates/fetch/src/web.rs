@@ -19,6 +19,9 @@ pub const MAX_CONNECTIONS: usize = 256;
 /// services/network/resource_scheduler (`kMaxNumDelayableRequestsPerClient`).
 pub const MAX_DELAYABLE: usize = 10;
 
+/// Maximum number of those to one origin (`kMaxNumDelayableRequestsPerHostPerClient`).
+pub const MAX_DELAYABLE_TO_ORIGIN: usize = 6;
+
 /// Number of requests in flight at which delayable ones are held back before the document's body:
 /// Chromium, third_party/blink/renderer/platform/loader/fetch/resource_load_scheduler.cc (the tight limit).
 pub const MAX_BEFORE_BODY: usize = 2;

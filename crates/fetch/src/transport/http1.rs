@@ -21,7 +21,7 @@ use super::{
 use crate::pipelining::Flush;
 use crate::plan::Http1Config;
 use crate::report::Failure;
-use crate::web::{MAX_CONNECTIONS, MAX_DELAYABLE};
+use crate::web::{MAX_CONNECTIONS, MAX_DELAYABLE, MAX_DELAYABLE_TO_ORIGIN};
 use connection::{Arrival, Connection, Orphan};
 
 /// State of the transport.
@@ -51,6 +51,14 @@ struct PendingRequest {
     request: Request,
     /// Remaining number of tries.
     tries: u8,
+    /// Whether it may leave once there is a connection.
+    is_scheduled: bool,
+}
+
+impl PendingRequest {
+    const fn new(request: Request, tries: u8) -> Self {
+        Self { request, tries, is_scheduled: false }
+    }
 }
 
 impl Http1 {
@@ -75,7 +83,7 @@ impl Http1 {
         match input {
             ToTransport::Send(request) => {
                 let id = request.id;
-                self.requests.insert(id, PendingRequest { request, tries: self.config.tries.get() });
+                self.requests.insert(id, PendingRequest::new(request, self.config.tries.get()));
                 let place = self.queue.partition_point(|other| self.priority(*other) >= self.priority(id));
                 self.queue.insert(place, id);
             }
@@ -98,7 +106,7 @@ impl Http1 {
         connection.request(now, &request);
         self.wire(Wire::Open(id, request.origin));
         self.connections.insert(id, connection);
-        self.requests.insert(request.id, PendingRequest { request, tries: 0 });
+        self.requests.insert(request.id, PendingRequest::new(request, 0));
     }
 
     /// Forgets a connection and its requests; returns whether there was one.
@@ -248,6 +256,9 @@ impl Http1 {
         let Some(connection) = self.connections.remove(&id) else { return };
         self.is_changed = true;
         let origin = connection.origin;
+        if self.config.is_browser && connection.is_opening() {
+            return self.note_unopened(origin, failure);
+        }
         let orphans = connection.into_orphans();
         if !orphans.is_empty() {
             self.cautious.insert(origin);
@@ -257,6 +268,27 @@ impl Http1 {
         // The first request is the one that the server was processing when it ended.
         orphans.iter().skip(1).for_each(|orphan| self.add_try(orphan.request));
         self.retry(orphans, failure);
+    }
+
+    /// Handles a browser's connection that could not be opened: the first request that waits for it has one try less.
+    fn note_unopened(&mut self, origin: Endpoint, failure: Failure) {
+        let is_other = |connection: &&Connection| connection.origin == origin && connection.is_opening();
+        let others = self.connections.values().filter(is_other).count();
+        let of_origin = |id: &RequestId| {
+            self.requests
+                .get(id)
+                .is_some_and(|pending| pending.is_scheduled && pending.request.origin == origin)
+        };
+        let waiting: Vec<RequestId> = self.queue.iter().copied().filter(of_origin).collect();
+        let Some(&first) = waiting.first().filter(|_| others < waiting.len()) else { return };
+        if let Some(pending) = self.requests.get_mut(&first) {
+            pending.tries = pending.tries.saturating_sub(1);
+        }
+        if !self.may_retry(first) {
+            self.queue.retain(|id| *id != first);
+            self.requests.remove(&first);
+            self.event(FromTransport::Failed(first, failure));
+        }
     }
 
     fn fault(&mut self, id: ConnectionId, fault: PeerFault) {
@@ -309,29 +341,39 @@ impl Http1 {
     /// the same origin.
     fn assign(&mut self, now: Time) {
         let flush = self.flush_policy();
-        let mut full = BTreeSet::new();
-        let mut delayable = self.delayable_capacity();
+        // Of each origin, the number of requests that found no connection, or more than it can have.
+        let mut waiting: BTreeMap<Endpoint, usize> = BTreeMap::new();
+        let mut delayable = self.delayable_in_flight();
         let mut place = 0;
         while let Some(id) = self.queue.get(place).copied() {
-            let Some(PendingRequest { request, .. }) = self.requests.get(&id) else { break };
+            let Some(PendingRequest { request, is_scheduled, .. }) = self.requests.get_mut(&id) else {
+                break;
+            };
             let (origin, is_urgent) = (request.origin, request.priority == Priority::Highest);
             let method = request.head.method.clone();
-            let is_delayable = request.priority < Priority::High;
-            if is_delayable && delayable == 0 {
-                place += 1;
-                continue;
+            if self.config.is_browser && request.priority < Priority::High && !*is_scheduled {
+                let to_origin = delayable.get(&origin).copied().unwrap_or(0);
+                if to_origin >= MAX_DELAYABLE_TO_ORIGIN || delayable.values().sum::<usize>() >= MAX_DELAYABLE
+                {
+                    place += 1;
+                    continue;
+                }
+                delayable.insert(origin, to_origin + 1);
             }
-            let carrier = (!full.contains(&origin))
-                .then(|| self.connection_for(origin, &method).or_else(|| self.open(origin)))
-                .flatten();
+            *is_scheduled = true;
+            let waiting = waiting.entry(origin).or_default();
+            let carrier = match self.config.is_browser {
+                true => self.connection_of_browser(origin, &method, *waiting),
+                false if *waiting > 0 => None,
+                false => self.connection_for(origin, &method).or_else(|| self.open(origin)),
+            };
             let Some(connection) = carrier.and_then(|carrier| self.connections.get_mut(&carrier)) else {
-                full.insert(origin);
+                *waiting += 1;
                 place += 1;
                 continue;
             };
             let Some(pending) = self.requests.get_mut(&id) else { break };
             self.queue.remove(place);
-            delayable -= usize::from(is_delayable);
             pending.tries -= 1;
             connection.request(now, &pending.request);
             if flush == Some(Flush::First) && is_urgent {
@@ -340,13 +382,46 @@ impl Http1 {
         }
     }
 
+    /// A connection for a browser's request, which takes the first that is open: one that was used, or that was opened for another
+    /// request (Chromium, net/socket/transport_client_socket_pool.cc). One is being opened for each request that waits, and a second
+    /// with the first of a visit (chrome/browser/predictors/loading_predictor.cc).
+    fn connection_of_browser(
+        &mut self,
+        origin: Endpoint,
+        method: &Method,
+        waiting: usize,
+    ) -> Option<ConnectionId> {
+        let is_open = |connection: &Connection| !connection.is_opening();
+        let ready = self.connection_where(origin, method, is_open);
+        if ready.is_some() {
+            return ready;
+        }
+        let opening = |connection: &&Connection| connection.origin == origin && connection.is_opening();
+        let opening = self.connections.values().filter(opening).count();
+        let wanted = if self.opened == 0 { 2 } else { waiting + 1 };
+        for _ in opening..wanted {
+            self.open(origin)?;
+        }
+        None
+    }
+
     fn flush_policy(&self) -> Option<Flush> {
         self.config.shape.pipelining().map(|pipelining| pipelining.flush)
     }
 
     fn connection_for(&self, origin: Endpoint, method: &Method) -> Option<ConnectionId> {
-        let has_capacity =
-            |connection: &Connection| connection.origin == origin && connection.can_take(method);
+        self.connection_where(origin, method, |_| true)
+    }
+
+    fn connection_where(
+        &self,
+        origin: Endpoint,
+        method: &Method,
+        is_wanted: impl Fn(&Connection) -> bool,
+    ) -> Option<ConnectionId> {
+        let has_capacity = |connection: &Connection| {
+            connection.origin == origin && connection.can_take(method) && is_wanted(connection)
+        };
         self.connections.iter().find(|(_, connection)| has_capacity(connection)).map(|(id, _)| *id)
     }
 
@@ -369,23 +444,24 @@ impl Http1 {
 
     /// Closes a connection that no request uses, to make place for another; returns whether there was one.
     fn close_unused(&mut self) -> bool {
-        let is_unused = |(_, connection): &(&ConnectionId, &Connection)| connection.is_unused();
+        let is_unused = |(_, connection): &(&ConnectionId, &Connection)| {
+            connection.is_unused() && !connection.is_opening()
+        };
         let Some((&id, _)) = self.connections.iter().find(is_unused) else { return false };
         self.connections.remove(&id);
         self.wire(Wire::Close(id, Ending::Fin));
         true
     }
 
-    /// Number of delayable requests that may leave.
-    fn delayable_capacity(&self) -> usize {
-        if !self.config.is_browser {
-            return usize::MAX;
+    /// Number of delayable requests in flight to each origin.
+    fn delayable_in_flight(&self) -> BTreeMap<Endpoint, usize> {
+        let mut in_flight = BTreeMap::new();
+        for pending in self.requests.values().filter(|pending| pending.is_scheduled) {
+            if pending.request.priority < Priority::High {
+                *in_flight.entry(pending.request.origin).or_default() += 1;
+            }
         }
-        let is_delayable = |pending: &PendingRequest| pending.request.priority < Priority::High;
-        let all = self.requests.values().filter(|pending| is_delayable(pending)).count();
-        let waiting = self.queue.iter().filter_map(|id| self.requests.get(id));
-        let waiting = waiting.filter(|pending| is_delayable(pending)).count();
-        MAX_DELAYABLE.saturating_sub(all - waiting)
+        in_flight
     }
 
     fn send(&mut self) {

@@ -213,7 +213,11 @@ impl<'a> Loading<'a> {
             let max = usize::from(max.max(1));
             let open = || pool.connections.iter().filter(|connection| !connection.is_closed(now, protocol));
             let opening = open().filter(|connection| connection.ready() > now).count();
-            if open().count() >= max || opening >= pool.queue.len() {
+            // A second one is opened with the first (chrome/browser/predictors/loading_predictor.cc).
+            let speculative = usize::from(
+                object == 0 && protocol == Protocol::Http11Parallel && !self.scenario.page.is_plain(),
+            );
+            if open().count() >= max || opening >= pool.queue.len() + speculative {
                 return;
             }
             let is_warm = self.scenario.client.connection == Start::Warm && pool.connections.is_empty();

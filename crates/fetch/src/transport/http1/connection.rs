@@ -133,6 +133,11 @@ impl Connection {
         }
     }
 
+    /// Whether it is being opened.
+    pub(super) fn is_opening(&self) -> bool {
+        self.phase == Phase::Opening
+    }
+
     /// Whether it waits for the server to close.
     pub(super) const fn is_lingering(&self) -> bool {
         match self.phase {

@@ -3,24 +3,83 @@
 use std::num::NonZeroU16;
 
 use page::{Dependency, Moment};
-use roundtrip_fetch::{PageEvent, Plan, Release, Report, Shape};
+use roundtrip_fetch::{
+    Break, ConnectionId, Failure, Fetcher, FromWire, Output, PageEvent, Plan, Release, Report, Shape, Wire,
+};
 use wire::{Bytes, Duration, Time};
 
 use super::back_to_back::{Listener, plan};
 
 /// Milliseconds at which each object of a page is requested, if each response takes 10 ms.
 fn requested(sizes: &[u64], after: &[&[Dependency]]) -> Vec<f64> {
-    let parallel = NonZeroU16::new(6).unwrap();
-    let mut plan = Plan { release: Release::Graph, ..plan(sizes, Shape::Http11Parallel { parallel }) };
-    for (object, after) in plan.objects.iter_mut().zip(after) {
-        object.after = after.to_vec();
-    }
-    let fetched = Listener { processing: Duration::from_millis(10), ..Listener::new(sizes) }.fetch(plan);
+    let fetched =
+        Listener { processing: Duration::from_millis(10), ..Listener::new(sizes) }.fetch(graph(sizes, after));
     let sent = |index: usize| {
         let is_sent = |report: &&Report| matches!(report.event, PageEvent::RequestSent { object, connection: _ } if object == index);
         fetched.reports.iter().find(is_sent).unwrap().at.since(Time::ZERO).as_millis_f64()
     };
     (0..sizes.len()).map(sent).collect()
+}
+
+fn graph(sizes: &[u64], after: &[&[Dependency]]) -> Plan {
+    let parallel = NonZeroU16::new(6).unwrap();
+    let mut plan = Plan { release: Release::Graph, ..plan(sizes, Shape::Http11Parallel { parallel }) };
+    for (object, after) in plan.objects.iter_mut().zip(after) {
+        object.after = after.to_vec();
+    }
+    plan
+}
+
+/// What a browser does now: connections opened, requests sent on them, objects that failed.
+fn steps(browser: &mut Fetcher) -> Vec<String> {
+    let mut steps = Vec::new();
+    loop {
+        match browser.poll(Time::ZERO) {
+            Output::Wire(Wire::Open(id, _)) => steps.push(format!("open {}", id.0)),
+            Output::Wire(Wire::Send(id, _)) => steps.push(format!("send {}", id.0)),
+            Output::Report(Report { event: PageEvent::ObjectFailed { object, failure }, .. }) => {
+                steps.push(format!("{object} failed: {failure:?}"));
+            }
+            Output::Wire(_) | Output::Report(_) => {}
+            Output::Timeout(_) => return steps,
+        }
+    }
+}
+
+#[test]
+fn a_browser_opens_two_connections_and_a_request_takes_the_first_that_is_free() {
+    let after: [&[Dependency]; 4] =
+        [&[], &[on(0, Moment::Ended, 0)], &[on(0, Moment::Ended, 0)], &[on(0, Moment::Ended, 0)]];
+    let mut browser = Fetcher::http1(Time::ZERO, graph(&[5, 5, 5, 5], &after)).unwrap();
+    assert_eq!(steps(&mut browser), ["open 0", "open 1"]);
+    let connected = |id| FromWire::Connected(ConnectionId(id));
+    let response =
+        |id| FromWire::Received(ConnectionId(id), b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello");
+    browser.handle(Time::ZERO, connected(0));
+    assert_eq!(steps(&mut browser), ["send 0"]);
+    browser.handle(Time::ZERO, response(0));
+    assert_eq!(steps(&mut browser), ["open 2", "send 0"], "two requests wait for two connections");
+    browser.handle(Time::ZERO, response(0));
+    assert_eq!(steps(&mut browser), ["send 0"], "a connection that was used is free before they are open");
+    browser.handle(Time::ZERO, connected(2));
+    assert_eq!(steps(&mut browser), ["send 2"]);
+    browser.handle(Time::ZERO, connected(1));
+    assert_eq!(steps(&mut browser), [""; 0]);
+}
+
+#[test]
+fn a_browser_s_connections_that_are_refused_cost_a_request_its_tries() {
+    let mut browser = Fetcher::http1(Time::ZERO, graph(&[5], &[&[]])).unwrap();
+    let mut all = steps(&mut browser);
+    let refused = |id| FromWire::Broken(ConnectionId(id), Break::Refused);
+    for id in 0..20 {
+        browser.handle(Time::ZERO, refused(id));
+        all.extend(steps(&mut browser));
+    }
+    let failed = format!("0 failed: {:?}", Failure::Broken(Break::Refused));
+    assert_eq!(all.last(), Some(&failed), "{all:?}");
+    assert!(all.len() < 10, "{all:?}");
+    assert!(browser.is_done());
 }
 
 fn on(on: usize, at: Moment, plus_ms: u64) -> Dependency {

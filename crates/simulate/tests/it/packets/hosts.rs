@@ -35,7 +35,8 @@ fn each_host_has_connections_of_its_own() {
     for (protocol, connections) in [
         (Protocol::Http11, 2),
         (Protocol::Http11Pipelined, 2),
-        (Protocol::Http11Parallel, 3),
+        // A browser opens two to the document's host.
+        (Protocol::Http11Parallel, 4),
         (Protocol::Http10, 3),
     ] {
         let fetched = fetched(protocol, 2, Duration::ZERO, Duration::ZERO);
