@@ -6,13 +6,16 @@
 //! Compared are the event `load` and the last response.
 //!
 //! `all FILE.csv` runs everything and writes the file after each page; `pages FIRST LAST FILE.csv` runs some; `sample` runs one page,
-//! and fails if its last response differs by half; `trace N NETWORK PROTOCOL` shows one page object by object, and the difference by
+//! and fails if its last response differs by half; `predict FILE.csv` predicts the measured pages again, from
+//! their recordings, which are kept in the directory FILE; `trace N NETWORK PROTOCOL` shows one page object by object, and the difference by
 //! phase. The process has one thread, so that a non-root user may enter a user namespace first.
 
 mod pages;
+mod recordings;
 mod trace;
 
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use measure::peers::{ClientProgram, Peers};
@@ -21,7 +24,8 @@ use measure::{Options, measure};
 use page::Page;
 use roundtrip_studies::{quantile, usage};
 use scenario::{Network, Protocol, Scenario, Stack, Tls};
-use wire::{Bytes, Duration, Rate};
+use wire::Probability;
+use wire::link::Loss;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -40,6 +44,7 @@ fn main() -> ExitCode {
             number(first).and_then(|first| number(last).and_then(|last| study(first..last + 1, file)))
         }
         ["sample"] => sample(),
+        ["predict", file] => predict(file),
         ["trace", page, network, protocol] => {
             number(page).and_then(|page| trace::trace(page, network, protocol))
         }
@@ -54,11 +59,16 @@ fn main() -> ExitCode {
     }
 }
 
-const USAGE: &str = "pages FIRST LAST FILE.csv`, `trace N NETWORK PROTOCOL";
+const USAGE: &str = "predict FILE.csv`, `pages FIRST LAST FILE.csv`, `trace N NETWORK PROTOCOL";
 const PAGES: u64 = 30;
 /// Visits of a page on a network: the median of three is not an outlier.
 const RUNS: u32 = 3;
 const NETWORKS: [&str; 4] = ["cable", "4g", "dsl", "3g"];
+/// `4g` that loses 1% of the packets in both directions, for every third page: the seeds of visits differ, and means of
+/// several are compared.
+const LOSSY: &str = "4g+loss=1%";
+const LOSSY_RUNS: u32 = 5;
+const LOSSY_SIMULATED_RUNS: u32 = 25;
 const PROTOCOLS: [Protocol; 3] = [Protocol::Http2, Protocol::Http11Parallel, Protocol::Http3];
 /// Tolerance of the sample, on a host that may be busy.
 const SAMPLE_TOLERANCE: f64 = 0.5;
@@ -86,7 +96,7 @@ struct PageTimes {
 fn study(numbers: std::ops::Range<u64>, file: &str) -> Result<(), String> {
     let (mut cells, mut left_out) = (Vec::new(), Vec::new());
     for number in numbers {
-        match cells_of(number) {
+        match cells_of(number, &directory(file)) {
             Ok((page_cells, void)) => {
                 cells.extend(page_cells);
                 left_out.extend(void);
@@ -100,10 +110,55 @@ fn study(numbers: std::ops::Range<u64>, file: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// The directory of the recordings of a table.
+fn directory(file: &str) -> PathBuf {
+    Path::new(file).with_extension("")
+}
+
+/// Predicts the measured pages of a table again, and writes it.
+fn predict(file: &str) -> Result<(), String> {
+    let table = std::fs::read_to_string(file).map_err(|error| format!("cannot read {file}: {error}"))?;
+    let mut cells = Vec::new();
+    for line in table.lines().skip(1) {
+        let cell = predicted_again(line, &directory(file)).map_err(|error| format!("{line}: {error}"))?;
+        println!("{}", cell.line());
+        cells.push(cell);
+    }
+    print!("{}", summary(&cells));
+    std::fs::write(file, csv(&cells)).map_err(|error| format!("cannot write {file}: {error}"))
+}
+
+fn predicted_again(line: &str, recordings: &Path) -> Result<Cell, String> {
+    let values: Vec<&str> = line.split(',').collect();
+    let [number, objects, hosts, network, protocol, runs, void, load, last, ..] = values.as_slice() else {
+        return Err("too few values".to_owned());
+    };
+    let count = |text: &str| text.parse::<u64>().map_err(|error| error.to_string());
+    let time = |text: &str| text.parse::<f64>().map_err(|error| error.to_string());
+    let number = count(number)?;
+    let network = NETWORKS.into_iter().chain([LOSSY]).find(|name| name == network).ok_or("no network")?;
+    let protocol = Protocol::named(protocol).map_err(|error| error.to_string())?;
+    let recorded = recordings::recorded(number, recordings)?;
+    let [simulated, formula] = predictions(&recorded, network, protocol)?;
+    Ok(Cell {
+        number,
+        objects: usize::try_from(count(objects)?).unwrap_or(0),
+        hosts: usize::try_from(count(hosts)?).unwrap_or(0),
+        network,
+        protocol,
+        runs: usize::try_from(count(runs)?).unwrap_or(0),
+        void: u32::try_from(count(void)?).unwrap_or(0),
+        measured: PageTimes { load_ms: time(load)?, last_ms: time(last)? },
+        simulated,
+        formula,
+    })
+}
+
 fn sample() -> Result<(), String> {
     let page = pages::page(SAMPLE)?;
-    let visited =
-        recording(&page).and_then(|recorded| cell(SAMPLE, &page, &recorded, "4g", Protocol::Http2, 1));
+    let visited = recordings::har(&page)
+        .and_then(|har| recordings::read(har.as_bytes()))
+        .and_then(|recorded| cell(SAMPLE, &page, &recorded, "4g", Protocol::Http2, 1));
     let cell = match visited {
         // Visits that are void on a busy host say nothing about the simulator.
         Err(reason) if reason.contains("it was void") => {
@@ -121,14 +176,16 @@ fn sample() -> Result<(), String> {
 const SAMPLE: u64 = 0;
 
 /// The page on its two networks, and sentences on what is left out.
-fn cells_of(number: u64) -> Result<(Vec<Cell>, Vec<String>), String> {
+fn cells_of(number: u64, recordings: &Path) -> Result<(Vec<Cell>, Vec<String>), String> {
     let page = pages::page(number)?;
-    let recorded = recording(&page)?;
+    let recorded = recordings::recorded(number, recordings)?;
     let (mut cells, mut left_out) = (Vec::new(), Vec::new());
     let first = usize::try_from(number % 2).unwrap_or(0);
-    for network in [NETWORKS[first], NETWORKS[first + 2]] {
+    let lossy = number.is_multiple_of(3).then_some(LOSSY);
+    for network in [NETWORKS[first], NETWORKS[first + 2]].into_iter().chain(lossy) {
+        let runs = if network == LOSSY { LOSSY_RUNS } else { RUNS };
         for protocol in PROTOCOLS {
-            match cell(number, &page, &recorded, network, protocol, RUNS) {
+            match cell(number, &page, &recorded, network, protocol, runs) {
                 Ok(cell) => {
                     println!("{}", cell.line());
                     cells.push(cell);
@@ -142,16 +199,6 @@ fn cells_of(number: u64) -> Result<(Vec<Cell>, Vec<String>), String> {
         }
     }
     Ok((cells, left_out))
-}
-
-/// The page as read from a recording with Chromium on a fast network.
-fn recording(page: &Page) -> Result<Page, String> {
-    let rate = Rate::from_bits_per_second(1_000_000_000).ok_or("no rate")?;
-    let network = Network::new("fast".to_owned(), Duration::from_millis(2), rate, Bytes::new(1_460));
-    let (runs, _) = visits(page, network, Protocol::Http2, 1)?;
-    let har = runs.first().and_then(|run| run.browser.as_ref()).ok_or("no recording")?.har.to_string();
-    let pages = page::har::pages(&page.name, har.as_bytes()).map_err(|error| error.to_string())?;
-    pages.into_iter().next().map(Page::over_network).ok_or_else(|| "an empty recording".to_owned())
 }
 
 fn scenario(page: &Page, network: Network, protocol: Protocol, runs: u32) -> Result<Scenario, String> {
@@ -176,16 +223,16 @@ fn cell(
     protocol: Protocol,
     runs: u32,
 ) -> Result<Cell, String> {
-    let named = || Network::named(network).map_err(|error| error.to_string());
-    let (visits, void) = visits(page, named()?, protocol, runs)?;
+    let (visits, void) = visits(page, network_named(network)?, protocol, runs)?;
+    // Losses make some visits much longer: means are compared then, and otherwise medians, which no busy moment moves.
+    let middle = |times: &[f64]| match network {
+        LOSSY => times.iter().sum::<f64>() / times.len() as f64,
+        _ => quantile(times, 5),
+    };
     let loads = visits.iter().filter_map(|run| run.browser.as_ref());
     let (loads, lasts): (Vec<f64>, Vec<f64>) =
         loads.map(|browser| (browser.load.as_millis_f64(), browser.last_end.as_millis_f64())).unzip();
-    let predicted = scenario(recorded, named()?, protocol, 1)?;
-    let times = |outcome: lab::Outcome| {
-        let last_ms = outcome.metrics.elapsed_ms.unwrap_or(f64::NAN);
-        PageTimes { load_ms: outcome.metrics.load_ms.unwrap_or(last_ms), last_ms }
-    };
+    let [simulated, formula] = predictions(recorded, network, protocol)?;
     Ok(Cell {
         number,
         objects: page.objects.len(),
@@ -194,10 +241,31 @@ fn cell(
         protocol,
         runs: visits.len(),
         void,
-        measured: PageTimes { load_ms: quantile(&loads, 5), last_ms: quantile(&lasts, 5) },
-        simulated: times(lab::simulate::outcome(&predicted, |_| ())),
-        formula: times(lab::predict::outcome(&predicted, None)),
+        measured: PageTimes { load_ms: middle(&loads), last_ms: middle(&lasts) },
+        simulated,
+        formula,
     })
+}
+
+/// Times by the simulator and by the formulas.
+fn predictions(recorded: &Page, network: &str, protocol: Protocol) -> Result<[PageTimes; 2], String> {
+    let runs = if network == LOSSY { LOSSY_SIMULATED_RUNS } else { 1 };
+    let predicted = scenario(recorded, network_named(network)?, protocol, runs)?;
+    let times = |outcome: lab::Outcome| {
+        let last_ms = outcome.metrics.elapsed_ms.unwrap_or(f64::NAN);
+        PageTimes { load_ms: outcome.metrics.load_ms.unwrap_or(last_ms), last_ms }
+    };
+    Ok([times(lab::simulate::outcome(&predicted, |_| ())), times(lab::predict::outcome(&predicted, None))])
+}
+
+fn network_named(name: &str) -> Result<Network, String> {
+    let mut network =
+        Network::named(name.split('+').next().unwrap_or(name)).map_err(|error| error.to_string())?;
+    if name == LOSSY {
+        let loss = || Probability::new(0.01).map(Loss::Independent).ok_or("no probability");
+        (network.up.loss, network.down.loss) = (loss()?, loss()?);
+    }
+    Ok(network)
 }
 
 impl Cell {
@@ -205,7 +273,7 @@ impl Cell {
         let Self { number, objects, hosts, network, protocol, measured, simulated, formula, .. } = self;
         let percent = |predicted: f64, measured: f64| (predicted / measured - 1.0) * 100.0;
         format!(
-            "page {number:2} ({objects:3} objects, {hosts:2} hosts) {:15} over {network:5}: load {:7.1} ms, \
+            "page {number:2} ({objects:3} objects, {hosts:2} hosts) {:15} over {network:10}: load {:7.1} ms, \
              simulated {:7.1} ({:+5.1}%), by formulas {:7.1} ({:+5.1}%); last {:7.1} ms, simulated {:7.1}",
             protocol.name(),
             measured.load_ms,
@@ -258,7 +326,7 @@ fn summary(cells: &[Cell]) -> String {
     for protocol in PROTOCOLS {
         text += &of(protocol.name(), &|cell| cell.protocol == protocol);
     }
-    for network in NETWORKS {
+    for network in NETWORKS.into_iter().chain([LOSSY]) {
         text += &of(network, &|cell| cell.network == network);
     }
     text

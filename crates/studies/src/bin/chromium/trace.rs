@@ -8,6 +8,8 @@ use roundtrip_studies::quantile;
 use scenario::{Network, Protocol};
 use simulate::{Experiment, Hosts};
 
+use crate::recordings;
+
 /// Times of an object since the document was requested: its request, its first byte, its end; in milliseconds.
 type ObjectTimes = [f64; 3];
 
@@ -16,7 +18,7 @@ pub(crate) fn trace(number: u64, network: &str, protocol: &str) -> Result<(), St
     let network = || Network::named(network).map_err(|error| error.to_string());
     let protocol = Protocol::named(protocol).map_err(|error| error.to_string())?;
     let page = crate::pages::page(number)?;
-    let recorded = crate::recording(&page)?;
+    let recorded = recordings::read(recordings::har(&page)?.as_bytes())?;
     let (runs, _) = crate::visits(&page, network()?, protocol, 1)?;
     let browser = runs.first().and_then(|run| run.browser.as_ref()).ok_or("no visit")?;
     let visited: BTreeMap<String, ObjectTimes> = browser
