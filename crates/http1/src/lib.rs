@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | [`message`] | heads, framing, bodies, writes |
 //! | [`content`] | content codings: negotiation, encoding, decoding with limits |
+//! | [`client`] | responses off a client's connection |
 //! | [`server`] | one connection of a server |
 //! | [`site`] | an application for that server: objects of given sizes |
 //! | [`gateway`] | the request and the response that a proxy passes on |
@@ -24,9 +25,10 @@
 //! assert_eq!(head.target, "/style.css");
 //! ```
 //!
-//! The client is in `fetch`; sockets and clocks are the drivers'. It builds for `wasm32-unknown-unknown`.
+//! Requests and connections of a client are in `fetch`; sockets and clocks are the drivers'. It builds for `wasm32-unknown-unknown`.
 
 pub mod cache;
+pub mod client;
 pub mod content;
 pub mod gateway;
 pub mod message;

@@ -17,7 +17,7 @@
 //! | [`mod@write`] | division of a message into writes |
 //! | [`validator`] | conditional requests |
 //!
-//! Neither connections nor exchanges: those are `fetch::transport::http1` and [`crate::server`].
+//! Neither connections nor exchanges: those are `fetch::transport::http1`, [`crate::client`] and [`crate::server`].
 
 mod body;
 pub mod fault;

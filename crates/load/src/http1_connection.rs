@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use http1::message::{Event, Framing, Limits, Method, ResponseReader, persists};
+use http1::client::{Event, Responses};
+use http1::message::{Limits, Method};
 use rustix::event::epoll::EventFlags;
 use wire::{Duration, Time};
 
@@ -62,7 +63,7 @@ pub(crate) struct Http1Connection {
     is_open: bool,
     out: Vec<u8>,
     sent: usize,
-    reader: ResponseReader,
+    reader: Responses,
     requested: VecDeque<Pending>,
     /// The response being received.
     incoming: IncomingResponse,
@@ -85,7 +86,6 @@ pub(crate) struct Http1Connection {
 struct IncomingResponse {
     status: u16,
     received: u64,
-    is_last: bool,
 }
 
 impl Http1Connection {
@@ -96,7 +96,7 @@ impl Http1Connection {
             is_open: false,
             out: Vec::new(),
             sent: 0,
-            reader: ResponseReader::new(Limits::default()),
+            reader: Responses::new(Limits::default()),
             requested: VecDeque::new(),
             incoming: IncomingResponse::default(),
             responses: 0,
@@ -192,7 +192,7 @@ impl Http1Connection {
 
     /// Handles a close by the server: requests that it may not have read are retried once. Always returns `false`.
     pub(crate) fn broken(&mut self, outcomes: &mut Vec<Outcome>) -> bool {
-        let has_begun = !self.reader.is_between_messages();
+        let has_begun = !self.reader.is_between_responses();
         for (index, pending) in self.requested.drain(..).enumerate() {
             // On a connection without any response the close is the outcome; the same within a response.
             let is_lost =
@@ -247,19 +247,17 @@ impl Http1Connection {
                 Ok(None) => return true,
                 // An unsolicited response is an error.
                 Ok(Some(_)) if self.requested.is_empty() => return false,
-                Ok(Some(Event::Head(head, framing))) => {
-                    let is_last = framing == Framing::UntilClose || !persists(head.version, &head.fields);
-                    self.incoming = IncomingResponse { status: head.status, received: 0, is_last };
-                    if let Some(pending) = self.requested.front().filter(|_| head.status >= 200) {
+                Ok(Some(Event::Interim(_))) => {}
+                Ok(Some(Event::Head(head, _))) => {
+                    self.incoming = IncomingResponse { status: head.status, received: 0 };
+                    if let Some(pending) = self.requested.front() {
                         self.first_bytes.add(now.since(pending.sent));
                     }
                 }
                 Ok(Some(Event::Body(body))) => self.incoming.received += body.len() as u64,
-                // An interim response.
-                Ok(Some(Event::End)) if self.incoming.status < 200 => {}
-                Ok(Some(Event::End)) => {
+                Ok(Some(Event::End { persists })) => {
                     self.done(outcomes);
-                    if self.incoming.is_last {
+                    if !persists {
                         return self.broken(outcomes);
                     }
                 }
@@ -273,7 +271,7 @@ impl Http1Connection {
 
     fn done(&mut self, outcomes: &mut Vec<Outcome>) {
         self.responses += 1;
-        let IncomingResponse { status, received: bytes, is_last: _ } = self.incoming;
+        let IncomingResponse { status, received: bytes } = self.incoming;
         let done = |pending: Pending| Outcome::Done(pending, Ok(Response { status, bytes }));
         outcomes.extend(self.requested.pop_front().map(done));
     }

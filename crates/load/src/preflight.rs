@@ -9,7 +9,8 @@ use std::pin::pin;
 
 use bytes::Bytes;
 use http::Request;
-use http1::message::{Event, Limits, Method, ResponseReader};
+use http1::client::{Event, Responses};
+use http1::message::{Limits, Method};
 use quinn::ConnectionError;
 use rustls::{AlertDescription, CertificateError, ClientConnection, StreamOwned};
 use tokio::runtime::Builder;
@@ -200,7 +201,7 @@ fn by_http1(job: &Job<'_>, target: &Target, config: &Config) -> Result<Preflight
     stream
         .write_all(&bytes)
         .map_err(|error| of_tls(&error, "HTTP/1.1").unwrap_or_else(|| no_response(error)))?;
-    let mut reader = ResponseReader::new(Limits::default());
+    let mut responses = Responses::new(Limits::default());
     let (mut buffer, mut first) = ([0; 4_096], Vec::new());
     loop {
         let length = stream.read(&mut buffer).map_err(no_response)?;
@@ -213,14 +214,13 @@ fn by_http1(job: &Job<'_>, target: &Target, config: &Config) -> Result<Preflight
         };
         first.extend(bytes.iter().take(SHOWN.saturating_sub(first.len())));
         loop {
-            match reader.read(&mut bytes, &method) {
+            match responses.read(&mut bytes, &method) {
                 Ok(None) => break,
-                // Interim responses (1xx) come before it.
-                Ok(Some(Event::Head(head, _))) if head.status >= 200 => {
+                Ok(Some(Event::Head(head, _))) => {
                     let location = head.fields.get("Location").map(plainly);
                     return Ok(PreflightResponse { status: head.status, location });
                 }
-                Ok(Some(Event::Head(..) | Event::Body(_) | Event::End)) => {}
+                Ok(Some(Event::Interim(_) | Event::Body(_) | Event::End { .. })) => {}
                 Err(_) => return Err(Refusal::NotHttp1(plainly(&first))),
             }
         }

@@ -4,7 +4,8 @@
 
 use super::IncomingResponse;
 use crate::{Id, Malformed};
-use http1::message::{Event, Framing, Limits, Method, PeerFault, ResponseHead, ResponseReader};
+use http1::client::{Event, Responses};
+use http1::message::{Framing, Limits, Method, ResponseHead};
 
 /// Parser of the bytes of a connection.
 #[derive(Debug)]
@@ -19,11 +20,9 @@ pub(super) struct Stream {
 /// The response that is arriving.
 #[derive(Debug)]
 struct CurrentResponse {
-    reader: ResponseReader,
+    reader: Responses,
     responses: Method,
     response: IncomingResponse,
-    is_interim: bool,
-    interims: usize,
 }
 
 /// Result of a step.
@@ -56,31 +55,23 @@ impl Stream {
 
     /// Begins to parse `response`, to a request with the method `responses`.
     pub(super) fn expect(&mut self, response: IncomingResponse, responses: Method) {
-        let reader = ResponseReader::new(self.limits);
-        self.current = Some(CurrentResponse { reader, responses, response, is_interim: false, interims: 0 });
+        let reader = Responses::new(self.limits);
+        self.current = Some(CurrentResponse { reader, responses, response });
     }
 
     /// Parses the next event from the front of `input`; `None` when all of it is consumed.
     pub(super) fn read<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<StreamEvent<'a>>, Malformed> {
         let Some(current) = &mut self.current else { return Ok(self.read_id(input)) };
-        let max = self.limits.interim_responses;
         while let Some(event) = current.reader.read(input, &current.responses)? {
             let response = current.response;
             match event {
-                Event::Head(head, _) if head.is_interim() => {
-                    current.is_interim = true;
-                    current.interims += 1;
-                    if current.interims > max {
-                        return Err(Malformed::Http(PeerFault::TooManyInterim));
-                    }
-                }
+                Event::Interim(_) => {}
                 Event::Head(_, Framing::UntilClose) => return Err(Malformed::Unbounded),
                 Event::Head(head, Framing::Length(_) | Framing::Chunked) => {
                     return Ok(Some(StreamEvent::Head(response, head)));
                 }
                 Event::Body(part) => return Ok(Some(StreamEvent::Body(response, part))),
-                Event::End if current.is_interim => current.is_interim = false,
-                Event::End => {
+                Event::End { .. } => {
                     (self.current, self.have) = (None, 0);
                     return Ok(Some(StreamEvent::End(response)));
                 }

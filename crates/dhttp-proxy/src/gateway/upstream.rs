@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use http1::client::{Event, Responses};
 use http1::gateway::Forward;
-use http1::message::{Event, Fields, Framing, Limits, ResponseHead, ResponseReader, persists};
+use http1::message::{Fields, Framing, Limits, ResponseHead};
 
 use super::incoming::{Incoming, ReadBuffer};
 use super::pool::connect;
@@ -18,7 +19,7 @@ use dhttp::Client;
 /// A connection to a server, with one request in flight.
 pub(super) struct Upstream {
     incoming: Incoming<Arc<TcpStream>>,
-    reader: ResponseReader,
+    responses: Responses,
     authority: String,
     /// The DHTTP client, which may await responses of the same server, and that server's address.
     client: Arc<Client>,
@@ -61,7 +62,7 @@ impl Upstream {
         set.map_err(|error| (502, format!("cannot use the connection to {}: {error}", forward.authority)))?;
         Ok(Self {
             incoming: Incoming::new(stream, ReadBuffer::default(), &[]),
-            reader: ResponseReader::new(Limits::default()),
+            responses: Responses::new(Limits::default()),
             authority: forward.authority.clone(),
             client: shared.client(),
             server,
@@ -103,43 +104,31 @@ impl Upstream {
         has_progressed: &AtomicBool,
         each: &mut dyn FnMut(ResponseItem<'_>) -> io::Result<()>,
     ) -> Result<(bool, Fields), UpstreamError> {
-        let mut last: Option<bool> = None;
-        let (mut interim, mut is_silent) = (0, true);
+        let mut is_silent = true;
         loop {
             let mut input = self.incoming.unread();
             let unread_length = input.len();
-            let event = self.reader.read(&mut input, &forward.head.method);
+            let event = self.responses.read(&mut input, &forward.head.method);
             let used = unread_length - input.len();
             let event =
                 event.map_err(|fault| UpstreamError::server(&self.authority, &fault.to_string(), false))?;
             match event {
-                Some(Event::Head(head, _)) if head.is_interim() => {
-                    interim += 1;
-                    if interim > Limits::default().interim_responses {
-                        return Err(UpstreamError::server(
-                            &self.authority,
-                            "too many interim responses",
-                            false,
-                        ));
-                    }
+                Some(Event::Interim(head)) => {
                     each(ResponseItem::Interim(head)).map_err(|error| UpstreamError::program(&error))?;
                 }
                 Some(Event::Head(head, framing)) => {
                     self.client.learn_from_response(&self.authority, &head.fields);
-                    last = Some(persists(head.version, &head.fields));
                     each(ResponseItem::Head(head, framing))
                         .map_err(|error| UpstreamError::program(&error))?;
                 }
                 Some(Event::Body(part)) => {
                     each(ResponseItem::Body(part)).map_err(|error| UpstreamError::program(&error))?
                 }
-                Some(Event::End) => {
-                    if let Some(persists) = last {
-                        self.incoming.consume(used);
-                        // A server that sends more than one response is not reused.
-                        let keep_alive = persists && self.incoming.unread().is_empty();
-                        return Ok((keep_alive, self.reader.trailers().clone()));
-                    }
+                Some(Event::End { persists }) => {
+                    self.incoming.consume(used);
+                    // A server that sends more than one response is not reused.
+                    let keep_alive = persists && self.incoming.unread().is_empty();
+                    return Ok((keep_alive, self.responses.trailers().clone()));
                 }
                 None => {
                     self.incoming.consume(used);
@@ -155,7 +144,7 @@ impl Upstream {
                         false => broken(&error.to_string()),
                     });
                     if !filled? {
-                        return match self.reader.end_of_stream() {
+                        return match self.responses.end_of_stream() {
                             Ok(true) => Ok((false, Fields::new())),
                             Ok(false) => Err(broken("it closed the connection")),
                             Err(fault) => Err(broken(&fault.to_string())),

@@ -1,5 +1,5 @@
 //! HTTP/1.1 client of an origin: persistent connections, and responses read by the same strict parser as the gateway's
-//! ([`http1::message::ResponseReader`]). A response whose end two readers could see at different places is an error.
+//! ([`http1::client::Responses`]). A response whose end two readers could see at different places is an error.
 //!
 //! Requests flow in with their whole bodies; header sections, bodies and trailers flow out as they arrive. The timeouts of a
 //! silent origin are the caller's.
@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use http1::message::{Event, Fields, Framing, Method, RequestHead, ResponseHead, persists};
+use http1::client::Event;
+use http1::message::{Fields, Framing, Method, RequestHead, ResponseHead};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
@@ -26,10 +27,6 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 /// Maximum number of idle connections.
 const MAX_IDLE: usize = 256;
-
-/// Maximum number of interim responses to one request. Clients get only the first few; the response timeout ends an endless
-/// series.
-const MAX_INTERIMS: usize = 256;
 
 /// Client of one origin.
 #[derive(Debug)]
@@ -82,28 +79,18 @@ impl Client {
     ) -> Result<(ResponseHead, ResponseBody), Failure> {
         let OriginRequest { head, body, on_interim } = request;
         connection.send(head, body);
-        let mut interims = 0;
-        loop {
-            let (response, framing) = connection.head(&head.method).await?;
-            if response.is_interim() {
-                interims += 1;
-                if interims > MAX_INTERIMS {
-                    return Err(Failure::Invalid("too many interim responses".to_owned()));
-                }
-                connection.end_of_interim(&head.method)?;
-                if let Some(OnInterim(call)) = on_interim.as_ref().filter(|_| response.status != 100) {
-                    call(&response);
-                }
-                continue;
+        let call_back = |interim: &ResponseHead| {
+            if let Some(OnInterim(call)) = on_interim.as_ref().filter(|_| interim.status != 100) {
+                call(interim);
             }
-            let persists = persists(response.version, &response.fields);
-            let (client, method) = (Arc::clone(self), head.method.clone());
-            let mut body = ResponseBody { connection: Some(connection), client, method, framing, persists };
-            if framing == Framing::Length(0) {
-                body.finish_empty()?;
-            }
-            return Ok((response, body));
+        };
+        let (response, framing) = connection.head(&head.method, call_back).await?;
+        let (client, method) = (Arc::clone(self), head.method.clone());
+        let mut body = ResponseBody { connection: Some(connection), client, method, framing };
+        if framing == Framing::Length(0) {
+            body.finish_empty()?;
         }
+        Ok((response, body))
     }
 
     fn idle_connection(&self) -> Option<Connection> {
@@ -153,21 +140,20 @@ pub(super) struct ResponseBody {
     client: Arc<Client>,
     method: Method,
     framing: Framing,
-    persists: bool,
 }
 
 impl ResponseBody {
     /// Ends a response without a body.
     fn finish_empty(&mut self) -> Result<(), Failure> {
         let Some(mut connection) = self.connection.take() else { return Ok(()) };
-        if matches!(connection.event(&self.method)?, Some(Event::End)) {
-            self.release(connection);
+        if let Some(Event::End { persists }) = connection.event(&self.method)? {
+            self.release(connection, persists);
         }
         Ok(())
     }
 
-    fn release(&self, connection: Connection) {
-        if self.persists && connection.is_reusable() {
+    fn release(&self, connection: Connection, persists: bool) {
+        if persists && connection.is_reusable() {
             self.client.keep(connection);
         }
     }
@@ -195,16 +181,16 @@ impl Body for ResponseBody {
                 Ok(Some(Event::Body(part))) => {
                     return Poll::Ready(Some(Ok(Frame::data(Bytes::copy_from_slice(part)))));
                 }
-                Ok(Some(Event::End)) => {
+                Ok(Some(Event::End { persists })) => {
                     let trailers = connection.trailers();
                     if let Some(connection) = this.connection.take() {
-                        this.release(connection);
+                        this.release(connection, persists);
                     }
                     return Poll::Ready(
                         trailers.map(|fields: Fields| Ok(Frame::trailers(headers_from(&fields)))),
                     );
                 }
-                Ok(Some(Event::Head(..))) => {
+                Ok(Some(Event::Interim(_) | Event::Head(..))) => {
                     return Poll::Ready(Some(Err(this.broken("a second response to one request"))));
                 }
                 Ok(None) => {}

@@ -9,13 +9,18 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http1::message::{Event, Fields, Framing, Limits, Method, RequestHead, ResponseHead, ResponseReader};
+use http1::client::{Event, Responses};
+use http1::message::{Fields, Framing, Limits, Method, RequestHead, ResponseHead};
 use rustix::net::{RecvFlags, recv};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
 /// Maximum bytes of one read.
 const READ_BYTES: usize = 32 << 10;
+
+/// Maximum number of interim responses to one request. Clients get only the first few; the response timeout ends an endless
+/// series.
+const MAX_INTERIMS: usize = 256;
 
 /// Failure of a request.
 #[derive(Debug)]
@@ -39,7 +44,7 @@ impl fmt::Display for Failure {
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: Arc<TcpStream>,
-    reader: ResponseReader,
+    responses: Responses,
     buffer: Box<[u8]>,
     /// Unread bytes: those from `start` to `end`.
     start: usize,
@@ -52,9 +57,10 @@ pub(super) struct Connection {
 
 impl Connection {
     pub(super) fn new(stream: TcpStream) -> Self {
+        let limits = Limits { interim_responses: MAX_INTERIMS, ..Limits::default() };
         Self {
             stream: Arc::new(stream),
-            reader: ResponseReader::new(Limits::default()),
+            responses: Responses::new(limits),
             buffer: vec![0; READ_BYTES].into_boxed_slice(),
             start: 0,
             end: 0,
@@ -79,12 +85,20 @@ impl Connection {
         }
     }
 
-    /// Waits for the next header section, interim or final.
-    pub(super) async fn head(&mut self, method: &Method) -> Result<(ResponseHead, Framing), Failure> {
+    /// Waits for the header section of the final response; `on_interim` gets those before it.
+    pub(super) async fn head(
+        &mut self,
+        method: &Method,
+        on_interim: impl Fn(&ResponseHead),
+    ) -> Result<(ResponseHead, Framing), Failure> {
         loop {
             match self.event(method)? {
+                Some(Event::Interim(head)) => {
+                    on_interim(&head);
+                    continue;
+                }
                 Some(Event::Head(head, framing)) => return Ok((head, framing)),
-                Some(Event::Body(_) | Event::End) => {
+                Some(Event::Body(_) | Event::End { .. }) => {
                     return Err(Failure::Invalid("unexpected bytes after a response".to_owned()));
                 }
                 None => {}
@@ -106,21 +120,11 @@ impl Connection {
         }
     }
 
-    /// Reads the end of an interim response, which has no body.
-    pub(super) fn end_of_interim(&mut self, method: &Method) -> Result<(), Failure> {
-        match self.event(method)? {
-            Some(Event::End) => Ok(()),
-            Some(Event::Head(..) | Event::Body(_)) | None => {
-                Err(Failure::Invalid("an interim response with a body".to_owned()))
-            }
-        }
-    }
-
     /// Returns the next event of the received bytes; `None`: more bytes are needed.
-    pub(super) fn event(&mut self, method: &Method) -> Result<Option<Event<'_, ResponseHead>>, Failure> {
+    pub(super) fn event(&mut self, method: &Method) -> Result<Option<Event<'_>>, Failure> {
         let mut input = self.buffer.get(self.start..self.end).unwrap_or_default();
         let unread_length = input.len();
-        let event = self.reader.read(&mut input, method);
+        let event = self.responses.read(&mut input, method);
         self.start += unread_length - input.len();
         event.map_err(|fault| Failure::Invalid(fault.to_string()))
     }
@@ -143,7 +147,7 @@ impl Connection {
 
     /// Whether the response may end with the stream.
     pub(super) fn end_of_stream(&mut self) -> Result<(), Failure> {
-        match self.reader.end_of_stream() {
+        match self.responses.end_of_stream() {
             Ok(true) => Ok(()),
             Ok(false) => Err(Failure::Invalid("it closed the connection".to_owned())),
             Err(fault) => Err(Failure::Invalid(fault.to_string())),
@@ -152,14 +156,14 @@ impl Connection {
 
     /// Returns the trailers of the response that has just ended, if it has any.
     pub(super) fn trailers(&self) -> Option<Fields> {
-        let trailers = self.reader.trailers();
+        let trailers = self.responses.trailers();
         (trailers.iter().next().is_some()).then(|| trailers.clone())
     }
 
     /// Whether another request may follow: this one is sent completely, and no unsolicited byte has arrived.
     pub(super) fn is_reusable(&self) -> bool {
         let is_sent = self.writer.as_ref().is_none_or(JoinHandle::is_finished);
-        is_sent && self.start == self.end && self.reader.is_between_messages()
+        is_sent && self.start == self.end && self.responses.is_between_responses()
     }
 
     /// Whether neither bytes nor the end of the stream have arrived while it was idle.

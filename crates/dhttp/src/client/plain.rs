@@ -8,7 +8,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
-use http1::message::{Event as Part, Fields, Limits, RequestHead, ResponseReader};
+use http1::client::{Event as Part, Responses};
+use http1::message::{Fields, Limits, RequestHead};
 use wire::{Duration, Time};
 
 use super::exchange::{Event, Sink, Via};
@@ -72,9 +73,9 @@ fn read(
     accept_fields: impl Fn(&Fields) -> bool,
 ) -> Result<(), String> {
     let (clock, timeout) = (Clock::start(), shared.config.timeout);
-    let mut reader = ResponseReader::new(Limits::default());
+    let mut responses = Responses::new(Limits::default());
     let mut buffer = vec![0; 65_536];
-    let (mut is_final, mut interim) = (false, 0);
+    let mut is_final = false;
     loop {
         if !is_final && clock.now().since(Time::ZERO) > timeout {
             return Err(format!("the server's response has not begun within {timeout}"));
@@ -84,29 +85,22 @@ fn read(
         shared.count_received_bytes(server.ip(), length);
         let mut input = buffer.get(..length).unwrap_or_default();
         if length == 0 {
-            return match reader.end_of_stream().map_err(|fault| fault.to_string())? {
+            return match responses.end_of_stream().map_err(|fault| fault.to_string())? {
                 true => Ok(()),
                 false => Err("the server closed the connection without a response".to_owned()),
             };
         }
         while let Some(part) =
-            reader.read(&mut input, &requested.method).map_err(|fault| fault.to_string())?
+            responses.read(&mut input, &requested.method).map_err(|fault| fault.to_string())?
         {
             let wanted = match part {
-                Part::Head(head, _) if head.is_interim() => {
-                    interim += 1;
-                    if interim > Limits::default().interim_responses {
-                        return Err("too many interim responses".to_owned());
-                    }
-                    true
-                }
+                Part::Interim(_) => true,
                 Part::Head(head, _) => {
                     is_final = true;
                     accept_fields(&head.fields) && sink.give(Event::Head(Via::TcpClient, head))
                 }
                 Part::Body(bytes) => sink.give(Event::Body(bytes.to_vec())),
-                Part::End if is_final => return Ok(()),
-                Part::End => true,
+                Part::End { .. } => return Ok(()),
             };
             if !wanted {
                 return Err("the caller no longer waits for the response".to_owned());

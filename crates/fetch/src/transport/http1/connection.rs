@@ -6,8 +6,9 @@ use std::collections::VecDeque;
 
 use wire::{Duration, Time};
 
+use http1::client::{Event, Responses};
 use http1::message::write::WriteBuffer;
-use http1::message::{Event, Method, PeerFault, ResponseHead, ResponseReader, WritePolicy, persists};
+use http1::message::{Method, PeerFault, ResponseHead, WritePolicy};
 
 use crate::pipelining::Pipelining;
 use crate::plan::Http1Config;
@@ -19,7 +20,7 @@ pub(super) struct Connection {
     /// Its server.
     pub(super) origin: Endpoint,
     phase: Phase,
-    reader: ResponseReader,
+    reader: Responses,
     writes: WriteBuffer,
     /// Requests sent, or to be sent once the connection is open; responses come in this order.
     outstanding: VecDeque<Exchange>,
@@ -35,8 +36,6 @@ pub(super) struct Connection {
     depth: usize,
     /// Whether no request may follow the first before its response.
     is_cautious: bool,
-    /// Maximum number of interim responses before a final one.
-    interim_allowed: usize,
     /// [`Http1Config::ignores_body_with_headers`].
     ignores_body_with_headers: bool,
 }
@@ -61,12 +60,6 @@ struct Exchange {
     has_head: bool,
     /// Whether any part of a response has arrived, including interim ones.
     has_response: bool,
-    /// Number of interim responses.
-    interims: usize,
-    /// Whether the current message is an interim response.
-    interim: bool,
-    /// Whether the connection persists after the response.
-    persists: bool,
 }
 
 /// An event in the received bytes.
@@ -98,7 +91,7 @@ impl Connection {
         Self {
             origin,
             phase: Phase::Opening,
-            reader: ResponseReader::new(limits),
+            reader: Responses::new(limits),
             writes: WriteBuffer::new(WritePolicy { buffer, ..WritePolicy::default() }),
             outstanding: VecDeque::new(),
             unsent: VecDeque::new(),
@@ -107,7 +100,6 @@ impl Connection {
             capacity: shape.requests(),
             depth: shape.outstanding(),
             is_cautious,
-            interim_allowed: limits.interim_responses,
             ignores_body_with_headers,
         }
     }
@@ -155,9 +147,6 @@ impl Connection {
             method: request.head.method.clone(),
             has_head: false,
             has_response: false,
-            interims: 0,
-            interim: false,
-            persists: false,
         });
         let before = self.writes.waiting();
         let mut length = 0;
@@ -244,26 +233,18 @@ impl Connection {
             exchange.has_response |= !input.is_empty();
             match self.reader.read(&mut input, &exchange.method)? {
                 None => return Ok(()),
+                Some(Event::Interim(_)) => {}
                 Some(Event::Head(head, _)) => {
-                    exchange.interim = head.is_interim();
-                    if !exchange.interim {
-                        arrivals.push(exchange.begin_response(head));
-                        if self.ignores_body_with_headers {
-                            input = &[];
-                        }
-                    } else if exchange.interims == self.interim_allowed {
-                        return Err(PeerFault::TooManyInterim);
-                    } else {
-                        exchange.interims += 1;
+                    exchange.has_head = true;
+                    arrivals.push(Arrival::Head(exchange.request, head));
+                    if self.ignores_body_with_headers {
+                        input = &[];
                     }
                 }
                 Some(Event::Body(part)) => {
-                    if !exchange.interim {
-                        arrivals.push(Arrival::Body(exchange.request, part, exchange.wants_content));
-                    }
+                    arrivals.push(Arrival::Body(exchange.request, part, exchange.wants_content));
                 }
-                Some(Event::End) if exchange.interim => {}
-                Some(Event::End) => self.complete(now, arrivals),
+                Some(Event::End { persists }) => self.complete(now, persists, arrivals),
             }
         }
     }
@@ -275,7 +256,7 @@ impl Connection {
         arrivals: &mut Vec<Arrival<'_>>,
     ) -> Result<(), PeerFault> {
         if self.reader.end_of_stream()? {
-            self.complete(now, arrivals);
+            self.complete(now, false, arrivals);
         }
         Ok(())
     }
@@ -305,24 +286,16 @@ impl Connection {
         self.outstanding.drain(..).map(orphan).collect()
     }
 
-    fn complete(&mut self, now: Time, arrivals: &mut Vec<Arrival<'_>>) {
+    fn complete(&mut self, now: Time, persists: bool, arrivals: &mut Vec<Arrival<'_>>) {
         let Some(exchange) = self.outstanding.pop_front() else { return };
         // A body follows its header section.
         if !exchange.has_head {
             return;
         }
         self.is_cautious = false;
-        if !exchange.persists || self.capacity == 0 && self.outstanding.is_empty() {
+        if !persists || self.capacity == 0 && self.outstanding.is_empty() {
             self.phase = Phase::Lingering(now);
         }
         arrivals.push(Arrival::Complete(exchange.request));
-    }
-}
-
-impl Exchange {
-    fn begin_response(&mut self, head: ResponseHead) -> Arrival<'static> {
-        self.has_head = true;
-        self.persists = persists(head.version, &head.fields);
-        Arrival::Head(self.request, head)
     }
 }

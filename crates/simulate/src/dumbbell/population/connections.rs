@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use http1::message::{Event, Limits, Method, ResponseReader};
+use http1::client::{Event, Responses};
+use http1::message::{Limits, Method};
 
 use super::Request;
 use crate::world::SocketId;
@@ -22,7 +23,7 @@ struct Http1Connection {
     is_open: bool,
     /// Whether no further request may use it.
     is_spent: bool,
-    reader: ResponseReader,
+    reader: Responses,
     /// Requests without a complete response, the oldest first.
     requests: VecDeque<Request>,
     /// Requests to be written as soon as it is open.
@@ -60,7 +61,7 @@ impl UserConnections {
             .filter(|connection| !connection.is_spent)
             .min_by_key(|connection| connection.requests.len());
         let Some(connection) = fewest.filter(|connection| is_full || connection.requests.is_empty()) else {
-            let (socket, reader) = (None, ResponseReader::new(Limits::default()));
+            let (socket, reader) = (None, Responses::new(Limits::default()));
             let requests = [request].into();
             self.open.push(Http1Connection {
                 socket,
@@ -125,8 +126,8 @@ impl UserConnections {
         };
         while let Ok(Some(event)) = connection.reader.read(&mut bytes, &Method::Get) {
             match event {
-                Event::Head(..) | Event::Body(_) => {}
-                Event::End => ended.extend(connection.requests.pop_front()),
+                Event::Interim(_) | Event::Head(..) | Event::Body(_) => {}
+                Event::End { .. } => ended.extend(connection.requests.pop_front()),
             }
         }
         ended
