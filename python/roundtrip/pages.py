@@ -9,7 +9,7 @@ from typing import Any, Union
 
 from roundtrip._kernel import KernelPages
 
-HAR = (".har", ".har.gz", ".har.zst")
+HAR = (".har", ".har.gz", ".har.zst", ".json", ".json.gz", ".json.zst")
 
 
 class Page:
@@ -43,8 +43,8 @@ class Page:
 def page(source: Union[str, os.PathLike[str], bytes], number: int | None = None) -> Page:
     """A page from a browser's recording, a TOML file, sizes or a name: `roundtrip page`.
 
-    `source`: the path of a FILE.har (also .gz, .zst) or FILE.toml, a name such as `small-cluster`, sizes such as
-    `6651+3883`, or the bytes of a HAR. `number`: which of several pages of a recording, from 1.
+    `source`: the path of a FILE.har (also .gz, .zst), of Chromium's trace (.json) or FILE.toml, a name such as
+    `small-cluster`, sizes such as `6651+3883`, or the bytes of a recording. `number`: which of several pages of a recording, from 1.
 
     Raises ValueError for a source that is not a page, OSError for a file that cannot be read.
     """

@@ -1,13 +1,14 @@
-//! A browser's HAR (HTTP Archive 1.2): the pages of a recording as graphs, and optionally their bodies.
+//! A browser's recording, a HAR (HTTP Archive 1.2) or a trace: its pages as graphs, and optionally their bodies.
 //!
 //! Bytes flow in; pages ([`pages`]), or the files of the document's host ([`files`]), and sentences on the entries that
 //! are not used, flow out. Sources: Chromium, chrome-har (sitespeed.io, browsertime), WebPageTest, Firefox, Safari,
-//! mitmproxy. Read in this order:
+//! mitmproxy; Chromium's traces. Read in this order:
 //!
 //! | module | contents |
 //! | --- | --- |
 //! | (here) | the two results |
 //! | `archive` | the file around the entries, read one entry at a time |
+//! | `trace_events` | Chromium's traces, as entries |
 //! | `raw`, `entry` | one entry as browsers write it, and what it means |
 //! | `phases` | the times of an entry |
 //! | `timeline` | entries in order of their starts, with types and priorities |
@@ -33,6 +34,7 @@ mod place;
 mod raw;
 mod recording;
 mod timeline;
+mod trace_events;
 
 use std::fmt;
 use std::io;
@@ -81,6 +83,21 @@ pub enum HarError {
 /// Maximum number of entries, above that of any visit; about a hundred bytes are stored for each while the
 /// file is read.
 pub const MAX_ENTRIES: usize = 200_000;
+
+/// Endings of the names of recordings.
+const ENDINGS: [&str; 6] = [".har", ".har.gz", ".har.zst", ".json", ".json.gz", ".json.zst"];
+
+/// Whether this names a recording, by its ending.
+pub fn is_named(path: &str) -> bool {
+    let path = path.to_ascii_lowercase();
+    ENDINGS.iter().any(|ending| path.len() > ending.len() && path.ends_with(ending))
+}
+
+/// Name of the pages of a file: the file's, without the ending.
+pub fn page_name(file: &str) -> String {
+    let (name, _) = file.split_once(".har").or_else(|| file.split_once(".json")).unwrap_or((file, ""));
+    name.replace(char::is_control, "?")
+}
 
 /// Reads the pages of a HAR, in its order: each with all its hosts, dependencies and think times. Several pages have
 /// `#1`, `#2` after the name. Their notes count the entries, and name those left out.
@@ -190,7 +207,10 @@ impl fmt::Display for HarError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Malformed(what) => {
-                write!(f, "not a HAR: {what}; save one from a browser's network tools")
+                write!(
+                    f,
+                    "not a HAR: {what}; save one from a browser's network tools, or a trace of Chromium"
+                )
             }
             Self::TooMany { max } => write!(f, "it has more than {max} entries; save a shorter visit"),
             Self::Empty(left_out) => {
@@ -223,6 +243,16 @@ mod tests {
 
     fn sizes(page: &Page) -> Vec<u64> {
         page.objects.iter().map(|object| object.size.get()).collect()
+    }
+
+    #[test]
+    fn recordings_are_known_by_their_endings_and_name_their_pages() {
+        for name in ["visit.har", "visit.HAR.gz", "trace.json", "trace.json.zst"] {
+            assert!(is_named(name), "{name}");
+        }
+        assert!([".har", "page.toml", "visit.har#2", "json"].iter().all(|name| !is_named(name)));
+        let names = ["visit.har.gz", "Trace-2026.json", "a.json.har", "b"].map(page_name);
+        assert_eq!(names, ["visit", "Trace-2026", "a.json", "b"]);
     }
 
     #[test]

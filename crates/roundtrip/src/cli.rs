@@ -436,7 +436,7 @@ pub struct Content {
 #[cfg(feature = "all-verbs")]
 #[derive(Debug, Args)]
 pub struct Page {
-    /// A browser's FILE.har (FILE.har#2 for its second page), a FILE.toml, a directory, sizes, or a name
+    /// A browser's FILE.har (FILE.har#2: its second page), Chromium's trace FILE.json, FILE.toml, a directory, sizes, a name
     #[arg(value_name = "PAGE", value_hint = clap::ValueHint::AnyPath)]
     pub page: String,
     #[command(flatten)]

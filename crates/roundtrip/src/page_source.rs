@@ -1,4 +1,4 @@
-//! Pages from the command line: a name, sizes, a directory, a HAR or a page in TOML.
+//! Pages from the command line: a name, sizes, a directory, a recording or a page in TOML.
 //!
 //! `page` parses the contents. This module reads the files, and adds the flag's name to errors.
 
@@ -122,14 +122,13 @@ fn has_suffix(given: &str, suffix: &str) -> bool {
     given.len() > suffix.len() && given.to_ascii_lowercase().ends_with(suffix)
 }
 
-/// A path of a HAR, perhaps compressed, and the number of one of its pages: `visit.har`, `visit.har.gz#2`.
+/// A path of a recording, perhaps compressed, and the number of one of its pages: `visit.har`, `trace.json.gz#2`.
 fn har_path(given: &str) -> Option<(&Path, Option<usize>)> {
-    let is_har = |path: &str| [".har", ".har.gz", ".har.zst"].iter().any(|suffix| has_suffix(path, suffix));
-    if is_har(given) {
+    if har::is_named(given) {
         return Some((Path::new(given), None));
     }
     let (path, number) = given.rsplit_once('#')?;
-    let number = number.parse().ok().filter(|_| is_har(path))?;
+    let number = number.parse().ok().filter(|_| har::is_named(path))?;
     Some((Path::new(path), Some(number)))
 }
 
@@ -143,8 +142,7 @@ fn read_har(
     let unreadable = |error| Failure::Read { path: path.to_owned(), error };
     let file = File::open(path).map_err(unreadable)?;
     let bytes = unpack::unpacked(file).map_err(unreadable)?.take(MAX_HAR_BYTES);
-    let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    let name = name.split(".har").next().unwrap_or_default().replace(char::is_control, "?");
+    let name = path.file_name().map_or_else(String::new, |name| har::page_name(&name.to_string_lossy()));
     let refused = |reason: String| Failure::Value(format!("{flag}{}: {reason}", shown(path)));
     let pages = match coding {
         None => har::pages(&name, bytes),

@@ -15,6 +15,7 @@ use super::entry::Entry;
 use super::left_out::UnparsedEntries;
 use super::phases::{millis, nanos_since_1970};
 use super::raw::loose;
+use super::trace_events::Events;
 use super::{HarError, MAX_ENTRIES};
 
 /// Whether bodies are read.
@@ -39,8 +40,8 @@ pub(super) fn read(from: impl Read, bodies: Bodies) -> Result<Archive, HarError>
     let malformed = |error: String| HarError::Malformed(error.replace(char::is_control, "?"));
     let from = without_mark(from).map_err(|error| malformed(error.to_string()))?;
     let mut json = serde_json::Deserializer::from_reader(BufReader::new(from));
-    let member = NamedMember { name: "log", inner: Log(bodies) }.deserialize(&mut json);
-    member.and_then(|archive| json.end().map(|()| archive)).map_err(|error| {
+    let archive = Recording(bodies).deserialize(&mut json);
+    archive.and_then(|archive| json.end().map(|()| archive)).map_err(|error| {
         let error = error.to_string();
         if error.contains(TOO_MANY) { HarError::TooMany { max: MAX_ENTRIES } } else { malformed(error) }
     })
@@ -57,36 +58,37 @@ fn without_mark(mut from: impl Read) -> io::Result<impl Read> {
 }
 
 const MARK: &[u8] = "\u{feff}".as_bytes();
-const TOO_MANY: &str = "too many entries";
+pub(super) const TOO_MANY: &str = "too many entries";
 
-/// The value of one name in an object; the last one if it is repeated.
-struct NamedMember<S> {
-    name: &'static str,
-    inner: S,
-}
+/// The whole file: an object with a `log`, or with events of a trace; or a list of such events. The last one counts if there are
+/// several.
+struct Recording(Bodies);
 
-impl<'de, S: DeserializeSeed<'de> + Copy> DeserializeSeed<'de> for NamedMember<S> {
-    type Value = S::Value;
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<S::Value, D::Error> {
-        deserializer.deserialize_map(self)
+impl<'de> DeserializeSeed<'de> for Recording {
+    type Value = Archive;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Archive, D::Error> {
+        deserializer.deserialize_any(self)
     }
 }
 
-impl<'de, S: DeserializeSeed<'de> + Copy> Visitor<'de> for NamedMember<S> {
-    type Value = S::Value;
+impl<'de> Visitor<'de> for Recording {
+    type Value = Archive;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "an object with a {}", self.name)
+        f.write_str("an object with a log")
     }
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<S::Value, A::Error> {
-        let mut member = None;
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Archive, A::Error> {
+        let mut archive = None;
         while let Some(name) = map.next_key::<String>()? {
-            if name == self.name {
-                member = Some(map.next_value_seed(self.inner)?);
-            } else {
-                map.next_value::<IgnoredAny>()?;
+            match name.as_str() {
+                "log" => archive = Some(map.next_value_seed(Log(self.0))?),
+                "traceEvents" => archive = Some(map.next_value_seed(Events)?),
+                _ => drop(map.next_value::<IgnoredAny>()?),
             }
         }
-        member.ok_or_else(|| serde::de::Error::missing_field(self.name))
+        archive.ok_or_else(|| serde::de::Error::missing_field("log"))
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Archive, A::Error> {
+        Events.visit_seq(list)
     }
 }
 
@@ -158,7 +160,7 @@ impl<'de> Visitor<'de> for Entries {
 }
 
 impl UnparsedEntries {
-    fn add(&mut self, number: usize, error: &serde_json::Error) {
+    pub(super) fn add(&mut self, number: usize, error: &serde_json::Error) {
         self.count += 1;
         if self.count == 1 {
             self.first = format!("number {number}: {error}").replace(char::is_control, "?");

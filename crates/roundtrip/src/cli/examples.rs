@@ -223,12 +223,13 @@ const CONTENT: [Example; 4] = [
     example("roundtrip content www --protocol http11 --report content.html", "with a report in HTML"),
 ];
 
-const PAGE: [Example; 5] = [
+const PAGE: [Example; 6] = [
     example("roundtrip page visit.har", "hosts, objects and dependencies of a recorded visit"),
     example(
         "roundtrip page visit.har --format toml > page.toml",
         "as a file to change, for --page page.toml",
     ),
+    example("roundtrip page trace.json.gz", "the same of a trace of Chromium's DevTools"),
     example("roundtrip page visit.har --plot page.svg", "with a picture of the dependencies"),
     example("roundtrip page visit.har --without ads.example.com", "without a host"),
     example("roundtrip page microscape --format json", "the W3C note's page, as JSON"),

@@ -169,7 +169,7 @@ impl Key {
                 "PAGE",
                 "\"small-cluster\"",
                 "A page by name, or all, or sizes such as 6651+3883+1866 (43008/11264 adds the \
-                 deflated size), a directory, a browser's FILE.har, or a FILE.toml of `roundtrip page`; repeat it for more",
+                 deflated size), a directory, a browser's FILE.har, Chromium's trace FILE.json, or a FILE.toml of `roundtrip page`; repeat it for more",
             ),
             Self::Protocol => KeyInfo::value(
                 "protocol",
