@@ -70,6 +70,7 @@ class Scenario(TypedDict, total=False):
     client_pause: Values
     client_idle: Values
     client_setup: Values
+    client_dns: Values
     client_think: Values
     client_reading: Values
     client_file: Values

@@ -46,4 +46,4 @@ pub use report::{Break, Failure, PageEvent, Report};
 pub use transport::dhttp::{DhttpConfig, TransportCounts};
 pub use transport::{ConnectionId, Ending, Endpoint, FromWire, Wire};
 pub use visit_stats::VisitStats;
-pub use web::{Http3Config, OriginConfig, WebConfig};
+pub use web::{Browser, Http3Config, OriginConfig, WebConfig};

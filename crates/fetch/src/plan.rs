@@ -13,6 +13,7 @@ use wire::{Bytes, Duration};
 
 use crate::pipelining::Pipelining;
 use crate::policy::parts::{FirstBytes, Portion, ReceivedParts};
+use crate::web::Browser;
 use http1::content::Coding;
 use http1::message::field::is_token;
 use http1::message::{FieldError, Fields, Limits, Method, RequestHead, Validator, Version};
@@ -31,6 +32,11 @@ pub struct Plan {
     pub shape: Shape,
     /// Condition under which a request may leave.
     pub release: Release,
+    /// The browser whose limits hold for a graph ([`Release::Graph`]). Default Chromium.
+    pub browser: Browser,
+    /// Time in which the name of each origin is looked up, before the first request to it; those beyond the end take none. Default
+    /// empty.
+    pub lookups: Vec<Duration>,
     /// Index of the page's first object: objects before it are preceding pages, and all of them arrive
     /// first. Default 0: no preceding page.
     pub begins_at: usize,
@@ -221,6 +227,8 @@ impl Plan {
             request_size: None,
             shape,
             release: Release::default(),
+            browser: Browser::CHROMIUM,
+            lookups: Vec::new(),
             begins_at: 0,
             pages_before: 1,
             pause: Duration::ZERO,
@@ -246,10 +254,14 @@ impl Plan {
     }
 
     /// Settings of a transport over HTTP/1.
-    pub(crate) const fn http1(&self) -> Http1Config {
+    pub(crate) fn http1(&self) -> Http1Config {
         Http1Config {
             shape: self.shape,
-            is_browser: matches!(self.release, Release::Graph),
+            connections: self.shape.connections(&self.browser),
+            browser: match self.release {
+                Release::Graph => Some(self.browser),
+                Release::Independent | Release::AfterFirst | Release::AsNamed | Release::Dependent => None,
+            },
             limits: self.limits,
             tries: self.tries,
             linger: self.linger,
@@ -372,10 +384,6 @@ const CRUMB_BYTES: usize = 64;
 /// Maximum number of concurrent exchanges under DHTTP, as in [`dhttp_proto::ClientConfig`].
 const EXCHANGES: usize = 1_024;
 
-/// Connections to an origin that does not offer HTTP/2: Chromium, net/socket/client_socket_pool_manager.cc
-/// (`g_max_sockets_per_group`).
-const CONNECTIONS_WITHOUT_HTTP2: usize = 6;
-
 /// Maximum size of a request; nothing needs larger ones, and few servers would accept them.
 const MAX_REQUEST_BYTES: usize = 65_536;
 
@@ -399,11 +407,11 @@ impl Shape {
     }
 
     /// Maximum number of concurrent connections.
-    pub(crate) fn connections(self) -> usize {
+    pub(crate) fn connections(self, browser: &Browser) -> usize {
         match self {
             Self::Http10 { parallel } | Self::Http11Parallel { parallel } => usize::from(parallel.get()),
             Self::Http10KeepAlive | Self::Http11 | Self::Http11Pipelined(_) => 1,
-            Self::Http2 | Self::Http3(_) => CONNECTIONS_WITHOUT_HTTP2,
+            Self::Http2 | Self::Http3(_) => browser.connections_per_origin,
             Self::Dhttp => EXCHANGES,
         }
     }
@@ -515,8 +523,10 @@ impl Error for PlanError {}
 pub(crate) struct Http1Config {
     /// Connection policy.
     pub(crate) shape: Shape,
-    /// Whether a browser's limits over all origins hold: [`crate::web::MAX_CONNECTIONS`] and [`crate::web::MAX_DELAYABLE`].
-    pub(crate) is_browser: bool,
+    /// Maximum number of connections to an origin.
+    pub(crate) connections: usize,
+    /// The browser whose limits over all origins hold, if any.
+    pub(crate) browser: Option<Browser>,
     /// Limits of responses.
     pub(crate) limits: Limits,
     /// Maximum number of tries of a safe request without any response.

@@ -9,6 +9,7 @@
 
 mod dependencies;
 mod document;
+mod lookups;
 pub(crate) mod parts;
 mod responses;
 
@@ -21,10 +22,11 @@ use wire::{Bytes, Duration, Time};
 use crate::plan::{Plan, PlanError, PlannedObject, Release};
 use crate::report::{Failure, PageEvent, Report};
 use crate::transport::{Request, RequestId, ToTransport};
-use crate::web::{MAX_BEFORE_BODY, MAX_BOOSTED_BEFORE_BODY};
+use crate::web::Browser;
 use dependencies::{Dependencies, Progress};
 use document::Document;
 pub use document::named_at;
+use lookups::Lookups;
 use parts::ReceivedParts;
 pub use parts::{FirstBytes, FirstBytesPolicy};
 
@@ -49,11 +51,14 @@ pub(crate) struct Policy {
     waiting: VecDeque<usize>,
     /// Objects of a graph that are known and held back until the document's body.
     held: Vec<usize>,
-    /// Objects of a graph that come before the document's body, and have neither arrived nor failed.
+    /// Whether a request has ended since the held objects were last looked at.
+    has_ended: bool,
+    /// Objects of a graph that hold others back, and have neither arrived nor failed.
     blocking: BTreeSet<usize>,
     /// Objects whose rest is to be requested, after the first bytes of all others.
     postponed: VecDeque<usize>,
     parts: ReceivedParts,
+    lookups: Lookups,
     /// Number of objects in the plan; later ones were discovered.
     planned: usize,
     /// Number of objects that have neither arrived nor failed.
@@ -97,9 +102,9 @@ impl ObjectState {
     }
 }
 
-/// Objects before the body, if a graph decides.
+/// Objects before the body that hold others back from the start, if a graph decides.
 fn blocking(plan: &Plan) -> BTreeSet<usize> {
-    if plan.release != Release::Graph {
+    if plan.release != Release::Graph || !plan.browser.holds_before_request() {
         return BTreeSet::new();
     }
     let is_blocking = |(_, object): &(usize, &PlannedObject)| object.is_before_body;
@@ -116,8 +121,10 @@ impl Policy {
             // Objects of a graph wait in its dependencies.
             waiting: if plan.release == Release::Graph { VecDeque::new() } else { (0..count).collect() },
             held: Vec::new(),
+            has_ended: false,
             blocking: blocking(&plan),
             postponed: VecDeque::new(),
+            lookups: Lookups::new(&plan.lookups),
             parts,
             planned: count,
             unresolved: count,
@@ -161,6 +168,7 @@ impl Policy {
         self.report(now, event);
         self.objects[object].is_resolved = true;
         self.blocking.remove(&object);
+        self.has_ended = true;
         self.dependencies.note(now, object, Progress::Ended);
         self.unresolved -= 1;
         self.advance(now);
@@ -203,23 +211,25 @@ impl Policy {
             let is_rest = self.waiting.is_empty();
             let queue = if is_rest { &mut self.postponed } else { &mut self.waiting };
             queue.pop_front();
-            self.request(object, is_rest);
+            self.request(now, object, is_rest);
         }
     }
 
     /// Requests the objects of a graph that are known, but for those that are held back.
     fn release_due(&mut self, now: Time) {
         let due = self.take_due(now);
-        if due.is_empty() && self.held.is_empty() {
+        // What is held back stays so until a request ends.
+        if due.is_empty() && !std::mem::take(&mut self.has_ended) {
             return;
         }
+        self.has_ended = false;
         self.held.extend(due);
         self.held.sort_unstable();
         for object in std::mem::take(&mut self.held) {
             if self.is_held_back(object) {
                 self.held.push(object);
             } else {
-                self.request(object, false);
+                self.request(now, object, false);
             }
         }
     }
@@ -231,10 +241,11 @@ impl Policy {
         let PlannedObject { is_delayable, is_boosted, .. } = self.plan.objects[object];
         let in_flight = || self.requests.values().filter(|object| **object != first);
         let boosted = || in_flight().filter(|object| self.plan.objects[**object].is_boosted).count();
+        let Browser { before_body, boosted_before_body, .. } = self.plan.browser;
         is_delayable
             && self.blocking.iter().any(|blocking| self.plan.first_object_of_page(*blocking) == first)
-            && in_flight().count() >= MAX_BEFORE_BODY
-            && !(is_boosted && boosted() < MAX_BOOSTED_BEFORE_BODY)
+            && in_flight().count() >= before_body
+            && !(is_boosted && boosted() < boosted_before_body)
     }
 
     /// Takes the objects of a graph that may leave.
@@ -245,11 +256,14 @@ impl Policy {
         dependencies.take_due(now, |object| plan.first_object_of_page(object) <= *first_unresolved)
     }
 
-    fn request(&mut self, object: usize, is_rest: bool) {
+    fn request(&mut self, now: Time, object: usize, is_rest: bool) {
         let Some(head) = self.objects[object].head.take() else { return };
         let id = RequestId(self.sent);
         self.sent += 1;
         self.requests.insert(id, object);
+        if self.plan.release == Release::Graph && self.plan.objects[object].is_before_body {
+            self.blocking.insert(object);
+        }
         let planned = &self.plan.objects[object];
         let priority = match is_rest {
             true => Priority::Lowest,
@@ -266,7 +280,9 @@ impl Policy {
             is_incremental: planned.is_incremental,
             body: planned.request_body.get(),
         };
-        self.instruct(ToTransport::Send(request));
+        if let Some(request) = self.lookups.pass(now, request) {
+            self.instruct(ToTransport::Send(request));
+        }
     }
 
     /// Next object to be requested. A rest comes next only if no object waits and the document is complete.
@@ -297,7 +313,8 @@ impl Policy {
 
     fn timeout(&self) -> Option<Time> {
         let page = (self.unresolved > 0).then_some(self.deadline);
-        [page, self.resume_time, self.idle_until, self.next_ready()].into_iter().flatten().min()
+        let times = [page, self.resume_time, self.idle_until, self.next_ready(), self.lookups.next()];
+        times.into_iter().flatten().min()
     }
 
     /// Time at which the next object is known whose dependencies are met.
@@ -319,6 +336,9 @@ impl Policy {
         if self.unresolved > 0 && now >= self.deadline {
             self.end_at_deadline(now);
         }
+        while let Some(request) = self.lookups.take_due(now) {
+            self.instruct(ToTransport::Send(request));
+        }
         if self.idle_until.is_some_and(|until| now >= until) {
             self.idle_until = None;
             self.instruct(ToTransport::CloseIdle);
@@ -334,6 +354,7 @@ impl Policy {
         self.held.clear();
         self.dependencies = Dependencies::default();
         self.postponed.clear();
+        self.lookups.abort();
         self.requests.clear();
         self.instruct(ToTransport::Abort);
         let unresolved: Vec<usize> =

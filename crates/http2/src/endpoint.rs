@@ -172,6 +172,10 @@ impl Endpoint {
         self.next_stream += 2;
         self.open.insert(stream);
         self.send(stream, fields, Some(weight(priority)), priority, body);
+        let increment = self.profile.request_increment();
+        if increment > 0 {
+            write::window_update(stream, increment, &mut self.control);
+        }
         Some(stream)
     }
 

@@ -106,6 +106,7 @@ struct HostTable {
     name: String,
     address_group: Option<u32>,
     extra_rtt: Option<Quantity>,
+    dns: Option<Quantity>,
     server_time: Option<Quantity>,
     protocols: Option<Vec<String>>,
     certificate_chain: Option<u64>,
@@ -213,7 +214,7 @@ impl Times {
 }
 
 fn host(table: HostTable) -> Result<Host, String> {
-    let HostTable { name, address_group, extra_rtt, server_time, protocols, certificate_chain } = table;
+    let HostTable { name, address_group, extra_rtt, dns, server_time, protocols, certificate_chain } = table;
     if name.is_empty() || name.contains(|letter: char| letter.is_control() || letter.is_whitespace()) {
         return Err(format!("{} is not a name of a host; give one, such as www.example.com", shown(&name)));
     }
@@ -222,6 +223,7 @@ fn host(table: HostTable) -> Result<Host, String> {
         name,
         address_group,
         extra_rtt: time(extra_rtt)?,
+        lookup: time(dns)?,
         processing: time(server_time)?,
         protocols: protocols.map_or(Ok(OfferedProtocols::ALL), |names| offered(&names))?,
         certificate_chain: certificate_chain.map(Bytes::new),
@@ -364,6 +366,7 @@ protocols = ["http"]
 [[host]]
 name = "cdn"
 extra-rtt = "20.5ms"
+dns = "12ms"
 server-time = "5ms"
 address-group = 1
 certificate-chain = 4000

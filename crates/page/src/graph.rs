@@ -119,9 +119,16 @@ impl Page {
             has_no_time && object.after.iter().all(|after| *after == Dependency::on_end(0))
         };
         let [host] = &self.hosts[..] else { return false };
-        let Host { name: _, address_group: _, extra_rtt, processing, protocols: _, certificate_chain: _ } =
-            host;
-        let is_near = (*extra_rtt, *processing) == (Duration::ZERO, Duration::ZERO);
+        let Host {
+            name: _,
+            address_group: _,
+            extra_rtt,
+            lookup,
+            processing,
+            protocols: _,
+            certificate_chain: _,
+        } = host;
+        let is_near = [*extra_rtt, *lookup, *processing] == [Duration::ZERO; 3];
         is_near && self.objects.iter().all(is_plain)
     }
 
@@ -129,14 +136,19 @@ impl Page {
     /// style sheets, which scripts wait for. None without such a script: a style sheet alone does not keep the parser from going
     /// on. Only what nothing but the document makes known is part of its head.
     pub fn before_body(&self) -> BTreeSet<usize> {
+        let of_head = self.of_head();
+        match of_head.iter().any(|index| self.objects[*index].kind == Kind::Script) {
+            true => of_head,
+            false => BTreeSet::new(),
+        }
+    }
+
+    /// Objects of the document's head: those that block rendering, and that nothing but the document makes known.
+    pub fn of_head(&self) -> BTreeSet<usize> {
         let is_of_head = |(index, object): &(usize, &Object)| {
             *index > 0 && object.is_render_blocking && object.after.iter().all(|after| after.on == 0)
         };
-        let of_head: Vec<_> = self.objects.iter().enumerate().filter(is_of_head).collect();
-        match of_head.iter().any(|(_, object)| object.kind == Kind::Script) {
-            true => of_head.into_iter().map(|(index, _)| index).collect(),
-            false => BTreeSet::new(),
-        }
+        self.objects.iter().enumerate().filter(is_of_head).map(|(index, _)| index).collect()
     }
 
     /// Objects of medium priority while a browser holds requests back: the first five images, whatever their priority becomes once

@@ -60,6 +60,8 @@ pub use spec::{Defaults, Plan, Spec};
 pub use tcp::Stack;
 pub use tls::Tls;
 
+use fetch::Browser;
+use fetch::web::RequestClass;
 use http1::content::{encoded, is_text};
 use http1::site::{Compression, File};
 use wire::{Bytes, Duration, Seed};
@@ -113,6 +115,27 @@ impl Scenario {
 }
 
 impl Scenario {
+    /// The browser whose policy the client has.
+    pub fn browser(&self) -> Browser {
+        self.programs.browser.map_or(Browser::CHROMIUM, |browser| browser.0)
+    }
+
+    /// Time in which the name of each of the page's hosts is looked up; empty if none takes any.
+    pub fn lookups(&self) -> Vec<Duration> {
+        let times = self.page.hosts.iter().map(|host| self.programs.client_dns.unwrap_or(host.lookup));
+        let times: Vec<Duration> = times.collect();
+        if times.iter().all(|time| *time == Duration::ZERO) { Vec::new() } else { times }
+    }
+
+    /// Class of each object's request.
+    pub fn request_classes(&self) -> Vec<RequestClass> {
+        let is_multiplexed = |host: &page::Host| {
+            let offers = host.protocols;
+            self.protocol.is_of_today() && (offers.http2 || self.protocol.is_http3() && offers.http3)
+        };
+        self.browser().classes(&self.page, is_multiplexed)
+    }
+
     /// The page in the fewest bytes that this protocol and these programs may transfer. Bodies are
     /// deflated, or in the shortest of the codings that the client accepts. The lower bound of all
     /// protocols counts these bytes.

@@ -27,7 +27,7 @@ pub use client_stack::ClientStack;
 pub use codings::Codings;
 pub use named_settings::{ClientDefect, HeadWrite, IdleWindow, Validation};
 use named_settings::{NamedSetting, Switch, named};
-pub use web_profiles::{Http2Client, Http2Server, Http3Client, Http3Server};
+pub use web_profiles::{BrowserPolicy, Http2Client, Http2Server, Http3Client, Http3Server};
 
 /// Declares each setting once: its field, its key, and its flag. Of a flag: name, value, help; then an example in a file,
 /// the parser of a value, and its printer.
@@ -140,6 +140,12 @@ programs! {
         "Client's time before each request: 500us",
         "\"500us\"", quantity::duration, text
     }
+    /// Client: time in which the name of a host is looked up; default: the page's.
+    client_dns: Duration = ClientDns {
+        "client-dns", "TIME",
+        "Time in which the name of each host is looked up, before the first request to it: 20ms [default: the recording's, else 0]",
+        "\"20ms\"", quantity::duration, text
+    }
     /// Client: time per KiB read.
     client_reading: Duration = ClientReading {
         "client-reading", "TIME",
@@ -207,11 +213,17 @@ programs! {
         "TCP stack of the client, where it differs from the server's, with settings of its own: linux+idle=paced+initial-window=4",
         "\"linux-2.0\"", ClientStack::read, text
     }
-    /// Client: its behaviour over HTTP/2; default: Chromium's.
+    /// Client: the browser whose policy it has, for pages with dependencies; default: Chromium.
+    browser: BrowserPolicy = Browser {
+        "browser", "NAME",
+        "Browser whose connections, priorities and order of requests a recorded page has: chromium or firefox [default: chromium]",
+        "\"firefox\"", named, word
+    }
+    /// Client: its behaviour over HTTP/2; default: the browser's.
     http2_client: Http2Client = Http2Client {
         "http2-client", "NAME",
-        "Windows, updates and frames of the client over HTTP/2: chromium, go, or default, which has RFC 9113's defaults [default: \
-         chromium]",
+        "Windows, updates and frames of the client over HTTP/2: chromium, firefox, go, or default, which has RFC 9113's defaults \
+         [default: the browser's]",
         "\"go\"", named, word
     }
     /// Client: its behaviour over HTTP/3; default: Chromium's.

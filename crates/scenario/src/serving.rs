@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fetch::serving::ResponseTraits;
-use fetch::web::Handshake;
-use fetch::{Discovery, EmbeddedObjects, Http3Config, PlannedObject, Release, WebConfig};
+use fetch::web::{Handshake, RequestClass};
+use fetch::{Browser, Discovery, EmbeddedObjects, Http3Config, PlannedObject, Release, WebConfig};
 use http1::content::{AcceptedCodings, Coding};
 use http1::message::{Method, Validator, Version};
 use http1::site::{Compression, Site};
@@ -32,6 +32,10 @@ pub struct Serving {
     pub accepted: Vec<Coding>,
     /// Whether the objects wait for what the page's graph says, and not for what the client's requests say.
     pub is_graph: bool,
+    /// The browser whose policy the client has.
+    pub browser: Browser,
+    /// Time in which the name of each host is looked up.
+    pub lookups: Vec<Duration>,
     /// Whether the server compresses on the fly: then the processing time of a response is unpredictable.
     pub is_busy: bool,
 }
@@ -57,6 +61,7 @@ impl Serving {
     /// that no client accepts.
     pub fn of(scenario: &Scenario) -> Result<Self, ServingError> {
         let (page, protocol, programs) = (&scenario.page, scenario.protocol, &scenario.programs);
+        Self::refuse_browser(scenario)?;
         if programs.server_changed.is_some_and(|share| share != Probability::NEVER) {
             refuse_changed(scenario)?;
         }
@@ -89,13 +94,30 @@ impl Serving {
                     None if accepted.is_empty() => Compression::None,
                     None => Compression::Beforehand,
                 };
-                Ok(Self::real(contents, scenario.visit, accepted, compression))
+                Ok(Self {
+                    lookups: scenario.lookups(),
+                    ..Self::real(contents, scenario.visit, accepted, compression)
+                })
             }
             None if codings.is_some() || programs.server_compression.is_some() => Err(ServingError {
                 what: format!("codings of {}, of which only sizes are known", page.name),
                 remedy: "name microscape, or a directory",
             }),
-            None => Self::sized(&sizes(page, protocol)?, scenario),
+            None => {
+                let serving = Self::sized(&sizes(page, protocol)?, scenario)?;
+                Ok(Self { lookups: scenario.lookups(), ..serving })
+            }
+        }
+    }
+
+    /// Refuses a browser's policy where it has nothing to decide.
+    fn refuse_browser(scenario: &Scenario) -> Result<(), ServingError> {
+        match scenario.programs.browser {
+            Some(browser) if scenario.page.is_plain() => Err(ServingError {
+                what: format!("{}'s policy for a page without dependencies", browser.0.name),
+                remedy: "give a recording (--page FILE.har), or leave --browser out",
+            }),
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -109,32 +131,46 @@ impl Serving {
         };
         let site = Site::of_files(contents.files.iter().cloned()).with_compression(compression, &accepted);
         let is_busy = compression == Compression::OnTheFly;
-        Self { objects: objects.collect(), site, embedded, accepted, is_graph: false, is_busy }
+        let browser = Browser::CHROMIUM;
+        let lookups = Vec::new();
+        Self {
+            objects: objects.collect(),
+            site,
+            embedded,
+            accepted,
+            is_graph: false,
+            browser,
+            lookups,
+            is_busy,
+        }
     }
 
     fn sized(sizes: &[Bytes], scenario: &Scenario) -> Result<Self, ServingError> {
         let page = &scenario.page;
-        let (before_body, boosted) = (page.before_body(), page.of_medium_priority());
-        let objects =
-            page.objects.iter().zip(sizes).enumerate().map(|(index, (object, size))| PlannedObject {
+        let objects = page.objects.iter().zip(scenario.request_classes()).zip(sizes).enumerate();
+        let objects = objects.map(|(index, ((object, class), size))| {
+            let RequestClass { priority, is_before_body, is_delayable, is_boosted } = class;
+            PlannedObject {
                 origin: object.host,
-                priority: object.priority,
+                priority,
                 is_incremental: is_incremental(object.kind),
-                is_before_body: before_body.contains(&index),
-                is_delayable: object.is_delayable(),
-                is_boosted: boosted.contains(&index),
+                is_before_body,
+                is_delayable,
+                is_boosted,
                 request_size: object.request_head.filter(|_| !page.is_plain()),
                 request_body: object.request_body,
                 after: object.after.clone(),
                 ..PlannedObject::get(&Site::path(index), Some(*size))
-            });
+            }
+        });
         let site = Site::new(sizes, scenario.seed).ok_or_else(|| ServingError {
             what: format!("a page of {} on this host", scenario.page.size()),
             remedy: "use a smaller one",
         })?;
         let (embedded, accepted) = (EmbeddedObjects::Planned, Vec::new());
         let (objects, is_graph) = (objects.collect(), !page.is_plain());
-        Ok(Self { site, objects, embedded, accepted, is_graph, is_busy: false })
+        let (browser, lookups) = (scenario.browser(), Vec::new());
+        Ok(Self { site, objects, embedded, accepted, is_graph, browser, lookups, is_busy: false })
     }
 
     /// Makes the client's requests conditional, for this version of HTTP.
@@ -257,7 +293,7 @@ pub fn web(scenario: &Scenario) -> Result<Option<WebConfig>, ServingError> {
         Tls::V13EarlyData => Some(Handshake::EarlyData),
     };
     let mut config = WebConfig::of(&page.hosts, protocol.is_of_today(), handshake);
-    config.profile = programs.http2_client.map_or(config.profile, |client| client.0);
+    config.profile = programs.http2_client.map_or(scenario.browser().http2, |client| client.0);
     config.server_profile = programs.http2_server.map_or(config.server_profile, |server| server.0);
     if protocol.is_http3() {
         return Ok(Some(config.with_http3(&page.hosts, http3(scenario, handshake)?)));

@@ -86,7 +86,10 @@ impl Hosts {
             client_pages: _,
             client_pause: _,
             client_idle: _,
+            client_dns: _,
             client_defect: _,
+            client_first_bytes: _,
+            browser: _,
             http2_client: _,
             http3_client: _,
             http2_server: _,
@@ -98,8 +101,6 @@ impl Hosts {
             client_buffer: _,
             client_flush: _,
             client_flush_explicit: _,
-            // Part of the plan.
-            client_first_bytes: _,
             client_validation,
             // Part of the served objects: `Serving`.
             client_codings: _,

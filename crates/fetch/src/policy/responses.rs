@@ -73,6 +73,7 @@ impl Policy {
     /// Handles a complete response: the object, a part of it, or a failure.
     fn complete(&mut self, now: Time, request: RequestId) {
         let Some(object) = self.requests.remove(&request) else { return };
+        self.has_ended = true;
         let (status, body) = (self.objects[object].status, self.objects[object].body);
         let outcome = self.parts.complete(object, status, body);
         let failure = match &outcome {

@@ -215,7 +215,7 @@ impl Dhttp {
     /// Begins exchanges for waiting requests, while there are fewer than the maximum; returns whether it did.
     fn begin(&mut self) -> bool {
         let mut has_begun = false;
-        while self.exchanges.len() - self.queue.len() < self.config.shape.connections() {
+        while self.exchanges.len() - self.queue.len() < self.config.connections {
             let Some(id) = self.queue.pop_front() else { break };
             let Some(exchange) = self.exchanges.get_mut(&id) else { continue };
             exchange.number = ConnectionId(self.begun);

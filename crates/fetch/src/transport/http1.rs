@@ -21,7 +21,7 @@ use super::{
 use crate::pipelining::Flush;
 use crate::plan::Http1Config;
 use crate::report::Failure;
-use crate::web::{MAX_CONNECTIONS, MAX_DELAYABLE, MAX_DELAYABLE_TO_ORIGIN};
+use crate::web::Browser;
 use connection::{Arrival, Connection, Orphan};
 
 /// State of the transport.
@@ -256,7 +256,7 @@ impl Http1 {
         let Some(connection) = self.connections.remove(&id) else { return };
         self.is_changed = true;
         let origin = connection.origin;
-        if self.config.is_browser && connection.is_opening() {
+        if self.config.browser.is_some() && connection.is_opening() {
             return self.note_unopened(origin, failure);
         }
         let orphans = connection.into_orphans();
@@ -351,10 +351,13 @@ impl Http1 {
             };
             let (origin, is_urgent) = (request.origin, request.priority == Priority::Highest);
             let method = request.head.method.clone();
-            if self.config.is_browser && request.priority < Priority::High && !*is_scheduled {
+            if let Some(browser) = self.config.browser
+                && request.priority < Priority::High
+                && !*is_scheduled
+            {
                 let to_origin = delayable.get(&origin).copied().unwrap_or(0);
-                if to_origin >= MAX_DELAYABLE_TO_ORIGIN || delayable.values().sum::<usize>() >= MAX_DELAYABLE
-                {
+                let all = delayable.values().sum::<usize>();
+                if to_origin >= browser.delayable_to_origin || all >= browser.delayable {
                     place += 1;
                     continue;
                 }
@@ -362,10 +365,10 @@ impl Http1 {
             }
             *is_scheduled = true;
             let waiting = waiting.entry(origin).or_default();
-            let carrier = match self.config.is_browser {
-                true => self.connection_of_browser(origin, &method, *waiting),
-                false if *waiting > 0 => None,
-                false => self.connection_for(origin, &method).or_else(|| self.open(origin)),
+            let carrier = match self.config.browser {
+                Some(browser) => self.connection_of_browser(&browser, origin, &method, *waiting),
+                None if *waiting > 0 => None,
+                None => self.connection_for(origin, &method).or_else(|| self.open(origin)),
             };
             let Some(connection) = carrier.and_then(|carrier| self.connections.get_mut(&carrier)) else {
                 *waiting += 1;
@@ -383,10 +386,11 @@ impl Http1 {
     }
 
     /// A connection for a browser's request, which takes the first that is open: one that was used, or that was opened for another
-    /// request (Chromium, net/socket/transport_client_socket_pool.cc). One is being opened for each request that waits, and a second
-    /// with the first of a visit (chrome/browser/predictors/loading_predictor.cc).
+    /// request (Chromium, net/socket/transport_client_socket_pool.cc). One is being opened for each request that waits, and by some a
+    /// second with the first of a visit.
     fn connection_of_browser(
         &mut self,
+        browser: &Browser,
         origin: Endpoint,
         method: &Method,
         waiting: usize,
@@ -398,7 +402,7 @@ impl Http1 {
         }
         let opening = |connection: &&Connection| connection.origin == origin && connection.is_opening();
         let opening = self.connections.values().filter(opening).count();
-        let wanted = if self.opened == 0 { 2 } else { waiting + 1 };
+        let wanted = if self.opened == 0 && browser.opens_second { 2 } else { waiting + 1 };
         for _ in opening..wanted {
             self.open(origin)?;
         }
@@ -429,10 +433,11 @@ impl Http1 {
     /// count.
     fn open(&mut self, origin: Endpoint) -> Option<ConnectionId> {
         let is_open = |connection: &&Connection| connection.origin == origin && !connection.is_lingering();
-        if self.connections.values().filter(is_open).count() >= self.config.shape.connections() {
+        if self.connections.values().filter(is_open).count() >= self.config.connections {
             return None;
         }
-        if self.config.is_browser && self.connections.len() >= MAX_CONNECTIONS && !self.close_unused() {
+        let max = self.config.browser.map_or(usize::MAX, |browser| browser.connections);
+        if self.connections.len() >= max && !self.close_unused() {
             return None;
         }
         let id = ConnectionId(self.opened);

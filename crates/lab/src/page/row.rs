@@ -23,6 +23,7 @@ pub struct HostRow<'a> {
     name: &'a str,
     address_group: Option<u32>,
     extra_rtt_ms: f64,
+    dns_ms: f64,
     server_time_ms: f64,
     tls: bool,
     http2: bool,
@@ -85,12 +86,13 @@ fn page_row(page: &Page) -> PageRow<'_> {
 }
 
 fn host_row(host: &Host) -> HostRow<'_> {
-    let Host { name, address_group, extra_rtt, processing, protocols, certificate_chain } = host;
+    let Host { name, address_group, extra_rtt, lookup, processing, protocols, certificate_chain } = host;
     let OfferedProtocols { tls, http2, http3 } = *protocols;
     HostRow {
         name,
         address_group: *address_group,
         extra_rtt_ms: extra_rtt.as_millis_f64(),
+        dns_ms: lookup.as_millis_f64(),
         server_time_ms: processing.as_millis_f64(),
         tls,
         http2,

@@ -55,17 +55,21 @@ fn hosts(page: &Page, spare: usize) -> Grid {
         Column::number(["objects", ""], 0),
         Column::number(["bytes", ""], 0),
         Column::number(["extra RTT", "ms"], 0),
+        Column::number(["DNS", "ms"], 1),
         Column::number(["server", "ms"], 0),
         Column::text(["offers", ""], 1),
     ];
+    let has_lookups = page.hosts.iter().any(|host| host.lookup > Duration::ZERO);
     let rows = page.hosts.iter().enumerate().map(|(index, host)| {
-        let Host { name, address_group: _, extra_rtt, processing, protocols, certificate_chain: _ } = host;
+        let Host { name, address_group: _, extra_rtt, lookup, processing, protocols, certificate_chain: _ } =
+            host;
         let own = || page.objects.iter().filter(|object| object.host == index && object.local.is_none());
         vec![
             shortened(name, 32 + spare),
             own().count().to_string(),
             size(own().map(|object| object.size.as_f64()).sum()),
             millis(*extra_rtt),
+            if has_lookups { millis(*lookup) } else { String::new() },
             millis(*processing),
             offers(*protocols).to_owned(),
         ]

@@ -70,6 +70,8 @@ pub(super) fn plan(
     let plan = Plan {
         request_size: Some(*request),
         release: serving.release(release),
+        browser: serving.browser,
+        lookups: serving.lookups.clone(),
         accepted: serving.accepted.clone(),
         embedded: serving.embedded.clone(),
         ignores_body_with_headers: programs.client_defect == Some(ClientDefect::BodyWithHeaders),
@@ -87,6 +89,7 @@ pub(crate) fn refuse_unsupported(programs: &Programs) -> Result<(), Error> {
         client_pause,
         client_idle,
         client_setup,
+        client_dns: _,
         client_think,
         client_reading,
         client_file,
@@ -98,6 +101,7 @@ pub(crate) fn refuse_unsupported(programs: &Programs) -> Result<(), Error> {
         client_codings: _,
         client_defect: _,
         client_stack,
+        browser: _,
         http2_client: _,
         http3_client: _,
         http2_server: _,
@@ -153,6 +157,8 @@ pub(crate) fn require_own_client(programs: &Programs, client: ClientProgram) -> 
         ("a validation method", programs.client_validation.is_some()),
         ("codings", programs.client_codings.is_some()),
         ("a defect", programs.client_defect.is_some()),
+        ("times of name lookups", programs.client_dns.is_some()),
+        ("a browser's policy", programs.browser.is_some()),
         ("behaviour over HTTP/2", programs.http2_client.is_some()),
         ("behaviour over HTTP/3", programs.http3_client.is_some()),
     ];

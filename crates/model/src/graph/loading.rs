@@ -29,6 +29,7 @@ pub(super) fn load(scenario: &Scenario, path: &Path, start: &SlowStart) -> (Vec<
         match event {
             Event::Known(object) => loading.hold_or_enqueue(now, object, None),
             Event::Ended(object) => loading.end(now, object),
+            Event::Resolved(object) => loading.enqueue(now, object),
             Event::Usable(pool) => loading.dispatch(now, pool),
             Event::FirstByte(object) => loading.arrive(now, object),
         }
@@ -42,6 +43,8 @@ pub(super) fn load(scenario: &Scenario, path: &Path, start: &SlowStart) -> (Vec<
 enum Event {
     /// The object's dependencies are met.
     Known(usize),
+    /// The name of the object's host is known.
+    Resolved(usize),
     /// A connection of a pool is open, or its response complete.
     Usable(PoolKey),
     /// The first byte of the object's response arrives.
@@ -77,11 +80,20 @@ struct Loading<'a> {
     /// Objects before the document's body that have not ended, those that are held back for them, and the number in flight beside
     /// the document.
     blocking: BTreeSet<usize>,
+    /// Objects that join them when they are requested.
+    leaders: BTreeSet<usize>,
     held: BTreeSet<usize>,
     in_flight: usize,
-    /// Objects of medium priority, and their number in flight.
-    boosted: BTreeSet<usize>,
+    /// Number of boosted objects in flight.
     boosted_in_flight: usize,
+    /// Priority of each object, and whether it is delayable and boosted.
+    classes: Vec<(Priority, bool, bool)>,
+    /// Time in which each host's name is looked up, and at which it is known.
+    lookups: Vec<Duration>,
+    resolved: BTreeMap<usize, Duration>,
+    /// Requests in flight at which delayable ones are held back until the document's body; of those the number of boosted ones
+    /// at which others of them are held back, too.
+    before_body: [usize; 2],
     /// Connection of each object.
     carriers: Vec<(PoolKey, usize)>,
     pools: BTreeMap<PoolKey, Pool>,
@@ -104,17 +116,29 @@ impl<'a> Loading<'a> {
         }
         let unmet: Vec<usize> = after.iter().map(Vec::len).collect();
         let known = (0..unmet.len()).filter(|object| unmet[*object] == 0);
+        let (browser, classes) = (scenario.browser(), scenario.request_classes());
+        let is_plain = scenario.page.is_plain();
+        let before_body = classes.iter().enumerate().filter(|(_, class)| class.is_before_body && !is_plain);
+        let before_body: BTreeSet<usize> = before_body.map(|(object, _)| object).collect();
+        let holds = browser.holds_before_request();
         Self {
             scenario,
             path,
             start,
             events: known.map(|object| Reverse((Duration::ZERO, Event::Known(object)))).collect(),
             times: vec![ObjectTimes::default(); unmet.len()],
-            blocking: if scenario.page.is_plain() { BTreeSet::new() } else { scenario.page.before_body() },
+            blocking: if holds { before_body.clone() } else { BTreeSet::new() },
+            leaders: if holds { BTreeSet::new() } else { before_body },
             held: BTreeSet::new(),
             in_flight: 0,
-            boosted: scenario.page.of_medium_priority(),
             boosted_in_flight: 0,
+            classes: classes
+                .iter()
+                .map(|class| (class.priority, class.is_delayable, class.is_boosted))
+                .collect(),
+            lookups: scenario.lookups(),
+            resolved: BTreeMap::new(),
+            before_body: [browser.before_body, browser.boosted_before_body],
             carriers: vec![(PoolKey::Host(0), 0); unmet.len()],
             unmet,
             dependents,
@@ -144,25 +168,28 @@ impl<'a> Loading<'a> {
         (index, host, protocol)
     }
 
-    /// Requests an object, unless a browser holds it back: it is delayable, others come before the body, and two are in flight
-    /// (third_party/blink, `ResourceLoadScheduler`).
+    /// Requests an object, unless a browser holds it back: it is delayable, others come before the body, and as many as it permits are
+    /// in flight.
     fn hold_or_enqueue(&mut self, now: Duration, object: usize, ended: Option<usize>) {
         let times = &mut self.times[object];
         match ended {
             None => times.known = now,
             Some(_) => times.behind = ended,
         }
-        let is_delayable = self.scenario.page.objects[object].is_delayable();
-        let is_boosted = self.boosted.contains(&object);
+        let (_, is_delayable, is_boosted) = self.classes[object];
+        let [max, max_boosted] = self.before_body;
         if is_delayable
             && !self.blocking.is_empty()
-            && self.in_flight >= MAX_BEFORE_BODY
-            && !(is_boosted && self.boosted_in_flight < MAX_BOOSTED_BEFORE_BODY)
+            && self.in_flight >= max
+            && !(is_boosted && self.boosted_in_flight < max_boosted)
         {
             self.held.insert(object);
             return;
         }
         self.held.remove(&object);
+        if self.leaders.remove(&object) {
+            self.blocking.insert(object);
+        }
         self.in_flight += usize::from(object > 0);
         self.boosted_in_flight += usize::from(is_boosted && object > 0);
         self.enqueue(now, object);
@@ -170,22 +197,29 @@ impl<'a> Loading<'a> {
 
     fn end(&mut self, now: Duration, object: usize) {
         self.in_flight -= usize::from(object > 0);
-        self.boosted_in_flight -= usize::from(object > 0 && self.boosted.contains(&object));
+        self.boosted_in_flight -= usize::from(object > 0 && self.classes[object].2);
         self.blocking.remove(&object);
         for held in self.held.clone() {
             self.hold_or_enqueue(now, held, Some(object));
         }
     }
 
+    /// Requests an object, once the name of its host is known.
     fn enqueue(&mut self, now: Duration, object: usize) {
         let (index, host, protocol) = self.host(object);
+        let lookup = self.lookups.get(index).copied().unwrap_or_default();
+        let known = *self.resolved.entry(index).or_insert(now + lookup);
+        if known > now {
+            self.events.push(Reverse((known, Event::Resolved(object))));
+            return;
+        }
         let key = match host.address_group {
             Some(group) if matches!(protocol, Protocol::Http2 | Protocol::Http3) => {
                 PoolKey::Group(group, protocol == Protocol::Http3)
             }
             _ => PoolKey::Host(index),
         };
-        let priority = Reverse(self.scenario.page.objects[object].priority);
+        let priority = Reverse(self.classes[object].0);
         self.pools.entry(key).or_default().queue.insert((priority, now, object));
         self.dispatch(now, key);
     }
@@ -213,10 +247,10 @@ impl<'a> Loading<'a> {
             let max = usize::from(max.max(1));
             let open = || pool.connections.iter().filter(|connection| !connection.is_closed(now, protocol));
             let opening = open().filter(|connection| connection.ready() > now).count();
-            // A second one is opened with the first (chrome/browser/predictors/loading_predictor.cc).
-            let speculative = usize::from(
-                object == 0 && protocol == Protocol::Http11Parallel && !self.scenario.page.is_plain(),
-            );
+            // A second one is opened with the first.
+            let is_first =
+                object == 0 && protocol == Protocol::Http11Parallel && !self.scenario.page.is_plain();
+            let speculative = usize::from(is_first && self.scenario.browser().opens_second);
             if open().count() >= max || opening >= pool.queue.len() + speculative {
                 return;
             }
@@ -320,12 +354,6 @@ impl<'a> Loading<'a> {
         }
     }
 }
-
-/// Requests in flight at which delayable ones are held back until the document's body (the tight limit of
-/// third_party/blink/renderer/platform/loader/fetch/resource_load_scheduler.cc).
-const MAX_BEFORE_BODY: usize = 2;
-/// Of those, the number of medium priority at which others of them are held back, too (`kBoostImagePriorityTightMediumLimit`).
-const MAX_BOOSTED_BEFORE_BODY: usize = 2;
 
 /// Overhead of a TLS record of 16 kB (RFC 8446, section 5.2), and of a frame of HTTP/2 (RFC 9113, section 4.1).
 const RECORD: u64 = 22;

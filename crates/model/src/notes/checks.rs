@@ -69,7 +69,7 @@ pub(crate) fn of_graph(
         loss(scenario),
         jitter(scenario),
         reordering(scenario),
-        scenario.programs.described_without(&IN_THE_FORMULAS).map(|sentence| Note::Programs { sentence }),
+        scenario.programs.described_without(&IN_GRAPHS).map(|sentence| Note::Programs { sentence }),
         modem(scenario),
         duplication(scenario),
         mean_rate(scenario),
@@ -84,6 +84,15 @@ pub(crate) fn of_graph(
 /// Settings of programs and sockets that the formulas honour.
 const IN_THE_FORMULAS: [ProgramKey; 3] =
     [ProgramKey::ServerChanged, ProgramKey::InitialWindow, ProgramKey::ClientPages];
+
+/// The same of graphs.
+const IN_GRAPHS: [ProgramKey; 5] = [
+    ProgramKey::ServerChanged,
+    ProgramKey::InitialWindow,
+    ProgramKey::ClientPages,
+    ProgramKey::ClientDns,
+    ProgramKey::Browser,
+];
 
 /// Properties of a protocol that the notes depend on.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -29,12 +29,13 @@ pub fn write(page: &Page) -> String {
 }
 
 fn host_table(host: &Host) -> String {
-    let Host { name, address_group, extra_rtt, processing, protocols, certificate_chain } = host;
+    let Host { name, address_group, extra_rtt, lookup, processing, protocols, certificate_chain } = host;
     let known = |time: &Duration| (*time > Duration::ZERO).then(|| duration(*time));
     let keys = [
         line("name", Some(quoted(name))),
         line("address-group", address_group.map(|group| group.to_string())),
         line("extra-rtt", known(extra_rtt)),
+        line("dns", known(lookup)),
         line("server-time", known(processing)),
         line("protocols", protocol_names(*protocols)),
         line("certificate-chain", certificate_chain.map(size)),

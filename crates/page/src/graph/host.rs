@@ -13,6 +13,8 @@ pub struct Host {
     pub address_group: Option<u32>,
     /// Round trip beyond that of the network.
     pub extra_rtt: Duration,
+    /// Time in which its name is looked up, before the first request to it.
+    pub lookup: Duration,
     /// Time of the server for each response, beyond that of the scenario.
     pub processing: Duration,
     /// Protocols that it offers.
@@ -51,6 +53,7 @@ impl Host {
             name: name.to_owned(),
             address_group: None,
             extra_rtt: Duration::ZERO,
+            lookup: Duration::ZERO,
             processing: Duration::ZERO,
             protocols: OfferedProtocols::ALL,
             certificate_chain: None,

@@ -45,6 +45,8 @@ struct Origin {
     connect_with_tls: Option<Duration>,
     /// Shortest time from a request to its first byte.
     exchange: Option<Duration>,
+    /// Longest lookup of its name: requests that began later waited for the rest of it.
+    lookup: Duration,
 }
 
 /// Name of a host that a URL lacks.
@@ -116,6 +118,7 @@ impl Origins {
                 },
                 address_group: groups[index],
                 extra_rtt: rtts[index].saturating_sub(base),
+                lookup: origin.lookup,
                 processing: medians[index],
                 protocols: origin.protocols(),
                 certificate_chain: None,
@@ -187,7 +190,8 @@ fn least(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
 impl Origin {
     fn new(is_https: bool, name: String) -> Self {
         let (used, address) = ([false; 3], None);
-        Self { is_https, name, used, address, connect: None, connect_with_tls: None, exchange: None }
+        let (connect, connect_with_tls, exchange, lookup) = Default::default();
+        Self { is_https, name, used, address, connect, connect_with_tls, exchange, lookup }
     }
 
     fn observe(&mut self, entry: &Entry) {
@@ -206,7 +210,8 @@ impl Origin {
         if self.address.is_none() {
             self.address = entry.address.clone();
         }
-        let Phases { connect, exchange, has_tls, .. } = entry.phases;
+        let Phases { dns, connect, exchange, has_tls, .. } = entry.phases;
+        self.lookup = self.lookup.max(dns.unwrap_or_default());
         let handshake = match has_tls || !self.is_https {
             true => &mut self.connect,
             false => &mut self.connect_with_tls,

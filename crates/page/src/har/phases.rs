@@ -18,6 +18,8 @@ pub(super) struct Phases {
     pub(super) first_byte: Duration,
     /// From the start until the last byte.
     pub(super) end: Duration,
+    /// Lookup of the host's name, where there was one.
+    pub(super) dns: Option<Duration>,
     /// Handshake of TCP, where there was one.
     pub(super) connect: Option<Duration>,
     /// Whether a handshake of TLS is recorded apart from that.
@@ -63,6 +65,7 @@ impl Phases {
             before_wait: before_wait.min(MAX_TIME),
             first_byte: first_byte.min(MAX_TIME),
             end: end.min(MAX_TIME),
+            dns,
             connect: tcp,
             has_tls: handshake > Duration::ZERO,
             wait: wait.filter(|wait| *wait > Duration::ZERO),

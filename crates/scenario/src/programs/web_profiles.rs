@@ -21,9 +21,13 @@ macro_rules! profiles {
 }
 
 profiles! {
+    /// A browser's policy: its connections, and the order in which its requests leave.
+    BrowserPolicy(fetch::Browser): "browser", [fetch::Browser::CHROMIUM, fetch::Browser::FIREFOX]
+}
+profiles! {
     /// A client over HTTP/2.
     Http2Client(http2::Profile): "client over HTTP/2",
-    [http2::Profile::CHROMIUM, http2::Profile::GO_CLIENT, http2::Profile::DEFAULT_CLIENT]
+    [http2::Profile::CHROMIUM, http2::Profile::FIREFOX, http2::Profile::GO_CLIENT, http2::Profile::DEFAULT_CLIENT]
 }
 profiles! {
     /// A server over HTTP/2.

@@ -55,6 +55,7 @@ fn valid_value(key: Key) -> BoxedStrategy<String> {
         Key::Seed => any::<u64>().prop_map(|seed| seed.to_string()).boxed(),
         Key::Program(key) => match key {
             ProgramKey::ClientSetup
+            | ProgramKey::ClientDns
             | ProgramKey::ClientThink
             | ProgramKey::ClientReading
             | ProgramKey::ClientFlush
@@ -68,7 +69,8 @@ fn valid_value(key: Key) -> BoxedStrategy<String> {
             ProgramKey::RtoMin | ProgramKey::RtoInitial => "[1-9][0-9]{0,4}ms".boxed(),
             ProgramKey::ClientPages => (1..=100_u64).prop_map(|pages| pages.to_string()).boxed(),
             ProgramKey::InitialWindow => (1..=65_535_u64).prop_map(|window| window.to_string()).boxed(),
-            ProgramKey::Http2Client => one_of(vec!["chromium", "go", "default"]),
+            ProgramKey::Browser => one_of(vec!["chromium", "firefox"]),
+            ProgramKey::Http2Client => one_of(vec!["chromium", "firefox", "go", "default"]),
             ProgramKey::Http2Server => one_of(vec!["nginx", "go"]),
             ProgramKey::Http3Client => one_of(vec!["chromium", "quic-go", "quinn"]),
             ProgramKey::Http3Server => one_of(vec!["nginx", "quic-go", "quinn"]),

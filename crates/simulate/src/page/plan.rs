@@ -67,6 +67,8 @@ pub(super) fn plan(
     let plan = Plan {
         request_size: Some(*request),
         release: serving.release(release),
+        browser: serving.browser,
+        lookups: serving.lookups.clone(),
         begins_at: before.len(),
         pages_before: pages_before.max(1),
         pause,

@@ -84,8 +84,15 @@ impl Connection {
     /// connection broke, that request may be the cause, and a reset would destroy the response (RFC 9112,
     /// section 9.3.2).
     pub(super) fn new(config: &Http1Config, origin: Endpoint, is_cautious: bool) -> Self {
-        let Http1Config { shape, is_browser: _, limits, tries: _, linger: _, ignores_body_with_headers } =
-            *config;
+        let Http1Config {
+            shape,
+            connections: _,
+            browser: _,
+            limits,
+            tries: _,
+            linger: _,
+            ignores_body_with_headers,
+        } = *config;
         let pipelining = shape.pipelining();
         let buffer = pipelining.map(|pipelining| pipelining.buffer);
         Self {

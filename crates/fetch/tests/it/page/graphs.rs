@@ -4,7 +4,8 @@ use std::num::NonZeroU16;
 
 use page::{Dependency, Moment};
 use roundtrip_fetch::{
-    Break, ConnectionId, Failure, Fetcher, FromWire, Output, PageEvent, Plan, Release, Report, Shape, Wire,
+    Break, Browser, ConnectionId, Failure, Fetcher, FromWire, Output, PageEvent, Plan, Release, Report,
+    Shape, Wire,
 };
 use wire::{Bytes, Duration, Time};
 
@@ -12,8 +13,14 @@ use super::back_to_back::{Listener, plan};
 
 /// Milliseconds at which each object of a page is requested, if each response takes 10 ms.
 fn requested(sizes: &[u64], after: &[&[Dependency]]) -> Vec<f64> {
-    let fetched =
-        Listener { processing: Duration::from_millis(10), ..Listener::new(sizes) }.fetch(graph(sizes, after));
+    requested_by(sizes, after, |_| ())
+}
+
+/// The same of a changed plan.
+fn requested_by(sizes: &[u64], after: &[&[Dependency]], change: impl FnOnce(&mut Plan)) -> Vec<f64> {
+    let mut plan = graph(sizes, after);
+    change(&mut plan);
+    let fetched = Listener { processing: Duration::from_millis(10), ..Listener::new(sizes) }.fetch(plan);
     let sent = |index: usize| {
         let is_sent = |report: &&Report| matches!(report.event, PageEvent::RequestSent { object, connection: _ } if object == index);
         fetched.reports.iter().find(is_sent).unwrap().at.since(Time::ZERO).as_millis_f64()
@@ -103,4 +110,34 @@ fn object_is_requested_when_all_that_it_waits_for_has_happened() {
 fn object_that_waits_for_more_than_arrives_is_requested_at_the_end() {
     let beyond = on(0, Moment::Delivered(Bytes::new(6_000)), 2);
     assert_eq!(requested(&[5_000, 100], &[&[], &[beyond]]), [0.0, 12.0]);
+}
+
+#[test]
+fn first_request_to_a_host_waits_for_the_lookup_of_its_name() {
+    let after: [&[Dependency]; 3] = [&[], &[on(0, Moment::Begun, 3)], &[on(0, Moment::Ended, 1)]];
+    let with = |lookups: &[u64]| {
+        let lookups = lookups.iter().map(|millis| Duration::from_millis(*millis)).collect();
+        requested_by(&[5_000, 100, 100], &after, |plan| plan.lookups = lookups)
+    };
+    assert_eq!(with(&[]), [0.0, 3.0, 11.0]);
+    assert_eq!(with(&[7]), [7.0, 10.0, 18.0]);
+}
+
+#[test]
+fn firefox_holds_images_back_while_a_style_sheet_is_in_flight() {
+    let of_document = [on(0, Moment::Ended, 0)];
+    let late = [on(0, Moment::Ended, 2)];
+    // A style sheet, an image known with it, and an image known before a second style sheet.
+    let by = |browser: Browser, after: &[&[Dependency]]| {
+        requested_by(&[5_000, 100, 100], after, |plan| {
+            plan.browser = browser;
+            plan.objects[1].is_before_body = true;
+            plan.objects[2].is_delayable = true;
+        })
+    };
+    let together: [&[Dependency]; 3] = [&[], &of_document, &of_document];
+    assert_eq!(by(Browser::CHROMIUM, &together), [0.0, 10.0, 10.0], "two may be in flight");
+    assert_eq!(by(Browser::FIREFOX, &together), [0.0, 10.0, 20.0]);
+    let image_first: [&[Dependency]; 3] = [&[], &late, &of_document];
+    assert_eq!(by(Browser::FIREFOX, &image_first), [0.0, 12.0, 10.0], "no leader is in flight yet");
 }
