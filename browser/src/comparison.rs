@@ -4,7 +4,7 @@ use lab::report::Report;
 use lab::simulate::{FirstRun, sequence};
 use lab::table::{self, Layout};
 use lab::waterfall::RunWaterfall;
-use lab::{Outcome, outcome, predict, row, setting, simulate, waterfall};
+use lab::{Outcome, outcome, predict, row, saving, setting, simulate, waterfall};
 use page::{Page, har};
 use render::output::number;
 use render::plot::svg::INTERACTIVE_STYLE;
@@ -60,6 +60,7 @@ impl Experiment {
             outcomes.extend(engines.iter_mut().filter_map(Iterator::next));
         }
         outcome::name_critical_paths(&mut outcomes);
+        saving::find(&mut outcomes);
         if let Some(reason) = outcome::nothing(&outcomes) {
             return Err(reason);
         }
@@ -126,8 +127,7 @@ fn packets(first: FirstRun<'_>) -> String {
 pub fn recorded(name: &str, file: u32) -> Result<Vec<Page>, String> {
     let refused = |error: &dyn std::fmt::Display| format!("{name}: {error}");
     let bytes = unpack::unpacked(PageFile::new(file)).map_err(|error| refused(&error))?;
-    let stem = name.split(".har").next().unwrap_or_default().replace(char::is_control, "?");
-    har::pages(&stem, bytes).map_err(|error| refused(&error))
+    har::pages(&har::page_name(name), bytes).map_err(|error| refused(&error))
 }
 
 /// Pages of a recording, as the page shows them.

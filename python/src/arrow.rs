@@ -62,7 +62,7 @@ impl Rows {
             let settings = settings.iter().map(|setting| Field::new(&setting.name, data_type(setting.kind()), true));
             labels.chain(settings).collect::<Vec<Field>>()
         };
-        let metrics = Metric::ALL.into_iter().map(|metric| match metric.unit() {
+        let metrics = Metric::of_rows(settings).map(|metric| match metric.unit() {
             Unit::Whole => Field::new(metric.name(), DataType::UInt32, false),
             _ => Field::new(metric.name(), DataType::Float64, true),
         });
@@ -86,7 +86,7 @@ impl Rows {
     pub fn add(&mut self, first: usize, outcomes: &[Outcome]) -> Result<(), ArrowError> {
         let each: Vec<&Outcome> = outcomes.iter().collect();
         let mut columns = self.identity(&each);
-        for metric in Metric::ALL {
+        for metric in Metric::of_rows(&self.settings) {
             columns.push(match metric.unit() {
                 Unit::Whole => {
                     let mut runs = UInt32Builder::new();

@@ -8,7 +8,7 @@ use render::output::number;
 use scenario::{Engine, Scenario};
 
 use crate::Outcome;
-use crate::grid::{Footnotes, cell, setting_columns};
+use crate::grid::{Footnotes, cell, longest_wait, setting_columns};
 use crate::setting;
 
 /// One protocol and stack by every engine that ran.
@@ -45,6 +45,17 @@ impl<'a> ComparisonRow<'a> {
     pub fn outcomes(&self) -> impl Iterator<Item = &'a Outcome> + use<'a> {
         let Self { predicted, simulated, measured } = *self;
         [predicted, simulated, measured].into_iter().flatten()
+    }
+
+    /// Notes of the engines; one of several is listed once.
+    fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<String> = Vec::new();
+        for note in self.outcomes().flat_map(Outcome::own_notes) {
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        notes
     }
 
     fn is_for(&self, outcome: &Outcome) -> bool {
@@ -135,6 +146,7 @@ pub fn grid(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
         Column::number(["simulated/", "predicted"], 6),
         Column::number(["measured/", "predicted"], 6),
         Column::number(minimum, 3),
+        Column::text(["critical", "path"], 4),
         Column::number(connections, 7),
         Column::number(packets, 8),
         Column::number(["runs", ""], 9),
@@ -153,13 +165,6 @@ pub fn grid(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
         let detail = |of: fn(&Outcome) -> Option<f64>, print: fn(f64) -> String| {
             cell(detail.outcome(line).and_then(of), print)
         };
-        // A note of several engines is listed once.
-        let mut notes: Vec<String> = Vec::new();
-        for note in line.outcomes().flat_map(Outcome::own_notes) {
-            if !notes.contains(&note) {
-                notes.push(note);
-            }
-        }
         let first = line.outcomes().next().map(|outcome| &outcome.scenario);
         let runs = line.outcomes().map(|outcome| outcome.metrics.runs).max().unwrap_or_default();
         let mut row = vec![
@@ -174,13 +179,14 @@ pub fn grid(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
             cell(ratio(simulated, predicted), number::ratio),
             cell(ratio(measured, predicted), number::ratio),
             detail(|outcome| outcome.overhead, number::ratio),
+            longest_wait(simulated),
             detail(|outcome| outcome.metrics.connections, number::count),
             detail(
                 |outcome| Some(outcome.metrics.packets_up? + outcome.metrics.packets_down?),
                 number::count,
             ),
             if runs > 1 { runs.to_string() } else { String::new() },
-            footnotes.marks(&notes),
+            footnotes.marks(&line.notes()),
         ];
         let texts = first.into_iter().flat_map(|first| varied.iter().map(|setting| setting.text(first)));
         row.splice(1..1, texts);

@@ -6,7 +6,7 @@ use render::output::number;
 use scenario::{Engine, Protocol, Scenario};
 
 use crate::comparison::{ComparisonRow, lines, ratio};
-use crate::{Outcome, grid, setting};
+use crate::{Outcome, grid, saving, setting};
 
 /// Savings of the best protocols, and agreement of the engines; fewer sentences where there is nothing to report.
 pub fn sentences(outcomes: &[Outcome]) -> Vec<String> {
@@ -20,17 +20,17 @@ pub fn sentences(outcomes: &[Outcome]) -> Vec<String> {
     std::iter::once(savings(&groups)).chain(agreements).chain([critical_path(outcomes)]).flatten().collect()
 }
 
-/// The critical path of the fastest simulated run of one page.
+/// The critical path of the fastest simulated run of one page, and the change that saves most there.
 fn critical_path(outcomes: &[Outcome]) -> Option<String> {
     if outcomes.windows(2).any(|pair| pair[0].scenario.page.name != pair[1].scenario.page.name) {
         return None;
     }
-    let with_path = outcomes.iter().filter(|outcome| outcome.waterfall.is_some());
-    let elapsed = |outcome: &&Outcome| outcome.metrics.elapsed_ms.unwrap_or(f64::INFINITY);
-    let fastest = with_path.min_by(|one, other| elapsed(one).total_cmp(&elapsed(other)))?;
+    let fastest = &outcomes[saving::fastest(outcomes)?];
     let waterfall = fastest.waterfall.as_ref()?;
     let Scenario { network, protocol, .. } = &fastest.scenario;
-    Some(format!("Fastest simulated, by {} on {}. {}", protocol.name(), network.name, waterfall.sentence()))
+    let saving = fastest.saving.as_ref().map(|saving| format!(" {}", saving.sentence())).unwrap_or_default();
+    let (protocol, path) = (protocol.name(), waterfall.sentence());
+    Some(format!("Fastest simulated, by {protocol} on {}. {path}{saving}", network.name))
 }
 
 /// A ratio of two engines' times in one line.

@@ -27,6 +27,12 @@ pub(crate) fn cell(value: Option<f64>, print: impl Fn(f64) -> String) -> String 
     value.map(print).unwrap_or_default()
 }
 
+/// The longest wait of a run's critical path and its share; empty without a path.
+pub(crate) fn longest_wait(outcome: Option<&Outcome>) -> String {
+    let waterfall = outcome.and_then(|outcome| outcome.waterfall.as_ref());
+    waterfall.map(|waterfall| waterfall.longest()).unwrap_or_default()
+}
+
 /// Notes, each printed once and referred to by number.
 #[derive(Debug, Default)]
 pub struct Footnotes(Vec<String>);

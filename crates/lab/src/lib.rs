@@ -16,6 +16,7 @@
 //! | [`setting`] | settings of scenarios as typed columns |
 //! | [`row`] | outcomes as rows of JSON and CSV |
 //! | [`table`], [`comparison`], [`conclusion`] | outcomes as tables and sentences |
+//! | [`saving`] | the change of a page that saves most |
 //! | [`waterfall`] | what each object of a run waited for, and the critical path |
 //! | [`plot`] | outcomes as one picture |
 //! | [`report`] | outcomes as an HTML page |
@@ -49,6 +50,7 @@ pub mod predict;
 pub mod remark;
 pub mod report;
 pub mod row;
+pub mod saving;
 pub mod setting;
 pub mod simulate;
 pub mod table;

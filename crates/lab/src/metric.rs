@@ -1,6 +1,8 @@
 //! Every metric of an outcome, with its name and unit. Output with columns takes them from here.
 
 use crate::Outcome;
+use crate::setting::{self, Setting};
+use crate::waterfall::Wait;
 
 /// A metric of an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,6 +29,8 @@ pub enum Metric {
     Deviation,
     /// Time of the load event.
     Load,
+    /// Share of the critical path of the first run that waited for this.
+    CriticalPath(Wait),
 }
 
 /// Unit of a metric.
@@ -47,7 +51,7 @@ pub enum Unit {
 }
 
 impl Metric {
-    /// Every metric, in the order of rows.
+    /// Every metric of every row, in the order of rows.
     pub const ALL: [Self; 11] = [
         Self::Elapsed,
         Self::Overhead,
@@ -61,6 +65,12 @@ impl Metric {
         Self::Deviation,
         Self::Load,
     ];
+
+    /// The metrics of rows with these settings: those of every row, and where a page is a graph, the shares of its critical path.
+    pub fn of_rows(settings: &[Setting]) -> impl Iterator<Item = Self> + Clone + use<> {
+        let waits: &[Wait] = if setting::have_graphs(settings) { &Wait::ALL } else { &[] };
+        Self::ALL.into_iter().chain(waits.iter().copied().map(Self::CriticalPath))
+    }
 
     /// Key in JSON, and heading in CSV.
     pub const fn name(self) -> &'static str {
@@ -76,6 +86,15 @@ impl Metric {
             Self::Runs => "runs",
             Self::Deviation => "elapsed_ms_stddev",
             Self::Load => "load_ms",
+            Self::CriticalPath(Wait::Think) => "critical_path_think_percent",
+            Self::CriticalPath(Wait::Queue) => "critical_path_queue_percent",
+            Self::CriticalPath(Wait::Dns) => "critical_path_dns_percent",
+            Self::CriticalPath(Wait::Connect) => "critical_path_connect_percent",
+            Self::CriticalPath(Wait::Tls) => "critical_path_tls_percent",
+            Self::CriticalPath(Wait::Request) => "critical_path_request_percent",
+            Self::CriticalPath(Wait::Server) => "critical_path_server_percent",
+            Self::CriticalPath(Wait::Blocked) => "critical_path_blocked_percent",
+            Self::CriticalPath(Wait::Transfer) => "critical_path_transfer_percent",
         }
     }
 
@@ -105,6 +124,7 @@ impl Metric {
                 "Time of the load event, where it is not the end of the last object: the last byte of what it waits for, and the \
                  client's recorded work from there."
             }
+            Self::CriticalPath(wait) => wait.meaning(),
         }
     }
 
@@ -115,7 +135,7 @@ impl Metric {
             Self::Overhead => Unit::Ratio,
             Self::RoundTrips | Self::PacketsUp | Self::PacketsDown | Self::Connections => Unit::Count,
             Self::Payload => Unit::Bytes,
-            Self::HeaderShare => Unit::Percent,
+            Self::HeaderShare | Self::CriticalPath(_) => Unit::Percent,
             Self::Runs => Unit::Whole,
         }
     }
@@ -135,6 +155,7 @@ impl Metric {
             Self::Runs => Some(f64::from(metrics.runs)),
             Self::Deviation => metrics.elapsed_ms_stddev,
             Self::Load => metrics.load_ms,
+            Self::CriticalPath(wait) => outcome.waterfall.as_ref().map(|waterfall| waterfall.share(wait)),
         }
     }
 }

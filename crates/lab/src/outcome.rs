@@ -4,6 +4,7 @@ use render::output::number;
 use scenario::{Engine, Scenario};
 use trace::{Metrics, Stall};
 
+use crate::saving::Saving;
 use crate::waterfall::RunWaterfall;
 use crate::{Remark, minimum};
 
@@ -24,6 +25,8 @@ pub struct Outcome {
     pub stalls: Vec<Stall>,
     /// Waterfall of the first run, if it was simulated and the page is a graph.
     pub waterfall: Option<Box<RunWaterfall>>,
+    /// The change of the page that saves most, if it was looked for.
+    pub saving: Option<Saving>,
     /// The engine's remarks, then the page's.
     pub remarks: Vec<Remark>,
     /// Reason for a missing time.
@@ -82,7 +85,18 @@ impl Outcome {
         let missing = metrics.elapsed_ms.is_none().then_some(Missing::Failed);
         remarks.extend(scenario.page.notes.iter().cloned().map(Remark::Page));
         let (scenario, stalls, waterfall) = (scenario.clone(), Vec::new(), None);
-        Self { scenario, engine, metrics, overhead, interval95_ms: None, stalls, waterfall, remarks, missing }
+        Self {
+            scenario,
+            engine,
+            metrics,
+            overhead,
+            interval95_ms: None,
+            stalls,
+            waterfall,
+            saving: None,
+            remarks,
+            missing,
+        }
     }
 
     pub(crate) fn with(self, stalls: Vec<Stall>, interval95_ms: Option<f64>) -> Self {

@@ -10,6 +10,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use trace::Stall;
 
 use crate::setting::Setting;
+use crate::waterfall::Wait;
 use crate::{Metric, Outcome, Unit};
 
 /// An outcome as a row, with these settings.
@@ -48,6 +49,12 @@ pub fn fields() -> impl Iterator<Item = [&'static str; 3]> {
     labels.chain(metrics).chain(lists)
 }
 
+/// Fields of rows of pages that are graphs, before `stalls`: key, type and meaning.
+pub fn graph_fields() -> impl Iterator<Item = [&'static str; 3]> {
+    let metrics = Wait::ALL.into_iter().map(Metric::CriticalPath);
+    metrics.map(|metric| [metric.name(), "number or null", metric.meaning()])
+}
+
 /// Names of what was run, in the order of [`LABELS`].
 pub fn labels(scenario: &Scenario, engine: Engine) -> [&str; LABELS.len()] {
     [
@@ -71,7 +78,7 @@ impl Serialize for Row<'_> {
         for setting in self.1 {
             map.serialize_entry(&setting.name, &setting.value(&outcome.scenario))?;
         }
-        for metric in Metric::ALL {
+        for metric in Metric::of_rows(self.1) {
             match metric.unit() {
                 Unit::Whole => map.serialize_entry(metric.name(), &outcome.metrics.runs)?,
                 Unit::Milliseconds | Unit::Bytes | Unit::Percent | Unit::Ratio | Unit::Count => {
@@ -98,7 +105,7 @@ pub fn csv(outcomes: &[Outcome], settings: &[Setting]) -> String {
 
 /// The heading line.
 pub fn csv_heading(settings: &[Setting]) -> String {
-    let metrics = Metric::ALL.map(Metric::name).into_iter().chain(["stalls", "notes"]).map(str::to_owned);
+    let metrics = Metric::of_rows(settings).map(Metric::name).chain(["stalls", "notes"]).map(str::to_owned);
     line(identity_heading(settings).chain(metrics))
 }
 
@@ -106,7 +113,7 @@ pub fn csv_heading(settings: &[Setting]) -> String {
 pub fn csv_line(outcome: &Outcome, settings: &[Setting]) -> String {
     let number = |metric: Metric| metric.value(outcome).map(|value| value.to_string()).unwrap_or_default();
     let stalls = outcome.stalls.iter().map(stall).collect::<Vec<_>>().join("; ");
-    let metrics = Metric::ALL.into_iter().map(number);
+    let metrics = Metric::of_rows(settings).map(number);
     line(
         identity(&outcome.scenario, outcome.engine, settings)
             .chain(metrics)
@@ -174,6 +181,34 @@ mod tests {
         assert_eq!(fields().map(|[key, ..]| key).collect::<Vec<_>>(), heading);
         assert_eq!(keys.len(), heading.len() * outcomes.len());
         assert_eq!(csv.lines().count(), outcomes.len() + 1);
+    }
+
+    #[test]
+    fn rows_of_graphs_have_the_shares_of_the_critical_path_and_others_have_not() {
+        let page = "[[object]]\nsize = 9000\n[[object]]\nsize = 20000\nafter = ['1 + 40ms']";
+        let mut spec = Spec::default();
+        spec.pages = vec![page::file::read("two", page).unwrap()];
+        spec.set(scenario::spec::Key::Network, "4g").unwrap();
+        let plan = spec.plan(&Defaults::laboratory()).unwrap();
+        let settings = crate::setting::settings(&plan.grid);
+        let outcomes =
+            [crate::simulate::outcome(&plan.scenarios[0], |_| ()), crate::predict::outcomes(&plan).remove(0)];
+        let lines: Vec<Vec<String>> = [csv_heading(&settings)]
+            .into_iter()
+            .chain(outcomes.iter().map(|outcome| csv_line(outcome, &settings)))
+            .map(|line| line.split(',').map(str::to_owned).collect())
+            .collect();
+        let first = lines[0].iter().position(|key| key == "critical_path_think_percent").unwrap();
+        let keys: Vec<&str> = lines[0][first..first + 9].iter().map(String::as_str).collect();
+        assert_eq!(keys, graph_fields().map(|[key, ..]| key).collect::<Vec<_>>());
+        let shares: Vec<f64> = lines[1][first..first + 9].iter().map(|cell| cell.parse().unwrap()).collect();
+        assert!((shares.iter().sum::<f64>() - 100.0).abs() < 1e-6, "{shares:?}");
+        let elapsed_ms = outcomes[0].metrics.elapsed_ms.unwrap();
+        assert!((shares[0] - 100.0 * 40.0 / elapsed_ms).abs() < 1e-6, "{shares:?} of {elapsed_ms}");
+        assert!(lines[2][first..first + 9].iter().all(String::is_empty), "the formulas have no path");
+        assert!(csv_heading(&settings).contains(",requests,elapsed_ms,"));
+        assert!(!csv_heading(&[]).contains("critical_path"));
+        assert_eq!(json(&outcomes, &settings).matches("\"critical_path_transfer_percent\":").count(), 2);
     }
 
     #[test]

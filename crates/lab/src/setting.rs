@@ -64,8 +64,8 @@ enum Source {
     Requests,
 }
 
-/// The columns of a grid's rows: each key that was set, or that differs between its networks; hosts and requests of pages
-/// of several hosts.
+/// The columns of a grid's rows: each key that was set, or that differs between its networks; requests of pages that are
+/// graphs, and hosts where a page has several.
 pub fn settings(grid: &Grid) -> Vec<Setting> {
     let keys = grid.keys();
     let samples = grid.sample_networks();
@@ -78,9 +78,16 @@ pub fn settings(grid: &Grid) -> Vec<Setting> {
     }
     if grid.pages().iter().any(|page| page.hosts.len() > 1) {
         settings.push(Setting { name: "hosts".to_owned(), source: Source::Hosts, kind: Kind::Whole });
+    }
+    if grid.pages().iter().any(|page| !page.is_plain()) {
         settings.push(Setting { name: "requests".to_owned(), source: Source::Requests, kind: Kind::Whole });
     }
     settings
+}
+
+/// Whether rows with these settings are of pages that are graphs.
+pub(crate) fn have_graphs(settings: &[Setting]) -> bool {
+    settings.iter().any(|setting| setting.source == Source::Requests)
 }
 
 /// Settings but those of paths whose values differ between two of these outcomes of the same protocol and stack; the
@@ -159,7 +166,7 @@ pub fn fields() -> Vec<[String; 3]> {
         [
             "requests".to_owned(),
             "number".to_owned(),
-            "Objects of the page, if a page has several hosts.".to_owned(),
+            "Objects of the page, if a page has dependencies or several hosts.".to_owned(),
         ],
     ];
     settings.into_iter().map(field).chain(of_pages).collect()

@@ -8,7 +8,7 @@ use render::terminal::Terminal;
 use scenario::{Network, Scenario};
 use trace::{Cause, Stall};
 
-use crate::grid::{Footnotes, cell, groups, setting_columns};
+use crate::grid::{Footnotes, cell, groups, longest_wait, setting_columns};
 use crate::setting;
 use crate::{Outcome, comparison, conclusion};
 
@@ -191,6 +191,7 @@ fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
         Column::number(["deviation", "ms"], 6),
         Column::number(["95%", "± ms"], 3),
         Column::number(["over", "minimum"], 2),
+        Column::text(["critical", "path"], 3),
         Column::number(["round", "trips"], 5),
         Column::number(["set-up", "ms"], 4),
         Column::number(["slow start", "ms"], 3),
@@ -218,6 +219,7 @@ fn rows(group: &[Outcome], footnotes: &mut Footnotes) -> Grid {
             cell(metrics.elapsed_ms_stddev, number::significant),
             cell(outcome.interval95_ms, number::significant),
             cell(outcome.overhead, number::ratio),
+            longest_wait(Some(outcome)),
             cell(metrics.round_trips, number::tenths),
             cell(lost.setup_ms, number::significant),
             cell(lost.slow_start_ms, number::significant),

@@ -31,6 +31,8 @@ pub enum Wait {
     Think,
     /// The browser's queue: no connection was free, or the request was held back.
     Queue,
+    /// The lookup of the host's name.
+    Dns,
     /// The handshake of TCP.
     Connect,
     /// The handshake of TLS.
@@ -47,9 +49,10 @@ pub enum Wait {
 
 impl Wait {
     /// Every wait, in the order in which they occur.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Think,
         Self::Queue,
+        Self::Dns,
         Self::Connect,
         Self::Tls,
         Self::Request,
@@ -63,6 +66,7 @@ impl Wait {
         match self {
             Self::Think => "think",
             Self::Queue => "queue",
+            Self::Dns => "DNS",
             Self::Connect => "connect",
             Self::Tls => "TLS",
             Self::Request => "request",
@@ -72,10 +76,31 @@ impl Wait {
         }
     }
 
+    /// The name in one word.
+    fn word(self) -> &'static str {
+        self.name().split(' ').next().unwrap_or_default()
+    }
+
+    /// Meaning of its share of the critical path.
+    pub const fn meaning(self) -> &'static str {
+        match self {
+            Self::Think => "The client's own work.",
+            Self::Queue => "The browser's queue: no connection was free, or the request was held back.",
+            Self::Dns => "Lookups of hosts' names.",
+            Self::Connect => "Handshakes of TCP.",
+            Self::Tls => "Handshakes of TLS.",
+            Self::Request => "Round trips of requests.",
+            Self::Server => "The servers.",
+            Self::Blocked => "Other responses on the connection that arrived before.",
+            Self::Transfer => "The transfer of responses.",
+        }
+    }
+
     const fn colour(self) -> &'static str {
         match self {
             Self::Think => palette::FAINT,
             Self::Queue => palette::GREY,
+            Self::Dns => palette::YELLOW,
             Self::Connect => palette::ORANGE,
             Self::Tls => palette::PURPLE,
             Self::Request => palette::GREEN,
@@ -137,6 +162,22 @@ pub struct RunWaterfall {
     seed: u64,
 }
 
+impl RunWaterfall {
+    /// Share of a wait in the time of the critical path, in percent.
+    pub fn share(&self, wait: Wait) -> f64 {
+        let total: Duration = self.waits.values().copied().sum();
+        let time = self.waits.get(&wait).copied().unwrap_or_default();
+        100.0 * time.as_secs_f64() / total.as_secs_f64().max(1e-9)
+    }
+
+    /// The longest wait of the critical path, with its share: `transfer 41%`.
+    pub fn longest(&self) -> String {
+        let longest =
+            Wait::ALL.into_iter().max_by(|one, other| self.share(*one).total_cmp(&self.share(*other)));
+        longest.map(|wait| format!("{} {:.0}%", wait.word(), self.share(wait))).unwrap_or_default()
+    }
+}
+
 /// The waterfall of a first run; `None` if its responses are not those of one page's objects over connections.
 pub fn of(first: FirstRun<'_>) -> Option<RunWaterfall> {
     let FirstRun { scenario, experiment: _, result } = first;
@@ -145,12 +186,13 @@ pub fn of(first: FirstRun<'_>) -> Option<RunWaterfall> {
     }
     let observed = Observed::of(&result.reports, result.began);
     let openings = openings(&result.records);
+    let resolved = resolved(scenario, &observed, &openings);
     let mut courses: Vec<ObjectCourse> = Vec::new();
     let mut position = BTreeMap::new();
     for (object, times) in &observed.objects {
         // Objects that only the document's contents name are not in the page's graph.
         if *object < scenario.page.objects.len()
-            && let Some(course) = course(scenario, *object, *times, &observed, &openings)
+            && let Some(course) = course(scenario, *object, *times, (&observed, &openings, &resolved))
         {
             position.insert(*object, courses.len());
             courses.push(course);
@@ -261,22 +303,16 @@ fn course(
     scenario: &Scenario,
     object: usize,
     times: ObjectTimes,
-    observed: &Observed,
-    openings: &[Opening],
+    (observed, openings, resolved): (&Observed, &[Opening], &BTreeMap<usize, Duration>),
 ) -> Option<ObjectCourse> {
-    let ObjectTimes { connection, sent, head, end, body } = times;
+    let ObjectTimes { connection, head, end, body, .. } = times;
     let end = end?;
     let head = head.unwrap_or(end);
     let page = &scenario.page;
-    let opening = usize::try_from(connection).ok().and_then(|index| openings.get(index));
-    let since = |at: Time| if at > observed.began { at.since(observed.began) } else { Duration::ZERO };
-    let opened = opening.and_then(|opening| opening.opened).map(since);
-    let secured = opening.and_then(|opening| opening.secured).map(since);
-    // A request may be passed to a connection that is still being opened.
-    let left = [Some(sent), opened, secured].into_iter().flatten().max().unwrap_or(sent).min(head);
+    let Departure { requested, opened, secured, left } = Departure::of(times, observed, openings)?;
     // One that left later waited for other requests of the connection, not for its handshakes.
     let usable = opened.max(secured).unwrap_or_default();
-    let opening = opening.filter(|_| left.saturating_sub(usable) <= MAX_REACTION);
+    let requested = requested.filter(|_| left.saturating_sub(usable) <= MAX_REACTION);
     let (known, ready, after) = observed.discovery(page, object, left);
     let host = &page.hosts[page.objects[object].host];
     let network = &scenario.network;
@@ -286,8 +322,13 @@ fn course(
 
     let mut phases = Phases { at: known, phases: Vec::new() };
     phases.until(Wait::Think, ready);
-    if let Some(opening) = opening {
-        phases.until(Wait::Queue, since(opening.requested).min(left));
+    if let Some(resolved) = resolved.get(&page.objects[object].host).filter(|resolved| **resolved > ready) {
+        let lookup = scenario.lookups().get(page.objects[object].host).copied().unwrap_or_default();
+        phases.until(Wait::Queue, resolved.saturating_sub(lookup).min(left));
+        phases.until(Wait::Dns, (*resolved).min(left));
+    }
+    if let Some(requested) = requested {
+        phases.until(Wait::Queue, requested.min(left));
         phases.until(Wait::Connect, opened.unwrap_or(left).min(left));
         phases.until(Wait::Tls, secured.unwrap_or_default().min(left));
     }
@@ -298,6 +339,48 @@ fn course(
     phases.until(Wait::Transfer, end);
     let name = page.url(object);
     Some(ObjectCourse { object, name, size: body, known, after, phases: phases.phases, connection })
+}
+
+/// When a request left, and when its connection was requested, opened and secured.
+struct Departure {
+    requested: Option<Duration>,
+    opened: Option<Duration>,
+    secured: Option<Duration>,
+    left: Duration,
+}
+
+impl Departure {
+    /// `None` without a response.
+    fn of(times: ObjectTimes, observed: &Observed, openings: &[Opening]) -> Option<Self> {
+        let ObjectTimes { connection, sent, head, end, body: _ } = times;
+        let opening = usize::try_from(connection).ok().and_then(|index| openings.get(index));
+        let since = |at: Time| if at > observed.began { at.since(observed.began) } else { Duration::ZERO };
+        let opened = opening.and_then(|opening| opening.opened).map(since);
+        let secured = opening.and_then(|opening| opening.secured).map(since);
+        // A request may be passed to a connection that is still being opened.
+        let left =
+            [Some(sent), opened, secured].into_iter().flatten().max().unwrap_or(sent).min(head.or(end)?);
+        let requested = opening.map(|opening| since(opening.requested));
+        Some(Self { requested, opened, secured, left })
+    }
+}
+
+/// Time at which the name of each host is known, if its lookup takes time: the first request, or its connection, leaves then.
+fn resolved(scenario: &Scenario, observed: &Observed, openings: &[Opening]) -> BTreeMap<usize, Duration> {
+    let mut resolved: BTreeMap<usize, Duration> = BTreeMap::new();
+    let (page, lookups) = (&scenario.page, scenario.lookups());
+    for (object, times) in observed.objects.iter().filter(|(object, _)| **object < page.objects.len()) {
+        let host = page.objects[*object].host;
+        let takes_time = lookups.get(host).is_some_and(|lookup| *lookup > Duration::ZERO);
+        if let Some(Departure { requested, left, .. }) =
+            Departure::of(*times, observed, openings).filter(|_| takes_time)
+        {
+            let (_, ready, _) = observed.discovery(page, *object, left);
+            let known = requested.filter(|requested| *requested > ready).unwrap_or(left);
+            resolved.entry(host).and_modify(|first| *first = (*first).min(known)).or_insert(known);
+        }
+    }
+    resolved
 }
 
 /// Longest time from an event to the request that it lets go.
@@ -403,6 +486,20 @@ mod tests {
             (0.0, 0.0),
             "it uses the document's connection"
         );
+    }
+
+    #[test]
+    fn lookups_of_names_are_waits_of_their_own() {
+        let keys = [("network", "4g"), ("protocol", "http2"), ("tls", "1.3"), ("client-dns", "45ms")];
+        let (with, elapsed) = waterfall(PAGE, &keys);
+        let (without, before) = waterfall(PAGE, &keys[..3]);
+        // One lookup for each host of the path.
+        assert_eq!(with.waits[&Wait::Dns], Duration::from_millis(90));
+        assert_eq!(with.waits.values().copied().sum::<Duration>(), elapsed);
+        assert_eq!(elapsed, before + Duration::from_millis(90));
+        assert!(!without.waits.contains_key(&Wait::Dns));
+        let recorded = PAGE.replace("extra-rtt = '30ms'", "extra-rtt = '30ms'\ndns = '20ms'");
+        assert_eq!(waterfall(&recorded, &keys[..3]).0.waits[&Wait::Dns], Duration::from_millis(20));
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub const ORANGE: &str = "#e69f00";
 pub const PURPLE: &str = "#a3488b";
 /// See [`BLUE`].
 pub const SKY: &str = "#56b4e9";
+/// See [`BLUE`].
+pub const YELLOW: &str = "#f0e442";
 /// A dark red, apart from the accent (Tol 2021).
 pub const WINE: &str = "#882255";
 

@@ -2,7 +2,7 @@
 
 use lab::simulate::FirstRun;
 use lab::table::Layout;
-use lab::{Missing, Outcome, difference, outcome, predict, setting, simulate};
+use lab::{Missing, Outcome, difference, outcome, predict, saving, setting, simulate};
 use measure::Peers;
 use render::provenance::Provenance;
 use scenario::spec::{Defaults, Key, Plan};
@@ -33,6 +33,7 @@ pub fn run(arguments: &Compare) -> Result<(), Failure> {
     let ComparisonResults { by_engine, provenance, failure } = run_engines(&plan, threads, see)?;
     let mut outcomes = interleaved(by_engine);
     outcome::name_critical_paths(&mut outcomes);
+    saving::find(&mut outcomes);
     if let Some(reason) = outcome::nothing(&outcomes) {
         return Err(Failure::Value(reason));
     }

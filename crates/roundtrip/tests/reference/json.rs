@@ -31,6 +31,14 @@ pub fn page() -> String {
                  the networks:\n\n{}",
                 table(&["field", "type", "meaning"], &settings)
             );
+            let shares: Vec<Vec<String>> = lab::row::graph_fields()
+                .map(|[key, kind, meaning]| vec![format!("`{key}`"), kind.to_owned(), meaning.to_owned()])
+                .collect();
+            text += &format!(
+                "\nBefore `stalls`, if a page has dependencies or several hosts: shares of the critical path of the first \
+                 simulated run, which add up to 100:\n\n{}",
+                table(&["field", "type", "meaning"], &shares)
+            );
         }
         for (field, caption) in captions {
             let rows = with_field(&sources, field);
