@@ -103,8 +103,8 @@ impl fmt::Display for Error {
             Self::NoAccessLog(first) => write!(f, "no access log found: {first}"),
             Self::TooMuchMemory(limit) => write!(
                 f,
-                "the clients and requests within the longest timeout take more than {} MiB; count with shorter \
-                 --timeout or with fewer --threshold and --per-client, or count a part of the log",
+                "the clients and requests within the longest timeout take more than {} MiB; allow more with --memory, count \
+                 with shorter --timeout or with fewer --threshold and --per-client, or count a part of the log",
                 limit >> 20
             ),
             Self::MixedTimes => f.write_str(

@@ -95,13 +95,14 @@ pub struct CountResult {
 /// When nothing can be read: a missing log, or no input that is a log. When the counters exceed their memory limit.
 pub fn count(inputs: Vec<Input>, options: &ConnectionsOptions) -> Result<CountResult, Error> {
     let OpenLogs { logs, names, skipped } = open_logs::open_all(inputs, options)?;
-    let ConnectionsOptions { query, distribution, sizing, window, threads, .. } = options;
+    let ConnectionsOptions { query, distribution, sizing, window, threads, memory, .. } = options;
     let wanted = PassOptions {
         query,
         distribution: *distribution,
         sizing: *sizing,
         window: window.blocks,
         threads: *threads,
+        memory: *memory,
     };
     Ok(CountResult { passed: pass(logs, wanted)?, names, skipped })
 }

@@ -26,6 +26,8 @@ pub struct ConnectionsOptions {
     pub window: Window,
     /// Number of threads.
     pub threads: usize,
+    /// Limit of the memory of counters, in bytes.
+    pub memory: usize,
 }
 
 impl ConnectionsOptions {
@@ -40,6 +42,7 @@ impl ConnectionsOptions {
             named: ColumnNames::default(),
             window: Window::of(WINDOW),
             threads: cpu_count(),
+            memory: MEMORY,
         }
     }
 }
@@ -60,6 +63,9 @@ impl Window {
         Self { blocks: bytes.div_ceil(size), size }
     }
 }
+
+/// Default limit of the memory of counters, in bytes: 15 million clients with three thresholds and connections each.
+pub const MEMORY: usize = 1 << 30;
 
 /// Default window, in bytes.
 pub const WINDOW: usize = 2 << 20;

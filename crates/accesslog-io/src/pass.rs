@@ -44,6 +44,8 @@ pub struct PassOptions<'a> {
     pub window: usize,
     /// Number of threads.
     pub threads: usize,
+    /// Limit of the memory of each counter, in bytes.
+    pub memory: usize,
 }
 
 /// Reads logs, sorted by the approximate times of their beginnings, and counts.
@@ -114,8 +116,6 @@ struct Block {
 const WAITING_SLICES: usize = 4;
 /// Maximum number of blocks for each thread in flight or waiting for other logs.
 const BLOCKS: usize = 4;
-/// Maximum memory of a counter, in bytes: 48 million clients with one threshold and three connections each.
-const MAX_COUNTER_BYTES: usize = 4 << 30;
 
 /// A thread's next job.
 enum Job {
@@ -129,7 +129,7 @@ enum Job {
 
 impl State {
     fn new(logs: Vec<(Time, Log)>, wanted: PassOptions<'_>) -> Self {
-        let PassOptions { query, distribution, sizing: _, window, threads } = wanted;
+        let PassOptions { query, distribution, sizing: _, window, threads, memory: _ } = wanted;
         let counting = match query.one_pass() {
             true => Counting::BySlice(BTreeMap::new(), PriorFacts::default(), None),
             false => Counting::Sequential(Some(Box::new(RuleCounter::new(query)))),
@@ -281,21 +281,23 @@ impl Shared<'_> {
                     state
                 }
                 Job::Count(number, slice, known, counter) => {
-                    let counter = count(&slice, self.wanted.query, &known, counter);
+                    let counter = count(&slice, self.wanted, &known, counter);
                     let mut state = self.lock();
                     state.counted(number, counter, slice.is_continued);
                     state
                 }
                 Job::CountInTurn(slice, mut counter) => {
-                    slice.requests.iter().for_each(|requests| counter.count(requests));
+                    let counted = count_rules(&slice.requests, &mut counter, self.wanted.memory);
                     let mut state = self.lock();
                     state.counting = Counting::Sequential(Some(counter));
+                    state.failed = state.failed.take().or(counted.err());
                     state
                 }
                 Job::Load(batches, mut loads) => {
-                    batches.iter().for_each(|requests| loads.count(requests));
+                    let counted = count_loads(&batches, &mut loads, self.wanted.memory);
                     let mut state = self.lock();
                     state.loading.loads = Some(loads);
+                    state.failed = state.failed.take().or(counted.err());
                     state
                 }
                 Job::Done => return,
@@ -312,18 +314,18 @@ impl Shared<'_> {
         if let Some(failed) = failed {
             return Err(failed);
         }
-        let PassOptions { query, distribution, sizing: _, window: _, threads: _ } = self.wanted;
+        let wanted @ PassOptions { query, distribution, .. } = self.wanted;
         let rest = slices.finish();
         let (counts, loads) = match counting {
             Counting::BySlice(mut counted, known, mut last) => {
-                let loads = loading.loads.map(|mut loads| {
-                    let batches = rest.iter().flat_map(|slice| &slice.requests);
-                    batches.for_each(|requests| loads.count(requests));
-                    loads.finish()
-                });
+                let mut loads = loading.loads;
+                if let (Some(loads), Some(slice)) = (&mut loads, &rest) {
+                    count_loads(&slice.requests, loads, wanted.memory)?;
+                }
+                let loads = loads.map(|loads| loads.finish());
                 if let Some(slice) = rest {
                     let counter = last.take_if(|_| slice.continues);
-                    last = Some(count(&slice, query, &known, counter)?);
+                    last = Some(count(&slice, wanted, &known, counter)?);
                 }
                 counted.extend(last.map(|counter| (cut, counter.finish())));
                 let mut counts = Counts::new(query);
@@ -332,8 +334,9 @@ impl Shared<'_> {
             }
             Counting::Sequential(counter) => {
                 let mut counter = counter.expect("every thread gave it back");
-                let batches = rest.iter().flat_map(|slice| &slice.requests);
-                batches.for_each(|requests| counter.count(requests));
+                if let Some(slice) = &rest {
+                    count_rules(&slice.requests, &mut counter, wanted.memory)?;
+                }
                 let (counts, loads) = counter.finish_with_loads();
                 (counts, distribution.then_some(loads))
             }
@@ -372,7 +375,7 @@ const SHORT_LINE: usize = 64;
 /// Counts a slice, with the counter of the one that it continues, if it does.
 fn count(
     slice: &Slice,
-    query: &Query,
+    wanted: PassOptions<'_>,
     known: &PriorFacts,
     counter: Option<Box<Counter>>,
 ) -> Result<Box<Counter>, Error> {
@@ -384,15 +387,36 @@ fn count(
         }
         None => {
             let requests = slice.before().chain(slice.requests.iter().map(|batch| &batch[..]));
-            let clock = TimeUnit::of(requests, query);
-            let mut counter = Box::new(Counter::with_prior_facts(query, known, clock));
+            let clock = TimeUnit::of(requests, wanted.query);
+            let mut counter = Box::new(Counter::with_prior_facts(wanted.query, known, clock));
             slice.before().for_each(|requests| counter.warm_up(requests));
             counter
         }
     };
-    slice.requests.iter().for_each(|requests| counter.count(requests));
-    if counter.bytes() > MAX_COUNTER_BYTES {
-        return Err(Error::TooMuchMemory(MAX_COUNTER_BYTES));
+    for requests in &slice.requests {
+        counter.count(requests);
+        within(counter.bytes(), wanted.memory)?;
     }
     Ok(counter)
+}
+
+/// Counts by a rule that has no fast algorithm.
+fn count_rules(batches: &[Batch], counter: &mut RuleCounter, memory: usize) -> Result<(), Error> {
+    batches.iter().try_for_each(|requests| {
+        counter.count(requests);
+        within(counter.bytes(), memory)
+    })
+}
+
+/// Counts the bytes and requests of each connection.
+fn count_loads(batches: &[Batch], loads: &mut LoadCounter, memory: usize) -> Result<(), Error> {
+    batches.iter().try_for_each(|requests| {
+        loads.count(requests);
+        within(loads.bytes(), memory)
+    })
+}
+
+/// Checks a counter's memory in bytes, which a batch of requests increases by little.
+const fn within(bytes: usize, memory: usize) -> Result<(), Error> {
+    if bytes > memory { Err(Error::TooMuchMemory(memory)) } else { Ok(()) }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::fs;
 
-use accesslog::connections::{Counter, Counts, Query};
+use accesslog::connections::{Counter, Counts, Query, Rule};
 use accesslog::{ClientDefinition, Format, Reader, Sizing};
 use roundtrip_accesslog_io::options::ConnectionsOptions;
 use roundtrip_accesslog_io::{Error, count, input};
@@ -42,9 +42,13 @@ fn whole(log: &str) -> Counts {
 }
 
 fn counted(name: &str, log: &str) -> Result<Counts, Error> {
+    counted_with(name, log, &ConnectionsOptions::of(query()))
+}
+
+fn counted_with(name: &str, log: &str, options: &ConnectionsOptions) -> Result<Counts, Error> {
     let path = std::env::temp_dir().join(format!("roundtrip-flood-{}-{name}.log", std::process::id()));
     fs::write(&path, log).unwrap();
-    let result = count(input::named(std::slice::from_ref(&path)).unwrap(), &ConnectionsOptions::of(query()));
+    let result = count(input::named(std::slice::from_ref(&path)).unwrap(), options);
     fs::remove_file(&path).unwrap();
     Ok(result?.passed.counts)
 }
@@ -58,6 +62,25 @@ fn a_flood_in_one_second_is_counted_like_any_other_log() {
     // After the longest timeout slices are counted independently again.
     (7_000..7_010).for_each(|second| append(&mut log, second, 30_000, 900));
     assert_eq!(counted("whole", &log).unwrap(), whole(&log));
+}
+
+#[test]
+fn clients_beyond_the_memory_limit_end_the_count() {
+    const LIMIT: usize = 1 << 20;
+    let mut log = String::new();
+    append(&mut log, 0, 60_000, 59_999);
+    let counters = [(Rule::default(), false), (Rule::default(), true), (Rule::FirstCreated, false)];
+    for (number, (rule, distribution)) in counters.into_iter().enumerate() {
+        let options = |memory| ConnectionsOptions {
+            memory,
+            distribution,
+            ..ConnectionsOptions::of(query().under(rule, false))
+        };
+        let name = format!("limit-{number}");
+        let refused = counted_with(&name, &log, &options(LIMIT));
+        assert!(matches!(refused, Err(Error::TooMuchMemory(_))), "{name}: {refused:?}");
+        assert!(counted_with(&name, &log, &options(1 << 30)).is_ok(), "{name}");
+    }
 }
 
 #[test]

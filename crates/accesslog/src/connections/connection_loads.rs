@@ -63,6 +63,9 @@ struct Chain {
     starts: Vec<ConnectionStart>,
 }
 
+/// Memory of a chain in bytes, with the first allocation of its beginnings.
+const CHAIN_BYTES: usize = size_of::<Chain>() + 4 * size_of::<ConnectionStart>();
+
 #[derive(Clone, Copy, Debug, Default)]
 struct LoadSum {
     requests: u64,
@@ -115,6 +118,12 @@ impl LoadCounter {
         for request in requests {
             self.request(request);
         }
+    }
+
+    /// Approximate memory of clients' connections, in bytes.
+    pub fn bytes(&self) -> usize {
+        let chains = self.lines.last().map_or(0, |(_, first, limit)| first + limit);
+        self.clients.bytes() + self.chains_of_clients.len() * chains * CHAIN_BYTES
     }
 
     /// Loads of all connections.

@@ -56,6 +56,10 @@ struct Connection {
     bytes: u64,
 }
 
+/// Memory of a client of a server: its entry in a tree, whose nodes are two thirds full, and the first allocation of its
+/// connections.
+const CLIENT_BYTES: usize = size_of::<(Client, Vec<Connection>)>() * 3 / 2 + 4 * size_of::<Connection>();
+
 impl RuleCounter {
     /// A counter before the first request.
     pub fn new(query: &Query) -> Self {
@@ -68,6 +72,15 @@ impl RuleCounter {
         for request in requests {
             self.request(request);
         }
+    }
+
+    /// Approximate memory of the clients with open connections, in bytes.
+    pub fn bytes(&self) -> usize {
+        let of_server = |server: &Server| {
+            server.clients.len() * CLIENT_BYTES
+                + server.closings.len() * size_of::<Reverse<(u64, Client, u64)>>()
+        };
+        self.servers.iter().map(of_server).sum()
     }
 
     /// Counts of all requests.

@@ -76,6 +76,10 @@ pub struct Connections {
     #[arg(long, value_name = "N", help_heading = READING)]
     pub threads: Option<String>,
 
+    /// Memory of clients within the longest timeout, at most [default: 1gib]
+    #[arg(long, value_name = "SIZE", help_heading = COUNTING)]
+    pub memory: Option<String>,
+
     /// Also write the rows as a Parquet table
     #[arg(long, value_name = "FILE.parquet", value_hint = clap::ValueHint::FilePath)]
     pub out: Option<PathBuf>,

@@ -2,7 +2,7 @@
 
 use accesslog::connections::{Query, Rule};
 use accesslog::{ClientDefinition, Format, HeaderBytes, MissingSize, Prefix, Sizing};
-use accesslog_io::options::{ConnectionsOptions, WINDOW, Window, cpu_count};
+use accesslog_io::options::{ConnectionsOptions, MEMORY, WINDOW, Window, cpu_count};
 use accesslog_io::table_file::ColumnNames;
 use quantity::names::{Quoted, UnknownName};
 use wire::{Bytes, Duration};
@@ -39,6 +39,7 @@ pub fn options(flags: &Connections) -> Result<ConnectionsOptions, Failure> {
         named: column_names(&flags.columns)?,
         window: Window::of(optional(&flags.window, "window", window)?.unwrap_or(WINDOW)),
         threads: optional(&flags.threads, "threads", threads)?.unwrap_or_else(cpu_count),
+        memory: optional(&flags.memory, "memory", memory)?.unwrap_or(MEMORY),
     })
 }
 
@@ -147,6 +148,10 @@ fn window(text: &str) -> Result<usize, String> {
     let size = size(text)?.get();
     let bytes = usize::try_from(size).ok().filter(|size| (1 << 16..=1 << 30).contains(size));
     bytes.ok_or_else(|| format!("{} is out of range for a window; give 64kib to 1gib", Quoted(text)))
+}
+
+fn memory(text: &str) -> Result<usize, String> {
+    Ok(usize::try_from(size(text)?.get()).unwrap_or(usize::MAX))
 }
 
 fn threads(text: &str) -> Result<usize, String> {

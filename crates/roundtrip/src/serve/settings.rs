@@ -88,24 +88,15 @@ impl Settings {
             force,
         } = read.clone();
         let memory = memory.map(|text| size("memory", &text)).transpose()?;
+        let of_origins =
+            [("forwarded", forwarded), ("early-connection", early_connection), ("memory", memory.is_some())];
+        let unfit =
+            of_origins.into_iter().find(|(_, is_set)| *is_set && folder.is_some() && origin.is_none());
+        if let Some((flag, _)) = unfit {
+            let remedy = "name an origin with --origin, or leave it out";
+            return Err(Failure::Value(format!("--{flag}: not for files; {remedy}")));
+        }
         let source = match (folder, origin) {
-            (Some(_), None) if forwarded => {
-                return Err(Failure::Value(
-                    "--forwarded: not for files; name an origin with --origin, or leave it out".to_owned(),
-                ));
-            }
-            (Some(_), None) if early_connection => {
-                return Err(Failure::Value(
-                    "--early-connection: not for files; name an origin with --origin, or leave it out"
-                        .to_owned(),
-                ));
-            }
-            (Some(_), None) if memory.is_some() => {
-                return Err(Failure::Value(
-                    "--memory: not for files, only for responses of an origin; name one with --origin, or leave it out"
-                        .to_owned(),
-                ));
-            }
             (None, Some(_)) if forwarded && memory.is_some_and(|memory| memory > 0) => {
                 return Err(Failure::Value(
                     "--memory: responses are not shared between clients with --forwarded; leave one out"

@@ -41,7 +41,6 @@ const LONGER_FUNCTIONS: [(&str, usize); 18] = [
     ("crates/model/src/notes.rs fmt", 89),
     ("crates/page/src/html/tokens.rs step", 75),
     ("crates/roundtrip/src/loading/traffic.rs list", 75),
-    ("crates/roundtrip/src/serve/settings.rs read", 79),
     ("crates/roundtrip/src/verb/cache.rs read", 76),
     ("crates/scenario/src/spec/key.rs info", 92),
     ("crates/simulate/src/profile.rs config", 75),
