@@ -9,6 +9,7 @@
 //! | `stage`, `connection` | a request and its connection, and what is next for each |
 //! | `pipeline` | the stages of a request, and the hand-overs between threads |
 //! | `accept`, `slots` | connections of clients, and the limits of their number |
+//! | `abort` | the end of an exchange for a newcomer's connection |
 //! | `read_request` | one of them while it is watched: requests, timeouts |
 //! | `check` | the request's limits and method, and the gateway's rules |
 //! | `look_up` | the cache, if there is one |
@@ -25,6 +26,7 @@
 //!
 //! Messages are interpreted by [`http1::gateway`], and caching is decided by [`mod@crate::cache`].
 
+mod abort;
 mod accept;
 mod check;
 mod chunked;

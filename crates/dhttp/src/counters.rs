@@ -77,6 +77,8 @@ counters! {
     evicted = "roundtrip_dhttp_connections_closed_total{reason=\"idle\"}", "Client connections closed early, by reason.";
     /// Connections whose clients read too slowly.
     too_slow = "roundtrip_dhttp_connections_closed_total{reason=\"slow\"}", "";
+    /// Connections whose requests waited, closed for newcomers.
+    evicted_waiting = "roundtrip_dhttp_connections_closed_total{reason=\"newcomer\"}", "";
     /// Connections beyond the limit of a client.
     refused_client = "roundtrip_dhttp_connections_refused_total{reason=\"client\"}", "Connections of clients refused, by the limit.";
     /// Connections beyond the share of a network.

@@ -6,7 +6,7 @@
 use std::io;
 use std::mem;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http1::message::Fields;
 
@@ -95,6 +95,11 @@ impl ResponseSender {
         self.slot.push(ResponseEvent::PlainHttp);
     }
 
+    /// Whether the server no longer waits for it: the client's connection was closed for a newcomer's.
+    pub fn is_abandoned(&self) -> bool {
+        matches!(*self.slot.state(), State::Over)
+    }
+
     /// Returns a sender of interim responses, for use in any thread.
     pub fn interims(&self) -> Interims {
         Interims { slot: Arc::clone(&self.slot), remaining: Arc::new(AtomicUsize::new(MAX_INTERIMS)) }
@@ -133,8 +138,13 @@ impl Drop for ResponseSender {
 }
 
 impl Slot {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A thread that panicked while it held the lock left no partial change.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn push(&self, event: ResponseEvent) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         let is_last = match &event {
             ResponseEvent::Interim(..) => false,
             ResponseEvent::Answer(..) | ResponseEvent::PlainHttp => true,
@@ -156,8 +166,8 @@ impl Slot {
 
 impl DeferredResponse {
     /// Directs the events to this mailbox, under this number.
-    pub(crate) fn await_in(self, mailbox: &Arc<Mailbox>, number: u64) {
-        let mut state = self.slot.state.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn await_in(&self, mailbox: &Arc<Mailbox>, number: u64) {
+        let mut state = self.slot.state();
         *state = match mem::replace(&mut *state, State::Over) {
             State::Open(events) => {
                 mailbox.put(number, events);
@@ -169,6 +179,11 @@ impl DeferredResponse {
             }
             waits @ (State::Pending(..) | State::Over) => waits,
         };
+    }
+
+    /// Ends the wait; later events are dropped.
+    pub(crate) fn abandon(&self) {
+        *self.slot.state() = State::Over;
     }
 }
 
@@ -255,6 +270,18 @@ mod tests {
         promise.give(Response::text(200, "quick"));
         later.await_in(&mailbox, 2);
         assert_eq!(taken(&mailbox).len(), MAX_INTERIMS + 1);
+    }
+
+    #[test]
+    fn abandoned_promise_gives_nothing() {
+        let mailbox = Arc::new(Mailbox::new().unwrap());
+        let (promise, later) = super::promise();
+        later.await_in(&mailbox, 1);
+        assert!(!promise.is_abandoned());
+        later.abandon();
+        assert!(promise.is_abandoned());
+        promise.give(Response::text(200, "late"));
+        assert!(taken(&mailbox).is_empty());
     }
 
     #[test]

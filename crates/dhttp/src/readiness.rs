@@ -141,8 +141,8 @@ impl Default for SpareDescriptor {
 }
 
 impl SpareDescriptor {
-    /// Handles an error of accept(2): if no descriptor is left, `refuse` gets the next connection, which is then closed, and
-    /// the result is `true`.
+    /// Handles an error of accept(2): if no descriptor is left, `refuse` gets the next connection, which is then closed. The
+    /// result is `true` if there was one: the kernel reports the lack before it looks for one.
     pub fn refuse_next(
         &mut self,
         error: &io::Error,
@@ -150,14 +150,18 @@ impl SpareDescriptor {
         refuse: impl FnOnce(&TcpStream),
     ) -> bool {
         let is_lack = matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE));
-        if is_lack {
-            self.0 = None;
-            if let Ok((stream, _)) = listener.accept() {
-                refuse(&stream);
-            }
-            *self = Self::default();
+        if !is_lack {
+            return false;
         }
-        is_lack
+        self.0 = None;
+        let next = listener.accept();
+        if let Ok((stream, _)) = &next {
+            refuse(stream);
+        }
+        let is_refused = next.is_ok();
+        drop(next);
+        *self = Self::default();
+        is_refused
     }
 }
 
@@ -223,6 +227,8 @@ mod tests {
         assert!(!spare.refuse_next(&other, &listener, |_| refused += 1));
         let lack = io::Error::from_raw_os_error(libc::EMFILE);
         assert!(spare.refuse_next(&lack, &listener, |_| refused += 1));
+        listener.set_nonblocking(true).unwrap();
+        assert!(!spare.refuse_next(&lack, &listener, |_| refused += 1), "no other connection");
         assert!(refused == 1 && spare.0.is_some());
     }
 }

@@ -11,6 +11,7 @@
 //! | `deferred_requests` | requests whose responses are deferred |
 //! | `opened_connections` | connections to clients |
 //! | `clients` | limits of one client and of all |
+//! | `eviction` | the connection that is closed for a newcomer |
 //! | `plain` | connections of clients: HTTP/1.1 |
 //! | `queue` | send queue of a connection: bytes and parts of files |
 //! | `date_header` | header section of a response |
@@ -23,6 +24,7 @@ mod config;
 mod datagrams;
 mod date_header;
 mod deferred_requests;
+mod eviction;
 mod keys;
 mod opened_connections;
 mod plain;
@@ -185,14 +187,16 @@ impl<H> Shared<H> {
     }
 }
 
-/// Longer than a process that is being started keeps the descriptors of its parent.
+/// Longer than a process that is being started keeps the descriptors of its parent, unless the host is busy.
 const COPY_TIME: Duration = Duration::from_millis(2);
+/// Attempts to bind.
+const BINDS: usize = 64;
 
 impl Sockets {
     /// Binds the first pair of sockets. If the system chooses the port, UDP and TCP must agree on it.
     fn bind_first(address: SocketAddr, config: &ServerConfig) -> io::Result<Self> {
         let mut last = io::Error::from(io::ErrorKind::AddrInUse);
-        for _ in 0..16 {
+        for _ in 0..BINDS {
             // Not shared yet: another server on this port is a configuration error.
             let probe = socket::udp(address, false)?;
             let chosen = probe.local_addr()?;

@@ -1,59 +1,32 @@
-//! Latency of one host while another attacks the same service: idle connections, uploads, slow readers.
+//! Latency of one host while another attacks the same service, from one address or from 10,000: idle connections, uploads, slow
+//! readers, slow origins.
 //!
-//! `cargo bench -p roundtrip-dhttp-proxy --bench attacks [-- [--rounds N] [serve|cache|gateway...]]`, as root. Three network
-//! namespaces (`two_clients`); phases without and with the attack alternate. Each request of the measured host has a connection
-//! of its own. The services, the attacker and the measured host share this computer's CPUs. As a control, the same attack runs
+//! `cargo bench -p roundtrip-dhttp-proxy --bench attacks [-- [--rounds N] [NAME...]]`, as root; a name selects a service, or the
+//! attacks whose names contain it. Three network namespaces (`two_clients`); phases without and with the attack alternate. Each
+//! request of the measured host has a connection of its own. The services, the attacker and the measured host share this computer's CPUs. As a control, the same attack runs
 //! against another instance of the service in other namespaces: what it costs then is the computer's, not the service's.
 
+mod attack;
 #[path = "../../tests/it/two_clients.rs"]
 mod two_clients;
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use attack::{ATTACKER, ATTACKS, Attack, AttackProcess};
 use dhttp::server::ClientLimits;
-use socket2::{Domain, Socket, Type};
-use two_clients::{Hosts, Service, cache, connect, gateway, is_served, serve, service_address};
+use two_clients::{
+    Hosts, SLOW, Service, cache, connect, gateway, is_served, is_served_at, serve, service_address,
+};
 
 /// Starts a service, for IPv6 or not, with limits of clients.
 type Start = fn(bool, ClientLimits) -> Service;
 
-/// An attack of one host.
-struct Attack {
-    name: &'static str,
-    connections: usize,
-    /// Bytes that each connection sends first.
-    first: fn(prefix: &str) -> String,
-    /// Bytes that each connection sends, and reads, every second.
-    rates: (usize, usize),
-}
-
-const ATTACKS: [Attack; 3] = [
-    Attack { name: "12,000 idle connections", connections: 12_000, first: |_| String::new(), rates: (0, 0) },
-    Attack {
-        name: "2,000 POSTs of 1 MB, 600 B/s each",
-        connections: 2_000,
-        first: |prefix| format!("POST {prefix}/ HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n"),
-        rates: (600, 0),
-    },
-    Attack {
-        name: "300 readers of 1 MiB, 90 B/s each",
-        connections: 300,
-        first: |prefix| format!("GET {prefix}/large HTTP/1.1\r\nHost: h\r\n\r\n"),
-        rates: (0, 90),
-    },
-];
-
-/// Connections that an attacker opens in a second.
-const CONNECTIONS_PER_SECOND: usize = 3_000;
-/// Interval of its work.
-const TICK: Duration = Duration::from_millis(10);
 /// Length of a phase with the attack, in which most of the time all connections are open.
 const PHASE: Duration = Duration::from_secs(6);
+/// Length of an attack from many addresses before that.
+const LEAD: Duration = Duration::from_secs(4);
 /// Pause of the measured host between two requests.
 const PAUSE: Duration = Duration::from_millis(5);
 
@@ -88,51 +61,20 @@ fn pause(span: Duration) {
     std::thread::sleep(span);
 }
 
-/// Sends requests sequentially for this duration.
-fn measure(to: SocketAddr, prefix: &str, span: Duration) -> Latencies {
-    let (end, mut latencies) = (now() + span, Latencies::default());
-    while now() < end {
+/// Sends requests sequentially for this duration: for a response that a cache has, or each for another.
+fn measure(to: SocketAddr, prefix: &str, span: Duration, are_misses: bool) -> Latencies {
+    let (first, mut latencies) = (now(), Latencies::default());
+    while first.elapsed() < span {
         let begun = now();
-        let is_served = is_served(&mut connect(to), prefix);
+        let is_served = connect(to).is_ok_and(|mut stream| match are_misses {
+            true => is_served_at(&mut stream, prefix, &format!("/{}", first.elapsed().as_nanos())),
+            false => is_served(&mut stream, prefix),
+        });
         latencies.all.push(begun.elapsed());
         latencies.failed += usize::from(!is_served);
         pause(PAUSE);
     }
     latencies
-}
-
-/// A connection with a small receive buffer, so that the kernel reads little for a slow reader.
-fn open(to: SocketAddr, first: &[u8]) -> Option<TcpStream> {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).ok()?;
-    socket.set_recv_buffer_size(4_096).ok()?;
-    socket.connect(&to.into()).ok()?;
-    let mut stream = TcpStream::from(socket);
-    stream.set_nonblocking(true).ok()?;
-    // A service may refuse the connection already.
-    let _ = stream.write_all(first);
-    Some(stream)
-}
-
-/// Attacks until `stop` is set.
-fn attack(attack: &Attack, to: SocketAddr, prefix: &str, stop: &AtomicBool) {
-    let first = (attack.first)(prefix);
-    let (send, read) = attack.rates;
-    let (body, mut buffer) = (vec![b'x'; send], vec![0; read]);
-    let mut streams = Vec::with_capacity(attack.connections);
-    let (mut opened, mut turn) = (0, 0);
-    let a_tick = CONNECTIONS_PER_SECOND / 100;
-    while !stop.load(Ordering::Acquire) {
-        for _ in 0..a_tick.min(attack.connections - opened) {
-            streams.extend(open(to, first.as_bytes()));
-            opened += 1;
-        }
-        // Each connection has its turn once a second.
-        for stream in streams.iter_mut().skip(turn).step_by(100).filter(|_| send + read > 0) {
-            let _ = (stream.write(&body), stream.read(&mut buffer));
-        }
-        turn = (turn + 1) % 100;
-        pause(TICK);
-    }
 }
 
 /// Returns the number of connections that a service closed early or refused.
@@ -148,6 +90,10 @@ fn closed(metrics: &str) -> u64 {
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1).filter(|argument| argument != "--bench");
     let (mut rounds, mut names) = (3, Vec::new());
+    if std::env::args().nth(1).is_some_and(|argument| argument == ATTACKER) {
+        attack::run(arguments.skip(1));
+        return ExitCode::SUCCESS;
+    }
     while let Some(argument) = arguments.next() {
         if argument == "--rounds" {
             rounds = arguments.next().and_then(|rounds| rounds.parse().ok()).unwrap_or(rounds);
@@ -161,13 +107,18 @@ fn main() -> ExitCode {
     }
     dhttp::descriptors::grow_table();
     println!(
-        "| service | attack by another host | median alone, ms | control | attacked | ratio | p99 alone, ms | control | attacked | ratio | failed | closed |"
+        "| service | attack by another host | median alone, ms | control | attacked | ratio | p99 alone, ms | control | attacked | ratio | requests | failed | closed |"
     );
-    println!("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
+    println!("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
     let services: [(&str, Start); 3] = [("serve", serve), ("cache", cache), ("gateway", gateway)];
+    let is_selected = |service: &str, attack: &str| {
+        names.is_empty() || names.iter().any(|name| name == service || attack.contains(name.as_str()))
+    };
     for (name, start) in services {
-        if names.is_empty() || names.iter().any(|selected| selected == name) {
-            compare(name, start, rounds);
+        for attack in ATTACKS.iter().filter(|attack| attack.services.contains(&name)) {
+            if is_selected(name, attack.name) {
+                compare(name, start, attack, rounds);
+            }
         }
     }
     ExitCode::SUCCESS
@@ -183,6 +134,9 @@ struct Target {
 impl Target {
     fn new(name: &str, start: Start, attack: &'static Attack) -> Self {
         let hosts = Hosts::new().expect("namespaces");
+        if attack.has_many_addresses {
+            hosts.take_many_addresses();
+        }
         // The gateway's default for one client is half of all its connections.
         let connections = if name == "gateway" { 512 } else { ClientLimits::default().connections };
         let limits = ClientLimits { connections, ..ClientLimits::default() };
@@ -193,39 +147,40 @@ impl Target {
     /// Measures the other host of this service during a phase.
     fn measure(&self) -> Latencies {
         let (to, prefix) = (service_address(2, false), self.service.prefix.clone());
-        self.hosts.other.start(move || measure(to, &prefix, PHASE)).wait().expect("latencies")
+        let are_misses = self.attack.is_for_slow_responses;
+        self.hosts.other.start(move || measure(to, &prefix, PHASE, are_misses)).wait().expect("latencies")
     }
 
     /// Attacks this service while `measured` runs.
     fn attack_during(&self, measured: impl FnOnce() -> Latencies) -> Latencies {
-        let stop = Arc::new(AtomicBool::new(false));
-        let (stopped, prefix, each) = (Arc::clone(&stop), self.service.prefix.clone(), self.attack);
-        let to = service_address(1, false);
-        let attacking = self.hosts.attacker.start(move || attack(each, to, &prefix, &stopped));
+        let (prefix, each) = (self.service.prefix.clone(), self.attack);
+        let attacking = self.hosts.attacker.start(move || AttackProcess::start(each, &prefix));
+        let attacking = attacking.wait().expect("an attack");
+        // Until all connections are open.
+        pause(if each.has_many_addresses { LEAD } else { Duration::ZERO });
         let latencies = measured();
-        stop.store(true, Ordering::Release);
-        attacking.wait().expect("an attack");
-        pause(Duration::from_millis(500));
+        attacking.stop();
+        // Until the last slow response has ended.
+        pause(if each.is_for_slow_responses { SLOW + SLOW / 10 } else { Duration::from_millis(500) });
         latencies
     }
 }
 
-/// Prints the rows of a service.
-fn compare(name: &str, start: Start, rounds: usize) {
-    for each in &ATTACKS {
-        let [mut alone, mut control, mut attacked] = [const { Latencies { all: Vec::new(), failed: 0 } }; 3];
-        let [target, another] = [(); 2].map(|()| Target::new(name, start, each));
-        for _ in 0..rounds {
-            alone.add(target.measure());
-            control.add(another.attack_during(|| target.measure()));
-            attacked.add(target.attack_during(|| target.measure()));
-        }
-        let [median, p99] = [50, 99].map(|of_hundred| {
-            let [alone, control, attacked] =
-                [&alone, &control, &attacked].map(|latencies| latencies.quantile(of_hundred));
-            format!("{alone:.2} | {control:.2} | {attacked:.2} | {:.2}", attacked / control)
-        });
-        let closed = closed(&(target.service.metrics)());
-        println!("| `{name}` | {} | {median} | {p99} | {} | {closed} |", each.name, attacked.failed);
+/// Prints the row of a service and an attack.
+fn compare(name: &str, start: Start, attack: &'static Attack, rounds: usize) {
+    let [mut alone, mut control, mut attacked] = [const { Latencies { all: Vec::new(), failed: 0 } }; 3];
+    let [target, another] = [(); 2].map(|()| Target::new(name, start, attack));
+    for _ in 0..rounds {
+        alone.add(target.measure());
+        control.add(another.attack_during(|| target.measure()));
+        attacked.add(target.attack_during(|| target.measure()));
     }
+    let [median, p99] = [50, 99].map(|of_hundred| {
+        let [alone, control, attacked] =
+            [&alone, &control, &attacked].map(|latencies| latencies.quantile(of_hundred));
+        format!("{alone:.2} | {control:.2} | {attacked:.2} | {:.2}", attacked / control)
+    });
+    let closed = closed(&(target.service.metrics)());
+    let (requests, failed) = (attacked.all.len(), attacked.failed);
+    println!("| `{name}` | {} | {median} | {p99} | {requests} | {failed} | {closed} |", attack.name);
 }

@@ -37,7 +37,14 @@ impl PendingRequests {
     fn enter(&self, owned: OwnedRequest, promise: Option<ResponseSender>) -> QueuePosition {
         let Ok(mut keys) = self.keys.lock() else { return QueuePosition::First(Box::new(owned), promise) };
         match (keys.get_mut(&owned.keyed_request.key), promise) {
-            (Some(queue), Some(promise)) => queue.push((owned, promise)),
+            (Some(queue), Some(promise)) => {
+                if queue.len() == queue.capacity() {
+                    // Those whose connections were closed for newcomers would accumulate behind a slow response.
+                    queue.retain(|(_, promise)| !promise.is_abandoned());
+                    queue.reserve(queue.len().max(1));
+                }
+                queue.push((owned, promise));
+            }
             (Some(_), None) => {}
             (None, promise) => {
                 keys.insert(owned.keyed_request.key.clone(), Queue::new());
@@ -91,7 +98,8 @@ struct PendingGuard<'a, U: Upstream> {
 
 impl<U: Upstream> Drop for PendingGuard<'_, U> {
     fn drop(&mut self) {
-        for (owned, promise) in self.shared.waiting.leave(self.key) {
+        let waiting = self.shared.waiting.leave(self.key).into_iter();
+        for (owned, promise) in waiting.filter(|(_, promise)| !promise.is_abandoned()) {
             retry_after_wait(self.shared, owned, promise);
         }
     }

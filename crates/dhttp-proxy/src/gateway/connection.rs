@@ -22,12 +22,14 @@ pub(super) struct Connection {
     pub(super) unread: Vec<u8>,
     /// Whether the kernel's send timeout is set.
     pub(super) has_send_timeout: bool,
+    /// Whether it has sent a request.
+    pub(super) has_requested: bool,
 }
 
 impl Connection {
     pub(super) fn new(peer: SocketAddr, stream: TcpStream) -> Self {
         let (stream, reader) = (Arc::new(stream), RequestReader::new(Limits::default()));
-        Self { peer, stream, reader, unread: Vec::new(), has_send_timeout: false }
+        Self { peer, stream, reader, unread: Vec::new(), has_send_timeout: false, has_requested: false }
     }
 
     /// Reads the end of a request without a body, which needs no more bytes.
@@ -53,6 +55,14 @@ pub(super) struct ConnectionContext<'a> {
 }
 
 impl ConnectionContext<'_> {
+    /// Counts and logs a response of the gateway itself.
+    pub(super) fn report_own(&self, head: &RequestHead, status: u16, bytes: u64) {
+        count_shared(&self.shared.counters.own);
+        if let Some(log) = self.log {
+            log_response(log, self.peer, head, status, bytes, Channel::TcpClient);
+        }
+    }
+
     /// Counts and logs a response.
     pub(super) fn report(&self, head: &RequestHead, status: u16, bytes: u64, channel: Channel) {
         count_shared(self.shared.counters.responses(channel));

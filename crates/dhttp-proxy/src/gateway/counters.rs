@@ -10,6 +10,8 @@ use dhttp::log::Channel;
 counters! {
     /// Idle connections closed for others.
     evicted = "roundtrip_gateway_connections_closed_total{reason=\"idle\"}", "Client connections closed early, by reason.";
+    /// Exchanges, tunnels and unread responses that ended for newcomers.
+    aborted = "roundtrip_gateway_connections_closed_total{reason=\"newcomer\"}", "";
     /// Uploads below the minimum rate, and responses that clients do not read.
     slow = "roundtrip_gateway_connections_closed_total{reason=\"slow\"}", "";
     /// Connections refused by a limit.

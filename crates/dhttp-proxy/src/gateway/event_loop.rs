@@ -10,6 +10,7 @@ use std::net::{Shutdown, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::abort::Abort;
 use super::completions::{Completion, Completions};
 use super::connection::{Connection, ConnectionContext};
 use super::pipeline;
@@ -17,10 +18,12 @@ use super::read_request::{PhaseTimeouts, WatchedConnection};
 use super::slots::{ConnectionSlot, Slots};
 use super::stage::{ExchangeEnd, Next, Stage};
 use super::tunnel::{self, RelayLimit, Side, Tunnel};
+use super::write_response::{break_off, refuse_overload};
 use super::{GatewayConfig, Shared, log_response};
 use crate::cache::streaming_fill::ThreadCache;
 use dhttp::log::{Channel, Log};
 use dhttp::readiness::{Events, Interest, Poller, SpareDescriptor};
+use wire::Time;
 
 /// The loop, and all its state.
 pub(super) struct EventLoop {
@@ -41,6 +44,8 @@ pub(super) struct EventLoop {
     /// Send buffer.
     out: Vec<u8>,
     pub(super) spare: SpareDescriptor,
+    /// Time of the next search for an idle connection, after one that found none.
+    pub(super) next_search: Time,
     pub(super) config: Arc<GatewayConfig>,
     log: Option<Arc<Log>>,
     is_stopping: bool,
@@ -85,6 +90,7 @@ impl EventLoop {
             buffer: vec![0; READ_BUFFER_BYTES].into(),
             out: Vec::new(),
             spare: SpareDescriptor::default(),
+            next_search: Time::ZERO,
             config: shared.config(),
             log: shared.log(),
             shared: Arc::clone(shared),
@@ -112,7 +118,7 @@ impl EventLoop {
         }
         for (_, slot) in self.slots.iter() {
             match slot {
-                ConnectionSlot::Leased(_, stream) => drop(stream.shutdown(Shutdown::Both)),
+                ConnectionSlot::Leased(_, stream, _) => drop(stream.shutdown(Shutdown::Both)),
                 ConnectionSlot::Tunnel(tunnel) => self.log_tunnel(tunnel),
                 ConnectionSlot::Watched(_) => {}
             }
@@ -156,14 +162,17 @@ impl EventLoop {
         }
     }
 
-    fn process_completions(&mut self) {
+    pub(super) fn process_completions(&mut self) {
         for (number, completion) in self.completions.take() {
             let Completion::Returned(returned) = completion else {
                 self.step(number, |waiting, context, _| waiting.poll(context));
                 continue;
             };
-            self.slots.remove(number);
             self.busy -= 1;
+            if self.slots.remove(number).is_none() {
+                // Its place was given to a newcomer.
+                continue;
+            }
             match returned.map(|returned| *returned) {
                 Some((connection, ExchangeEnd::Whole)) if !self.is_stopping => self.watch(number, connection),
                 Some((connection, ExchangeEnd::Last)) if !self.is_stopping => {
@@ -179,8 +188,20 @@ impl EventLoop {
         }
     }
 
-    /// Watches a connection that was accepted or has returned, and reads pipelined requests.
-    pub(super) fn watch(&mut self, number: u64, connection: Connection) {
+    /// Watches a connection that was accepted, and counted; usually its request has arrived, too.
+    pub(super) fn watch_new(&mut self, number: u64, connection: Connection) {
+        let waiting = WatchedConnection::new(self.shared.clock.now(), connection);
+        let peer = waiting.connection.peer.ip();
+        if self.poller.add(&waiting.connection.stream, number, Interest::IN).is_ok() {
+            self.slots.insert_counted(number, ConnectionSlot::Watched(Box::new(waiting)));
+            self.step(number, WatchedConnection::ready);
+        } else {
+            self.slots.shares().give_back(peer);
+        }
+    }
+
+    /// Watches a connection that has returned, and reads pipelined requests.
+    fn watch(&mut self, number: u64, connection: Connection) {
         if self.register(number, WatchedConnection::new(self.shared.clock.now(), connection)) {
             self.step(number, |waiting, context, _| waiting.resume(context));
         }
@@ -229,6 +250,32 @@ impl EventLoop {
         }
     }
 
+    /// Ends what a connection does, for a newcomer: an exchange, a tunnel, a response that is not read.
+    pub(super) fn abort(&mut self, number: u64) {
+        match self.slots.get(number) {
+            Some(ConnectionSlot::Leased(.., abort)) => abort.abort(),
+            Some(ConnectionSlot::Watched(waiting)) if waiting.is_pending() => {
+                self.busy -= 1;
+                refuse_overload(&waiting.connection.stream);
+            }
+            Some(ConnectionSlot::Watched(waiting)) if waiting.is_busy() => {
+                break_off(&waiting.connection.stream);
+            }
+            Some(ConnectionSlot::Watched(_)) => {}
+            Some(ConnectionSlot::Tunnel(tunnel)) => {
+                self.log_tunnel(tunnel);
+                self.tunnels -= 1;
+            }
+            None => {}
+        }
+        self.slots.remove(number);
+    }
+
+    /// Whether more threads are busy than there are connections: those of aborted exchanges that resolve a name.
+    pub(super) fn has_lasting_threads(&self) -> bool {
+        self.busy > 2 * self.config.connections
+    }
+
     /// Flushes the log: one computer's programs are little load, and the log always shows the last request.
     fn flush(&self) {
         if let Some(log) = &self.log {
@@ -247,7 +294,7 @@ impl EventLoop {
     }
 
     /// Runs a step of a connection, and registers its events of interest.
-    fn step(
+    pub(super) fn step(
         &mut self,
         number: u64,
         step: impl FnOnce(&mut WatchedConnection, &mut ConnectionContext<'_>, &mut [u8]) -> Next,
@@ -296,14 +343,16 @@ impl EventLoop {
         let Some(ConnectionSlot::Watched(waiting)) = self.slots.remove(number) else { return };
         let connection = waiting.connection;
         self.poller.remove(&connection.stream);
-        let slot = ConnectionSlot::Leased(connection.peer, Arc::clone(&connection.stream));
+        let abort = Arc::<Abort>::default();
+        let slot =
+            ConnectionSlot::Leased(connection.peer, Arc::clone(&connection.stream), Arc::clone(&abort));
         self.slots.insert(number, slot);
         self.busy += 1;
         let (shared, completions) = (Arc::clone(&self.shared), Arc::clone(&self.completions));
         let mut lease = Lease { completions, number, is_over: false };
         // If no thread can be started, the connection is closed.
         let _ = self.shared.threads.run(Box::new(move |buffer| {
-            lease.end(pipeline::serve(&shared, connection, *stage, buffer));
+            lease.end(pipeline::serve(&shared, connection, *stage, &abort, buffer));
         }));
     }
 }

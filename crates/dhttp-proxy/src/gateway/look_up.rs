@@ -10,6 +10,7 @@ use http1::gateway::{self, Forward};
 use http1::message::{Framing, ResponseHead};
 
 use super::Shared;
+use super::abort::Abort;
 use super::dhttp_request::{DhttpRequest, dhttp_client};
 use super::stage::{Exchange, Pipeline, Stage};
 use super::upstream::{ResponseItem, Upstream};
@@ -66,7 +67,8 @@ fn by_dhttp(shared: &Shared, client: Arc<Client>, forward: &Forward, fill: &mut 
 }
 
 fn by_plain_http(shared: &Shared, forward: &Forward, fill: &mut StreamingFill) -> Option<()> {
-    let mut server = Upstream::open(shared, forward, false).ok()?;
+    // No client waits, so nothing aborts it.
+    let mut server = Upstream::open(shared, forward, false, &Abort::default()).ok()?;
     server.send_head(forward).ok()?;
     let mut each = |item: ResponseItem<'_>| -> io::Result<()> {
         match item {

@@ -18,12 +18,15 @@ use std::sync::Arc;
 use http1::message::{Framing, RequestHead, Version};
 
 use super::Shared;
+use super::abort::Abort;
 use super::check::check;
+use super::connect::full;
 use super::connection::{Connection, ConnectionContext};
 use super::incoming::{Incoming, ReadBuffer};
 use super::receive_datagram::PendingRequest;
 use super::stage::{ClientRequest, ExchangeEnd, Next, Pipeline, Stage};
 use super::write_response;
+use dhttp::counters::count_shared;
 use dhttp::handler::Body;
 use dhttp::log::Channel;
 use dhttp::server::queue::Queue;
@@ -62,13 +65,23 @@ pub(super) fn begin(
         context.report(&request.head, response.status, bytes, Channel::Cache);
         return Next::written(request.keep_alive);
     }
-    match PendingRequest::send(context, exchange) {
+    let mut exchange = match PendingRequest::send(context, exchange) {
         Ok(sent) => {
             *pending = Some(sent);
-            Next::Wait
+            return Next::Wait;
         }
-        Err(exchange) => Next::Lease(Box::new(Stage::LookUp(exchange))),
+        Err(exchange) => exchange,
+    };
+    // Where neither a stored response nor a body is involved, a refusal needs no thread.
+    let may_be_refused = context.shared.cache.is_none() && is_plain;
+    if !may_be_refused || exchange.lease_origin(context.shared) {
+        return Next::Lease(Box::new(Stage::LookUp(exchange)));
     }
+    count_shared(&context.shared.counters.origin_full);
+    let (request, reason) = (&exchange.request, full(&exchange.forward.authority));
+    let (keep_alive, bytes) = write_response::write_refusal(context.out, request.context(), &reason);
+    context.report_own(&request.head, 503, bytes);
+    Next::written(keep_alive)
 }
 
 /// Runs the other stages in this thread, and returns the connection and what it is for; `None` if it broke.
@@ -76,20 +89,21 @@ pub(super) fn serve(
     shared: &Arc<Shared>,
     connection: Connection,
     stage: Stage,
+    abort: &Abort,
     buffer: &mut ReadBuffer,
 ) -> Option<(Connection, ExchangeEnd)> {
-    let Connection { peer, stream, reader, unread, has_send_timeout } = connection;
+    let Connection { peer, stream, reader, unread, has_send_timeout, has_requested } = connection;
     let timeout = shared.config().timeout;
     if !has_send_timeout && stream.set_write_timeout(Some(timeout)).is_err() {
         return None;
     }
     let incoming = Incoming::new(stream, std::mem::take(buffer), &unread);
-    let mut pipeline = Pipeline { shared, peer, incoming, reader };
+    let mut pipeline = Pipeline { shared, peer, abort, incoming, reader };
     let ended = pipeline.run(stage);
-    let Pipeline { shared: _, peer, incoming, reader } = pipeline;
+    let Pipeline { shared: _, peer, abort: _, incoming, reader } = pipeline;
     let (stream, unread, read_buffer) = incoming.end();
     *buffer = read_buffer;
-    let mut connection = Connection { peer, stream, reader, unread, has_send_timeout: true };
+    let mut connection = Connection { peer, stream, reader, unread, has_send_timeout: true, has_requested };
     match ended {
         ExchangeEnd::Whole => connection.skip_end(),
         ExchangeEnd::Last | ExchangeEnd::Tunnel(_) => {}

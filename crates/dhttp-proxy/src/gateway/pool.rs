@@ -6,10 +6,13 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use rustix::net::{RecvFlags, recv};
+use socket2::{Domain, SockRef, Socket, Type};
 use wire::Time;
 
+use super::abort::{ABORTED, Abort};
 use dhttp::client::unreached;
 
 /// Idle connections.
@@ -66,7 +69,12 @@ fn is_quiet(stream: &TcpStream) -> bool {
 ///
 /// # Errors
 /// A status and a sentence for the client.
-pub(super) fn connect(host: &str, port: u16, shared: &super::Shared) -> Result<TcpStream, (u16, String)> {
+pub(super) fn connect(
+    host: &str,
+    port: u16,
+    shared: &super::Shared,
+    abort: &Abort,
+) -> Result<Arc<TcpStream>, (u16, String)> {
     let addresses = (host, port).to_socket_addrs();
     let addresses = addresses.map_err(|error| (502, format!("{host} has no address: {error}")))?;
     let mut reason = (502, format!("{host} has no address"));
@@ -78,12 +86,13 @@ pub(super) fn connect(host: &str, port: u16, shared: &super::Shared) -> Result<T
         if !config.client.reaches(address.ip()) {
             return Err((403, unreached(address)));
         }
-        match TcpStream::connect_timeout(&address, config.timeout) {
+        match connect_to(address, config.timeout, abort) {
             Ok(stream) => {
                 // Writes are complete messages already.
                 let _ = stream.set_nodelay(true);
                 return Ok(stream);
             }
+            Err(_) if abort.is_aborted() => return Err((503, ABORTED.to_owned())),
             Err(error) => {
                 let status = if error.kind() == io::ErrorKind::TimedOut { 504 } else { 502 };
                 reason = (status, format!("cannot connect to {address}: {error}"));
@@ -91,6 +100,16 @@ pub(super) fn connect(host: &str, port: u16, shared: &super::Shared) -> Result<T
         }
     }
     Err(reason)
+}
+
+/// Connects, unless the attempt is aborted.
+fn connect_to(address: SocketAddr, timeout: Duration, abort: &Abort) -> io::Result<Arc<TcpStream>> {
+    let stream = Arc::new(TcpStream::from(Socket::new(Domain::for_address(address), Type::STREAM, None)?));
+    if !abort.watch(&stream) {
+        return Err(io::ErrorKind::ConnectionAborted.into());
+    }
+    SockRef::from(&*stream).connect_timeout(&address.into(), timeout)?;
+    Ok(stream)
 }
 
 fn is_own(address: SocketAddr, own: SocketAddr) -> bool {

@@ -150,10 +150,12 @@ impl WatchedConnection {
         }
     }
 
-    /// Returns the time since which it only waits for a request or the rest of its header section.
+    /// Returns the time since which it only waits for a request, the rest of its header section, or the client's close.
     pub(super) fn idle_since(&self) -> Option<Time> {
         match self.phase {
-            Phase::Idle(since) | Phase::Header(since) if !self.is_busy() => Some(since),
+            Phase::Idle(since) | Phase::Header(since) | Phase::Linger(since) if !self.is_busy() => {
+                Some(since)
+            }
             Phase::Idle(_) | Phase::Header(_) | Phase::Response | Phase::Writable(_) | Phase::Linger(_) => {
                 None
             }
@@ -260,6 +262,7 @@ impl WatchedConnection {
         while self.queue.is_empty() && context.out.len() < MAX_GATHERED_BYTES {
             match self.connection.reader.read(input) {
                 Ok(Some(Event::Head(head, framing))) => {
+                    self.connection.has_requested = true;
                     let next = begin(context, &mut self.queue, head, framing, &mut self.pending);
                     if !matches!(next, Next::Lease(_)) {
                         self.connection.skip_end();

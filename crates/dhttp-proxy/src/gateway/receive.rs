@@ -12,10 +12,11 @@ use std::time::Duration;
 use http1::gateway;
 use http1::message::{Fields, Framing, ResponseHead, Version};
 
+use super::abort::ABORTED;
 use super::dhttp_request::{DhttpRequest, STOPPING};
 use super::send::{self, Upload};
 use super::stage::{Exchange, ExchangeEnd, Pipeline, ReplyContext, Stage};
-use super::upstream::{ResponseItem, Upstream};
+use super::upstream::{ResponseItem, Upstream, UpstreamError};
 use super::write_response::{Reply, ReplyStart, Size, begin};
 use dhttp::client::{Event, Via};
 use dhttp::counters::count_shared;
@@ -96,7 +97,7 @@ impl Pipeline<'_> {
             (Ok((keep_alive, trailers)), Some(reply)) => {
                 let status = reply.status;
                 let ended = reply.end(&gateway::trailers(&trailers));
-                if keep_alive && sent == Some(true) {
+                if keep_alive && sent == Some(true) && self.abort.release() {
                     server.keep(shared);
                 }
                 self.conclude(&exchange.request.head, status, Channel::TcpClient, &ended)
@@ -112,15 +113,23 @@ impl Pipeline<'_> {
                 exchange.request.keep_alive = false;
                 Stage::Refuse(Some(exchange.request), fault.status(), fault.to_string())
             }
-            // The server closed it just as the request was sent.
-            (Err(broken), None) if broken.is_silent && server.is_used && forward.may_be_repeated() => {
-                Stage::Reconnect(exchange)
-            }
-            (Err(broken), None) => exchange.fail_and_close(broken.status, broken.reason),
+            (Err(broken), None) => self.fail(exchange, broken, server.is_used),
             (Ok(_), None) if must_retry => Stage::Connect(exchange),
             // A response cannot end without having begun: the reader returns the header section first.
             (Ok(_), None) => Stage::End(ExchangeEnd::Broken),
         }
+    }
+
+    /// Returns the stage after a response that has not begun.
+    fn fail(&self, exchange: Box<Exchange>, broken: UpstreamError, was_used: bool) -> Stage {
+        if self.abort.is_aborted() {
+            return exchange.fail_and_close(503, ABORTED.to_owned());
+        }
+        // The server closed it just as the request was sent.
+        if broken.is_silent && was_used && exchange.forward.may_be_repeated() {
+            return Stage::Reconnect(exchange);
+        }
+        exchange.fail_and_close(broken.status, broken.reason)
     }
 
     /// Forwards a response by DHTTP that has begun to arrive.

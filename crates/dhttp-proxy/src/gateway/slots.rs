@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::abort::Abort;
 use super::read_request::WatchedConnection;
 use super::tunnel::Tunnel;
 use dhttp_proto::shares::{Network, Shares};
@@ -13,8 +14,8 @@ use dhttp_proto::shares::{Network, Shares};
 /// State of a connection.
 pub(super) enum ConnectionSlot {
     Watched(Box<WatchedConnection>),
-    /// Leased to a thread.
-    Leased(SocketAddr, Arc<TcpStream>),
+    /// Leased to a thread, whose exchange may be aborted.
+    Leased(SocketAddr, Arc<TcpStream>, Arc<Abort>),
     Tunnel(Box<Tunnel>),
 }
 
@@ -22,7 +23,7 @@ impl ConnectionSlot {
     fn peer(&self) -> SocketAddr {
         match self {
             Self::Watched(waiting) => waiting.connection.peer,
-            Self::Leased(peer, _) => *peer,
+            Self::Leased(peer, ..) => *peer,
             Self::Tunnel(tunnel) => tunnel.peer,
         }
     }
@@ -65,6 +66,12 @@ impl Slots {
         self.by_number.iter().map(|(number, slot)| (*number, slot))
     }
 
+    /// Returns the most recent connections, the oldest of them first.
+    pub(super) fn recent(&self, count: usize) -> impl Iterator<Item = (u64, &ConnectionSlot)> {
+        let first = count.checked_sub(1).and_then(|index| self.by_number.keys().rev().nth(index)).copied();
+        self.by_number.range(first.unwrap_or(u64::MAX)..).map(|(number, slot)| (*number, slot))
+    }
+
     pub(super) fn get(&self, number: u64) -> Option<&ConnectionSlot> {
         self.by_number.get(&number)
     }
@@ -76,6 +83,11 @@ impl Slots {
     /// Inserts a connection under a number that is free.
     pub(super) fn insert(&mut self, number: u64, slot: ConnectionSlot) {
         self.shares().add(slot.peer().ip());
+        self.insert_counted(number, slot);
+    }
+
+    /// Inserts one that has been counted.
+    pub(super) fn insert_counted(&mut self, number: u64, slot: ConnectionSlot) {
         let previous = self.by_number.insert(number, slot);
         debug_assert!(previous.is_none(), "the number of another connection");
     }
@@ -109,7 +121,10 @@ mod tests {
         let peers =
             ["192.0.2.1:1", "[::ffff:192.0.2.1]:2", "192.0.2.2:3", "[2001:db8::1]:4", "[2001:db8::2]:5"];
         for (number, peer) in (0..).zip(peers) {
-            slots.insert(number, ConnectionSlot::Leased(peer.parse().unwrap(), Arc::clone(&stream)));
+            slots.insert(
+                number,
+                ConnectionSlot::Leased(peer.parse().unwrap(), Arc::clone(&stream), Arc::default()),
+            );
         }
         let client = |ip: &str| Network::client(ip.parse().unwrap());
         let count = |slots: &Slots, ip: &str| slots.shares().of(client(ip));
@@ -118,5 +133,7 @@ mod tests {
         assert_eq!((slots.len(), count(&slots, "192.0.2.1")), (4, 1));
         slots.retain(|slot| !slot.is_of(client("2001:db8::9")));
         assert_eq!((slots.len(), slots.shares().total()), (2, 2));
+        let recent = |count| slots.recent(count).map(|(number, _)| number).collect::<Vec<_>>();
+        assert_eq!([recent(0), recent(1), recent(2)], [vec![], vec![2], vec![0, 2]]);
     }
 }

@@ -13,6 +13,7 @@ use http1::gateway::Forward;
 use http1::message::{Method, RequestHead, RequestReader, ResponseHead, Version, persists};
 
 use super::Shared;
+use super::abort::Abort;
 use super::dhttp_request::DhttpRequest;
 use super::incoming::Incoming;
 use super::origins::OriginLease;
@@ -100,6 +101,7 @@ pub(super) enum Next {
 pub(super) struct Pipeline<'a> {
     pub(super) shared: &'a Arc<Shared>,
     pub(super) peer: SocketAddr,
+    pub(super) abort: &'a Abort,
     pub(super) incoming: Incoming<Arc<TcpStream>>,
     pub(super) reader: RequestReader,
 }

@@ -12,6 +12,7 @@ use http1::client::{Event, Responses};
 use http1::gateway::Forward;
 use http1::message::{Fields, Framing, Limits, ResponseHead};
 
+use super::abort::{ABORTED, Abort};
 use super::incoming::{Incoming, ReadBuffer};
 use super::pool::connect;
 use dhttp::Client;
@@ -49,13 +50,15 @@ impl Upstream {
         shared: &super::Shared,
         forward: &Forward,
         may_be_used: bool,
+        abort: &Abort,
     ) -> Result<Self, (u16, String)> {
         let stored = may_be_used.then(|| shared.pool.take(&forward.authority, shared.clock.now())).flatten();
         let is_used = stored.is_some();
         let timeout = shared.config().timeout;
         let stream = match stored {
-            Some(stream) => stream,
-            None => Arc::new(connect(&forward.host, forward.port, shared)?),
+            Some(stream) if abort.watch(&stream) => stream,
+            Some(_) => return Err((503, ABORTED.to_owned())),
+            None => connect(&forward.host, forward.port, shared, abort)?,
         };
         let server = stream.peer_addr().ok().map(|peer| peer.ip().to_canonical());
         let set = stream.set_write_timeout(Some(timeout));

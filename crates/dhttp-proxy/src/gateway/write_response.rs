@@ -64,6 +64,8 @@ enum ReplyFraming {
     UntilClose,
 }
 
+/// Media type of the gateway's sentences.
+const TEXT: &str = "text/plain; charset=utf-8";
 /// Maximum bytes of small parts that are gathered for one write.
 const MAX_GATHERED_BYTES: usize = 16 << 10;
 /// A body of the event loop up to this length is copied behind its header section.
@@ -126,19 +128,13 @@ impl Pipeline<'_> {
 
     /// Writes a refusal, or another sentence; `None` as the request: it was invalid.
     pub(super) fn refuse(&self, request: Option<&ClientRequest>, status: u16, reason: &str) -> Stage {
-        self.write_own(request, status, "text/plain; charset=utf-8", &format!("{reason}\n"))
+        self.write_own(request, status, TEXT, &format!("{reason}\n"))
     }
 
     /// Writes a response of the gateway itself.
     fn write_own(&self, request: Option<&ClientRequest>, status: u16, kind: &str, text: &str) -> Stage {
         count_shared(&self.shared.counters.own);
-        let mut fields = Fields::new();
-        // Both fields are constant and valid.
-        let _ = fields.push("Content-Type", kind).and_then(|()| fields.push("Cache-Control", "no-store"));
-        if status == 503 {
-            copy(&mut fields, b"Retry-After", b"1");
-        }
-        let head = ResponseHead { version: Version::Http11, status, fields };
+        let head = own_head(status, kind);
         let get = Method::Get;
         let unknown = ReplyContext { method: &get, version: Version::Http11, keep_alive: false };
         let to = request.map_or(unknown, ClientRequest::context);
@@ -181,6 +177,23 @@ impl Pipeline<'_> {
             log.flush();
         }
     }
+}
+
+/// Returns the header section of a response of the gateway itself.
+fn own_head(status: u16, kind: &str) -> ResponseHead {
+    let mut fields = Fields::new();
+    // Both fields are constant and valid.
+    let _ = fields.push("Content-Type", kind).and_then(|()| fields.push("Cache-Control", "no-store"));
+    if status == 503 {
+        copy(&mut fields, b"Retry-After", b"1");
+    }
+    ResponseHead { version: Version::Http11, status, fields }
+}
+
+/// Writes a refusal (503) of the event loop; returns whether the connection stays open, and the length of the body.
+pub(super) fn write_refusal(out: &mut Vec<u8>, requested: ReplyContext<'_>, reason: &str) -> (bool, u64) {
+    let text = format!("{reason}\n");
+    write_passed(out, requested, &own_head(503, TEXT), text.as_bytes())
 }
 
 const fn exchange_end(ended: &io::Result<(bool, u64)>) -> ExchangeEnd {

@@ -42,11 +42,12 @@ fn one_client_has_its_share_only(
     let service = server.start(move || start(is_ipv6, limits)).wait().unwrap();
     let [to_attacker, to_other] = [1, 2].map(|link| service_address(link, is_ipv6));
     let prefix = service.prefix.clone();
-    let mut lasting = other.start(move || connect(to_other)).wait().unwrap();
+    let mut lasting = other.start(move || connect(to_other).unwrap()).wait().unwrap();
     assert!(is_served(&mut lasting, &prefix));
 
     // Idle connections: the longest idle one of the same client makes way.
-    let idle = attacker.start(move || (0..ATTEMPTS).map(|_| connect(to_attacker)).collect::<Vec<_>>());
+    let idle =
+        attacker.start(move || (0..ATTEMPTS).map(|_| connect(to_attacker).unwrap()).collect::<Vec<_>>());
     let idle = idle.wait().unwrap();
     let (mut lasting, prefix) = all_are_served(&other, lasting, prefix, to_other);
     assert_eq!(idle.iter().filter(|stream| is_open(stream)).count(), LIMIT);
@@ -57,7 +58,7 @@ fn one_client_has_its_share_only(
     // Requests in progress: there is none to make way, and further ones are refused.
     let begun = format!("POST {prefix}/ HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nbod");
     let busy = attacker.start(move || {
-        let all = (0..ATTEMPTS).map(|_| connect(to_attacker));
+        let all = (0..ATTEMPTS).map(|_| connect(to_attacker).unwrap());
         let all = all.map(|mut stream| stream.write_all(begun.as_bytes()).map(|()| stream));
         all.flatten().collect::<Vec<_>>()
     });
@@ -80,7 +81,7 @@ fn all_are_served(
             assert!(is_served(&mut lasting, &prefix), "on a connection that was there before");
             // Fewer than its limit: the server may see the end of each only after the next has begun.
             for number in 0..LIMIT / 2 {
-                assert!(is_served(&mut connect(to), &prefix), "on new connection {number}");
+                assert!(is_served(&mut connect(to).unwrap(), &prefix), "on new connection {number}");
             }
             (lasting, prefix)
         })

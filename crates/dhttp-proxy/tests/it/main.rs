@@ -14,6 +14,7 @@ mod gateway_streams;
 mod hosted;
 mod interception;
 mod interception_ipv6;
+mod many_clients;
 mod node;
 mod origin;
 mod origin_proxy;

@@ -91,6 +91,13 @@ impl Clients {
         Ok(ConnectionSlot { clients: Arc::clone(self), client, body_bytes: 0 })
     }
 
+    /// Whether a connection from this address may take the place of another's: it is within its own shares.
+    pub(super) fn may_replace(&self, address: IpAddr) -> bool {
+        let one_more = ShareLimits { total: self.shares.total.saturating_add(1), ..self.shares };
+        let accounts = self.accounts.lock();
+        accounts.is_ok_and(|accounts| accounts.connections.check(client_of(address), one_more).is_ok())
+    }
+
     /// Returns the factor of minimum rates: 1 while at most half of the connections are in use, and then up to
     /// [`MAX_PRESSURE`].
     pub(super) fn pressure(&self) -> u64 {

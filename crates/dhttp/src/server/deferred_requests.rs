@@ -33,6 +33,7 @@ struct DeferredRequest {
     since: Time,
     client: Option<IpAddr>,
     requested: RequestChannel,
+    later: DeferredResponse,
 }
 
 /// Channel of a request.
@@ -78,18 +79,28 @@ impl DeferredRequests {
         self.waiting.is_empty()
     }
 
+    /// Waits for a response; returns the number of the wait.
     pub(super) fn wait(
         &mut self,
         now: Time,
         later: DeferredResponse,
         client: Option<IpAddr>,
         requested: RequestChannel,
-    ) {
+    ) -> u64 {
         let (number, client) = (self.next, client.map(site));
         self.next += 1;
         *self.clients.entry(client).or_default() += 1;
-        self.waiting.insert(number, DeferredRequest { since: now, client, requested });
         later.await_in(&self.mailbox, number);
+        self.waiting.insert(number, DeferredRequest { since: now, client, requested, later });
+        number
+    }
+
+    /// Ends a wait: whatever arrives later is dropped.
+    pub(super) fn abandon(&mut self, number: u64) {
+        if let Some(request) = self.waiting.get(&number) {
+            request.later.abandon();
+        }
+        self.leave(number);
     }
 
     /// Takes the messages that have arrived, with their requests.
@@ -126,7 +137,7 @@ impl DeferredRequests {
 
     /// Removes a request.
     fn leave(&mut self, number: u64) -> Option<RequestChannel> {
-        let DeferredRequest { since: _, client, requested } = self.waiting.remove(&number)?;
+        let DeferredRequest { since: _, client, requested, later: _ } = self.waiting.remove(&number)?;
         if let Some(its) = self.clients.get_mut(&client) {
             *its -= 1;
             if *its == 0 {

@@ -35,11 +35,13 @@ pub(super) struct PlainConnection {
     /// Slot in its client's account.
     pub(super) slot: ConnectionSlot,
     request: Option<(RequestId, RequestHead, Vec<u8>)>,
-    /// A request whose response is deferred.
-    promised: Option<(RequestId, RequestHead)>,
+    /// A request whose response is deferred, and the number of the wait.
+    promised: Option<(RequestId, RequestHead, u64)>,
     rest: Option<BodyRest>,
     /// Time at which it last accepted bytes, or had none pending.
     progress: Time,
+    /// Time at which bytes last moved, in any direction.
+    used: Time,
     /// Bytes that the kernel has accepted for it.
     written: u64,
     /// Pace of the client within a request or a response; `None` in between.
@@ -161,6 +163,7 @@ impl PlainConnection {
             promised: None,
             rest: None,
             progress: now,
+            used: now,
             written: 0,
             pace: None,
             body_bytes: 0,
@@ -170,6 +173,7 @@ impl PlainConnection {
 
     /// Reads received data, responds and writes. Returns `false` if the connection is finished and must be dropped.
     pub(super) fn ready<H: Handler>(&mut self, context: &mut ConnectionContext<'_, H>) -> bool {
+        self.used = context.now;
         if self.is_reading() {
             match self.stream.read(context.buffer) {
                 Ok(0) => self.machine.handle(context.now, Input::EndOfStream),
@@ -197,6 +201,9 @@ impl PlainConnection {
             match self.queue.write(&self.stream) {
                 Ok(written) => {
                     self.written += written.bytes;
+                    if written.bytes > 0 {
+                        self.used = context.now;
+                    }
                     if written.bytes > 0 || before {
                         self.progress = context.now;
                     }
@@ -258,13 +265,17 @@ impl PlainConnection {
         (seconds >= MIN_JUDGED_SECONDS).then(|| (pace.moved - pace.moved_before) / seconds)
     }
 
-    /// Returns the time at which it last accepted bytes, or was used.
     pub(super) const fn last_used(&self) -> Time {
-        self.progress
+        self.used
     }
 
     pub(super) fn reset(&self) {
         socket::reset_on_close(&self.stream);
+    }
+
+    /// Returns the number of the wait for a deferred response, if that is all it does.
+    pub(super) fn deferred(&self) -> Option<u64> {
+        self.promised.as_ref().filter(|_| self.queue.is_empty()).map(|(.., number)| *number)
     }
 
     /// Whether nothing is in progress.
@@ -347,13 +358,9 @@ impl PlainConnection {
                 self.respond(context, id, &head, response, Fields::new());
             }
             Reply::Later(later) => {
-                self.promised = Some((id, head));
-                context.deferred_requests.wait(
-                    context.now,
-                    later,
-                    Some(self.client),
-                    RequestChannel::Connection(context.number),
-                );
+                let channel = RequestChannel::Connection(context.number);
+                let number = context.deferred_requests.wait(context.now, later, Some(self.client), channel);
+                self.promised = Some((id, head, number));
             }
         }
     }
@@ -365,7 +372,7 @@ impl PlainConnection {
         response: Response,
         trailers: Fields,
     ) -> bool {
-        if let Some((id, head)) = self.promised.take() {
+        if let Some((id, head, _)) = self.promised.take() {
             self.respond(context, id, &head, response, trailers);
         }
         self.advance_without_reading(context)
@@ -378,7 +385,7 @@ impl PlainConnection {
         status: u16,
         fields: &Fields,
     ) -> bool {
-        if let Some((id, _)) = &self.promised {
+        if let Some((id, ..)) = &self.promised {
             // An interim response that cannot be sent is no loss: the final one has everything.
             let _ = self.machine.interim(*id, status, fields);
         }

@@ -2,7 +2,6 @@
 //!
 //! Datagrams are handled in `datagrams`, connections in `opened_connections` and `plain`.
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
@@ -15,7 +14,7 @@ use http1::message::Fields;
 use http1::server::ServerConnection;
 use wire::{Duration, Time};
 
-use super::clients::{Clients, ConnectionSlot, client_of};
+use super::clients::Clients;
 use super::datagrams::DatagramContext;
 use super::date_header::DateHeader;
 use super::deferred_requests::{DeferredRequests, RequestChannel};
@@ -30,7 +29,6 @@ use crate::handler::{Handler, Response};
 use crate::log::{self, Log};
 use crate::readiness::{Events, Interest, Poller, SpareDescriptor};
 use crate::socket;
-use dhttp_proto::shares::{Network, ShareRefusal};
 use linux::clock::Clock;
 
 /// A thread's sockets, all on the server's port.
@@ -65,22 +63,26 @@ pub(super) struct Worker<H> {
     pub(super) today: DateHeader,
     pub(super) counters: Arc<Counters>,
     pub(super) log: Option<Arc<Log>>,
-    deferred_requests: DeferredRequests,
+    pub(super) deferred_requests: DeferredRequests,
     index: usize,
-    config: ServerConfig,
+    pub(super) config: ServerConfig,
     keys: Keys,
     epoch: u64,
-    plain: BTreeMap<u64, PlainConnection>,
+    pub(super) plain: BTreeMap<u64, PlainConnection>,
     /// The numbers of each client's connections.
-    of_client: BTreeMap<IpAddr, BTreeSet<u64>>,
-    clients: Arc<Clients>,
-    /// Position from which the search for a connection to evict continues.
-    eviction_cursor: u64,
+    pub(super) of_client: BTreeMap<IpAddr, BTreeSet<u64>>,
+    pub(super) clients: Arc<Clients>,
+    /// Position from which the search for a connection to evict continues, and the time of the next search: after one that
+    /// found only waiting requests.
+    pub(super) eviction_cursor: u64,
+    pub(super) next_search: Time,
     next_plain: u64,
     shared: Arc<Shared<H>>,
     version: u64,
     spare: SpareDescriptor,
     last_sweep: Time,
+    /// Number from which the next connections are checked.
+    sweep_cursor: u64,
 }
 
 const UDP: u64 = 0;
@@ -93,20 +95,11 @@ const PLAIN: u64 = 8;
 /// Maximum bytes of one read from a client's connection.
 const READ_BUFFER_BYTES: usize = 16_384;
 
-/// Connections that are closed for one newcomer, at most: one for each share.
-const MAX_EVICTED: usize = 4;
-
-/// Connections that are examined for one to evict.
-const MAX_EXAMINED: usize = 64;
-
-/// Time without progress after which a client gives way to a newcomer: many round trips.
-const STALLED: Duration = Duration::from_millis(500);
-
-/// Times that so many are examined for one newcomer.
-const MAX_EXAMINATIONS: usize = 4;
-
 /// Interval of the checks of client connections, whose timers are all in seconds.
 const SWEEP: Duration = Duration::from_millis(500);
+
+/// Connections that are checked before others have their turn: thousands, with a system call each, take tens of milliseconds.
+const MAX_SWEPT: usize = 256;
 
 impl<H: Handler> Worker<H> {
     pub(super) fn new(
@@ -154,11 +147,13 @@ impl<H: Handler> Worker<H> {
             of_client: BTreeMap::new(),
             clients: Arc::clone(&shared.clients),
             eviction_cursor: 0,
+            next_search: Time::ZERO,
             next_plain: PLAIN,
             shared,
             version: 0,
             spare: SpareDescriptor::default(),
             last_sweep: Time::ZERO,
+            sweep_cursor: 0,
         })
     }
 
@@ -250,11 +245,17 @@ impl<H: Handler> Worker<H> {
                 Output::Timeout(next) => break next.unwrap_or(Time::MAX),
             }
         };
-        if now.since(self.last_sweep) >= SWEEP {
+        if now.since(self.last_sweep) >= self.sweep_interval() {
             self.last_sweep = now;
             self.sweep(now);
         }
-        next.min(self.last_sweep + SWEEP)
+        next.min(self.last_sweep + self.sweep_interval())
+    }
+
+    /// Returns the interval of the checks of [`MAX_SWEPT`] connections, in which all have their turn in [`SWEEP`].
+    fn sweep_interval(&self) -> Duration {
+        let slices = (self.plain.len() / MAX_SWEPT) as u64 + 1;
+        Duration::from_nanos(SWEEP.as_nanos() / slices)
     }
 
     /// Delivers the events of deferred responses.
@@ -292,20 +293,19 @@ impl<H: Handler> Worker<H> {
         }
         let (stall, min_rate) = (self.config.stall, self.min_rate());
         let is_raised = min_rate > self.config.clients.min_read_rate;
-        let is_slow = |plain: &mut PlainConnection| {
-            plain.is_stalled(now, stall) || plain.is_too_slow(now, stall, (min_rate, is_raised))
-        };
-        let slow: Vec<u64> =
-            self.plain.iter_mut().filter_map(|(id, plain)| is_slow(plain).then_some(*id)).collect();
-        for id in slow {
-            if let Some(plain) = self.plain.get(&id) {
+        let swept: Vec<u64> =
+            self.plain.range(self.sweep_cursor..).map(|(id, _)| *id).take(MAX_SWEPT).collect();
+        self.sweep_cursor = swept.last().filter(|_| swept.len() == MAX_SWEPT).map_or(0, |last| last + 1);
+        for id in swept {
+            let Some(plain) = self.plain.get_mut(&id) else { continue };
+            if plain.is_stalled(now, stall) || plain.is_too_slow(now, stall, (min_rate, is_raised)) {
                 plain.reset();
                 count(&self.counters.too_slow);
+                self.drop_plain(id);
+            } else if !plain.is_writing() {
+                // One that is writing waits for its socket.
+                self.plain(id, PlainConnection::advance_without_reading);
             }
-            self.drop_plain(id);
-        }
-        for id in self.plain.keys().copied().collect::<Vec<_>>() {
-            self.plain(id, PlainConnection::advance_without_reading);
         }
         if let Some(log) = self.log.as_ref().filter(|_| self.index == 0) {
             log.flush();
@@ -313,7 +313,7 @@ impl<H: Handler> Worker<H> {
     }
 
     /// Minimum rate of a client within a request or response, raised when many connections are in use.
-    fn min_rate(&self) -> u64 {
+    pub(super) fn min_rate(&self) -> u64 {
         self.config.clients.min_read_rate.saturating_mul(self.clients.pressure())
     }
 
@@ -356,124 +356,7 @@ impl<H: Handler> Worker<H> {
         }
     }
 
-    /// Returns a slot for a connection from that address. If there is none, another connection is closed for it: of the same
-    /// client if that has too many, of its network likewise, and any at the total limit.
-    fn slot_for(&mut self, address: IpAddr) -> Option<ConnectionSlot> {
-        let max = (self.config.accepted / self.config.threads.max(1)).max(1);
-        if self.plain.len() >= max && !self.evict_for(address) {
-            count(&self.counters.refused_total);
-            return None;
-        }
-        let mut refusal = ShareRefusal::Total;
-        // One connection may be closed for each share that is used up.
-        for _ in 0..MAX_EVICTED {
-            refusal = match self.clients.enter(address) {
-                Ok(slot) => return Some(slot),
-                Err(refusal) => refusal,
-            };
-            let is_freed = match refusal {
-                ShareRefusal::Total => self.evict_for(address),
-                ShareRefusal::Client(_) => self.evict_idle_of(client_of(address)),
-                ShareRefusal::Network(network) => self.evict_within(network, address),
-            };
-            if !is_freed {
-                break;
-            }
-        }
-        count(match refusal {
-            ShareRefusal::Total => &self.counters.refused_total,
-            ShareRefusal::Client(_) => &self.counters.refused_client,
-            ShareRefusal::Network(_) => &self.counters.refused_network,
-        });
-        None
-    }
-
-    /// Closes the client's connection that has been idle longest.
-    fn evict_idle_of(&mut self, client: IpAddr) -> bool {
-        let ids = self.of_client.get(&client).into_iter().flatten().copied();
-        let idle = self.longest_idle(ids);
-        self.evict(idle)
-    }
-
-    /// Closes a connection of this network for a newcomer: the longest idle one, or else the slowest of a client that has more
-    /// than the newcomer's.
-    fn evict_within(&mut self, network: Network, newcomer: IpAddr) -> bool {
-        let clients =
-            self.of_client.range(network.first()..).take_while(|(client, _)| network.contains(**client));
-        let examined: Vec<u64> =
-            clients.flat_map(|(_, ids)| ids.iter().copied()).take(MAX_EXAMINED).collect();
-        let victim =
-            self.longest_idle(examined.iter().copied()).or_else(|| self.slowest(&examined, newcomer, 0));
-        self.evict(victim)
-    }
-
-    /// Makes room for a newcomer. Connections that have just begun may fill the first slices that are examined.
-    fn evict_for(&mut self, newcomer: IpAddr) -> bool {
-        (0..MAX_EXAMINATIONS).any(|_| self.evict_of_the_next(newcomer))
-    }
-
-    /// Closes a connection among the next [`MAX_EXAMINED`], which differ on each call: the longest idle one, or else the slowest
-    /// of the largest network, if that has more than the newcomer's, or is below the minimum rate under pressure; or else the
-    /// one that has stalled longest.
-    fn evict_of_the_next(&mut self, newcomer: IpAddr) -> bool {
-        let next = self
-            .plain
-            .range(self.eviction_cursor..)
-            .chain(self.plain.range(..self.eviction_cursor))
-            .map(|(id, _)| *id);
-        let examined: Vec<u64> = next.take(MAX_EXAMINED).collect();
-        self.eviction_cursor = examined.last().map_or(0, |last| last + 1);
-        let victim = self
-            .longest_idle(examined.iter().copied())
-            .or_else(|| self.slowest(&examined, newcomer, self.min_rate()))
-            .or_else(|| self.longest_stalled(&examined));
-        self.evict(victim)
-    }
-
-    fn evict(&mut self, victim: Option<u64>) -> bool {
-        let Some(id) = victim else { return false };
-        if let Some(plain) = self.plain.get(&id).filter(|plain| !plain.is_idle()) {
-            plain.reset();
-            count(&self.counters.too_slow);
-        } else {
-            count(&self.counters.evicted);
-        }
-        self.drop_plain(id);
-        true
-    }
-
-    fn longest_idle(&self, ids: impl Iterator<Item = u64>) -> Option<u64> {
-        let idle =
-            ids.filter_map(|id| Some((self.plain.get(&id).filter(|plain| plain.is_idle())?.last_used(), id)));
-        idle.min().map(|(_, id)| id)
-    }
-
-    /// Returns the one of these connections whose client has kept the server waiting longest: also one too young for a rate.
-    fn longest_stalled(&self, ids: &[u64]) -> Option<u64> {
-        let now = self.clock.now();
-        let stalled = ids.iter().filter_map(|id| {
-            let plain = self.plain.get(id).filter(|plain| plain.is_writing() || plain.is_reading())?;
-            (now.since(plain.last_used()) >= STALLED).then_some((plain.last_used(), *id))
-        });
-        stalled.min().map(|(_, id)| id)
-    }
-
-    /// Returns the slowest of these connections, of the network with the most. Those below `min_rate` count, and those of a client
-    /// or network that has more than the newcomer's; none that has just begun.
-    fn slowest(&self, ids: &[u64], newcomer: IpAddr, min_rate: u64) -> Option<u64> {
-        let now = self.clock.now();
-        let (own, own_network) = self.clients.connections_of(newcomer);
-        let judged = ids.iter().filter_map(|id| {
-            let plain = self.plain.get(id)?;
-            let (of_client, of_network) = self.clients.connections_of(plain.slot.client());
-            let has_more = of_client > own + 1 || of_network > own_network + 1;
-            let rate = plain.rate(now)?;
-            (has_more || rate < min_rate).then_some((Reverse(of_network), rate, *id))
-        });
-        judged.min().map(|(.., id)| id)
-    }
-
-    fn drop_plain(&mut self, id: u64) {
+    pub(super) fn drop_plain(&mut self, id: u64) {
         let Some(plain) = self.plain.remove(&id) else { return };
         let client = plain.slot.client();
         if let Some(ids) = self.of_client.get_mut(&client) {
@@ -485,7 +368,7 @@ impl<H: Handler> Worker<H> {
     }
 
     /// Runs one step of a client's connection, and updates the events that it is watched for.
-    fn plain(
+    pub(super) fn plain(
         &mut self,
         id: u64,
         step: impl FnOnce(&mut PlainConnection, &mut ConnectionContext<'_, H>) -> bool,
