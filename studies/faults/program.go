@@ -3,6 +3,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -28,8 +29,17 @@ func protocols() *http.Protocols {
 	return protocols
 }
 
+// Bytes of a body where windows matter, and a window that limits it.
+const bulk, window = 600_000, 32_768
+
+func isOfWindows() bool { return strings.HasPrefix(fault, "go-window") }
+
 func respond(writer http.ResponseWriter, request *http.Request) {
 	io.Copy(io.Discard, request.Body)
+	if fault == "go-window" {
+		writer.Write(make([]byte, bulk))
+		return
+	}
 	if fault == "go-think" && isFaulty {
 		time.Sleep(300 * time.Millisecond)
 	}
@@ -50,6 +60,9 @@ func serve() error {
 	}
 	fmt.Println(listener.Addr())
 	server := &http.Server{Handler: http.HandlerFunc(respond), Protocols: protocols(), ErrorLog: log.New(io.Discard, "", 0)}
+	if isOfWindows() {
+		server.HTTP2 = windows(fault == "go-window-upload" && isFaulty)
+	}
 	if !isTLS() {
 		return server.Serve(listener)
 	}
@@ -60,10 +73,22 @@ func serve() error {
 	return server.ServeTLS(listener, os.Getenv("FAULTS_CERT"), os.Getenv("FAULTS_KEY"))
 }
 
+// Windows that limit a path, or do not.
+func windows(areSmall bool) *http.HTTP2Config {
+	if areSmall {
+		return &http.HTTP2Config{MaxReceiveBufferPerStream: window, MaxReceiveBufferPerConnection: 2 * window}
+	}
+	return &http.HTTP2Config{MaxReceiveBufferPerStream: 4 << 20, MaxReceiveBufferPerConnection: 8 << 20}
+}
+
 func newTransport() *http.Transport {
 	isTrusting := !(fault == "go-rejects" && isFaulty)
 	config := &tls.Config{InsecureSkipVerify: isTrusting, ServerName: "localhost"}
-	return &http.Transport{Protocols: protocols(), TLSClientConfig: config}
+	transport := &http.Transport{Protocols: protocols(), TLSClientConfig: config}
+	if isOfWindows() {
+		transport.HTTP2 = windows(fault == "go-window" && isFaulty)
+	}
+	return transport
 }
 
 func visit(address string) {
@@ -72,12 +97,20 @@ func visit(address string) {
 		scheme = "https"
 	}
 	shared := newTransport()
-	for range 8 {
+	requests := 8
+	if isOfWindows() {
+		requests = 2
+	}
+	for range requests {
 		client := &http.Client{Transport: shared}
 		if fault == "go-per-request" && isFaulty {
 			client.Transport = newTransport()
 		}
-		response, err := client.Get(scheme + "://" + address)
+		request, _ := http.NewRequest("GET", scheme+"://"+address, nil)
+		if fault == "go-window-upload" {
+			request, _ = http.NewRequest("POST", scheme+"://"+address, bytes.NewReader(make([]byte, bulk)))
+		}
+		response, err := client.Do(request)
 		if err != nil {
 			return
 		}

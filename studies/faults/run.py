@@ -19,6 +19,10 @@ from table import ALL, CASES
 HERE = Path(__file__).resolve().parent
 # A Python that an ordinary user may run.
 PYTHON = shutil.which("python3", path="/usr/bin:/usr/local/bin") or sys.executable
+LANGUAGES = ("go", "c", "java")
+RELAYS = ("nginx", "haproxy")
+# Commands that run the built programs.
+BUILT = {}
 # Those of the sample: some of each kind, the quickest of them.
 SAMPLE = {("nagle-server", "tls13"), ("think", "h2"), ("per-request-left", "tls12"), ("hello-retry", "tls13"), ("nagle-client", "h2c")}
 
@@ -39,21 +43,37 @@ def certificates(directory):
     chain.write_text(Path(certificate).read_text() + 20 * Path(authority).read_text())
     directory.chmod(0o755)
     Path(key).chmod(0o644)
-    os.environ.update(FAULTS_CERT=certificate, FAULTS_KEY=key, FAULTS_CHAIN=str(chain))
+    store = directory / "store.p12"
+    command = ["openssl", "pkcs12", "-export", "-in", certificate, "-inkey", key, "-passout", "pass:secret", "-out", str(store)]
+    subprocess.run(command, check=True)
+    store.chmod(0o644)
+    os.environ.update(FAULTS_CERT=certificate, FAULTS_KEY=key, FAULTS_CHAIN=str(chain), FAULTS_STORE=str(store))
 
 
-def build_go(directory):
-    """Builds the program in Go."""
-    program = str(directory / "program")
-    environment = {**os.environ, "GOCACHE": str(directory / "cache"), "GO111MODULE": "off", "CGO_ENABLED": "0"}
-    subprocess.run(["go", "build", "-o", program, str(HERE / "program.go")], check=True, env=environment)
-    os.environ["FAULTS_GO"] = program
+def build(language, directory):
+    """Builds the program in a language; returns the command that runs it."""
+    program = str(directory / f"program-{language}")
+    if language == "go":
+        environment = {**os.environ, "GOCACHE": str(directory / "cache"), "GO111MODULE": "off", "CGO_ENABLED": "0"}
+        subprocess.run(["go", "build", "-o", program, str(HERE / "program.go")], check=True, env=environment)
+    elif language == "c":
+        subprocess.run(["gcc", "-O1", "-o", program, str(HERE / "program.c")], check=True)
+    elif language == "java":
+        subprocess.run(["javac", "-d", program, str(HERE / "Program.java")], check=True)
+        return ["java", "-Xshare:auto", "-cp", program, "Program"]
+    return [program]
+
+
+def program_of(fault):
+    """The command that runs a fault: its prefix names a language or a relay."""
+    kind = fault.split("-")[0]
+    if kind in RELAYS:
+        return [PYTHON, str(HERE / "relay.py")]
+    return BUILT.get(kind, [PYTHON, str(HERE / "exchange.py")])
 
 
 def command(roundtrip, case, transport, way, written=None):
-    is_go = case.fault.startswith("go-")
-    program = [os.environ["FAULTS_GO"]] if is_go else [PYTHON, str(HERE / "exchange.py")]
-    program += [case.fault, transport, way]
+    program = [*program_of(case.fault), case.fault, transport, way]
     flags = ["diagnose", "--format", "json", "--run"]
     if written:
         flags[1:1] = ["--write", written]
@@ -150,8 +170,9 @@ def run(arguments, roundtrip):
         if has
     ]
 
-    if any(case.fault.startswith("go-") for case, _, _ in chosen):
-        build_go(Path(os.environ["FAULTS_CERT"]).parent)
+    for language in LANGUAGES:
+        if any(case.fault.startswith(f"{language}-") for case, _, _ in chosen):
+            BUILT[language] = build(language, Path(os.environ["FAULTS_CERT"]).parent)
     if arguments.savings:
         return savings(roundtrip, chosen)
 

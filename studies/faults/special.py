@@ -439,18 +439,24 @@ def warm_up(transport, _):
 
 
 def polls(transport, _):
-    """Healthy: the server holds each GET until nothing has happened for a while (204)."""
+    """Healthy: the server holds each GET until nothing has happened for a while: 204, or an empty list at the end of a timer, or
+    any response when the wait that the request names is over."""
+    polls = [
+        (b"/poll", 1.2, b"204 No Content\r\n\r\n"),
+        (b"/poll", 1.5, b"200 OK\r\nContent-Length: 2\r\n\r\n[]"),
+        (b"/sync?since=7&timeout=1200", 1.2, b"200 OK\r\nContent-Length: 12\r\n\r\n{\"next\": 8}\n"),
+    ]
 
-    def respond_empty(_, connection):
-        time.sleep(1.2)
-        connection.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+    def hold(speaker, connection):
+        for _, pause, response in polls * 2:
+            speaker.message()
+            time.sleep(pause)
+            connection.sendall(b"HTTP/1.1 " + response)
 
-    speaker, connection = client(transport, server(transport, always(respond_empty)))
-    for _ in range(3):
-        connection.sendall(b"GET /poll HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        while b"\r\n\r\n" not in speaker.pending:
-            speaker.fill()
-        speaker.pending = b""
+    speaker, connection = client(transport, server(transport, hold))
+    for target, _, _ in polls * 2:
+        connection.sendall(b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        speaker.message()
     connection.close()
 
 
