@@ -167,6 +167,7 @@ impl SocketMonitor {
         };
         let buffers = ["tcp_rmem", "tcp_wmem"].map(setting);
         let owners = owners();
+        let mut servers = BTreeSet::new();
         for flow in flows {
             let ends =
                 [(Side::Client, (flow.client, flow.server)), (Side::Server, (flow.server, flow.client))];
@@ -177,6 +178,9 @@ impl SocketMonitor {
             };
             let programs = known.map(|(_, known)| known.and_then(program));
             flow.host = Some(Box::new(HostFacts { programs, buffers: buffers.clone() }));
+            if servers.insert(flow.server) {
+                flow.hear_first_use();
+            }
             for (side, socket) in known {
                 let Some(KnownSocket { info, .. }) = socket else { continue };
                 let (busy, receive_window) = (info.busy, info.receive_window_limited);

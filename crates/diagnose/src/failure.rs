@@ -11,20 +11,8 @@ use wire::Time;
 use wire::packet::icmp::Unreachable;
 
 use crate::cause::Cause;
-use crate::finding::Severity;
+use crate::finding::{Finding, Severity};
 use crate::gap::Wait;
-
-/// A rule's judgement of a failure.
-#[derive(Clone, Debug)]
-pub(crate) struct Failure {
-    pub(crate) cause: Cause,
-    pub(crate) severity: Severity,
-    pub(crate) side: Side,
-    pub(crate) since: Mark,
-    pub(crate) until: Mark,
-    pub(crate) packets: Vec<u64>,
-    pub(crate) evidence: String,
-}
 
 /// Unusual events before the first SYN/ACK.
 #[derive(Debug, Default)]
@@ -83,8 +71,9 @@ impl OpeningFacts<'_> {
         until: Mark,
         packets: Vec<u64>,
         evidence: String,
-    ) -> Failure {
-        Failure { cause, severity, side: Side::Client, since: self.first, until, packets, evidence }
+    ) -> Finding {
+        let wait = Wait { from: self.first, to: until, side: Side::Client };
+        Finding { severity, packets, saving: None, ..wait.finding(cause, evidence) }
     }
 }
 
@@ -134,9 +123,9 @@ pub(crate) struct StuckFacts<'a> {
 
 impl StuckFacts<'_> {
     /// Returns the failure of the sender, from `since` to the end.
-    pub(crate) fn failure(&self, cause: Cause, since: Mark, packets: Vec<u64>, evidence: String) -> Failure {
-        let Self { from, until, .. } = *self;
-        Failure { cause, severity: Severity::most(cause), side: from, since, until, packets, evidence }
+    pub(crate) fn failure(&self, cause: Cause, since: Mark, packets: Vec<u64>, evidence: String) -> Finding {
+        let wait = Wait { from: since, to: self.until, side: self.from };
+        Finding { packets, saving: None, ..wait.finding(cause, evidence) }
     }
 }
 

@@ -49,7 +49,7 @@ impl Finding {
     }
 
     /// Lowers its confidence, and with it its severity.
-    fn doubt(&mut self, reason: &str) {
+    pub(crate) fn doubt(&mut self, reason: &str) {
         self.confidence = Confidence::Low;
         self.evidence.reserve_exact(reason.len());
         self.evidence.push_str(reason);

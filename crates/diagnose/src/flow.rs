@@ -34,7 +34,7 @@ mod spending;
 mod state;
 mod tls;
 
-use core::net::{IpAddr, SocketAddr};
+use core::net::SocketAddr;
 
 use dissect::connections::{Slot, Sockets};
 use dissect::exchange::{Content, Exchanges, Kind, SegmentData};
@@ -440,6 +440,7 @@ impl Flow {
             self.ends.of_mut(from).alert += segment.tcp.sequence_length();
         }
         if segment.has(Flags::FIN) {
+            self.record_early_close(segment);
             self.conversation.ended(from, mark);
             self.take_exchanges();
             self.reference.of_mut(from).has_ended = true;
@@ -577,7 +578,7 @@ impl Flow {
             self.findings.doubt_if(Cause::ServerThink, ledger::WARM_UP, |finding| finding.at < until);
         }
         if self.is_answered_nearby() {
-            self.findings.doubt_all(Cause::ServerThink, NEARBY);
+            self.findings.doubt_all(Cause::ServerThink, notes::NEARBY);
         }
     }
 
@@ -599,6 +600,7 @@ impl Flow {
         self.settle_failures();
         self.settle_notes();
         let missing_direction = self.missing_direction();
+        let is_first_of_java = self.is_first_of_java(hosts);
         let Self {
             client, server, started, last_at, packets, bytes, path, conversation, mut account, ..
         } = self;
@@ -612,7 +614,7 @@ impl Flow {
             tick::retract_unmeasurable(tick, &mut findings, &mut counts, &mut account);
             self.doubts.add(Doubt::CoarseClock, account.of(Share::Unknown) - before);
         }
-        FlowReport {
+        let mut report = FlowReport {
             protocol: Protocol::Tcp,
             is_within_dialogue: self.is_within_dialogue,
             client,
@@ -637,19 +639,11 @@ impl Flow {
             is_opening_lost: self.is_opening_lost,
             plot: self.plot.map(|plot| *plot),
             host: None,
+        };
+        if is_first_of_java {
+            report.doubt_handshake(Side::Client);
         }
-    }
-
-    /// Returns whether acknowledgements of a public address come sooner than a path to it takes: a program near the
-    /// client (a VPN's, a virtual machine's) may send them, and the path beyond it does not show.
-    fn is_answered_nearby(&self) -> bool {
-        const SHORTEST: Duration = Duration::from_millis(2);
-        let is_far = !is_local(self.server.ip()) && is_local(self.client.ip());
-        // A private address of the client shows that the point of capture is in its network.
-        let is_soon = |to_server| to_server < SHORTEST;
-        // What routers have forwarded was sent by no neighbour. Nor was data that came as soon: the server itself is near.
-        let is_forwarded = self.path.hops(Side::Server).is_some_and(|hops| hops > 1);
-        is_far && !is_forwarded && !self.has_prompt_data && self.path.to(Side::Server).is_some_and(is_soon)
+        report
     }
 
     /// Size of the server's window, here or on the previous connection that might have been reused. A window that was
@@ -681,20 +675,3 @@ const GUESSED: &str =
     "; the connection's opening was not captured, and only its ports show which side is the server";
 /// Reason to doubt what was in flight.
 const NOT_CAPTURED: &str = "; packets of the connection were not captured";
-/// Reason to doubt times of a server that acknowledges too soon.
-const NEARBY: &str = "; the acknowledgements come too soon for a public address: a program nearby sends them, and the path \
-                      beyond it may have taken this time";
-
-/// Returns whether an address is of the host itself or of a private network (RFC 1918, RFC 4193, RFC 6598).
-fn is_local(address: IpAddr) -> bool {
-    match address.to_canonical() {
-        IpAddr::V4(address) => {
-            let [first, second, ..] = address.octets();
-            let is_shared = first == 100 && second & 0xc0 == 64;
-            address.is_private() || address.is_loopback() || address.is_link_local() || is_shared
-        }
-        IpAddr::V6(address) => {
-            address.is_unique_local() || address.is_loopback() || address.is_unicast_link_local()
-        }
-    }
-}

@@ -150,8 +150,9 @@ pub(crate) struct Gap {
     pub(crate) usual_timeout: Duration,
     /// Whether it may probe for the end of a flight: only where both sides permit SACK (RFC 8985, section 7).
     pub(crate) may_probe: bool,
-    /// The loss that it was still repairing, by the way in which it was detected.
+    /// The loss that it was still repairing, by the way in which it was detected: when it sent, and when it stopped.
     pub(crate) recovering: Option<Cause>,
+    pub(crate) was_recovering: Option<Cause>,
     /// Facts from the messages of the connection.
     pub(crate) messages: MessageFacts,
     /// Whether the server has sent unsolicited data on this connection.
@@ -318,6 +319,11 @@ impl Gap {
     /// Returns whether the segment is shorter than the MSS.
     pub(crate) const fn is_short(&self) -> bool {
         self.length < self.mss
+    }
+
+    /// Returns whether its flight ended with a short segment: nothing more was written.
+    pub(crate) fn ends_short(&self) -> bool {
+        !self.flight.last.is_multiple_of(self.mss.max(1))
     }
 
     /// Returns the bytes sent since the sender's burst began.

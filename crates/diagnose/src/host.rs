@@ -3,14 +3,16 @@
 //! Packets decide. The counters (`TCP_INFO`) only name time that the packets leave unknown, and confirm or doubt what they
 //! suggest. Not read here: `capture` asks the kernel.
 
-use dissect::Side;
+use dissect::{Mark, Side};
 use wire::Duration;
 
 use crate::account::Share;
 use crate::cause::Cause;
 use crate::finding::{Confidence, Count, Finding, Severity};
+use crate::gap::Wait;
 use crate::report::FlowReport;
 pub use crate::report::host::HostFacts;
+use crate::runtime::Runtime;
 use crate::text::millis;
 
 /// The kernel's counters of a sender: time with data to send, and its parts held by the peer's window and by its buffer.
@@ -24,10 +26,42 @@ pub struct SenderTimes {
     pub send_buffer: Duration,
 }
 
+/// A reason not to count the first handshake of a virtual machine.
+const LOADING: &str = "; the first handshake of a virtual machine, which loads and compiles its code then";
 /// Time worth a finding.
 const WORTH: Duration = Duration::from_millis(20);
 
 impl FlowReport {
+    /// Takes the programs at both ends of the first connection of a server into account.
+    pub fn hear_first_use(&mut self) {
+        let Some(host) = self.host.clone() else { return };
+        for (side, name) in [Side::Client, Side::Server].into_iter().zip(&host.programs) {
+            if name.as_deref().and_then(Runtime::named).is_some_and(Runtime::loads_classes) {
+                self.doubt_handshake(side);
+            }
+        }
+    }
+
+    /// Doubts the time that a program took within its first TLS handshake, if it loads and compiles its code on first use.
+    pub(crate) fn doubt_handshake(&mut self, side: Side) {
+        /// Beyond this it waits for something else.
+        const MAX_LOADING: Duration = Duration::from_secs(2);
+        let note = self.findings.iter().find(|finding| finding.cause == Cause::TlsHandshake);
+        let Some((from, to)) = note.map(|note| (note.at, note.at + note.lost)) else { return };
+        let is_doubtful = |finding: &&mut Finding| {
+            matches!(finding.cause, Cause::ClientThink | Cause::ServerThink)
+                && finding.side == side
+                && (from..to).contains(&finding.at)
+                && finding.severity > Severity::Note
+                && finding.confidence > Confidence::Low
+                && finding.lost <= MAX_LOADING
+        };
+        for finding in self.findings.iter_mut().filter(is_doubtful) {
+            finding.doubt(LOADING);
+            finding.severity = Severity::Low;
+        }
+    }
+
     /// Compares the findings with the kernel's counters of the sender at `side`.
     pub fn hear_kernel(&mut self, side: Side, times: SenderTimes) {
         // Counters of more time than the connection took are those of a socket that lingered.
@@ -77,21 +111,16 @@ impl FlowReport {
             Cause::SendBufferLimited => "its own send buffer".to_owned(),
             _of_the_window => format!("the {}'s window", side.other()),
         };
-        self.findings.push(Finding {
-            cause,
-            severity: Severity::of(cause, time, self.account.waited()),
-            confidence: Confidence::High,
-            side,
-            at: self.started,
-            lost: time,
-            saving: Some(time),
-            packets: vec![self.first_packet],
-            evidence: format!(
-                "by its kernel's own count (TCP_INFO) {held_by} held up the {side} for {}, of which the packets alone show {}",
-                millis(counted),
-                millis(known)
-            ),
-        });
+        let evidence = format!(
+            "by its kernel's own count (TCP_INFO) {held_by} held up the {side} for {}, of which the packets alone show {}",
+            millis(counted),
+            millis(known)
+        );
+        let start = Mark { at: self.started, frame: self.first_packet };
+        let finding = Wait { from: start, to: start, side }.finding(cause, evidence);
+        let severity = Severity::of(cause, time, self.account.waited());
+        let packets = vec![self.first_packet];
+        self.findings.push(Finding { severity, lost: time, saving: Some(time), packets, ..finding });
         match self.counts.iter_mut().find(|count| count.cause == cause) {
             Some(count) => (count.times, count.lost) = (count.times + 1, count.lost + time),
             None => self.counts.push(Count { cause, times: 1, lost: time }),
@@ -109,6 +138,23 @@ mod tests {
     fn unexplained() -> FlowReport {
         let lines = "30 C send=100\n45 S send=1460\n60.1 C\n75.1 S send=1460 ack=100\n75.2 S seq=4380 send=1460\n600 S seq=5840 send=1460\n615 C ack=7300";
         Script { one_way_ms: 15.0, lines: &opened(15.0, lines) }.diagnose(VantagePoint::Server)
+    }
+
+    #[test]
+    fn first_handshake_of_a_virtual_machine_is_doubted_at_its_side() {
+        let lines = opened(
+            15.0,
+            "30 C client-hello\n45 S server-hello\n970 C records=53\n970.1 C records=300\n986 S records=900",
+        );
+        let is_worth_fixing = |programs: [&str; 2]| {
+            let mut report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
+            let programs = programs.map(|name| Some(name.to_owned()));
+            report.host = Some(Box::new(HostFacts { programs, ..HostFacts::default() }));
+            report.hear_first_use();
+            report.is_worth_fixing()
+        };
+        assert!(!is_worth_fixing(["java", "nginx"]));
+        assert!(is_worth_fixing(["python3", "java"]));
     }
 
     #[test]

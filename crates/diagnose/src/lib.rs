@@ -64,6 +64,7 @@ mod retention;
 mod ruling;
 mod runtime;
 #[cfg(test)]
+#[path = "../tests/support/script.rs"]
 mod script;
 pub mod table;
 mod text;

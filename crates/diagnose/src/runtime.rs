@@ -43,6 +43,11 @@ impl Runtime {
         })
     }
 
+    /// Returns whether it loads and compiles code when that is first used.
+    pub(crate) const fn loads_classes(self) -> bool {
+        matches!(self, Self::Java | Self::DotNet)
+    }
+
     /// Returns the fixes for a segment that this program's socket held; a relay writes what it reads, and cannot write
     /// messages whole.
     pub(crate) const fn nagle_fixes(self) -> &'static [Fix] {

@@ -15,8 +15,9 @@ use crate::stream::Streams;
 use crate::tls::Tls;
 use crate::warm_up::RequestShape;
 use crate::{Both, Mark, Side};
+use wire::Time;
 
-pub use crate::message_facts::{Certainty, MessageFacts};
+pub use crate::message_facts::{Certainty, MessageFacts, PollEnd};
 pub use crate::tls::Content;
 use turn::Turn;
 
@@ -195,12 +196,32 @@ impl<C: Clone> Exchanges<C> {
                 pending,
                 is_of_requests: tls.is_of_requests(),
                 is_sequential: tls.is_http1(),
-                updated: *tls.update.of(side.other()),
+                is_record_whole: tls.is_within_record(side) == Some(false),
                 ..MessageFacts::default()
             },
             (Kind::Other, ..) => MessageFacts { pending, ..self.http1.message_facts(side, payload) },
             _ => MessageFacts { is_of_requests: true, ..self.http1.message_facts(side, payload) },
         }
+    }
+
+    /// Returns the last record of the peer of `side`, up to `until`, that only updates of HTTP/2's windows can be.
+    pub fn update_until(&self, side: Side, until: Time) -> Option<Mark> {
+        self.tls()?.update_until(side.other(), until)
+    }
+
+    /// Returns whether `side` is within a message, or within a record of TLS.
+    pub fn is_within(&self, side: Side) -> bool {
+        let record = self.tls().and_then(|tls| tls.is_within_record(side));
+        self.streams.is_read(side) && record.or(self.message_facts(side, &[]).is_within) == Some(true)
+    }
+
+    /// Returns whether the server's data ends within a response: not where a body is almost as long as announced, as that of servers
+    /// that miscount.
+    pub fn is_response_cut(&self) -> bool {
+        const MISCOUNTED: u64 = 1_460;
+        let facts = self.message_facts(Side::Server, &[]);
+        let may_end = facts.is_until_close || facts.is_pushed;
+        self.is_within(Side::Server) && !may_end && self.http1.missing().is_none_or(|left| left >= MISCOUNTED)
     }
 
     /// Returns the number of requests that were read.
@@ -360,7 +381,6 @@ pub fn is_from_client(payload: &[u8]) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use wire::Time;
 
     struct Played {
         exchanges: Exchanges<()>,

@@ -8,6 +8,9 @@ use std::collections::VecDeque;
 
 use crate::message_facts::{Certainty, MessageFacts};
 use crate::{Both, Mark, Side, stream};
+use wire::Duration;
+
+mod poll;
 
 /// Both directions, and the exchanges between them. `C` is what the caller wants to have with each exchange: its own state
 /// when the request was sent.
@@ -43,6 +46,8 @@ pub struct Exchange<C> {
     pub context: C,
     expects_continue: bool,
     is_continued: bool,
+    /// How long the request lets the server hold it.
+    named_wait: Option<Duration>,
 }
 
 impl<C> Exchange<C> {
@@ -63,6 +68,7 @@ impl<C> Exchange<C> {
             context,
             expects_continue: false,
             is_continued: false,
+            named_wait: None,
         }
     }
 }
@@ -150,9 +156,16 @@ impl<C: Clone> Conversation<C> {
             permitted: asks
                 .filter(|last| last.is_continued && side == Side::Client)
                 .map(|last| last.requested),
-            is_empty_poll: payload.get(8..13) == Some(b" 204 ")
-                && self.open.front().is_some_and(|first| first.method == "GET"),
+            poll: self.open.front().and_then(|first| poll::end(&first.method, first.named_wait, payload)),
             ..MessageFacts::default()
+        }
+    }
+
+    /// Returns the bytes that the body of the server's last message lacks, where its length is announced.
+    pub const fn missing(&self) -> Option<u64> {
+        match self.streams.server.reader {
+            Reader::Length(left) => Some(left),
+            _ => None,
         }
     }
 
@@ -308,6 +321,7 @@ impl<C: Clone> Conversation<C> {
             return Err(NotHttp);
         }
         let reported = BodyFraming::of(request.headers);
+        let named_wait = poll::named_wait(request.path.unwrap_or_default(), request.headers);
         let shortened =
             |text: Option<&str>| text.unwrap_or_default().chars().take(MAX_TARGET_BYTES).collect();
         if self.open.is_empty() {
@@ -322,6 +336,7 @@ impl<C: Clone> Conversation<C> {
             context: context.clone(),
             expects_continue: reported.expects_continue,
             is_continued: false,
+            named_wait,
         });
         self.requests += 1;
         self.streams.of_mut(Side::Client).reader = match reported {

@@ -384,7 +384,10 @@ impl<C: Clone> Http2<C> {
         const NO_ERROR: u32 = 0;
         const CANCEL: u32 = 8;
         let requested = self.streams.get(&header.stream).map(|stream| stream.requested);
-        let code = error_code(header.kind, payload).filter(|code| ![NO_ERROR, CANCEL].contains(code));
+        // A stream whose response is complete loses nothing more.
+        let is_complete = header.kind == FrameType::Reset && self.is_whole && requested.is_none();
+        let is_error = |code: &u32| ![NO_ERROR, CANCEL].contains(code) && !is_complete;
+        let code = error_code(header.kind, payload).filter(is_error);
         if let Some(code) = code {
             let error = StreamError { from: side, stream: header.stream, code, requested, mark };
             self.error.get_or_insert(error);

@@ -3,6 +3,7 @@
 use http2::window::WindowLimit;
 
 use crate::Mark;
+use wire::Duration;
 
 /// Certainty of where messages begin and end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -43,10 +44,23 @@ pub struct MessageFacts {
     pub is_sequential: bool,
     /// A window of HTTP/2 that the sender had used up.
     pub blocked: Option<BlockedSender>,
-    /// The last record of its peer that only updates of HTTP/2's windows can be, over TLS.
+    /// The last record of its peer that had reached it and that only updates of HTTP/2's windows can be, over TLS.
     pub updated: Option<Mark>,
-    /// Whether `payload` ends a poll in which nothing happened: 204 (No Content) to a GET.
-    pub is_empty_poll: bool,
+    /// Whether all that the sender has sent so far are whole records of TLS.
+    pub is_record_whole: bool,
+    /// What shows that `payload` ends a poll in which nothing happened.
+    pub poll: Option<PollEnd>,
+}
+
+/// What shows that a server has held a GET until an event, and none came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PollEnd {
+    /// 204 (No Content).
+    NoContent,
+    /// An empty body: a wait of a timer's round length is no work.
+    Empty,
+    /// A successful response; the request named this wait.
+    Named(Duration),
 }
 
 /// A sender whose window is used up.

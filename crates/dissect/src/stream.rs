@@ -47,6 +47,11 @@ impl Streams {
         self.directions.of(side).next.is_none_or(|next| next == start)
     }
 
+    /// Returns whether all data of `side` so far was read: none is missing before it.
+    pub fn is_read(&self, side: Side) -> bool {
+        self.directions.of(side).ahead.as_ref().is_none_or(|ahead| ahead.pieces.is_empty())
+    }
+
     /// Drops what is stored: nothing reads on.
     pub fn close(&mut self) {
         self.directions.client.ahead = None;

@@ -7,8 +7,10 @@
 mod control;
 
 pub use control::Content;
+use std::collections::VecDeque;
 use tls::hello::group_name;
 use tls::message::MessageType;
+
 use tls::{ClientHello, ContentType, Direction, Event, ServerHello, Version};
 use wire::{Duration, Time};
 
@@ -43,18 +45,42 @@ pub struct Tls {
     pub has_closed: Both<bool>,
     /// The first fatal alert.
     pub alert: Option<Alert>,
-    /// Bytes of content that each side has sent since its peer last updated a window of HTTP/2.
+    /// Bytes of content that each side has sent since its peer last updated a window of HTTP/2, and whether it has done so since they
+    /// were sent.
     since_update: Both<u64>,
-    /// The last record of each side that only updates windows of HTTP/2 can be.
-    pub(crate) update: Both<Option<Mark>>,
+    is_updated: Both<bool>,
+    /// The last records of each side that only updates of HTTP/2's windows can be.
+    updates: Both<VecDeque<Mark>>,
     /// Length of the records that may be session tickets, and their number.
     tickets: Option<(u16, u8)>,
     /// Maximum time after which session tickets follow the client's Finished message, on this path.
     pub soon: Duration,
     is_whole: bool,
+    /// What ALPN offers, and chooses in the clear.
+    offered: HttpVersions,
+    chosen: Option<HttpVersions>,
+    /// The version, and the bytes that encryption adds to each record.
+    version: Option<Version>,
+    overhead: Option<u16>,
     /// Whether HTTP/2 is spoken: by ALPN, or by the sizes of the server's first records.
     is_http2: Option<bool>,
 }
+
+/// Versions of HTTP, as ALPN names them.
+#[derive(Clone, Copy, Debug, Default)]
+struct HttpVersions {
+    http1: bool,
+    http2: bool,
+}
+
+impl HttpVersions {
+    fn among(has: impl Fn(&str) -> bool) -> Self {
+        Self { http1: has("http/1.1"), http2: has("h2") }
+    }
+}
+
+/// Maximum number of updates that are remembered: enough for those of a round trip that come before the one that matters.
+const MAX_UPDATES: usize = 64;
 
 /// A Hello Retry Request.
 #[derive(Clone, Debug)]
@@ -123,10 +149,15 @@ impl Tls {
             has_closed: Both::default(),
             alert: None,
             since_update: Both::default(),
-            update: Both::default(),
+            is_updated: Both::default(),
+            updates: Both::default(),
             tickets: None,
             soon: Duration::from_millis(20),
             is_whole,
+            offered: HttpVersions::default(),
+            chosen: None,
+            version: None,
+            overhead: None,
             is_http2: None,
         }
     }
@@ -154,19 +185,14 @@ impl Tls {
     /// Returns whether requests get responses: the client offers HTTP/1.1, alone or beside HTTP/2. Clients of gRPC, which also
     /// streams, offer HTTP/2 alone.
     pub fn is_of_requests(&self) -> bool {
-        let has_chosen =
-            |name| self.server.as_ref().is_some_and(|hello| hello.protocol.as_deref() == Some(name));
-        let offers = self.client.as_ref().is_some_and(|hello| hello.offers("http/1.1"));
-        offers || has_chosen("http/1.1")
+        self.offered.http1 || self.chosen.is_some_and(|chosen| chosen.http1)
     }
 
     /// Returns whether the server sends nothing but responses: HTTP/1.1, by ALPN, or because the server's first record cannot begin
     /// HTTP/2.
     pub fn is_http1(&self) -> bool {
-        let chosen = self.server.as_ref().and_then(|hello| hello.protocol.as_deref());
-        let offers = |name| self.client.as_ref().is_some_and(|hello| hello.offers(name));
-        let is_not_http2 = !offers("h2") || self.is_http2 == Some(false);
-        chosen.map_or(offers("http/1.1") && is_not_http2, |name| name == "http/1.1")
+        let is_not_http2 = !self.offered.http2 || self.is_http2 == Some(false);
+        self.chosen.map_or(self.offered.http1 && is_not_http2, |chosen| chosen.http1)
     }
 
     /// Returns whether HTTP/2 is spoken, as its server's first record shows.
@@ -176,8 +202,7 @@ impl Tls {
 
     /// Returns the round trips that the handshake needs before the client's first request, as agreed.
     pub fn round_trips(&self) -> u32 {
-        let version = self.server.as_ref().map(|hello| hello.version);
-        let own = match version {
+        let own = match self.version {
             Some(Version::Old | Version::Tls12) if !self.is_resumed => 2,
             Some(Version::Old | Version::Tls12 | Version::Tls13) | None => 1,
         };
@@ -190,10 +215,8 @@ impl Tls {
         Some((self.flight?.last, self.reply?))
     }
 
-    /// Returns the bytes that encryption adds to each record.
-    fn overhead(&self) -> Option<u16> {
-        let hello = self.server.as_ref()?;
-        hello.suite.overhead(hello.version)
+    const fn is_tls13(&self) -> bool {
+        matches!(self.version, Some(Version::Tls13))
     }
 
     fn handle(&mut self, side: Side, event: Event, mark: Mark) {
@@ -212,6 +235,10 @@ impl Tls {
                     Version::Tls13 => hello.accepts_psk,
                     Version::Old | Version::Tls12 => is_same,
                 };
+                self.overhead = hello.suite.overhead(hello.version);
+                self.version = Some(hello.version);
+                self.chosen =
+                    hello.protocol.as_deref().map(|chosen| HttpVersions::among(|name| chosen == name));
                 self.server = Some(hello);
             }
             Event::Message { kind: MessageType::CERTIFICATE, length } if side == Side::Server => {
@@ -232,6 +259,7 @@ impl Tls {
         if let Some(retry) = self.retry.as_mut() {
             retry.again.get_or_insert(mark);
         }
+        self.offered = HttpVersions::among(|name| hello.offers(name));
         self.client = Some(hello);
     }
 
@@ -286,12 +314,16 @@ impl Tls {
 
     /// Handles a record of content that may update a window of HTTP/2.
     fn update_window(&mut self, side: Side, length: u16, mark: Mark) {
-        let plain = self.overhead().map_or(length, |overhead| length.saturating_sub(overhead));
+        let plain = self.overhead.map_or(length, |overhead| length.saturating_sub(overhead));
         if self.is_http2 == Some(true) && self.is_window_update(side, plain) {
-            *self.update.of_mut(side) = Some(mark);
-            *self.since_update.of_mut(side.other()) = 0;
+            let updates = self.updates.of_mut(side);
+            updates.truncate(MAX_UPDATES - 1);
+            updates.push_front(mark);
+            *self.is_updated.of_mut(side.other()) = true;
         } else {
-            *self.since_update.of_mut(side) += u64::from(length);
+            let is_new = std::mem::take(self.is_updated.of_mut(side));
+            let since = self.since_update.of_mut(side);
+            *since = if is_new { 0 } else { *since } + u64::from(length);
         }
     }
 
@@ -302,15 +334,30 @@ impl Tls {
         let is_after_data = *self.since_update.of(side.other()) >= PAGE;
         match plain {
             control::WINDOW_UPDATE => is_after_data || side == Side::Server,
-            control::TWO_WINDOW_UPDATES => is_after_data && side == Side::Client,
+            control::TWO_WINDOW_UPDATES => is_after_data,
+            // A response's fields can be as long, but a server that reads a body has sent other updates before.
+            control::THREE_WINDOW_UPDATES => {
+                is_after_data && side == Side::Server && !self.updates.server.is_empty()
+            }
             _ => false,
         }
+    }
+
+    /// Returns the last record of `side`, up to `until`, that only updates of HTTP/2's windows can be.
+    pub fn update_until(&self, side: Side, until: Time) -> Option<Mark> {
+        self.updates.of(side).iter().find(|mark| mark.at <= until).copied()
+    }
+
+    /// Returns whether a record of `side` is incomplete; `None` if its records were not followed from the beginning.
+    pub fn is_within_record(&self, side: Side) -> Option<bool> {
+        let direction = self.directions.of(side);
+        (self.is_whole && !direction.is_lost()).then(|| direction.is_within())
     }
 
     /// Learns from the server's first record whether it speaks HTTP/2: it begins with SETTINGS.
     fn learn_protocol(&mut self, length: u16) {
         if self.contents.server == 0 && self.may_be_http2() {
-            let plain = self.overhead().map(|overhead| length.saturating_sub(overhead));
+            let plain = self.overhead.map(|overhead| length.saturating_sub(overhead));
             // A server that writes much at once sends its SETTINGS with it.
             let is_certain = self.client.as_ref().is_some_and(|hello| hello.protocols == ["h2"]);
             self.is_http2 = Some(is_certain || plain.is_some_and(control::is_server_preface));
@@ -320,17 +367,16 @@ impl Tls {
     /// Returns whether a record has the size of an encrypted alert of TLS 1.3: `close_notify` is no message.
     fn is_alert(&self, length: u16) -> bool {
         const ALERT: u16 = 2;
-        self.overhead().is_some_and(|overhead| length == overhead + ALERT)
+        self.overhead.is_some_and(|overhead| length == overhead + ALERT)
     }
 
     /// Returns whether the client's first record of application data has the size of a Finished message (TLS 1.3).
     fn is_finished(&self, length: u16) -> bool {
         const HEADER: u16 = 4;
-        let is_new = self.server.as_ref().is_some_and(|hello| hello.version == Version::Tls13);
         // A hash of SHA-256 or SHA-384.
-        is_new
+        self.is_tls13()
             && self
-                .overhead()
+                .overhead
                 .is_some_and(|overhead| [32, 48].contains(&length.saturating_sub(overhead + HEADER)))
     }
 
@@ -347,12 +393,8 @@ impl Tls {
 
     /// Returns whether HTTP/2 is possible: by ALPN in the clear, or offered and not known otherwise.
     fn may_be_http2(&self) -> bool {
-        let chosen = self.server.as_ref().and_then(|hello| hello.protocol.as_deref());
-        let offers = self.client.as_ref().is_some_and(|hello| hello.offers("h2"));
-        self.is_http2.unwrap_or(match chosen {
-            Some(protocol) => protocol == "h2",
-            None => offers && self.server.as_ref().is_some_and(|hello| hello.version == Version::Tls13),
-        })
+        let by_alpn = self.chosen.map_or(self.offered.http2 && self.is_tls13(), |chosen| chosen.http2);
+        self.is_http2.unwrap_or(by_alpn)
     }
 
     /// Returns whether a record that may be a session ticket may as well be the response: the client has sent a request, and the
@@ -366,12 +408,14 @@ impl Tls {
     fn is_ticket(&self, length: u16, at: Time, tickets: Option<(u16, u8)>) -> bool {
         const SIZES: core::ops::RangeInclusive<u16> = 80..=1_500;
         const MAX_TICKETS: u8 = 4;
-        let is_new = self.server.as_ref().is_some_and(|hello| hello.version == Version::Tls13);
+        if self.contents.server > 0 || !self.is_tls13() || !SIZES.contains(&length) {
+            return false;
+        }
         let is_soon = self.ended.is_some_and(|ended| at.since(ended.at) <= self.soon);
         let is_alike = tickets.is_none_or(|(other, count)| other == length && count < MAX_TICKETS);
         // No server sends one to a client that cannot use it (RFC 8446, section 4.2.9).
         let is_usable = self.client.as_ref().is_none_or(|hello| hello.takes_tickets);
-        is_new && is_usable && is_soon && is_alike && self.contents.server == 0 && SIZES.contains(&length)
+        is_usable && is_soon && is_alike
     }
 }
 
@@ -380,9 +424,11 @@ impl Reader for Tls {
         if self.alert.is_some() {
             return;
         }
-        let mut direction = std::mem::take(self.directions.of_mut(side));
-        direction.read(data, &mut |event| self.handle(side, event, mark));
-        *self.directions.of_mut(side) = direction;
+        if !self.directions.of_mut(side).continues(data) {
+            let mut direction = std::mem::take(self.directions.of_mut(side));
+            direction.read(data, &mut |event| self.handle(side, event, mark));
+            *self.directions.of_mut(side) = direction;
+        }
         if side == Side::Server {
             self.extend_flight(data.len() as u64, mark);
         }

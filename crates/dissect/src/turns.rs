@@ -93,12 +93,17 @@ impl Turns {
 
     /// Returns whether the server may have sent by a timer or on events, and the client responded to it. That is so if
     /// the client mostly did not act on what it seemed to wait for; where it did, it was a coincidence. It is also so if
-    /// the server never sent promptly after the client's data, or seldom after very short messages. The same holds for a
-    /// server that takes several seconds more than once: the client may poll, and the server respond on events.
+    /// the server never sent promptly after the client's data, unless the client acted too often for that, or seldom after very short
+    /// messages. The same holds for a server that takes several seconds more than once: the client may poll, and the server respond on
+    /// events.
     pub const fn are_doubtful(&self) -> bool {
         const FEW: u16 = 2;
+        const OFTEN: u16 = 4;
         let are_replies = self.terse > FEW && self.terse > self.prompt;
-        self.held >= FEW || self.ignored > self.acted || (self.acted > 0 && self.prompt == 0) || are_replies
+        self.held >= FEW
+            || self.ignored > self.acted
+            || (self.acted > 0 && self.acted < OFTEN && self.prompt == 0)
+            || are_replies
     }
 
     /// Returns whether the client continued as soon as it had what the server sent late, turn after turn: it waited for that. Streams

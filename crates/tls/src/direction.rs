@@ -65,6 +65,11 @@ impl Direction {
         self.records.is_within()
     }
 
+    /// Reads bytes within a record of application data, which are no event; returns whether they are.
+    pub fn continues(&mut self, bytes: &[u8]) -> bool {
+        self.records.continues(bytes)
+    }
+
     /// Reads bytes in order.
     pub fn read(&mut self, bytes: &[u8], on: &mut impl FnMut(Event)) {
         let mut records = self.records;

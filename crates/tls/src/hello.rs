@@ -26,6 +26,8 @@ pub struct ClientHello {
     pub shares: Vec<u16>,
     /// Groups that it supports.
     pub groups: Vec<u16>,
+    /// Whether it offers cipher suites with DSS certificates: of current libraries only Java's does by default.
+    pub offers_dss: bool,
 }
 
 /// A server's choice.
@@ -72,9 +74,12 @@ impl ClientHello {
         let mut cursor = Cursor(body);
         cursor.take(2 + 32)?;
         let session = cursor.vector8()?.to_vec();
-        cursor.vector16()?;
+        // TLS_DHE_DSS_WITH_AES_* with SHA-1, SHA-256 and GCM (RFC 5246, 5288).
+        const DSS: [u16; 6] = [0x0032, 0x0038, 0x0040, 0x006a, 0x00a2, 0x00a3];
+        let suites = cursor.vector16()?.as_chunks::<2>().0.iter();
+        let offers_dss = suites.map(|suite| u16::from_be_bytes(*suite)).any(|suite| DSS.contains(&suite));
         cursor.vector8()?;
-        let mut hello = Self { session, ..Self::default() };
+        let mut hello = Self { session, offers_dss, ..Self::default() };
         // Extensions are optional in TLS 1.2.
         let mut extensions = Cursor(cursor.vector16().unwrap_or_default());
         while let Some((kind, content)) = extension(&mut extensions) {
@@ -194,6 +199,16 @@ mod tests {
         let digits: Vec<u8> = digits.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
         let of = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
         digits.chunks(2).map(of).collect()
+    }
+
+    #[test]
+    fn suites_with_dss_are_those_of_java() {
+        let offers = |suites: &str| {
+            let length = format!("{:04x}", suites.len() / 2);
+            let body = format!("0303{}00{length}{suites}0100", "07".repeat(32));
+            ClientHello::read(&bytes(&body)).map(|hello| hello.offers_dss)
+        };
+        assert_eq!((offers("1301c02b00a3"), offers("1301c02b009f")), (Some(true), Some(false)));
     }
 
     /// RFC 8448, section 3: the Client Hello of the simple handshake, without its header.

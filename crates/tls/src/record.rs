@@ -121,6 +121,15 @@ impl RecordReader {
         }
     }
 
+    /// Reads bytes within the body of a record of application data; returns whether they are.
+    pub fn continues(&mut self, bytes: &[u8]) -> bool {
+        let Some((Header { content: ContentType::ApplicationData, .. }, left)) = &mut self.current else {
+            return false;
+        };
+        let after = u16::try_from(bytes.len()).ok().and_then(|length| left.checked_sub(length));
+        after.filter(|after| *after > 0).map(|after| *left = after).is_some()
+    }
+
     /// Skips bytes that were not captured.
     pub fn skip(&mut self, missing: u64, on: &mut impl FnMut(Part<'_>)) {
         match self.current {

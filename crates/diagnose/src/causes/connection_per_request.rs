@@ -13,7 +13,8 @@ use dissect::{Mark, Side};
 use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::finding::{Confidence, Finding, Severity};
+use crate::finding::Finding;
+use crate::gap::Wait;
 use crate::text::counted;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
@@ -77,21 +78,14 @@ pub(crate) fn finding(
             counted(tls.round_trips().into(), "round trip")
         )
     });
-    Finding {
-        cause: Cause::ConnectionPerRequest,
-        severity: Severity::most(Cause::ConnectionPerRequest),
-        confidence: Confidence::High,
-        side: Side::Client,
-        at: opened.at,
-        lost,
-        saving: Some(saving),
-        packets: vec![*packet, opened.frame],
-        evidence: format!(
-            "the client opened this connection (packet {}) right after one to the same server that had carried a single \
-             request (from packet {packet} on{state}){handshake}",
-            opened.frame
-        ),
-    }
+    let evidence = format!(
+        "the client opened this connection (packet {}) right after one to the same server that had carried a single \
+         request (from packet {packet} on{state}){handshake}",
+        opened.frame
+    );
+    let wait = Wait { from: opened, to: opened, side: Side::Client };
+    let (saving, packets) = (Some(saving), vec![*packet, opened.frame]);
+    Finding { lost, saving, packets, ..wait.finding(Cause::ConnectionPerRequest, evidence) }
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use wire::Duration;
 use wire::packet::icmp::{Reason, Unreachable};
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::failure::{Failure, OpeningFacts};
-use crate::finding::Severity;
+use crate::failure::OpeningFacts;
+use crate::finding::{Finding, Severity};
 use dissect::Mark;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
@@ -32,7 +32,7 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
 };
 
 /// Detects a reset that acknowledges the SYN.
-pub(crate) fn by_reset(facts: &OpeningFacts<'_>) -> Option<Failure> {
+pub(crate) fn by_reset(facts: &OpeningFacts<'_>) -> Option<Finding> {
     let refusal = facts.opening.refusal?;
     let has_alternative = facts.opening.has_alternative;
     let severity = if has_alternative || facts.is_joining { Severity::Low } else { Severity::High };
@@ -52,7 +52,7 @@ pub(crate) fn by_reset(facts: &OpeningFacts<'_>) -> Option<Failure> {
 }
 
 /// Detects the ICMP message that takes the place of that reset.
-pub(crate) fn by_icmp(facts: &OpeningFacts<'_>) -> Option<Failure> {
+pub(crate) fn by_icmp(facts: &OpeningFacts<'_>) -> Option<Finding> {
     let (mark, Unreachable { reporter, reason, .. }) = facts.opening.unreachable?;
     if facts.opening.answered.is_some() || !matches!(reason, Reason::Port) {
         return None;

@@ -1,8 +1,8 @@
 //! A sender of HTTP/2 whose window is used up: it waits for WINDOW_UPDATE, whatever TCP allows.
 //!
 //! **Rule**: the sender's DATA had used up the window of its stream or of the connection, and it continued after the frame
-//! that opened it again. Over TLS, which hides windows: TCP's acknowledgements let it go on, and it did when a record came that
-//! only such frames can be. **Evidence**: the packets of both, and the window's size. **Refuted by**: a connection whose
+//! that opened it again. Over TLS, which hides windows: TCP let it go on, or had sent all records whole, down to a short segment, and
+//! it went on when a record came that only such frames can be. **Evidence**: the packets of both, and the window's size. **Refuted by**: a connection whose
 //! beginning was not captured, so that windows are not known.
 
 use dissect::Mark;
@@ -27,16 +27,13 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
 };
 
 pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
-    /// Time that a program may take to go on.
-    const PROMPT: Duration = Duration::from_millis(10);
-    let (updated, size) = update(gap)?;
+    let (updated, size, reaction) = update(gap)?;
     if !matches!(gap.end, GapEnd::Data) || !gap.continues() || gap.is_flowing() {
         return None;
     }
     // The update shows where it is captured; the sender has it after the rest of the path.
     let known = updated.at + gap.path.to_sender.unwrap_or_default();
-    let prompt = PROMPT.max(gap.path.noise).max(gap.path.round_trip / 4);
-    let is_reaction = known + prompt >= gap.wait.to.at && updated.at < gap.wait.to.at;
+    let is_reaction = known + reaction >= gap.wait.to.at && updated.at < gap.wait.to.at;
     // A wider window would still take the time that the link needs for as many bytes.
     let segments = size / gap.mss.max(1);
     let link = gap.path.segment.unwrap_or_default() * segments;
@@ -45,20 +42,30 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     is_reaction.then(|| Ruling { saving, ..Ruling::all(gap, cause, evidence) })
 }
 
-/// Returns the update for which the sender waited, and the bytes that it had been allowed.
-fn update(gap: &Gap) -> Option<(Mark, u64)> {
-    // A congestion window lets a sender go on with the first acknowledgement of its flight, not with the last.
-    let unused = || gap.in_flight == 0 && (gap.acks > 1 || 3 * gap.surely_freed > gap.flight.bytes);
-    match gap.messages.blocked {
-        Some(blocked) => Some((blocked.updated?, blocked.size)),
-        None => gap.messages.updated.filter(|_| unused()).map(|updated| (updated, gap.flight.bytes)),
+/// Returns the update for which the sender waited, the bytes that it had been allowed, and the time that it may take to go on.
+fn update(gap: &Gap) -> Option<(Mark, u64, Duration)> {
+    /// A window that is known to be used up leaves no doubt; without that, a program that writes now and then is slower.
+    const SLOW: Duration = Duration::from_millis(10);
+    const PROMPT: Duration = Duration::from_millis(1);
+    if let Some(blocked) = gap.messages.blocked {
+        let reaction = SLOW.max(gap.path.noise).max(gap.path.round_trip / 4);
+        return Some((blocked.updated?, blocked.size, reaction));
     }
+    // A congestion window lets a sender go on with the first acknowledgement of its flight, not with the last.
+    let has_room = gap.in_flight == 0 && (gap.acks > 1 || 3 * gap.surely_freed > gap.flight.bytes);
+    // Whatever TCP holds back is cut at a full segment, in the middle of a record: all of this had been sent.
+    let is_sent_whole = gap.messages.is_record_whole && gap.flight.bytes > gap.mss && gap.ends_short();
+    let updated = gap.messages.updated.filter(|_| has_room || is_sent_whole)?;
+    // Away from the sender its segment has also crossed the link.
+    let reaction =
+        PROMPT.max(gap.path.noise.min(gap.path.round_trip / 4)) + gap.path.segment.unwrap_or_default();
+    Some((updated, gap.flight.bytes, reaction))
 }
 
 fn evidence(gap: &Gap) -> String {
     let Some(blocked) = gap.messages.blocked else {
         return format!(
-            "the {} had everything acknowledged (packet {}), and continued (packet {}) only after a record of the size of HTTP/2's \
+            "the {} had sent whole records (packet {}), and continued (packet {}) only after a record of the size of HTTP/2's \
              WINDOW_UPDATE (packet {}), {} later; TCP's windows allowed more",
             gap.wait.side,
             gap.wait.from.frame,
@@ -115,5 +122,27 @@ mod tests {
             let causes: Vec<Cause> = faults.iter().map(|(cause, _)| *cause).collect();
             assert_eq!(causes, [Cause::Http2FlowControl; 3], "{vantage_point:?}");
         }
+    }
+
+    /// Flights of five whole records over TLS, each acknowledged, then updated; the next leaves `reaction` ms after the update.
+    fn over_tls(reaction: f64) -> bool {
+        let mut lines =
+            "30 C client-hello\n45 S server-hello\n60 C records=53\n60.1 C records=150\n75.2 S records=44\n"
+                .to_owned();
+        let mut at = 75.3;
+        for _ in 0..6 {
+            (0..5)
+                .for_each(|number| lines += &format!("{:.2} S records=1000\n", at + 0.1 * f64::from(number)));
+            lines += &format!("{:.2} C\n{:.2} C records=43\n", at + 15.5, at + 17.0);
+            at += 32.1 + reaction;
+        }
+        let faults = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.faults_everywhere();
+        faults.iter().any(|(cause, _)| *cause == Cause::Http2FlowControl)
+    }
+
+    #[test]
+    fn whole_records_that_leave_at_once_after_an_update_waited_for_it() {
+        assert!(over_tls(0.0));
+        assert!(!over_tls(12.0), "a program that writes now and then");
     }
 }

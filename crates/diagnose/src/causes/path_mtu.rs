@@ -12,8 +12,9 @@ use dissect::{Mark, Side};
 use wire::{Duration, Time};
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::failure::{Failure, SmallMtu, SplitRepair, StuckFacts};
+use crate::failure::{SmallMtu, SplitRepair, StuckFacts};
 use crate::finding::{Confidence, Finding, Severity};
+use crate::gap::Wait;
 use crate::text::{counted, millis};
 use crate::whole::WholeFacts;
 
@@ -39,7 +40,7 @@ const TOO_LARGE: u32 = 3;
 const MIN_SILENCE: Duration = Duration::from_secs(1);
 
 /// Detects data that was acknowledged at `mark` only after it had been sent in smaller segments.
-pub(crate) fn in_pieces(facts: &StuckFacts<'_>, mark: Mark) -> Option<Failure> {
+pub(crate) fn in_pieces(facts: &StuckFacts<'_>, mark: Mark) -> Option<Finding> {
     let (stuck, from) = (&facts.stuck, facts.from);
     let (small, small_length) = stuck.shorter?;
     if !facts.is_largest || (stuck.times < TOO_LARGE && facts.reported.is_none()) {
@@ -58,7 +59,7 @@ pub(crate) fn in_pieces(facts: &StuckFacts<'_>, mark: Mark) -> Option<Failure> {
     );
     let packets = vec![stuck.first.frame, small.frame, mark.frame];
     let failure = facts.failure(Cause::PathMtu, stuck.first, packets, evidence);
-    Some(Failure { until: mark, ..failure })
+    Some(Finding { lost: mark.at.since(failure.at), ..failure })
 }
 
 /// Returns whether full segments were sent in vain.
@@ -76,7 +77,7 @@ pub(crate) fn is_proven_by_smaller(facts: &StuckFacts<'_>) -> bool {
 }
 
 /// Detects full segments that were never acknowledged, though the peer still sends.
-pub(crate) fn in_vain(facts: &StuckFacts<'_>) -> Option<Failure> {
+pub(crate) fn in_vain(facts: &StuckFacts<'_>) -> Option<Finding> {
     if !is_too_large(facts) {
         return None;
     }
@@ -115,7 +116,7 @@ pub(crate) fn split(
     split: &SplitRepair,
     largest: u64,
     reported: Option<&SmallMtu>,
-) -> Option<Failure> {
+) -> Option<Finding> {
     let SplitRepair { since, mark, lost, piece } = *split;
     if largest * 10 > piece * 11 {
         return None;
@@ -131,15 +132,7 @@ pub(crate) fn split(
         counted(largest, "byte"),
         report_of(reported)
     );
-    Some(Failure {
-        cause: Cause::PathMtu,
-        severity: Severity::most(Cause::PathMtu),
-        side: from,
-        since,
-        until: mark,
-        packets: vec![since.frame, mark.frame],
-        evidence,
-    })
+    Some(Wait { from: since, to: mark, side: from }.finding(Cause::PathMtu, evidence))
 }
 
 /// Returns a clause on what a router reported.

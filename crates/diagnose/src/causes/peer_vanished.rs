@@ -10,7 +10,8 @@ use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::causes::path_mtu;
-use crate::failure::{Failure, StuckFacts};
+use crate::failure::StuckFacts;
+use crate::finding::Finding;
 use crate::text::{counted, packets};
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
@@ -36,7 +37,7 @@ const MIN_SILENCE: Duration = Duration::from_secs(1);
 const MIN_VAIN_TRANSMISSIONS: u32 = 4;
 
 /// Detects data that no response follows, unless it was too large for the path.
-pub(crate) fn rule(facts: &StuckFacts<'_>) -> Option<Failure> {
+pub(crate) fn rule(facts: &StuckFacts<'_>) -> Option<Finding> {
     let (from, peer, stuck) = (facts.from, facts.from.other(), &facts.stuck);
     // A peer that has nothing to acknowledge has not vanished.
     let has_vanished = stuck.in_vain >= MIN_VAIN_TRANSMISSIONS

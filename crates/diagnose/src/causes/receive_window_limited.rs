@@ -6,7 +6,8 @@
 //! capture that begins after the handshake, where the scale is unknown). A window whose edge does not move until it
 //! allows no full segment has its own rule (`zero_window`). Also refuted by a queue on the path that doubles the round
 //! trip, if the slowest link needs longer than a round trip for the flight: the link is never idle, and a wider window
-//! only lengthens the queue. For a window update, which shows no round trip, a standing queue suffices.
+//! only lengthens the queue. For a window update, which shows no round trip, a standing queue suffices. While a loss is repaired,
+//! what arrives behind it fills any window.
 //!
 //! **Or**: a segment fills the window to the byte, after at least a persist timer, and is smaller than the MSS and than half of
 //! the largest window. A sender leaves such a window unused until its timer expires (silly window avoidance, RFC 9293,
@@ -16,6 +17,7 @@
 use wire::Duration;
 
 use super::opening;
+use crate::account::Share;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::gap::{Gap, GapEnd, GapStart};
 use crate::ruling::Ruling;
@@ -50,9 +52,16 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
     // A window update shows no round trip of its own: a standing queue keeps the link busy meanwhile.
     let is_queue = gap.path.is_saturated || (gap.path.has_queue && ack.bytes == 0);
     let is_link_busy = is_queue && gap.fills_path();
-    (is_full && opened && !had_window && !is_link_busy).then(|| Ruling {
-        saving: Some(opening::saved_with_room(gap)),
-        ..Ruling::all(gap, Cause::ReceiveWindowLimited, evidence)
+    if !is_full || !opened || had_window || is_link_busy {
+        return None;
+    }
+    // What arrives behind a loss fills any window.
+    Some(match gap.was_recovering {
+        Some(loss) => Ruling::plain(gap, Share::Stall(loss)),
+        None => Ruling {
+            saving: Some(opening::saved_with_room(gap)),
+            ..Ruling::all(gap, Cause::ReceiveWindowLimited, evidence)
+        },
     })
 }
 

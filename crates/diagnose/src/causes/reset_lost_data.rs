@@ -11,7 +11,8 @@ use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::failure::LostResponses;
-use crate::finding::{Confidence, Finding, Severity};
+use crate::finding::{Confidence, Finding};
+use crate::gap::Wait;
 use crate::text::counted;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
@@ -59,17 +60,10 @@ pub(crate) fn rule(facts: &LostResponses) -> Option<Finding> {
         Some(_) | None => return None,
     };
     let since = facts.first_unanswered.unwrap_or(unread);
-    Some(Finding {
-        cause: Cause::ResetLostData,
-        severity: Severity::High,
-        confidence: if unanswered.is_some() { Confidence::High } else { Confidence::Medium },
-        side: Side::Server,
-        at: reset.at,
-        lost: reset.at.since(since.at),
-        saving: None,
-        packets: vec![since.frame, frame],
-        evidence,
-    })
+    let confidence = if unanswered.is_some() { Confidence::High } else { Confidence::Medium };
+    let wait = Wait { from: since, to: reset, side: Side::Server };
+    let finding = wait.finding(Cause::ResetLostData, evidence);
+    Some(Finding { at: reset.at, confidence, saving: None, ..finding })
 }
 
 #[cfg(test)]

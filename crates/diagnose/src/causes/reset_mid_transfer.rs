@@ -3,14 +3,15 @@
 //! **Rule**: a reset while an HTTP message is incomplete, or, where messages cannot be read, while data is
 //! unacknowledged and neither side had closed. In the latter case a reset that acknowledges the received data is `low`,
 //! unless a TLS server sends it: a program that closes with unread data may not want the rest. **Evidence**: the reset,
-//! and the missing data. **Or**: a TLS server resets within a second of its data, without `close_notify`. **Refuted by**: everything acknowledged except a SYN (a half-open connection carries nothing);
+//! and the missing data. **Or**: a TLS server resets within a second of its data, without `close_notify`; a server closes while its
+//! message, or its TLS record, is incomplete. **Refuted by**: everything acknowledged except a SYN (a half-open connection carries nothing);
 //! an earlier close (TLS: the peer's close_notify reaches a closed socket); a sender that had retransmitted its data in
 //! vain (`peer-vanished`); a reset that leaves requests without a response (`reset-lost-data`); a client that had sent a
 //! FIN before (it gave up). A reset with another TTL than its host's packets, or with the IP ID of the packet that it
 //! rejects, is a firewall's, and the evidence names it.
 
-use dissect::Side;
 use dissect::http2::StreamError;
+use dissect::{Mark, Side};
 use http2::settings::error_name;
 use wire::Duration;
 
@@ -20,7 +21,7 @@ use crate::finding::{Confidence, Finding, Severity};
 use crate::gap::Wait;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
-    description: "A reset ended the connection in the middle of a transfer.",
+    description: "A reset or an early close ended the connection in the middle of a transfer.",
     fixes: &[
         Fix {
             party: Party::ReceivingApplication,
@@ -53,6 +54,16 @@ pub(crate) fn of_stream(error: &StreamError) -> Finding {
         mark.frame,
     );
     let wait = Wait { from: since, to: mark, side: from };
+    Finding { saving: None, ..wait.finding(Cause::ResetMidTransfer, evidence) }
+}
+
+/// Returns the finding of a server that closed the connection within its response.
+pub(crate) fn closed_early(since: Mark, closed: Mark) -> Finding {
+    let evidence = format!(
+        "the server closed the connection (packet {}) within its response: the message, or its last TLS record, was incomplete",
+        closed.frame
+    );
+    let wait = Wait { from: since, to: closed, side: Side::Server };
     Finding { saving: None, ..wait.finding(Cause::ResetMidTransfer, evidence) }
 }
 
@@ -99,7 +110,7 @@ fn cut(facts: &ResetFacts) -> Option<Cut> {
         return high(from, "its message was incomplete");
     }
     let are_seen = facts.is_seen.client && facts.is_seen.server;
-    if facts.is_read || has_closed || !are_seen || facts.unacknowledged == 0 {
+    if facts.is_read && !facts.is_bare || has_closed || !are_seen || facts.unacknowledged == 0 {
         return None;
     }
     // A program that closes with unread data also resets, but acknowledges the received data: it may not want
@@ -186,6 +197,29 @@ mod tests {
         let reply = "text=HTTP/1.1 413 Too Large\\r\\nContent-Length: 0\\r\\n\\r\\n";
         let lines = format!("30 C {request}\n30.1 C send=1460\n45.2 S {reply}\n45.3 S fin\n45.4 S rst");
         assert_eq!(found(&lines, VantagePoint::Client), [Cause::ResetMidTransfer]);
+    }
+
+    #[test]
+    fn a_server_that_closes_within_its_response_cuts_it() {
+        let reply = |length: u32| format!("text=HTTP/1.1 200 OK\\r\\nContent-Length: {length}\\r\\n\\r\\nok");
+        let clear = |reply: &str| {
+            format!("30 C text=GET / HTTP/1.1\\r\\n\\r\\n\n45 S {reply}\n60 C\n75 S fin\n90 C fin")
+        };
+        let tls = |rest: &str| {
+            format!(
+                "30 C client-hello\n45 S server-hello\n60 C records=53,300\n76 S records=2000\n77 S hex=1703030008{rest}\n92 C\n93 S fin"
+            )
+        };
+        for (lines, is_cut) in [
+            (clear(&reply(9_000)), true),
+            (clear(&reply(2)), false),
+            (clear("text=HTTP/1.1 200 OK\\r\\n\\r\\nok"), false),
+            (tls("aaaaaa"), true),
+            (tls("aaaaaaaaaaaaaaaa"), false),
+        ] {
+            let found = found(&lines, VantagePoint::Client);
+            assert_eq!(found.len(), usize::from(is_cut), "{lines}");
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::account::Share;
 use crate::cause::{Cause, CauseInfo, Fix, Party};
 use crate::finding::Confidence;
 use crate::gap::{Gap, GapEnd, Repair};
-use crate::ruling::Ruling;
+use crate::ruling::{Evidence, Ruling};
 use crate::side::Side;
 use crate::text::{counted, millis};
 
@@ -154,12 +154,12 @@ pub(crate) fn needless(gap: &Gap) -> Option<Ruling> {
     }
     let is_probe = gap.may_probe && is_early;
     let cause = if is_probe { Cause::TailLossProbe } else { Cause::RetransmissionTimeout };
-    let evidence = if is_probe { of_needless_probe } else { of_needless };
     // After the timer's time the sender still waited for an acknowledgement, and the reply to its retransmission was one.
     let answered = gap.path.round_trip + gap.path.round_trip / 4 + TICK;
     let is_shown =
         !is_probe && since + TICK >= gap.usual_timeout && gap.wait.to.at.since(needless.at) <= answered;
     let confidence = if is_shown { Confidence::High } else { Confidence::Medium };
+    let evidence: Evidence = if is_probe { of_needless_probe } else { of_needless };
     Some(Ruling { confidence, ..Ruling::all(gap, cause, evidence) })
 }
 
@@ -183,10 +183,14 @@ pub(crate) fn before_the_capture(gap: &Gap) -> Option<Ruling> {
 /// Returns whether a sender far from the point of capture continued after exactly its timeout: the end of its last
 /// flight may have been lost before the point of capture.
 pub(crate) fn may_be_a_lost_tail(gap: &Gap) -> bool {
+    matches!(gap.end, GapEnd::Data) && may_have_lost_more(gap) && is_timer(gap)
+}
+
+/// Returns whether a sender far from the point of capture continued without an acknowledgement.
+fn may_have_lost_more(gap: &Gap) -> bool {
     let near = NEAR.max(gap.path.round_trip / 10);
     let is_far = gap.path.to_sender.is_some_and(|to| to > near);
-    let is_data = matches!(gap.end, GapEnd::Data) && gap.continues();
-    is_data && is_far && gap.trigger.is_none() && is_timer(gap) && !gap.is_complete
+    gap.continues() && is_far && gap.trigger.is_none() && !gap.is_complete
 }
 
 /// Returns whether the same may apply where losses have been seen already: the sender's timer may be up to twice what
@@ -195,8 +199,7 @@ pub(crate) fn may_be_lost_repeatedly(gap: &Gap) -> bool {
     let expected = gap.usual_timeout;
     let is_by_timer =
         gap.silence.is_some_and(|silence| silence + TICK >= expected && silence <= expected * 2);
-    let is_far = gap.path.to_sender.is_some_and(|to| to > NEAR.max(gap.path.round_trip / 10));
-    gap.has_lost && is_far && is_by_timer && gap.trigger.is_none() && gap.continues() && !gap.is_complete
+    gap.has_lost && is_by_timer && may_have_lost_more(gap)
 }
 
 /// Returns whether the sender was silent for exactly the duration of its timer.
@@ -281,23 +284,20 @@ fn of_handshake(gap: &Gap) -> String {
 }
 
 fn of_needless(gap: &Gap) -> String {
-    format!(
-        "the {} retransmitted what had arrived (packet {}): its timer expired before the acknowledgement came; it continued \
-         (packet {}) {} after packet {}",
-        gap.wait.side,
-        gap.needless.map_or(0, |mark| mark.frame),
-        gap.wait.to.frame,
-        millis(gap.duration()),
-        gap.wait.from.frame,
-    )
+    let needless = gap.needless.map_or(0, |mark| mark.frame);
+    let what = format!("retransmitted what had arrived (packet {needless}): its timer expired");
+    continued(gap, &what)
 }
 
 fn of_needless_probe(gap: &Gap) -> String {
+    let needless = gap.needless.map_or(0, |mark| mark.frame);
+    continued(gap, &format!("probed for the end of its flight (packet {needless}), although it had arrived,"))
+}
+
+fn continued(gap: &Gap, what: &str) -> String {
     format!(
-        "the {} probed for the end of its flight (packet {}), although it had arrived, before the acknowledgement came; it \
-         continued (packet {}) {} after packet {}",
+        "the {} {what} before the acknowledgement came; it continued (packet {}) {} after packet {}",
         gap.wait.side,
-        gap.needless.map_or(0, |mark| mark.frame),
         gap.wait.to.frame,
         millis(gap.duration()),
         gap.wait.from.frame,
@@ -334,15 +334,19 @@ fn of_timeout(gap: &Gap) -> String {
         (_, true) => "after SACK had reported the gap".to_owned(),
         (count, false) => format!("after {}", counted(count.into(), "duplicate ACK")),
     };
-    let shown = if repair.was_seen { "data of" } else { "data that was missing since" };
     format!(
-        "the {} retransmitted {shown} packet {} (packet {}, {}), {}, {reported}",
+        "the {} retransmitted {} packet {} (packet {}, {}), {}, {reported}",
         gap.wait.side,
+        shown(repair),
         repair.earlier.frame,
         gap.wait.to.frame,
         counted(gap.length, "byte"),
         later(repair)
     )
+}
+
+const fn shown(repair: &Repair) -> &'static str {
+    if repair.was_seen { "data of" } else { "data that was missing since" }
 }
 
 /// Formats the time since the last transmission, which is not the one named if there were several.
@@ -356,23 +360,15 @@ fn later(repair: &Repair) -> String {
 
 fn of_tail(gap: &Gap) -> String {
     let Some(repair) = repair(gap) else { return String::new() };
-    if !repair.was_seen || !repair.is_last {
-        let shown = if repair.was_seen { "data of" } else { "data that was missing since" };
-        return format!(
-            "after a probe for the end of its flight the {} retransmitted {shown} packet {} (packet {}), {}",
-            gap.wait.side,
-            repair.earlier.frame,
-            gap.wait.to.frame,
-            later(repair)
-        );
+    let (side, earlier, to, later) = (gap.wait.side, repair.earlier.frame, gap.wait.to.frame, later(repair));
+    match (repair.is_last, shown(repair)) {
+        (true, _) if repair.was_seen => format!(
+            "the {side} probed for the end of its flight (packet {earlier}) by retransmitting it (packet {to}), {later}"
+        ),
+        (_, shown) => format!(
+            "after a probe for the end of its flight the {side} retransmitted {shown} packet {earlier} (packet {to}), {later}"
+        ),
     }
-    format!(
-        "the {} probed for the end of its flight (packet {}) by retransmitting it (packet {}), {}",
-        gap.wait.side,
-        repair.earlier.frame,
-        gap.wait.to.frame,
-        later(repair)
-    )
 }
 
 fn of_recovery(gap: &Gap) -> String {

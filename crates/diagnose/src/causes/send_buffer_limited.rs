@@ -75,8 +75,7 @@ pub(crate) fn rule(gap: &Gap) -> Option<Ruling> {
 /// Returns whether a buffer that held `before` is as full now: a window is a number of full segments, to within half of
 /// one; if a short segment is the last, the buffer's size shows to the byte, and otherwise writes differ.
 fn is_same(gap: &Gap, before: u64) -> bool {
-    let ends_full = gap.flight.last.is_multiple_of(gap.mss.max(1));
-    gap.is_level(before) && (ends_full || 8 * before.abs_diff(gap.flight.bytes) <= gap.mss)
+    gap.is_level(before) && (!gap.ends_short() || 8 * before.abs_diff(gap.flight.bytes) <= gap.mss)
 }
 
 /// Returns whether the sender did not use what acknowledgements had freed until a later one arrived. Acknowledgements

@@ -8,8 +8,8 @@
 use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::failure::{Failure, OpeningFacts};
-use crate::finding::Severity;
+use crate::failure::OpeningFacts;
+use crate::finding::{Finding, Severity};
 use crate::text::millis;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
@@ -30,7 +30,7 @@ pub(crate) const ABOUT: CauseInfo = CauseInfo {
 };
 
 /// Detects the challenge ACK that an older connection sends.
-pub(crate) fn rule(facts: &OpeningFacts<'_>) -> Option<Failure> {
+pub(crate) fn rule(facts: &OpeningFacts<'_>) -> Option<Finding> {
     let challenge = facts.opening.challenge?;
     let (first, until) = (facts.first, facts.opening.answered.unwrap_or(facts.last));
     let evidence = format!(

@@ -14,7 +14,7 @@ use wire::Duration;
 use wire::packet::icmp::{Reason, Unreachable};
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::failure::{Failure, OpeningFacts};
+use crate::failure::OpeningFacts;
 use crate::finding::{Confidence, Finding, Severity};
 use crate::gap::Wait;
 use crate::text::{millis, packets};
@@ -53,7 +53,7 @@ pub(crate) const LOST: [Fix; 2] = [
 ];
 
 /// Detects SYNs to which nothing replied, or only a router.
-pub(crate) fn rule(facts: &OpeningFacts<'_>) -> Option<Failure> {
+pub(crate) fn rule(facts: &OpeningFacts<'_>) -> Option<Finding> {
     let opening = facts.opening;
     let is_answered = opening.answered.is_some() || facts.is_heard;
     if is_answered || (opening.repeats.is_empty() && opening.unreachable.is_none()) {

@@ -9,7 +9,8 @@
 //! is not acknowledged in full; a connection of which only one direction was captured; a timestamp (TSval) that was not late; a path
 //! that varies by as much; where losses were seen before, a silence of one to two timeouts (the end of the last flight may have been
 //! lost again before the point of capture); a stream of events or another protocol after 101, where the server sends without
-//! requests; 204 to a GET (a poll); packets of the sender that did not pass here (IP IDs); a short segment that Nagle's algorithm may
+//! requests; a poll in which nothing happened (204 to a GET, an empty response at the end of a timer, or one when the wait that the
+//! request names is over); packets of the sender that did not pass here (IP IDs); a short segment that Nagle's algorithm may
 //! have held until an acknowledgement that was not captured; an echo (TSecr) of a timestamp that was never captured, or of an earlier
 //! one than an acknowledgement that seemed to have arrived; a pause in data that a proxy forwards. Where messages cannot be read, it
 //! is also refuted by a small record (TLS alert, GOAWAY), or by a pause of seconds before unsolicited data: an idle connection is
@@ -23,6 +24,7 @@
 //! more, twice (long polls); the first responses of a server that was quick from then on (it warmed up); a connection that shares its
 //! conversation with other subflows of Multipath TCP.
 
+use dissect::exchange::PollEnd;
 use wire::{Duration, Time};
 
 use super::{head_of_line, retransmission};
@@ -142,7 +144,7 @@ fn judge_think_time(gap: &Gap) -> Option<Ruling> {
     let is_notice = is_opaque && (is_control || may_be_notice) && (is_control || think_time > UNASKED);
     let (share, evidence): (_, Option<Evidence>) = match gap.wait.side {
         Side::Client if think_time > IDLE && !gap.is_within_handshake => (Share::Idle, None),
-        Side::Server if gap.messages.is_empty_poll && think_time > UNASKED => (Share::Idle, None),
+        Side::Server if ends_poll(gap, think_time) => (Share::Idle, None),
         Side::Server if is_unasked || (goes_on && think_time > IDLE) => (Share::Idle, None),
         Side::Server if gap.messages.is_pushed && goes_on => (Share::Idle, None),
         Side::Server if is_notice && think_time > UNASKED => (Share::Idle, None),
@@ -159,7 +161,7 @@ fn judge_think_time(gap: &Gap) -> Option<Ruling> {
     }
     // A response whose end cannot be read may have been complete: possibly no side waited for data after a short
     // segment, or for any data of a server that has sent unsolicited data.
-    let is_next = may_be_notice && !gap.flight.last.is_multiple_of(gap.mss.max(1));
+    let is_next = may_be_notice && gap.ends_short();
     let may_be_pushed = is_opaque && (is_next || gap.has_pushed);
     // With data in flight, a sender that paces may pause for a part of a round trip.
     let may_be_paced = gap.continues() && gap.in_flight > 0 && think_time < gap.path.round_trip;
@@ -172,6 +174,22 @@ fn judge_think_time(gap: &Gap) -> Option<Ruling> {
     let is_stall = share == Share::Stall(Cause::ServerThink) || gap.is_within_handshake;
     let saving = is_stall.then_some(think_time);
     Some(Ruling { share, since, confidence, evidence, saving, lost_since: None })
+}
+
+/// Returns whether the server had held the request until an event that did not come.
+fn ends_poll(gap: &Gap, think_time: Duration) -> bool {
+    /// Timers have round times, in milliseconds.
+    const ROUND: u64 = 500;
+    let is_at = |wait: Duration| think_time >= wait && think_time - wait <= Duration::from_millis(ROUND / 10);
+    think_time > UNASKED
+        && match gap.messages.poll {
+            Some(PollEnd::NoContent) => true,
+            Some(PollEnd::Empty) => {
+                is_at(Duration::from_millis(think_time.as_nanos() / 1_000_000 / ROUND * ROUND))
+            }
+            Some(PollEnd::Named(wait)) => is_at(wait),
+            None => false,
+        }
 }
 
 /// Returns whether the server's late acknowledgement and its response were sent at almost the same time. Then its timer
@@ -333,14 +351,17 @@ fn unanswered(gap: &Gap) -> String {
 #[cfg(test)]
 mod tests {
     use crate::Cause;
-    use crate::finding::Confidence;
-    use crate::finding::Severity;
-    use crate::report::VantagePoint;
+    use crate::finding::{Confidence, Finding, Severity};
+    use crate::report::{FlowReport, VantagePoint};
     use crate::script::{Script, opened};
     use crate::side::Side;
 
     const REQUEST: &str = "text=GET / HTTP/1.1\\r\\nHost: h\\r\\n\\r\\n";
     const RESPONSE: &str = "text=HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok";
+
+    fn server_think(report: &FlowReport) -> Option<&Finding> {
+        report.findings.iter().find(|finding| finding.cause == Cause::ServerThink)
+    }
 
     fn found(lines: &str, vantage_point: VantagePoint) -> Vec<(Cause, u64)> {
         let lines = opened(15.0, lines);
@@ -373,7 +394,7 @@ mod tests {
              1090.1 S\n1090.2 S {RESPONSE}\n1120.3 C"
         );
         let report = Script { one_way_ms: 30.0, lines: &lines }.diagnose(VantagePoint::Client);
-        assert!(report.findings.iter().all(|finding| finding.cause != Cause::ServerThink), "{report:?}");
+        assert!(server_think(&report).is_none(), "{report:?}");
     }
 
     /// HTTP/2's preface with SETTINGS, and the server's SETTINGS; then a request.
@@ -451,7 +472,7 @@ mod tests {
     #[test]
     fn close_of_an_idle_tls_connection_is_no_response() {
         // A close_notify of TLS 1.3 and a FIN five seconds after the last response.
-        let lines = "30 C text=\\x17\\x03\\x03\\x01\\x00hello\n45 S text=\\x17\\x03\\x03\\x01\\x00world\n60 C\n\
+        let lines = "30 C text=\\x17\\x03\\x03\\x00\\x05hello\n45 S text=\\x17\\x03\\x03\\x00\\x05world\n60 C\n\
                      5045 S text=\\x17\\x03\\x03\\x00\\x13close it, please fin\n5060 C fin\n5075 S";
         for vantage_point in EVERYWHERE {
             assert_eq!(of_server(lines, vantage_point), [0_u64; 0], "{vantage_point:?}");
@@ -460,7 +481,7 @@ mod tests {
 
     #[test]
     fn close_of_an_idle_connection_responds_to_nothing() {
-        let tls = "text=\\x17\\x03\\x03\\x01\\x00hello";
+        let tls = "text=\\x17\\x03\\x03\\x00\\x05hello";
         let http2 = "hex=505249202a20485454502f322e300d0a0d0a534d0d0a0d0a000004040000000000";
         // close_notify in TLS 1.2 and in TLS 1.3; a GOAWAY frame, plain and encrypted; a FIN alone.
         let closes = [
@@ -491,6 +512,29 @@ mod tests {
     }
 
     #[test]
+    fn polls_that_end_without_an_event_are_idle() {
+        let found = |target: &str, wait: u32, response: &str| {
+            let lines = format!(
+                "30 C text=GET {target} HTTP/1.1\\r\\n\\r\\n\n45 S\n{} S text=HTTP/1.1 {response}\n{} C",
+                45 + wait,
+                60 + wait
+            );
+            of_server(&lines, VantagePoint::Client).len()
+        };
+        let (empty, list) = ("204 No Content\\r\\n\\r\\n", "200 OK\\r\\nContent-Length: 2\\r\\n\\r\\n[]");
+        let ok = "200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok";
+        assert_eq!(
+            (found("/", 1_700, empty), found("/", 1_504, list), found("/?wait=2s", 2_004, ok)),
+            (0, 0, 0)
+        );
+        // Work takes any time, and a fixed wait alone is no poll.
+        assert_eq!(
+            (found("/", 1_700, list), found("/?wait=2s", 1_700, ok), found("/", 2_000, ok)),
+            (1, 1, 1)
+        );
+    }
+
+    #[test]
     fn data_behind_a_hole_is_not_written_late() {
         let lines = "30 C send=300\n45 S send=1460\n60 C\n300 S seq=9000 send=1460\n315 C ack=1460";
         for vantage_point in EVERYWHERE {
@@ -518,7 +562,7 @@ mod tests {
         for vantage_point in EVERYWHERE {
             let found = |lines: &str| {
                 let report = Script { one_way_ms: 15.0, lines }.diagnose(vantage_point);
-                report.findings.iter().any(|finding| finding.cause == Cause::ServerThink)
+                server_think(&report).is_some()
             };
             assert_eq!((found(&late), found(&written_late)), (false, true), "{vantage_point:?}");
         }
@@ -571,8 +615,7 @@ mod tests {
         let push = "\n3245 S send=40\n3260 C";
         let severity = |lines: &str, vantage_point| {
             let report = Script { one_way_ms: 15.0, lines: &opened(15.0, lines) }.diagnose(vantage_point);
-            let mut thinks = report.findings.iter().filter(|finding| finding.cause == Cause::ServerThink);
-            thinks.next().map(|finding| finding.severity)
+            server_think(&report).map(|finding| finding.severity)
         };
         for vantage_point in EVERYWHERE {
             assert_eq!(severity(late, vantage_point), Some(Severity::Medium), "{vantage_point:?}");
@@ -616,7 +659,7 @@ mod tests {
         let lines = "30 C send=300\n45 S\n445 S send=500\n460 C\n800 S send=500";
         let script = Script { one_way_ms: 15.0, lines: &opened(15.0, lines) };
         let report = script.diagnose_only(VantagePoint::Client, Side::Server);
-        assert!(report.findings.iter().all(|finding| finding.cause != Cause::ServerThink), "{report:?}");
+        assert!(server_think(&report).is_none(), "{report:?}");
     }
 
     #[test]
@@ -630,13 +673,7 @@ mod tests {
     fn behind_a_proxy_the_path_is_subtracted_and_pauses_are_not_judged() {
         let lines = "0 C syn\n500 S syn\n500.2 C\n501 C send=100\n501.2 S\n1015 S send=900\n1015.3 C
             1020 C send=100\n1020.2 S\n2020 S send=900\n2020.3 C\n2700 S send=1460\n2700.3 C";
-        let found = found_at(lines);
-        assert_eq!(found, [(Cause::ServerThink, 500)]);
-    }
-
-    fn found_at(lines: &str) -> Vec<(Cause, u64)> {
-        let found = Script { one_way_ms: 0.1, lines }.faults(VantagePoint::Client);
-        found.into_iter().filter(|(cause, _)| *cause == Cause::ServerThink).collect()
+        assert_eq!(found_over(0.1, lines), [500]);
     }
 
     #[test]
@@ -665,8 +702,7 @@ mod tests {
             "30 C {record}\n45 S send=300\n60 C\n200 C {record}\n215 S\n815 S send=900\n830 C\n{next_step}"
         );
         let report = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) }.diagnose(vantage_point);
-        let mut thinks = report.findings.iter().filter(|finding| finding.cause == Cause::ServerThink);
-        thinks.next().map(|finding| finding.severity)
+        server_think(&report).map(|finding| finding.severity)
     }
 
     #[test]
@@ -729,8 +765,7 @@ mod tests {
             let lines =
                 format!("0 C {word} syn\n{one_way} S {word} syn\n{} C {word}\n{lines}", 2.0 * one_way);
             let report = Script { one_way_ms: one_way, lines: &lines }.diagnose(VantagePoint::Client);
-            let mut thinks = report.findings.iter().filter(|finding| finding.cause == Cause::ServerThink);
-            thinks.next().map(|finding| finding.severity)
+            server_think(&report).map(|finding| finding.severity)
         };
         assert_eq!(severity(0.2, "public"), Some(Severity::Low));
         assert_eq!(severity(0.2, ""), Some(Severity::Medium));
@@ -739,8 +774,7 @@ mod tests {
         let lines = "0 C public syn\n2.6 S public syn\n16 C public\n210 C public send=90\n210.3 S public\n\
                      1557 S public send=900\n1570 C public";
         let report = Script { one_way_ms: 0.1, lines }.diagnose(VantagePoint::Client);
-        let mut thinks = report.findings.iter().filter(|finding| finding.cause == Cause::ServerThink);
-        assert_eq!(thinks.next().map(|finding| finding.severity), Some(Severity::Low));
+        assert_eq!(server_think(&report).map(|finding| finding.severity), Some(Severity::Low));
     }
 
     #[test]
@@ -764,8 +798,7 @@ mod tests {
             let lines = format!("100 C {REQUEST}\n150 S {head}\n200 C\n{at} S send=1460\n{} C", at + 50);
             let report =
                 Script { one_way_ms: 50.0, lines: &opened(50.0, &lines) }.diagnose(VantagePoint::Server);
-            let mut thinks = report.findings.iter().filter(|finding| finding.cause == Cause::ServerThink);
-            thinks.next().map(|finding| finding.confidence)
+            server_think(&report).map(|finding| finding.confidence)
         };
         assert_eq!((confidence(60), confidence(251)), (Some(Confidence::Low), Some(Confidence::Medium)));
     }
@@ -836,8 +869,7 @@ mod tests {
             );
             let report = Script { one_way_ms: 15.0, lines: &opened(15.0, &lines) };
             let report = report.diagnose(VantagePoint::Client);
-            let wait = report.findings.into_iter().find(|finding| finding.cause == Cause::ServerThink);
-            wait.map(|wait| wait.severity)
+            server_think(&report).map(|wait| wait.severity)
         };
         assert_eq!(severity("C records=300", "2000"), Some(Severity::High));
         assert!(severity("C", "2000") < Some(Severity::Medium), "the client did not wait for it");
@@ -875,8 +907,7 @@ mod tests {
         let confidence = |at: u32| {
             let lines = opened(15.0, &format!("30 C {REQUEST}\n145 S\n{at} S {RESPONSE}\n{} C", at + 15));
             let report = Script { one_way_ms: 15.0, lines: &lines }.diagnose(VantagePoint::Client);
-            let mut thinks = report.findings.iter().filter(|finding| finding.cause == Cause::ServerThink);
-            thinks.next().map(|finding| finding.confidence)
+            server_think(&report).map(|finding| finding.confidence)
         };
         assert_eq!((confidence(148), confidence(200)), (Some(Confidence::Medium), Some(Confidence::High)));
     }
@@ -903,7 +934,11 @@ mod tests {
     }
 
     fn found_in(lines: &str) -> Vec<u64> {
-        let found = Script { one_way_ms: 15.0, lines }.faults(VantagePoint::Client);
+        found_over(15.0, lines)
+    }
+
+    fn found_over(one_way_ms: f64, lines: &str) -> Vec<u64> {
+        let found = Script { one_way_ms, lines }.faults(VantagePoint::Client);
         found.into_iter().filter(|(cause, _)| *cause == Cause::ServerThink).map(|(_, lost)| lost).collect()
     }
 }

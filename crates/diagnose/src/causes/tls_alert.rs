@@ -8,7 +8,8 @@ use dissect::tls::{Alert, Tls};
 use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::finding::{Confidence, Finding, Severity};
+use crate::finding::Finding;
+use crate::gap::Wait;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
     description: "The TLS handshake failed: one side ended it with a fatal alert.",
@@ -40,20 +41,12 @@ pub(crate) fn rule(tls: &Tls) -> Option<Finding> {
         ),
     };
     let name = tls.server_name().map_or_else(String::new, |name| format!(" with {name}"));
-    Some(Finding {
-        cause: Cause::TlsAlert,
-        severity: Severity::High,
-        confidence: Confidence::High,
-        side: from,
-        at: began.at,
-        lost: mark.at.since(began.at),
-        saving: None,
-        packets: vec![began.frame, mark.frame],
-        evidence: format!(
-            "the {from} ended the TLS handshake{name} that began in packet {} with {kind}, packet {}){why}",
-            began.frame, mark.frame
-        ),
-    })
+    let evidence = format!(
+        "the {from} ended the TLS handshake{name} that began in packet {} with {kind}, packet {}){why}",
+        began.frame, mark.frame
+    );
+    let wait = Wait { from: began, to: mark, side: from };
+    Some(Finding { saving: None, ..wait.finding(Cause::TlsAlert, evidence) })
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ use dissect::tls::{Flight, Tls};
 use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::finding::{Confidence, Finding, Severity};
+use crate::finding::{Confidence, Finding};
+use crate::gap::Wait;
 use crate::text::millis;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
@@ -41,22 +42,16 @@ pub(crate) fn rule(tls: &Tls, mss: u64, round_trip: Duration) -> Option<Finding>
     }
     let certificates =
         tls.certificate.map_or_else(String::new, |bytes| format!(", {bytes} of them certificates"));
-    Some(Finding {
-        cause: Cause::TlsCertificateFlight,
-        severity: Severity::most(Cause::TlsCertificateFlight),
-        confidence: Confidence::Medium,
-        side: Side::Server,
-        at: first.at,
-        lost,
-        saving: Some(lost),
-        packets: vec![tls.began.frame, first.frame, last.frame],
-        evidence: format!(
-            "the server's first flight of the TLS handshake had {bytes} bytes{certificates} (packets {} to {}) and took {}, \
-             {:.1} round trips",
-            first.frame,
-            last.frame,
-            millis(lost),
-            lost.as_secs_f64() / round_trip.as_secs_f64(),
-        ),
-    })
+    let evidence = format!(
+        "the server's first flight of the TLS handshake had {bytes} bytes{certificates} (packets {} to {}) and took {}, \
+         {:.1} round trips",
+        first.frame,
+        last.frame,
+        millis(lost),
+        lost.as_secs_f64() / round_trip.as_secs_f64(),
+    );
+    let wait = Wait { from: first, to: last, side: Side::Server };
+    let packets = vec![tls.began.frame, first.frame, last.frame];
+    let finding = wait.finding(Cause::TlsCertificateFlight, evidence);
+    Some(Finding { confidence: Confidence::Medium, packets, ..finding })
 }

@@ -9,7 +9,8 @@ use dissect::tls::{Retry, Tls};
 use wire::Duration;
 
 use crate::cause::{Cause, CauseInfo, Fix, Party};
-use crate::finding::{Confidence, Finding, Severity};
+use crate::finding::Finding;
+use crate::gap::Wait;
 use crate::text::millis;
 
 pub(crate) const ABOUT: CauseInfo = CauseInfo {
@@ -39,24 +40,17 @@ pub(crate) fn rule(tls: &Tls, round_trip: Duration) -> Option<Finding> {
     let names: Vec<String> = offered.iter().map(|group| Retry::name(*group)).collect();
     let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
     let requested = group.map_or_else(|| "a cookie".to_owned(), Retry::name);
-    Some(Finding {
-        cause: Cause::TlsHelloRetry,
-        severity: Severity::most(Cause::TlsHelloRetry),
-        confidence: Confidence::High,
-        side: Side::Client,
-        at: tls.began.at,
-        lost,
-        saving: Some(lost),
-        packets: vec![tls.began.frame, mark.frame, again.frame],
-        evidence: format!(
-            "the client sent key shares of {names} (packet {}); the server requested {requested} (packet {}), and the \
-             handshake began again (packet {}) {} later",
-            tls.began.frame,
-            mark.frame,
-            again.frame,
-            millis(lost)
-        ),
-    })
+    let evidence = format!(
+        "the client sent key shares of {names} (packet {}); the server requested {requested} (packet {}), and the \
+         handshake began again (packet {}) {} later",
+        tls.began.frame,
+        mark.frame,
+        again.frame,
+        millis(lost)
+    );
+    let wait = Wait { from: tls.began, to: again, side: Side::Client };
+    let packets = vec![tls.began.frame, mark.frame, again.frame];
+    Some(Finding { lost, saving: Some(lost), packets, ..wait.finding(Cause::TlsHelloRetry, evidence) })
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use dissect::{Mark, Segment, Side, record};
 use wire::packet::Flags;
 use wire::{Duration, Time};
 
+use crate::cause::Cause;
 use crate::gap::{Burst, Gap, GapEnd, GapStart, MessageProgress, PathFacts, Wait};
 
 use super::Flow;
@@ -36,7 +37,7 @@ impl Flow {
         let distance = self.path.to(from).unwrap_or_default();
         // Segments that follow immediately make no gap: their flight is not computed.
         let is_judged = at.since(self.last.at) > Duration::from_micros(500);
-        let messages = self.conversation.message_facts(from, segment.tcp.payload);
+        let mut messages = self.conversation.message_facts(from, segment.tcp.payload);
         let timeout = self.timeout(from);
         let echo = segment.options.stamp.map(|stamp| stamp.echo).filter(|_| segment.has(Flags::ACK));
         // A gap shorter than the tolerance needs no acknowledgement within it.
@@ -44,6 +45,10 @@ impl Flow {
             Some(self.path.slack(from)).filter(|slack| at.since(self.last.at) > *slack).unwrap_or_default();
         let repeated = self.ends.of(from).sender.repeats(segment.tcp.seq, segment.length());
         let noise = self.path.noise(from);
+        if is_judged {
+            let until = Time::ZERO + at.since(Time::ZERO + distance) + noise.min(timeout);
+            messages.updated = self.conversation.update_until(from, until);
+        }
         let learned =
             self.ends.of_mut(from).sender.receive_acks(at, distance, [slack, noise], echo, repeated);
         self.update_burst(from, at);
@@ -218,12 +223,8 @@ impl Flow {
                 .map(|passed| at.since(passed).saturating_sub(self.path.to(from).unwrap_or_default())),
             usual_timeout: self.path.usual_timeout(),
             may_probe: !self.ends.client.refuses_sack && !self.ends.server.refuses_sack,
-            recovering: self
-                .ends
-                .of(from)
-                .recovery
-                .filter(|(_, until)| known < *until)
-                .map(|(cause, _)| cause),
+            recovering: self.recovering(from, known),
+            was_recovering: self.recovering(from, flight.start),
             messages,
             has_pushed: self.has_pushed,
             is_response: self.is_response(segment),
@@ -231,6 +232,11 @@ impl Flow {
             is_first_response: !self.turns.has_server_sent && self.handshake.opened.is_some(),
             pieces: self.ends.of(from.other()).pieces,
         }
+    }
+
+    /// Returns the loss that a side was repairing when it knew of `known`.
+    fn recovering(&self, side: Side, known: u64) -> Option<Cause> {
+        self.ends.of(side).recovery.filter(|(_, until)| known < *until).map(|(cause, _)| cause)
     }
 
     /// Returns whether a segment has the timestamp of its sender's last acknowledgement without data, by a clock of at

@@ -11,8 +11,8 @@ use wire::{Duration, Time};
 use crate::account::Share;
 use crate::cause::Cause;
 use crate::causes::{path_mtu, peer_vanished, reset_mid_transfer};
-use crate::failure::{Failure, RepeatedRetransmission, ResetFacts, SmallMtu, SplitRepair, StuckFacts};
-use crate::finding::{Confidence, Finding};
+use crate::failure::{RepeatedRetransmission, ResetFacts, SmallMtu, SplitRepair, StuckFacts};
+use crate::finding::Finding;
 use crate::gap::GapStart;
 
 use super::Flow;
@@ -193,7 +193,7 @@ impl Flow {
             from,
             mark: Mark { at, frame },
             is_bare: !segment.has(Flags::ACK),
-            is_within: both(&|side| self.conversation.message_facts(side, &[]).is_within == Some(true)),
+            is_within: both(&|side| self.conversation.is_within(side)),
             has_ended: both(&|side| self.reference.of(side).has_ended),
             is_seen: both(&|side| self.ends.of(side).sender.is_seen),
             unacknowledged: self.unacknowledged(peer),
@@ -213,18 +213,35 @@ impl Flow {
         }
     }
 
-    /// Returns the bytes of `side` that were not acknowledged. A SYN is no data: a reset of a half-open connection cuts nothing.
+    /// Handles a FIN, after the data before it: a server's may cut its response.
+    pub(super) fn record_early_close(&mut self, segment: &Segment<'_>) {
+        let may_end = self.reference.client.has_ended || self.ends.server.sender.has_hole(segment.tcp.seq);
+        if segment.from == Side::Server && !may_end && self.conversation.is_response_cut() {
+            let closed = Mark { at: segment.at, frame: segment.frame };
+            let since = self.conversation.first_unanswered().unwrap_or(self.started);
+            self.cut = Some(Box::new((Side::Server, reset_mid_transfer::closed_early(since, closed))));
+        }
+    }
+
+    /// Returns the bytes of `side` that were not acknowledged, without control traffic after the last request. A SYN is no data: a reset
+    /// of a half-open connection cuts nothing.
     fn unacknowledged(&self, side: Side) -> u64 {
         let EndState { sender, first_number, .. } = self.ends.of(side);
         let syn = first_number.is_some_and(|number| sender.position(number) == sender.acknowledged);
-        sender.next.saturating_sub(sender.acknowledged + u64::from(syn))
+        let request_end = self.conversation.request_end().filter(|_| side == Side::Client);
+        let sent = request_end.map_or(sender.next, |end| sender.next.min(end));
+        sent.saturating_sub(sender.acknowledged + u64::from(syn))
     }
 
     /// Returns whether a reset by a TLS server at `at` truncates its response: each side sends `close_notify` before it closes
-    /// (RFC 8446, section 6.1), and no server closes an idle connection so soon.
+    /// (RFC 8446, section 6.1), and no server closes an idle connection so soon. One that ends before it has read the client's last
+    /// control traffic resets, too.
     fn is_response_truncated(&self, at: Time) -> bool {
         const NOT_IDLE: Duration = Duration::from_secs(1);
+        const TO_READ: Duration = Duration::from_millis(20);
         let is_recent = self.before == GapStart::Data(Side::Server) && at.since(self.last.at) < NOT_IDLE;
+        let is_unread = |sent: Time| sent >= self.last.at && at.since(sent) < TO_READ;
+        let is_recent = is_recent && !self.ends.client.sender.sent_last.is_some_and(is_unread);
         let tls = self.conversation.tls();
         is_recent && tls.is_some_and(|tls| tls.is_read() && tls.contents.server > 0 && !tls.has_closed.server)
     }
@@ -287,24 +304,14 @@ impl Flow {
     }
 
     /// Replaces the findings of losses since it began by a failure.
-    fn find_failure(&mut self, failure: Failure) {
-        let Failure { cause, severity, side, since, until, packets, evidence } = failure;
+    fn find_failure(&mut self, failure: Finding) {
+        let Finding { cause, side, at, .. } = failure;
         let mut retracted = Duration::ZERO;
         for loss in [Cause::RetransmissionTimeout, Cause::FastRetransmit, Cause::TailLossProbe] {
-            let time = self.findings.retract(loss, side, since.at);
+            let time = self.findings.retract(loss, side, at);
             self.account.transfer(Share::Stall(loss), Share::Stall(cause), time);
             retracted += time;
         }
-        self.add(Finding {
-            cause,
-            severity,
-            confidence: Confidence::High,
-            side,
-            at: since.at,
-            lost: until.at.since(since.at),
-            saving: (cause == Cause::PathMtu).then_some(retracted),
-            packets,
-            evidence,
-        });
+        self.add(Finding { saving: (cause == Cause::PathMtu).then_some(retracted), ..failure });
     }
 }

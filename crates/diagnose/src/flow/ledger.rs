@@ -11,7 +11,7 @@ use crate::causes::{self, connection_per_request, reset_lost_data};
 use crate::doubt::Doubt;
 use crate::failure::LostResponses;
 use crate::finding::{Confidence, Finding, Severity};
-use crate::gap::{Gap, GapEnd, GapStart};
+use crate::gap::{Gap, GapEnd, GapStart, Wait};
 use crate::judge;
 use crate::options::LEAP;
 use crate::ruling::Ruling;
@@ -307,22 +307,15 @@ impl Flow {
         if lost < Cause::ConnectionSetup.about().min_duration || self.is_within_dialogue {
             return;
         }
-        self.add(Finding {
-            cause: Cause::ConnectionSetup,
-            severity: Severity::Note,
-            confidence: Confidence::High,
-            side: Side::Client,
-            at: opened.at,
-            lost,
-            saving: Some(lost),
-            packets: vec![opened.frame, answered.frame, mark.frame],
-            evidence: format!(
-                "the connection was opened in packet {} and could be used from packet {} on, {} later",
-                opened.frame,
-                mark.frame,
-                millis(lost)
-            ),
-        });
+        let evidence = format!(
+            "the connection was opened in packet {} and could be used from packet {} on, {} later",
+            opened.frame,
+            mark.frame,
+            millis(lost)
+        );
+        let wait = Wait { from: opened, to: mark, side: Side::Client };
+        let packets = vec![opened.frame, answered.frame, mark.frame];
+        self.add(Finding { packets, ..wait.finding(Cause::ConnectionSetup, evidence) });
     }
 
     /// Returns the delay of the server's FIN after the response, once the close has begun: a FIN that did not fit into
@@ -347,6 +340,12 @@ impl Flow {
         let set_up = self.account.of(Share::Stall(Cause::ConnectionSetup));
         let lost = self.set_up_time.unwrap_or_default().max(set_up);
         let saving = lost + self.reopened + previous.closing;
+        // What the set-up takes, its handshake included, counts once.
+        let ready = self.conversation.first_request().map_or(opened.at, |request| request.at);
+        for cause in [Cause::ServerThink, Cause::ClientThink] {
+            self.findings
+                .doubt_if(cause, SPARED, |finding| finding.at < ready && finding.severity > Severity::Note);
+        }
         self.add(connection_per_request::finding(&previous, opened, self.conversation.tls(), lost, saving));
     }
 
@@ -407,6 +406,8 @@ pub(super) const PROMPT: Duration = Duration::from_millis(20);
 pub(super) const UNREADABLE: &str = "; in a protocol that cannot be read, possibly no side waited for it";
 /// A reason not to count what a program needs once.
 pub(super) const WARM_UP: &str = "; later responses to such requests came at once: the program warmed up";
+/// A reason not to count the set-up of a connection twice.
+const SPARED: &str = "; a part of the set-up of a connection that was not needed";
 const STREAMED: &str = "; the response pauses repeatedly: it may be a stream, or paced";
 
 /// Drops the unused capacity of a text.

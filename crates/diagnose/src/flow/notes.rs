@@ -1,7 +1,10 @@
 //! Notes: facts about the path of a connection and about its capture that are no fault of either side. Their rules are in
 //! `causes/`; here is their order.
 
+use core::net::IpAddr;
+
 use dissect::Side;
+use wire::Duration;
 
 use crate::account::Share;
 use crate::cause::Cause;
@@ -16,6 +19,18 @@ use crate::whole::WholeFacts;
 use super::Flow;
 
 impl Flow {
+    /// Returns whether acknowledgements of a public address come sooner than a path to it takes: a program near the
+    /// client (a VPN's, a virtual machine's) may send them, and the path beyond it does not show.
+    pub(super) fn is_answered_nearby(&self) -> bool {
+        const SHORTEST: Duration = Duration::from_millis(2);
+        let is_far = !is_local(self.server.ip()) && is_local(self.client.ip());
+        // A private address of the client shows that the point of capture is in its network.
+        let is_soon = |to_server| to_server < SHORTEST;
+        // What routers have forwarded was sent by no neighbour. Nor was data that came as soon: the server itself is near.
+        let is_forwarded = self.path.hops(Side::Server).is_some_and(|hops| hops > 1);
+        is_far && !is_forwarded && !self.has_prompt_data && self.path.to(Side::Server).is_some_and(is_soon)
+    }
+
     /// Adds the notes on the whole connection at its end.
     pub(super) fn settle_notes(&mut self) {
         if self.missing_direction().is_some() {
@@ -75,6 +90,24 @@ impl Flow {
             let time = self.account.of(Share::Stall(cause));
             self.account.transfer(Share::Stall(cause), Share::Unknown, time);
             self.doubts.add(Doubt::OneDirection, time);
+        }
+    }
+}
+
+/// Reason to doubt times of a server that acknowledges too soon.
+pub(super) const NEARBY: &str = "; the acknowledgements come too soon for a public address: a program nearby sends them, and the path \
+                      beyond it may have taken this time";
+
+/// Returns whether an address is of the host itself or of a private network (RFC 1918, RFC 4193, RFC 6598).
+fn is_local(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(address) => {
+            let [first, second, ..] = address.octets();
+            let is_shared = first == 100 && second & 0xc0 == 64;
+            address.is_private() || address.is_loopback() || address.is_link_local() || is_shared
+        }
+        IpAddr::V6(address) => {
+            address.is_unique_local() || address.is_loopback() || address.is_unicast_link_local()
         }
     }
 }

@@ -11,14 +11,14 @@ use wire::packet::icmp::{Reason, Unreachable};
 use crate::account::Share;
 use crate::cause::Cause;
 use crate::causes::{connection_refused, syn_time_wait, syn_unanswered};
-use crate::failure::{Failure, OpeningFacts};
-use crate::finding::{Confidence, Finding};
+use crate::failure::OpeningFacts;
+use crate::finding::Finding;
 use crate::gap::GapStart;
 
 use super::Flow;
 
 /// The rules of openings that failed or were blocked, in order; the first that applies counts.
-const RULES: [fn(&OpeningFacts<'_>) -> Option<Failure>; 4] =
+const RULES: [fn(&OpeningFacts<'_>) -> Option<Finding>; 4] =
     [connection_refused::by_reset, syn_time_wait::rule, connection_refused::by_icmp, syn_unanswered::rule];
 
 /// Maximum number of retransmitted SYNs that are remembered.
@@ -139,21 +139,10 @@ impl Flow {
         }
     }
 
-    fn find_opening(&mut self, failure: Failure) {
-        let Failure { cause, severity, side, since, until, packets, evidence } = failure;
-        let lost = until.at.since(since.at);
+    fn find_opening(&mut self, failure: Finding) {
+        let Finding { cause, lost, .. } = failure;
         self.account.transfer(Share::Stall(Cause::RetransmissionTimeout), Share::Stall(cause), lost);
-        self.add(Finding {
-            cause,
-            severity,
-            confidence: Confidence::High,
-            side,
-            at: since.at,
-            lost,
-            saving: (cause == Cause::SynTimeWait).then_some(lost),
-            packets,
-            evidence,
-        });
+        self.add(Finding { saving: (cause == Cause::SynTimeWait).then_some(lost), ..failure });
     }
 
     /// Finds the cause of a late SYN/ACK: SYNs were lost, or the server dropped them.

@@ -58,6 +58,13 @@ impl Flow {
         self.handshake.answered.filter(|answered| answered.at.since(first) <= longest).map(|_| until)
     }
 
+    /// Returns whether its client is Java, as its hello shows, and it is the server's first connection.
+    pub(super) fn is_first_of_java(&self, hosts: &Hosts) -> bool {
+        let client = self.conversation.tls().and_then(|tls| tls.client.as_deref());
+        let answered = self.handshake.answered.map(|answered| answered.at);
+        client.is_some_and(|hello| hello.offers_dss) && answered == hosts.first_accepted(self.server)
+    }
+
     /// Returns whether the client closed after a record that has a session ticket's size: it had its response.
     fn has_closed_with_its_response(&self) -> bool {
         let tls = self.conversation.tls();

@@ -11,5 +11,5 @@ mod hostile;
 mod openings;
 
 /// Scripted packets, which unit tests use, too.
-#[path = "../../src/script.rs"]
+#[path = "../support/script.rs"]
 mod script;

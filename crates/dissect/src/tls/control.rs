@@ -22,8 +22,9 @@ pub enum Content {
 const EMPTY: u16 = 9;
 const SETTING: u16 = 6;
 pub(super) const WINDOW_UPDATE: u16 = 13;
-/// Those of a stream and of the connection, in one record.
+/// Those of a stream and of the connection, or of two streams and it, in one record.
 pub(super) const TWO_WINDOW_UPDATES: u16 = 2 * WINDOW_UPDATE;
+pub(super) const THREE_WINDOW_UPDATES: u16 = 3 * WINDOW_UPDATE;
 const PING: u16 = 17;
 
 /// Returns whether a plaintext of this size can be the server's first record in HTTP/2: SETTINGS, perhaps with a
@@ -74,13 +75,13 @@ impl Tls {
     pub(crate) fn plaintext_of(&self, payload: &[u8]) -> Option<u16> {
         let (header, body) = payload.split_first_chunk::<5>()?;
         let length = u16::from_be_bytes([header[3], header[4]]);
-        let overhead = self.overhead().filter(|_| body.len() == usize::from(length))?;
+        let overhead = self.overhead.filter(|_| body.len() == usize::from(length))?;
         length.checked_sub(overhead)
     }
 
     /// Returns the bytes of a record's plaintext, where HTTP/2 is possible.
     fn plaintext(&self, length: u16) -> Option<u16> {
-        let plain = self.overhead().and_then(|overhead| length.checked_sub(overhead));
+        let plain = self.overhead.and_then(|overhead| length.checked_sub(overhead));
         plain.filter(|_| self.may_be_http2())
     }
 
