@@ -62,7 +62,7 @@ fn a_server_that_breaks_the_rules_is_reported_in_a_sentence() {
             "a chunk whose size and data do not agree",
         ),
         (&endless_head, "a longer header section than the limit allows"),
-        (&endless_interim, "too many interim responses"),
+        (&endless_interim, "more interim responses than the limit allows"),
     ] {
         let (status, stdout, stderr) = get_from(response.as_bytes());
         assert_eq!((status, stdout.as_str()), (Some(2), ""), "{stderr}");
