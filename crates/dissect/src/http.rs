@@ -46,7 +46,7 @@ pub struct Exchange<C> {
     pub context: C,
     expects_continue: bool,
     is_continued: bool,
-    /// How long the request lets the server hold it.
+    /// Longest wait that the request permits the server, if it names one.
     named_wait: Option<Duration>,
 }
 

@@ -48,11 +48,11 @@ pub struct MessageFacts {
     pub updated: Option<Mark>,
     /// Whether all that the sender has sent so far are whole records of TLS.
     pub is_record_whole: bool,
-    /// What shows that `payload` ends a poll in which nothing happened.
+    /// Evidence that `payload` ends a poll in which nothing happened.
     pub poll: Option<PollEnd>,
 }
 
-/// What shows that a server has held a GET until an event, and none came.
+/// Evidence that a server has held a GET until an event, and none came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PollEnd {
     /// 204 (No Content).

@@ -56,7 +56,7 @@ pub struct Tls {
     /// Maximum time after which session tickets follow the client's Finished message, on this path.
     pub soon: Duration,
     is_whole: bool,
-    /// What ALPN offers, and chooses in the clear.
+    /// Versions that ALPN offers, and chooses in the clear.
     offered: HttpVersions,
     chosen: Option<HttpVersions>,
     /// The version, and the bytes that encryption adds to each record.

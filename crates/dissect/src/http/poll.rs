@@ -9,7 +9,7 @@ const EMPTY: [&[u8]; 4] = [b"[]", b"{}", b"null", b"\"\""];
 /// Maximum bytes of such a body with its framing.
 const MAX_EMPTY_BYTES: usize = 32;
 
-/// Returns how long a request lets the server hold it: `Prefer: wait` (RFC 7240, section 4.3), or a parameter of its target.
+/// Returns the wait that a request permits the server: `Prefer: wait` (RFC 7240, section 4.3), or a parameter of its target.
 pub(super) fn named_wait(target: &str, fields: &[httparse::Header<'_>]) -> Option<Duration> {
     let preferred = fields.iter().filter(|field| field.name.eq_ignore_ascii_case("Prefer"));
     let preferred = preferred.filter_map(|field| std::str::from_utf8(field.value).ok());
@@ -38,7 +38,7 @@ fn parameter(text: &str) -> Option<Duration> {
     }
 }
 
-/// Returns what shows that a response ends a poll.
+/// Returns the evidence that a response ends a poll.
 pub(super) fn end(method: &str, named: Option<Duration>, response: &[u8]) -> Option<PollEnd> {
     let status = response.strip_prefix(b"HTTP/1.")?.get(2..5)?;
     match (status, named) {

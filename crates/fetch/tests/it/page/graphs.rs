@@ -37,7 +37,7 @@ fn graph(sizes: &[u64], after: &[&[Dependency]]) -> Plan {
     plan
 }
 
-/// What a browser does now: connections opened, requests sent on them, objects that failed.
+/// Steps of a browser now: connections opened, requests sent on them, objects that failed.
 fn steps(browser: &mut Fetcher) -> Vec<String> {
     let mut steps = Vec::new();
     loop {
