@@ -1,6 +1,10 @@
-//! Responses off a client's connection: final ones, interim ones apart, and whether the connection persists.
+//! Responses off a client's connection: final ones, interim ones apart, and whether the connection persists; and idle connections.
 //!
-//! Not a connection: requests, retries and pools are the callers' (`fetch`, `load`, `dhttp`, `dhttp-proxy`).
+//! Not a connection: requests and retries are the callers' (`fetch`, `load`, `dhttp`, `dhttp-proxy`).
+
+mod idle;
+
+pub use idle::IdleConnections;
 
 use crate::message::Event as Part;
 use crate::message::{Fields, Framing, Limits, Method, PeerFault, ResponseHead, ResponseReader, persists};

@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | [`message`] | heads, framing, bodies, writes |
 //! | [`content`] | content codings: negotiation, encoding, decoding with limits |
-//! | [`client`] | responses off a client's connection |
+//! | [`client`] | responses off a client's connection; idle connections |
 //! | [`server`] | one connection of a server |
 //! | [`site`] | an application for that server: objects of given sizes |
 //! | [`gateway`] | the request and the response that a proxy passes on |

@@ -8,6 +8,7 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use http1::client::IdleConnections;
 use rustix::net::{RecvFlags, recv};
 use socket2::{Domain, SockRef, Socket, Type};
 use wire::Time;
@@ -18,43 +19,23 @@ use dhttp::client::unreached;
 /// Idle connections.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
-    idle: Mutex<BTreeMap<String, Vec<PooledConnection>>>,
+    idle: Mutex<BTreeMap<String, IdleConnections<Arc<TcpStream>>>>,
 }
-
-/// A connection, and the start of its idle time.
-type PooledConnection = (Arc<TcpStream>, Time);
-
-/// Idle timeout of a pooled connection: shorter than usual for servers, so that both sides seldom close simultaneously.
-const MAX_IDLE: wire::Duration = wire::Duration::from_secs(4);
-/// Maximum number of pooled connections to one server: as many as clients used concurrently. With fewer, each of the others
-/// would leave a port in TIME-WAIT for a minute.
-const MAX_POOLED: usize = 256;
 
 impl Pool {
     /// Takes a pooled connection that appears to be open.
     pub(super) fn take(&self, authority: &str, now: Time) -> Option<Arc<TcpStream>> {
         let mut idle = self.idle.lock().ok()?;
-        idle.retain(|_, stored| {
-            // The last one has been idle for the shortest time.
-            let first = stored.partition_point(|(_, since)| now.since(*since) >= MAX_IDLE);
-            stored.drain(..first);
-            !stored.is_empty()
+        idle.retain(|_, connections| {
+            connections.close_expired(now);
+            !connections.is_empty()
         });
-        let stored = idle.get_mut(authority)?;
-        while let Some((stream, _)) = stored.pop() {
-            if is_quiet(&stream) {
-                return Some(stream);
-            }
-        }
-        None
+        idle.get_mut(authority)?.take(now, |stream| is_quiet(stream))
     }
 
     pub(super) fn keep(&self, authority: &str, stream: Arc<TcpStream>, now: Time) {
         if let Ok(mut idle) = self.idle.lock() {
-            let stored = idle.entry(authority.to_owned()).or_default();
-            if stored.len() < MAX_POOLED {
-                stored.push((stream, now));
-            }
+            idle.entry(authority.to_owned()).or_default().store(stream, now);
         }
     }
 }

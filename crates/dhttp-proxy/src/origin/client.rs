@@ -12,29 +12,25 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use http1::client::Event;
+use http1::client::{Event, IdleConnections};
 use http1::message::{Fields, Framing, Method, RequestHead, ResponseHead};
+use linux::clock::Clock;
 use tokio::net::TcpStream;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 
 use super::connection::{Connection, Failure};
 use super::{OriginError, headers_from};
 
 /// Timeout of a connection attempt, for each address of the origin.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Idle time after which a connection is closed: shorter than usual for servers, so that both sides seldom close
-/// simultaneously.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
-/// Maximum number of idle connections.
-const MAX_IDLE: usize = 256;
 
 /// Client of one origin.
 #[derive(Debug)]
 pub(super) struct Client {
     host: String,
     port: u16,
-    /// Idle connections, the most recently used last.
-    idle: Mutex<Vec<(Connection, Instant)>>,
+    idle: Mutex<IdleConnections<Connection>>,
+    clock: Clock,
 }
 
 /// Callback for interim responses, among a request's extensions. It gets neither 100 nor 101.
@@ -50,7 +46,7 @@ pub(super) struct OriginRequest {
 
 impl Client {
     pub(super) fn new(host: &str, port: u16) -> Arc<Self> {
-        Arc::new(Self { host: host.to_owned(), port, idle: Mutex::default() })
+        Arc::new(Self { host: host.to_owned(), port, idle: Mutex::default(), clock: Clock::start() })
     }
 
     /// Sends a request, and returns its final response once the header section is there. A safe request is retried once,
@@ -95,22 +91,12 @@ impl Client {
 
     fn idle_connection(&self) -> Option<Connection> {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        let expired = idle.partition_point(|(_, since)| now.duration_since(*since) >= IDLE_TIMEOUT);
-        idle.drain(..expired);
-        while let Some((connection, _)) = idle.pop() {
-            if connection.is_quiet() {
-                return Some(connection);
-            }
-        }
-        None
+        idle.take(self.clock.now(), Connection::is_quiet)
     }
 
     fn keep(&self, connection: Connection) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < MAX_IDLE {
-            idle.push((connection, Instant::now()));
-        }
+        idle.store(connection, self.clock.now());
     }
 
     async fn connect(&self) -> Result<Connection, Failure> {
