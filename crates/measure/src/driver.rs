@@ -10,6 +10,7 @@
 //! | [`dhttp_endpoint`] | its DHTTP part |
 //! | `http3_endpoint` | its HTTP/3 part |
 //! | `tls_server`, `quic_server` | servers for browsers, with TLS of real keys |
+//! | `listeners`, `pending_requests` | what the servers have in common: accepting, and requests without a response |
 //! | `wait` | waits for a socket or a deadline, to the microsecond |
 //!
 //! The state machines decide when to send, the kernel how.
@@ -17,6 +18,8 @@
 pub mod client;
 pub mod dhttp_endpoint;
 mod http3_endpoint;
+mod listeners;
+mod pending_requests;
 pub(crate) mod quic_server;
 pub mod server;
 pub(crate) mod tls_server;

@@ -8,6 +8,7 @@ use std::io::{self, ErrorKind, Read};
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 
+use http1::server::Input;
 use nix::poll::PollFlags;
 use nix::sys::socket::{getsockopt, sockopt};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -156,6 +157,30 @@ impl Connection {
                 Err(error) => Err(error),
             };
         }
+    }
+
+    /// Reads received data as input of a server's state machine; `None`: no data yet.
+    pub(crate) fn read_input<'a>(&self, buffer: &'a mut [u8]) -> Option<Input<'a>> {
+        match self.read(buffer) {
+            Ok(ReadResult::Nothing) => None,
+            Ok(ReadResult::Bytes(length)) => Some(Input::Received(buffer.get(..length).unwrap_or_default())),
+            Ok(ReadResult::End) => Some(Input::EndOfStream),
+            Err(_) => Some(Input::Reset),
+        }
+    }
+
+    /// Continues queued writes, and reads if that is wanted, as far as these ready events permit.
+    pub(crate) fn handle_readiness<'a>(
+        &mut self,
+        flags: PollFlags,
+        is_reading: bool,
+        buffer: &'a mut [u8],
+    ) -> Option<Input<'a>> {
+        if flags.contains(PollFlags::POLLOUT) && self.write_pending().is_err() {
+            return Some(Input::Reset);
+        }
+        let is_readable = flags.intersects(PollFlags::POLLIN | PollFlags::POLLHUP | PollFlags::POLLERR);
+        if is_reading && is_readable { self.read_input(buffer) } else { None }
     }
 
     /// Sends a FIN after queued writes; reading continues.

@@ -23,7 +23,7 @@ use socket2::Socket;
 use wire::{Seed, Time};
 
 use super::datagram_socket;
-use super::server::listen;
+use super::listeners::listen;
 use super::wait::{WaitStrategy, WaitUntil};
 use crate::Error;
 use crate::profile::Profile;

@@ -21,16 +21,17 @@ use http1::site::Site;
 use linux::clock::Clock;
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::eventfd::EventFd;
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use wire::{Duration, Time};
 
 use super::dhttp_endpoint::{DhttpEndpoint, DhttpServer};
 use super::http3_endpoint::Http3Endpoint;
+use super::listeners::Listeners;
+use super::pending_requests::Progress;
 use super::wait::{WaitStrategy, WaitUntil};
 use crate::Error;
 use crate::profile::Profile;
-use crate::socket::{Connection, ReadResult};
-use web::{Progress, WebConnection};
+use crate::socket::Connection;
+use web::WebConnection;
 
 /// Settings of a server.
 #[derive(Debug)]
@@ -74,8 +75,7 @@ pub struct ServerResult {
 pub struct Server {
     service: Service,
     clock: Clock,
-    /// A listener for each origin.
-    listeners: Vec<Socket>,
+    listeners: Listeners,
     connections: BTreeMap<u64, ServedConnection>,
     /// Connections over TLS or HTTP/2.
     secured: BTreeMap<u64, WebConnection>,
@@ -89,8 +89,6 @@ pub struct Server {
 }
 
 const BUFFER_BYTES: usize = 65_536;
-/// Listen backlog, more than any of our clients opens concurrently.
-const BACKLOG: i32 = 1_024;
 
 /// Ready events, and whether to stop.
 struct Ready {
@@ -99,17 +97,6 @@ struct Ready {
     secured: Vec<(u64, PollFlags)>,
     has_datagrams: bool,
     dhttp_ready: Vec<(ConnectionId, PollFlags)>,
-}
-
-/// Listens in the calling thread's namespace.
-pub(super) fn listen(address: SocketAddr) -> Result<Socket, Error> {
-    let doing = || format!("listen at {address}");
-    let kind = Type::STREAM.nonblocking();
-    let listener =
-        Socket::new(Domain::for_address(address), kind, Some(Protocol::TCP)).map_err(Error::io(doing()))?;
-    listener.bind(&SockAddr::from(address)).map_err(Error::io(doing()))?;
-    listener.listen(BACKLOG).map_err(Error::io(doing()))?;
-    Ok(listener)
 }
 
 /// One connection: its socket, its state machine, and the request in progress.
@@ -200,8 +187,7 @@ impl Service {
 impl Server {
     /// Listens in the calling thread's namespace.
     pub fn open(service: Service, clock: Clock) -> Result<Self, Error> {
-        let listeners =
-            service.origins.iter().map(|origin| listen(origin.address)).collect::<Result<_, _>>()?;
+        let listeners = Listeners::open(service.origins.iter().map(|origin| origin.address))?;
         let endpoint = service.origins.first().zip(service.dhttp);
         let endpoint =
             endpoint.map(|(origin, dhttp)| DhttpEndpoint::open(origin.address, dhttp)).transpose()?;
@@ -253,8 +239,7 @@ impl Server {
     /// Waits for sockets and deadlines.
     fn wait(&self, waiting: &mut WaitStrategy, stop: &EventFd) -> Result<Ready, Error> {
         let mut sockets = vec![PollFd::new(stop.as_fd(), PollFlags::POLLIN)];
-        let listeners = self.listeners.iter();
-        sockets.extend(listeners.map(|listener| PollFd::new(listener.as_fd(), PollFlags::POLLIN)));
+        sockets.extend(self.listeners.poll_fds());
         sockets.extend(self.connections.values().map(|served| {
             let mut interest = served.connection.interest();
             interest.set(PollFlags::POLLIN, served.machine.is_reading());
@@ -271,18 +256,11 @@ impl Server {
         let timeout = timeout.chain(self.secured.values().filter_map(WebConnection::wakes));
         let timeout = timeout.chain(self.http3.iter().filter_map(Http3Endpoint::wakes));
         let timeout = timeout.chain(self.endpoint.as_ref().and_then(DhttpEndpoint::wakes)).min();
-        let until = match (response, timeout) {
-            (None, None) => WaitUntil::Ready,
-            (None, Some(timeout)) => WaitUntil::About(timeout),
-            (Some(response), None) => WaitUntil::Exactly(response),
-            (Some(response), Some(timeout)) if response <= timeout => WaitUntil::Exactly(response),
-            (Some(_), Some(timeout)) => WaitUntil::About(timeout),
-        };
-        waiting.wait(&mut sockets, until)?;
+        waiting.wait(&mut sockets, WaitUntil::first(response, timeout))?;
         let mut flags = sockets.iter().map(|socket| socket.revents().unwrap_or(PollFlags::empty()));
         let is_stopped = flags.next().is_some_and(|flags| !flags.is_empty());
         // The listeners are polled in any case.
-        let mut flags = flags.by_ref().skip(self.listeners.len());
+        let mut flags = flags.by_ref().skip(self.listeners.poll_fds().len());
         let ready = |(_, flags): &(u64, PollFlags)| !flags.is_empty();
         // A zip takes no more flags than there are connections, if the connections come first.
         let connections = self.connections.keys().copied().zip(&mut flags).filter(ready).collect();
@@ -321,24 +299,12 @@ impl Server {
     }
 
     fn accept(&mut self) -> Result<(), Error> {
-        for origin in 0..self.listeners.len() {
-            while let Some(listener) = self.listeners.get(origin) {
-                match listener.accept() {
-                    Ok((socket, _)) => self.begin(origin, socket)?,
-                    Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
-                    // The client aborted before it was accepted.
-                    Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => {}
-                    Err(error) => return Err(Error::io("accept a connection")(error)),
-                }
-            }
-        }
-        Ok(())
+        let accepted = self.listeners.accept(&self.service.profile)?;
+        accepted.into_iter().try_for_each(|(origin, connection)| self.begin(origin, connection))
     }
 
     /// Begins to serve an accepted connection.
-    fn begin(&mut self, origin: usize, socket: Socket) -> Result<(), Error> {
-        let connection =
-            Connection::accepted(socket, &self.service.profile).map_err(Error::io("accept a connection"))?;
+    fn begin(&mut self, origin: usize, connection: Connection) -> Result<(), Error> {
         if self.result.connections == 0 {
             connection.check(&self.service.profile)?;
         }
@@ -370,8 +336,8 @@ impl Server {
         let Some(secured) = self.secured.get_mut(&id) else { return Ok(()) };
         let Progress { requests, faults, is_over } = secured.advance(now)?;
         self.result.faults.extend(faults);
-        for request in requests {
-            self.due.insert((now + self.service.processing(secured.target(request)), id, request));
+        for (request, target) in requests {
+            self.due.insert((now + self.service.processing(Some(&target)), id, request));
         }
         if is_over {
             self.secured.remove(&id);
@@ -401,16 +367,8 @@ impl Server {
         if !flags.intersects(PollFlags::POLLIN | PollFlags::POLLHUP | PollFlags::POLLERR) {
             return Ok(());
         }
-        let arrived = served.connection.read(self.buffer.as_mut_slice());
-        let now = self.clock.now();
-        match arrived {
-            Ok(ReadResult::Nothing) => return Ok(()),
-            Ok(ReadResult::Bytes(length)) => {
-                served.machine.handle(now, Input::Received(self.buffer.get(..length).unwrap_or_default()));
-            }
-            Ok(ReadResult::End) => served.machine.handle(now, Input::EndOfStream),
-            Err(_) => served.machine.handle(now, Input::Reset),
-        }
+        let Some(input) = served.connection.read_input(self.buffer.as_mut_slice()) else { return Ok(()) };
+        served.machine.handle(self.clock.now(), input);
         self.execute_outputs(id)
     }
 

@@ -11,21 +11,21 @@ use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-use fetch::serving::{HeadSizes, HttpConnection, ServerProtocols, Wish};
+use fetch::serving::{HeadSizes, HttpConnection, ServerProtocols};
 use http1::message::RequestHead;
 use http1::server::{Input, Output, RequestId, Response, ResponseBody, ServerConfig, ServerConnection};
 use http2::Profile;
 use linux::clock::Clock;
 use nix::poll::{PollFd, PollFlags};
 use nix::sys::eventfd::EventFd;
-use socket2::Socket;
 use wire::{Duration, Time};
 
-use super::server::listen;
+use super::listeners::Listeners;
+use super::pending_requests::{PendingRequests, Progress};
 use super::wait::{WaitStrategy, WaitUntil};
 use crate::Error;
 use crate::profile;
-use crate::socket::{Connection, ReadResult};
+use crate::socket::Connection;
 
 /// Settings of a server.
 pub(crate) struct TlsService {
@@ -69,7 +69,7 @@ pub(crate) struct TlsServerResult {
 pub(crate) struct TlsServer {
     service: TlsService,
     clock: Clock,
-    listeners: Vec<Socket>,
+    listeners: Listeners,
     connections: BTreeMap<u64, Served>,
     /// Responses that wait for their server time, by its end.
     due: BTreeSet<(Time, u64, RequestId)>,
@@ -84,8 +84,7 @@ struct Served {
     socket: Connection,
     tls: Option<Box<rustls::ServerConnection>>,
     /// `None` until the handshake has chosen the protocol.
-    http: Option<HttpConnection>,
-    requests: BTreeMap<RequestId, RequestHead>,
+    http: Option<PendingRequests>,
     wakes: Option<Time>,
     is_closing: bool,
 }
@@ -93,8 +92,7 @@ struct Served {
 impl TlsServer {
     /// Listens in the calling thread's namespace.
     pub(crate) fn open(service: TlsService, clock: Clock) -> Result<Self, Error> {
-        let listeners =
-            service.origins.iter().map(|(address, _)| listen(*address)).collect::<Result<_, _>>()?;
+        let listeners = Listeners::open(service.origins.iter().map(|(address, _)| *address))?;
         let (connections, due, result) = Default::default();
         let buffer = Box::new([0; BUFFER_BYTES]);
         Ok(Self { service, clock, listeners, connections, due, result, buffer })
@@ -106,25 +104,20 @@ impl TlsServer {
         loop {
             self.send_due_responses();
             let mut sockets = vec![PollFd::new(stop.as_fd(), PollFlags::POLLIN)];
-            let listeners = self.listeners.iter();
-            sockets.extend(listeners.map(|listener| PollFd::new(listener.as_fd(), PollFlags::POLLIN)));
+            sockets.extend(self.listeners.poll_fds());
             let connections = self.connections.values();
             sockets.extend(
                 connections.map(|served| PollFd::new(served.socket.as_fd(), served.socket.interest())),
             );
             let wakes = self.connections.values().filter_map(|served| served.wakes).min();
-            let until = match (self.due.first().map(|(due, ..)| *due), wakes) {
-                (Some(due), wakes) if wakes.is_none_or(|wakes| due <= wakes) => WaitUntil::Exactly(due),
-                (_, Some(wakes)) => WaitUntil::About(wakes),
-                (_, None) => WaitUntil::Ready,
-            };
-            waiting.wait(&mut sockets, until)?;
+            let due = self.due.first().map(|(due, ..)| *due);
+            waiting.wait(&mut sockets, WaitUntil::first(due, wakes))?;
             let mut flags = sockets.iter().map(|socket| socket.revents().unwrap_or(PollFlags::empty()));
             if flags.next().is_some_and(|flags| !flags.is_empty()) {
                 return Ok(self.result);
             }
             let ready: Vec<(u64, PollFlags)> =
-                self.connections.keys().copied().zip(flags.skip(self.listeners.len())).collect();
+                self.connections.keys().copied().zip(flags.skip(self.listeners.poll_fds().len())).collect();
             for (id, flags) in ready.into_iter().filter(|(_, flags)| !flags.is_empty()) {
                 self.handle_readiness(id, flags);
             }
@@ -134,23 +127,12 @@ impl TlsServer {
     }
 
     fn accept(&mut self) -> Result<(), Error> {
-        for origin in 0..self.listeners.len() {
-            while let Some(listener) = self.listeners.get(origin) {
-                let socket = match listener.accept() {
-                    Ok((socket, _)) => socket,
-                    Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
-                    // The client aborted before it was accepted.
-                    Err(error) if error.kind() == std::io::ErrorKind::ConnectionAborted => continue,
-                    Err(error) => return Err(Error::io("accept a connection")(error)),
-                };
-                let socket = Connection::accepted(socket, &self.service.profile)
-                    .map_err(Error::io("accept a connection"))?;
-                if self.result.connections == 0 {
-                    socket.check(&self.service.profile)?;
-                }
-                let tls = self.service.origins.get(origin).and_then(|(_, tls)| tls.clone());
-                self.begin(socket, tls)?;
+        for (origin, socket) in self.listeners.accept(&self.service.profile)? {
+            if self.result.connections == 0 {
+                socket.check(&self.service.profile)?;
             }
+            let tls = self.service.origins.get(origin).and_then(|(_, tls)| tls.clone());
+            self.begin(socket, tls)?;
         }
         Ok(())
     }
@@ -159,9 +141,9 @@ impl TlsServer {
     fn begin(&mut self, socket: Connection, tls: Option<Arc<rustls::ServerConfig>>) -> Result<(), Error> {
         let http1 = || ServerConnection::new(self.clock.now(), self.service.config);
         let http = tls.is_none().then(|| HttpConnection::new(&ServerProtocols::default(), http1()));
+        let http = http.map(PendingRequests::new);
         let tls = tls.map(new_session).transpose()?.map(Box::new);
-        let (requests, wakes) = Default::default();
-        let served = Served { socket, tls, http, requests, wakes, is_closing: false };
+        let served = Served { socket, tls, http, wakes: None, is_closing: false };
         self.connections.insert(self.result.connections, served);
         self.result.connections += 1;
         Ok(())
@@ -196,10 +178,8 @@ impl TlsServer {
             }
             self.due.pop_first();
             let Some(served) = self.connections.get_mut(&id) else { continue };
-            let (Some(head), Some(http)) = (served.requests.remove(&request), &mut served.http) else {
-                continue;
-            };
-            http.respond(now, request, self.service.respond(&head, http.is_http2()));
+            let Some(http) = &mut served.http else { continue };
+            http.respond(now, request, |head, is_http2| self.service.respond(head, is_http2));
             written.insert(id);
         }
         written.into_iter().for_each(|id| self.advance(id));
@@ -209,14 +189,14 @@ impl TlsServer {
     fn advance(&mut self, id: u64) {
         let now = self.clock.now();
         let Some(served) = self.connections.get_mut(&id) else { return };
-        let (requests, faults) = served.advance(now);
+        let Progress { requests, faults, is_over } = served.advance(now);
         self.result.faults.extend(faults);
         for (request, target) in requests {
             let delay = self.service.responses.get(&target).map(|response| response.delay);
             self.due.insert((now + delay.unwrap_or_default(), id, request));
             *self.result.requests.entry(target).or_default() += 1;
         }
-        if served.is_closing && !served.socket.has_writes() {
+        if is_over {
             self.connections.remove(&id);
         }
     }
@@ -266,24 +246,11 @@ impl Served {
         buffer: &mut [u8],
         service: &TlsService,
     ) -> Result<(), String> {
-        if flags.contains(PollFlags::POLLOUT) && self.socket.write_pending().is_err() {
-            self.end(now, Input::Reset);
-            return Ok(());
-        }
-        if self.is_closing || !flags.intersects(PollFlags::POLLIN | PollFlags::POLLHUP | PollFlags::POLLERR) {
-            return Ok(());
-        }
-        match self.socket.read(buffer) {
-            Ok(ReadResult::Nothing) => Ok(()),
-            Ok(ReadResult::Bytes(length)) => {
-                self.receive(now, buffer.get(..length).unwrap_or_default(), service)
-            }
-            Ok(ReadResult::End) => {
-                self.end(now, Input::EndOfStream);
-                Ok(())
-            }
-            Err(_) => {
-                self.end(now, Input::Reset);
+        match self.socket.handle_readiness(flags, !self.is_closing, buffer) {
+            None => Ok(()),
+            Some(Input::Received(received)) => self.receive(now, received, service),
+            Some(end) => {
+                self.end(now, end);
                 Ok(())
             }
         }
@@ -302,7 +269,8 @@ impl Served {
         if self.http.is_none() && !tls.is_handshaking() {
             let http2 = (tls.alpn_protocol() == Some(b"h2")).then_some(service.http2);
             let protocols = ServerProtocols { http2, ..ServerProtocols::default() };
-            self.http = Some(HttpConnection::new(&protocols, ServerConnection::new(now, service.config)));
+            let http1 = ServerConnection::new(now, service.config);
+            self.http = Some(PendingRequests::new(HttpConnection::new(&protocols, http1)));
         }
         if let Some(http) = &mut self.http
             && !plaintext.is_empty()
@@ -321,23 +289,12 @@ impl Served {
         }
     }
 
-    /// Takes requests with their targets, and faults; passes output on, as far as the kernel accepts it.
-    fn advance(&mut self, now: Time) -> (Vec<(RequestId, String)>, Vec<String>) {
-        let (mut requests, mut faults) = (Vec::new(), Vec::new());
-        let Some(http) = &mut self.http else { return (requests, faults) };
-        self.wakes = loop {
-            match http.next(now) {
-                Wish::Response(id, head) => {
-                    requests.push((id, head.target.clone()));
-                    self.requests.insert(id, head);
-                }
-                Wish::Aborted(id) => drop(self.requests.remove(&id)),
-                Wish::Fault(fault) => faults.push(fault.to_string()),
-                Wish::Timeout(until) => break until,
-            }
-        };
+    /// Takes requests and faults; passes output on, as far as the kernel accepts it.
+    fn advance(&mut self, now: Time) -> Progress {
+        let mut progress = Progress::default();
+        self.wakes = self.http.as_mut().and_then(|http| http.read(now, &mut progress));
         while !self.is_closing && !self.socket.has_writes() {
-            let Some(output) = self.http.as_mut().and_then(HttpConnection::next_output) else { break };
+            let Some(output) = self.http.as_mut().and_then(PendingRequests::next_output) else { break };
             match output {
                 Output::Send(bytes) => self.send(bytes),
                 Output::HalfClose | Output::Close => {
@@ -348,7 +305,7 @@ impl Served {
                     self.is_closing = true;
                 }
                 Output::Abort => {
-                    faults.push("it broke the rules of its protocol".to_owned());
+                    progress.faults.push("it broke the rules of its protocol".to_owned());
                     self.is_closing = true;
                 }
                 Output::Request(..)
@@ -359,7 +316,8 @@ impl Served {
                 | Output::Timeout(_) => {}
             }
         }
-        (requests, faults)
+        progress.is_over = self.is_closing && !self.socket.has_writes();
+        progress
     }
 
     fn send(&mut self, bytes: Vec<u8>) {
@@ -457,7 +415,7 @@ mod tests {
         let mut server = TlsServer::open(service, clock).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut connected = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let socket = Socket::from(listener.accept().unwrap().0);
+        let socket = socket2::Socket::from(listener.accept().unwrap().0);
         let socket = Connection::accepted(socket, &server.service.profile).unwrap();
         server.begin(socket, Some(Arc::clone(tls))).unwrap();
         let stop = Arc::new(EventFd::from_value_and_flags(0, flags).unwrap());

@@ -27,6 +27,17 @@ pub(super) enum WaitUntil {
     Exactly(Time),
 }
 
+impl WaitUntil {
+    /// The earlier of a deadline that must be met exactly and one that need not be.
+    pub(super) fn first(exact: Option<Time>, about: Option<Time>) -> Self {
+        match (exact, about) {
+            (Some(exact), about) if about.is_none_or(|about| exact <= about) => Self::Exactly(exact),
+            (_, Some(about)) => Self::About(about),
+            (_, None) => Self::Ready,
+        }
+    }
+}
+
 /// Waiting strategy of a host.
 #[derive(Debug)]
 pub(super) struct WaitStrategy {

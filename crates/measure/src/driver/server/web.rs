@@ -2,43 +2,30 @@
 //!
 //! TLS has the sizes of `tls::session` and no keys, so the kernel carries the bytes that the simulator counts.
 
-use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 
-use fetch::serving::{HttpConnection, Wish};
-use http1::message::RequestHead;
+use fetch::serving::HttpConnection;
 use http1::server::{Input, Output, RequestId};
 use nix::poll::{PollFd, PollFlags};
 use wire::Time;
 
 use super::Service;
 use crate::Error;
-use crate::socket::{Connection, ReadResult};
+use crate::driver::pending_requests::{PendingRequests, Progress};
+use crate::socket::Connection;
 
 /// One connection: its socket, its state machine, and the requests without a response.
 #[derive(Debug)]
 pub(super) struct WebConnection {
     socket: Connection,
-    http: HttpConnection,
-    requests: BTreeMap<RequestId, RequestHead>,
+    http: PendingRequests,
     wakes: Option<Time>,
     is_closing: bool,
 }
 
-/// Progress of a connection.
-#[derive(Debug, Default)]
-pub(super) struct Progress {
-    /// Complete requests.
-    pub(super) requests: Vec<RequestId>,
-    /// The client's protocol errors, in sentences.
-    pub(super) faults: Vec<String>,
-    /// Whether the connection is over.
-    pub(super) is_over: bool,
-}
-
 impl WebConnection {
     pub(super) const fn new(socket: Connection, http: HttpConnection) -> Self {
-        Self { socket, http, requests: BTreeMap::new(), wakes: None, is_closing: false }
+        Self { socket, http: PendingRequests::new(http), wakes: None, is_closing: false }
     }
 
     /// The socket, and the events to wait for.
@@ -50,56 +37,23 @@ impl WebConnection {
         self.wakes
     }
 
-    /// The target of a request that has no response yet.
-    pub(super) fn target(&self, id: RequestId) -> Option<&str> {
-        self.requests.get(&id).map(|head| head.target.as_str())
-    }
-
     /// Responds to a request, if it has not been aborted.
     pub(super) fn respond(&mut self, now: Time, id: RequestId, service: &Service) {
-        if let Some(head) = self.requests.remove(&id) {
-            self.http.respond(now, id, service.respond(&head, self.http.is_http2()));
-        }
+        self.http.respond(now, id, |head, is_http2| service.respond(head, is_http2));
     }
 
     /// Passes the socket's events to the state machine.
     pub(super) fn handle_readiness(&mut self, now: Time, flags: PollFlags, buffer: &mut [u8]) {
-        if flags.contains(PollFlags::POLLOUT) && self.socket.write_pending().is_err() {
-            self.http.handle(now, Input::Reset);
-            self.is_closing = true;
-            return;
-        }
-        if self.is_closing || !flags.intersects(PollFlags::POLLIN | PollFlags::POLLHUP | PollFlags::POLLERR) {
-            return;
-        }
-        match self.socket.read(buffer) {
-            Ok(ReadResult::Nothing) => {}
-            Ok(ReadResult::Bytes(length)) => {
-                self.http.handle(now, Input::Received(buffer.get(..length).unwrap_or_default()));
-            }
-            Ok(ReadResult::End) => self.http.handle(now, Input::EndOfStream),
-            Err(_) => {
-                self.http.handle(now, Input::Reset);
-                self.is_closing = true;
-            }
-        }
+        let Some(input) = self.socket.handle_readiness(flags, !self.is_closing, buffer) else { return };
+        self.is_closing |= matches!(input, Input::Reset);
+        self.http.handle(now, input);
     }
 
     /// Executes the state machine's outputs, as far as the kernel accepts them: a write follows when the one before it has been
     /// accepted, which is when HTTP/2 chooses the next DATA.
     pub(super) fn advance(&mut self, now: Time) -> Result<Progress, Error> {
         let mut progress = Progress::default();
-        self.wakes = loop {
-            match self.http.next(now) {
-                Wish::Response(id, head) => {
-                    self.requests.insert(id, head);
-                    progress.requests.push(id);
-                }
-                Wish::Aborted(id) => drop(self.requests.remove(&id)),
-                Wish::Fault(fault) => progress.faults.push(fault.to_string()),
-                Wish::Timeout(until) => break until,
-            }
-        };
+        self.wakes = self.http.read(now, &mut progress);
         while !self.is_closing && !self.socket.has_writes() {
             let Some(output) = self.http.next_output() else { break };
             match output {
