@@ -1,6 +1,5 @@
 //! Errors of reading logs: the culprit, and the remedy.
 
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -8,9 +7,10 @@ use accesslog::format::FormatError;
 use quantity::names::shown;
 
 /// Reason why nothing was read.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file or directory cannot be read.
+    #[error("cannot read {}: {error}", shown(.path))]
     Unreadable {
         /// The path.
         path: PathBuf,
@@ -18,16 +18,22 @@ pub enum Error {
         error: io::Error,
     },
     /// Standard input cannot be read.
+    #[error("cannot read standard input: {0}")]
     Stdin(io::Error),
     /// An object store or a server refused; a sentence that names the address.
+    #[error("{0}")]
     Store(String),
     /// A pattern or a directory has no file.
+    #[error("{0}: no such file; name a log")]
     NoFile(String),
     /// The log of this name is empty.
+    #[error("{0}: the log is empty; name another log")]
     Empty(String),
     /// The format of the log of this name is unknown.
+    #[error("{0}: unknown access log format; name it")]
     UnknownFormat(String),
     /// A table cannot be read, or lacks a column.
+    #[error("{name}: {reason}; name its columns")]
     Table {
         /// The log's name.
         name: String,
@@ -35,14 +41,27 @@ pub enum Error {
         reason: String,
     },
     /// The format has no field names, so that no field can be chosen as the client.
+    #[error(transparent)]
     ClientField(FormatError),
     /// None of several inputs is a log; the reason for the first.
+    #[error("no access log found: {0}")]
     NoAccessLog(Box<Self>),
     /// Counting needs more memory than its limit, in bytes.
+    #[error(
+        "the clients and requests within the longest timeout take more than {} MiB; allow more with \
+         --memory, count with shorter --timeout or with fewer --threshold and --per-client, or count a part \
+         of the log",
+        .0 >> 20
+    )]
     TooMuchMemory(usize),
     /// Whole-second times become fractions in a stretch with more requests within the longest timeout than fit the limit.
+    #[error(
+        "times of whole seconds become fractions of seconds amid more requests than are held; count both \
+         parts of the log by themselves"
+    )]
     MixedTimes,
     /// A feature that was left out of this build.
+    #[error("{culprit}: this build lacks the feature `{}`; enable it", .part.name())]
     NotBuilt {
         /// The option or file that needs it.
         culprit: String,
@@ -86,36 +105,3 @@ impl Part {
         if is_built { Ok(()) } else { Err(self.missing(culprit)) }
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unreadable { path, error } => write!(f, "cannot read {}: {error}", shown(path)),
-            Self::Stdin(error) => write!(f, "cannot read standard input: {error}"),
-            Self::Store(sentence) => f.write_str(sentence),
-            Self::NoFile(pattern) => write!(f, "{pattern}: no such file; name a log"),
-            Self::Empty(name) => write!(f, "{name}: the log is empty; name another log"),
-            Self::UnknownFormat(name) => {
-                write!(f, "{name}: unknown access log format; name it")
-            }
-            Self::Table { name, reason } => write!(f, "{name}: {reason}; name its columns"),
-            Self::ClientField(error) => error.fmt(f),
-            Self::NoAccessLog(first) => write!(f, "no access log found: {first}"),
-            Self::TooMuchMemory(limit) => write!(
-                f,
-                "the clients and requests within the longest timeout take more than {} MiB; allow more with --memory, count \
-                 with shorter --timeout or with fewer --threshold and --per-client, or count a part of the log",
-                limit >> 20
-            ),
-            Self::MixedTimes => f.write_str(
-                "times of whole seconds become fractions of seconds amid more requests than are held; count both \
-                 parts of the log by themselves",
-            ),
-            Self::NotBuilt { culprit, part } => {
-                write!(f, "{culprit}: this build lacks the feature `{}`; enable it", part.name())
-            }
-        }
-    }
-}
-
-impl std::error::Error for Error {}

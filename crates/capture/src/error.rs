@@ -1,17 +1,17 @@
 //! Errors of a capture: the culprit, and the remedy.
 
-use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use packets::Unreadable;
 use quantity::names::shown;
 
 /// Reason why nothing was diagnosed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file cannot be read.
+    #[error("cannot read {}: {error}", shown(.path))]
     Unreadable {
         /// Path of the file; `-` is standard input.
         path: PathBuf,
@@ -19,6 +19,7 @@ pub enum Error {
         error: io::Error,
     },
     /// A file is not a capture.
+    #[error("{}: {error}", named(.path))]
     NotACapture {
         /// Path of the file; `-` is standard input.
         path: PathBuf,
@@ -26,6 +27,7 @@ pub enum Error {
         error: Unreadable,
     },
     /// The command cannot be run.
+    #[error("{}", not_run(.program, .error))]
     Command {
         /// Program of the command, without control characters.
         program: String,
@@ -33,6 +35,7 @@ pub enum Error {
         error: io::Error,
     },
     /// The system does not permit this process to capture packets.
+    #[error("cannot capture here: {missing}; {remedy}")]
     Forbidden {
         /// The missing privilege.
         missing: String,
@@ -40,40 +43,23 @@ pub enum Error {
         remedy: String,
     },
     /// The kernel refused to report packets or sockets.
-    Kernel(linux::Error),
+    #[error(transparent)]
+    Kernel(#[from] linux::Error),
     /// Waiting for signals failed.
+    #[error("cannot wait for signals: {0}")]
     Signals(Errno),
     /// Waiting for packets failed.
+    #[error("cannot wait for packets: {0}")]
     Packets(Errno),
 }
 
-impl From<linux::Error> for Error {
-    fn from(error: linux::Error) -> Self {
-        Self::Kernel(error)
-    }
+fn named(path: &Path) -> String {
+    if path.as_os_str() == "-" { "standard input".to_owned() } else { shown(path) }
 }
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unreadable { path, error } => write!(f, "cannot read {}: {error}", shown(path)),
-            Self::NotACapture { path, error } if path.as_os_str() == "-" => {
-                write!(f, "standard input: {error}")
-            }
-            Self::NotACapture { path, error } => write!(f, "{}: {error}", shown(path)),
-            Self::Command { program, error } => match error.kind() {
-                io::ErrorKind::NotFound => {
-                    write!(f, "no such program: `{program}`; give one that is in PATH, or its path")
-                }
-                // The system's error kinds are open-ended.
-                _ => write!(f, "cannot run `{program}`: {error}"),
-            },
-            Self::Forbidden { missing, remedy } => write!(f, "cannot capture here: {missing}; {remedy}"),
-            Self::Kernel(error) => error.fmt(f),
-            Self::Signals(error) => write!(f, "cannot wait for signals: {error}"),
-            Self::Packets(error) => write!(f, "cannot wait for packets: {error}"),
-        }
+fn not_run(program: &str, error: &io::Error) -> String {
+    if error.kind() == io::ErrorKind::NotFound {
+        return format!("no such program: `{program}`; give one that is in PATH, or its path");
     }
+    format!("cannot run `{program}`: {error}")
 }
-
-impl std::error::Error for Error {}

@@ -1,6 +1,5 @@
 //! Errors of reading a page's content: the culprit, and the remedy.
 
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -8,9 +7,10 @@ use page::PageError;
 use quantity::names::{UnknownName, shown};
 
 /// Reason why a page could not be read.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file or directory cannot be read.
+    #[error("cannot read {}: {error}", shown(.path))]
     Unreadable {
         /// The path.
         path: PathBuf,
@@ -18,6 +18,7 @@ pub enum Error {
         error: io::Error,
     },
     /// A directory is not a valid page.
+    #[error("{}: {error}", shown(.path))]
     NotAPage {
         /// The path.
         path: PathBuf,
@@ -25,8 +26,10 @@ pub enum Error {
         error: PageError,
     },
     /// A directory has no non-empty file.
+    #[error("{} has no file with anything in it; name another directory", shown(.0))]
     Empty(PathBuf),
     /// A file that makes the page larger than 256 MiB.
+    #[error("{} makes the page larger than 256 MiB; {remedy}", shown(.path))]
     TooLarge {
         /// The path.
         path: PathBuf,
@@ -34,6 +37,10 @@ pub enum Error {
         remedy: &'static str,
     },
     /// Neither a directory nor the name of a site.
+    #[error(
+        "{} is not a directory, and {unknown}; name a directory with the page's files, or a .har",
+        shown(.path)
+    )]
     NoInput {
         /// The path given.
         path: PathBuf,
@@ -41,6 +48,7 @@ pub enum Error {
         unknown: UnknownName,
     },
     /// A recording (HAR) cannot be read.
+    #[error("{}: {reason}", shown(.path))]
     Recording {
         /// The path.
         path: PathBuf,
@@ -48,6 +56,7 @@ pub enum Error {
         reason: String,
     },
     /// A form of the page is not a valid page.
+    #[error("{name}: {error}")]
     Form {
         /// The page's name.
         name: String,
@@ -55,29 +64,3 @@ pub enum Error {
         error: PageError,
     },
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unreadable { path, error } => write!(f, "cannot read {}: {error}", shown(path)),
-            Self::NotAPage { path, error } => write!(f, "{}: {error}", shown(path)),
-            Self::Empty(path) => {
-                write!(f, "{} has no file with anything in it; name another directory", shown(path))
-            }
-            Self::TooLarge { path, remedy } => {
-                write!(f, "{} makes the page larger than 256 MiB; {remedy}", shown(path))
-            }
-            Self::NoInput { path, unknown } => {
-                let path = shown(path);
-                write!(
-                    f,
-                    "{path} is not a directory, and {unknown}; name a directory with the page's files, or a .har"
-                )
-            }
-            Self::Recording { path, reason } => write!(f, "{}: {reason}", shown(path)),
-            Self::Form { name, error } => write!(f, "{name}: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}

@@ -3,7 +3,6 @@
 //! Strict: input that two parsers could interpret differently is rejected, not repaired. Nothing is copied and nothing
 //! allocated. Not a channel: [`super::client`] and [`super::server`] choose the channel of a message.
 
-use std::error::Error;
 use std::fmt;
 
 use super::parts::{self, PARTS_FIELD};
@@ -306,47 +305,30 @@ fn check_version(version: Version) -> Result<(), Malformed> {
 }
 
 /// Reason why a message is not valid DHTTP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// Too short for the header before an HTTP message.
+    #[error("the datagram is too short to be DHTTP")]
     Short,
     /// An undefined flag is set.
+    #[error("the datagram has flags that this version of DHTTP does not know")]
     Flags,
     /// The rest is not HTTP/1.1.
-    Http(PeerFault),
+    #[error(transparent)]
+    Http(#[from] PeerFault),
     /// A Transfer-Encoding: a datagram is the whole message.
+    #[error("the peer used a Transfer-Encoding in a datagram, which is a whole message")]
     TransferEncoding,
     /// The bytes after the header section do not match its length, or a request has any.
+    #[error("the length of the body differs from its Content-Length")]
     Body,
     /// An interim response: the datagram could not hold the final one as well.
+    #[error("the peer sent an interim response in a datagram")]
     Interim,
     /// On a connection: a response delimited by the end of the stream, which no other response could follow.
+    #[error("the peer sent a response without a length on a connection for several")]
     Unbounded,
 }
-
-impl From<PeerFault> for Malformed {
-    fn from(fault: PeerFault) -> Self {
-        Self::Http(fault)
-    }
-}
-
-impl fmt::Display for Malformed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Short => "the datagram is too short to be DHTTP",
-            Self::Flags => "the datagram has flags that this version of DHTTP does not know",
-            Self::Http(fault) => return fault.fmt(f),
-            Self::TransferEncoding => {
-                "the peer used a Transfer-Encoding in a datagram, which is a whole message"
-            }
-            Self::Body => "the length of the body differs from its Content-Length",
-            Self::Interim => "the peer sent an interim response in a datagram",
-            Self::Unbounded => "the peer sent a response without a length on a connection for several",
-        })
-    }
-}
-
-impl Error for Malformed {}
 
 #[cfg(test)]
 mod tests {

@@ -4,7 +4,6 @@
 
 use core::net::IpAddr;
 use core::str::FromStr;
-use std::error::Error;
 use std::fmt;
 
 /// Addresses with the same first bits.
@@ -82,16 +81,9 @@ impl FromStr for Prefix {
 }
 
 /// Parse error: neither an address nor a network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is neither an address nor a network, such as 203.0.113.0/24")]
 pub struct PrefixError;
-
-impl fmt::Display for PrefixError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("it is neither an address nor a network, such as 203.0.113.0/24")
-    }
-}
-
-impl Error for PrefixError {}
 
 #[cfg(test)]
 mod tests {

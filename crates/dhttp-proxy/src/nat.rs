@@ -19,8 +19,6 @@ mod driver;
 mod rules;
 mod sockets;
 
-use std::error::Error;
-use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Sender};
@@ -157,45 +155,27 @@ impl Shared {
 }
 
 /// Reason why a helper could not start or change.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum NatError {
     /// An error of its rules.
-    Rules(RulesError),
+    #[error(transparent)]
+    Rules(#[from] RulesError),
     /// The address family cannot change.
+    #[error("ipv6: cannot change on a reload; restart the helper")]
     Family,
     /// An error of its UDP port.
+    #[error("{}", port_refused(*.0, .1))]
     Port(u16, io::Error),
     /// Any other error of the system.
-    System(io::Error),
+    #[error("the system refused: {0}; run as root")]
+    System(#[from] io::Error),
 }
 
-impl From<RulesError> for NatError {
-    fn from(error: RulesError) -> Self {
-        Self::Rules(error)
+fn port_refused(port: u16, error: &io::Error) -> String {
+    if error.kind() == io::ErrorKind::AddrInUse {
+        return format!(
+            "UDP port {port} is in use on this host; stop the program that uses it, or bind it to one address"
+        );
     }
+    format!("cannot receive requests to UDP port {port}: {error}; run as root")
 }
-
-impl From<io::Error> for NatError {
-    fn from(error: io::Error) -> Self {
-        Self::System(error)
-    }
-}
-
-impl fmt::Display for NatError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Rules(error) => error.fmt(f),
-            Self::Family => f.write_str("ipv6: cannot change on a reload; restart the helper"),
-            Self::Port(port, error) if error.kind() == io::ErrorKind::AddrInUse => write!(
-                f,
-                "UDP port {port} is in use on this host; stop the program that uses it, or bind it to one address"
-            ),
-            Self::Port(port, error) => {
-                write!(f, "cannot receive requests to UDP port {port}: {error}; run as root")
-            }
-            Self::System(error) => write!(f, "the system refused: {error}; run as root"),
-        }
-    }
-}
-
-impl Error for NatError {}

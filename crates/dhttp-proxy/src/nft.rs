@@ -8,8 +8,6 @@
 
 pub mod elements;
 
-use std::error::Error;
-use std::fmt;
 use std::io::{self, Write};
 use std::net::IpAddr;
 use std::process::{Command, Output, Stdio};
@@ -244,46 +242,33 @@ fn check(program: &'static str, output: Output) -> Result<(), RulesError> {
 }
 
 /// Reason why rules could not be installed or changed.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum RulesError {
     /// The program cannot be run.
+    #[error("cannot run {0}: {1}; install {package}", package = package_of(.0))]
     Program(&'static str, io::Error),
     /// The kernel, or the program, refused them.
+    #[error(
+        "{0} refused the rules, and nothing is installed: {1}; run as root, on a kernel with nf_tables, \
+         nft_tproxy and nft_nat"
+    )]
     Refused(&'static str, String),
     /// The program, or the kernel, refused their replacement.
+    #[error("nft refused the new rules, and the old ones are in force: {0}")]
     ReplacementRefused(String),
     /// Such a table already exists.
+    #[error(
+        "the table {family} {1} is there already: another of these commands runs, or was killed; then remove \
+         it with --clean",
+        family = .0.name()
+    )]
     Exists(Family, &'static str),
     /// The kernel rejected a change.
+    #[error("the kernel rejected a change of the rules: {0}; is the table still there?")]
     Change(io::Error),
 }
 
-impl fmt::Display for RulesError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Program(program, error) => {
-                let package = if *program == "nft" { "nftables" } else { "iproute2" };
-                write!(f, "cannot run {program}: {error}; install {package}")
-            }
-            Self::Refused(program, reported) => write!(
-                f,
-                "{program} refused the rules, and nothing is installed: {reported}; run as root, on a kernel with nf_tables, \
-                 nft_tproxy and nft_nat"
-            ),
-            Self::ReplacementRefused(reported) => {
-                write!(f, "nft refused the new rules, and the old ones are in force: {reported}")
-            }
-            Self::Exists(family, table) => write!(
-                f,
-                "the table {} {table} is there already: another of these commands runs, or was killed; then remove it \
-                 with --clean",
-                family.name()
-            ),
-            Self::Change(error) => {
-                write!(f, "the kernel rejected a change of the rules: {error}; is the table still there?")
-            }
-        }
-    }
+/// Debian's package of a program.
+fn package_of(program: &str) -> &'static str {
+    if program == "nft" { "nftables" } else { "iproute2" }
 }
-
-impl Error for RulesError {}

@@ -2,8 +2,6 @@
 //!
 //! An engine derives a plan from a scenario.
 
-use std::error::Error;
-use std::fmt;
 use std::num::{NonZeroU8, NonZeroU16};
 use std::sync::Arc;
 
@@ -459,21 +457,28 @@ impl Shape {
 }
 
 /// Reason why a plan is invalid.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// No objects.
+    #[error("the page has no objects; give at least one")]
     NoObjects,
     /// A method that is not a token.
+    #[error("{0:?} is not a method; use a word such as GET")]
     Method(String),
     /// A path that is invalid in a request line.
+    #[error("{0:?} is not a path; begin with / and encode all but visible ASCII")]
     Path(String),
     /// A host that is invalid in a field.
+    #[error("{0:?} is not a host name; use visible ASCII")]
     Host(String),
     /// An object on an origin that the plan does not have.
+    #[error("origin {0} is not in the plan; add it to the origins")]
     Origin(usize),
     /// A validator that is invalid in a field.
+    #[error("{:?} is not a validator; use it as the server sent it", text(.0))]
     Validator(Validator),
     /// A request that exceeds its size even without padding.
+    #[error("a request for {path} takes {min} B and does not fit in {requested}; allow {min} B")]
     RequestTooSmall {
         /// Path of the request.
         path: String,
@@ -483,40 +488,27 @@ pub enum PlanError {
         min: usize,
     },
     /// A request larger than 65,536 bytes.
+    #[error("a request of {requested} is too large; use at most {MAX_REQUEST_BYTES} B")]
     RequestTooLarge {
         /// The requested size.
         requested: Bytes,
     },
     /// HTTP/3 without a configuration of it, or where it cannot be.
+    #[error("{}", no_http3(*.0))]
     Http3(Option<Unavailable>),
 }
 
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoObjects => f.write_str("the page has no objects; give at least one"),
-            Self::Method(method) => write!(f, "{method:?} is not a method; use a word such as GET"),
-            Self::Path(path) => {
-                write!(f, "{path:?} is not a path; begin with / and encode all but visible ASCII")
-            }
-            Self::Host(host) => write!(f, "{host:?} is not a host name; use visible ASCII"),
-            Self::Origin(origin) => write!(f, "origin {origin} is not in the plan; add it to the origins"),
-            Self::Validator(Validator::EntityTag(text) | Validator::LastModified(text)) => {
-                write!(f, "{text:?} is not a validator; use it as the server sent it")
-            }
-            Self::RequestTooSmall { path, requested, min } => {
-                write!(f, "a request for {path} takes {min} B and does not fit in {requested}; allow {min} B")
-            }
-            Self::RequestTooLarge { requested } => {
-                write!(f, "a request of {requested} is too large; use at most {MAX_REQUEST_BYTES} B")
-            }
-            Self::Http3(Some(reason)) => write!(f, "{reason}; use HTTP/2"),
-            Self::Http3(None) => f.write_str("HTTP/3 is not configured; give its settings"),
-        }
-    }
+fn text(validator: &Validator) -> &str {
+    let (Validator::EntityTag(text) | Validator::LastModified(text)) = validator;
+    text
 }
 
-impl Error for PlanError {}
+fn no_http3(reason: Option<Unavailable>) -> String {
+    reason.map_or_else(
+        || "HTTP/3 is not configured; give its settings".to_owned(),
+        |reason| format!("{reason}; use HTTP/2"),
+    )
+}
 
 /// Settings of the transport: those of the plan.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,5 @@
 //! Settings of an end, and the reason why there may be none.
 
-use std::fmt;
-
 use tls::session::Handshake;
 use wire::Seed;
 
@@ -45,13 +43,16 @@ pub struct ServerConfig {
 }
 
 /// Why there is no end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unavailable {
     /// QUIC's state machine does not build for WebAssembly.
+    #[error("HTTP/3 in WebAssembly, for which QUIC does not build")]
     WebAssembly,
     /// The path carries no datagrams of 1,200 bytes, but of this size.
+    #[error("HTTP/3 over datagrams of at most {0} bytes; QUIC needs 1200")]
     Datagram(u16),
     /// TLS 1.2, which QUIC does not have.
+    #[error("HTTP/3 with TLS 1.2; QUIC has TLS 1.3")]
     Tls12,
 }
 
@@ -67,17 +68,3 @@ impl Unavailable {
         }
     }
 }
-
-impl fmt::Display for Unavailable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::WebAssembly => f.write_str("HTTP/3 in WebAssembly, for which QUIC does not build"),
-            Self::Datagram(bytes) => {
-                write!(f, "HTTP/3 over datagrams of at most {bytes} bytes; QUIC needs 1200")
-            }
-            Self::Tls12 => f.write_str("HTTP/3 with TLS 1.2; QUIC has TLS 1.3"),
-        }
-    }
-}
-
-impl std::error::Error for Unavailable {}

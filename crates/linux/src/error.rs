@@ -49,8 +49,8 @@ pub enum Error {
     )]
     InterfaceName(String),
     /// An invalid link.
-    #[error("{0}")]
-    Link(ConfigError),
+    #[error(transparent)]
+    Link(#[from] ConfigError),
     /// A capture could not be written.
     #[error("the capture {} could not be written ({error}); free some space, or name another file", .path.display())]
     Unwritten {
@@ -78,11 +78,5 @@ impl Error {
     pub fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
         move |error| Self::Kernel { doing, errno: error.raw_os_error().map_or(Errno::EIO, Errno::from_raw) }
-    }
-}
-
-impl From<ConfigError> for Error {
-    fn from(error: ConfigError) -> Self {
-        Self::Link(error)
     }
 }

@@ -3,7 +3,6 @@
 //! Histograms are added, which loses nothing; a second is the worst of the shards' seconds. Not a comparison: runs of
 //! different plans are not added.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use quantity::names::shown;
@@ -11,11 +10,17 @@ use quantity::names::shown;
 use crate::log::{Log, RunParameters};
 
 /// Error of a merge.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
     /// No results.
+    #[error("there is nothing to merge")]
     Nothing,
     /// A result is of another run than the first.
+    #[error(
+        "{}: {difference} than {}; merge the shards of one run, and compare others",
+        shown(.path),
+        shown(.first)
+    )]
     Other {
         /// The culprit.
         path: PathBuf,
@@ -25,6 +30,7 @@ pub enum MergeError {
         first: PathBuf,
     },
     /// A shard is given twice.
+    #[error("{}: shard {part} of {of} is given twice; give each once", shown(.path))]
     Twice {
         /// The culprit.
         path: PathBuf,
@@ -34,25 +40,6 @@ pub enum MergeError {
         of: u32,
     },
 }
-
-impl fmt::Display for MergeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Nothing => f.write_str("there is nothing to merge"),
-            Self::Other { path, difference, first } => write!(
-                f,
-                "{}: {difference} than {}; merge the shards of one run, and compare others",
-                shown(path),
-                shown(first)
-            ),
-            Self::Twice { path, part, of } => {
-                write!(f, "{}: shard {part} of {of} is given twice; give each once", shown(path))
-            }
-        }
-    }
-}
-
-impl std::error::Error for MergeError {}
 
 /// The merged results, one log at a time: a thousand shards need no more memory than two.
 ///

@@ -2,7 +2,6 @@
 //!
 //! Nothing is measured. Errors name the remedy in advance, instead of after minutes of failures.
 
-use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::pin::pin;
@@ -27,54 +26,42 @@ use crate::tls::TrustError;
 use crate::traffic::Traffic;
 
 /// Reason to refuse a server.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// No response, or an incomplete one.
+    #[error("does not respond: {0}")]
     NoResponse(String),
     /// Its certificate cannot be verified.
+    #[error(
+        "has an untrusted certificate ({0}); name its authority with --ca FILE, or give --insecure if you \
+         know the server"
+    )]
     Certificate(String),
     /// TLS that negotiates another protocol than the one with this name.
+    #[error(
+        "does not offer {0} in its handshake (ALPN); enable it there, or choose another --protocol (http11, \
+         http2)"
+    )]
     Another(&'static str),
     /// Its response is not in the protocol with this name.
+    #[error(
+        "does not speak {0} here; switch it on there (without TLS it must be {0} from the first byte: in \
+         nginx `listen ... http2`), or choose another --protocol"
+    )]
     WrongProtocol(&'static str),
     /// Its response is not HTTP/1; these are its first bytes.
+    #[error(
+        "does not speak HTTP/1 here: its response begins with `{0}`; give the port of a server that does, or \
+         choose another --protocol"
+    )]
     NotHttp1(String),
     /// The given certificates are not valid.
+    #[error(transparent)]
     Untrusted(TrustError),
     /// The system has no resources for the runtime.
+    #[error("could not be probed: {0}")]
     System(io::Error),
 }
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoResponse(why) => write!(f, "does not respond: {why}"),
-            Self::Certificate(why) => write!(
-                f,
-                "has an untrusted certificate ({why}); name its authority with --ca FILE, or give --insecure if you know the \
-                 server"
-            ),
-            Self::Another(name) => write!(
-                f,
-                "does not offer {name} in its handshake (ALPN); enable it there, or choose another --protocol (http11, http2)"
-            ),
-            Self::WrongProtocol(name) => write!(
-                f,
-                "does not speak {name} here; switch it on there (without TLS it must be {name} from the first byte: in nginx \
-                 `listen ... http2`), or choose another --protocol"
-            ),
-            Self::NotHttp1(first) => write!(
-                f,
-                "does not speak HTTP/1 here: its response begins with `{first}`; give the port of a server that does, or choose \
-                 another --protocol"
-            ),
-            Self::Untrusted(error) => error.fmt(f),
-            Self::System(error) => write!(f, "could not be probed: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for Refusal {}
 
 /// Timeout of a preflight request.
 const PREFLIGHT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);

@@ -6,12 +6,11 @@
 pub mod file;
 pub mod logged;
 
-use std::fmt;
-
 use bytes::Bytes;
 use http::uri::{Authority, PathAndQuery};
 use http::{HeaderName, HeaderValue};
 use http1::message::{Fields, Method};
+use quantity::names::Quoted;
 
 /// Maximum number of requests of a list.
 pub const MAX_REQUESTS: usize = 100_000;
@@ -38,56 +37,33 @@ pub struct Request {
 }
 
 /// Reason why a request cannot be sent.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     /// The method is invalid.
+    #[error("{} is not a method; give one such as GET, HEAD, POST, PUT or DELETE", Quoted(.0))]
     Method(String),
     /// The path is invalid.
+    #[error(
+        "{} is not a path of visible ASCII that begins with a slash; percent-encode other characters",
+        Quoted(.0)
+    )]
     Target(String),
     /// The field is not `Name: value`, or has invalid characters.
+    #[error("{} is not a header field; write `Name: value`", Quoted(.0))]
     Field(String),
     /// The field is set by the generator itself.
+    #[error("the field {0} is set by the load itself; remove it")]
     Reserved(String),
     /// More fields than the maximum.
+    #[error("a request has no more than {MAX_FIELDS} header fields; remove some")]
     TooManyFields,
     /// The value of `Host` is not a host.
+    #[error("Host: {} is not a host; give a name, with a port if need be", Quoted(.0))]
     Host(String),
     /// A body of this many bytes is too long.
+    #[error("a body of {0} bytes is too long; the maximum is {MAX_BODY_BYTES}")]
     Body(u64),
 }
-
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use quantity::names::Quoted;
-        match self {
-            Self::Method(method) => {
-                write!(
-                    f,
-                    "{} is not a method; give one such as GET, HEAD, POST, PUT or DELETE",
-                    Quoted(method)
-                )
-            }
-            Self::Target(target) => write!(
-                f,
-                "{} is not a path of visible ASCII that begins with a slash; percent-encode other characters",
-                Quoted(target)
-            ),
-            Self::Field(field) => write!(f, "{} is not a header field; write `Name: value`", Quoted(field)),
-            Self::Reserved(name) => write!(f, "the field {name} is set by the load itself; remove it"),
-            Self::TooManyFields => {
-                write!(f, "a request has no more than {MAX_FIELDS} header fields; remove some")
-            }
-            Self::Host(host) => {
-                write!(f, "Host: {} is not a host; give a name, with a port if need be", Quoted(host))
-            }
-            Self::Body(bytes) => {
-                write!(f, "a body of {bytes} bytes is too long; the maximum is {MAX_BODY_BYTES}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for RequestError {}
 
 /// Fields that frame a message or belong to a connection: protocols set them, or forbid them (RFC 9113, section 8.2.2).
 const RESERVED: [&str; 9] = [

@@ -2,7 +2,6 @@
 //!
 //! The numbers are estimates: sockets and ports are worst cases, memory is a rule of thumb.
 
-use std::fmt;
 use std::fs;
 use std::path::Path;
 
@@ -25,9 +24,13 @@ pub struct Resources {
 }
 
 /// A missing resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MissingResource {
     /// Open files (sockets).
+    #[error(
+        "the run needs about {needed} concurrent sockets and may have {allowed}; raise the limit (ulimit \
+         -n), or have fewer users"
+    )]
     Files {
         /// Number needed.
         needed: u64,
@@ -35,6 +38,11 @@ pub enum MissingResource {
         allowed: u64,
     },
     /// Local ports towards one server.
+    #[error(
+        "the run needs {needed} concurrent ports and this host has {available}; widen \
+         net.ipv4.ip_local_port_range, plan fewer users or connections, or run parts of it on several \
+         machines (--shard)"
+    )]
     Ports {
         /// Number needed.
         needed: u64,
@@ -42,6 +50,12 @@ pub enum MissingResource {
         available: u64,
     },
     /// Bytes of memory.
+    #[error(
+        "the run needs about {} MB of memory and {} MB are free; plan fewer users or a shorter time, or run \
+         parts of it on several machines (--shard)",
+        .needed.div_ceil(MEGA),
+        .available / MEGA
+    )]
     Memory {
         /// Bytes needed.
         needed: u64,
@@ -50,32 +64,7 @@ pub enum MissingResource {
     },
 }
 
-impl fmt::Display for MissingResource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const MEGA: u64 = 1_000_000;
-        match self {
-            Self::Files { needed, allowed } => write!(
-                f,
-                "the run needs about {needed} concurrent sockets and may have {allowed}; raise the limit (ulimit -n), or have \
-                 fewer users"
-            ),
-            Self::Ports { needed, available } => write!(
-                f,
-                "the run needs {needed} concurrent ports and this host has {available}; widen net.ipv4.ip_local_port_range, \
-                 plan fewer users or connections, or run parts of it on several machines (--shard)"
-            ),
-            Self::Memory { needed, available } => write!(
-                f,
-                "the run needs about {} MB of memory and {} MB are free; plan fewer users or a shorter time, or run parts \
-                 of it on several machines (--shard)",
-                needed.div_ceil(MEGA),
-                available / MEGA
-            ),
-        }
-    }
-}
-
-impl std::error::Error for MissingResource {}
+const MEGA: u64 = 1_000_000;
 
 /// Checks that this host has the resources of a run.
 ///

@@ -3,7 +3,6 @@
 //! Users are in `worker`. The kernel's counter of dropped datagrams is read once a second.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::fs;
 use std::io;
 use std::num::NonZeroU64;
@@ -35,44 +34,17 @@ use crate::user::{ThreadContext, heads};
 use crate::worker::{Queue, Worker};
 
 /// Reason why a run did not begin.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A resource that this host lacks.
-    MissingResource(MissingResource),
+    #[error(transparent)]
+    MissingResource(#[from] MissingResource),
     /// The system gave no socket, port or thread.
-    System(io::Error),
+    #[error("the load generator could not start: {0}")]
+    System(#[from] io::Error),
     /// Encrypted connections cannot be configured.
-    Trust(TrustError),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::MissingResource(missing) => missing.fmt(f),
-            Self::System(error) => write!(f, "the load generator could not start: {error}"),
-            Self::Trust(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<io::Error> for Error {
-    fn from(error: io::Error) -> Self {
-        Self::System(error)
-    }
-}
-
-impl From<MissingResource> for Error {
-    fn from(missing: MissingResource) -> Self {
-        Self::MissingResource(missing)
-    }
-}
-
-impl From<TrustError> for Error {
-    fn from(error: TrustError) -> Self {
-        Self::Trust(error)
-    }
+    #[error(transparent)]
+    Trust(#[from] TrustError),
 }
 
 impl From<rustix::io::Errno> for Error {

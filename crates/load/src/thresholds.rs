@@ -2,8 +2,6 @@
 //!
 //! Latencies are response times: they count from the scheduled time. Not the bottleneck, which is in the verdict.
 
-use std::fmt;
-
 use quantity::ValueError;
 use quantity::names::UnknownName;
 use render::output::number;
@@ -93,34 +91,21 @@ impl Measure {
 }
 
 /// Error of a threshold's text.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ThresholdError {
     /// The text has no `=`.
+    #[error("`{}` has no limit; write NAME=LIMIT, such as p99=50ms", .0.escape_debug())]
     NoLimit(String),
     /// No figure has this name.
+    #[error(transparent)]
     Unknown(UnknownName),
     /// The limit is not a duration, or not a share.
+    #[error(transparent)]
     Limit(ValueError),
     /// The limit is not a rate.
+    #[error("`{}` is not a rate; write responses a second, such as 500/s", .0.escape_debug())]
     Rate(String),
 }
-
-impl fmt::Display for ThresholdError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoLimit(text) => {
-                write!(f, "`{}` has no limit; write NAME=LIMIT, such as p99=50ms", text.escape_debug())
-            }
-            Self::Unknown(unknown) => unknown.fmt(f),
-            Self::Limit(error) => error.fmt(f),
-            Self::Rate(text) => {
-                write!(f, "`{}` is not a rate; write responses a second, such as 500/s", text.escape_debug())
-            }
-        }
-    }
-}
-
-impl std::error::Error for ThresholdError {}
 
 impl Threshold {
     /// The maximum share of failures, as `1%` or `0.01`.

@@ -34,44 +34,27 @@ pub enum Trust {
 }
 
 /// Reason why no certificate can be verified.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum TrustError {
     /// The file has no certificate, or cannot be read.
+    #[error("{0}; give certificates in PEM, as files that begin with -----BEGIN CERTIFICATE----- have")]
     File(String),
     /// The system has no CA certificates.
+    #[error(
+        "this system has no CA certificates; install them (Debian: ca-certificates), or give --ca FILE or \
+         --insecure"
+    )]
     System,
     /// The server's name cannot be in a certificate.
+    #[error("no certificate can be for `{0}`; give a name or an address")]
     Name(String),
     /// The protocol is always encrypted, and the URL is not.
+    #[error("HTTP/3 is always encrypted; give an https:// URL")]
     Nothing,
     /// A certificate cannot sign others: it is not a CA's.
+    #[error("--ca: not a CA certificate: {0}; give the certificate of an authority")]
     Authority(String),
 }
-
-impl fmt::Display for TrustError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File(why) => {
-                write!(
-                    f,
-                    "{why}; give certificates in PEM, as files that begin with -----BEGIN CERTIFICATE----- have"
-                )
-            }
-            Self::System => write!(
-                f,
-                "this system has no CA certificates; install them (Debian: ca-certificates), or give --ca FILE or \
-                 --insecure"
-            ),
-            Self::Name(name) => write!(f, "no certificate can be for `{name}`; give a name or an address"),
-            Self::Nothing => write!(f, "HTTP/3 is always encrypted; give an https:// URL"),
-            Self::Authority(why) => {
-                write!(f, "--ca: not a CA certificate: {why}; give the certificate of an authority")
-            }
-        }
-    }
-}
-
-impl std::error::Error for TrustError {}
 
 impl Trust {
     /// The CA certificates in a PEM file.

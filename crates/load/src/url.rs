@@ -2,10 +2,10 @@
 //!
 //! Requests of a list have targets of their own ([`crate::requests`]).
 
+use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::str::FromStr;
 use std::time::Duration;
-use std::{fmt, io};
 
 use dhttp::{Url, UrlError};
 
@@ -21,25 +21,17 @@ pub struct ServerUrl {
 }
 
 /// A host without an address.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{host}: unknown host: {}",
+    .error.as_ref().map_or_else(|| "it has no address".to_owned(), io::Error::to_string)
+)]
 pub struct UnknownHost {
     /// The host.
     pub host: String,
     /// The resolver's error; `None` if the name has no address.
     pub error: Option<io::Error>,
 }
-
-impl fmt::Display for UnknownHost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: unknown host", self.host)?;
-        match &self.error {
-            Some(error) => write!(f, ": {error}"),
-            None => f.write_str(": it has no address"),
-        }
-    }
-}
-
-impl std::error::Error for UnknownHost {}
 
 const HTTPS: &str = "https://";
 

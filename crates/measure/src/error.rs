@@ -2,7 +2,6 @@
 //!
 //! Protocol errors of the peer inside a run are `http1`'s, and a failed run carries them as a sentence.
 
-use std::fmt;
 use std::io;
 
 use nix::errno::Errno;
@@ -11,11 +10,13 @@ use scenario::serving::ServingError;
 use crate::fidelity::Unreproducible;
 
 /// Reason why nothing was measured.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The hosts or the link between them failed, or the kernel refused them.
-    Testbed(testbed::Error),
+    #[error(transparent)]
+    Testbed(#[from] testbed::Error),
     /// The scenario requires something that a real kernel cannot do.
+    #[error("cannot measure {part}; {remedy}")]
     Unsuited {
         /// The part of the scenario.
         part: String,
@@ -23,8 +24,10 @@ pub enum Error {
         remedy: String,
     },
     /// The stack profile has a part that this kernel lacks, and the scenario would show it.
+    #[error("{0}")]
     Stack(Unreproducible),
     /// A run failed, and repeating it did not help.
+    #[error("run {number} failed: {what}")]
     Run {
         /// Number of the run, from 1.
         number: u32,
@@ -47,12 +50,6 @@ impl Error {
     }
 }
 
-impl From<testbed::Error> for Error {
-    fn from(error: testbed::Error) -> Self {
-        Self::Testbed(error)
-    }
-}
-
 impl From<Unreproducible> for Error {
     fn from(unreproducible: Unreproducible) -> Self {
         Self::Stack(unreproducible)
@@ -65,16 +62,3 @@ impl From<ServingError> for Error {
         Self::Unsuited { part, remedy: remedy.to_owned() }
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Testbed(error) => error.fmt(f),
-            Self::Unsuited { part, remedy } => write!(f, "cannot measure {part}; {remedy}"),
-            Self::Stack(unreproducible) => unreproducible.fmt(f),
-            Self::Run { number, what } => write!(f, "run {number} failed: {what}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}

@@ -15,7 +15,6 @@ mod input;
 mod pcap;
 mod pcapng;
 
-use std::fmt;
 use std::io::{self, Read};
 
 use wire::Time;
@@ -154,21 +153,32 @@ impl<R: Read> Reader<R> {
 }
 
 /// Reason why a capture, or the rest of it, could not be read.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
     /// Fewer bytes than the smallest capture.
+    #[error("it is empty, or too short to be a capture: give a pcap or pcapng file")]
     Empty,
     /// An unknown format.
+    #[error(
+        "it is not a capture (it begins with {:02x} {:02x} {:02x} {:02x}): give a pcap or pcapng file, as \
+         tcpdump -w and Wireshark write them",
+        .magic[0],
+        .magic[1],
+        .magic[2],
+        .magic[3]
+    )]
     NotACapture {
         /// First four bytes of the file.
         magic: [u8; 4],
     },
     /// A file that ends within a packet.
+    #[error("it ends within {}", cut_at(*.frame))]
     CutShort {
         /// The packet.
         frame: u64,
     },
     /// An invalid length.
+    #[error("{what} at packet {frame}: the capture is damaged {}", damaged_from(*.frame))]
     Damaged {
         /// The packet with this length.
         frame: u64,
@@ -176,54 +186,25 @@ pub enum Unreadable {
         what: &'static str,
     },
     /// A read error.
-    Io(io::Error),
+    #[error("it cannot be read to its end ({0}); the packets before are used")]
+    Io(#[from] io::Error),
 }
 
-impl From<io::Error> for Unreadable {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
+/// Where a capture that ends within a packet is cut, and what remains of it.
+fn cut_at(frame: u64) -> String {
+    match frame {
+        1 => "its first packet: copy or capture it again".to_owned(),
+        _ => format!("packet {frame}: the capture was cut off there; the packets before are used"),
     }
 }
 
-impl fmt::Display for Unreadable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => {
-                f.write_str("it is empty, or too short to be a capture: give a pcap or pcapng file")
-            }
-            Self::NotACapture { magic: [a, b, c, d] } => write!(
-                f,
-                "it is not a capture (it begins with {a:02x} {b:02x} {c:02x} {d:02x}): give a pcap or pcapng file, as \
-                 tcpdump -w and Wireshark write them"
-            ),
-            Self::CutShort { frame: 1 } => {
-                f.write_str("it ends within its first packet: copy or capture it again")
-            }
-            Self::Damaged { frame: 1, what } => write!(
-                f,
-                "{what} at packet 1: the capture is damaged from there on, nothing of it can be used, copy or capture it \
-                 again"
-            ),
-            Self::CutShort { frame } => {
-                write!(
-                    f,
-                    "it ends within packet {frame}: the capture was cut off there; the packets before are used"
-                )
-            }
-            Self::Damaged { frame, what } => {
-                write!(
-                    f,
-                    "{what} at packet {frame}: the capture is damaged there; the packets before are used"
-                )
-            }
-            Self::Io(error) => {
-                write!(f, "it cannot be read to its end ({error}); the packets before are used")
-            }
-        }
+/// What remains of a capture that is damaged at a packet.
+const fn damaged_from(frame: u64) -> &'static str {
+    match frame {
+        1 => "from there on, nothing of it can be used, copy or capture it again",
+        _ => "there; the packets before are used",
     }
 }
-
-impl std::error::Error for Unreadable {}
 
 #[cfg(test)]
 mod tests {

@@ -42,7 +42,6 @@
 mod write;
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::Range;
 
 use http1::message::Method;
@@ -61,24 +60,14 @@ pub use write::write;
 pub const MAX_BYTES: u64 = 16 << 20;
 
 /// Reason why a text is not a page.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}{problem}", .line.map_or_else(String::new, |line| format!("line {line}: ")))]
 pub struct FileError {
     /// Line, from 1; `None` for the whole page.
     pub line: Option<usize>,
     /// The invalid part, and a remedy.
     pub problem: String,
 }
-
-impl fmt::Display for FileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            Some(line) => write!(f, "line {line}: {}", self.problem),
-            None => f.write_str(&self.problem),
-        }
-    }
-}
-
-impl std::error::Error for FileError {}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]

@@ -9,7 +9,6 @@ mod object;
 mod removal;
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
 use wire::{Bytes, Duration};
@@ -247,49 +246,33 @@ impl Page {
 }
 
 /// Reason why a page is invalid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
     /// Number of objects: zero, or above the maximum.
+    #[error("a page of {0} objects is out of range; give 1 to {max}", max = Page::MAX_OBJECTS)]
     Objects(usize),
     /// Number of hosts: zero, or above the maximum.
+    #[error("a page of {0} hosts is out of range; give 1 to {max}", max = Page::MAX_HOSTS)]
     Hosts(usize),
     /// Size of an object: zero, or more than 1 TiB.
+    #[error("an object of {0} is out of range; give 1 byte to 1 TiB")]
     Size(Bytes),
     /// An object on a host that the page does not have.
+    #[error("object {} is on a host that the page does not have; name the host", .object + 1)]
     Host {
         /// Index of the object.
         object: usize,
     },
     /// An object whose dependencies are never met.
+    #[error(
+        "object {} is never discovered; let it wait for objects of the page, without a cycle",
+        .object + 1
+    )]
     Undiscovered {
         /// Index of the object.
         object: usize,
     },
 }
-
-impl fmt::Display for PageError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Objects(count) => {
-                write!(f, "a page of {count} objects is out of range; give 1 to {}", Page::MAX_OBJECTS)
-            }
-            Self::Hosts(count) => {
-                write!(f, "a page of {count} hosts is out of range; give 1 to {}", Page::MAX_HOSTS)
-            }
-            Self::Host { object } => {
-                write!(f, "object {} is on a host that the page does not have; name the host", object + 1)
-            }
-            Self::Undiscovered { object } => write!(
-                f,
-                "object {} is never discovered; let it wait for objects of the page, without a cycle",
-                object + 1
-            ),
-            Self::Size(size) => write!(f, "an object of {size} is out of range; give 1 byte to 1 TiB"),
-        }
-    }
-}
-
-impl std::error::Error for PageError {}
 
 #[cfg(test)]
 mod tests {

@@ -36,7 +36,6 @@ mod recording;
 mod timeline;
 mod trace_events;
 
-use std::fmt;
 use std::io;
 
 use http1::content::Coding;
@@ -63,21 +62,33 @@ pub struct File {
 }
 
 /// Reason why a file cannot be used as a page.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum HarError {
     /// Not a HAR: the parser's message and its position.
+    #[error("not a HAR: {0}; save one from a browser's network tools, or a trace of Chromium")]
     Malformed(String),
     /// More entries than the maximum.
+    #[error("it has more than {max} entries; save a shorter visit")]
     TooMany {
         /// The maximum.
         max: usize,
     },
     /// No response came over the network from the document's host; the entries it has instead.
+    #[error(
+        "nothing in it came over the network; save a visit with the cache off{}",
+        in_brackets(.0.as_deref())
+    )]
     Empty(Option<String>),
     /// No text is recorded with its body.
+    #[error("no text in it has its body, to be compressed; export the recording with content")]
     NoText,
     /// The remaining objects are not a valid page.
+    #[error(transparent)]
     Page(PageError),
+}
+
+fn in_brackets(left_out: Option<&str>) -> String {
+    left_out.map_or_else(String::new, |left_out| format!(" ({left_out})"))
 }
 
 /// Maximum number of entries, above that of any visit; about a hundred bytes are stored for each while the
@@ -202,30 +213,6 @@ fn requests(sizes: impl Iterator<Item = u64>) -> Option<String> {
     let mean = sum.checked_div(sizes.len() as u64)?;
     Some(format!("requests have the sizes of the recording: {mean} bytes on average"))
 }
-
-impl fmt::Display for HarError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Malformed(what) => {
-                write!(
-                    f,
-                    "not a HAR: {what}; save one from a browser's network tools, or a trace of Chromium"
-                )
-            }
-            Self::TooMany { max } => write!(f, "it has more than {max} entries; save a shorter visit"),
-            Self::Empty(left_out) => {
-                f.write_str("nothing in it came over the network; save a visit with the cache off")?;
-                left_out.as_ref().map_or(Ok(()), |left_out| write!(f, " ({left_out})"))
-            }
-            Self::NoText => {
-                f.write_str("no text in it has its body, to be compressed; export the recording with content")
-            }
-            Self::Page(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for HarError {}
 
 #[cfg(test)]
 mod test_archive;

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use quantity::names::Quoted;
 use wire::Duration;
 
 use crate::{Dependency, Host, Page};
@@ -27,9 +28,10 @@ pub enum Change {
 }
 
 /// Reason why a change does not apply to a page.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeError {
     /// The page has no such host; its hosts.
+    #[error("{} is not a host of the page; its hosts: {}", Quoted(.given), listed(.known))]
     UnknownHost {
         /// The given name.
         given: String,
@@ -37,9 +39,21 @@ pub enum ChangeError {
         known: Vec<String>,
     },
     /// No object matches the pattern.
+    #[error("{} matches no object; `roundtrip page` lists hosts and paths", Quoted(.0))]
     NoMatch(String),
     /// The change would remove the document.
+    #[error("{} would remove the document; give a narrower pattern, or another host", Quoted(.0))]
     Document(String),
+}
+
+/// The first hosts of a page, and the number of others.
+fn listed(hosts: &[String]) -> String {
+    const SHOWN: usize = 12;
+    let names = hosts[..hosts.len().min(SHOWN)].join(", ");
+    match hosts.len().saturating_sub(SHOWN) {
+        0 => names,
+        more => format!("{names}, and {more} more (`roundtrip page` lists them)"),
+    }
 }
 
 impl Page {
@@ -156,40 +170,6 @@ impl fmt::Display for Change {
         }
     }
 }
-
-impl fmt::Display for ChangeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const SHOWN: usize = 12;
-        let quoted = quantity::names::Quoted;
-        match self {
-            Self::UnknownHost { given, known } => {
-                let names: Vec<&str> = known.iter().take(SHOWN).map(String::as_str).collect();
-                let more = match known.len().saturating_sub(SHOWN) {
-                    0 => String::new(),
-                    more => format!(", and {more} more (`roundtrip page` lists them)"),
-                };
-                write!(
-                    f,
-                    "{} is not a host of the page; its hosts: {}{more}",
-                    quoted(given),
-                    names.join(", ")
-                )
-            }
-            Self::NoMatch(pattern) => {
-                write!(f, "{} matches no object; `roundtrip page` lists hosts and paths", quoted(pattern))
-            }
-            Self::Document(given) => {
-                write!(
-                    f,
-                    "{} would remove the document; give a narrower pattern, or another host",
-                    quoted(given)
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for ChangeError {}
 
 #[cfg(test)]
 mod tests {

@@ -75,12 +75,6 @@ pub enum ValueError {
         suggestion: String,
     },
     /// An unknown name.
-    #[error("{0}")]
-    Unknown(UnknownName),
-}
-
-impl From<UnknownName> for ValueError {
-    fn from(unknown: UnknownName) -> Self {
-        Self::Unknown(unknown)
-    }
+    #[error(transparent)]
+    Unknown(#[from] UnknownName),
 }

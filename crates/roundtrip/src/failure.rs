@@ -2,8 +2,6 @@
 //!
 //! Findings and verdicts are results, and exit with 1.
 
-use std::error::Error;
-use std::fmt;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,13 +21,16 @@ use crate::cli::usage_error;
 use crate::feature::Feature;
 
 /// Error of a command, by culprit.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// The command line: clap's error, or its help and version texts, which are not failures.
+    #[error("{}", usage_error::sentence(.0))]
     Flags(Box<clap::Error>),
     /// A name or a value that is not valid.
+    #[error("{0}")]
     Value(String),
     /// An input file.
+    #[error("cannot read {}: {}", shown(.path), reason(.error))]
     Read {
         /// The file.
         path: PathBuf,
@@ -37,6 +38,7 @@ pub enum Failure {
         error: io::Error,
     },
     /// An output file.
+    #[error("cannot write {}: {}", shown(.path), reason(.error))]
     Write {
         /// The file.
         path: PathBuf,
@@ -44,10 +46,13 @@ pub enum Failure {
         error: io::Error,
     },
     /// Standard output.
+    #[error("cannot write to standard output: {}", reason(.0))]
     Stdout(io::Error),
     /// The laboratory: a missing requirement, or a failure in it.
+    #[error("{0}")]
     Laboratory(String),
     /// The network, or a peer in it.
+    #[error("{0}")]
     Network(String),
 }
 
@@ -85,22 +90,6 @@ fn print_help(help_request: &clap::Error) -> ExitCode {
         Err(error) => Failure::Stdout(error).report(),
     }
 }
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Flags(error) => f.write_str(&usage_error::sentence(error)),
-            Self::Value(sentence) | Self::Laboratory(sentence) | Self::Network(sentence) => {
-                f.write_str(sentence)
-            }
-            Self::Read { path, error } => write!(f, "cannot read {}: {}", shown(path), reason(error)),
-            Self::Write { path, error } => write!(f, "cannot write {}: {}", shown(path), reason(error)),
-            Self::Stdout(error) => write!(f, "cannot write to standard output: {}", reason(error)),
-        }
-    }
-}
-
-impl Error for Failure {}
 
 impl From<clap::Error> for Failure {
     fn from(error: clap::Error) -> Self {

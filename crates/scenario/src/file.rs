@@ -25,8 +25,6 @@ mod read;
 mod tables;
 mod write;
 
-use std::fmt;
-
 use quantity::ValueError;
 use quantity::names::{Quoted, UnknownName};
 
@@ -35,7 +33,8 @@ use crate::spec::PlanError;
 use page::PageError;
 
 /// A problem of a file, and its position.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}:{column}: {problem}")]
 pub struct FileError {
     /// The file, as the user named it.
     pub file: String,
@@ -48,15 +47,19 @@ pub struct FileError {
 }
 
 /// A problem of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// Larger than any scenario; the file was not read.
+    #[error("no scenario is larger than 1 MiB; give another file")]
     TooLarge,
     /// Invalid TOML; the parser's message.
+    #[error("this is not TOML: {0}")]
     Syntax(String),
     /// An unknown key.
+    #[error(transparent)]
     UnknownKey(UnknownName),
     /// A value of another type than the key's.
+    #[error("`{key}` cannot be {found}; write {example}")]
     Type {
         /// The key.
         key: &'static str,
@@ -66,6 +69,7 @@ pub enum Problem {
         example: String,
     },
     /// An invalid text or number.
+    #[error("{key}: {error}")]
     Value {
         /// The key.
         key: &'static str,
@@ -73,55 +77,27 @@ pub enum Problem {
         error: ValueError,
     },
     /// An invalid name.
+    #[error(
+        "{} is not a name; give 1 to 200 characters that can be printed, and no + in a network's",
+        Quoted(.0)
+    )]
     Name(String),
     /// A name that is taken.
+    #[error("duplicate name {}; choose another", Quoted(.0))]
     NameTaken(String),
     /// A page without its sizes.
+    #[error("a page of your own needs sizes; give them, such as sizes = \"6651+3883\"")]
     NoSizes,
     /// A stack without the one that it changes.
+    #[error("a stack of your own changes a named one; give its name, such as like = \"linux\"")]
     NoLike,
     /// A network without round trip or rate.
+    #[error(transparent)]
     Half(PlanError),
     /// An invalid network.
+    #[error(transparent)]
     Network(NetworkError),
     /// An invalid page.
+    #[error(transparent)]
     Page(PageError),
 }
-
-impl fmt::Display for FileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, line, column, problem } = self;
-        write!(f, "{file}:{line}:{column}: {problem}")
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLarge => f.write_str("no scenario is larger than 1 MiB; give another file"),
-            Self::Syntax(message) => write!(f, "this is not TOML: {message}"),
-            Self::UnknownKey(unknown) => unknown.fmt(f),
-            Self::Type { key, found, example } => write!(f, "`{key}` cannot be {found}; write {example}"),
-            Self::Value { key, error } => write!(f, "{key}: {error}"),
-            Self::Name(name) => write!(
-                f,
-                "{} is not a name; give 1 to 200 characters that can be printed, and no + in a network's",
-                Quoted(name)
-            ),
-            Self::NameTaken(name) => {
-                write!(f, "duplicate name {}; choose another", Quoted(name))
-            }
-            Self::NoSizes => {
-                f.write_str("a page of your own needs sizes; give them, such as sizes = \"6651+3883\"")
-            }
-            Self::NoLike => f.write_str(
-                "a stack of your own changes a named one; give its name, such as like = \"linux\"",
-            ),
-            Self::Half(error) => error.fmt(f),
-            Self::Network(error) => error.fmt(f),
-            Self::Page(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for FileError {}

@@ -15,7 +15,6 @@ pub mod changes;
 mod modern;
 pub mod trace_file;
 
-use std::fmt;
 use std::sync::Arc;
 
 use wire::link::{
@@ -217,15 +216,22 @@ fn is_usable(rate: Rate) -> bool {
 }
 
 /// Reason why a path is invalid.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
     /// An empty name, or a very long one.
+    #[error("a network's name has 1 to {MAX_NAME_CHARS} letters, not {}; shorten it", .0.len())]
     Name(String),
     /// Above an hour.
+    #[error("a round trip of {0} is too long; give 0ms to 1h")]
     Rtt(Duration),
     /// Below 1 bit/s or above 1 Tbit/s.
+    #[error("a rate of {0} is out of range; give 1bit to 1tbit")]
     Rate(Rate),
     /// More one-way delay than round trip.
+    #[error(
+        "a delay of {delay_up} towards the server is more than the whole round trip of {rtt}; give at most \
+         that"
+    )]
     DelayUp {
         /// One-way delay towards the server.
         delay_up: Duration,
@@ -233,8 +239,14 @@ pub enum NetworkError {
         rtt: Duration,
     },
     /// Zero, or more than an IPv4 packet holds.
+    #[error("a segment of {0} is out of range; give 1 to 65495 bytes")]
     Mss(Bytes),
     /// A packet smaller than a full segment, or larger than IPv4 allows.
+    #[error(
+        "a packet of {mtu} cannot carry a segment of {mss} and {HEADERS} B of headers; give a smaller mss, \
+         or an mtu of {} to 65535",
+        .mss.get() + u64::from(HEADERS)
+    )]
     Mtu {
         /// The segment's payload.
         mss: Bytes,
@@ -242,48 +254,15 @@ pub enum NetworkError {
         mtu: Bytes,
     },
     /// A rate and a network trace.
+    #[error("a rate and a network trace both set the capacity; give one of them")]
     RateAndTrace,
     /// A network trace without its contents: the name of the file.
+    #[error("the network trace {0} has not been read; only the command line reads files")]
     TraceUnread(String),
     /// A value that the emulated link refuses.
+    #[error(transparent)]
     Link(ConfigError),
 }
-
-impl fmt::Display for NetworkError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Name(name) => {
-                write!(
-                    f,
-                    "a network's name has 1 to {MAX_NAME_CHARS} letters, not {}; shorten it",
-                    name.len()
-                )
-            }
-            Self::Rtt(rtt) => write!(f, "a round trip of {rtt} is too long; give 0ms to 1h"),
-            Self::Rate(rate) => write!(f, "a rate of {rate} is out of range; give 1bit to 1tbit"),
-            Self::DelayUp { delay_up, rtt } => write!(
-                f,
-                "a delay of {delay_up} towards the server is more than the whole round trip of {rtt}; give at most that"
-            ),
-            Self::Mss(mss) => write!(f, "a segment of {mss} is out of range; give 1 to 65495 bytes"),
-            Self::Mtu { mss, mtu } => write!(
-                f,
-                "a packet of {mtu} cannot carry a segment of {mss} and {HEADERS} B of headers; give a smaller mss, or an \
-                 mtu of {} to 65535",
-                mss.get() + u64::from(HEADERS)
-            ),
-            Self::RateAndTrace => {
-                f.write_str("a rate and a network trace both set the capacity; give one of them")
-            }
-            Self::TraceUnread(file) => {
-                write!(f, "the network trace {file} has not been read; only the command line reads files")
-            }
-            Self::Link(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for NetworkError {}
 
 #[cfg(test)]
 mod tests {

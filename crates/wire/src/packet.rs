@@ -24,7 +24,6 @@ pub use tcp::{Flags, TcpSegment};
 pub use udp::UdpDatagram;
 
 use core::net::{IpAddr, SocketAddr};
-use std::fmt;
 
 use etherparse::{LaxIpPayloadSlice, LaxIpSlice, ip_number};
 
@@ -139,14 +138,16 @@ fn length_in_header(ip: &LaxIpSlice<'_>) -> Option<usize> {
 }
 
 /// Reason why bytes could not be parsed as a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
     /// The version is neither 4 nor 6.
+    #[error("not an IP packet: version {version}, not 4 or 6; remove the link-layer header")]
     NotIp {
         /// The version.
         version: u8,
     },
     /// A header is longer than the captured bytes, or than the packet itself.
+    #[error("{header} header: truncated after {captured} bytes; capture at least 160 bytes of each packet")]
     Truncated {
         /// Protocol of the header.
         header: &'static str,
@@ -154,6 +155,7 @@ pub enum ParseError {
         captured: usize,
     },
     /// A header length below the minimum.
+    #[error("{header} header: length below the minimum; the packet is damaged")]
     InvalidLength {
         /// Protocol of the header.
         header: &'static str,
@@ -173,25 +175,6 @@ impl ParseError {
         }
     }
 }
-
-impl fmt::Display for ParseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotIp { version } => {
-                write!(f, "not an IP packet: version {version}, not 4 or 6; remove the link-layer header")
-            }
-            Self::Truncated { header, captured } => write!(
-                f,
-                "{header} header: truncated after {captured} bytes; capture at least 160 bytes of each packet"
-            ),
-            Self::InvalidLength { header } => {
-                write!(f, "{header} header: length below the minimum; the packet is damaged")
-            }
-        }
-    }
-}
-
-impl std::error::Error for ParseError {}
 
 #[cfg(test)]
 mod tests {

@@ -5,8 +5,6 @@
 
 pub(crate) mod types;
 
-use std::fmt;
-
 use wire::{Bytes, Duration, Seed};
 
 use crate::draft::Draft;
@@ -25,17 +23,28 @@ pub struct Plan {
 }
 
 /// Reason why a plan cannot be generated.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum PlanError {
     /// Fewer than the minimum number of files.
+    #[error("a plan needs at least 2 files")]
     TooFewFiles,
     /// A log without a complete response.
+    #[error("the log has no complete response of known size; give another log")]
     EmptyLog,
     /// A log that takes longer than the maximum.
+    #[error(
+        "the plan would last {0}, and can last {MAX_DURATION}; replay the log at a higher speed, or a part \
+         of it"
+    )]
     TooLong(Duration),
     /// More files than fit the memory limit.
+    #[error("{0} files are more than a plan can have, {MAX_FILES}; use fewer")]
     TooManyFiles(u32),
     /// More requests than fit the memory limit.
+    #[error(
+        "the plan would have about {0:.0} requests, and can have {MAX_REQUESTS:.0}; plan a shorter time, \
+         fewer users or a lower rate"
+    )]
     TooManyRequests(f64),
 }
 
@@ -45,30 +54,6 @@ pub const MAX_FILES: u32 = 1_000_000;
 pub const MAX_REQUESTS: f64 = 50_000_000.0;
 /// Maximum duration of a plan.
 pub const MAX_DURATION: Duration = Duration::from_secs(3 * 3_600);
-
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooFewFiles => f.write_str("a plan needs at least 2 files"),
-            Self::EmptyLog => f.write_str("the log has no complete response of known size; give another log"),
-            Self::TooLong(duration) => write!(
-                f,
-                "the plan would last {duration}, and can last {}; replay the log at a higher speed, or a part of it",
-                MAX_DURATION
-            ),
-            Self::TooManyFiles(files) => {
-                write!(f, "{files} files are more than a plan can have, {MAX_FILES}; use fewer")
-            }
-            Self::TooManyRequests(requests) => write!(
-                f,
-                "the plan would have about {requests:.0} requests, and can have {MAX_REQUESTS:.0}; plan a shorter time, \
-                 fewer users or a lower rate"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for PlanError {}
 
 impl PlanSpec {
     /// Generates the plan.

@@ -16,8 +16,6 @@
 //! whole log is held in memory: 48 bytes for each request of at most [`MAX_LOGGED_REQUESTS`], and as much again while
 //! it is sorted.
 
-use std::fmt;
-
 use wire::{Duration, Probability, Time};
 
 use crate::distribution::Distribution;
@@ -66,28 +64,23 @@ pub struct Site {
 }
 
 /// Reason why a log gives no estimate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EstimateError {
     /// Too few requests.
+    #[error(
+        "the log has {0} complete or unchanged responses, and distributions need at least {MIN_REQUESTS}; \
+         {LONGER_LOG}"
+    )]
     Requests(usize),
     /// Too few files with a size.
+    #[error(
+        "the log has {0} files with different sizes, and distributions need at least {MIN_VALUES}; \
+         {LONGER_LOG}"
+    )]
     Files(usize),
 }
 
-impl fmt::Display for EstimateError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (count, what, min) = match self {
-            Self::Requests(count) => (count, "complete or unchanged responses", MIN_REQUESTS),
-            Self::Files(count) => (count, "files with different sizes", MIN_VALUES),
-        };
-        write!(
-            f,
-            "the log has {count} {what}, and distributions need at least {min}; give a longer log, or name a set with --laws"
-        )
-    }
-}
-
-impl std::error::Error for EstimateError {}
+const LONGER_LOG: &str = "give a longer log, or name a set with --laws";
 
 /// Estimates the distributions of these requests.
 ///

@@ -39,22 +39,14 @@ use crate::schedule::{Arrivals, Leg, Schedule};
 const MAGIC: &str = "roundtrip-plan 1";
 
 /// Error in the text of a plan.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} of the plan is not {expected}; generate the plan again")]
 pub struct PlanTextError {
     /// The line, from 1.
     pub line: usize,
     /// Description of the expected text.
     pub expected: String,
 }
-
-impl fmt::Display for PlanTextError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { line, expected } = self;
-        write!(f, "line {line} of the plan is not {expected}; generate the plan again")
-    }
-}
-
-impl std::error::Error for PlanTextError {}
 
 /// Writes the plan.
 ///

@@ -2,8 +2,6 @@
 //!
 //! [`row`](mod@crate::columns::row) reads their contents.
 
-use std::fmt;
-
 use quantity::names::{Quoted, UnknownName};
 
 use crate::SizeScope;
@@ -41,11 +39,13 @@ pub struct Columns {
 }
 
 /// Reason why a table is not an access log.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum MissingColumn {
     /// No column has the given name; the table's columns.
+    #[error("unknown column {}; choose one of {}", Quoted(.0), .1.join(", "))]
     Named(String, Vec<String>),
     /// No column has a common name for this role; the table's columns.
+    #[error("no column recognised as the {0} (columns: {names}); name it: {0}=COLUMN", names = .1.join(", "))]
     NoCommonName(&'static str, Vec<String>),
 }
 
@@ -164,25 +164,6 @@ impl Search<'_> {
         self.schema.fields().iter().map(|field| field.name().clone()).collect()
     }
 }
-
-impl fmt::Display for MissingColumn {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Named(name, names) => {
-                write!(f, "unknown column {}; choose one of {}", Quoted(name), names.join(", "))
-            }
-            Self::NoCommonName(role, names) => {
-                write!(
-                    f,
-                    "no column recognised as the {role} (columns: {}); name it: {role}=COLUMN",
-                    names.join(", ")
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for MissingColumn {}
 
 #[cfg(test)]
 mod tests {

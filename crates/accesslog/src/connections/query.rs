@@ -2,8 +2,6 @@
 //!
 //! Flags are read by the command line, not here.
 
-use std::fmt;
-
 use wire::{Bytes, Duration};
 
 /// A validated query.
@@ -32,15 +30,19 @@ pub enum Rule {
 }
 
 /// Reason why a query is invalid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
     /// No timeout, no limit or no threshold.
+    #[error("no {0}; give one")]
     Nothing(&'static str),
     /// More than the maximum, and the number given.
+    #[error("give at most {1} values for the {0}")]
     TooMany(&'static str, usize),
     /// A timeout that is not a whole number of milliseconds, or longer than a week.
+    #[error("a timeout of {} s is out of range; give whole milliseconds, up to a week", .0.as_secs_f64())]
     Timeout(Duration),
     /// Zero connections per client, or more than 64.
+    #[error("{0} connections per client are out of range; give 1 to {MAX_CONNECTIONS}")]
     Limit(usize),
 }
 
@@ -165,25 +167,6 @@ impl Rule {
         }
     }
 }
-
-impl fmt::Display for QueryError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Nothing(what) => write!(f, "no {what}; give one"),
-            Self::TooMany(what, max) => write!(f, "give at most {max} values for the {what}"),
-            Self::Timeout(timeout) => write!(
-                f,
-                "a timeout of {} s is out of range; give whole milliseconds, up to a week",
-                timeout.as_secs_f64()
-            ),
-            Self::Limit(limit) => {
-                write!(f, "{limit} connections per client are out of range; give 1 to {MAX_CONNECTIONS}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for QueryError {}
 
 #[cfg(test)]
 mod tests {

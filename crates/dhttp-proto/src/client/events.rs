@@ -3,8 +3,6 @@
 //! Not the state machine itself: that is [`super::Client`].
 
 use core::net::{IpAddr, SocketAddr};
-use std::error::Error;
-use std::fmt;
 
 use wire::Time;
 
@@ -109,35 +107,24 @@ pub enum Discard {
 }
 
 /// Reason why a request does not go over UDP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// Its method is not safe, so it must not be repeated: use plain HTTP.
+    #[error("only GET, HEAD and OPTIONS go over UDP; send this request over plain HTTP")]
     Unsafe,
     /// It has a body, an `Expect` or an `Upgrade`: use plain HTTP.
+    #[error("a request with a body or an Upgrade does not fit UDP; send it over plain HTTP")]
     NotAlone,
     /// It identifies the user, and everyone on the path could read it: use plain HTTP, or better, encryption.
+    #[error("Authorization and Cookie do not go over UDP, where others read them; use HTTPS")]
     Credentials,
     /// It does not fit a datagram: use plain HTTP.
+    #[error("the request does not fit a datagram; send it over plain HTTP")]
     TooLarge,
     /// The maximum number of requests is in flight: retry later.
+    #[error("too many requests in progress; wait for a response")]
     Crowded,
     /// The id is in use or was recently: generate another.
+    #[error("the request's id is in use; generate another")]
     IdInUse,
 }
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Unsafe => "only GET, HEAD and OPTIONS go over UDP; send this request over plain HTTP",
-            Self::NotAlone => "a request with a body or an Upgrade does not fit UDP; send it over plain HTTP",
-            Self::Credentials => {
-                "Authorization and Cookie do not go over UDP, where others read them; use HTTPS"
-            }
-            Self::TooLarge => "the request does not fit a datagram; send it over plain HTTP",
-            Self::Crowded => "too many requests in progress; wait for a response",
-            Self::IdInUse => "the request's id is in use; generate another",
-        })
-    }
-}
-
-impl Error for Refusal {}

@@ -6,8 +6,6 @@
 //! then goes over plain HTTP.
 
 use std::collections::BTreeMap;
-use std::error::Error;
-use std::fmt;
 use std::net::SocketAddr;
 
 use dhttp_proto::token::is_token;
@@ -41,19 +39,12 @@ const MAX_TOKENS: usize = 1_024;
 const TOKEN_MARK: &str = "@token ";
 
 /// Line that is neither a server nor a token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {0}: neither a server nor a token")]
 pub struct DamagedLine(
     /// Number of the line, from 1.
     pub usize,
 );
-
-impl fmt::Display for DamagedLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: neither a server nor a token", self.0)
-    }
-}
-
-impl Error for DamagedLine {}
 
 impl KnownServers {
     /// Reads the output of [`KnownServers::text`].

@@ -2,8 +2,6 @@
 //!
 //! Tokens let their owner have the servers send to this host, so only the user may read the file.
 
-use std::error::Error;
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -15,7 +13,8 @@ use super::KnownServers;
 const MAX_FILE_BYTES: u64 = 4 << 20;
 
 /// A damaged file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {reason}; {}", .path.display(), remedy(.moved_to.as_deref()))]
 pub struct DamagedFile {
     path: PathBuf,
     reason: String,
@@ -23,18 +22,9 @@ pub struct DamagedFile {
     moved_to: Option<PathBuf>,
 }
 
-impl fmt::Display for DamagedFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, reason, moved_to } = self;
-        write!(f, "{}: {reason}", path.display())?;
-        match moved_to {
-            Some(moved_to) => write!(f, "; set aside as {}", moved_to.display()),
-            None => f.write_str("; remove it"),
-        }
-    }
+fn remedy(moved_to: Option<&Path>) -> String {
+    moved_to.map_or_else(|| "remove it".to_owned(), |path| format!("set aside as {}", path.display()))
 }
-
-impl Error for DamagedFile {}
 
 impl KnownServers {
     /// Reads a file that [`KnownServers::save`] has written; a file that cannot be read has no servers.

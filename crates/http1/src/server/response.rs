@@ -3,8 +3,6 @@
 //! Not the bytes on the wire: [`super::ServerConnection`] adds what belongs to the connection (`Connection`,
 //! `Content-Length`, `Transfer-Encoding`) and leaves out the body where there is none.
 
-use std::error::Error;
-use std::fmt;
 use std::sync::Arc;
 
 use super::RequestId;
@@ -159,53 +157,31 @@ impl ResponseBody {
 const CONNECTION_FIELDS: [&str; 3] = ["Connection", "Content-Length", "Transfer-Encoding"];
 
 /// An application's wrong use of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Misuse {
     /// This request awaits no response: it does not exist, has one already, or its client has disconnected. The last is not a
     /// mistake; the response is simply not needed.
+    #[error("request {} is not pending; its client may have disconnected", .0.0)]
     NotAwaited(RequestId),
     /// A part or an end before the head, or a second head.
+    #[error("request {} needs one header section, then parts, then an end, in this order", .0.0)]
     OutOfOrder(RequestId),
     /// Not a final status or, where an interim one is required, not one of those.
+    #[error("invalid status {0}; use 200 to 999, or 100 to 199 but for 101 in interim responses")]
     Status(u16),
     /// A field that belongs to the connection.
+    #[error("{0} belongs to the connection; leave it out, it will be added")]
     ConnectionField(&'static str),
     /// More body than the declared length.
+    #[error("the body for request {} is longer than the length given; give the right length", .0.0)]
     TooLong(RequestId),
     /// Less body than the declared length; the connection is aborted, so that the client notices.
+    #[error("the body for request {} is shorter than the length given; give the right length", .0.0)]
     TooShort(RequestId),
     /// A body in parts where the whole is required.
+    #[error("one message holds the whole body; give it whole, not in parts")]
     Partial,
 }
-
-impl fmt::Display for Misuse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotAwaited(RequestId(id)) => {
-                write!(f, "request {id} is not pending; its client may have disconnected")
-            }
-            Self::OutOfOrder(RequestId(id)) => {
-                write!(f, "request {id} needs one header section, then parts, then an end, in this order")
-            }
-            Self::Status(status) => write!(
-                f,
-                "invalid status {status}; use 200 to 999, or 100 to 199 but for 101 in interim responses"
-            ),
-            Self::ConnectionField(name) => {
-                write!(f, "{name} belongs to the connection; leave it out, it will be added")
-            }
-            Self::TooLong(RequestId(id)) => {
-                write!(f, "the body for request {id} is longer than the length given; give the right length")
-            }
-            Self::TooShort(RequestId(id)) => {
-                write!(f, "the body for request {id} is shorter than the length given; give the right length")
-            }
-            Self::Partial => f.write_str("one message holds the whole body; give it whole, not in parts"),
-        }
-    }
-}
-
-impl Error for Misuse {}
 
 #[cfg(test)]
 mod tests {

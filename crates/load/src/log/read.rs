@@ -7,7 +7,6 @@
 //! rest.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::io::Read as _;
 
 use base64::Engine;
@@ -30,39 +29,21 @@ const MAX_SECONDS: usize = 4 * 3_600;
 const MAX_COUNT: u64 = 1 << 50;
 
 /// Reason why a file is not a valid log.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
     /// The comment with the parameters is missing.
+    #[error("no line with `#roundtrip-load 1`; give logs that `load --log` wrote")]
     NotALog,
     /// The comment has an impossible value.
+    #[error("the line `#roundtrip-load 1` is damaged: {0}; run the load again")]
     Comment(String),
     /// A line, counted from 1, is not a histogram with the expected bounds.
+    #[error("the histogram in line {0} is damaged, or was written by another program; run the load again")]
     Line(usize),
     /// A histogram is missing.
+    #[error("the histogram of {0} is missing: the log was cut; run the load again")]
     Missing(&'static str),
 }
-
-impl fmt::Display for LogError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotALog => {
-                f.write_str("no line with `#roundtrip-load 1`; give logs that `load --log` wrote")
-            }
-            Self::Comment(why) => {
-                write!(f, "the line `#roundtrip-load 1` is damaged: {why}; run the load again")
-            }
-            Self::Line(number) => write!(
-                f,
-                "the histogram in line {number} is damaged, or was written by another program; run the load again"
-            ),
-            Self::Missing(which) => {
-                write!(f, "the histogram of {which} is missing: the log was cut; run the load again")
-            }
-        }
-    }
-}
-
-impl std::error::Error for LogError {}
 
 /// Reads a log.
 ///

@@ -14,8 +14,6 @@
 //! of a file with the body. The input is untrusted: nothing here panics, and everything has a limit. Bodies are not
 //! read here.
 
-use std::fmt;
-
 use quantity::names::Quoted;
 
 use super::{MAX_LINE_BYTES, MAX_REQUESTS, Request, RequestError};
@@ -37,7 +35,8 @@ pub struct Entry {
 }
 
 /// Reason why a file is not a valid list of requests.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {reason}")]
 pub struct RequestFileError {
     /// The line, from 1.
     pub line: usize,
@@ -46,51 +45,33 @@ pub struct RequestFileError {
 }
 
 /// Reason why a line is refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Reason {
     /// A file without requests.
+    #[error("no request found; write lines such as `GET http://127.0.0.1:3000/`")]
     Empty,
     /// A line that is not a method and a URL.
+    #[error(
+        "{} is not a request; write a method and a URL, such as `GET http://127.0.0.1:3000/`",
+        Quoted(.0)
+    )]
     NotARequest(String),
     /// A line longer than any request.
+    #[error("it is longer than {MAX_LINE_BYTES} bytes; shorten it")]
     TooLong,
     /// More requests than the maximum.
+    #[error("a run has no more than {MAX_REQUESTS} requests; shorten the file")]
     TooMany,
     /// A line after the body of its request.
+    #[error("the body is the last line of a request; put an empty line after it")]
     AfterBody,
     /// The name of the body's file is missing.
+    #[error("the name of the body's file is missing; write `@FILE`")]
     NoBodyName,
     /// A request that cannot be sent.
+    #[error(transparent)]
     Request(RequestError),
 }
-
-impl fmt::Display for RequestFileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}", self.line, self.reason)
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => f.write_str("no request found; write lines such as `GET http://127.0.0.1:3000/`"),
-            Self::NotARequest(line) => write!(
-                f,
-                "{} is not a request; write a method and a URL, such as `GET http://127.0.0.1:3000/`",
-                Quoted(line)
-            ),
-            Self::TooLong => write!(f, "it is longer than {MAX_LINE_BYTES} bytes; shorten it"),
-            Self::TooMany => write!(f, "a run has no more than {MAX_REQUESTS} requests; shorten the file"),
-            Self::AfterBody => {
-                f.write_str("the body is the last line of a request; put an empty line after it")
-            }
-            Self::NoBodyName => f.write_str("the name of the body's file is missing; write `@FILE`"),
-            Self::Request(bad) => bad.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for RequestFileError {}
 
 /// Reads the requests of a file.
 ///

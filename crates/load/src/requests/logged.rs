@@ -3,7 +3,6 @@
 //! In flow records with their requests, in any order; out flows a [`Replay`]. Not the reading of logs.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use accesslog::{Client, LoggedRequest, Record};
 use render::output::number;
@@ -29,34 +28,21 @@ pub struct Replay {
 }
 
 /// Reason why a log cannot be replayed.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ReplayError {
     /// No request can be replayed; sentences on those that are left out.
+    #[error("the log has no request to replay{}{}", if .0.is_empty() { "" } else { ": " }, .0.join("; "))]
     Nothing(Vec<String>),
     /// More different requests than a site has files.
+    #[error(
+        "the log has more than {} different requests; replay a part of it",
+        number::count(f64::from(MAX_FILES))
+    )]
     TooManyDifferent,
     /// The requests do not make a plan.
+    #[error(transparent)]
     Plan(PlanError),
 }
-
-impl fmt::Display for ReplayError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Nothing(notes) => {
-                let colon = if notes.is_empty() { "" } else { ": " };
-                write!(f, "the log has no request to replay{colon}{}", notes.join("; "))
-            }
-            Self::TooManyDifferent => write!(
-                f,
-                "the log has more than {} different requests; replay a part of it",
-                number::count(f64::from(MAX_FILES))
-            ),
-            Self::Plan(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ReplayError {}
 
 /// A method, a path, and the status where it is an error.
 type LoggedName = (Vec<u8>, Vec<u8>, Option<u16>);

@@ -3,7 +3,6 @@
 //! It holds no addresses and no times: both differ from run to run.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::io::{self, Read};
 
 use diagnose::{Cause, Side};
@@ -108,17 +107,22 @@ const fn side_name(side: Side) -> &'static str {
 }
 
 /// Reason why a file is not a valid baseline.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum BaselineError {
     /// The system's error.
+    #[error(transparent)]
     Io(io::Error),
     /// More than 1 MiB.
+    #[error("more than {MAX_BYTES} bytes; write it with --write-baseline")]
     TooLarge,
     /// Not JSON.
+    #[error("not JSON ({0}); write it with --write-baseline")]
     Json(String),
     /// Another kind or version of file.
+    #[error("not a baseline of version {VERSION}; write it with --write-baseline")]
     Version,
     /// One of its findings is invalid.
+    #[error("finding {number}: {what}")]
     Finding {
         /// Its position, from 1.
         number: usize,
@@ -126,22 +130,6 @@ pub enum BaselineError {
         what: String,
     },
 }
-
-impl fmt::Display for BaselineError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => error.fmt(f),
-            Self::TooLarge => write!(f, "more than {MAX_BYTES} bytes; write it with --write-baseline"),
-            Self::Json(error) => write!(f, "not JSON ({error}); write it with --write-baseline"),
-            Self::Version => {
-                write!(f, "not a baseline of version {VERSION}; write it with --write-baseline")
-            }
-            Self::Finding { number, what } => write!(f, "finding {number}: {what}"),
-        }
-    }
-}
-
-impl std::error::Error for BaselineError {}
 
 #[cfg(test)]
 mod tests {

@@ -8,8 +8,8 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The hosts or the link between them failed, or the kernel refused them.
-    #[error("{0}")]
-    Testbed(testbed::Error),
+    #[error(transparent)]
+    Testbed(#[from] testbed::Error),
     /// A server is not installed.
     #[error("{server} is not installed; install it (Debian's {package}), and try again")]
     NotInstalled {
@@ -27,8 +27,8 @@ pub enum Error {
         error: io::Error,
     },
     /// The load did not run.
-    #[error("{0}")]
-    Load(load::run::Error),
+    #[error(transparent)]
+    Load(#[from] load::run::Error),
 }
 
 impl Error {
@@ -36,17 +36,5 @@ impl Error {
     pub fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
         move |error| Self::System { doing, error }
-    }
-}
-
-impl From<testbed::Error> for Error {
-    fn from(error: testbed::Error) -> Self {
-        Self::Testbed(error)
-    }
-}
-
-impl From<load::run::Error> for Error {
-    fn from(error: load::run::Error) -> Self {
-        Self::Load(error)
     }
 }

@@ -1,7 +1,6 @@
 //! Expansion of a specification: every scenario of its [`Grid`], in memory.
 
-use std::fmt;
-
+use quantity::names::Quoted;
 use tcp::stack::Acks;
 
 use super::Grid;
@@ -73,11 +72,16 @@ pub(super) fn check_page(page: &Page) -> Result<(), PlanError> {
 }
 
 /// Reason why a specification cannot be expanded.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// Either round trip or rate, and no network that it would change.
+    #[error(
+        "a network of your own needs rtt and rate, and {}, or name a network to change",
+        missing_values(.0)
+    )]
     HalfANetwork(Vec<RequiredValue>),
     /// An invalid network.
+    #[error("network {}: {error}", Quoted(.name))]
     Network {
         /// Name of the network.
         name: String,
@@ -85,6 +89,7 @@ pub enum PlanError {
         error: NetworkError,
     },
     /// An invalid page.
+    #[error("page {}: {error}", Quoted(.name))]
     Page {
         /// Name of the page.
         name: String,
@@ -92,6 +97,7 @@ pub enum PlanError {
         error: PageError,
     },
     /// More scenarios than the maximum.
+    #[error("{count} scenarios are too many; give fewer names or values, for at most {max}")]
     TooMany {
         /// Their number.
         count: usize,
@@ -99,37 +105,21 @@ pub enum PlanError {
         max: usize,
     },
     /// More objects in all scenarios than the maximum.
+    #[error(
+        "{0} objects in all scenarios are too many; give smaller pages or fewer names, for at most \
+         {MAX_TOTAL_OBJECTS}"
+    )]
     TooManyObjects(usize),
 }
 
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::HalfANetwork(missing) => {
-                let missing: Vec<_> = missing.iter().map(|needed| needed.key()).collect();
-                let (verb, pronoun) = if missing.len() == 1 { ("is", "it") } else { ("are", "them") };
-                let missing = missing.join(" and ");
-                write!(
-                    f,
-                    "a network of your own needs rtt and rate, and {missing} {verb} missing; give {pronoun}, or name a \
-                     network to change"
-                )
-            }
-            Self::Network { name, error } => write!(f, "network {}: {error}", quantity::names::Quoted(name)),
-            Self::Page { name, error } => write!(f, "page {}: {error}", quantity::names::Quoted(name)),
-            Self::TooMany { count, max } => {
-                write!(f, "{count} scenarios are too many; give fewer names or values, for at most {max}")
-            }
-            Self::TooManyObjects(count) => write!(
-                f,
-                "{count} objects in all scenarios are too many; give smaller pages or fewer names, for at most \
-                 {MAX_TOTAL_OBJECTS}"
-            ),
-        }
+/// The keys of missing values, and the remedy.
+fn missing_values(missing: &[RequiredValue]) -> String {
+    let keys = Vec::from_iter(missing.iter().map(|needed| needed.key())).join(" and ");
+    match missing.len() {
+        1 => format!("{keys} is missing; give it"),
+        _ => format!("{keys} are missing; give them"),
     }
 }
-
-impl std::error::Error for PlanError {}
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,6 @@
 //! Configuration of a link, which an engine derives from a network (`papers/heidemann-model#table-2`).
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::sync::Arc;
 
 use super::schedule::DeliverySchedule;
@@ -183,57 +182,40 @@ impl CoDel {
 }
 
 /// Invalid configuration value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// Framing beyond the size of the largest packet.
+    #[error(
+        "framing of {0} bytes per packet: out of range; give -{MAX_FRAMING} to {MAX_FRAMING} (38 for \
+         Ethernet, -40 where the rate counts TCP payload only)"
+    )]
     Framing(i32),
     /// A list of packets to lose that includes packet 0.
+    #[error("lost packet 0: packets are counted from 1; remove the 0 or add one to each")]
     LossOfPacketZero,
     /// A modem's dictionary outside the limits of V.42 bis.
+    #[error(
+        "modem dictionary: out of range; give at least 512 codewords, and strings of 6 to 250 characters"
+    )]
     Dictionary,
     /// Reordering with a delay of zero.
+    #[error("reordering by 0ms: no effect; give a time above zero, or omit reordering")]
     ReorderingDelayZero,
     /// A rate and delivery opportunities.
+    #[error("a rate and delivery opportunities: both set the capacity; give one of them")]
     RateAndSchedule,
     /// A target of zero, or above the interval; or an interval above an hour.
+    #[error(
+        "CoDel with a target of {} and an interval of {}: out of range; give a target above zero and an \
+         interval from that to 1h, such as 5ms/100ms",
+        .0.target,
+        .0.interval
+    )]
     CoDel(CoDel),
     /// A modem, which compresses packets in order of arrival, with a queue that decides later.
+    #[error("a modem compresses packets in order of arrival; omit it, or the network trace and CoDel")]
     ModemQueue,
 }
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Framing(bytes) => write!(
-                f,
-                "framing of {bytes} bytes per packet: out of range; give -{MAX_FRAMING} to {MAX_FRAMING} \
-                 (38 for Ethernet, -40 where the rate counts TCP payload only)"
-            ),
-            Self::LossOfPacketZero => f.write_str(
-                "lost packet 0: packets are counted from 1; remove the 0 or add one to each",
-            ),
-            Self::Dictionary => f.write_str(
-                "modem dictionary: out of range; give at least 512 codewords, and strings of 6 to 250 characters",
-            ),
-            Self::RateAndSchedule => f.write_str(
-                "a rate and delivery opportunities: both set the capacity; give one of them",
-            ),
-            Self::CoDel(CoDel { target, interval }) => write!(
-                f,
-                "CoDel with a target of {target} and an interval of {interval}: out of range; give a target above zero and an \
-                 interval from that to 1h, such as 5ms/100ms"
-            ),
-            Self::ModemQueue => f.write_str(
-                "a modem compresses packets in order of arrival; omit it, or the network trace and CoDel",
-            ),
-            Self::ReorderingDelayZero => f.write_str(
-                "reordering by 0ms: no effect; give a time above zero, or omit reordering",
-            ),
-        }
-    }
-}
-
-impl std::error::Error for ConfigError {}
 
 #[cfg(test)]
 mod tests {

@@ -107,46 +107,27 @@ impl Opportunity {
 }
 
 /// Reason why a list of times is not a schedule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
     /// No opportunity: a rate of zero.
+    #[error("no delivery opportunity, a rate of zero; give one time in milliseconds per line")]
     Empty,
     /// More than [`DeliverySchedule::MAX_OPPORTUNITIES`].
+    #[error("more than {} delivery opportunities; cut the recording", DeliverySchedule::MAX_OPPORTUNITIES)]
     TooMany,
     /// A time before the previous one.
+    #[error("opportunity {number} is before the previous one; sort the times")]
     NotAscending {
         /// Its number, from 1.
         number: usize,
     },
     /// Every time is 0.
+    #[error("all opportunities are at 0 ms, so it lasts no time; end with a later time")]
     NoTime,
     /// A period above [`DeliverySchedule::MAX_PERIOD_MS`].
+    #[error("it lasts more than a day (86400000 ms); cut the recording")]
     TooLong,
 }
-
-impl fmt::Display for ScheduleError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Empty => {
-                f.write_str("no delivery opportunity, a rate of zero; give one time in milliseconds per line")
-            }
-            Self::TooMany => write!(
-                f,
-                "more than {} delivery opportunities; cut the recording",
-                DeliverySchedule::MAX_OPPORTUNITIES
-            ),
-            Self::NotAscending { number } => {
-                write!(f, "opportunity {number} is before the previous one; sort the times")
-            }
-            Self::NoTime => {
-                f.write_str("all opportunities are at 0 ms, so it lasts no time; end with a later time")
-            }
-            Self::TooLong => f.write_str("it lasts more than a day (86400000 ms); cut the recording"),
-        }
-    }
-}
-
-impl std::error::Error for ScheduleError {}
 
 #[cfg(test)]
 mod tests {

@@ -1,7 +1,6 @@
 //! Builders of whole IP packets, with lengths and checksums, for captures of simulated traffic, probes and tests.
 
 use core::net::{IpAddr, SocketAddr};
-use std::fmt;
 
 use etherparse::{IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header, TcpHeader, UdpHeader, ip_number};
 
@@ -140,33 +139,18 @@ impl Ip {
 }
 
 /// Reason why a packet cannot be built.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
     /// Transport header and payload, in bytes, exceed the maximum of an IP packet.
+    #[error("packet of {0} bytes: too long for IP; send at most 65,535 bytes with headers")]
     TooLong(usize),
     /// More than 40 bytes of TCP options.
+    #[error("{0} bytes of TCP options: too long for a header; send at most 40")]
     OptionsTooLong(usize),
     /// Addresses of different IP versions.
+    #[error("source and destination: different IP versions; use one version for both")]
     MixedVersions,
 }
-
-impl fmt::Display for BuildError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TooLong(length) => {
-                write!(f, "packet of {length} bytes: too long for IP; send at most 65,535 bytes with headers")
-            }
-            Self::OptionsTooLong(length) => {
-                write!(f, "{length} bytes of TCP options: too long for a header; send at most 40")
-            }
-            Self::MixedVersions => {
-                f.write_str("source and destination: different IP versions; use one version for both")
-            }
-        }
-    }
-}
-
-impl std::error::Error for BuildError {}
 
 #[cfg(test)]
 mod tests {
