@@ -91,15 +91,16 @@ pub fn exchanges(scenario: &Scenario, reports: &[Report], connects: &[Time], beg
         let path = paths.get(&object).map_or_else(|| planned(scenario, object), |path| (*path).to_owned());
         reported.push(Exchange {
             version: version(scenario.protocol),
-            request: scenario.client.request,
-            status,
-            body,
+            method: "GET".into(),
+            request: Some(scenario.client.request),
+            status: Some(status),
+            body: Some(body),
             mime: mime(scenario, &path),
-            path,
+            url: format!("http://server{path}"),
             connection,
             connects: opened.filter(|_| is_first).map(since),
             sent: since(sent),
-            answered: since(answered.unwrap_or(complete)),
+            answered: Some(since(answered.unwrap_or(complete))),
             complete: since(complete),
         });
     }

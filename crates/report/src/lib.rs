@@ -18,6 +18,7 @@
 //! | [`oddity`] | what is odd about the capture itself |
 //! | [`span`] | durations, formatted for users |
 //! | [`text`], [`json`], [`csv`] | for a terminal, for programs |
+//! | [`har`] | exchanges as an HTTP archive |
 //! | [`mod@page`], [`sequence`] | one HTML file; time-sequence plots, as SVG and for xplot |
 //! | [`waterfall`] | exchanges in time, as SVG |
 //! | [`verdict`], [`ci`] | the findings that fail a build, in the formats of continuous integration |
@@ -42,6 +43,7 @@ pub mod command;
 pub mod csv;
 pub mod filter;
 pub mod group;
+pub mod har;
 pub mod headline;
 pub mod in_between;
 pub mod json;

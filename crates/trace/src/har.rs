@@ -1,6 +1,9 @@
-//! HTTP Archive 1.2 of fetched pages: for browsers' network tools and other readers of the format.
+//! HTTP Archive 1.2 of fetched pages, and of exchanges in a capture: for browsers' network tools and other readers of the
+//! format.
 //!
 //! Our own fields begin with an underscore, as the format requires.
+
+use std::borrow::Cow;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -8,7 +11,7 @@ use wire::{Bytes, Duration, calendar};
 
 use crate::metrics::{Metrics, Stall};
 
-/// One run.
+/// One run, or one capture, which has no scenario.
 #[derive(Clone, Debug, Default)]
 pub struct Visit {
     /// Title for users.
@@ -23,7 +26,7 @@ pub struct Visit {
     pub network: String,
     /// Name of the protocol.
     pub protocol: &'static str,
-    /// Name of the engine.
+    /// Name of the engine; empty for a capture.
     pub engine: &'static str,
     /// Name of the stack profile.
     pub stack: &'static str,
@@ -36,17 +39,19 @@ pub struct Visit {
 /// A request and its response. Times are relative to the request of the page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// Path of the object, on the server.
-    pub path: String,
+    /// Method.
+    pub method: Cow<'static, str>,
+    /// URL of the object.
+    pub url: String,
     /// `HTTP/1.0` or `HTTP/1.1`.
     pub version: &'static str,
-    /// Size of the request with its headers.
-    pub request: Bytes,
-    /// Status code.
-    pub status: u16,
-    /// Size of the response's body.
-    pub body: Bytes,
-    /// Media type.
+    /// Size of the request with its headers, where it is known.
+    pub request: Option<Bytes>,
+    /// Status code, if a response was seen.
+    pub status: Option<u16>,
+    /// Size of the response's body, where it is known.
+    pub body: Option<Bytes>,
+    /// Media type; empty where it is unknown.
     pub mime: &'static str,
     /// Number of the connection, from 0.
     pub connection: u32,
@@ -54,8 +59,8 @@ pub struct Exchange {
     pub connects: Option<Duration>,
     /// Time at which the request was sent.
     pub sent: Duration,
-    /// Time at which the response's headers had arrived.
-    pub answered: Duration,
+    /// Time at which the response's headers had arrived, where it is known: otherwise, the wait includes the response.
+    pub answered: Option<Duration>,
     /// Time at which the whole response had arrived.
     pub complete: Duration,
 }
@@ -109,7 +114,7 @@ struct Log<'a> {
     version: &'static str,
     creator: Creator,
     pages: Vec<Page<'a>>,
-    entries: Vec<Entry>,
+    entries: Vec<Entry<'a>>,
 }
 
 #[derive(Serialize)]
@@ -125,8 +130,8 @@ struct Page<'a> {
     id: String,
     title: &'a str,
     page_timings: PageTimings,
-    #[serde(rename = "_roundtrip")]
-    facts: Facts<'a>,
+    #[serde(rename = "_roundtrip", skip_serializing_if = "Option::is_none")]
+    facts: Option<Facts<'a>>,
 }
 
 #[derive(Serialize)]
@@ -150,11 +155,11 @@ struct Facts<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Entry {
+struct Entry<'a> {
     pageref: String,
     started_date_time: String,
     time: f64,
-    request: Request,
+    request: Request<'a>,
     response: Response,
     cache: EmptyObject,
     timings: Timings,
@@ -166,15 +171,15 @@ struct EmptyObject {}
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Request {
-    method: &'static str,
-    url: String,
+struct Request<'a> {
+    method: &'a str,
+    url: &'a str,
     http_version: &'static str,
     cookies: [EmptyObject; 0],
     headers: [EmptyObject; 0],
     query_string: [EmptyObject; 0],
-    headers_size: u64,
-    body_size: u64,
+    headers_size: i64,
+    body_size: i64,
 }
 
 #[derive(Serialize)]
@@ -189,18 +194,20 @@ struct Response {
     #[serde(rename = "redirectURL")]
     redirect_url: &'static str,
     headers_size: i64,
-    body_size: u64,
+    body_size: i64,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Content {
-    size: u64,
+    size: i64,
     mime_type: &'static str,
 }
 
 #[derive(Serialize)]
 struct Timings {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    comment: Option<&'static str>,
     blocked: f64,
     dns: f64,
     connect: f64,
@@ -213,32 +220,39 @@ struct Timings {
 /// The format's value for an absent time.
 const NONE: f64 = -1.0;
 
+/// The format's value for an unknown size.
+fn size(bytes: Option<Bytes>) -> i64 {
+    bytes.and_then(|bytes| i64::try_from(bytes.get()).ok()).unwrap_or(-1)
+}
+
 impl Visit {
     fn page(&self, number: usize) -> Page<'_> {
         let Self { network, protocol, engine, stack, metrics, stalls, .. } = self;
+        let facts = Facts {
+            network,
+            protocol,
+            engine,
+            stack,
+            packets_up: metrics.packets_up,
+            packets_down: metrics.packets_down,
+            connections: metrics.connections,
+            stalls,
+        };
         Page {
             started_date_time: timestamp(self.began),
             id: id(number),
             title: &self.title,
             page_timings: PageTimings { on_load: self.elapsed.map_or(NONE, Duration::as_millis_f64) },
-            facts: Facts {
-                network,
-                protocol,
-                engine,
-                stack,
-                packets_up: metrics.packets_up,
-                packets_down: metrics.packets_down,
-                connections: metrics.connections,
-                stalls,
-            },
+            facts: Some(facts).filter(|facts| !facts.engine.is_empty()),
         }
     }
 }
 
 impl Exchange {
-    fn entry(&self, number: usize, began: Duration) -> Entry {
+    fn entry(&self, number: usize, began: Duration) -> Entry<'_> {
         let Self {
-            path,
+            method,
+            url,
             version,
             request,
             status,
@@ -257,34 +271,35 @@ impl Exchange {
             started_date_time: timestamp(began + start),
             time: between(start, *complete),
             request: Request {
-                method: "GET",
-                url: format!("http://server{path}"),
+                method,
+                url,
                 http_version: version,
                 cookies: [],
                 headers: [],
                 query_string: [],
-                headers_size: request.get(),
+                headers_size: size(*request),
                 body_size: 0,
             },
             response: Response {
-                status: *status,
+                status: status.unwrap_or_default(),
                 status_text: "",
                 http_version: version,
                 cookies: [],
                 headers: [],
-                content: Content { size: body.get(), mime_type: mime },
+                content: Content { size: size(*body), mime_type: mime },
                 redirect_url: "",
                 headers_size: -1,
-                body_size: body.get(),
+                body_size: size(*body),
             },
             cache: EmptyObject {},
             timings: Timings {
+                comment: answered.is_none().then_some("wait includes the response"),
                 blocked: NONE,
                 dns: NONE,
                 connect: connects.map_or(NONE, |connects| between(connects, *sent)),
                 send: 0.0,
-                wait: between(*sent, *answered),
-                receive: between(*answered, *complete),
+                wait: between(*sent, answered.unwrap_or(*complete)),
+                receive: answered.map_or(0.0, |answered| between(answered, *complete)),
                 ssl: NONE,
             },
             connection: connection.to_string(),
@@ -310,16 +325,17 @@ mod tests {
     fn timings_are_those_of_the_format() {
         let ms = Duration::from_millis;
         let exchange = Exchange {
-            path: "/0".to_owned(),
+            method: "GET".into(),
+            url: "http://server/0".to_owned(),
             version: "HTTP/1.1",
-            request: Bytes::new(256),
-            status: 200,
-            body: Bytes::new(6_651),
+            request: Some(Bytes::new(256)),
+            status: Some(200),
+            body: Some(Bytes::new(6_651)),
             mime: "text/html",
             connection: 0,
             connects: Some(ms(0)),
             sent: ms(90),
-            answered: ms(190),
+            answered: Some(ms(190)),
             complete: ms(350),
         };
         let visit = Visit {
@@ -328,6 +344,7 @@ mod tests {
             elapsed: Some(ms(350)),
             exchanges: vec![exchange],
             network: "n".to_owned(),
+            engine: "simulate",
             ..Visit::default()
         };
         let file: serde_json::Value = serde_json::from_str(&file(&[visit])).unwrap();

@@ -43,6 +43,8 @@ pub enum Format {
     Json,
     /// For spreadsheets: a line for each finding, in full precision
     Csv,
+    /// For browsers' network tools: exchanges as an HTTP archive
+    Har,
     /// For pull requests: a summary in GitHub's Markdown
     Markdown,
     /// For CI systems: test results as XML

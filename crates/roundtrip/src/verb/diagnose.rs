@@ -147,6 +147,7 @@ fn needs_packets(arguments: &Diagnose) -> Option<&'static str> {
         ("--xpl", xpl.is_some()),
         ("--report", report.is_some()),
         ("--format csv", *format == Format::Csv),
+        ("--format har", *format == Format::Har),
     ];
     flags.into_iter().find(|(_, is_given)| *is_given).map(|(flag, _)| flag)
 }

@@ -48,6 +48,7 @@ pub fn show(
         Format::Table => table(captures, verdict, flags),
         Format::Json => json::text(captures, verdict),
         Format::Csv => csv::text(captures),
+        Format::Har => report::har::text(captures),
         Format::Markdown => markdown::text(captures, verdict),
         Format::Junit => junit::text(verdict),
         Format::Sarif => sarif::text(verdict, file),
