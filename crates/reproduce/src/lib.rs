@@ -21,7 +21,7 @@
 //! | [`w3c`] | ours for the W3C note: robot, servers and page, in packets |
 //! | [`drawn_traces`] | traces as plots |
 //! | [`laboratory`] | a table's kernel measurements and log counts, each computed once |
-//! | [`side_by_side`] | both, in the paper's own layout, for people |
+//! | [`side_by_side`], [`mod@page`] | both, in the paper's own layout, for people: as text, and as an HTML page |
 //! | [`study`] | our own comparisons, of one engine with another |
 //! | [`server_benchmark`] | servers of today under the same users |
 //!
@@ -45,6 +45,7 @@ pub mod heidemann;
 pub mod laboratory;
 pub mod mechanism;
 pub mod p_http;
+pub mod page;
 pub mod printed_trace;
 pub mod published;
 pub mod rabinovich;
@@ -62,7 +63,7 @@ use std::path::PathBuf;
 use quantity::names::UnknownName;
 use serde::Serialize;
 
-use catalogue::{Computation, Entry, SelectedEntry};
+use catalogue::{Computation, Draw, Entry, SelectedEntry};
 use claim::Claims;
 use laboratory::{BenchmarkResults, Benchmarks, CountedLogs, Laboratory, Measure};
 use published::{Cell, Table};
@@ -237,6 +238,15 @@ impl Report {
         self.tables.iter().flat_map(ReproducedTable::rows).collect()
     }
 
+    /// The picture of a figure; `None` for a table, and where what it shows was not computed.
+    pub fn picture(&self, entry: &Entry) -> Option<String> {
+        match entry.draw? {
+            Draw::Alone(draw) => Some(draw()),
+            Draw::Counted(draw) => draw(&self.counted),
+            Draw::Measured(draw) => draw(&self.benchmarks),
+        }
+    }
+
     /// Cells whose verdict is worse than the one recorded in the data, whose value is further from print than recorded, or
     /// whose comparison is reversed.
     pub fn worsened(&self) -> impl Iterator<Item = (&'static str, &JudgedCell)> {
@@ -272,7 +282,7 @@ mod tests {
 
     use super::*;
 
-    use super::catalogue::{Draw, ENTRIES};
+    use super::catalogue::ENTRIES;
     use super::laboratory::KernelResult;
     use crate::server_benchmark::benchmark_run::{BenchmarkRun, Outcome};
     use crate::server_benchmark::population::Population;

@@ -18,15 +18,20 @@ use super::{JudgedCell, Report, ReproducedTable};
 /// Every table with its notes and a summary line; then one line for all.
 pub fn render(report: &Report, terminal: Terminal) -> String {
     let tables: Vec<String> = report.tables.iter().map(|table| section(table, terminal)).collect();
-    let (studies, papers): (Vec<&ReproducedTable>, Vec<&ReproducedTable>) =
-        report.tables.iter().partition(|table| matches!(table.entry.ours, Computation::Study(_)));
-    let sum = |name: &str, tables: &[&ReproducedTable]| {
-        let all: Vec<&JudgedCell> = tables.iter().flat_map(|table| &table.judgements).collect();
-        if all.is_empty() { String::new() } else { format!("{name}: {} cells: {}\n", all.len(), tally(&all)) }
-    };
-    let sums = sum("the papers", &papers) + &sum("own studies", &studies);
+    let sums: String = tallies(report).into_iter().map(|line| line + "\n").collect();
     let several = if report.tables.len() > 1 { terminal.bold(&sums) } else { String::new() };
     tables.join("\n") + if several.is_empty() { "" } else { "\n" } + &several
+}
+
+/// A line for the cells of the papers, and one for those of our own studies, as far as there are any.
+pub(crate) fn tallies(report: &Report) -> Vec<String> {
+    let (studies, papers): (Vec<&ReproducedTable>, Vec<&ReproducedTable>) =
+        report.tables.iter().partition(|table| matches!(table.entry.ours, Computation::Study(_)));
+    let line = |(name, tables): (&str, Vec<&ReproducedTable>)| {
+        let all: Vec<&JudgedCell> = tables.iter().flat_map(|table| &table.judgements).collect();
+        (!all.is_empty()).then(|| format!("{name}: {} cells: {}", all.len(), tally(&all)))
+    };
+    [("the papers", papers), ("own studies", studies)].into_iter().filter_map(line).collect()
 }
 
 fn section(reproduced: &ReproducedTable, terminal: Terminal) -> String {
@@ -47,11 +52,7 @@ fn section(reproduced: &ReproducedTable, terminal: Terminal) -> String {
     }
     let pairs = Layout::of(reproduced, Form::Pairs);
     if terminal.width.is_none_or(|width| pairs.width() <= width) {
-        let sides = match reproduced.entry.ours {
-            Computation::Cells(_) | Computation::Claims => "what is published, then ours",
-            Computation::Study(_) => "the two sides, in that order",
-        };
-        text += &wrap("  In each cell: ", sides, width);
+        text += &wrap("  In each cell: ", reproduced.sides(), width);
         text.push('\n');
         text += &pairs.text(terminal);
     } else {
@@ -67,6 +68,16 @@ fn section(reproduced: &ReproducedTable, terminal: Terminal) -> String {
     text += &terminal.bold(&format!("  {}: {}", reproduced.entry.key, tally(&all)));
     text.push('\n');
     text
+}
+
+impl ReproducedTable {
+    /// What a cell has.
+    pub(crate) const fn sides(&self) -> &'static str {
+        match self.entry.ours {
+            Computation::Cells(_) | Computation::Claims => "what is published, then ours",
+            Computation::Study(_) => "the two sides, in that order",
+        }
+    }
 }
 
 /// Each claim with its number and ours, then its words.
@@ -93,7 +104,7 @@ fn claims(reproduced: &ReproducedTable, width: usize) -> String {
 }
 
 /// `180 exact`, or `8 exact, 2 explained, 16 not-testable-here`.
-fn tally(all: &[&JudgedCell]) -> String {
+pub(crate) fn tally(all: &[&JudgedCell]) -> String {
     let count = |verdict| all.iter().filter(|judged| judged.judgement.verdict == verdict).count();
     let counts = Verdict::ALL.map(|verdict| (count(verdict), verdict.name()));
     let some = counts.into_iter().filter(|(count, _)| *count > 0);
@@ -101,7 +112,7 @@ fn tally(all: &[&JudgedCell]) -> String {
 }
 
 /// The mark after our number; none for an exact one.
-const fn mark(verdict: Verdict) -> char {
+pub(crate) const fn mark(verdict: Verdict) -> char {
     match verdict {
         Verdict::Exact | Verdict::NotTestableHere => ' ',
         Verdict::WithinTolerance => '~',
@@ -114,6 +125,14 @@ const fn mark(verdict: Verdict) -> char {
 
 /// Each note once, after the verdict and its cells.
 fn notes(reproduced: &ReproducedTable, width: usize) -> String {
+    let line = |(verdict, remark): (Verdict, String)| {
+        wrap(&format!("  {} {}, ", mark(verdict), verdict.name()), &remark, width)
+    };
+    remarks(reproduced).into_iter().map(line).collect()
+}
+
+/// Each note once, with its cells; their verdict.
+pub(crate) fn remarks(reproduced: &ReproducedTable) -> Vec<(Verdict, String)> {
     let mut cells: BTreeMap<(Verdict, &str), Vec<String>> = BTreeMap::new();
     for JudgedCell { cell, judgement } in &reproduced.judgements {
         let note = judgement.note.as_deref().unwrap_or_default();
@@ -123,12 +142,11 @@ fn notes(reproduced: &ReproducedTable, width: usize) -> String {
             cells.entry((judgement.verdict, note)).or_default().push(name);
         }
     }
-    let lines = cells.into_iter().map(|((verdict, note), cells)| {
+    let remark = |((verdict, note), cells): ((Verdict, &str), Vec<String>)| {
         let which = if cells.len() > FEW { format!("{} cells", cells.len()) } else { cells.join(", ") };
-        let sentence = if note.is_empty() { which } else { format!("{which}: {note}") };
-        wrap(&format!("  {} {}, ", mark(verdict), verdict.name()), &sentence, width)
-    });
-    lines.collect()
+        (verdict, if note.is_empty() { which } else { format!("{which}: {note}") })
+    };
+    cells.into_iter().map(remark).collect()
 }
 
 /// Maximum number of cells that a note lists; more are counted.

@@ -394,6 +394,9 @@ pub struct Reproduce {
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: flags::Format,
+    /// Also write a page with every table and figure
+    #[arg(long, value_name = "FILE.html", value_hint = clap::ValueHint::FilePath)]
+    pub report: Option<PathBuf>,
 }
 
 /// `roundtrip site`

@@ -8,12 +8,11 @@ use std::process::ExitCode;
 use indicatif::{ProgressBar, ProgressStyle};
 use measure::Peers;
 use render::output::csv;
-use reproduce::catalogue::Draw;
 use reproduce::laboratory::{Benchmarks, KernelResult, Measure};
 use reproduce::server_benchmark::benchmark_run::{self, BenchmarkRun, Outcome, Preset};
 use reproduce::server_benchmark::population::{self, Population};
 use reproduce::verdict::Verdict;
-use reproduce::{Error, Options, Report, VerdictRow, run as regenerate, side_by_side};
+use reproduce::{Error, Options, Report, VerdictRow, page, run as regenerate, side_by_side};
 use scenario::Scenario;
 use wire::Duration;
 
@@ -24,7 +23,7 @@ use crate::{file, laboratory};
 
 /// Returns 1 when a verdict is worse than the recorded one.
 pub fn run(flags: &Reproduce) -> Result<ExitCode, Failure> {
-    let Reproduce { keys, measure, full, figures, format } = flags;
+    let Reproduce { keys, measure, full, figures, format, report: path } = flags;
     if *measure {
         laboratory::available()?;
     }
@@ -42,6 +41,9 @@ pub fn run(flags: &Reproduce) -> Result<ExitCode, Failure> {
     let report = regenerate(Options { keys: keys.clone(), measure, logs, contests: benchmark_runners })
         .map_err(failure)?;
     figures.as_ref().map_or(Ok(()), |directory| write_figures(&report, directory))?;
+    if let Some(path) = path {
+        file::write(path, page::page(&report).as_bytes())?;
+    }
     let rows = report.rows();
     let text = match format {
         Format::Table => side_by_side::render(&report, crate::terminal::of_stdout()),
@@ -126,18 +128,7 @@ fn failure(error: Error) -> Failure {
 /// Writes the requested figures as SVG files.
 fn write_figures(report: &Report, directory: &Path) -> Result<(), Failure> {
     for entry in report.tables.iter().map(|table| table.entry) {
-        let picture = match entry.draw {
-            Some(Draw::Alone(draw)) => draw(),
-            Some(Draw::Counted(draw)) => match draw(&report.counted) {
-                Some(picture) => picture,
-                None => continue,
-            },
-            Some(Draw::Measured(draw)) => match draw(&report.benchmarks) {
-                Some(picture) => picture,
-                None => continue,
-            },
-            None => continue,
-        };
+        let Some(picture) = report.picture(entry) else { continue };
         let path = directory.join(entry.key.replace('/', "-")).with_extension("svg");
         std::fs::create_dir_all(directory)
             .map_err(|error| Failure::Write { path: directory.to_owned(), error })?;
